@@ -1,0 +1,39 @@
+"""entrostat: entropy control for RLVR.
+
+    tokens = Tokens(logp=..., old_logp=..., advantage=...)      one optimizer mini-batch, (..., N)
+    controller = make("clip_higher+steer", lambda_min=0.7)
+    plan = controller.plan(tokens, reduce=LocalReduce())        looks at the whole mini-batch, no gradient
+    plan.loss(logp, entropy, index).backward()                  any slice of it, at any time
+    controller.observe(StepStats(entropy=...))                  once a rollout step
+
+Entropies are in nats throughout.
+"""
+
+from . import advantages, controllers, entropy_change
+from .advantages import get_advantage
+from .chain import Chain, chain
+from .controller import Controller, StepStats
+from .plan import Plan
+from .policy_stats import PolicyStats, policy_stats
+from .reduce import DistReduce, LocalReduce
+from .registry import list_controllers, make
+from .tokens import Tokens
+
+__all__ = [
+    "Chain",
+    "Controller",
+    "DistReduce",
+    "LocalReduce",
+    "Plan",
+    "PolicyStats",
+    "StepStats",
+    "Tokens",
+    "advantages",
+    "chain",
+    "controllers",
+    "entropy_change",
+    "get_advantage",
+    "list_controllers",
+    "make",
+    "policy_stats",
+]

@@ -1,0 +1,81 @@
+"""Composition: `chain(a, b, c)` is a controller whose plan carries the numbers of all its parts.
+
+Weights multiply, masks intersect, bonuses add. One part at most decides the surrogate; when none does, the parts imply
+it, and plain PPO with clip 0.2 / 0.2 is the default.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .controller import Context, Controller, StepStats
+from .plan import Plan
+from .reduce import LocalReduce
+from .registry import REGISTRY, implied_surrogate
+from .surrogates import SurrogateController
+from .tokens import Tokens
+
+
+class Chain(Controller):
+    """Controllers applied in order, behind one surrogate. Built by `chain` and `make`."""
+
+    def __init__(self, surrogate: SurrogateController, parts: tuple[Controller, ...]) -> None:
+        self.surrogate = surrogate
+        self.parts = parts
+        self.name = "+".join(part.name for part in (surrogate, *parts))  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        return f"chain({', '.join(map(repr, (self.surrogate, *self.parts)))})"
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return self.surrogate.needs.union(*(part.needs for part in self.parts))
+
+    def plan(self, tokens: Tokens, reduce: LocalReduce | None = None, seed: int | Tensor = 0, step: int = 0) -> Plan:
+        for part in (self.surrogate, *self.parts):
+            missing = sorted(name for name in part.needs if getattr(tokens, name) is None)
+            if missing:
+                raise ValueError(f"controller {part.name!r} needs Tokens.{', Tokens.'.join(missing)}")
+        context = Context(tokens, reduce or LocalReduce(), seed, step)
+        with torch.no_grad():
+            plan = self.surrogate.start(tokens)
+            for part in self.parts:
+                plan = part.transform(plan, context)
+            return self.surrogate.finish(plan, context)
+
+    def observe(self, stats: StepStats) -> None:
+        for part in self.parts:
+            part.observe(stats)
+
+    def metrics(self) -> dict[str, Tensor]:
+        return {key: value for part in self.parts for key, value in part.metrics().items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {part.name: part.state_dict() for part in self.parts}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        if set(state) != {part.name for part in self.parts}:
+            raise ValueError(f"state is of controllers {sorted(state)}, not of {self.name!r}")
+        for part in self.parts:
+            part.load_state_dict(state[part.name])
+
+
+def chain(*controllers: Controller) -> Chain:
+    """Compose controllers. ValueError when two decide the surrogate or one appears twice."""
+    flat: list[Controller] = []
+    for controller in controllers:
+        flat.extend((controller.surrogate, *controller.parts) if isinstance(controller, Chain) else (controller,))
+    surrogates = [c for c in flat if isinstance(c, SurrogateController)]
+    parts = tuple(c for c in flat if not isinstance(c, SurrogateController))
+    if len(surrogates) > 1:
+        raise ValueError(f"{' and '.join(repr(s.name) for s in surrogates)} both decide the surrogate: name one")
+    names = [part.name for part in parts]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"controller {name!r} appears twice in the chain")
+    if not surrogates:
+        name, settings = implied_surrogate([type(part) for part in parts])
+        surrogates = [REGISTRY[name](**settings)]  # type: ignore[list-item]
+    return Chain(surrogates[0], parts)

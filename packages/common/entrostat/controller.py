@@ -1,0 +1,127 @@
+"""What a controller is, and how controllers compose.
+
+    Tokens ──► plan(tokens, reduce) ──► Plan ──► plan.loss(logp, entropy, index) ──► gradient
+    StepStats ──► observe(stats)         state moves here and nowhere else
+
+`plan` looks at the whole mini-batch and has no side effect; `observe` is called once for each rollout step, with the
+entropy of that rollout, before the plans of that step are made.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from .draws import hash_bits, salt, uniform
+from .plan import Plan
+from .reduce import LocalReduce
+from .tokens import Tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepStats:
+    """What a closed loop may look at once a rollout step; entropies are (...,), one for each leading run."""
+
+    entropy: float | Tensor
+    """Mean entropy over the response tokens of the rollout (nats). NaN leaves every closed loop where it is."""
+    step: int = 0
+    """Rollout step, from 0."""
+    total_steps: int | None = None
+    epoch: int | None = None
+    """Pass over the data, from 1."""
+    epochs: int | None = None
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where a plan is being made."""
+
+    tokens: Tokens
+    reduce: LocalReduce
+    seed: int | Tensor
+    step: int
+
+    @cached_property
+    def size(self) -> int:
+        """Tokens of the mini-batch over all ranks."""
+        return self.reduce.total(self.tokens.size)
+
+    @cached_property
+    def identity(self) -> Tensor:
+        """An integer for each token that does not depend on how the mini-batch is cut: (..., N)."""
+        t = self.tokens
+        if t.seq_id is not None and t.position is not None:
+            return hash_bits(t.seq_id, t.position)
+        start = self.reduce.offset(t.size)
+        return torch.arange(start, start + t.size, device=t.advantage.device)
+
+    def uniform(self, purpose: str) -> Tensor:
+        """A uniform number for each token, float64 (..., N), the same on any number of ranks."""
+        return uniform(column(self.seed), self.step, salt(purpose), self.identity).expand(self.tokens.advantage.shape)
+
+
+def column(x: Any) -> Any:
+    """Make a hyperparameter or a state of shape (runs…,) broadcast against tokens (runs…, N); scalars pass through."""
+    return x.unsqueeze(-1) if isinstance(x, Tensor) and x.ndim else x
+
+
+class Controller:
+    """One rule. Subclasses are dataclasses whose fields are the hyperparameters, with the paper's values as defaults.
+
+    A hyperparameter may be a tensor of shape (runs…,), one value for each leading run.
+    """
+
+    name: ClassVar[str] = ""
+    presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}, "released": {}}
+    """What differs from the defaults in each preset."""
+    implied_surrogate: ClassVar[tuple[str, dict[str, Any]]] = ("ppo", {})
+    """The surrogate used when a chain names none."""
+    state: ClassVar[tuple[str, ...]] = ()
+    """Attributes that `observe` moves."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Fields of Tokens that `plan` reads beyond the advantage."""
+        return frozenset()
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        """The rule: return the plan with this controller's numbers worked in."""
+        return plan
+
+    def observe(self, stats: StepStats) -> None:
+        """Move the state. The base class has none."""
+
+    def plan(self, tokens: Tokens, reduce: LocalReduce | None = None, seed: int | Tensor = 0, step: int = 0) -> Plan:
+        """Plan for one mini-batch. `seed` may be a tensor (runs…,).
+
+        Raises ValueError naming a field of Tokens that is needed and absent.
+        """
+        from .chain import chain
+
+        return chain(self).plan(tokens, reduce, seed, step)
+
+    def metrics(self) -> dict[str, Tensor]:
+        """The state as it would be logged, (...,) each."""
+        return {f"{self.name}/{key}": torch.as_tensor(getattr(self, key)) for key in self.state}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {key: torch.as_tensor(getattr(self, key)).clone() for key in self.state}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore exactly what `state_dict` gave; ValueError on a state of another controller."""
+        if set(state) != set(self.state):
+            raise ValueError(f"{self.name}: state has {sorted(state)}, expected {sorted(self.state)}")
+        for key in self.state:
+            setattr(self, key, torch.as_tensor(state[key]).clone())
+
+    def _require(self, condition: bool | Tensor, message: str) -> None:
+        if not bool(torch.as_tensor(condition).all()):
+            raise ValueError(f"{self.name}: {message}")
+
+
+def as_state(value: float | Tensor) -> Tensor:
+    """A number of the control loop: float64, so that small steps are not lost."""
+    return torch.as_tensor(value, dtype=torch.float64)

@@ -1,0 +1,69 @@
+"""Entropy bonuses in the loss: −c·H, with c fixed or moved by the entropy that was measured."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ..controller import Context, Controller, StepStats, as_state
+from ..plan import Plan
+from ..registry import register
+
+
+def per_token(coef: float | Tensor, context: Context) -> Tensor:
+    """A coefficient of the run, () or (runs…,), in the tokens' dtype with a dimension for them."""
+    return torch.as_tensor(coef).to(context.tokens.advantage).unsqueeze(-1)
+
+
+@register("entropy_bonus")
+@dataclass(kw_only=True)
+class EntropyBonus(Controller):
+    """−coef·H on every token (PPO). A negative coefficient lowers the entropy."""
+
+    coef: float | Tensor = 0.01
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"entropy"})
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        return plan.add_entropy_bonus(per_token(self.coef, context))
+
+
+@register("adaptive_entropy")
+@dataclass(kw_only=True)
+class AdaptiveEntropy(Controller):
+    """−c·1[Ĥ < target]·H, with c += delta when Ĥ < target and −= delta otherwise, kept within [coef_min, coef_max].
+
+    Revisiting Entropy, equations 1 and 2; Skywork-OR1. Whether the bonus is on is a state of its own: c keeps its value
+    while the entropy is above the target.
+    """
+
+    target: float | Tensor = 0.2
+    delta: float | Tensor = 1e-4
+    coef_min: float | Tensor = 0.0
+    coef_max: float | Tensor = 0.005
+    initial: float | Tensor = 0.0
+    state: ClassVar = ("coef", "enabled")
+
+    def __post_init__(self) -> None:
+        self._require(torch.as_tensor(self.coef_min <= self.coef_max), "coef_min must not exceed coef_max")
+        self.coef = as_state(self.initial)
+        self.enabled = torch.tensor(False)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"entropy"})
+
+    def observe(self, stats: StepStats) -> None:
+        entropy = as_state(stats.entropy)
+        known = ~entropy.isnan()
+        below = entropy < self.target
+        moved = self.coef + torch.where(below, self.delta, -torch.as_tensor(self.delta, dtype=torch.float64))
+        moved = moved.clamp(min=as_state(self.coef_min), max=as_state(self.coef_max))
+        self.coef = torch.where(known, moved, self.coef)
+        self.enabled = torch.where(known, below, self.enabled)
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        return plan.add_entropy_bonus(per_token(self.coef * self.enabled, context))

@@ -1,0 +1,82 @@
+"""Clip-Cov and KL-Cov: act on the few tokens whose covariance of log π and advantage drives entropy down."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from .. import entropy_change
+from ..controller import Context, Controller, column
+from ..plan import Plan
+from ..registry import register
+
+
+def token_covariance(context: Context) -> Tensor:
+    """(lp − mean lp)(A − mean A) of each token, means over the mini-batch: (..., N)."""
+    logp, advantage = context.tokens.get("logp"), context.tokens.advantage
+    mean_logp = context.reduce.mean(logp).unsqueeze(-1).to(logp.dtype)
+    mean_advantage = context.reduce.mean(advantage).unsqueeze(-1).to(advantage.dtype)
+    return entropy_change.covariance(logp, advantage, mean_logp, mean_advantage)
+
+
+def share_of_tokens(share: float | Tensor, size: int) -> Tensor:
+    """max(int(k·N), 1), int64."""
+    return (torch.as_tensor(share, dtype=torch.float64) * size).long().clamp(min=1)
+
+
+@register("clip_cov")
+@dataclass(kw_only=True)
+class ClipCov(Controller):
+    """Drop max(int(k·N), 1) tokens drawn uniformly among those with omega_low < cov < omega_high.
+
+    Entropy Mechanism, equations 8 to 10. Clips the ratio at 1 ± 1 unless the chain names a surrogate. The released
+    code does not draw tokens that the ratio clip has already stopped.
+    """
+
+    k: float | Tensor = 2e-4
+    omega_low: float | Tensor = 1.0
+    omega_high: float | Tensor = 5.0
+    exclude_clipped: bool = False
+    presets: ClassVar = {"paper": {}, "released": {"exclude_clipped": True}}
+    implied_surrogate: ClassVar[tuple[str, dict[str, Any]]] = (
+        "ppo",
+        {"eps_low": 1.0, "eps_high": 1.0, "dual_clip": inf},
+    )
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"logp"})
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        covariance = token_covariance(context)
+        candidate = (covariance > column(self.omega_low)) & (covariance < column(self.omega_high))
+        if self.exclude_clipped:
+            candidate &= ~plan.clipped(context.tokens.get("logp"))
+        order = torch.where(candidate, context.uniform(self.name), -inf)
+        drawn = context.reduce.top_k(order, share_of_tokens(self.k, context.size))
+        return plan.drop(drawn, **{"clip_cov/dropped": context.reduce.count(drawn) / max(context.size, 1)})
+
+
+@register("kl_cov")
+@dataclass(kw_only=True)
+class KLCov(Controller):
+    """Add beta·|lp − old| to the max(int(k·N), 1) tokens of highest covariance.
+
+    Entropy Mechanism, equations 11 and 12; k = 2e-3 for 7B and 2e-4 for 32B parameters. No ratio clip unless the chain
+    names a surrogate. Strictly on-policy the penalty has no gradient, so that this is GRPO.
+    """
+
+    k: float | Tensor = 2e-3
+    beta: float | Tensor = 1.0
+    implied_surrogate: ClassVar[tuple[str, dict[str, Any]]] = ("clip_free", {})
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"logp", "old_logp"})
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        covariance = token_covariance(context)
+        top = context.reduce.top_k(covariance, share_of_tokens(self.k, context.size), tie=context.uniform(self.name))
+        return plan.add_kl(torch.where(top, column(self.beta), 0.0).to(covariance.dtype))

@@ -1,0 +1,64 @@
+"""OPEFO: scale entropy-raising and entropy-lowering tokens so that their flows cancel."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from .. import entropy_change
+from ..controller import Context, Controller, column
+from ..plan import Plan, importance_ratio
+from ..registry import register
+
+VARIANTS = ("both", "static", "plus_only", "minus_only")
+ESTIMATORS = ("paper", "exact")
+
+
+@register("opefo")
+@dataclass(kw_only=True)
+class Opefo(Controller):
+    """Weight 1 + λ where ΔH > 0 and 1 − λ where ΔH < 0, with λ* = (M − P)/(M + P) that makes the net flow zero.
+
+    P and M are the sums of positive and of negative ΔH over the mini-batch (OPEFO, equations 6 to 9). Strictly
+    on-policy. estimator="paper": ΔH = −A(1−p)²(lp + H); "exact": the complete first-order flow.
+    Variants (table 2): static takes λ = lambda_static; plus_only and minus_only apply λ* to one side.
+    """
+
+    variant: str = "both"
+    estimator: str = "paper"
+    lambda_static: float | Tensor = 0.001
+    presets: ClassVar = {"paper": {}, "released": {}}
+
+    def __post_init__(self) -> None:
+        self._require(self.variant in VARIANTS, f"variant must be one of {', '.join(VARIANTS)}")
+        self._require(self.estimator in ESTIMATORS, f"estimator must be one of {', '.join(ESTIMATORS)}")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        moments = {"s2", "s2l", "old_logp"} if self.estimator == "exact" else set()
+        return frozenset({"logp", "entropy"} | moments)
+
+    def flow(self, context: Context) -> Tensor:
+        """Estimated ΔH of each token, (..., N), nats per unit learning rate."""
+        t = context.tokens
+        logp, entropy = t.get("logp"), t.get("entropy")
+        if self.estimator == "paper":
+            return entropy_change.opefo(logp, entropy, t.advantage)
+        weight = t.advantage * importance_ratio(logp, t.get("old_logp"))
+        return entropy_change.exact(logp, entropy, t.get("s2"), t.get("s2l"), weight)
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        flow = self.flow(context)
+        if self.variant == "static":
+            balance = torch.as_tensor(self.lambda_static, dtype=torch.float64)
+        else:
+            gain = context.reduce.sum(flow.clamp(min=0))
+            loss = context.reduce.sum((-flow).clamp(min=0))
+            total = gain + loss
+            balance = torch.where(total > 0, (loss - gain) / total.clamp(min=torch.finfo(total.dtype).tiny), 0.0)
+        scaled = column(balance).to(flow)
+        up = 1.0 if self.variant == "minus_only" else 1 + scaled
+        down = 1.0 if self.variant == "plus_only" else 1 - scaled
+        factor = torch.where(flow > 0, up, torch.where(flow < 0, down, 1.0)).to(flow)
+        return plan.reweight(factor, **{"opefo/lambda": balance})

@@ -1,0 +1,56 @@
+"""Reweighting of tokens with positive advantage, which are the ones that take entropy away."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ..controller import Context, Controller, StepStats, as_state, column
+from ..plan import Plan
+from ..registry import register
+
+VARIANTS = ("stage", "epoch", "entropy_guided")
+
+
+@register("positive_reweight")
+@dataclass(kw_only=True)
+class PositiveReweight(Controller):
+    """Weight λ on tokens with A > 0, 1 on the others. Revisiting Entropy, equation 5 and section 4.
+
+    stage: λ = 0 in the first half of training, then linear from 0 to 1.
+    epoch: λ = (e − 1)/(E − 1) in epoch e of E.
+    entropy_guided: λ += delta when Ĥ > target, −= delta otherwise, within [0, lambda_max]; starts at lambda_init.
+    """
+
+    variant: str = "entropy_guided"
+    target: float | Tensor = 0.2
+    delta: float | Tensor = 0.01
+    lambda_init: float | Tensor = 1.0
+    lambda_max: float | Tensor = 2.0
+    state: ClassVar = ("positive_weight",)
+
+    def __post_init__(self) -> None:
+        self._require(self.variant in VARIANTS, f"variant must be one of {', '.join(VARIANTS)}")
+        self._require(self.lambda_max >= 0, "lambda_max must not be negative")
+        self.positive_weight = as_state(self.lambda_init if self.variant == "entropy_guided" else 0.0)
+
+    def observe(self, stats: StepStats) -> None:
+        if self.variant == "stage":
+            if stats.total_steps is None:
+                raise ValueError("positive_reweight: variant 'stage' needs StepStats.total_steps")
+            self.positive_weight = as_state(min(max(2 * stats.step / stats.total_steps - 1, 0.0), 1.0))
+        elif self.variant == "epoch":
+            if stats.epoch is None or stats.epochs is None:
+                raise ValueError("positive_reweight: variant 'epoch' needs StepStats.epoch and epochs")
+            self.positive_weight = as_state((stats.epoch - 1) / max(stats.epochs - 1, 1))
+        else:
+            entropy = as_state(stats.entropy)
+            step = torch.where(entropy > self.target, 1.0, -1.0) * self.delta
+            moved = (self.positive_weight + step).clamp(min=as_state(0.0), max=as_state(self.lambda_max))
+            self.positive_weight = torch.where(entropy.isnan(), self.positive_weight, moved)
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        advantage = context.tokens.advantage
+        weight = column(self.positive_weight).to(advantage)
+        return plan.reweight(torch.where(advantage > 0, weight, 1.0))

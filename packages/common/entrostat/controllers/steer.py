@@ -1,0 +1,86 @@
+"""STEER: the more a token would change the entropy, the less it weighs."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from .. import entropy_change
+from ..controller import Context, Controller, column
+from ..plan import Plan, importance_ratio
+from ..registry import register
+
+MAPPINGS = ("exponential", "linear", "binary")
+ESTIMATORS = ("paper", "exact")
+TOP_SHARE = 0.2
+"""Share of tokens that the binary mapping weighs down: those above the 80% quantile of Ω."""
+
+
+@register("steer")
+@dataclass(kw_only=True)
+class Steer(Controller):
+    """Weight falling from 1 to lambda_min with Ω, the size of the entropy change a token would cause.
+
+    Ω = |(1_clip·A/π_old)·p(1−p)(lp + H)| (STEER, theorem 1), or the exact flow with estimator="exact".
+    exponential: exp(ln λ_min · Ω/max Ω) (equation 3).
+    linear: λ_max − (λ_max − λ_min)(Ω − Ω_min)/(Ω_max − Ω_min).
+    binary: λ_min on the 20% of tokens with the largest Ω, 1 on the others (E.3).
+    Released code: no 1_clip, H at rollout time, max Ω at least 0.02, λ_min = 0.8.
+    """
+
+    mapping: str = "exponential"
+    estimator: str = "paper"
+    lambda_min: float | Tensor = 0.7
+    lambda_max: float | Tensor = 1.2
+    mask_clipped: bool = True
+    rollout_entropy: bool = False
+    omega_floor: float | Tensor = 0.0
+    presets: ClassVar = {
+        "paper": {},
+        "released": {"lambda_min": 0.8, "mask_clipped": False, "rollout_entropy": True, "omega_floor": 0.02},
+    }
+
+    def __post_init__(self) -> None:
+        self._require(self.mapping in MAPPINGS, f"mapping must be one of {', '.join(MAPPINGS)}")
+        self._require(self.estimator in ESTIMATORS, f"estimator must be one of {', '.join(ESTIMATORS)}")
+        self._require(torch.as_tensor(self.lambda_min) > 0, "lambda_min must be positive")
+        if self.estimator == "exact" and self.rollout_entropy:
+            self.rollout_entropy = False  # the exact flow is of the current distribution
+
+    @property
+    def needs(self) -> frozenset[str]:
+        entropy = "old_entropy" if self.rollout_entropy else "entropy"
+        moments = {"s2", "s2l"} if self.estimator == "exact" else set()
+        return frozenset({"logp", "old_logp", entropy} | moments)
+
+    def omega(self, plan: Plan, context: Context) -> Tensor:
+        """Ω of each token, (..., N), nats per unit learning rate."""
+        tokens = context.tokens
+        logp = tokens.get("logp")
+        weight = tokens.advantage * importance_ratio(logp, tokens.get("old_logp"))
+        if self.mask_clipped:
+            weight = weight.masked_fill(plan.clipped(logp), 0.0)
+        if self.estimator == "exact":
+            entropy = tokens.get("entropy")
+            return entropy_change.exact(logp, entropy, tokens.get("s2"), tokens.get("s2l"), weight).abs()
+        entropy = tokens.get("old_entropy" if self.rollout_entropy else "entropy")
+        return entropy_change.steer(logp, entropy, weight).abs()
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        omega = self.omega(plan, context)
+        reduce = context.reduce
+        largest = reduce.max(omega).unsqueeze(-1)
+        low = torch.as_tensor(column(self.lambda_min)).to(omega)
+        if self.mapping == "exponential":
+            span = torch.maximum(largest, torch.as_tensor(column(self.omega_floor)).to(omega))
+            factor = (low.log() * omega / span.clamp(min=torch.finfo(omega.dtype).tiny)).exp()
+        elif self.mapping == "linear":
+            smallest = reduce.min(omega).unsqueeze(-1)
+            high = torch.as_tensor(column(self.lambda_max)).to(omega)
+            span = (largest - smallest).clamp(min=torch.finfo(omega.dtype).tiny)
+            factor = high - (high - low) * (omega - smallest) / span
+        else:
+            top = reduce.top_k(omega, int(TOP_SHARE * context.size), tie=context.uniform(self.name))
+            factor = torch.where(top, low, 1.0)
+        return plan.reweight(factor, **{"steer/omega_max": largest.squeeze(-1)})

@@ -1,0 +1,49 @@
+"""Random numbers keyed by what they are for, not by the order in which they are asked.
+
+The number of a token depends on (seed, step, token) alone, so the same tokens are drawn on one rank or eight, and a
+run inside a batch of runs sees the numbers it would see alone. The hash is the finaliser of SplitMix64
+(Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators").
+"""
+
+import zlib
+
+import torch
+from torch import Tensor
+
+_GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
+_MIX_1 = 0xBF58476D1CE4E5B9 - (1 << 64)
+_MIX_2 = 0x94D049BB133111EB - (1 << 64)
+
+
+def _shift_right(x: Tensor, bits: int) -> Tensor:
+    """Logical right shift of int64 (torch's own is arithmetic)."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _mix(x: Tensor) -> Tensor:
+    x = (x ^ _shift_right(x, 30)) * _MIX_1
+    x = (x ^ _shift_right(x, 27)) * _MIX_2
+    return x ^ _shift_right(x, 31)
+
+
+def hash_bits(*keys: int | Tensor) -> Tensor:
+    """Hash integer keys that broadcast together into int64 of their common shape."""
+    state = torch.zeros((), dtype=torch.int64)
+    for key in keys:
+        state = _mix((state ^ key) + _GOLDEN)
+    return state
+
+
+def uniform(*keys: int | Tensor) -> Tensor:
+    """Uniform numbers in (0, 1), float64, one for each element of the keys' common shape."""
+    return (_shift_right(hash_bits(*keys), 12).double() + 0.5) / (1 << 52)
+
+
+def normal(*keys: int | Tensor) -> Tensor:
+    """Standard normal numbers, float64, one for each element of the keys' common shape."""
+    return torch.special.ndtri(uniform(*keys))
+
+
+def salt(name: str) -> int:
+    """A key that keeps the draws of two purposes apart."""
+    return zlib.crc32(name.encode())

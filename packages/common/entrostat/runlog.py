@@ -1,0 +1,125 @@
+"""The run log: one folder a run, the same for simulator and trainer.
+
+    config.yaml     the resolved configuration
+    manifest.json   versions, git revision, seed, command
+    metrics.jsonl   a line a step
+    samples.jsonl   responses worth reading, when there are any
+
+Figures, comparisons and the app read these and nothing else.
+"""
+
+import json
+import math
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TextIO
+
+VERSIONS_OF = ("entrostat", "numpy", "torch", "transformers", "deepspeed", "vllm", "ray")
+
+
+class RunLog:
+    """Writes a run log into the folder `path`, which is made when missing.
+
+    config: anything YAML can hold.
+    resume_at: keep the lines of earlier steps that lie there already; None starts anew.
+    Lines are flushed as they are written, so a reader sees a run in progress.
+    """
+
+    def __init__(self, path: str | Path, config: Mapping[str, Any], seed: int, resume_at: int | None = None) -> None:
+        import yaml
+
+        self.path = Path(path)
+        self.path.mkdir(parents=True, exist_ok=True)
+        (self.path / "config.yaml").write_text(yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
+        (self.path / "manifest.json").write_text(json.dumps(manifest(seed), indent=2) + "\n")
+        self._metrics = self._open("metrics.jsonl", resume_at)
+        self._samples = self._open("samples.jsonl", resume_at)
+
+    def _open(self, name: str, resume_at: int | None) -> TextIO:
+        """Open a file of lines for writing, keeping the lines of steps before `resume_at`."""
+        path = self.path / name
+        kept = [] if resume_at is None else [line for line in read_lines(path) if line["step"] < resume_at]
+        file = path.open("w")
+        for line in kept:
+            file.write(_to_json(line))
+        file.flush()
+        return file
+
+    def log(self, step: int, metrics: Mapping[str, Any]) -> None:
+        """Append the metrics of a step; numbers and 0-dimensional tensors. NaN and infinities become null."""
+        self._write(self._metrics, {"step": step, **metrics})
+
+    def sample(self, step: int, **fields: Any) -> None:
+        """Append one response with whatever is known of it."""
+        self._write(self._samples, {"step": step, **fields})
+
+    def _write(self, file: TextIO, line: Mapping[str, Any]) -> None:
+        file.write(_to_json(line))
+        file.flush()
+
+    def close(self) -> None:
+        self._metrics.close()
+        self._samples.close()
+
+
+def _plain(value: Any) -> Any:
+    """A JSON value: tensors and NumPy scalars become numbers, numbers that are not finite become None."""
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _to_json(line: Mapping[str, Any]) -> str:
+    return json.dumps({key: _plain(value) for key, value in line.items()}, ensure_ascii=False) + "\n"
+
+
+def read_lines(path: str | Path) -> list[dict[str, Any]]:
+    """The lines of a .jsonl file, oldest first; none when the file is missing. A torn last line is left out."""
+    path = Path(path)
+    lines = path.read_text().splitlines() if path.exists() else []
+    records = []
+    for i, line in enumerate(lines):
+        try:
+            records.append(json.loads(line))
+        except json.JSONDecodeError:
+            if i != len(lines) - 1:
+                raise ValueError(f"{path}: line {i + 1} is not JSON") from None
+    return records
+
+
+def read_metrics(path: str | Path) -> list[dict[str, Any]]:
+    """The metrics of the run log in folder `path`, a dict a step."""
+    return read_lines(Path(path) / "metrics.jsonl")
+
+
+def manifest(seed: int) -> dict[str, Any]:
+    """What is needed to know where a result came from."""
+    versions = {"python": platform.python_version()}
+    for name in VERSIONS_OF:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": sys.argv,
+        "seed": seed,
+        "git_revision": git_revision(),
+        "platform": platform.platform(),
+        "versions": versions,
+    }
+
+
+def git_revision() -> str | None:
+    """Revision of the checkout this package lies in, or None when it is installed elsewhere."""
+    command = ["git", "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return None
+    return done.stdout.strip() or None

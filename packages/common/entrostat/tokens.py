@@ -1,0 +1,70 @@
+"""What a controller may look at: every response token of one optimizer mini-batch.
+
+Shapes: N tokens, flat and packed (never padded), last; leading dimensions are independent runs.
+"""
+
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tokens:
+    """Per-token numbers of the mini-batch on this rank, each (..., N); absent ones are None.
+
+    A field may have fewer leading dimensions than `advantage` and is then shared by all runs.
+    Nothing here carries a gradient.
+
+    Raises ValueError when a field does not broadcast to the shape of `advantage`.
+    """
+
+    logp: Tensor | None
+    """log π(o_t) under the current policy (nats)."""
+    old_logp: Tensor | None
+    """log π_old(o_t) under the policy that made the rollout (nats)."""
+    advantage: Tensor
+    reward: Tensor | None = None
+    """Reward of the response the token belongs to."""
+    entropy: Tensor | None = None
+    """Full-vocabulary entropy H of the current policy at the token's position (nats)."""
+    old_entropy: Tensor | None = None
+    """H at rollout time (nats)."""
+    s2: Tensor | None = None
+    """Σ_v p_v²."""
+    s2l: Tensor | None = None
+    """Σ_v p_v² log p_v."""
+    s2ll: Tensor | None = None
+    """Σ_v p_v² (log p_v)²."""
+    ref_logp: Tensor | None = None
+    seq_id: Tensor | None = None
+    """Which response (integers, unique over all ranks)."""
+    group_id: Tensor | None = None
+    """Which prompt (integers, unique over all ranks)."""
+    position: Tensor | None = None
+    """Index of the token within its response, from 0."""
+
+    def __post_init__(self) -> None:
+        shape = self.advantage.shape
+        if not shape:
+            raise ValueError("Tokens.advantage needs at least one dimension, the tokens")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is None:
+                continue
+            if value.shape[-1:] != shape[-1:] or torch.broadcast_shapes(value.shape, shape) != shape:
+                raise ValueError(
+                    f"Tokens.{field.name} has shape {tuple(value.shape)}; expected {tuple(shape)} like advantage"
+                )
+
+    @property
+    def size(self) -> int:
+        """N, the tokens on this rank."""
+        return self.advantage.shape[-1]
+
+    def get(self, name: str) -> Tensor:
+        """The field `name`, or ValueError when it was not given."""
+        value = getattr(self, name)
+        if value is None:
+            raise ValueError(f"Tokens.{name} is needed but was not given")
+        return value
