@@ -47,3 +47,8 @@ def normal(*keys: int | Tensor) -> Tensor:
 def salt(name: str) -> int:
     """A key that keeps the draws of two purposes apart."""
     return zlib.crc32(name.encode())
+
+
+def generator_seed(*keys: int | str) -> int:
+    """A seed for a random generator of a library, keyed like the other draws; strings name a purpose."""
+    return int(hash_bits(*(salt(key) if isinstance(key, str) else key for key in keys))) & (1 << 62) - 1

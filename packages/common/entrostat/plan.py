@@ -86,6 +86,13 @@ class Plan:
         above = torch.where(self.advantage > 0, self.clip_high, self.dual_clip)
         return (ratio > above) | ((self.advantage < 0) & (ratio < self.clip_low))
 
+    def active(self) -> Tensor:
+        """Mask (..., N) of the tokens that can have a gradient at all."""
+        mask = self.weight * self.advantage != 0
+        for coef in (self.entropy_coef, self.kl_coef):
+            mask = mask if coef is None else mask | (coef != 0)
+        return mask
+
     # Applied by trainers ------------------------------------------------------------------------------------------
 
     def token_loss(self, logp: Tensor, entropy: Tensor | None = None, index: Index = None) -> Tensor:

@@ -1,0 +1,80 @@
+"""What the command lines of all packages share: settings as key=value, flags from a dataclass, errors of one line."""
+
+import contextlib
+import io
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+def parse_settings(items: Sequence[str]) -> dict[str, Any]:
+    """Read `key=value` items; values are YAML scalars, so `0.5`, `true` and `exact` are what they look like.
+
+    Raises ValueError on an item without `=` and on a key given twice.
+    """
+    import yaml
+
+    settings: dict[str, Any] = {}
+    for item in items:
+        key, equals, value = item.partition("=")
+        if not equals or not key:
+            raise ValueError(f"expected key=value, got {item!r}")
+        if key in settings:
+            raise ValueError(f"{key} is set twice")
+        settings[key] = _scalar(yaml.safe_load(value))
+    return settings
+
+
+def _scalar(value: Any) -> Any:
+    """YAML 1.1 reads 1e-4 as a string; people mean a number."""
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            return float(value)
+    return value
+
+
+def parse_flags(cls: type[T], args: Sequence[str], *, prog: str, description: str, default: T | None = None) -> T:
+    """An instance of the dataclass `cls` from command-line flags, over `default`. `--help` prints and exits.
+
+    Raises ValueError of one line on an unknown flag or a value that does not fit.
+    """
+    import tyro
+
+    problems = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(problems):
+            settings: dict[str, Any] = {} if default is None else {"default": default}
+            parsed, unknown = tyro.cli(
+                cls, args=args, prog=prog, description=description, return_unknown_args=True, **settings
+            )
+    except SystemExit as stop:
+        if stop.code in (0, None):
+            raise
+        words = re.sub(r"[─│╭╮╰╯]+", " ", problems.getvalue()).split()
+        raise ValueError(f"{prog}: {' '.join(words)}") from None
+    if unknown:
+        raise ValueError(f"{prog}: unknown option {unknown[0]}; {prog} --help lists what there is")
+    return parsed
+
+
+class Main(Protocol):
+    """The entry point of a command line: exit code from arguments, those of the process when None."""
+
+    def __call__(self, args: Sequence[str] | None = None) -> int: ...
+
+
+def one_line_errors(main: Callable[[list[str]], int]) -> Main:
+    """Make `main(args)` end with a line on stderr and exit code 2, not a traceback, when it raises ValueError."""
+
+    def guarded(args: Sequence[str] | None = None) -> int:
+        try:
+            return main(list(sys.argv[1:] if args is None else args))
+        except ValueError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+
+    guarded.__doc__ = main.__doc__
+    return guarded
