@@ -25,7 +25,7 @@ def token_scale(
         return torch.full_like(like[..., :1], 1.0 / constant)
     counted = (keep if denominator == "kept" else torch.ones_like(keep)).expand(like.shape)
     if aggregation == "token-mean":
-        return (1.0 / reduce.count(counted).clamp(min=1)).unsqueeze(-1).to(like.dtype)
+        return (1.0 / reduce.count(counted).clamp(min=1).double()).unsqueeze(-1).to(like.dtype)
     lengths = segment_sum(counted.double(), tokens.get("seq_id")).clamp(min=1)
     sequences = reduce.sum(counted / lengths).clamp(min=1).unsqueeze(-1)
     scale = 1.0 / (sequences * lengths) if aggregation == "seq-mean-token-mean" else 1.0 / sequences

@@ -21,9 +21,11 @@ from .tokens import Tokens
 class Chain(Controller):
     """Controllers applied in order, behind one surrogate. Built by `chain` and `make`."""
 
-    def __init__(self, surrogate: SurrogateController, parts: tuple[Controller, ...]) -> None:
+    def __init__(self, surrogate: SurrogateController, parts: tuple[Controller, ...], implied: bool) -> None:
         self.surrogate = surrogate
         self.parts = parts
+        self.implied = implied
+        """Whether nobody named the surrogate, so that a longer chain may choose another."""
         self.name = "+".join(part.name for part in (surrogate, *parts))  # type: ignore[misc]
 
     def __repr__(self) -> str:
@@ -66,7 +68,10 @@ def chain(*controllers: Controller) -> Chain:
     """Compose controllers. ValueError when two decide the surrogate or one appears twice."""
     flat: list[Controller] = []
     for controller in controllers:
-        flat.extend((controller.surrogate, *controller.parts) if isinstance(controller, Chain) else (controller,))
+        if isinstance(controller, Chain):
+            flat += controller.parts if controller.implied else (controller.surrogate, *controller.parts)
+        else:
+            flat.append(controller)
     surrogates = [c for c in flat if isinstance(c, SurrogateController)]
     parts = tuple(c for c in flat if not isinstance(c, SurrogateController))
     if len(surrogates) > 1:
@@ -75,7 +80,8 @@ def chain(*controllers: Controller) -> Chain:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"controller {name!r} appears twice in the chain")
-    if not surrogates:
+    implied = not surrogates
+    if implied:
         name, settings = implied_surrogate([type(part) for part in parts])
         surrogates = [REGISTRY[name](**settings)]  # type: ignore[list-item]
-    return Chain(surrogates[0], parts)
+    return Chain(surrogates[0], parts, implied)

@@ -60,12 +60,13 @@ class Context:
 
     def uniform(self, purpose: str) -> Tensor:
         """A uniform number for each token, float64 (..., N), the same on any number of ranks."""
-        return uniform(column(self.seed), self.step, salt(purpose), self.identity).expand(self.tokens.advantage.shape)
+        seed = self.seed.unsqueeze(-1) if isinstance(self.seed, Tensor) else self.seed
+        return uniform(seed, self.step, salt(purpose), self.identity).expand(self.tokens.advantage.shape)
 
 
-def column(x: Any) -> Any:
-    """Make a hyperparameter or a state of shape (runs…,) broadcast against tokens (runs…, N); scalars pass through."""
-    return x.unsqueeze(-1) if isinstance(x, Tensor) and x.ndim else x
+def column(x: float | Tensor, like: Tensor) -> Tensor:
+    """A hyperparameter or a state, () or (runs…,), as (…, 1): broadcasts against tokens (runs…, N), in their dtype."""
+    return torch.as_tensor(x, dtype=like.dtype, device=like.device).unsqueeze(-1)
 
 
 class Controller:

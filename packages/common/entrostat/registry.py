@@ -44,7 +44,7 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> "Chain":
     settings: a hyperparameter goes to the one part that has it; `**{"steer.lambda_min": 0.7}` names the part.
     Raises ValueError on an unknown name or preset, and on a hyperparameter that no part or several parts have.
     """
-    from .chain import Chain, chain
+    from .chain import chain
     from .surrogates import SurrogateController
 
     if preset not in PRESETS:
@@ -55,15 +55,18 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> "Chain":
             raise ValueError(f"unknown controller {name!r}; choose from {', '.join(list_controllers())}")
     classes = [REGISTRY[name] for name in names]
     chosen: list[dict[str, Any]] = [dict(cls.presets.get(preset, {})) for cls in classes]
-    if not any(issubclass(cls, SurrogateController) for cls in classes):
-        name, implied = implied_surrogate(classes)
+    implied = not any(issubclass(cls, SurrogateController) for cls in classes)
+    if implied:
+        name, asked = implied_surrogate(classes)
         names.append(name)
         classes.append(REGISTRY[name])
-        chosen.append({**REGISTRY[name].presets.get(preset, {}), **implied})
+        chosen.append({**REGISTRY[name].presets.get(preset, {}), **asked})
     for key, value in settings.items():
-        chosen[_owner(key, names, classes)][key.rpartition(".")[2]] = value
+        owner = _owner(key, names, classes)
+        chosen[owner][key.rpartition(".")[2]] = value
+        implied = implied and owner != len(names) - 1  # a setting makes the surrogate a choice
     built = chain(*(cls(**values) for cls, values in zip(classes, chosen, strict=True)))
-    assert isinstance(built, Chain)
+    built.implied = implied
     return built
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .aggregation import AGGREGATIONS, DENOMINATORS, token_scale
-from .controller import Context, Controller
+from .controller import Context, Controller, column
 from .plan import Plan, Slice, importance_ratio
 from .registry import register
 from .tokens import Tokens
@@ -61,7 +61,7 @@ class SurrogateController(Controller):
     def start(self, tokens: Tokens) -> Plan:
         """The plan before any controller has spoken."""
         advantage = tokens.advantage
-        low, high, dual = (torch.as_tensor(b).to(advantage).unsqueeze(-1) for b in self.ratio_bounds())
+        low, high, dual = (column(bound, advantage) for bound in self.ratio_bounds())
         return Plan(
             surrogate=self.loss,
             advantage=advantage,

@@ -6,14 +6,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ..controller import Context, Controller, StepStats, as_state
+from ..controller import Context, Controller, StepStats, as_state, column
 from ..plan import Plan
 from ..registry import register
-
-
-def per_token(coef: float | Tensor, context: Context) -> Tensor:
-    """A coefficient of the run, () or (runs…,), in the tokens' dtype with a dimension for them."""
-    return torch.as_tensor(coef).to(context.tokens.advantage).unsqueeze(-1)
 
 
 @register("entropy_bonus")
@@ -28,7 +23,7 @@ class EntropyBonus(Controller):
         return frozenset({"entropy"})
 
     def transform(self, plan: Plan, context: Context) -> Plan:
-        return plan.add_entropy_bonus(per_token(self.coef, context))
+        return plan.add_entropy_bonus(column(self.coef, context.tokens.advantage))
 
 
 @register("adaptive_entropy")
@@ -60,10 +55,11 @@ class AdaptiveEntropy(Controller):
         entropy = as_state(stats.entropy)
         known = ~entropy.isnan()
         below = entropy < self.target
-        moved = self.coef + torch.where(below, self.delta, -torch.as_tensor(self.delta, dtype=torch.float64))
+        delta = as_state(self.delta)
+        moved = self.coef + torch.where(below, delta, -delta)
         moved = moved.clamp(min=as_state(self.coef_min), max=as_state(self.coef_max))
         self.coef = torch.where(known, moved, self.coef)
         self.enabled = torch.where(known, below, self.enabled)
 
     def transform(self, plan: Plan, context: Context) -> Plan:
-        return plan.add_entropy_bonus(per_token(self.coef * self.enabled, context))
+        return plan.add_entropy_bonus(column(self.coef * self.enabled, context.tokens.advantage))

@@ -51,7 +51,9 @@ class ClipCov(Controller):
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         covariance = token_covariance(context)
-        candidate = (covariance > column(self.omega_low)) & (covariance < column(self.omega_high))
+        candidate = (covariance > column(self.omega_low, covariance)) & (
+            covariance < column(self.omega_high, covariance)
+        )
         if self.exclude_clipped:
             candidate &= ~plan.clipped(context.tokens.get("logp"))
         order = torch.where(candidate, context.uniform(self.name), -inf)
@@ -79,4 +81,4 @@ class KLCov(Controller):
     def transform(self, plan: Plan, context: Context) -> Plan:
         covariance = token_covariance(context)
         top = context.reduce.top_k(covariance, share_of_tokens(self.k, context.size), tie=context.uniform(self.name))
-        return plan.add_kl(torch.where(top, column(self.beta), 0.0).to(covariance.dtype))
+        return plan.add_kl(torch.where(top, column(self.beta, covariance), 0.0))

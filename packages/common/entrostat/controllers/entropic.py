@@ -55,7 +55,7 @@ class Entropic(Controller):
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         advantage = context.tokens.advantage
-        likely = context.tokens.get("logp").exp() > column(self.tau)
-        alpha = column(self.alpha).to(advantage)
+        likely = context.tokens.get("logp").exp() > column(self.tau, advantage)
+        alpha = column(self.alpha, advantage)
         factor = torch.where(likely, 1 + alpha * advantage.sign(), 1.0)
         return plan.reweight(factor)

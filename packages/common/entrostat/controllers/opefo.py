@@ -57,8 +57,8 @@ class Opefo(Controller):
             loss = context.reduce.sum((-flow).clamp(min=0))
             total = gain + loss
             balance = torch.where(total > 0, (loss - gain) / total.clamp(min=torch.finfo(total.dtype).tiny), 0.0)
-        scaled = column(balance).to(flow)
+        scaled = column(balance, flow)
         up = 1.0 if self.variant == "minus_only" else 1 + scaled
         down = 1.0 if self.variant == "plus_only" else 1 - scaled
-        factor = torch.where(flow > 0, up, torch.where(flow < 0, down, 1.0)).to(flow)
+        factor = torch.where(flow > 0, up, torch.where(flow < 0, down, torch.ones_like(flow)))
         return plan.reweight(factor, **{"opefo/lambda": balance})

@@ -46,11 +46,11 @@ class PositiveReweight(Controller):
             self.positive_weight = as_state((stats.epoch - 1) / max(stats.epochs - 1, 1))
         else:
             entropy = as_state(stats.entropy)
-            step = torch.where(entropy > self.target, 1.0, -1.0) * self.delta
-            moved = (self.positive_weight + step).clamp(min=as_state(0.0), max=as_state(self.lambda_max))
+            delta = as_state(self.delta)
+            moved = self.positive_weight + torch.where(entropy > self.target, delta, -delta)
+            moved = moved.clamp(min=as_state(0.0), max=as_state(self.lambda_max))
             self.positive_weight = torch.where(entropy.isnan(), self.positive_weight, moved)
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         advantage = context.tokens.advantage
-        weight = column(self.positive_weight).to(advantage)
-        return plan.reweight(torch.where(advantage > 0, weight, 1.0))
+        return plan.reweight(torch.where(advantage > 0, column(self.positive_weight, advantage), 1.0))

@@ -71,13 +71,13 @@ class Steer(Controller):
         omega = self.omega(plan, context)
         reduce = context.reduce
         largest = reduce.max(omega).unsqueeze(-1)
-        low = torch.as_tensor(column(self.lambda_min)).to(omega)
+        low = column(self.lambda_min, omega)
         if self.mapping == "exponential":
-            span = torch.maximum(largest, torch.as_tensor(column(self.omega_floor)).to(omega))
+            span = torch.maximum(largest, column(self.omega_floor, omega))
             factor = (low.log() * omega / span.clamp(min=torch.finfo(omega.dtype).tiny)).exp()
         elif self.mapping == "linear":
             smallest = reduce.min(omega).unsqueeze(-1)
-            high = torch.as_tensor(column(self.lambda_max)).to(omega)
+            high = column(self.lambda_max, omega)
             span = (largest - smallest).clamp(min=torch.finfo(omega.dtype).tiny)
             factor = high - (high - low) * (omega - smallest) / span
         else:

@@ -1,0 +1,67 @@
+"""Clip-Cov and KL-Cov on four tokens whose covariances are 3, 1, 1, 3 by hand."""
+
+import pytest
+import torch
+from helpers import sampled_tokens
+
+from entrostat import Tokens, make
+
+# mean lp −2.5, mean A 0: cov = (−1.5·−2, −.5·−2, .5·2, 1.5·2)
+LOGP = torch.tensor([-4.0, -3.0, -2.0, -1.0], dtype=torch.float64)
+ADVANTAGE = torch.tensor([-2.0, -2.0, 2.0, 2.0], dtype=torch.float64)
+
+
+def tokens(old=LOGP) -> Tokens:
+    return Tokens(logp=LOGP, old_logp=old, advantage=ADVANTAGE)
+
+
+def test_clip_cov_drops_only_within_the_band():
+    plan = make("clip_cov", k=0.5, omega_low=2.0).plan(tokens())
+    assert plan.weight.tolist() == [0, 1, 1, 0]
+    assert plan.keep.tolist() == [False, True, True, False]
+    outside = make("clip_cov", k=0.5, omega_low=5.0, omega_high=9.0).plan(tokens())
+    assert outside.weight.tolist() == [1, 1, 1, 1]
+    strict = make("clip_cov", k=1.0, omega_low=1.0, omega_high=3.0).plan(tokens())
+    assert strict.weight.tolist() == [1, 1, 1, 1]  # both bounds are exclusive
+
+
+def test_clip_cov_draws_at_least_one():
+    plan = make("clip_cov", k=1e-9, omega_low=2.0).plan(tokens())
+    assert sorted(plan.weight.tolist()) == [0, 1, 1, 1]
+
+
+def test_clip_cov_released_leaves_clipped_tokens_alone():
+    old = LOGP - torch.tensor([0.0, 0.0, 0.0, 1.0], dtype=torch.float64)  # last ratio e > 1 + 1
+    assert make("clip_cov", k=0.5, omega_low=2.0, preset="released").plan(tokens(old)).weight.tolist() == [0, 1, 1, 1]
+
+
+def test_clip_cov_draw_is_uniform_over_candidates():
+    t = sampled_tokens(3000, 20)
+    spec = make("clip_cov", k=0.05, omega_low=-100.0, omega_high=100.0)
+    dropped = (spec.plan(t, seed=torch.arange(3000)).weight == 0).double()
+    assert dropped.sum(-1).unique().tolist() == [1]
+    # 3000 draws of one in 20: each share is .05 ± .004; five standard deviations fail once in 90,000 runs of 20
+    assert (dropped.mean(0) - 0.05).abs().max() < 5 * (0.05 * 0.95 / 3000) ** 0.5
+
+
+def test_kl_cov_penalises_the_largest():
+    t = tokens(old=LOGP - 0.5)
+    plan = make("kl_cov", k=0.5, beta=0.7).plan(t)
+    assert plan.kl_coef.tolist() == [0.7, 0, 0, 0.7]
+    assert plan.loss(LOGP).item() == pytest.approx(make("clip_free").plan(t).loss(LOGP).item() + 0.7 * 0.5 * 2 / 4)
+
+
+def test_kl_cov_is_plain_policy_gradient_strictly_on_policy():
+    t = tokens()
+    grads = [make(spec).plan(t).coefficients(LOGP)[0] for spec in ("kl_cov", "clip_free", "grpo")]
+    assert torch.equal(grads[0], grads[1])
+    assert torch.equal(grads[0], grads[2])
+
+
+def test_implied_surrogates():
+    assert repr(make("clip_cov").surrogate).startswith("PPO")
+    assert make("clip_cov").surrogate.eps_high == 1.0
+    assert make("kl_cov").surrogate.name == "clip_free"
+    assert make("clip_higher+clip_cov").surrogate.eps_high == 0.28
+    with pytest.raises(ValueError, match="imply different surrogates"):
+        make("clip_cov+kl_cov")

@@ -1,0 +1,62 @@
+"""The estimators against hand-computed numbers and against the entropy itself."""
+
+from math import log
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from entrostat import entropy_change, policy_stats
+
+P = torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64)
+H = 1.5 * log(2)
+LOGITS = st.lists(st.floats(-6, 6), min_size=2, max_size=12).map(lambda z: torch.tensor(z, dtype=torch.float64))
+
+
+def test_by_hand():
+    lp, h, w = torch.tensor(log(0.25)), torch.tensor(H), torch.tensor(2.0)
+    gap = -2 * log(2) + H  # lp + H = −0.5 ln 2
+    assert entropy_change.steer(lp, h, w).item() == pytest.approx(-2 * 0.75 * gap, rel=1e-6)
+    assert entropy_change.own_logit(lp, h, w).item() == pytest.approx(-2 * 0.75 * 0.25 * gap, rel=1e-6)
+    assert entropy_change.opefo(lp, h, w).item() == pytest.approx(-2 * 0.75**2 * gap, rel=1e-6)
+    s = policy_stats(P.log())
+    collision = -0.5 * log(2) + H * 0.375
+    assert entropy_change.exact(lp, h, s.s2, s.s2l, w).item() == pytest.approx(-2 * (0.25 * gap - collision), rel=1e-6)
+    assert entropy_change.covariance(lp, w, torch.tensor(-1.0), torch.tensor(0.5)).item() == pytest.approx(
+        (log(0.25) + 1) * 1.5, rel=1e-6
+    )
+
+
+def test_lemma1_by_hand():
+    """Cov_p(log p, Δz) with Δz = (1, 0, 0): E[lp·Δz] − E[lp]E[Δz] = −.5 ln 2 + .75 ln 2."""
+    delta = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64)
+    assert entropy_change.lemma1(P.log(), delta).item() == pytest.approx(-0.25 * log(2), rel=1e-14)
+    assert entropy_change.natural_policy_gradient(P.log(), delta).item() == pytest.approx(-0.25 * log(2), rel=1e-14)
+    assert entropy_change.policy_gradient(P.log(), delta).item() == pytest.approx(-0.125 * log(2), rel=1e-14)
+
+
+@settings(derandomize=True, deadline=None)
+@given(logits=LOGITS, data=st.data(), weight=st.floats(-3, 3))
+def test_exact_is_the_derivative_of_the_entropy(logits, data, weight):
+    action = data.draw(st.integers(0, len(logits) - 1))
+    s = policy_stats(logits)
+    step = weight * (torch.nn.functional.one_hot(torch.tensor(action), len(logits)) - s.logp.exp())
+    h = 1e-5
+    numeric = (policy_stats(logits + h * step).entropy - policy_stats(logits - h * step).entropy) / (2 * h)
+    found = entropy_change.exact(s.logp[action], s.entropy, s.s2, s.s2l, torch.tensor(weight, dtype=torch.float64))
+    assert found.item() == pytest.approx(numeric.item(), rel=1e-6, abs=1e-9)
+    assert found.item() == pytest.approx(entropy_change.lemma1(s.logp, step).item(), rel=1e-9, abs=1e-12)
+
+
+@settings(derandomize=True, deadline=None)
+@given(logits=LOGITS)
+def test_exact_has_mean_zero_over_actions(logits):
+    s = policy_stats(logits)
+    flow = entropy_change.exact(s.logp, s.entropy, s.s2, s.s2l, torch.ones((), dtype=torch.float64))
+    assert abs((s.logp.exp() * flow).sum().item()) < 1e-13
+
+
+def test_impossible_actions_do_not_spoil_lemma1():
+    logp = torch.log_softmax(torch.tensor([0.0, -torch.inf, 1.0], dtype=torch.float64), -1)
+    assert torch.isfinite(entropy_change.lemma1(logp, torch.ones(3, dtype=torch.float64)))

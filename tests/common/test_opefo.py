@@ -1,0 +1,66 @@
+from math import log
+
+import pytest
+import torch
+from helpers import sampled_tokens
+
+from entrostat import Tokens, entropy_change, make
+
+P = [0.5, 0.5, 0.2]
+H = 1.0
+A = [2.0, -1.0, 1.0]
+FLOW = [-a * (1 - p) ** 2 * (log(p) + H) for p, a in zip(P, A, strict=True)]  # −, +, +
+GAIN, LOSS = FLOW[1] + FLOW[2], -FLOW[0]
+BALANCE = (LOSS - GAIN) / (LOSS + GAIN)
+
+
+def tokens() -> Tokens:
+    logp = torch.tensor(P, dtype=torch.float64).log()
+    return Tokens(logp=logp, old_logp=logp, advantage=torch.tensor(A).double(), entropy=torch.full_like(logp, H))
+
+
+@pytest.mark.parametrize(
+    ("settings", "up", "down"),
+    [
+        ({}, 1 + BALANCE, 1 - BALANCE),
+        ({"variant": "static"}, 1.001, 0.999),
+        ({"variant": "static", "lambda_static": 0.5}, 1.5, 0.5),
+        ({"variant": "plus_only"}, 1 + BALANCE, 1),
+        ({"variant": "minus_only"}, 1, 1 - BALANCE),
+    ],
+)
+def test_weights_by_hand(settings, up, down):
+    assert FLOW[0] < 0 < FLOW[1]
+    plan = make("opefo", **settings).plan(tokens())
+    assert plan.weight.tolist() == pytest.approx([down, up, up], rel=1e-12)
+
+
+@pytest.mark.parametrize("estimator", ["paper", "exact"])
+def test_net_flow_is_zero(estimator):
+    t = sampled_tokens(5, 200)
+    t = Tokens(**{**vars(t), "old_logp": t.logp})
+    plan = make("opefo", estimator=estimator).plan(t)
+    if estimator == "paper":
+        flow = entropy_change.opefo(t.logp, t.entropy, t.advantage)
+    else:
+        flow = entropy_change.exact(t.logp, t.entropy, t.s2, t.s2l, t.advantage)
+    net = (plan.weight * flow).sum(-1).abs() / flow.abs().sum(-1)
+    assert net.max() < 1e-14
+    assert (plan.weight >= 0).all()
+
+
+def test_zero_flow_leaves_weights_at_one():
+    t = Tokens(**{**vars(tokens()), "advantage": torch.zeros(3).double()})
+    assert make("opefo").plan(t).weight.tolist() == [1, 1, 1]
+
+
+def test_all_flow_one_way_is_stopped():
+    t = Tokens(**{**vars(tokens()), "advantage": torch.tensor([2.0, 1.0, -1.0]).double()})
+    assert make("opefo").plan(t).weight.tolist() == [0, 0, 0]
+
+
+def test_bad_settings():
+    with pytest.raises(ValueError, match="variant must be one of both, static, plus_only, minus_only"):
+        make("opefo", variant="none")
+    with pytest.raises(ValueError, match="estimator must be one of paper, exact"):
+        make("opefo", estimator="none")

@@ -1,0 +1,52 @@
+import pytest
+import torch
+
+from entrostat import StepStats, Tokens, make
+
+A = torch.tensor([2.0, -1.0, 0.0], dtype=torch.float64)
+TOKENS = Tokens(logp=torch.zeros(3), old_logp=torch.zeros(3), advantage=A)
+
+
+def weights(controller, **stats) -> list[float]:
+    controller.observe(StepStats(**stats))
+    return controller.plan(TOKENS).weight.tolist()
+
+
+def test_stage_is_zero_then_linear():
+    c = make("positive_reweight", variant="stage")
+    seen = [weights(c, entropy=0.0, step=s, total_steps=8)[0] for s in range(9)]
+    assert seen == [0, 0, 0, 0, 0, 0.25, 0.5, 0.75, 1.0]
+
+
+def test_epoch_is_linear():
+    c = make("positive_reweight", variant="epoch")
+    assert [weights(c, entropy=0.0, epoch=e, epochs=5)[0] for e in range(1, 6)] == [0, 0.25, 0.5, 0.75, 1]
+    assert weights(c, entropy=0.0, epoch=1, epochs=1)[0] == 0
+
+
+def test_guided_follows_the_entropy_within_bounds():
+    c = make("positive_reweight", target=0.5, delta=0.75)
+    assert c.plan(TOKENS).weight.tolist() == [1, 1, 1]
+    entropies = (0.9, 0.9, 0.1, 0.1, 0.1, 0.1, 0.5)
+    assert [weights(c, entropy=h)[0] for h in entropies] == pytest.approx([1.75, 2, 1.25, 0.5, 0, 0, 0])
+
+
+def test_only_positive_advantages_are_touched():
+    c = make("positive_reweight", lambda_init=0.3)
+    assert c.plan(TOKENS).weight.tolist() == [0.3, 1, 1]
+
+
+def test_nan_moves_nothing():
+    c = make("positive_reweight")
+    assert weights(c, entropy=float("nan"))[0] == 1
+
+
+@pytest.mark.parametrize(("variant", "needed"), [("stage", "total_steps"), ("epoch", "epochs")])
+def test_schedules_need_their_clock(variant, needed):
+    with pytest.raises(ValueError, match=needed):
+        make("positive_reweight", variant=variant).observe(StepStats(entropy=0.1))
+
+
+def test_unknown_variant():
+    with pytest.raises(ValueError, match="variant must be one of stage, epoch, entropy_guided"):
+        make("positive_reweight", variant="cosine")

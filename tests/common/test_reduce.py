@@ -1,0 +1,52 @@
+import math
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from entrostat import LocalReduce
+from entrostat.reduce import _from_ordered_bits, _ordered_bits
+
+reduce = LocalReduce()
+scores = st.lists(st.one_of(st.integers(-3, 3).map(float), st.just(-math.inf)), min_size=1, max_size=30)
+
+
+@settings(derandomize=True, deadline=None)
+@given(score=scores, k=st.integers(0, 35))
+def test_top_k_takes_exactly_k_finite_scores_and_no_smaller_one(score, k):
+    x = torch.tensor(score, dtype=torch.float64)
+    tie = torch.linspace(0, 1, len(score), dtype=torch.float64)
+    mask = reduce.top_k(x, k, tie)
+    finite = sorted((s for s in score if s > -math.inf), reverse=True)
+    assert sorted(x[mask].tolist(), reverse=True) == finite[:k]
+    # among equal scores the smaller tie wins: the mask of each value is a prefix
+    for value in set(finite):
+        chosen = mask[x == value].tolist()
+        assert chosen == sorted(chosen, reverse=True)
+
+
+def test_top_k_of_each_run():
+    x = torch.tensor([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
+    assert reduce.top_k(x, torch.tensor([1, 2])).tolist() == [[True, False, False], [False, True, True]]
+
+
+def test_nothing_in_the_batch():
+    empty = torch.empty(2, 0)
+    assert reduce.top_k(empty, 3).shape == (2, 0)
+    assert reduce.max(empty).tolist() == [-math.inf] * 2
+    assert reduce.mean(empty).isnan().all()
+    assert reduce.sum(empty).tolist() == [0, 0]
+
+
+def test_sums_are_accumulated_in_float64():
+    x = torch.cat([torch.tensor([2.0**24]), torch.ones(1000)])
+    assert reduce.sum(x).item() == 2**24 + 1000
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=20))
+def test_ordered_bits_keep_the_order(values):
+    x = torch.tensor(values, dtype=torch.float64)
+    bits = _ordered_bits(x)
+    assert torch.equal(x[:, None] < x, bits[:, None] < bits)
+    assert torch.equal(_from_ordered_bits(bits), x + 0.0)

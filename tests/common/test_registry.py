@@ -1,0 +1,77 @@
+import pytest
+
+from entrostat import Controller, chain, list_controllers, make
+from entrostat.controllers import Entropic, Steer
+from entrostat.registry import REGISTRY, register
+
+
+def test_the_names_there_are():
+    assert set(list_controllers()) >= {
+        *("ppo", "grpo", "reinforce", "clip_higher", "clip_lower", "clip_tighter", "clip_free"),
+        *("clip_cov", "kl_cov", "entropy_bonus", "adaptive_entropy", "positive_reweight", "steer", "opefo", "entropic"),
+    }
+
+
+def test_a_hyperparameter_goes_to_the_part_that_has_it():
+    c = make("clip_higher+steer", preset="paper", lambda_min=0.6, eps_low=0.1)
+    assert c.surrogate.eps_low == 0.1
+    assert c.parts[0].lambda_min == 0.6
+    assert make("steer", eps_high=0.5).surrogate.eps_high == 0.5
+
+
+def test_a_part_may_be_named():
+    c = make("adaptive_entropy+entropic", **{"entropic.target": 0.4, "adaptive_entropy.target": 0.3})
+    assert [part.target for part in c.parts] == [0.3, 0.4]
+
+
+@pytest.mark.parametrize(
+    ("spec", "settings", "message"),
+    [
+        ("stear", {}, "unknown controller 'stear'; choose from adaptive_entropy, "),
+        ("steer", {"preset": "best"}, "unknown preset 'best'; choose from paper, released"),
+        ("steer", {"lamda": 1}, "no part of 'steer\\+ppo' has the hyperparameter 'lamda': steer has mapping, "),
+        ("adaptive_entropy+entropic", {"target": 1}, "'target' is ambiguous: adaptive_entropy and entropic have it"),
+        ("ppo+clip_higher", {}, "'ppo' and 'clip_higher' both decide the surrogate"),
+        ("steer+steer", {"lambda_min": 0.5}, "'lambda_min' is ambiguous"),
+        ("steer+steer", {}, "'steer' appears twice"),
+        ("", {}, "unknown controller ''"),
+    ],
+)
+def test_errors_name_the_parts(spec, settings, message):
+    with pytest.raises(ValueError, match=message):
+        make(spec, **settings)
+
+
+def test_chain_flattens_and_keeps_the_surrogate():
+    c = chain(make("clip_higher"), chain(Steer(lambda_min=0.5)), Entropic())
+    assert c.name == "clip_higher+steer+entropic"
+    assert chain(Steer()).surrogate.name == "ppo"
+
+
+def test_state_of_a_chain():
+    a, b = make("adaptive_entropy+positive_reweight"), make("adaptive_entropy+positive_reweight")
+    a.parts[0].coef += 0.25
+    b.load_state_dict(a.state_dict())
+    assert b.state_dict() == a.state_dict()
+    with pytest.raises(ValueError, match="state is of controllers"):
+        make("entropic").load_state_dict(a.state_dict())
+    with pytest.raises(ValueError, match="entropic: state has"):
+        Entropic().load_state_dict({"alpha": 1.0})
+
+
+def test_state_is_a_copy():
+    c = make("entropic")
+    saved = c.state_dict()
+    c.parts[0].alpha += 1
+    assert saved["entropic"]["alpha"] == 0
+
+
+def test_names_are_taken_once():
+    with pytest.raises(ValueError, match="'steer' is registered twice"):
+        register("steer")(Controller)
+
+
+def test_every_controller_explains_itself():
+    for name, cls in REGISTRY.items():
+        assert cls.__doc__, name
+        assert not cls.__doc__.startswith(cls.__name__ + "("), f"{name} has only the generated docstring"

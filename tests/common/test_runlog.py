@@ -1,0 +1,44 @@
+import json
+
+import pytest
+import torch
+import yaml
+
+from entrostat.runlog import RunLog, read_lines, read_metrics
+
+
+def test_what_is_written_can_be_read(tmp_path):
+    log = RunLog(tmp_path / "a" / "run", {"steps": 3, "controller": "steer"}, seed=5)
+    log.log(0, {"entropy": torch.tensor(0.5), "reward": float("nan")})
+    log.log(1, {"entropy": 0.25})
+    log.sample(1, response="1+2", reward=1.0)
+    assert read_metrics(log.path) == [{"step": 0, "entropy": 0.5, "reward": None}, {"step": 1, "entropy": 0.25}]
+    log.close()
+    assert yaml.safe_load((log.path / "config.yaml").read_text()) == {"steps": 3, "controller": "steer"}
+    manifest = json.loads((log.path / "manifest.json").read_text())
+    assert manifest["seed"] == 5
+    assert {"entrostat", "torch", "numpy", "python"} <= set(manifest["versions"])
+    assert read_lines(log.path / "samples.jsonl") == [{"step": 1, "response": "1+2", "reward": 1.0}]
+
+
+def test_resuming_drops_steps_that_will_be_done_again(tmp_path):
+    log = RunLog(tmp_path, {}, seed=0)
+    for step in range(5):
+        log.log(step, {"entropy": float(step)})
+    log.close()
+    log = RunLog(tmp_path, {}, seed=0, resume_at=3)
+    log.log(3, {"entropy": 30.0})
+    log.close()
+    assert [line["entropy"] for line in read_metrics(tmp_path)] == [0, 1, 2, 30]
+    RunLog(tmp_path, {}, seed=0).close()
+    assert read_metrics(tmp_path) == []
+
+
+def test_a_torn_last_line_is_left_out_and_others_are_named(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 0}\n{"step"')
+    assert read_metrics(tmp_path) == [{"step": 0}]
+    path.write_text('{"step"\n{"step": 0}\n')
+    with pytest.raises(ValueError, match="line 1 is not JSON"):
+        read_metrics(tmp_path)
+    assert read_metrics(tmp_path / "nowhere") == []
