@@ -1,0 +1,1 @@
+"""llmtrain: RLVR with entropy control, from a laptop CPU up. Start with `llmtrain train --help`."""

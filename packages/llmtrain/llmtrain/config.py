@@ -1,0 +1,235 @@
+"""What a run is: frozen dataclasses, no torch. Read by the CLI as defaults < --preset < --config file < flags.
+
+Keys keep the names people know from verl and TRL.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """The policy."""
+
+    path: str | None = None
+    """Folder of a causal language model (weights and tokenizer). None: build a small Qwen2 and warm it up, once."""
+    hidden_size: int = 128
+    """Width of the built model."""
+    num_layers: int = 4
+    """Layers of the built model."""
+    num_heads: int = 4
+    """Attention heads of the built model."""
+    intermediate_size: int = 384
+    """Width of the built model's MLP."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskConfig:
+    """The verifiable task."""
+
+    name: str = "countdown"
+    """Which task; countdown is the only one yet."""
+    train_problems: int = 4096
+    """Problems to train on; generated from `seed`."""
+    test_problems: int = 128
+    """Held-out problems; none of them is among the training problems."""
+    seed: int = 0
+    """Seed of the problems."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SFTConfig:
+    """Supervised warm-up of a built model, on solutions mixed with wrong ones."""
+
+    examples: int = 16384
+    """Prompt and response pairs."""
+    wrong_share: float = 0.6
+    """Share of wrong responses among them, so that reinforcement learning starts from partial skill."""
+    steps: int = 1000
+    """Optimizer steps."""
+    batch_size: int = 64
+    """Pairs a step."""
+    lr: float = 1e-3
+    """Highest learning rate."""
+    seed: int = 0
+    """Seed of the weights, the pairs and their order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolloutConfig:
+    """Sampling of responses."""
+
+    prompts: int = 32
+    """Prompts a rollout step."""
+    n: int = 8
+    """Responses to each prompt: the group."""
+    temperature: float = 1.0
+    """Sampling temperature; the policy's log-probabilities and entropy are those at this temperature."""
+    max_new_tokens: int = 32
+    """Longest response, in tokens."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimConfig:
+    """AdamW, and how a rollout is cut into updates."""
+
+    lr: float = 5e-4
+    """Learning rate."""
+    betas: tuple[float, float] = (0.9, 0.95)
+    """Decay rates of AdamW's moments."""
+    weight_decay: float = 0.0
+    """Decoupled weight decay."""
+    warmup_steps: int = 0
+    """Optimizer steps over which the learning rate rises linearly."""
+    max_grad_norm: float = 1.0
+    """Gradients are scaled down to this norm."""
+    mini_batch_size: int = 16
+    """Prompts an optimizer step."""
+    ppo_epochs: int = 1
+    """Passes over each rollout."""
+    micro_batch_tokens: int = 8192
+    """Tokens, padding included, that go through the model at once. Changes speed and memory, never the update."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalConfig:
+    """Evaluation on held-out problems."""
+
+    every: int = 10
+    """Rollout steps between evaluations; 0 evaluates never."""
+    k: int = 8
+    """k of avg@k and pass@k."""
+    samples: int = 8
+    """Responses to each problem, at least k."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """Train a policy by reinforcement learning with verifiable rewards, under an entropy controller."""
+
+    out: str = "runs/train"
+    """Folder of the run log and the checkpoints."""
+    overwrite: bool = False
+    """Replace a run that lies in `out`."""
+    seed: int = 0
+    """Seed of everything that is drawn during training."""
+    steps: int = 120
+    """Rollout steps."""
+    save_every: int = 20
+    """Rollout steps between checkpoints; the last two are kept."""
+    controller: str = "grpo"
+    """Entropy controllers by name, joined by +; `python -m entrostat list` shows them."""
+    controller_preset: str = "paper"
+    """paper (values as published) or released (as in the authors' code)."""
+    controller_args: dict[str, Any] = field(default_factory=dict)
+    """Hyperparameters of the controllers; on the command line `--set kp=2 --set steer.lambda_min=0.7`."""
+    target_entropy: float | None = None
+    """Entropy to hold (nats), for controllers that have a target."""
+    advantage: str = "grpo"
+    """grpo, dr_grpo or rloo."""
+    device: str = "cpu"
+    """Where the policy lives: cpu or cuda."""
+    threads: int = 0
+    """CPU threads; 0 leaves torch's choice."""
+    model: ModelConfig = ModelConfig()
+    task: TaskConfig = TaskConfig()
+    sft: SFTConfig = SFTConfig()
+    rollout: RolloutConfig = RolloutConfig()
+    optim: OptimConfig = OptimConfig()
+    eval: EvalConfig = EvalConfig()
+
+    def __post_init__(self) -> None:
+        positive = {
+            "steps": self.steps,
+            "save_every": self.save_every,
+            "rollout.prompts": self.rollout.prompts,
+            "rollout.max_new_tokens": self.rollout.max_new_tokens,
+            "rollout.temperature": self.rollout.temperature,
+            "optim.lr": self.optim.lr,
+            "optim.mini_batch_size": self.optim.mini_batch_size,
+            "optim.ppo_epochs": self.optim.ppo_epochs,
+            "optim.micro_batch_tokens": self.optim.micro_batch_tokens,
+        }
+        for key, value in positive.items():
+            if value <= 0:
+                raise ValueError(f"{key} must be positive; got {value}")
+        if self.rollout.n < 2:
+            raise ValueError(f"rollout.n must be at least 2, or no advantage can be told; got {self.rollout.n}")
+        if self.rollout.prompts % self.optim.mini_batch_size:
+            raise ValueError(
+                f"optim.mini_batch_size {self.optim.mini_batch_size} must divide rollout.prompts {self.rollout.prompts}"
+            )
+        if self.eval.samples < self.eval.k:
+            raise ValueError(f"eval.samples {self.eval.samples} must not be below eval.k {self.eval.k}")
+
+
+PRESETS: dict[str, TrainConfig] = {
+    "countdown-cpu": TrainConfig(out="runs/countdown"),
+}
+
+
+def get_preset(name: str) -> TrainConfig:
+    """The preset called `name`; ValueError lists the names there are."""
+    if name not in PRESETS:
+        raise ValueError(f"unknown preset {name!r}; choose from {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """Plain nested dictionary of a configuration, as written to config.yaml."""
+    return _plain(dataclasses.asdict(config))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def merge(config: T, changes: Mapping[str, Any], where: str = "") -> T:
+    """`config` with the nested mapping `changes` laid over it.
+
+    Raises ValueError naming a key that the configuration does not have.
+    """
+    if not isinstance(changes, Mapping):
+        raise ValueError(f"{where.rstrip('.') or 'configuration'} must be a mapping of keys; got {changes!r}")
+    known = {f.name for f in dataclasses.fields(config)}  # type: ignore[arg-type]
+    values = {}
+    for key, value in changes.items():
+        if key not in known:
+            raise ValueError(f"unknown configuration key {where}{key}; choose from {', '.join(sorted(known))}")
+        current = getattr(config, key)
+        if dataclasses.is_dataclass(current):
+            value = merge(current, value, f"{where}{key}.")
+        elif isinstance(current, tuple):
+            value = tuple(value)
+        elif isinstance(current, float) and isinstance(value, int | str) and not isinstance(value, bool):
+            value = _number(value, f"{where}{key}")  # YAML reads 1e-4 as a string
+        elif current is not None and not isinstance(value, type(current)):
+            raise ValueError(f"{where}{key} must be of type {type(current).__name__}; got {value!r}")
+        values[key] = value
+    return replace(config, **values)  # type: ignore[type-var]
+
+
+def _number(value: Any, key: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"{key} must be a number; got {value!r}") from None
+
+
+def load_yaml(path: str | Path) -> Any:
+    """Content of a YAML file; ValueError when it is missing or is not YAML."""
+    import yaml
+
+    if not Path(path).is_file():
+        raise ValueError(f"configuration file {path} does not exist")
+    try:
+        return yaml.safe_load(Path(path).read_text()) or {}
+    except yaml.YAMLError as error:
+        raise ValueError(f"configuration file {path} is not YAML: {str(error).splitlines()[0]}") from None

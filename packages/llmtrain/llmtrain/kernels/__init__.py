@@ -1,0 +1,5 @@
+"""The fused head: token statistics from hidden states, never holding all logits at once."""
+
+from .head import HeadStats, head_stats
+
+__all__ = ["HeadStats", "head_stats"]

@@ -1,0 +1,135 @@
+"""One rollout becomes updates.
+
+    experience ─► mini-batch ─► Tokens ─► plan ─► [micro-batch ─► policy ─► plan.loss ─► backward]* ─► engine.step
+
+The plan sees the whole mini-batch, so the update does not depend on how it is cut into micro-batches. Sequences in
+which no token can have a gradient (advantage 0 and no bonus) never reach the model.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from entrostat import Controller, Plan, Tokens
+from entrostat.draws import generator_seed
+
+from .batch import Batch, micro_batches, starts
+from .config import OptimConfig
+from .engine import TorchEngine
+from .kernels import HeadStats
+from .policy import Policy
+
+POLICY_FIELDS = frozenset({"logp", "entropy", "s2", "s2l", "s2ll"})
+"""Fields of Tokens that are statistics of the current policy."""
+
+
+@dataclass(frozen=True, eq=False)
+class Experience:
+    """A scored rollout, or a mini-batch of it: B sequences with N response tokens."""
+
+    batch: Batch
+    stats: HeadStats
+    """Statistics under the policy that made the rollout, (N,) each."""
+    reward: Tensor
+    """(B,)."""
+    advantage: Tensor
+    """(B,)."""
+    group: Tensor
+    """Which prompt each sequence answers, (B,)."""
+    sequence: Tensor
+    """Identity of each sequence in the rollout, (B,)."""
+
+    def select(self, sequences: Tensor) -> "Experience":
+        """The experience of some of the sequences."""
+        index = self.batch.response_index(sequences).to(self.stats.logp.device)
+        return Experience(
+            self.batch.select(sequences),
+            HeadStats(*(x[index] for x in self.stats)),
+            self.reward[sequences],
+            self.advantage[sequences],
+            self.group[sequences],
+            self.sequence[sequences],
+        )
+
+    @property
+    def owner(self) -> Tensor:
+        """Which of the B sequences each token belongs to, (N,)."""
+        return torch.repeat_interleave(torch.arange(len(self.batch)), self.batch.response_lengths)
+
+    def tokens(self, current: HeadStats | None) -> Tokens:
+        """What controllers see; `current` are the statistics now, None when the policy has not moved."""
+        now, owner, device = current or self.stats, self.owner, self.stats.logp.device
+        position = torch.arange(len(owner)) - starts(self.batch.response_lengths)[owner]
+        return Tokens(
+            logp=now.logp,
+            old_logp=self.stats.logp,
+            advantage=self.advantage[owner].to(device),
+            reward=self.reward[owner].to(device),
+            entropy=now.entropy,
+            old_entropy=self.stats.entropy,
+            s2=now.s2,
+            s2l=now.s2l,
+            s2ll=now.s2ll,
+            seq_id=self.sequence[owner].to(device),
+            group_id=self.group[owner].to(device),
+            position=position.to(device),
+        )
+
+
+class Learner:
+    """Turns experience into optimizer steps."""
+
+    def __init__(
+        self, policy: Policy, engine: TorchEngine, controller: Controller, config: OptimConfig, seed: int
+    ) -> None:
+        self.policy = policy
+        self.engine = engine
+        self.controller = controller
+        self.config = config
+        self.seed = seed
+
+    def update(self, experience: Experience, step: int) -> dict[str, float]:
+        """All updates of rollout step `step`; returns metrics averaged over them."""
+        metrics: dict[str, list[float]] = defaultdict(list)
+        cuts = list(self._mini_batches(experience.group, step))
+        for i, sequences in enumerate(cuts):
+            mini = experience.select(sequences)
+            current = None
+            if i > 0 and self.controller.needs & POLICY_FIELDS:  # the policy has moved since the rollout
+                current = self.policy.all_stats(mini.batch, self.config.micro_batch_tokens)
+            plan = self.controller.plan(mini.tokens(current), seed=self.seed, step=step * len(cuts) + i)
+            info = {key: float(value) for key, value in plan.info.items()}
+            for key, value in (self.optimize(mini, plan) | info).items():
+                metrics[key].append(value)
+        return {key: sum(values) / len(values) for key, values in metrics.items()}
+
+    def _mini_batches(self, group: Tensor, step: int) -> Iterator[Tensor]:
+        """Sequence indices of each update; whole groups, in an order drawn anew for each pass."""
+        groups = group.unique()
+        for epoch in range(self.config.ppo_epochs):
+            generator = torch.Generator().manual_seed(generator_seed("mini-batches", self.seed, step, epoch))
+            order = groups[torch.randperm(len(groups), generator=generator)]
+            for some in order.split(self.config.mini_batch_size):
+                yield torch.isin(group, some).nonzero()[:, 0]
+
+    def optimize(self, mini: Experience, plan: Plan) -> dict[str, float]:
+        """One optimizer step under the plan of a mini-batch; none when no token can have a gradient."""
+        logp = mini.stats.logp.clone()
+        loss_sum = 0.0
+        live = mini.owner[plan.active().cpu()].unique()
+        for some in micro_batches(mini.batch.lengths, live, self.config.micro_batch_tokens):
+            stats = self.policy.token_stats(mini.batch, some)
+            index = mini.batch.response_index(some).to(logp.device)
+            loss = plan.loss(stats.logp, stats.entropy, index)
+            self.engine.backward(loss)
+            loss_sum += loss.item()
+            logp[index] = stats.logp.detach()
+        return {
+            "loss": loss_sum,
+            "grad_norm": self.engine.step() if len(live) else 0.0,
+            "clip_fraction": plan.clipped(logp).float().mean().item(),
+            "kl_to_rollout": (mini.stats.logp - logp).mean().item(),
+        }

@@ -1,0 +1,74 @@
+"""Policies: a tiny Qwen2 that trains on a laptop CPU, and loading and saving of any causal language model."""
+
+from pathlib import Path
+from typing import cast
+
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
+from transformers.utils.logging import disable_progress_bar
+
+
+def build_tiny(
+    vocab_size: int,
+    *,
+    hidden: int = 128,
+    layers: int = 4,
+    heads: int = 4,
+    kv_heads: int = 4,
+    intermediate: int = 384,
+    max_positions: int = 256,
+    pad_token_id: int = 0,
+    eos_token_id: int = 1,
+    seed: int = 0,
+) -> Qwen2ForCausalLM:
+    """A Qwen2 in float32 with random weights (0.86M parameters by default); the global RNG is left as it was.
+
+    Raises:
+        ValueError: when `hidden` is no multiple of `heads`, or `heads` of `kv_heads`.
+    """
+    if hidden % heads or heads % kv_heads:
+        raise ValueError(f"hidden {hidden} must divide by heads {heads}, and heads by kv_heads {kv_heads}")
+    config = Qwen2Config(
+        vocab_size=vocab_size,
+        hidden_size=hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=kv_heads,
+        intermediate_size=intermediate,
+        max_position_embeddings=max_positions,
+        tie_word_embeddings=True,
+        pad_token_id=pad_token_id,
+        eos_token_id=eos_token_id,
+        bos_token_id=None,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation="sdpa")
+    return cast(Qwen2ForCausalLM, model)
+
+
+def load(path: str | Path, *, dtype: torch.dtype = torch.float32) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Model and tokenizer from a folder; nothing is downloaded.
+
+    Raises:
+        ValueError: when the folder does not exist.
+    """
+    if not Path(path).is_dir():
+        raise ValueError(f"model folder {path} does not exist")
+    disable_progress_bar()  # it would tear our own
+    model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=True)
+    return model, AutoTokenizer.from_pretrained(path, local_files_only=True)
+
+
+def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, path: str | Path) -> None:
+    """Write weights, configuration and tokenizer in the form that `load` and AutoModelForCausalLM read."""
+    disable_progress_bar()
+    model.save_pretrained(path)
+    tokenizer.save_pretrained(path)

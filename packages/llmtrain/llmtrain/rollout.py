@@ -1,0 +1,212 @@
+"""Rollouts with the policy itself: one prefill, then one decode step for all unfinished sequences at a time.
+
+prompts (P) ─ left-pad ► prefill (P, L) ─ repeat n ► [sample ► record ► drop finished rows ► forward (B, 1)]* ► packed
+
+Shapes: P prompts, B = P·n sequences, T max_new_tokens, V vocabulary, N response tokens in all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
+
+DROP_BELOW = 0.8
+"""Finished rows leave the batch once the share of unfinished ones is below this; each time copies the cache."""
+
+
+@dataclass
+class Rollouts:
+    """Sampled responses, packed: sequence i owns `response_lengths[i]` consecutive entries of the flat fields.
+
+    Sequences are ordered by prompt, the n samples of a prompt side by side. All tensors are on the CPU.
+
+    Attributes:
+        prompt_ids: token ids of each prompt (P lists).
+        response_ids: sampled tokens, eos included (N), int64.
+        response_lengths: tokens of each response (B), int64.
+        logp: log-probability of each sampled token at the sampling temperature, in nats (N), float32.
+        prompt_index: the prompt each sequence answers (B), int64.
+        finished: whether the sequence ended with eos rather than at the length limit (B), bool.
+    """
+
+    prompt_ids: list[list[int]]
+    response_ids: Tensor
+    response_lengths: Tensor
+    logp: Tensor
+    prompt_index: Tensor
+    finished: Tensor
+
+    def __len__(self) -> int:
+        return len(self.response_lengths)
+
+    def responses(self) -> list[list[int]]:
+        """Token ids of each response, eos included (B lists)."""
+        return [part.tolist() for part in self.response_ids.split(self.response_lengths.tolist())]
+
+    def texts(self, tokenizer: PreTrainedTokenizerBase) -> list[str]:
+        """Text of each response without its final eos.
+
+        Other special tokens stay visible: a verifier must not read `1<pad>+2` as `1+2`.
+        """
+        bodies = [
+            ids[:-1] if ended else ids for ids, ended in zip(self.responses(), self.finished.tolist(), strict=True)
+        ]
+        return tokenizer.batch_decode(bodies, skip_special_tokens=False)
+
+
+class HFRollout:
+    """Samples from a transformers model; every draw comes from `generator`.
+
+    Each sequence takes its own `max_new_tokens` uniforms from the generator, so its tokens do not depend on which
+    other sequences share the batch or on when they end.
+
+    Args:
+        model: any causal language model with a KV cache.
+        tokenizer: its tokenizer.
+        max_new_tokens: limit on response tokens, eos included.
+        temperature: divides the logits; 0 takes the most likely token and reports its log-probability at 1.
+        generator: source of all randomness; restoring its state repeats the rollouts.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        max_new_tokens: int,
+        temperature: float = 1.0,
+        generator: torch.Generator,
+    ):
+        if max_new_tokens < 1:
+            raise ValueError(f"max_new_tokens must be at least 1; got {max_new_tokens}")
+        if temperature < 0:
+            raise ValueError(f"temperature must not be negative; got {temperature}")
+        self.model = model
+        self.tokenizer = tokenizer
+        self.max_new_tokens = max_new_tokens
+        self.temperature = temperature
+        self.generator = generator
+        self.eos_ids = torch.tensor(eos_token_ids(model, tokenizer), device=model.device)
+
+    def generate(self, prompts: Sequence[str], n: int) -> Rollouts:
+        """`n` responses to each prompt.
+
+        Raises:
+            ValueError: for no prompts, an empty prompt, or n < 1.
+        """
+        if not prompts or n < 1:
+            raise ValueError(f"generate needs at least one prompt and n >= 1; got {len(prompts)} prompts, n={n}")
+        prompt_ids = self.tokenizer(list(prompts))["input_ids"]
+        if not all(prompt_ids):
+            raise ValueError("a prompt has no tokens")
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            with torch.inference_mode():
+                tokens_BT, logp_BT, lengths_B, finished_B = self._decode(prompt_ids, n)
+        finally:
+            self.model.train(was_training)
+        lengths = lengths_B.cpu()
+        kept = torch.arange(self.max_new_tokens) < lengths[:, None]
+        # Indexing outside inference mode makes ordinary tensors, which autograd may save.
+        return Rollouts(
+            prompt_ids=prompt_ids,
+            response_ids=tokens_BT.cpu()[kept],
+            response_lengths=lengths.clone(),
+            logp=logp_BT.cpu()[kept],
+            prompt_index=torch.arange(len(prompts)).repeat_interleave(n),
+            finished=finished_B.cpu().clone(),
+        )
+
+    def _decode(self, prompt_ids: list[list[int]], n: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Tokens (B, T), their logp (B, T), lengths (B) and finished (B)."""
+        device = self.model.device
+        logits, cache, mask, position = self._prefill(prompt_ids, n)
+        rows = torch.arange(len(position), device=device)
+        shape = (len(rows), self.max_new_tokens)
+        uniforms = self._uniforms(shape).to(device)
+        tokens = torch.zeros(shape, dtype=torch.long, device=device)
+        logps = torch.zeros(shape, dtype=torch.float32, device=device)
+        lengths = torch.full((len(rows),), self.max_new_tokens, device=device)
+        finished = torch.zeros(len(rows), dtype=torch.bool, device=device)
+        for t in range(self.max_new_tokens):
+            token, logp = self._sample(logits, uniforms[rows, t])
+            # A finished row that has not left the batch yet overwrites only entries past its length.
+            tokens[rows, t], logps[rows, t] = token, logp
+            ended = torch.isin(token, self.eos_ids) & ~finished[rows]
+            lengths[rows[ended]] = t + 1
+            finished[rows[ended]] = True
+            open_ = ~finished[rows]
+            n_open = int(open_.sum())
+            if n_open == 0 or t + 1 == self.max_new_tokens:
+                break
+            if n_open < DROP_BELOW * len(rows):
+                keep = open_.nonzero()[:, 0]
+                cache.batch_select_indices(keep)
+                rows, token, position = rows[keep], token[keep], position[keep]
+                mask = None if mask is None else mask[keep]
+            if mask is not None:
+                mask = torch.cat([mask, mask.new_ones(len(rows), 1)], dim=1)
+            logits = self._forward(token[:, None], mask, position[:, None], cache)
+            position = position + 1
+        return tokens, logps, lengths, finished
+
+    def _prefill(self, prompt_ids: list[list[int]], n: int) -> tuple[Tensor, DynamicCache, Tensor | None, Tensor]:
+        """Next-token logits (B, V), cache, attention mask (B, L) or None without padding, next position (B)."""
+        device = self.model.device
+        lengths = torch.tensor([len(ids) for ids in prompt_ids], device=device)
+        width = int(lengths.max())
+        # What fills the left is masked; the tokenizer may have no pad token.
+        ids = torch.tensor([[0] * (width - len(ids)) + ids for ids in prompt_ids], device=device)
+        mask = torch.arange(width, device=device) >= (width - lengths)[:, None]
+        positions = (mask.cumsum(1) - 1).clamp_min(0)
+        padded = bool((lengths < width).any())
+        cache = DynamicCache(config=self.model.config)
+        logits = self._forward(ids, mask.long() if padded else None, positions, cache)
+        cache.batch_repeat_interleave(n)
+        mask_BL = mask.long().repeat_interleave(n, dim=0) if padded else None
+        return logits.repeat_interleave(n, dim=0), cache, mask_BL, lengths.repeat_interleave(n)
+
+    def _forward(self, ids: Tensor, mask: Tensor | None, positions: Tensor, cache: DynamicCache) -> Tensor:
+        """Logits of the last position (B, V)."""
+        output = self.model(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        return output.logits[:, -1]
+
+    def _uniforms(self, shape: tuple[int, int]) -> Tensor:
+        """One uniform number per sequence and step (B, T); greedy decoding draws none."""
+        if self.temperature == 0:
+            return torch.zeros(shape)
+        # float32 cumulative sums and 24-bit uniforms would never reach tokens of small probability.
+        return torch.rand(shape, generator=self.generator, device=self.generator.device, dtype=torch.float64)
+
+    def _sample(self, logits_BV: Tensor, uniform_B: Tensor) -> tuple[Tensor, Tensor]:
+        """Tokens (B) by inversion of the cumulative distribution, and their log-probability (B)."""
+        logits = logits_BV.float()
+        if self.temperature == 0:
+            token = logits.argmax(-1, keepdim=True)
+            return token[:, 0], logits.log_softmax(-1).gather(1, token)[:, 0]
+        logp = (logits / self.temperature).log_softmax(-1)
+        cdf = logp.double().exp().cumsum(-1)
+        token = torch.searchsorted(cdf, uniform_B[:, None] * cdf[:, -1:], right=True).clamp_max(cdf.shape[-1] - 1)
+        return token[:, 0], logp.gather(1, token)[:, 0]
+
+
+def eos_token_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """Every token that ends a response: the tokenizer's eos and those of the model's generation settings."""
+    ids = {tokenizer.eos_token_id}
+    config = model.generation_config
+    declared = config.eos_token_id if config is not None else None
+    ids.update(declared if isinstance(declared, list) else [declared])
+    found = sorted(i for i in ids if i is not None)
+    if not found:
+        raise ValueError("neither tokenizer nor model names an eos token")
+    return found

@@ -1,0 +1,220 @@
+"""The training loop.
+
+    prompts ► rollout ► verifier ► advantages ► statistics ► controller.observe ► learner.update ► run log
+       ▲                                                                                │
+       └───────────────────────────── the same weights ─────────────────────────────────┘
+
+Randomness is keyed by (seed, step, purpose), so nothing but the step has to be remembered to repeat it.
+"""
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from entrostat import Chain, StepStats, get_advantage, make
+from entrostat.draws import generator_seed
+from entrostat.runlog import RunLog
+
+from .batch import Batch
+from .checkpoint import checkpoints, latest, load_state, save_checkpoint
+from .config import TrainConfig, to_dict
+from .engine import NonFiniteError, TorchEngine
+from .evaluate import evaluate
+from .learner import Experience, Learner
+from .model import load
+from .policy import Policy
+from .rollout import HFRollout, Rollouts
+from .tasks import TASKS, Task, get_task
+
+Report = Callable[[int, dict[str, float]], None]
+
+
+class TrainingStoppedError(RuntimeError):
+    """Training cannot go on; the message says at which step and what was saved last."""
+
+
+def make_controller(config: TrainConfig) -> Chain:
+    """The controller of a run; ValueError names an unknown name or hyperparameter, and a target nobody takes."""
+    settings = dict(config.controller_args)
+    if config.target_entropy is not None:
+        settings["target"] = config.target_entropy
+    return make(config.controller, config.controller_preset, **settings)
+
+
+def check(config: TrainConfig) -> None:
+    """Everything about a configuration that can be known to be wrong before a model is loaded: ValueError."""
+    make_controller(config)
+    get_advantage(config.advantage)
+    if config.task.name not in TASKS:
+        raise ValueError(f"unknown task {config.task.name!r}; choose from {', '.join(TASKS)}")
+    if config.model.path is not None and not Path(config.model.path).is_dir():
+        raise ValueError(f"model folder {config.model.path} does not exist")
+    if config.device not in ("cpu", "cuda"):
+        raise ValueError(f"unknown device {config.device!r}; choose from cpu, cuda")
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device cuda is not available here; use --device cpu")
+
+
+class Trainer:
+    """One run. `resume` continues from the newest checkpoint in `config.out`."""
+
+    def __init__(self, config: TrainConfig, model_path: str | Path, resume: bool = False) -> None:
+        if config.threads:
+            torch.set_num_threads(config.threads)
+        self.config = config
+        self.controller = make_controller(config)
+        self.advantage = get_advantage(config.advantage)
+        self.task: Task = get_task(config.task)
+        source = latest(config.out) if resume else Path(model_path)
+        self.model: PreTrainedModel
+        self.tokenizer: PreTrainedTokenizerBase
+        self.model, self.tokenizer = load(source)
+        self.model.train().to(torch.device(config.device))
+        self.engine = TorchEngine(self.model, config.optim)
+        self.policy = Policy(self.model, config.rollout.temperature)
+        self.learner = Learner(self.policy, self.engine, self.controller, config.optim, config.seed)
+        self.step = 0
+        torch.manual_seed(config.seed)
+        if resume:
+            self._restore(load_state(source))
+        self.log = RunLog(config.out, to_dict(config), config.seed, resume_at=self.step if resume else None)
+        self._interrupted = False
+
+    # State --------------------------------------------------------------------------------------------------------
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.step = state["step"]
+        self.engine.load_state_dict(state["engine"])
+        self.controller.load_state_dict(state["controller"])
+        torch.set_rng_state(state["rng"])
+
+    def save(self) -> Path:
+        """Write a checkpoint of the state after the last whole step."""
+        state = {
+            "engine": self.engine.state_dict(),
+            "controller": self.controller.state_dict(),
+            "rng": torch.get_rng_state(),
+        }
+        return save_checkpoint(self.config.out, self.step, self.model, self.tokenizer, state)
+
+    # The loop -----------------------------------------------------------------------------------------------------
+
+    def run(self, report: Report = lambda step, metrics: None) -> None:
+        """Train to the last step, or to the first Ctrl-C, and leave a checkpoint.
+
+        report: called after every step with its metrics.
+        Raises TrainingStoppedError when a loss is not finite; the last good checkpoint stays.
+        """
+        previous = signal.signal(signal.SIGINT, self._on_interrupt)
+        try:
+            while self.step < self.config.steps and not self._interrupted:
+                every = self.config.eval.every
+                metrics = self.evaluate() if every and self.step % every == 0 else {}
+                metrics |= self._train_step()
+                self.log.log(self.step, metrics)
+                report(self.step, metrics)
+                self.step += 1
+                if self.step % self.config.save_every == 0:
+                    self.save()
+            self.save()
+            if self.config.eval.every and not self.interrupted:
+                self.log.log(self.step, self.evaluate())
+        except NonFiniteError as error:
+            good = checkpoints(self.config.out)
+            where = f"last good checkpoint: {good[-1]}" if good else "no checkpoint was written yet"
+            raise TrainingStoppedError(f"step {self.step}: {error}; {where}") from None
+        finally:
+            signal.signal(signal.SIGINT, previous)
+            self.log.close()
+
+    def _on_interrupt(self, signum: int, frame: Any) -> None:
+        if self._interrupted:
+            raise KeyboardInterrupt
+        self._interrupted = True
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the run before its last step."""
+        return self.step < self.config.steps
+
+    def _train_step(self) -> dict[str, float]:
+        began = time.perf_counter()
+        rollouts, texts, reward = self._rollout()
+        sampled = time.perf_counter()
+        experience = self._experience(rollouts, reward)
+        entropy = experience.stats.entropy.mean().item()
+        self.controller.observe(self._step_stats(entropy))
+        metrics = {
+            "entropy": entropy,
+            "reward": reward.mean().item(),
+            "response_length": rollouts.response_lengths.float().mean().item(),
+            "finished": rollouts.finished.float().mean().item(),
+            **{key: float(value) for key, value in self.controller.metrics().items()},
+            **self.learner.update(experience, self.step),
+        }
+        ended = time.perf_counter()
+        tokens = int(rollouts.response_lengths.sum())
+        self.log.sample(self.step, response=texts[0], reward=reward[0])
+        return metrics | {
+            "tokens_per_second": tokens / (ended - began),
+            "time/rollout": sampled - began,
+            "time/step": ended - began,
+        }
+
+    def _step_stats(self, entropy: float) -> StepStats:
+        prompts, steps = self.config.rollout.prompts, self.config.steps
+        return StepStats(
+            entropy=entropy,
+            step=self.step,
+            total_steps=steps,
+            epoch=self.task.epoch(self.step, prompts),
+            epochs=self.task.epoch(steps - 1, prompts),
+        )
+
+    def _rollout(self) -> tuple[Rollouts, list[str], torch.Tensor]:
+        """Responses of this step, their texts, and their rewards (B,)."""
+        settings = self.config.rollout
+        problems = self.task.train_batch(self.step, settings.prompts, self.config.seed)
+        rollouts = self._sampler("rollout").generate([self.task.prompt(p) for p in problems], settings.n)
+        texts = rollouts.texts(self.tokenizer)
+        owners = rollouts.prompt_index.tolist()
+        reward = [float(self.task.verify(problems[i], text).correct) for i, text in zip(owners, texts, strict=True)]
+        return rollouts, texts, torch.tensor(reward)
+
+    def _experience(self, rollouts: Rollouts, reward: torch.Tensor) -> Experience:
+        batch = Batch.of(rollouts)
+        return Experience(
+            batch,
+            self.policy.all_stats(batch, self.config.optim.micro_batch_tokens),
+            reward,
+            self.advantage(reward, rollouts.prompt_index),
+            group=rollouts.prompt_index,
+            sequence=torch.arange(len(batch)),
+        )
+
+    def _sampler(self, purpose: str) -> HFRollout:
+        settings = self.config.rollout
+        generator = torch.Generator().manual_seed(generator_seed(purpose, self.config.seed, self.step))
+        return HFRollout(
+            self.model,
+            self.tokenizer,
+            max_new_tokens=settings.max_new_tokens,
+            temperature=settings.temperature,
+            generator=generator,
+        )
+
+    def evaluate(self) -> dict[str, float]:
+        """avg@k and pass@k on the held-out problems, with draws of their own."""
+        return evaluate(
+            self._sampler("eval"),
+            self.task.test,
+            self.task.verify,
+            self.config.eval.k,
+            prompt=self.task.prompt,
+            samples=self.config.eval.samples,
+        )

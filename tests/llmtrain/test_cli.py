@@ -1,0 +1,68 @@
+"""Bad input gets one line that names it and what is allowed, exit code 2, and no traceback."""
+
+import json
+
+import pytest
+
+from llmtrain.cli import main
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["trian"], ["unknown command 'trian'", "train, resume"]),
+        (["train", "--preset", "gpu"], ["unknown preset 'gpu'", "countdown-cpu"]),
+        (["train", "--config", "none.yaml"], ["none.yaml", "does not exist"]),
+        (["train", "--controller", "stear"], ["unknown controller 'stear'", "steer"]),
+        (["train", "--controller-preset", "mine"], ["unknown preset 'mine'", "paper, released"]),
+        (["train", "--controller", "steer", "--set", "lamda=1"], ["'lamda'", "lambda_min"]),
+        (["train", "--set", "lambda"], ["expected key=value", "'lambda'"]),
+        (["train", "--advantage", "gae"], ["unknown advantage 'gae'", "rloo"]),
+        (["train", "--task.name", "chess"], ["unknown task 'chess'", "countdown"]),
+        (["train", "--model.path", "no/such/model"], ["no/such/model", "does not exist"]),
+        (["train", "--stepz", "3"], ["unknown option --stepz", "--help"]),
+        (["train", "--steps", "many"], ["steps", "many"]),
+        (["train", "--device", "tpu"], ["device", "'tpu'", "cpu"]),
+        (["resume", "no/such/run"], ["no/such/run", "not a run"]),
+        (["eval", "no/such/model"], ["no/such/model"]),
+        (["compare", "no/such/run"], ["no/such/run", "not a run"]),
+    ],
+)
+def test_bad_input(args, words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(args) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1, err
+    assert all(word in err for word in words), err
+    assert not list(tmp_path.iterdir()), "nothing is written for a run that cannot start"
+
+
+def test_a_run_is_not_overwritten_by_accident(small, tmp_path, capsys):
+    (tmp_path / "config.yaml").write_text("steps: 3\n")
+    assert main(["train", "--out", str(tmp_path), "--model.path", small.model.path]) == 2
+    assert "--overwrite" in capsys.readouterr().err
+
+
+def test_help(capsys):
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    assert "llmtrain train --preset countdown-cpu --controller entropic --target-entropy 0.4" in out
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "--help"])
+    assert stop.value.code == 0
+    assert "--target-entropy" in capsys.readouterr().out
+
+
+def test_train_eval_compare(small, tmp_path, capsys):
+    out = tmp_path / "run"
+    flags = ["--model.path", small.model.path, "--task.train-problems", "64", "--task.test-problems", "8"]
+    flags += ["--rollout.prompts", "4", "--rollout.n", "2", "--optim.mini-batch-size", "4", "--steps", "2"]
+    flags += ["--rollout.max-new-tokens", "8", "--controller", "entropic", "--target-entropy", "0.5"]
+    assert main(["train", "--out", str(out), *flags]) == 0
+    assert "target_entropy: 0.5" in capsys.readouterr().out
+    assert main(["eval", str(out), "--samples", "9"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert 0 <= found["eval/avg@8"] <= found["eval/pass@8"] <= 1
+    assert main(["compare", str(out), "--out", str(tmp_path / "c.svg")]) == 0
+    assert "last third of training" in capsys.readouterr().out
+    assert (tmp_path / "c.svg").stat().st_size > 10_000

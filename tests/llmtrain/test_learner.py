@@ -1,0 +1,127 @@
+"""The learner's update: right, and the same however the mini-batch is cut."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from entrostat import get_advantage, make
+from llmtrain.batch import Batch
+from llmtrain.engine import TorchEngine
+from llmtrain.learner import Experience, Learner
+from llmtrain.model import load
+from llmtrain.policy import Policy
+from llmtrain.rollout import HFRollout
+from llmtrain.tasks import get_task
+
+SPECS = ["grpo", "clip_cov", "kl_cov", "steer", "opefo", "entropy_bonus", "clip_higher+steer+entropic"]
+SETTINGS = {"clip_cov": {"k": 0.1, "omega_low": -9.0, "omega_high": 9.0}, "kl_cov": {"k": 0.2}}
+
+
+@pytest.fixture(scope="module")
+def scene(small):
+    """A model in float64, and a scored rollout of it after which it moved a little."""
+    model, tokenizer = load(small.model.path)
+    task = get_task(small.task)
+    rollout = HFRollout(model, tokenizer, max_new_tokens=12, generator=torch.Generator().manual_seed(0))
+    problems = task.train_batch(0, 8, seed=0)
+    rollouts = rollout.generate([task.prompt(p) for p in problems], 4)
+    model.double()
+    policy = Policy(model)
+    batch = Batch.of(rollouts)
+    reward = torch.rand(len(batch), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    reward[8:12] = 0.5  # a group without a signal
+    stats = policy.all_stats(batch, 512)
+    with torch.no_grad():
+        for p in model.parameters():
+            p += 0.02 * torch.randn(p.shape, generator=torch.Generator().manual_seed(2), dtype=p.dtype)
+    advantage = get_advantage("grpo")(reward, rollouts.prompt_index)
+    experience = Experience(batch, stats, reward, advantage, rollouts.prompt_index, torch.arange(len(batch)))
+    return small, model, policy, experience
+
+
+def gradient(scene, spec: str, budget: int) -> torch.Tensor:
+    small, model, policy, experience = scene
+    config = replace(small.optim, micro_batch_tokens=budget, max_grad_norm=1e9)
+    model.zero_grad()
+    controller = make(spec, **SETTINGS.get(spec, {}))
+    current = policy.all_stats(experience.batch, 512)
+    plan = controller.plan(experience.tokens(current), seed=1, step=2)
+    engine = GradientOnly(model, config)
+    metrics = Learner(policy, engine, controller, config, seed=1).optimize(experience, plan)
+    assert metrics["grad_norm"] > 0
+    return torch.cat([p.grad.flatten() for p in model.parameters()])
+
+
+class GradientOnly(TorchEngine):
+    """An engine that stops before the weights move."""
+
+    def step(self) -> float:
+        return torch.nn.utils.get_total_norm([p.grad for p in self.model.parameters()]).item()
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_micro_batches_do_not_change_the_update(scene, spec):
+    """1, 2, 3 and N micro-batches; 1e-12 relative, float64."""
+    lengths = scene[3].batch.lengths
+    whole = gradient(scene, spec, 10**6)
+    for slices in (2, 3, len(lengths)):
+        budget = 1 if slices == len(lengths) else int(lengths.max()) * -(-len(lengths) // slices)
+        parts = gradient(scene, spec, budget)
+        assert ((parts - whole).abs().max() / whole.abs().max()).item() < 1e-12
+
+
+def test_gradient_is_that_of_a_dense_computation(scene):
+    """GRPO from the logits of transformers, sequence by sequence, without any of the learner's machinery."""
+    _, model, _, experience = scene
+    batch, n = experience.batch, len(experience.stats.logp)
+    model.zero_grad()
+    total = torch.zeros((), dtype=torch.float64)
+    for i in range(len(batch)):
+        one = torch.tensor([i])
+        ids = batch.select(one).ids[None]
+        index = batch.response_index(one)
+        logp = model(ids).logits.log_softmax(-1)[0, :-1].gather(1, ids[0, 1:, None])[:, 0]
+        ratio = (logp[-len(index) :] - experience.stats.logp[index]).exp()
+        a = experience.advantage[i]
+        total = total - torch.minimum(ratio * a, ratio.clamp(0.8, 1.2) * a).sum() / n
+    total.backward()
+    expected = torch.cat([p.grad.flatten() for p in model.parameters()])
+    found = gradient(scene, "grpo", 512)
+    assert ((found - expected).abs().max() / expected.abs().max()).item() < 1e-10
+
+
+def test_tokens_hold_what_controllers_need(scene):
+    experience = scene[3].select(torch.tensor([3, 9]))
+    tokens = experience.tokens(None)
+    lengths = experience.batch.response_lengths.tolist()
+    assert tokens.position.tolist() == [*range(lengths[0]), *range(lengths[1])]
+    assert tokens.seq_id.tolist() == [3] * lengths[0] + [9] * lengths[1]
+    assert tokens.group_id.tolist() == [0] * lengths[0] + [2] * lengths[1]
+    assert torch.equal(tokens.logp, tokens.old_logp)
+    assert tokens.advantage[lengths[0] :].eq(0).all()
+
+
+def test_mini_batches_hold_whole_groups_once_a_pass(scene):
+    small, _, policy, experience = scene
+    config = replace(small.optim, mini_batch_size=4, ppo_epochs=2)
+    learner = Learner(policy, None, make("grpo"), config, seed=0)
+    cuts = list(learner._mini_batches(experience.group, step=0))
+    assert [len(c) for c in cuts] == [16] * 4
+    for epoch in (cuts[:2], cuts[2:]):
+        assert torch.cat(epoch).sort().values.tolist() == list(range(32))
+    assert not torch.equal(cuts[0], cuts[2])
+
+
+def test_nothing_to_learn_moves_nothing(scene):
+    small, model, policy, experience = scene
+    still = replace_advantage(experience, 0.0)
+    before = [p.clone() for p in model.parameters()]
+    learner = Learner(policy, TorchEngine(model, small.optim), make("grpo"), small.optim, seed=0)
+    metrics = learner.update(still, step=0)
+    assert metrics["grad_norm"] == 0
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+
+
+def replace_advantage(experience: Experience, value: float) -> Experience:
+    return replace(experience, advantage=torch.full_like(experience.advantage, value))

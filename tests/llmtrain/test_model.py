@@ -1,0 +1,44 @@
+"""The tiny policy, and its round trip through a folder."""
+
+import pytest
+import torch
+
+from llmtrain.model import build_tiny, load, save
+from llmtrain.tokenizer import build_char_tokenizer
+
+
+def test_default_size_and_dtype():
+    model = build_tiny(21)
+    assert sum(p.numel() for p in model.parameters()) == pytest.approx(0.86e6, rel=0.01)
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+
+
+def test_weights_follow_the_seed_and_leave_the_global_rng_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    a, b, c = (build_tiny(21, hidden=16, layers=1, heads=2, kv_heads=1, intermediate=16, seed=s) for s in (1, 1, 2))
+    assert torch.equal(torch.rand(3), expected)
+    assert torch.equal(a.lm_head.weight, b.lm_head.weight)
+    assert not torch.equal(a.lm_head.weight, c.lm_head.weight)
+
+
+def test_save_and_load(tmp_path):
+    tokenizer = build_char_tokenizer("0123")
+    model = build_tiny(len(tokenizer), hidden=16, layers=1, heads=2, kv_heads=2, intermediate=16)
+    save(model, tokenizer, tmp_path)
+    loaded, loaded_tokenizer = load(tmp_path)
+    ids = torch.tensor([loaded_tokenizer("0123")["input_ids"]])
+    assert torch.equal(loaded(ids).logits, model.eval()(ids).logits)
+    assert loaded.generation_config.eos_token_id == tokenizer.eos_token_id
+
+
+def test_missing_folder_is_named_in_one_line(tmp_path):
+    with pytest.raises(ValueError, match="nothing-here does not exist") as caught:
+        load(tmp_path / "nothing-here")
+    assert "\n" not in str(caught.value)
+
+
+def test_head_counts_must_divide():
+    with pytest.raises(ValueError, match="divide"):
+        build_tiny(21, hidden=130, heads=4)

@@ -1,0 +1,159 @@
+"""Rollouts: exact log-probabilities, repeatable draws, packing, and independence of the batch."""
+
+import pytest
+import torch
+
+from llmtrain.model import build_tiny
+from llmtrain.rollout import HFRollout, eos_token_ids
+from llmtrain.tokenizer import build_char_tokenizer
+
+PROMPTS = ["1=", "12 13=", "3 5 7=22:", "9"]
+T = 12
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return build_char_tokenizer("0123456789+-*/()=: ")
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer):
+    model = build_tiny(len(tokenizer), hidden=32, layers=2, heads=4, kv_heads=2, intermediate=48, seed=3)
+    with torch.no_grad():
+        # Sharper than the initial weights, so that a wrong position or mask shows in the log-probabilities.
+        for parameter in model.parameters():
+            parameter.mul_(2.5 if parameter.ndim == 2 else 1.0)
+    return model
+
+
+def sampler(model, tokenizer, seed=0, **changes):
+    settings = {"max_new_tokens": T, "generator": torch.Generator().manual_seed(seed)} | changes
+    return HFRollout(model, tokenizer, **settings)
+
+
+def forced_logp(model, rollouts, temperature):
+    """Log-probabilities of the responses from one plain forward pass a sequence (N)."""
+    parts = []
+    for i, response in zip(rollouts.prompt_index.tolist(), rollouts.responses(), strict=True):
+        prompt = rollouts.prompt_ids[i]
+        logits = model(torch.tensor([prompt + response])).logits[0] / temperature
+        logp = logits.log_softmax(-1)[len(prompt) - 1 : -1]
+        parts.append(logp.gather(1, torch.tensor(response)[:, None])[:, 0])
+    return torch.cat(parts).detach()
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.6, 1.7])
+def test_logp_equals_teacher_forcing(model, tokenizer, temperature):
+    rollouts = sampler(model, tokenizer, temperature=temperature).generate(PROMPTS, 16)
+    assert len(set(rollouts.response_lengths.tolist())) > 3  # rows did leave the batch on the way
+    torch.testing.assert_close(rollouts.logp, forced_logp(model, rollouts, temperature), atol=1e-5, rtol=0)
+
+
+def test_packing(model, tokenizer):
+    rollouts = sampler(model, tokenizer).generate(PROMPTS, 16)
+    assert len(rollouts) == 64
+    assert len(rollouts.response_ids) == len(rollouts.logp) == rollouts.response_lengths.sum()
+    assert rollouts.prompt_index.tolist() == [i for i in range(4) for _ in range(16)]
+    assert rollouts.logp.dtype == torch.float32
+    eos = tokenizer.eos_token_id
+    for ids, finished in zip(rollouts.responses(), rollouts.finished.tolist(), strict=True):
+        assert eos not in ids[:-1]
+        assert (ids[-1] == eos) == finished
+        assert finished or len(ids) == T
+    assert 0 < rollouts.finished.sum() < 64
+
+
+def test_same_generator_state_same_rollouts(model, tokenizer):
+    rollout = sampler(model, tokenizer)
+    rollout.generate(PROMPTS, 2)
+    state = rollout.generator.get_state()
+    first = rollout.generate(PROMPTS, 4)
+    other = rollout.generate(PROMPTS, 4)
+    rollout.generator.set_state(state)
+    torch.manual_seed(99)  # the global generator plays no part
+    again = rollout.generate(PROMPTS, 4)
+    assert torch.equal(first.response_ids, again.response_ids)
+    assert torch.equal(first.logp, again.logp)
+    assert first.response_ids.tolist() != other.response_ids.tolist()
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_mixed_lengths_equal_one_prompt_at_a_time(model, tokenizer, temperature):
+    together = sampler(model, tokenizer, temperature=temperature).generate(PROMPTS, 5)
+    single = sampler(model, tokenizer, temperature=temperature)
+    alone = [single.generate([prompt], 5) for prompt in PROMPTS]
+    assert together.response_ids.tolist() == [x for part in alone for x in part.response_ids.tolist()]
+    assert together.finished.tolist() == [x for part in alone for x in part.finished.tolist()]
+    torch.testing.assert_close(together.logp, torch.cat([part.logp for part in alone]), atol=1e-5, rtol=0)
+
+
+def test_greedy_takes_the_most_likely_token(model, tokenizer):
+    rollouts = sampler(model, tokenizer, temperature=0).generate(PROMPTS, 2)
+    responses = rollouts.responses()
+    assert responses[0] == responses[1]
+    for i, response in zip(rollouts.prompt_index.tolist(), responses, strict=True):
+        prompt = rollouts.prompt_ids[i]
+        logits = model(torch.tensor([prompt + response])).logits[0, len(prompt) - 1 : -1]
+        assert logits.argmax(-1).tolist() == response
+    torch.testing.assert_close(rollouts.logp, forced_logp(model, rollouts, 1.0), atol=1e-5, rtol=0)
+
+
+def test_samples_follow_the_distribution(model, tokenizer):
+    n = 20_000
+    rollouts = sampler(model, tokenizer, max_new_tokens=1).generate(["1="], n)
+    counts = torch.bincount(rollouts.response_ids, minlength=len(tokenizer))
+    expected = n * model(torch.tensor([rollouts.prompt_ids[0]])).logits[0, -1].softmax(-1).detach()
+    used = expected > 5
+    chi2 = ((counts - expected) ** 2 / expected)[used].sum()
+    assert chi2 < used.sum() + 5 * (2 * used.sum()) ** 0.5
+
+
+def test_texts_drop_only_the_final_eos(model, tokenizer):
+    rollouts = sampler(model, tokenizer).generate(PROMPTS, 16)
+    pad = tokenizer.pad_token_id
+    for ids, text, finished in zip(
+        rollouts.responses(), rollouts.texts(tokenizer), rollouts.finished.tolist(), strict=True
+    ):
+        assert tokenizer(text)["input_ids"] == (ids[:-1] if finished else ids)
+        assert ("<pad>" in text) == (pad in ids)
+
+
+def test_results_can_enter_autograd(model, tokenizer):
+    rollouts = sampler(model, tokenizer).generate(PROMPTS[:1], 2)
+    ids = torch.tensor([rollouts.responses()[0]])
+    loss = model(ids).logits.log_softmax(-1).gather(2, ids[..., None]).sum() * rollouts.logp[0]
+    loss.backward()
+    weights = torch.ones(1, requires_grad=True)
+    (weights * rollouts.logp).sum().backward()
+    torch.nn.functional.embedding(rollouts.response_ids, model.lm_head.weight).sum().backward()
+    assert weights.grad.item() == pytest.approx(rollouts.logp.sum().item(), rel=1e-5)
+    model.zero_grad()
+
+
+def test_training_mode_is_given_back(model, tokenizer):
+    for mode in (True, False):
+        model.train(mode)
+        sampler(model, tokenizer).generate(PROMPTS[:1], 1)
+        assert model.training is mode
+
+
+def test_every_declared_eos_ends_a_response(model, tokenizer):
+    model.generation_config.eos_token_id = [1, 5]
+    try:
+        assert eos_token_ids(model, tokenizer) == [1, 5]
+        rollouts = sampler(model, tokenizer).generate(PROMPTS, 16)
+    finally:
+        model.generation_config.eos_token_id = 1
+    ends = {ids[-1] for ids, ended in zip(rollouts.responses(), rollouts.finished.tolist(), strict=True) if ended}
+    assert ends == {1, 5}
+
+
+def test_bad_arguments(model, tokenizer):
+    with pytest.raises(ValueError, match="max_new_tokens"):
+        sampler(model, tokenizer, max_new_tokens=0)
+    with pytest.raises(ValueError, match="temperature"):
+        sampler(model, tokenizer, temperature=-1.0)
+    with pytest.raises(ValueError, match="at least one prompt"):
+        sampler(model, tokenizer).generate([], 1)
+    with pytest.raises(ValueError, match="no tokens"):
+        sampler(model, tokenizer).generate(["1=", ""], 1)

@@ -1,0 +1,173 @@
+"""Whole runs of a small model: they learn, they stop well, they go on exactly where they stopped."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from entrostat.runlog import read_metrics
+from llmtrain.checkpoint import checkpoints, latest, load_state
+from llmtrain.config import to_dict
+from llmtrain.engine import NonFiniteError, TorchEngine
+from llmtrain.trainer import Trainer, TrainingStoppedError, make_controller
+
+TIMES = {"tokens_per_second", "time/rollout", "time/step"}
+
+
+def command(config, *args: str) -> list[str]:
+    file = Path(config.out).with_suffix(".yaml")
+    file.write_text(yaml.safe_dump(to_dict(config)))
+    return [sys.executable, "-m", "llmtrain", "train", "--config", str(file), *args]
+
+
+def without_times(run) -> list[dict]:
+    return [{k: v for k, v in line.items() if k not in TIMES} for line in read_metrics(run)]
+
+
+def same(a, b) -> bool:
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
+
+
+def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
+    config = replace(
+        small,
+        steps=6,
+        threads=1,
+        controller="steer+entropic+adaptive_entropy",
+        controller_args={"entropic.target": 0.5, "adaptive_entropy.target": 2.0, "tau": 0.3},
+    )
+    straight = replace(config, out=str(tmp_path / "straight"))
+    subprocess.run(command(straight), check=True, capture_output=True)
+
+    killed = replace(config, out=str(tmp_path / "killed"))
+    process = subprocess.Popen(command(killed), stdout=subprocess.DEVNULL)
+    while not (Path(killed.out) / "checkpoints" / "step-000003").is_dir():
+        assert process.poll() is None, "the run ended before it could be killed"
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert latest(killed.out).name < "step-000006"
+    for late in checkpoints(killed.out)[1:]:  # it may have got a step further
+        if late.name > "step-000003":
+            late.rename(late.with_suffix(".part"))
+    subprocess.run([sys.executable, "-m", "llmtrain", "resume", killed.out], check=True, capture_output=True)
+
+    ends = [latest(run.out) for run in (straight, killed)]
+    assert [end.name for end in ends] == ["step-000006"] * 2
+    assert same(*(load_state(end) for end in ends))
+    weights = [torch.load(end / "state.pt", weights_only=True) for end in ends]
+    assert {"engine", "controller", "rng", "step"} == set(weights[0])
+    from safetensors.torch import load_file
+
+    assert same(*(load_file(end / "model.safetensors") for end in ends))
+    assert without_times(straight.out) == without_times(killed.out)
+
+
+def test_the_update_goes_up_the_reward_gradient(small, tmp_path):
+    """With the reward 1 for short responses and 0 for long ones, responses get shorter."""
+    trainer = Trainer(replace(small, steps=12, out=str(tmp_path / "run"), save_every=100), small.model.path)
+    trainer.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+    trainer.run()
+    rewards = [line["reward"] for line in read_metrics(tmp_path / "run") if "reward" in line]
+    assert sum(rewards[-3:]) / 3 > sum(rewards[:3]) / 3 + 0.2
+
+
+class Short:
+    """A verdict that likes short responses."""
+
+    def __init__(self, length: int):
+        self.correct = length <= 5
+        self.reason = ""
+
+
+def test_metrics_of_a_run(small, tmp_path):
+    config = replace(small, out=str(tmp_path / "run"), controller="entropic", target_entropy=1.5)
+    seen = []
+    Trainer(config, small.model.path).run(lambda step, metrics: seen.append((step, metrics)))
+    lines = read_metrics(config.out)
+    assert [line["step"] for line in lines] == [0, 1, 2, 3, 4]
+    assert [step for step, _ in seen] == [0, 1, 2, 3]
+    assert {"entropy", "reward", "entropic/alpha", "entropic/integral", "grad_norm", "tokens_per_second"} <= set(
+        lines[0]
+    )
+    assert ["eval/avg@2" in line for line in lines] == [True, False, True, False, True]
+    assert 0 < lines[0]["entropy"] < 3
+    assert lines[0]["entropic/integral"] == pytest.approx(lines[0]["entropy"] - 1.5)
+
+
+class BreaksAt(TorchEngine):
+    """An engine whose loss turns NaN at the given optimizer step."""
+
+    def __init__(self, model, config, at: int):
+        super().__init__(model, config)
+        self.at = at
+        self.steps = 0
+
+    def backward(self, loss):
+        super().backward(loss * (float("nan") if self.steps == self.at else 1.0))
+
+    def step(self):
+        self.steps += 1
+        return super().step()
+
+
+def test_a_nan_loss_stops_the_run_and_names_step_and_checkpoint(small, tmp_path):
+    trainer = Trainer(replace(small, out=str(tmp_path / "run")), small.model.path)
+    trainer.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+    trainer.learner.engine = trainer.engine = BreaksAt(trainer.model, small.optim, at=4)
+    with pytest.raises(TrainingStoppedError, match=r"step 2: loss is nan; last good checkpoint: .*step-000002"):
+        trainer.run()
+    assert latest(tmp_path / "run").name == "step-000002"
+
+
+def test_a_gradient_that_is_not_finite_leaves_the_weights(small):
+    from llmtrain.model import load
+
+    model, _ = load(small.model.path)
+    engine = TorchEngine(model, small.optim)
+    before = model.get_output_embeddings().weight.clone()
+    engine.backward(model.get_output_embeddings().weight.sum())
+    model.get_output_embeddings().weight.grad[0, 0] = float("inf")
+    with pytest.raises(NonFiniteError, match="gradient norm is"):
+        engine.step()
+    assert torch.equal(model.get_output_embeddings().weight, before)
+
+
+def test_ctrl_c_leaves_a_resumable_run(small, tmp_path):
+    config = replace(small, out=str(tmp_path / "run"), steps=500, save_every=500)
+    process = subprocess.Popen(command(config), stdout=subprocess.PIPE, text=True)
+    while not read_metrics(config.out):
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"continue with: llmtrain resume {config.out}" in out
+    done = load_state(latest(config.out))["step"]
+    again = [sys.executable, "-m", "llmtrain", "resume", config.out, "--steps", str(done + 1)]
+    subprocess.run(again, check=True, capture_output=True)
+    assert load_state(latest(config.out))["step"] == done + 1
+
+
+def test_only_the_newest_checkpoints_are_kept(small, tmp_path):
+    Trainer(replace(small, out=str(tmp_path / "run")), small.model.path).run()
+    assert [p.name for p in checkpoints(tmp_path / "run")] == ["step-000003", "step-000004"]
+    with pytest.raises(ValueError, match="no checkpoint in"):
+        latest(tmp_path)
+
+
+def test_target_entropy_needs_a_controller_with_a_target(small):
+    assert make_controller(replace(small, controller="entropic", target_entropy=0.4)).parts[0].target == 0.4
+    with pytest.raises(ValueError, match="no part of 'ppo' has the hyperparameter 'target'"):
+        make_controller(replace(small, target_entropy=0.4))
