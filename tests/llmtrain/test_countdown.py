@@ -50,11 +50,20 @@ def test_generate_rejects_bad_settings():
         generate(1, 0, counts=(1,))
 
 
-def test_split_is_disjoint_and_keeps_its_test_set():
+def test_split_is_disjoint_and_repeats():
     train, test = split(200, 50, 7)
     assert (len(train), len(test)) == (200, 50)
     assert not {p.key for p in train} & {p.key for p in test}
-    assert split(100, 50, 7)[1] == test
+    assert split(200, 50, 7) == (train, test)
+
+
+def test_split_gives_both_parts_the_same_difficulty():
+    """In a nearly exhausted space late draws have few solutions; both parts must hold early and late draws."""
+    drawn = generate(1200, 0, max_number=9, max_target=30)
+    train, test = split(900, 300, 0, max_number=9, max_target=30)
+    assert set(train) | set(test) == set(drawn)
+    late = set(drawn[600:])
+    assert abs(sum(p in late for p in test) / 300 - 0.5) < 0.1
 
 
 def test_prompt_text():

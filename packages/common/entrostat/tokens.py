@@ -50,7 +50,7 @@ class Tokens:
             raise ValueError("Tokens.advantage needs at least one dimension, the tokens")
         for field in fields(self):
             value = getattr(self, field.name)
-            if value is None:
+            if value is None or value.shape == shape:
                 continue
             if value.shape[-1:] != shape[-1:] or torch.broadcast_shapes(value.shape, shape) != shape:
                 raise ValueError(

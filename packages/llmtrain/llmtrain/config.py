@@ -34,7 +34,7 @@ class TaskConfig:
 
     name: str = "countdown"
     """Which task; countdown is the only one yet."""
-    train_problems: int = 4096
+    train_problems: int = 2048
     """Problems to train on; generated from `seed`."""
     test_problems: int = 128
     """Held-out problems; none of them is among the training problems."""
@@ -46,15 +46,15 @@ class TaskConfig:
 class SFTConfig:
     """Supervised warm-up of a built model, on solutions mixed with wrong ones."""
 
-    examples: int = 16384
+    examples: int = 40000
     """Prompt and response pairs."""
-    wrong_share: float = 0.6
+    wrong_share: float = 0.25
     """Share of wrong responses among them, so that reinforcement learning starts from partial skill."""
-    steps: int = 1000
+    steps: int = 900
     """Optimizer steps."""
     batch_size: int = 64
     """Pairs a step."""
-    lr: float = 1e-3
+    lr: float = 3e-3
     """Highest learning rate."""
     seed: int = 0
     """Seed of the weights, the pairs and their order."""
@@ -70,7 +70,7 @@ class RolloutConfig:
     """Responses to each prompt: the group."""
     temperature: float = 1.0
     """Sampling temperature; the policy's log-probabilities and entropy are those at this temperature."""
-    max_new_tokens: int = 32
+    max_new_tokens: int = 24
     """Longest response, in tokens."""
 
 

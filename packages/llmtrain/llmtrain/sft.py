@@ -16,7 +16,7 @@ def warm_up(
     tokenizer: PreTrainedTokenizerBase,
     examples: Sequence[tuple[str, str]],
     *,
-    steps: int = 800,
+    steps: int = 900,
     batch_size: int = 64,
     lr: float = 3e-3,
     seed: int = 0,

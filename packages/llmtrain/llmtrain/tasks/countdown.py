@@ -164,8 +164,10 @@ def generate(
 def split(
     n_train: int, n_test: int, seed: int, *, counts: Sequence[int] = (3,), max_number: int = 12, max_target: int = 100
 ) -> tuple[list[Problem], list[Problem]]:
-    """Disjoint (train, test) problems. The test set depends on the seed and its own size, not on `n_train`."""
+    """Disjoint (train, test) problems, alike in distribution; arguments as in `generate`."""
     problems = generate(n_test + n_train, seed, counts=counts, max_number=max_number, max_target=max_target)
+    # A draw without repeats finds problems with many solutions first: unshuffled, the first part would be easier.
+    random.Random(f"countdown-split-{seed}").shuffle(problems)
     return problems[n_test:], problems[:n_test]
 
 
@@ -200,7 +202,7 @@ def wrong(problem: Problem, rng: random.Random) -> str:
     raise ValueError(f"no wrong expression found for {problem}")
 
 
-def examples(problems: Sequence[Problem], n: int, seed: int, *, wrong_share: float = 0.3) -> list[tuple[str, str]]:
+def examples(problems: Sequence[Problem], n: int, seed: int, *, wrong_share: float = 0.25) -> list[tuple[str, str]]:
     """`n` (prompt, response) pairs for supervised warm-up, cycling over `problems` in order.
 
     A share `wrong_share` of the responses is wrong on average, so that the warmed-up model has partial skill.

@@ -1,0 +1,14 @@
+"""The claims of the papers, each checked by a function: claim → assumption → predicted → measured → verdict."""
+
+from importlib import import_module
+
+from . import report
+from .registry import CLAIMS, Claim, Effort, Finding, Record, claim, run_claims
+
+MODULES = ("first_order", "tokens", "entropic")
+"""Where the claims are, in the order of the report."""
+
+for _module in MODULES:
+    import_module(f".{_module}", __name__)
+
+__all__ = ["CLAIMS", "Claim", "Effort", "Finding", "Record", "claim", "report", "run_claims"]

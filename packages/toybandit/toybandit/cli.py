@@ -1,0 +1,33 @@
+"""toybandit: entropy control of RLVR in a bandit where every number is known.
+
+    toybandit run --env noisy --controller entropic --target 0.6 --set tau=0 --set ki=0.05 --out runs/x
+    toybandit run --env noisy --controller clip_higher+steer --preset released
+    toybandit verify --quick
+
+`toybandit COMMAND --help` lists the flags.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+
+from entrostat.commandline import one_line_errors
+
+from .run import run_command
+from .verify import verify_command
+
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"run": run_command, "verify": verify_command}
+
+
+@one_line_errors
+def main(args: list[str]) -> int:
+    if not args or args[0] in ("-h", "--help"):
+        print(__doc__)
+        print("\n".join(f"  {name:8} {command.__doc__}" for name, command in COMMANDS.items()))
+        return 0
+    if args[0] not in COMMANDS:
+        raise ValueError(f"unknown command {args[0]!r}; choose from {', '.join(COMMANDS)}")
+    return COMMANDS[args[0]](args[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

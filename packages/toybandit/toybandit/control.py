@@ -1,0 +1,78 @@
+"""From a configuration to a controller of `entrostat`."""
+
+from dataclasses import fields
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from entrostat import Chain, LocalReduce, make
+from entrostat.registry import ALIASES, REGISTRY, hyperparameters
+
+from .config import Config
+
+
+def build_controller(config: Config, runs: int) -> Chain:
+    """The controller chain of `config`, for `runs` runs side by side.
+
+    Raises ValueError on an unknown controller, preset or hyperparameter, on a target for a controller that has none,
+    on a value of the wrong type, and on a sequence of values whose length is not `runs`.
+    """
+    settings = {key: _per_run(key, value, runs) for key, value in config.controller_args.items()}
+    if config.target is not None:
+        _require_target(config.controller)
+        if "target" in settings:
+            raise ValueError("the target is given twice: as target and in controller_args")
+        settings["target"] = config.target
+    try:
+        controller = make(config.controller, preset=config.preset, **settings)
+    except TypeError as error:
+        raise ValueError(f"controller {config.controller!r} cannot take these hyperparameters: {error}") from error
+    _check_types(controller)
+    return controller
+
+
+def _require_target(spec: str) -> None:
+    names = [ALIASES.get(name.strip(), name.strip()) for name in spec.split("+")]
+    if all(name in REGISTRY and "target" not in hyperparameters(REGISTRY[name]) for name in names):
+        able = sorted(name for name, cls in REGISTRY.items() if "target" in hyperparameters(cls))
+        raise ValueError(f"controller {spec!r} has no target; those with one are {', '.join(able)}")
+
+
+def _per_run(key: str, value: Any, runs: int) -> Any:
+    """A sequence of numbers becomes a tensor (runs,); anything else passes."""
+    if not isinstance(value, list | tuple):
+        return value
+    if len(value) != runs:
+        raise ValueError(f"controller_args {key!r} has {len(value)} values for {runs} runs")
+    return torch.tensor(value, dtype=torch.float64)
+
+
+def _check_types(controller: Chain) -> None:
+    for part in (controller.surrogate, *controller.parts):
+        for field in fields(part):  # type: ignore[arg-type]
+            value, kind = getattr(part, field.name), type(field.default)
+            number = isinstance(value, int | float | Tensor) and not isinstance(value, bool)
+            if not (number if kind in (int, float) else isinstance(value, kind)):
+                expected = "a number" if kind in (int, float) else "true or false" if kind is bool else "a name"
+                raise ValueError(f"{part.name}: {field.name} must be {expected}, not {value!r}")
+
+
+class EnumeratedReduce(LocalReduce):
+    """Refuses statistics over the mini-batch: enumerated outcomes are not a sample, so that a mean or a top-k over
+    them means nothing. Rules that look at one token at a time pass."""
+
+    def __init__(self, controller: str, env: str) -> None:
+        self.message = (
+            f"controller {controller!r} takes statistics over a sample, and env {env!r} enumerates outcomes instead; "
+            "choose a sampled env (noisy, on, pure, det, coupled)"
+        )
+
+    def sum(self, x: Tensor) -> Tensor:
+        raise ValueError(self.message)
+
+    def max(self, x: Tensor) -> Tensor:
+        raise ValueError(self.message)
+
+    def top_k(self, score: Tensor, k: int | Tensor, tie: Tensor | None = None) -> Tensor:
+        raise ValueError(self.message)

@@ -1,0 +1,45 @@
+"""What a simulation gives back."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .config import Config
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trajectory:
+    """Every run of a simulation, as float64 arrays."""
+
+    config: Config
+    seeds: tuple[int, ...]
+    entropy: Array
+    """Mean entropy over states before each rollout, and at the end: (runs, rollouts + 1), nats."""
+    reward: Array
+    """Expected reward Σ_a p_a·q_a of the policy, mean over states, before each rollout's update: (runs, rollouts).
+    Not the mean of the sampled rewards: the simulator knows the reward probabilities."""
+    probabilities: Array
+    """Final policy, (runs, S, K)."""
+    success: Array
+    """Probability that an arm is rewarded, (runs, S, K)."""
+    metrics: dict[str, Array] = field(default_factory=dict)
+    """State and plan numbers of the controller at each rollout, (runs, rollouts) each; plan numbers are means over the
+    passes."""
+    predicted: Array | None = None
+    """First-order prediction of each rollout's change of mean entropy: the flow of each token in its own state, summed
+    over tokens and passes, (runs, rollouts), nats. None unless asked for."""
+
+    @property
+    def runs(self) -> int:
+        return self.entropy.shape[0]
+
+    def save(self, path: Path) -> None:
+        """Write all arrays to a compressed .npz; metrics keep their names."""
+        arrays = {name: getattr(self, name) for name in ("entropy", "reward", "probabilities", "success")}
+        if self.predicted is not None:
+            arrays["predicted"] = self.predicted
+        np.savez_compressed(path, seeds=np.array(self.seeds), **arrays, **self.metrics)  # type: ignore[arg-type]

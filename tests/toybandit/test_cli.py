@@ -1,0 +1,90 @@
+"""The command line: what it writes, and how it fails."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import yaml
+
+from entrostat.runlog import read_metrics
+from toybandit import Config, simulate
+from toybandit.cli import main
+
+SMALL = ["--states", "4", "--rollouts", "6", "--seeds", "3"]
+
+
+def test_run_writes_a_run_log(tmp_path, capsys):
+    out = tmp_path / "x"
+    flags = ["--controller", "entropic", "--target", "0.6", "--set", "tau=0", "--set", "ki=5e-2", "--first-seed", "4"]
+    assert main(["run", "--env", "noisy", *flags, *SMALL, "--out", str(out)]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "entropic in noisy" in line
+    assert str(out) in line
+    saved = yaml.safe_load((out / "config.yaml").read_text())
+    assert saved.pop("seeds") == [4, 5, 6]
+    trajectory = simulate(Config(**saved), [4, 5, 6])
+    assert trajectory.config.controller_args == {"tau": 0, "ki": 0.05}
+    rows = read_metrics(out)
+    assert list(rows[0]) == ["step", "entropy", "reward", "entropic/integral", "entropic/alpha"]
+    assert [row["step"] for row in rows] == list(range(6))
+    np.testing.assert_allclose([row["entropy"] for row in rows], trajectory.entropy[:, :-1].mean(0), rtol=1e-14)
+    np.testing.assert_allclose([row["reward"] for row in rows], trajectory.reward.mean(0), rtol=1e-14)
+    with np.load(out / "trajectory.npz") as arrays:
+        assert np.array_equal(arrays["entropy"], trajectory.entropy)
+    assert json.loads((out / "manifest.json").read_text())["seed"] == 4
+    assert (out / "entropy.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_run_is_not_written_over_unless_told(tmp_path, capsys):
+    command = ["run", *SMALL, "--out", str(tmp_path)]
+    assert main(command) == 0
+    assert main(command) == 2
+    assert "holds a run: choose another --out, or pass --overwrite" in capsys.readouterr().err
+    assert main([*command, "--overwrite"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["run", "--env", "nosy"], "unknown env 'nosy'; choose from exact, noisy"),
+        (["run", "--controller", "nope"], "unknown controller 'nope'; choose from adaptive_entropy"),
+        (["run", "--target", "0.5"], "controller 'grpo' has no target; those with one are"),
+        (["run", "--set", "kp=1"], "has the hyperparameter 'kp'"),
+        (["run", "--set", "kp"], "expected key=value, got 'kp'"),
+        (["run", "--seeds", "many"], "many"),
+        (["run", "--seeds", "0"], "seeds must be at least 1, not 0"),
+        (["run", "--lr", "-1"], "lr must be positive, not -1.0"),
+        (["run", "--env", "exact", "--controller", "steer"], "enumerates outcomes"),
+        (["run", "--bogus"], "unknown option --bogus"),
+        (["verify", "--bogus"], "unknown option --bogus"),
+        (["simulate"], "unknown command 'simulate'; choose from run, verify"),
+    ],
+)
+def test_errors_are_one_line(flags, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(flags) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
+    assert line.startswith("error: ")
+    assert message in line
+    assert not list(tmp_path.iterdir())
+
+
+def test_process_exit_code_and_stderr():
+    command = [sys.executable, "-m", "toybandit", "run", "--env", "nosy"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: unknown env 'nosy'")
+
+
+def test_help_teaches_by_example(capsys):
+    assert main(["--help"]) == 0
+    assert "toybandit run --env noisy --controller entropic --target 0.6" in capsys.readouterr().out
+    for command in ("run", "verify"):
+        with pytest.raises(SystemExit) as stop:
+            main([command, "--help"])
+        assert stop.value.code == 0
+        assert f"Example: toybandit {command} " in capsys.readouterr().out

@@ -1,0 +1,63 @@
+"""From a configuration to a controller: targets, hyperparameters, and what is refused."""
+
+import pytest
+import torch
+
+from toybandit import Config, simulate
+from toybandit.control import build_controller
+
+
+def test_target_goes_to_the_part_that_has_one():
+    chain = build_controller(Config(controller="clip_higher+entropic", target=0.7, controller_args={"kp": 2}), runs=3)
+    (entropic,) = chain.parts
+    assert (entropic.target, entropic.kp) == (0.7, 2)
+    assert chain.surrogate.name == "clip_higher"
+
+
+def test_no_target_leaves_the_default():
+    assert build_controller(Config(controller="adaptive_entropy"), runs=1).parts[0].target == 0.2
+
+
+def test_a_sequence_has_one_value_for_each_run():
+    chain = build_controller(Config(controller="entropic", controller_args={"kp": [1, 2, 3]}), runs=3)
+    assert torch.equal(chain.parts[0].kp, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
+
+
+def test_preset():
+    assert build_controller(Config(controller="steer", preset="released"), runs=1).parts[0].lambda_min == 0.8
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"controller": "grpoo"}, "unknown controller 'grpoo'; choose from adaptive_entropy"),
+        ({"preset": "tuned"}, "unknown preset 'tuned'; choose from paper, released"),
+        ({"target": 0.5}, "controller 'grpo' has no target; those with one are adaptive_entropy, entropic"),
+        ({"controller": "clip_lower+steer", "target": 0.5}, "controller 'clip_lower+steer' has no target"),
+        ({"controller": "entropic", "target": 0.5, "controller_args": {"target": 1}}, "target is given twice"),
+        ({"controller": "entropic", "controller_args": {"gain": 1}}, "has the hyperparameter 'gain'"),
+        ({"controller": "entropic", "controller_args": {"kp": "fast"}}, "entropic: kp must be a number, not 'fast'"),
+        ({"controller": "entropic", "controller_args": {"tau": "high"}}, "controller 'entropic' cannot take"),
+        ({"controller": "entropic", "controller_args": {"anti_windup": 3}}, "anti_windup must be true or false, not 3"),
+        ({"controller": "entropic", "controller_args": {"kp": [1, 2]}}, "'kp' has 2 values for 1 runs"),
+        ({"advantage": "gae"}, "unknown advantage 'gae'; choose from grpo, dr_grpo, rloo"),
+        ({"update": "lion"}, "unknown update 'lion'; choose from sgd, adam"),
+    ],
+)
+def test_bad_input_is_named(config, message):
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
+        simulate(Config(**config), [0])
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("controller", ["clip_cov", "kl_cov", "steer", "opefo", "clip_higher+steer"])
+def test_enumerated_outcomes_are_not_a_sample(controller):
+    with pytest.raises(
+        ValueError, match=f"{controller.replace('+', '.')}' takes statistics over a sample, and env 'exa"
+    ):
+        simulate(Config(env="exact", controller=controller), [0])
+
+
+@pytest.mark.parametrize("controller", ["grpo", "clip_free", "reinforce", "entropic", "adaptive_entropy"])
+def test_rules_of_one_token_run_on_enumerated_outcomes(controller):
+    assert simulate(Config(env="exact", controller=controller, rollouts=2), [0]).entropy.shape == (1, 3)

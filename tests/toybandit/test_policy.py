@@ -1,0 +1,62 @@
+"""The policy: what tokens see, and the gradient that reaches the logits."""
+
+import pytest
+import torch
+
+from entrostat import StepStats, Tokens, list_controllers, make, policy_stats
+from toybandit.policy import logit_gradient, per_token, softmax_policy, token_logp, token_moments
+
+RUNS, STATES, SAMPLES, ARMS = 3, 5, 8, 7
+GENERATOR = torch.Generator().manual_seed(0)
+LOGITS = 2 * torch.randn(RUNS, STATES, ARMS, generator=GENERATOR, dtype=torch.float64)
+OLD = LOGITS + 0.4 * torch.randn(RUNS, STATES, ARMS, generator=GENERATOR, dtype=torch.float64)
+ARM = torch.randint(ARMS, (RUNS, STATES, SAMPLES), generator=GENERATOR)
+ADVANTAGE = 2 * torch.randn(RUNS, STATES * SAMPLES, generator=GENERATOR, dtype=torch.float64)
+NONTRIVIAL = {"entropic": {"tau": 0.0}, "adaptive_entropy": {"initial": 0.004, "target": 5.0}, "clip_cov": {"k": 0.1}}
+
+
+def tokens() -> Tokens:
+    policy, old = softmax_policy(LOGITS), softmax_policy(OLD)
+    return Tokens(
+        logp=token_logp(policy, ARM),
+        old_logp=token_logp(old, ARM),
+        advantage=ADVANTAGE,
+        entropy=per_token(policy.entropy, ARM),
+        old_entropy=per_token(old.entropy, ARM),
+        seq_id=torch.arange(STATES * SAMPLES),
+        position=torch.zeros(STATES * SAMPLES, dtype=torch.int64),
+        **token_moments(policy, ARM, {"s2", "s2l", "s2ll"}),
+    )
+
+
+@pytest.mark.parametrize("name", list_controllers())
+def test_logit_gradient_is_that_of_autograd(name):
+    controller = make(name, **NONTRIVIAL.get(name, {}))
+    controller.observe(StepStats(entropy=torch.tensor([0.2, 0.9, 1.5], dtype=torch.float64)))
+    seen = tokens()
+    plan = controller.plan(seen, seed=torch.arange(RUNS))
+    ours = logit_gradient(softmax_policy(LOGITS), ARM, *plan.coefficients(seen.get("logp"), seen.get("entropy")))
+    logits = LOGITS.clone().requires_grad_()
+    policy = softmax_policy(logits)
+    plan.loss(token_logp(policy, ARM), per_token(policy.entropy, ARM)).sum().backward()
+    assert logits.grad is not None
+    assert logits.grad.abs().max() > 1e-4
+    torch.testing.assert_close(ours, logits.grad, rtol=0, atol=1e-12)
+
+
+def test_tokens_see_their_own_state():
+    policy = softmax_policy(LOGITS)
+    stats = policy_stats(LOGITS)
+    moments = token_moments(policy, ARM, {"s2", "s2ll"})
+    assert set(moments) == {"s2", "s2ll"}
+    logp = token_logp(policy, ARM)
+    for token in (0, 7, 8, STATES * SAMPLES - 1):
+        state, sample = divmod(token, SAMPLES)
+        expected = torch.stack([stats.logp[run, state, ARM[run, state, sample]] for run in range(RUNS)])
+        torch.testing.assert_close(logp[:, token], expected, rtol=1e-14, atol=0)
+        assert torch.equal(moments["s2ll"][:, token], stats.s2ll[:, state])
+    torch.testing.assert_close(policy.entropy, stats.entropy, rtol=1e-14, atol=0)
+
+
+def test_no_moments_unless_needed():
+    assert token_moments(softmax_policy(LOGITS), ARM, {"logp", "entropy"}) == {}

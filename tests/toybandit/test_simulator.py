@@ -1,0 +1,143 @@
+"""The simulator against plain loops, itself in other batches, and what it should be exact about."""
+
+import numpy as np
+import pytest
+import torch
+from reference import entropy_of_runs
+
+from entrostat import list_controllers
+from toybandit import Config, simulate
+
+SMALL = {"states": 6, "rollouts": 5, "passes": 3}
+ARGS = {"clip_cov": {"k": 0.05, "omega_low": 0.2}, "kl_cov": {"k": 0.05}, "entropic": {"tau": 0.0}}
+
+
+def test_shapes_and_ranges():
+    trajectory = simulate(Config(controller="steer", **SMALL), range(3), predict=True)
+    assert trajectory.entropy.shape == (3, 6)
+    assert trajectory.reward.shape == trajectory.metrics["steer/omega_max"].shape == (3, 5)
+    assert trajectory.predicted is not None
+    assert trajectory.predicted.shape == (3, 5)
+    assert trajectory.probabilities.shape == trajectory.success.shape == (3, 6, 16)
+    np.testing.assert_allclose(trajectory.probabilities.sum(-1), 1.0, rtol=1e-14)
+    p = trajectory.probabilities
+    np.testing.assert_allclose(-(p * np.log(p)).sum(-1).mean(-1), trajectory.entropy[:, -1], rtol=1e-13)
+    assert trajectory.seeds == (0, 1, 2)
+
+
+def test_no_seeds():
+    with pytest.raises(ValueError, match="seeds must name at least one run"):
+        simulate(Config(), [])
+
+
+@pytest.mark.parametrize("env", ["noisy", "on", "det"])
+def test_equal_to_plain_loops(env):
+    config = Config(env=env, states=3, rollouts=6, arms=8, group=6)
+    ours = simulate(config, [4, 7]).entropy
+    np.testing.assert_allclose(ours, entropy_of_runs(config.environment(), [4, 7]), rtol=0, atol=1e-12)
+
+
+def test_plain_loops_with_other_bounds():
+    args = {"eps_low": 0.05, "eps_high": 0.05}
+    config = Config(controller_args=args, states=3, rollouts=4, arms=8)
+    ours = simulate(config, [1]).entropy
+    np.testing.assert_allclose(ours, entropy_of_runs(config.environment(), [1], clip=0.05), rtol=0, atol=1e-12)
+    assert np.abs(ours - simulate(Config(states=3, rollouts=4, arms=8), [1]).entropy).max() > 1e-3
+
+
+@pytest.mark.parametrize("controller", list_controllers())
+def test_a_run_alone_is_the_run_in_a_batch(controller):
+    config = Config(controller=controller, controller_args=ARGS.get(controller, {}), **SMALL)
+    together = simulate(config, [5, 11, 2])
+    alone = simulate(config, [11])
+    np.testing.assert_allclose(together.entropy[1:2], alone.entropy, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(together.probabilities[1:2], alone.probabilities, rtol=0, atol=1e-12)
+    assert set(together.metrics) == set(alone.metrics)
+    for name, values in alone.metrics.items():
+        np.testing.assert_allclose(together.metrics[name][1:2], values, rtol=0, atol=1e-12, err_msg=name)
+
+
+def test_hyperparameters_of_each_run():
+    many = simulate(Config(controller="entropy_bonus", controller_args={"coef": [0.0, 0.1]}, **SMALL), [3, 3])
+    for run, coef in enumerate((0.0, 0.1)):
+        one = simulate(Config(controller="entropy_bonus", controller_args={"coef": coef}, **SMALL), [3])
+        np.testing.assert_allclose(many.entropy[run], one.entropy[0], rtol=0, atol=1e-12)
+    assert many.entropy[1, -1] > many.entropy[0, -1]
+
+
+def test_controllers_meet_the_same_bandits():
+    first, second = (simulate(Config(controller=name, **SMALL), [0, 1]) for name in ("grpo", "clip_free"))
+    assert np.array_equal(first.entropy[:, 0], second.entropy[:, 0])
+    assert np.array_equal(first.success, second.success)
+    assert not np.array_equal(first.entropy[:, -1], second.entropy[:, -1])
+
+
+def test_kl_cov_without_reuse_is_plain_policy_gradient():
+    kl_cov, free = (
+        simulate(Config(env="on", controller=c, **SMALL | {"passes": 1}), [0]) for c in ("kl_cov", "clip_free")
+    )
+    np.testing.assert_allclose(kl_cov.entropy, free.entropy, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("controller", ["grpo", "entropy_bonus", "entropic", "opefo"])
+def test_predicted_change_is_first_order(controller):
+    """The gap between predicted and measured change of the first rollout falls with the square of the step."""
+    gaps = []
+    for lr in (1e-2, 1e-3):
+        args = {"coef": 0.5} if controller == "entropy_bonus" else ARGS.get(controller, {})
+        config = Config(controller=controller, controller_args=args, states=16, rollouts=1, lr=lr)
+        trajectory = simulate(config, range(4), predict=True)
+        assert trajectory.predicted is not None
+        measured = np.diff(trajectory.entropy)
+        assert np.abs(measured).mean() > 2e-5
+        gaps.append(np.abs(trajectory.predicted - measured).mean())
+    assert np.log10(gaps[0] / gaps[1]) == pytest.approx(2, abs=0.1)
+
+
+def test_reward_is_that_of_the_policy():
+    trajectory = simulate(Config(env="det", states=4, rollouts=1), [0])
+    again = simulate(Config(env="det", states=4, rollouts=2), [0])
+    expected = (trajectory.probabilities * trajectory.success).sum(-1).mean(-1)
+    np.testing.assert_allclose(again.reward[:, 1], expected, rtol=1e-14)
+
+
+def test_coupling_moves_states_without_signal():
+    """With the kernel on, a state's logits also take the others' updates."""
+    plain, coupled = (simulate(Config(coupling=c, states=2, rollouts=1, passes=1), [0]) for c in (0.0, 0.25))
+    start = np.log(simulate(Config(states=2, rollouts=1, lr=1e-300), [0]).probabilities)
+
+    def moved(trajectory):
+        step = np.log(trajectory.probabilities) - start
+        return step - step.mean(-1, keepdims=True)
+
+    kernel = np.array([[1.0, 0.25], [0.25, 1.0]])
+    np.testing.assert_allclose(moved(coupled), kernel @ moved(plain), rtol=0, atol=1e-13)
+
+
+def test_single_precision():
+    double, single = (simulate(Config(dtype=name, **SMALL), [0]) for name in ("float64", "float32"))
+    assert double.entropy.dtype == single.entropy.dtype == np.float64
+    np.testing.assert_allclose(single.entropy, double.entropy, rtol=0, atol=1e-5)
+    assert not np.array_equal(single.entropy, double.entropy)
+
+
+def test_adam_step_is_as_large_as_its_rate():
+    config = Config(env="exact", update="adam", lr=0.05, rollouts=1)
+    logits = np.log(simulate(config, [0]).probabilities)[0, 0]
+    assert np.ptp(logits) == pytest.approx(0.1, rel=1e-5)  # one arm up, the others down
+
+
+def test_on_rollout_reports_every_rollout():
+    seen = []
+    config = Config(controller="entropic", **SMALL)
+    trajectory = simulate(config, range(2), on_rollout=lambda step, metrics: seen.append((step, metrics)))
+    assert [step for step, _ in seen] == list(range(5))
+    assert list(seen[0][1]) == ["entropy", "reward", "entropic/integral", "entropic/alpha"]
+    for step, metrics in seen:
+        assert metrics["entropy"] == pytest.approx(trajectory.entropy[:, step].mean(), rel=1e-14)
+
+
+def test_threads_are_given_back():
+    before = torch.get_num_threads()
+    simulate(Config(**SMALL), [0])
+    assert torch.get_num_threads() == before
