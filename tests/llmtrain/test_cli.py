@@ -64,5 +64,5 @@ def test_train_eval_compare(small, tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert 0 <= found["eval/avg@8"] <= found["eval/pass@8"] <= 1
     assert main(["compare", str(out), "--out", str(tmp_path / "c.svg")]) == 0
-    assert "last third of training" in capsys.readouterr().out
+    assert "means over the last third" in capsys.readouterr().out
     assert (tmp_path / "c.svg").stat().st_size > 10_000

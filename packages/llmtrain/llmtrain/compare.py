@@ -15,7 +15,7 @@ from .config import load_yaml
 
 HOLDS_WITHIN = 0.15
 """Relative error of the mean entropy over the last third up to which a target counts as held."""
-SMOOTHING = 0.3
+SMOOTHING = 0.15
 """Weight of the newest value in the smoothed curves; the raw ones are drawn faintly behind them."""
 STYLES = ["-", "--", "-.", ":"]
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
@@ -64,24 +64,26 @@ class Run:
     def verdict(self) -> str:
         """Whether the target was held, in words."""
         if self.target is None:
-            return "no target"
+            return "none"
         error = self.late("entropy") / self.target - 1
-        return f"{'holds' if abs(error) <= HOLDS_WITHIN else 'does not hold'} {self.target:g} ({error:+.0%})"
+        return f"{self.target:g} {'held' if abs(error) <= HOLDS_WITHIN else 'missed'} ({error:+.0%})"
 
 
 def table(runs: Sequence[Run]) -> Table:
     """Reward and entropy are means over the last third; avg@k and pass@k are of the last evaluation."""
-    out = Table(title="last third of training; evaluation on held-out problems at the end")
-    for heading in ("run", "reward", "avg@k", "pass@k", "start entropy", "final entropy", "target", "tokens/s"):
-        out.add_column(heading, justify="left" if heading in ("run", "target") else "right")
+    k = runs[0].k
+    title = f"means over the last third of the steps; avg@{k} and pass@{k} on held-out problems at the end"
+    out = Table(title=title, title_justify="left")
+    for heading in ("run", "reward", f"avg@{k}", f"pass@{k}", "entropy", "target", "tokens/s"):
+        out.add_column(heading, justify="left" if heading in ("run", "target") else "right", no_wrap=True)
     for run in runs:
+        start = run.series("entropy")[1][:1].sum()
         out.add_row(
             run.name,
             f"{run.late('reward'):.3f}",
             f"{run.last(f'eval/avg@{run.k}'):.3f}",
             f"{run.last(f'eval/pass@{run.k}'):.3f}",
-            f"{run.series('entropy')[1][:1].sum():.3f}",
-            f"{run.late('entropy'):.3f}",
+            f"{start:.2f} → {run.late('entropy'):.2f}",
             run.verdict(),
             f"{run.late('tokens_per_second'):,.0f}",
         )

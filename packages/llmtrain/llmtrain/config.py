@@ -118,7 +118,7 @@ class TrainConfig:
     """Replace a run that lies in `out`."""
     seed: int = 0
     """Seed of everything that is drawn during training."""
-    steps: int = 120
+    steps: int = 160
     """Rollout steps."""
     save_every: int = 20
     """Rollout steps between checkpoints; the last two are kept."""

@@ -18,6 +18,7 @@ OUT = Path("runs/demo")
 TARGET = 0.45
 RUNS: dict[str, dict] = {
     "grpo": {"controller": "grpo"},
+    "clip_higher": {"controller": "clip_higher"},
     "entropic": {"controller": "entropic", "target_entropy": TARGET},
     "adaptive_entropy": {
         "controller": "adaptive_entropy",

@@ -1,0 +1,48 @@
+import pytest
+from rich.console import Console
+
+from entrostat.runlog import RunLog
+from llmtrain.compare import Run, figure, smooth, table
+
+
+def write(path, entropies, target=None):
+    log = RunLog(path, {"target_entropy": target, "eval": {"k": 4}}, seed=0)
+    for step, entropy in enumerate(entropies):
+        log.log(step, {"entropy": entropy, "reward": 0.5, "tokens_per_second": 100.0})
+    log.log(len(entropies), {"eval/pass@4": 0.25, "eval/avg@4": 0.125})
+    log.close()
+    return Run.read(path)
+
+
+def test_means_are_over_the_last_third(tmp_path):
+    run = write(tmp_path / "a", [9, 9, 9, 9, 1, 3], target=2.1)
+    assert run.late("entropy") == 2
+    assert run.last("eval/pass@4") == 0.25
+    assert run.verdict() == "2.1 held (-5%)"
+    assert write(tmp_path / "b", [1.0, 1.0, 1.16], target=1).verdict() == "1 missed (+16%)"
+    assert write(tmp_path / "c", [1.0]).verdict() == "none"
+
+
+def test_table_and_figure(tmp_path):
+    runs = [write(tmp_path / name, [0.5, 0.25, 0.25], target) for name, target in (("a", None), ("b", 0.25))]
+    console = Console(width=80, record=True)
+    console.print(table(runs))
+    text = console.export_text()
+    assert "0.50 → 0.25" in text
+    assert "0.25 held (+0%)" in text
+    assert "pass@4" in text
+    figure(runs, tmp_path / "f.svg")
+    drawn = (tmp_path / "f.svg").read_text()
+    assert drawn.count('<g id="axes_') == 3
+
+
+def test_smoothing_starts_at_the_first_value_and_keeps_constants():
+    import numpy as np
+
+    assert smooth(np.array([2.0, 2.0, 2.0])).tolist() == [2, 2, 2]
+    assert smooth(np.array([1.0, 0.0]))[1] == pytest.approx(0.85)
+
+
+def test_not_a_run(tmp_path):
+    with pytest.raises(ValueError, match="is not a run: it has no config.yaml"):
+        Run.read(tmp_path)
