@@ -44,5 +44,5 @@ def test_smoothing_starts_at_the_first_value_and_keeps_constants():
 
 
 def test_not_a_run(tmp_path):
-    with pytest.raises(ValueError, match="is not a run: it has no config.yaml"):
+    with pytest.raises(ValueError, match=r"is not a run: it has no config\.yaml"):
         Run.read(tmp_path)

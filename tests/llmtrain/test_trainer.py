@@ -67,7 +67,7 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
     assert [end.name for end in ends] == ["step-000006"] * 2
     assert same(*(load_state(end) for end in ends))
     weights = [torch.load(end / "state.pt", weights_only=True) for end in ends]
-    assert {"engine", "controller", "rng", "step"} == set(weights[0])
+    assert {"engine", "controller", "planned", "rng", "step"} == set(weights[0])
     from safetensors.torch import load_file
 
     assert same(*(load_file(end / "model.safetensors") for end in ends))

@@ -8,7 +8,7 @@ entropy of that rollout, before the plans of that step are made.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -33,6 +33,8 @@ class StepStats:
     epoch: int | None = None
     """Pass over the data, from 1."""
     epochs: int | None = None
+    planned: Mapping[str, float | Tensor] = field(default_factory=dict)
+    """`Plan.info` summed over the updates since the last observation: what the controllers meant to happen."""
 
 
 @dataclass(frozen=True)

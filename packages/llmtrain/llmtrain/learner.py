@@ -90,10 +90,13 @@ class Learner:
         self.controller = controller
         self.config = config
         self.seed = seed
+        self.planned: dict[str, float] = {}
+        """`Plan.info` summed over the updates of the last rollout step, for the controller's next observation."""
 
     def update(self, experience: Experience, step: int) -> dict[str, float]:
         """All updates of rollout step `step`; returns metrics averaged over them."""
         metrics: dict[str, list[float]] = defaultdict(list)
+        planned: dict[str, float] = defaultdict(float)
         cuts = list(self._mini_batches(experience.group, step))
         for i, sequences in enumerate(cuts):
             mini = experience.select(sequences)
@@ -104,6 +107,9 @@ class Learner:
             info = {key: float(value) for key, value in plan.info.items()}
             for key, value in (self.optimize(mini, plan) | info).items():
                 metrics[key].append(value)
+            for key, value in info.items():
+                planned[key] += value
+        self.planned = dict(planned)
         return {key: sum(values) / len(values) for key, values in metrics.items()}
 
     def _mini_batches(self, group: Tensor, step: int) -> Iterator[Tensor]:

@@ -91,6 +91,7 @@ class Trainer:
         self.step = state["step"]
         self.engine.load_state_dict(state["engine"])
         self.controller.load_state_dict(state["controller"])
+        self.learner.planned = state["planned"]
         torch.set_rng_state(state["rng"])
 
     def save(self) -> Path:
@@ -98,6 +99,7 @@ class Trainer:
         state = {
             "engine": self.engine.state_dict(),
             "controller": self.controller.state_dict(),
+            "planned": self.learner.planned,
             "rng": torch.get_rng_state(),
         }
         return save_checkpoint(self.config.out, self.step, self.model, self.tokenizer, state)
@@ -174,6 +176,7 @@ class Trainer:
             total_steps=steps,
             epoch=self.task.epoch(self.step, prompts),
             epochs=self.task.epoch(steps - 1, prompts),
+            planned=self.learner.planned,
         )
 
     def _rollout(self) -> tuple[Rollouts, list[str], torch.Tensor]:

@@ -76,6 +76,7 @@ class _Simulation:
         self.seq_id = torch.arange(self.group_id.numel())
         self.position = torch.zeros_like(self.seq_id)
         self.history: dict[str, list[Tensor]] = {}
+        self.planned: dict[str, Tensor] = {}
 
     def run(self, on_rollout: OnRollout | None) -> Trajectory:
         total = self.environment.rollouts
@@ -84,12 +85,15 @@ class _Simulation:
             mean_entropy = policy.entropy.mean(-1)
             self.record({"entropy": mean_entropy, "reward": (policy.p * self.success).sum(-1).mean(-1)})
             rollout = self.roll_out(policy, step)
-            self.controller.observe(StepStats(entropy=mean_entropy, step=step, total_steps=total))
+            self.controller.observe(self.step_stats(mean_entropy, step))
             self.record(self.controller.metrics())
             self.learn(policy, rollout, step)
             if on_rollout is not None:
                 on_rollout(step, {name: float(values[-1].mean()) for name, values in self.history.items()})
         return self.trajectory()
+
+    def step_stats(self, entropy: Tensor, step: int) -> StepStats:
+        return StepStats(entropy=entropy, step=step, total_steps=self.environment.rollouts, planned=self.planned)
 
     def roll_out(self, policy: Policy, step: int) -> Rollout:
         group = self.environment.group
@@ -101,6 +105,7 @@ class _Simulation:
         """The passes over one rollout; moves the logits."""
         passes, fixed = self.environment.passes, self.fixed(policy, rollout)
         totals: dict[str, Tensor] = {}
+        self.planned = {}
         for number in range(passes):
             if number:
                 policy = softmax_policy(self.logits)
@@ -112,12 +117,12 @@ class _Simulation:
             assert dlogp is not None
             delta = self.update(logit_gradient(policy, rollout.arm, dlogp, dentropy))
             self.logits = self.logits + (delta if self.kernel is None else self.kernel @ delta)
-            means = {name: value / passes for name, value in plan.info.items()}
+            for name, value in plan.info.items():
+                self.planned[name] = self.planned.get(name, 0.0) + value
             if self.predict:
-                means["entropy_change_predicted"] = self.flow(tokens, dlogp, dentropy)
-            for name, value in means.items():
-                totals[name] = totals[name] + value if name in totals else value
-        self.record(totals)
+                flow = self.flow(tokens, dlogp, dentropy)
+                totals["entropy_change_predicted"] = totals.get("entropy_change_predicted", 0.0) + flow
+        self.record(totals | {name: value / passes for name, value in self.planned.items()})
 
     def fixed(self, old: Policy, rollout: Rollout) -> dict[str, Tensor]:
         """What the controller needs of the rollout's tokens that stays the same in every pass."""
