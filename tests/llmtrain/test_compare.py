@@ -18,8 +18,8 @@ def test_means_are_over_the_last_third(tmp_path):
     run = write(tmp_path / "a", [9, 9, 9, 9, 1, 3], target=2.1)
     assert run.late("entropy") == 2
     assert run.last("eval/pass@4") == 0.25
-    assert run.verdict() == "2.1 held (-5%)"
-    assert write(tmp_path / "b", [1.0, 1.0, 1.16], target=1).verdict() == "1 missed (+16%)"
+    assert run.verdict() == "2.1 held -5%"
+    assert write(tmp_path / "b", [1.0, 1.0, 1.16], target=1).verdict() == "1 missed +16%"
     assert write(tmp_path / "c", [1.0]).verdict() == "none"
 
 
@@ -28,8 +28,8 @@ def test_table_and_figure(tmp_path):
     console = Console(width=80, record=True)
     console.print(table(runs))
     text = console.export_text()
-    assert "0.50 → 0.25" in text
-    assert "0.25 held (+0%)" in text
+    assert "0.50→0.25" in text
+    assert "0.25 held +0%" in text
     assert "pass@4" in text
     figure(runs, tmp_path / "f.svg")
     drawn = (tmp_path / "f.svg").read_text()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.box import SIMPLE
 from rich.table import Table
 
 from entrostat.runlog import read_metrics
@@ -66,14 +67,17 @@ class Run:
         if self.target is None:
             return "none"
         error = self.late("entropy") / self.target - 1
-        return f"{self.target:g} {'held' if abs(error) <= HOLDS_WITHIN else 'missed'} ({error:+.0%})"
+        return f"{self.target:g} {'held' if abs(error) <= HOLDS_WITHIN else 'missed'} {error:+.0%}"
 
 
 def table(runs: Sequence[Run]) -> Table:
-    """Reward and entropy are means over the last third; avg@k and pass@k are of the last evaluation."""
+    """A line a run, within 80 columns.
+
+    Reward and entropy are means over the last third of the steps; avg@k and pass@k are of the last evaluation.
+    """
     k = runs[0].k
-    title = f"means over the last third of the steps; avg@{k} and pass@{k} on held-out problems at the end"
-    out = Table(title=title, title_justify="left")
+    caption = f"means over the last third of the steps; avg@{k} and pass@{k} on held-out problems at the end"
+    out = Table(caption=caption, caption_justify="left", box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("run", "reward", f"avg@{k}", f"pass@{k}", "entropy", "target", "tokens/s"):
         out.add_column(heading, justify="left" if heading in ("run", "target") else "right", no_wrap=True)
     for run in runs:
@@ -83,7 +87,7 @@ def table(runs: Sequence[Run]) -> Table:
             f"{run.late('reward'):.3f}",
             f"{run.last(f'eval/avg@{run.k}'):.3f}",
             f"{run.last(f'eval/pass@{run.k}'):.3f}",
-            f"{start:.2f} → {run.late('entropy'):.2f}",
+            f"{start:.2f}→{run.late('entropy'):.2f}",
             run.verdict(),
             f"{run.late('tokens_per_second'):,.0f}",
         )
