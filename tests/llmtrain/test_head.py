@@ -24,7 +24,7 @@ def inputs(dtype=torch.float64, scale=1.0):
 @pytest.mark.parametrize("chunk", [1, 7, 4096])
 def test_values(dtype, tolerance, scale, chunk):
     hidden, weight, targets = inputs(dtype, scale)
-    found = head_stats(hidden, weight, targets, 0.7, chunk)
+    found = head_stats(hidden, weight, targets, 0.7, chunk=chunk)
     dense = policy_stats(hidden.double() @ weight.double().T / 0.7)
     expected = (dense.logp.gather(1, targets[:, None])[:, 0], *dense[1:])
     for a, b in zip(found, expected, strict=True):
@@ -36,7 +36,7 @@ def test_values(dtype, tolerance, scale, chunk):
 def test_gradients(temperature):
     hidden, weight, targets = (x[:7].detach() for x in inputs())
     leaves = (hidden.requires_grad_(), weight.requires_grad_())
-    assert torch.autograd.gradcheck(lambda h, w: head_stats(h, w, targets % 7, temperature, 5)[:2], leaves)
+    assert torch.autograd.gradcheck(lambda h, w: head_stats(h, w, targets % 7, temperature, chunk=5)[:2], leaves)
 
 
 def test_float32_gradients_against_dense_float64():

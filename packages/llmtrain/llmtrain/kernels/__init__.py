@@ -1,5 +1,5 @@
 """The fused head: token statistics from hidden states, never holding all logits at once."""
 
-from .head import HeadStats, head_stats
+from .head import HeadStats, head_loss, head_stats
 
-__all__ = ["HeadStats", "head_stats"]
+__all__ = ["HeadStats", "head_loss", "head_stats"]

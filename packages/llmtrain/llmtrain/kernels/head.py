@@ -1,19 +1,28 @@
-"""Log-probability, entropy and collision moments of each token, in chunks of tokens.
+"""Log-probability, entropy and collision moments of each token, and the gradient of a loss on them, in chunks.
 
     hidden X (N, D), weight W (V, D), targets y (N)
-      chunk of tokens ─► logits (n, V) ─► logp, H, S2, S2L, S2LL (n)      forward
-      the same logits again ─► dlogits ─► dX, dW                          backward, only rows with a coefficient ≠ 0
+      chunk of tokens ─► logits (n, V) ─► five statistics (n) ─► dlogits (n, V) ─► dX, dW
 
 One chunk of logits exists at a time, so memory is n·V rather than N·V. Statistics are fp32 (float64 for float64 input).
+
+    mode        needs                                        matrix work    logits held
+    fused       a plan: coefficients known at once           6·N·D·V        a chunk
+    recompute   any loss of logp and H                       8·N·D·V        a chunk
+    stash       any loss of logp and H, and memory           6·N·D·V        all
 """
 
 from typing import Any, NamedTuple
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
-CHUNK_TOKENS = 4096
-"""Tokens whose logits are held at once."""
+from entrostat import Plan
+
+from .projection import Projection, chunk_tokens
+from .rows import statistics
+
+MODES = ("fused", "recompute", "stash")
 
 
 class HeadStats(NamedTuple):
@@ -32,70 +41,209 @@ class HeadStats(NamedTuple):
 
 
 def head_stats(
-    hidden: Tensor, weight: Tensor, targets: Tensor, temperature: float = 1.0, chunk: int = CHUNK_TOKENS
+    hidden: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    temperature: float | Tensor = 1.0,
+    *,
+    bias: Tensor | None = None,
+    softcap: float | None = None,
+    mode: str = "recompute",
+    chunk: int | None = None,
+    group: dist.ProcessGroup | None = None,
 ) -> HeadStats:
     """Statistics of the tokens `targets` (N,) under the head `weight` (V, D) at hidden states (N, D).
 
-    Differentiable in logp and entropy with respect to hidden and weight.
-    Raises ValueError on shapes that do not fit, and on a temperature that is not positive.
+    Differentiable in logp and entropy with respect to hidden, weight and bias; rows whose gradient is zero cost nothing
+    in the backward pass.
+
+    temperature: a number, or one for each token (N,).  bias: (V,).  softcap: c of c·tanh(logit/c).
+    mode: recompute (logits are made again in the backward pass) or stash (they are kept).
+    chunk: tokens whose logits are held at once; None lets memory decide.
+    group: ranks that hold equal parts of the vocabulary; `weight` and `bias` are this rank's, targets are global.
+    Raises ValueError on shapes that do not fit, an unknown mode, and a temperature that is not positive.
     """
+    _check(hidden, weight, targets, temperature, mode, ("recompute", "stash"))
+    chunk = chunk or chunk_tokens(weight.shape[0], weight.device)
+    settings = (softcap, group, chunk, mode == "stash")
+    return HeadStats(*_HeadStats.apply(hidden, weight, bias, targets, temperature, *settings))
+
+
+def head_loss(
+    hidden: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    plan: Plan,
+    index: Tensor | None = None,
+    temperature: float | Tensor = 1.0,
+    *,
+    bias: Tensor | None = None,
+    softcap: float | None = None,
+    mode: str = "fused",
+    chunk: int | None = None,
+    group: dist.ProcessGroup | None = None,
+) -> tuple[Tensor, HeadStats]:
+    """The plan's loss on the tokens that `index` selects, a number, and their statistics without gradient.
+
+    In mode "fused" gradients are made in the forward pass, where a chunk's logits are at hand, and the backward pass
+    only scales them. It is for surrogates that look at one token at a time. Other arguments are those of `head_stats`.
+    """
+    _check(hidden, weight, targets, temperature, mode, MODES)
+    chunk = chunk or chunk_tokens(weight.shape[0], weight.device)
+    if mode == "fused":
+        index = torch.arange(plan.size, device=hidden.device) if index is None else index
+        settings = (plan, index, softcap, group, chunk)
+        loss, *stats = _FusedLoss.apply(hidden, weight, bias, targets, temperature, *settings)
+        return loss, HeadStats(*stats)
+    stats = head_stats(
+        hidden, weight, targets, temperature, bias=bias, softcap=softcap, mode=mode, chunk=chunk, group=group
+    )
+    return plan.loss(stats.logp, stats.entropy, index), HeadStats(*(x.detach() for x in stats))
+
+
+def _check(
+    hidden: Tensor, weight: Tensor, targets: Tensor, temperature: float | Tensor, mode: str, modes: tuple[str, ...]
+) -> None:
     if hidden.ndim != 2 or weight.ndim != 2 or hidden.shape[1] != weight.shape[1] or targets.shape != hidden.shape[:1]:
         raise ValueError(
-            "head_stats takes hidden (N, D), weight (V, D), targets (N,); "
+            "the head takes hidden (N, D), weight (V, D), targets (N,); "
             f"got {tuple(hidden.shape)}, {tuple(weight.shape)}, {tuple(targets.shape)}"
         )
-    if temperature <= 0:
-        raise ValueError(f"head_stats needs a positive temperature; got {temperature}")
-    return HeadStats(*_HeadStats.apply(hidden, weight, targets, temperature, chunk))
+    if isinstance(temperature, Tensor):
+        if temperature.shape != targets.shape:
+            raise ValueError(
+                f"temperature must be a number or (N,) = ({len(targets)},); got {tuple(temperature.shape)}"
+            )
+    elif temperature <= 0:
+        raise ValueError(f"the head needs a positive temperature; got {temperature}")
+    if mode not in modes:
+        raise ValueError(f"mode must be one of {', '.join(modes)}; got {mode!r}")
 
 
-def _log_probs(hidden: Tensor, weight: Tensor, temperature: float) -> Tensor:
-    """log p over the vocabulary, (n, V), at least fp32."""
-    logits = hidden @ weight.T
-    wide = logits if logits.dtype == torch.float64 else logits.float()
-    return torch.log_softmax(wide / temperature if temperature != 1.0 else wide, -1)
+def _rows(x: Any, rows: Any) -> Any:
+    """A number stays, a tensor of (N,) is indexed."""
+    return x[rows] if isinstance(x, Tensor) else x
+
+
+class _Gradients:
+    """Where the gradients of a pass over chunks are gathered."""
+
+    def __init__(self, hidden: Tensor, projection: Projection, needed: tuple[bool, ...], dtype: torch.dtype) -> None:
+        weight, bias = projection.weight, projection.bias
+        self.projection = projection
+        self.hidden = torch.zeros_like(hidden)
+        self.weight = torch.zeros_like(weight, dtype=dtype) if needed[1] else None
+        self.bias = torch.zeros_like(bias, dtype=dtype) if bias is not None and needed[2] else None
+
+    def add(self, dlogits: Tensor, hidden: Tensor, rows: Any, temperature: float | Tensor) -> None:
+        d_hidden = self.projection.pull_back(dlogits, hidden, temperature, self.weight, self.bias)
+        self.hidden[rows] = d_hidden.to(self.hidden.dtype)
+
+    def out(self, scale: Tensor | None = None) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """For hidden, weight and bias, each in the dtype of its input."""
+        tensors = [
+            self.hidden,
+            None if self.weight is None else self.weight.to(self.projection.weight.dtype),
+            None if self.bias is None or self.projection.bias is None else self.bias.to(self.projection.bias.dtype),
+        ]
+        if scale is not None and scale.item() != 1.0:
+            tensors = [None if x is None else x * scale.to(x.dtype) for x in tensors]
+        return tensors[0], tensors[1], tensors[2]
 
 
 class _HeadStats(torch.autograd.Function):
+    """Modes recompute and stash."""
+
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, temperature: float, chunk: int
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        targets: Tensor,
+        temperature: float | Tensor,
+        softcap: float | None,
+        group: dist.ProcessGroup | None,
+        chunk: int,
+        stash: bool,
     ) -> tuple[Tensor, ...]:
-        dtype = torch.float64 if hidden.dtype == torch.float64 else torch.float32
-        out = hidden.new_empty(5, hidden.shape[0], dtype=dtype)
+        projection = Projection(weight, bias, softcap, group)
+        out = hidden.new_empty(5, hidden.shape[0], dtype=_wide(hidden))
+        kept = hidden.new_empty(hidden.shape[0], weight.shape[0], dtype=out.dtype) if stash else None
         for start in range(0, hidden.shape[0], chunk):
             rows = slice(start, start + chunk)
-            logp = _log_probs(hidden[rows], weight, temperature)
-            p = logp.exp()
-            plogp = (p * logp).nan_to_num_(nan=0.0)  # 0·(−∞) where a logit is −∞
-            out[0, rows] = logp.gather(1, targets[rows, None])[:, 0]
-            out[1, rows] = -plogp.sum(1)
-            out[2, rows] = torch.linalg.vecdot(p, p)
-            out[3, rows] = torch.linalg.vecdot(p, plogp)
-            out[4, rows] = torch.linalg.vecdot(plogp, plogp)
-        ctx.save_for_backward(hidden, weight, targets, out[1])
-        ctx.temperature, ctx.chunk = temperature, chunk
+            logits = projection.logits(hidden[rows], _rows(temperature, rows))
+            if kept is not None:
+                kept[rows] = logits
+            out[:, rows] = statistics(projection.sums(logits, targets[rows])[0])
+        ctx.save_for_backward(hidden, weight, bias, targets, out[1], kept)
+        ctx.settings = temperature, softcap, group, chunk
         stats = out.unbind()
         ctx.mark_non_differentiable(*stats[2:])
         return stats
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        hidden, weight, targets, entropy = ctx.saved_tensors
-        grad_logp, grad_entropy = grads[:2]
-        live = ((grad_logp != 0) | (grad_entropy != 0)).nonzero()[:, 0]
-        grad_hidden = torch.zeros_like(hidden) if ctx.needs_input_grad[0] else None
-        grad_weight = torch.zeros_like(weight, dtype=entropy.dtype) if ctx.needs_input_grad[1] else None
-        for rows in live.split(ctx.chunk):
-            logp = _log_probs(hidden[rows], weight, ctx.temperature)
-            p = logp.exp()
-            # ∂lp/∂z = e_y − p and ∂H/∂z = −p(log p + H)
-            g_lp, g_h = grad_logp[rows, None], grad_entropy[rows, None]
-            dlogits = logp.nan_to_num_(neginf=0.0).add_(entropy[rows, None]).mul_(-g_h).sub_(g_lp).mul_(p)
-            dlogits.scatter_add_(1, targets[rows, None], g_lp)
-            dlogits = dlogits.div_(ctx.temperature)
-            if grad_hidden is not None:
-                grad_hidden[rows] = (dlogits.to(weight.dtype) @ weight).to(hidden.dtype)
-            if grad_weight is not None:
-                grad_weight += dlogits.T @ hidden[rows].to(dlogits.dtype)
-        return grad_hidden, None if grad_weight is None else grad_weight.to(weight.dtype), None, None, None
+        hidden, weight, bias, targets, entropy, kept = ctx.saved_tensors
+        temperature, softcap, group, chunk = ctx.settings
+        projection = Projection(weight, bias, softcap, group)
+        d_logp, d_entropy = grads[:2]
+        gradients = _Gradients(hidden, projection, ctx.needs_input_grad, entropy.dtype)
+        live = ((d_logp != 0) | (d_entropy != 0)).nonzero()[:, 0]
+        for rows in live.split(chunk):
+            heat = _rows(temperature, rows)
+            logits = projection.logits(hidden[rows], heat) if kept is None else kept[rows]
+            sums, scratch = projection.sums(logits, targets[rows])
+            parts = entropy[rows], targets[rows], d_logp[rows], d_entropy[rows]
+            gradients.add(projection.dlogits(scratch, sums, *parts), hidden[rows], rows, heat)
+        return (*gradients.out(), *(None,) * 6)
+
+
+class _FusedLoss(torch.autograd.Function):
+    """Mode fused: the loss and its gradients in one pass over the chunks."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        targets: Tensor,
+        temperature: float | Tensor,
+        plan: Plan,
+        index: Tensor,
+        softcap: float | None,
+        group: dist.ProcessGroup | None,
+        chunk: int,
+    ) -> tuple[Tensor, ...]:
+        projection = Projection(weight, bias, softcap, group)
+        dtype = _wide(hidden)
+        out = hidden.new_empty(5, hidden.shape[0], dtype=dtype)
+        gradients = _Gradients(hidden, projection, ctx.needs_input_grad, dtype)
+        for start in range(0, hidden.shape[0], chunk):
+            rows = slice(start, start + chunk)
+            heat = _rows(temperature, rows)
+            sums, scratch = projection.sums(projection.logits(hidden[rows], heat), targets[rows])
+            logp, entropy, *_ = out[:, rows] = statistics(sums)
+            d_logp, d_entropy = plan.coefficients(logp, entropy, index[rows])
+            d_entropy = torch.zeros_like(d_logp) if d_entropy is None else d_entropy
+            live = ((d_logp != 0) | (d_entropy != 0)).nonzero()[:, 0]
+            if len(live) < len(logp):
+                scratch, sums = (type(x)(*(part[live] for part in x)) for x in (scratch, sums))
+            parts = entropy[live], targets[rows][live], d_logp[live], d_entropy[live]
+            place = live + start
+            gradients.add(projection.dlogits(scratch, sums, *parts), hidden[place], place, _rows(heat, live))
+        ctx.gradients = gradients
+        stats = out.unbind()
+        ctx.mark_non_differentiable(*stats)
+        return plan.loss(stats[0], stats[1], index), *stats
+
+    @staticmethod
+    def backward(ctx: Any, d_loss: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        gradients = ctx.gradients
+        del ctx.gradients
+        return (*gradients.out(d_loss), *(None,) * 7)
+
+
+def _wide(x: Tensor) -> torch.dtype:
+    return torch.float64 if x.dtype == torch.float64 else torch.float32

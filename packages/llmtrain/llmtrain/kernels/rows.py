@@ -1,0 +1,104 @@
+"""What happens to a chunk of logits, row by row, in torch: five statistics with one exponential, then their gradient.
+
+With z = logit − max, the accumulators s1 = Σe^z, t1 = Σz·e^z, s2 = Σe^{2z}, t2 = Σz·e^{2z}, u2 = Σz²·e^{2z} give
+
+    lse = max + ln s1        H = ln s1 − t1/s1                       S2 = s2/s1²
+    S2L = t2/s1² − ln s1·S2  S2LL = u2/s1² − 2·ln s1·t2/s1² + (ln s1)²·S2
+
+They add up over parts of the vocabulary once these are brought to one maximum. Shapes: n rows, V vocabulary.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+LOWEST = -1e4
+"""Shifted logits are kept above this: e^z is 0 there, and z·e^z is 0 rather than NaN for a logit of −∞."""
+
+
+class Sums(NamedTuple):
+    """Accumulators of each row, (n,) each, relative to its `shift`."""
+
+    shift: Tensor
+    """What was taken from the row's logits: their maximum."""
+    s1: Tensor
+    t1: Tensor
+    s2: Tensor
+    t2: Tensor
+    u2: Tensor
+    target: Tensor
+    """Logit of the target minus the shift; −∞ where it is not in this part of the vocabulary."""
+
+
+class Scratch(NamedTuple):
+    """What the gradient needs again, (n, V) each."""
+
+    e: Tensor
+    """e^z."""
+    ez: Tensor
+    """z·e^z."""
+    shift: Tensor
+    """Maximum of this part of the row, (n,), which z is relative to."""
+
+
+def accumulate(logits: Tensor, targets: Tensor) -> tuple[Sums, Scratch]:
+    """Sums over the columns of logits (n, V), which are overwritten. A target below 0 or beyond V is not here."""
+    shift = logits.amax(1)
+    z = logits.sub_(shift[:, None]).clamp_(min=LOWEST)
+    here = (targets >= 0) & (targets < logits.shape[1])
+    target = z.gather(1, torch.where(here, targets, 0)[:, None])[:, 0]
+    e = z.exp()
+    ez = z.mul_(e)
+    sums = Sums(
+        shift=shift,
+        s1=e.sum(1),
+        t1=ez.sum(1),
+        s2=torch.linalg.vecdot(e, e),
+        t2=torch.linalg.vecdot(e, ez),
+        u2=torch.linalg.vecdot(ez, ez),
+        target=torch.where(here, target, -torch.inf),
+    )
+    return sums, Scratch(e, ez, shift)
+
+
+def statistics(sums: Sums) -> Tensor:
+    """logp, H, S2, S2L, S2LL of each row, (5, n)."""
+    log_s1, square = sums.s1.log(), sums.s1**2
+    s2, t2, u2 = sums.s2 / square, sums.t2 / square, sums.u2 / square
+    entropy = log_s1 - sums.t1 / sums.s1
+    return torch.stack(
+        [
+            sums.target - log_s1,
+            entropy.clamp(min=0.0),
+            s2,
+            t2 - log_s1 * s2,
+            u2 - 2 * log_s1 * t2 + log_s1**2 * s2,
+        ]
+    )
+
+
+def row_coefficients(
+    shift: Tensor, sums: Sums, entropy: Tensor, d_logp: Tensor, d_entropy: Tensor
+) -> tuple[Tensor, Tensor]:
+    """a and b (n,) with which ∂loss/∂logits is a·e^z + b·z·e^z, away from the target.
+
+    ∂lp/∂z = e_y − p and ∂H/∂z = −p(log p + H), where log p = z + shift − sums.shift − ln s1; the shifts differ only
+    where another part of the vocabulary holds the row's maximum.
+    """
+    d = shift - sums.shift
+    scale = d.exp() / sums.s1
+    b = -d_entropy * scale
+    return b * (entropy - sums.s1.log() + d) - d_logp * scale, b
+
+
+def gradient(
+    scratch: Scratch, sums: Sums, entropy: Tensor, targets: Tensor, d_logp: Tensor, d_entropy: Tensor
+) -> Tensor:
+    """∂loss/∂logits (n, V) from ∂loss/∂logp and ∂loss/∂H (n,); overwrites the scratch."""
+    a, b = row_coefficients(scratch.shift, sums, entropy, d_logp, d_entropy)
+    out = scratch.e.mul_(a[:, None])
+    if bool((b != 0).any()):
+        out.add_(scratch.ez.mul_(b[:, None]))
+    here = (targets >= 0) & (targets < out.shape[1])
+    return out.scatter_add_(1, torch.where(here, targets, 0)[:, None], torch.where(here, d_logp, 0.0)[:, None])

@@ -1,0 +1,143 @@
+"""`rows` for CUDA: the same sums and gradient in two Triton kernels, each one pass over the logits.
+
+The sums rescale themselves whenever a row's maximum moves, so that every logit is read once and exponentiated once.
+"""
+
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from .rows import LOWEST, Sums, row_coefficients
+
+ROWS = 1
+"""Rows of a program."""
+COLUMNS = 4096
+"""Columns of a tile."""
+
+
+class Scratch(NamedTuple):
+    """What the gradient needs again."""
+
+    logits: Tensor
+    """(n, V)."""
+    shift: Tensor
+    """Maximum of this part of the row, (n,)."""
+
+
+@triton.jit
+def accumulate_kernel(
+    logits, targets, sums, rows, columns, stride, LOWEST: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+):
+    """Write shift, s1, t1, s2, t2, u2 and the target's shifted logit of each row to sums (7, rows)."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    inside = row < rows
+    base = logits + row.to(tl.int64) * stride
+    shift = tl.full([ROWS], -1e30, tl.float32)
+    s1 = tl.zeros([ROWS], tl.float32)
+    t1 = tl.zeros([ROWS], tl.float32)
+    s2 = tl.zeros([ROWS], tl.float32)
+    t2 = tl.zeros([ROWS], tl.float32)
+    u2 = tl.zeros([ROWS], tl.float32)
+    for start in range(0, columns, COLUMNS):
+        column = start + tl.arange(0, COLUMNS)
+        mask = inside[:, None] & (column < columns)[None, :]
+        x = tl.load(base[:, None] + column[None, :], mask=mask, other=float("-inf")).to(tl.float32)
+        moved = tl.maximum(shift, tl.max(x, 1))
+        d = tl.maximum(shift - moved, LOWEST)
+        f = tl.exp(d)
+        z = tl.maximum(x - moved[:, None], LOWEST)
+        e = tl.exp(z)
+        ez = z * e
+        u2 = f * f * (u2 + 2.0 * d * t2 + d * d * s2) + tl.sum(ez * ez, 1)
+        t2 = f * f * (t2 + d * s2) + tl.sum(e * ez, 1)
+        s2 = f * f * s2 + tl.sum(e * e, 1)
+        t1 = f * (t1 + d * s1) + tl.sum(ez, 1)
+        s1 = f * s1 + tl.sum(e, 1)
+        shift = moved
+    target = tl.load(targets + row, mask=inside, other=-1)
+    here = inside & (target >= 0) & (target < columns)
+    at_target = tl.load(base + target, mask=here, other=float("-inf")).to(tl.float32)
+    tl.store(sums + row, shift, mask=inside)
+    tl.store(sums + rows + row, s1, mask=inside)
+    tl.store(sums + 2 * rows + row, t1, mask=inside)
+    tl.store(sums + 3 * rows + row, s2, mask=inside)
+    tl.store(sums + 4 * rows + row, t2, mask=inside)
+    tl.store(sums + 5 * rows + row, u2, mask=inside)
+    tl.store(sums + 6 * rows + row, tl.where(here, tl.maximum(at_target - shift, LOWEST), float("-inf")), mask=inside)
+
+
+@triton.jit
+def gradient_kernel(
+    logits,
+    targets,
+    coefficients,
+    rows,
+    columns,
+    stride,
+    LOWEST: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    """Overwrite logits by a·e^z + b·z·e^z, plus c at the target; coefficients (4, rows) hold shift, a, b, c."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    inside = row < rows
+    column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    mask = inside[:, None] & (column < columns)[None, :]
+    place = logits + row.to(tl.int64)[:, None] * stride + column[None, :]
+    shift = tl.load(coefficients + row, mask=inside, other=0.0)
+    a = tl.load(coefficients + rows + row, mask=inside, other=0.0)
+    b = tl.load(coefficients + 2 * rows + row, mask=inside, other=0.0)
+    c = tl.load(coefficients + 3 * rows + row, mask=inside, other=0.0)
+    target = tl.load(targets + row, mask=inside, other=-1)
+    x = tl.load(place, mask=mask, other=0.0).to(tl.float32)
+    z = tl.maximum(x - shift[:, None], LOWEST)
+    out = tl.exp(z) * (a[:, None] + b[:, None] * z)
+    out += tl.where(column[None, :] == target[:, None], c[:, None], 0.0)
+    tl.store(place, out.to(logits.dtype.element_ty), mask=mask)
+
+
+def accumulate(logits: Tensor, targets: Tensor, rows: int = ROWS, columns: int = COLUMNS) -> tuple[Sums, Scratch]:
+    """As `rows.accumulate`, without overwriting the logits (n, V)."""
+    n, v = logits.shape
+    sums = torch.empty(7, n, device=logits.device, dtype=torch.float32)
+    if n:
+        grid = (triton.cdiv(n, rows),)
+        accumulate_kernel[grid](
+            logits, targets, sums, n, v, logits.stride(0), LOWEST, ROWS=rows, COLUMNS=columns, num_warps=8
+        )
+    return Sums(*sums), Scratch(logits, sums[0])
+
+
+def gradient(
+    scratch: Scratch,
+    sums: Sums,
+    entropy: Tensor,
+    targets: Tensor,
+    d_logp: Tensor,
+    d_entropy: Tensor,
+    rows: int = ROWS,
+    columns: int = COLUMNS,
+) -> Tensor:
+    """As `rows.gradient`; overwrites the logits."""
+    logits = scratch.logits
+    n, v = logits.shape
+    a, b = row_coefficients(scratch.shift, sums, entropy, d_logp, d_entropy)
+    coefficients = torch.stack([scratch.shift, a, b, d_logp]).contiguous()
+    if n:
+        grid = (triton.cdiv(n, rows), triton.cdiv(v, columns))
+        gradient_kernel[grid](
+            logits,
+            targets,
+            coefficients,
+            n,
+            v,
+            logits.stride(0),
+            LOWEST=LOWEST,
+            ROWS=rows,
+            COLUMNS=columns,
+            num_warps=8,
+        )
+    return logits

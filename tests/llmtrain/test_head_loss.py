@@ -1,0 +1,211 @@
+"""The three modes of the head, with every option, against autograd through a dense softmax in float64."""
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from entrostat import Tokens, make, policy_stats
+from llmtrain.kernels import head_loss, head_stats
+
+MODES = ("fused", "recompute", "stash")
+OPTIONS = {
+    "plain": {},
+    "temperature": {"temperature": 0.7},
+    "token temperatures": {"temperature": "tokens"},
+    "bias": {"bias": True, "temperature": 0.7},
+    "softcap": {"softcap": 2.0},
+    "all": {"bias": True, "softcap": 2.0, "temperature": "tokens"},
+}
+
+
+def scene(n=29, d=6, v=41, dtype=torch.float64, spec="clip_higher+entropy_bonus", scale=1.0):
+    """(hidden, weight, bias, targets, plan): rollout log-probabilities a little off, a third of advantages zero."""
+    g = torch.Generator().manual_seed(0)
+    hidden, weight = scale * torch.randn(n, d, generator=g).double(), torch.randn(v, d, generator=g).double()
+    bias, targets = torch.randn(v, generator=g).double(), torch.randint(v, (n,), generator=g)
+    logp = torch.log_softmax(hidden @ weight.T, -1).gather(1, targets[:, None])[:, 0]
+    old = logp + 0.3 * torch.randn(n, generator=g).double()
+    advantage = torch.randn(n, generator=g).double() * (torch.arange(n) % 3 < 2)
+    tokens = Tokens(logp=logp, old_logp=old, advantage=advantage, entropy=-logp)
+    if dtype != torch.float64:
+        tokens = Tokens(**{k: None if x is None else x.to(dtype) for k, x in vars(tokens).items()})
+    plan = make(spec).plan(tokens)
+    leaves = [x.to(dtype).requires_grad_() for x in (hidden, weight, bias)]
+    return *leaves, targets, plan
+
+
+def dense(hidden, weight, bias, targets, plan, temperature, softcap):
+    """Loss and gradients from all logits at once."""
+    logits = hidden @ weight.T if bias is None else hidden @ weight.T + bias
+    logits = logits if softcap is None else softcap * torch.tanh(logits / softcap)
+    stats = policy_stats(logits / (temperature[:, None] if isinstance(temperature, torch.Tensor) else temperature))
+    logp = stats.logp.gather(1, targets[:, None])[:, 0]
+    leaves = [x for x in (hidden, weight, bias) if x is not None]
+    loss = plan.loss(logp, stats.entropy)
+    return loss, (logp, *stats[1:]), torch.autograd.grad(loss, leaves)
+
+
+def close(a, b, tolerance):
+    return (a.double() - b.double()).abs().max().item() <= tolerance * max(b.abs().max().item(), 1e-30)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("chunk", [1, 8, None])
+def test_against_dense(mode, option, chunk):
+    hidden, weight, bias, targets, plan = scene()
+    settings = {"temperature": 1.0, "bias": None, "softcap": None, **OPTIONS[option]}
+    if settings["temperature"] == "tokens":
+        settings["temperature"] = torch.linspace(0.5, 1.5, len(targets)).double()
+    settings["bias"] = bias if settings["bias"] else None
+    expected, stats, grads = dense(
+        hidden, weight, settings["bias"], targets, plan, settings["temperature"], settings["softcap"]
+    )
+    loss, found = head_loss(hidden, weight, targets, plan, mode=mode, chunk=chunk, **settings)
+    assert close(loss, expected, 1e-12)
+    assert all(close(a, b, 1e-11) for a, b in zip(found, stats, strict=True))
+    leaves = [x for x in (hidden, weight, settings["bias"]) if x is not None]
+    for a, b in zip(torch.autograd.grad(3 * loss, leaves), grads, strict=True):
+        assert close(a, 3 * b, 1e-11)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("vocabulary", [7, 50_257, 151_936])
+@pytest.mark.parametrize("shape", ["usual", "peaked", "uniform", "+50", "-50", "one token"])
+def test_float32_against_float64(mode, vocabulary, shape):
+    """1e-5 relative: values to themselves, sums to the size of their terms."""
+    n = 1 if shape == "one token" else 13
+    scale = {"usual": 1.0, "peaked": 12.0, "uniform": 0.0}.get(shape, 1.0)
+    *leaves, targets, plan = scene(n, 5, vocabulary, torch.float32, scale=scale)
+    hidden, weight, bias = leaves
+    with torch.no_grad():
+        bias.fill_(float(shape) if shape in ("+50", "-50") else 0.0)
+    doubles = [x.detach().double().requires_grad_() for x in leaves]
+    expected, stats, grads = dense(*doubles, targets, plan, 1.0, None)
+    loss, found = head_loss(hidden, weight, targets, plan, bias=bias, mode=mode)
+    terms = plan.token_loss(found.logp, found.entropy).abs().sum()  # the loss is what is left when these cancel
+    assert (loss - expected).abs() <= 1e-5 * terms
+    for a, b in zip(found, stats, strict=True):
+        assert ((a - b).abs() <= 1e-5 * b.abs() + 1e-6).all()
+    floors = rounding(*doubles, targets, plan)
+    for a, b, (terms, floor) in zip(torch.autograd.grad(loss, leaves), grads, floors, strict=True):
+        assert (a - b).abs().max() <= 1e-5 * terms + floor
+
+
+def rounding(hidden, weight, bias, targets, plan):
+    """For each gradient: the sum of absolute terms behind its entries, and the error of an fp32 matmul of true factors.
+
+    The second matters for one token only, where the sum over the vocabulary is a matrix-vector product.
+    """
+    logits = (hidden @ weight.T + bias).detach().requires_grad_()
+    stats = policy_stats(logits)
+    loss = plan.loss(stats.logp.gather(1, targets[:, None])[:, 0], stats.entropy)
+    dlogits = torch.autograd.grad(loss, logits)[0]
+    ones = torch.ones(1, len(targets), dtype=torch.float64)
+    for left, right in ((dlogits, weight), (dlogits.T, hidden), (ones, dlogits)):
+        error = (left.float() @ right.float()).double() - left.float().double() @ right.float().double()
+        yield (left.abs() @ right.abs()).max().item(), error.abs().max().item()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_bfloat16_weights(mode):
+    """bf16 inputs, fp32 statistics: near the float64 answer on the same rounded inputs."""
+    *leaves, targets, plan = scene(64, 32, 101, torch.bfloat16, spec="grpo")
+    hidden, weight, _ = leaves
+    plan = scene(64, 32, 101, torch.float32, spec="grpo")[-1]
+    loss, found = head_loss(hidden, weight, targets, plan, mode=mode)
+    assert found.logp.dtype == torch.float32
+    doubles = [hidden.detach().double().requires_grad_(), weight.detach().double().requires_grad_()]
+    _, stats, grads = dense(*doubles, None, targets, plan, 1.0, None)
+    assert close(found.logp, stats[0], 1e-5)
+    for a, b in zip(torch.autograd.grad(loss, (hidden, weight)), grads, strict=True):
+        assert a.dtype == torch.bfloat16
+        assert close(a, b, 2**-8)  # half a unit in the last place of bf16, twice
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_slice_of_the_plan(mode):
+    hidden, weight, _, targets, plan = scene()
+    index = torch.tensor([20, 3, 11])
+    loss, _ = head_loss(hidden[index], weight, targets[index], plan, index, mode=mode)
+    stats = head_stats(hidden[index], weight, targets[index])
+    torch.testing.assert_close(loss, plan.loss(stats.logp, stats.entropy, index), rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_tokens(mode):
+    hidden, weight, _, targets, plan = scene()
+    none = torch.empty(0, dtype=torch.long)
+    loss, stats = head_loss(hidden[:0], weight, targets[:0], plan, none, mode=mode)
+    loss.backward()
+    assert loss.item() == 0
+    assert stats.logp.shape == (0,)
+    assert (weight.grad == 0).all()
+
+
+class Largest(TorchDispatchMode):
+    """Remembers the largest tensor that an operation made."""
+
+    def __init__(self):
+        super().__init__()
+        self.elements = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        for x in out if isinstance(out, tuple | list) else (out,):
+            if isinstance(x, torch.Tensor):
+                self.elements = max(self.elements, x.numel())
+        return out
+
+
+@pytest.mark.parametrize(("mode", "holds_all"), [("fused", False), ("recompute", False), ("stash", True)])
+def test_what_is_held(mode, holds_all):
+    n, d, v, chunk = 64, 4, 500, 8
+    hidden, weight, _, targets, plan = scene(n, d, v)
+    with Largest() as largest:
+        loss, _ = head_loss(hidden, weight, targets, plan, mode=mode, chunk=chunk)
+        loss.backward()
+    assert largest.elements == (n * v if holds_all else chunk * v)
+
+
+def test_unknown_mode():
+    hidden, weight, _, targets, plan = scene()
+    with pytest.raises(ValueError, match="mode must be one of fused, recompute, stash; got 'dense'"):
+        head_loss(hidden, weight, targets, plan, mode="dense")
+    with pytest.raises(ValueError, match="mode must be one of recompute, stash; got 'fused'"):
+        head_stats(hidden, weight, targets, mode="fused")
+    with pytest.raises(ValueError, match=r"temperature must be a number or \(N,\) = \(29,\); got \(2,\)"):
+        head_stats(hidden, weight, targets, torch.ones(2))
+
+
+def vocabulary_rank(rank: int, world: int, folder: str) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=world)
+    torch.set_num_threads(1)
+    hidden, weight, bias, targets, plan = scene(v=42)
+    part = slice(rank * 21, rank * 21 + 21)
+    mine = [weight.detach()[part].requires_grad_(), bias.detach()[part].requires_grad_()]
+    out = {}
+    for mode in MODES:
+        loss, stats = head_loss(
+            hidden, mine[0], targets, plan, temperature=0.7, bias=mine[1], softcap=3.0, mode=mode, chunk=8,
+            group=dist.group.WORLD,
+        )  # fmt: skip
+        out[mode] = (loss.detach(), tuple(stats), torch.autograd.grad(loss, (hidden, *mine)))
+    torch.save(out, f"{folder}/{rank}.pt")
+    dist.destroy_process_group()
+
+
+def test_vocabulary_over_two_ranks(tmp_path):
+    mp.spawn(vocabulary_rank, args=(2, str(tmp_path)), nprocs=2)
+    ranks = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
+    hidden, weight, bias, targets, plan = scene(v=42)
+    expected, stats, (d_hidden, d_weight, d_bias) = dense(hidden, weight, bias, targets, plan, 0.7, 3.0)
+    for mode in MODES:
+        for loss, found, grads in (rank[mode] for rank in ranks):
+            assert close(loss, expected, 1e-12)
+            assert all(close(a, b, 1e-11) for a, b in zip(found, stats, strict=True))
+            assert close(grads[0], d_hidden, 1e-11)
+        assert close(torch.cat([rank[mode][2][1] for rank in ranks]), d_weight, 1e-11)
+        assert close(torch.cat([rank[mode][2][2] for rank in ranks]), d_bias, 1e-11)

@@ -1,0 +1,96 @@
+"""The Triton kernels: run by its interpreter on the CPU, and compiled for sm_90 without a GPU."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+pytest.importorskip("triton")
+
+from llmtrain.kernels import rows, triton_rows
+
+ROWS, COLUMNS = 16, 4096
+N = 13
+
+
+def logits(vocabulary: int) -> torch.Tensor:
+    """Rows of every kind: uniform, one-hot, far up, far down, with impossible tokens, rising (its maximum moves)."""
+    x = 3 * torch.randn(N, vocabulary, generator=torch.Generator().manual_seed(0))
+    x[0] = 0.0
+    x[1, 2] = 60.0
+    x[2] += 50.0
+    x[3] -= 50.0
+    x[4, 3:5] = -torch.inf
+    x[5] = torch.linspace(-20, 20, vocabulary)
+    x[6] = torch.linspace(20, -20, vocabulary)
+    return x
+
+
+@pytest.mark.parametrize("vocabulary", [7, 50_257, 151_936])
+def test_sums_and_gradient(vocabulary):
+    g = torch.Generator().manual_seed(1)
+    x, targets = logits(vocabulary), torch.randint(vocabulary, (N,), generator=g)
+    targets[4] = 0
+    d_logp, d_entropy = torch.randn(2, N, generator=g)
+    d_entropy[7] = d_logp[8] = 0.0
+    sums, scratch = triton_rows.accumulate(x.clone(), targets, ROWS, COLUMNS)
+    true_sums, true_scratch = rows.accumulate(x.double(), targets)
+    found, expected = rows.statistics(sums), rows.statistics(true_sums)
+    assert ((found - expected).abs() <= 1e-5 * expected.abs() + 1e-6).all()
+    out = triton_rows.gradient(scratch, sums, found[1], targets, d_logp, d_entropy, ROWS, COLUMNS)
+    true = rows.gradient(true_scratch, true_sums, expected[1], targets, d_logp.double(), d_entropy.double())
+    assert ((out - true).abs().amax(1) <= 1e-5 * true.abs().amax(1)).all()
+
+
+def test_targets_of_other_ranks_are_left_out():
+    x = logits(40)
+    targets = torch.full((N,), -5)
+    targets[3:] = 40
+    sums, scratch = triton_rows.accumulate(x.clone(), targets, ROWS, COLUMNS)
+    assert (sums.target == -torch.inf).all()
+    expected = rows.gradient(*reversed(rows.accumulate(x.clone(), targets)), *inputs(targets))
+    found = triton_rows.gradient(scratch, sums, *inputs(targets), ROWS, COLUMNS)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def inputs(targets: torch.Tensor):
+    return torch.ones(N), targets, torch.ones(N), torch.ones(N)
+
+
+def test_nothing():
+    sums, scratch = triton_rows.accumulate(torch.empty(0, 9), torch.empty(0, dtype=torch.long))
+    assert sums.s1.shape == (0,)
+    empty = torch.empty(0)
+    assert triton_rows.gradient(scratch, sums, empty, empty.long(), empty, empty).shape == (0, 9)
+
+
+COMPILE = """
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from llmtrain.kernels import triton_rows as t
+
+def ptx(kernel, pointers):
+    names = ("rows", "columns", "stride")
+    signature = {**pointers, **dict.fromkeys(names, "i32"), **dict.fromkeys(("LOWEST", "ROWS", "COLUMNS"), "constexpr")}
+    constants = {"LOWEST": -1e4, "ROWS": t.ROWS, "COLUMNS": t.COLUMNS}
+    source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm["ptx"]
+
+for logits in ("*fp32", "*bf16"):
+    for kernel, other in ((t.accumulate_kernel, "sums"), (t.gradient_kernel, "coefficients")):
+        text = ptx(kernel, {"logits": logits, "targets": "*i64", other: "*fp32"})
+        assert ".target sm_90" in text
+        assert ".f64" not in text, kernel
+print("compiled")
+"""
+
+
+def test_compiles_for_sm_90_without_double_precision(tmp_path):
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    environment["TRITON_CACHE_DIR"] = str(tmp_path)
+    command = [sys.executable, "-c", COMPILE]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "compiled\n", done.stderr
