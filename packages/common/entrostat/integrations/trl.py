@@ -1,0 +1,350 @@
+"""TRL's GRPOTrainer with the loss of an entropy controller.
+
+    rollout (TRL) ─► statistics ─► observe ─► buffered micro-batches
+                                                   │
+    optimizer step: Tokens of all its micro-batches and processes ─► plan ─► plan.loss(micro-batch) ─► backward
+
+    trainer = EntrostatGRPOTrainer(model, reward, args, dataset, controller="clip_higher+steer")
+
+Written for TRL 1.16. Shapes: B responses of a micro-batch, T their padded length, N packed response tokens.
+"""
+
+import dataclasses
+import warnings
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import torch
+import trl
+from torch import Tensor
+from trl import GRPOConfig, GRPOTrainer
+
+from ..chain import chain
+from ..controller import Controller, StepStats
+from ..diagnostics import EntropyTrace, diagnose
+from ..plan import Plan, importance_ratio
+from ..policy_stats import policy_stats
+from ..reduce import DistReduce, LocalReduce
+from ..registry import make
+from ..tokens import Tokens
+from .packing import pack, require_fields
+
+STATE_FILE = "entrostat.pt"
+"""Where a checkpoint keeps the state of the controller."""
+SUPPORTED_TRL = "1.16."
+MOMENTS = ("s2", "s2l", "s2ll")
+POLICY_FIELDS = frozenset({"logp", "entropy", *MOMENTS})
+"""Fields of Tokens that change when the policy moves."""
+AVAILABLE = POLICY_FIELDS | {"old_logp", "old_entropy", "reward", "seq_id", "group_id", "position"}
+"""Fields of Tokens that this trainer fills, besides the advantage."""
+OWN = "entrostat."
+"""Prefix of what this trainer adds to TRL's batches: (B, T) or (B,) tensors, so that TRL shuffles and splits them."""
+MOMENT_TOKENS = 512
+"""Tokens whose logits are turned into moments at once."""
+
+REPLACED = {
+    "loss_type": "name a surrogate, and `aggregation`, in the controller",
+    "epsilon": "set eps_low and eps_high of the controller",
+    "epsilon_high": "set eps_high of the controller",
+    "delta": "set dual_clip of the controller",
+    "importance_sampling_level": "name a sequence-level surrogate in the controller",
+    "top_entropy_quantile": "name a controller that keeps tokens by entropy",
+    "entropy_coef": "add entropy_bonus to the controller",
+    "use_adaptive_entropy": "add adaptive_entropy to the controller",
+    "off_policy_mask_threshold": "name a controller that drops tokens",
+}
+"""Options of GRPOConfig that the controller decides, and what to set instead."""
+
+FORWARD_INPUTS = (
+    "pixel_values",
+    "image_grid_thw",
+    "num_images",
+    "pixel_attention_mask",
+    "spatial_shapes",
+    "num_tiles",
+    "image_sizes",
+    "token_type_ids",
+    "mm_token_type_ids",
+    "image_position_ids",
+)
+
+
+class EntrostatGRPOTrainer(GRPOTrainer):
+    """GRPOTrainer whose policy loss is the plan of an entropy controller.
+
+    controller: names joined by +, as in `entrostat.make`, or a controller object. With "grpo" this is GRPOTrainer
+        with its default loss (loss_type "dapo", epsilon 0.2), as long as steps_per_generation equals
+        gradient_accumulation_steps: TRL normalises by the mean number of tokens of a generation batch's optimizer
+        steps, a plan by the tokens of each.
+    controller_preset: "paper" or "released".
+    controller_args: hyperparameters of the controller.
+    All other arguments are GRPOTrainer's.
+
+    A plan is made over all micro-batches and processes of an optimizer step. Closed loops observe the token-mean
+    entropy of each rollout (nats, at the sampling temperature) over all processes; evaluation never moves them. Their
+    state is part of the trainer's checkpoints. `beta` adds TRL's KL term, unless a part of the controller needs the
+    reference policy itself: then `beta` only makes TRL load it.
+
+    Raises ValueError for options that the controller replaces, for fields of Tokens that cannot be filled, and when
+    an optimizer step would span several rollouts.
+    """
+
+    args: GRPOConfig
+    model: Any
+
+    def __init__(
+        self,
+        *args: Any,
+        controller: str | Controller = "grpo",
+        controller_preset: str = "paper",
+        controller_args: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if not trl.__version__.startswith(SUPPORTED_TRL):
+            warnings.warn(f"written for TRL {SUPPORTED_TRL}x, found {trl.__version__}", stacklevel=2)
+        if isinstance(controller, str):
+            self.controller = make(controller, controller_preset, **dict(controller_args or {}))
+        elif controller_args:
+            raise ValueError("controller_args go with a controller named by a string")
+        else:
+            self.controller = chain(controller)
+        self.plan: Plan | None = None
+        """The plan of the optimizer step in progress."""
+        self._parts: list[slice] = []
+        """Where the tokens of each micro-batch lie in it."""
+        self._now = torch.zeros(0)
+        """Log-probability of each of its tokens as the update found it."""
+        self._updates_since_rollout = 0
+        self._planned: dict[str, float] = {}
+        """`Plan.info`, summed over the updates since the last rollout."""
+        self.trace = EntropyTrace()
+        self._slices = 0
+        """Micro-batches that a rollout is cut into."""
+        super().__init__(*args, **kwargs)
+        self._check()
+        self.reduce = DistReduce() if self.accelerator.num_processes > 1 else LocalReduce()
+
+    def _check(self) -> None:
+        defaults = {field.name: field.default for field in dataclasses.fields(GRPOConfig)}
+        for name, instead in REPLACED.items():
+            if getattr(self.args, name) != defaults[name]:
+                raise ValueError(f"the controller decides what GRPOConfig.{name} would: {instead}")
+        every, steps = self.args.gradient_accumulation_steps, self.args.steps_per_generation
+        assert steps is not None  # GRPOConfig has derived it from the batch sizes
+        self._slices = steps
+        if steps % every:
+            raise ValueError(
+                f"steps_per_generation {steps} must be a multiple of gradient_accumulation_steps {every}: "
+                "a plan needs all tokens of its optimizer step from one rollout"
+            )
+        available = AVAILABLE if self.beta == 0.0 else AVAILABLE | {"ref_logp"}
+        hints = {"ref_logp": "set beta in GRPOConfig, which makes TRL load the reference policy"}
+        require_fields(self.controller, available, "this trainer", hints)
+        rollout, group = self.args.per_device_train_batch_size * steps, self.args.num_generations
+        assert group is not None
+        if "group_id" in self.controller.needs and (steps != every or rollout % group):
+            raise ValueError(
+                f"controller {self.controller.name!r} needs all responses to a prompt in one optimizer step and on one "
+                "process: set steps_per_generation to gradient_accumulation_steps, and per_device_train_batch_size "
+                f"times it, {rollout}, to a multiple of num_generations {group}"
+            )
+
+    # The rollout ------------------------------------------------------------------------------------------------------
+
+    def _calculate_rewards(self, *args: Any, **kwargs: Any) -> Tensor:
+        rewards = super()._calculate_rewards(*args, **kwargs)
+        self._rewards = (rewards * self.reward_weights.to(rewards.device)).nansum(dim=1)
+        return rewards
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        batch = super()._generate_and_score_completions(inputs)
+        if not self.model.training:
+            return batch
+        rows = len(batch["advantages"])
+        index = torch.arange(rows, device=batch["advantages"].device) + self.accelerator.process_index * rows
+        current = self._policy_fields(batch)
+        batch |= {
+            f"{OWN}reward": self._rewards[index],
+            f"{OWN}seq_id": index,
+            f"{OWN}group_id": index // self.num_generations,
+            f"{OWN}old_logp": current["logp"],
+            f"{OWN}old_entropy": current["entropy"],
+            **{f"{OWN}{name}": current[name] for name in MOMENTS if name in current},
+        }
+        self._observe(current["entropy"][_token_mask(batch)])
+        self._updates_since_rollout = 0
+        return batch
+
+    def _observe(self, entropy: Tensor) -> None:
+        """Once a rollout; `entropy` (N,) of this process's response tokens."""
+        args, state = self.args, self.state
+        updates = self._slices // args.gradient_accumulation_steps * self.num_iterations
+        mean = self.reduce.mean(entropy).item()
+        self.controller.observe(
+            StepStats(
+                entropy=mean,
+                step=state.global_step // updates,
+                total_steps=max(state.max_steps // updates, 1),
+                epoch=int(state.epoch or 0) + 1,
+                epochs=state.num_train_epochs,
+                planned=self._planned,
+            )
+        )
+        self._log(self.trace.observe(mean) | self.controller.metrics())
+        self._planned = {}
+
+    # Statistics of the policy -----------------------------------------------------------------------------------------
+
+    def _score(self, model: Any, batch: dict[str, Any], **options: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Log-probabilities and entropies (B, T) of the responses, nats, and the router loss of a MoE model."""
+        inputs = {name: batch.get(name) for name in FORWARD_INPUTS}
+        width = batch["completion_ids"].shape[1]
+        return self._get_per_token_logps_and_entropies(
+            model, *_sequences(batch), width, compute_entropy=True, **inputs, **options
+        )
+
+    @torch.no_grad()
+    def _policy_fields(self, batch: dict[str, Any]) -> dict[str, Tensor]:
+        """What Tokens holds of the current policy, (B, T) each; moments only where the controller needs them."""
+        logp, entropy, _ = self._score(self.model, batch, batch_size=self.args.per_device_train_batch_size)
+        fields = {"logp": logp, "entropy": entropy}
+        if not self.controller.needs.isdisjoint(MOMENTS):
+            fields |= self._moments(batch)
+        return fields
+
+    def _moments(self, batch: dict[str, Any]) -> dict[str, Tensor]:
+        """Collision moments (B, T), one response at a time. ValueError for batches with images."""
+        if batch.get("pixel_values") is not None:
+            raise ValueError(f"controller {self.controller.name!r} needs moments of the policy: text only")
+        mask, width = _token_mask(batch), batch["completion_ids"].shape[1]
+        out = torch.zeros(len(MOMENTS), *mask.shape, device=mask.device)
+        for row, (ids, attention) in enumerate(zip(*_sequences(batch), strict=True)):
+            with self.accelerator.autocast():
+                output = self.model(input_ids=ids[None], attention_mask=attention[None], use_cache=False)
+            logits = output.logits[0, -width - 1 : -1][mask[row]]
+            stats = [policy_stats(some.float() / self.temperature) for some in logits.split(MOMENT_TOKENS)]
+            for i, name in enumerate(MOMENTS):
+                out[i, row, mask[row]] = torch.cat([getattr(part, name) for part in stats])
+        return dict(zip(MOMENTS, out, strict=True))
+
+    # The update -------------------------------------------------------------------------------------------------------
+
+    def _prepare_inputs(self, generation_batch: Any) -> dict[str, Any]:
+        inputs = super()._prepare_inputs(generation_batch)
+        every = self.args.gradient_accumulation_steps
+        if self.model.training and self._step % every == 0:
+            first = self._step % self._slices
+            assert self._buffered_inputs is not None
+            self._start_update(self._buffered_inputs[first : first + every])
+        return inputs
+
+    def _start_update(self, batches: list[dict[str, Any]]) -> None:
+        """Make the plan of an optimizer step from all its micro-batches."""
+        moved = self._updates_since_rollout > 0 and not self.controller.needs.isdisjoint(POLICY_FIELDS)
+        parts = [self._token_fields(batch, moved) for batch in batches]
+        fields = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+        if not moved:
+            fields |= {"logp": fields["old_logp"], "entropy": fields["old_entropy"]}
+        self.tokens = tokens = Tokens(**fields)
+        ends = torch.tensor([0, *(len(part["old_logp"]) for part in parts)]).cumsum(0).tolist()
+        self._parts = [slice(*bounds) for bounds in pairwise(ends)]
+        self._now = torch.empty_like(fields["old_logp"])
+        self.plan = self.controller.plan(tokens, self.reduce, seed=self.args.seed, step=self.state.global_step)
+        self._updates_since_rollout += 1
+        for key, value in self.plan.info.items():
+            self._planned[key] = self._planned.get(key, 0.0) + float(value)
+        self._log(self.plan.info)
+
+    def _token_fields(self, batch: dict[str, Any], moved: bool) -> dict[str, Tensor]:
+        """Packed fields of the tokens of a micro-batch, (N,) each."""
+        own = {name.removeprefix(OWN): value for name, value in batch.items() if name.startswith(OWN)}
+        current = self._policy_fields(batch) if moved else {}
+        fields = {"advantage": batch["advantages"], "ref_logp": batch.get("ref_per_token_logps"), **own, **current}
+        return pack(_token_mask(batch), fields)
+
+    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Tensor:
+        if not self.model.training:
+            return super()._compute_loss(model, inputs)
+        assert self.plan is not None
+        part = self._parts[self._step % self.args.gradient_accumulation_steps]
+        logp_2d, entropy_2d, aux_loss = self._score(model, inputs, compute_aux_loss=self.aux_loss_enabled)
+        mask = _token_mask(inputs)
+        logp, entropy = logp_2d[mask], entropy_2d[mask]
+        token_loss = self.plan.token_loss(logp, entropy, part)
+        if "importance_sampling_ratio" in inputs:  # vLLM's samples against this policy's probabilities
+            token_loss = token_loss * inputs["importance_sampling_ratio"].expand(mask.shape)[mask]
+        if self.beta != 0.0 and "ref_logp" not in self.controller.needs:
+            token_loss = token_loss + self._reference_kl(logp, inputs, part)
+        # TRL averages gradients over processes and adds them over micro-batches; a plan's losses add over both.
+        loss = token_loss.sum() * self.accelerator.num_processes
+        if aux_loss is not None:
+            loss = loss + self.router_aux_loss_coef * aux_loss / self.args.gradient_accumulation_steps
+        self._now[part] = logp.detach()
+        if part is self._parts[-1]:
+            self._end_update()
+        return loss
+
+    def _reference_kl(self, logp: Tensor, inputs: dict[str, Any], part: slice) -> Tensor:
+        """TRL's KL term of each token: k3 times beta, and the importance ratio with use_bias_correction_kl."""
+        assert self.plan is not None
+        mask = _token_mask(inputs)
+        log_ratio = inputs["ref_per_token_logps"][mask] - logp
+        kl = log_ratio.exp() - log_ratio - 1
+        self._log({"kl": self.reduce.mean(kl.detach())})
+        if self.args.use_bias_correction_kl:
+            kl = kl * importance_ratio(logp, inputs[f"{OWN}old_logp"][mask])
+        scale = self.plan.scale
+        return self.beta * kl * (scale if scale.shape[-1] == 1 else scale[part])
+
+    def _end_update(self) -> None:
+        """Log the metrics of docs/metrics.md over the whole optimizer step."""
+        assert self.plan is not None
+        found = diagnose(self.tokens, self.plan, self._now, reduce=self.reduce)
+        del found["entropy"]  # logged once a rollout
+        self._log(found)
+        if "flow/total" in found:
+            before = 0.0 if self._updates_since_rollout == 1 else float(self.trace.flow)
+            self.trace.expect(before + float(found["flow/total"]))
+
+    def _log(self, metrics: Mapping[str, float | Tensor]) -> None:
+        for key, value in metrics.items():
+            self._metrics["train"][key].append(float(value))
+
+    # Checkpoints ------------------------------------------------------------------------------------------------------
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        super()._save_checkpoint(model, trial)
+        if self.args.should_save:
+            folder = Path(self._get_output_dir(trial=trial)) / f"checkpoint-{self.state.global_step}"
+            state = {
+                "controller": self.controller.state_dict(),
+                "trace": self.trace.state_dict(),
+                "planned": self._planned,
+            }
+            torch.save(state, folder / STATE_FILE)
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        super()._load_optimizer_and_scheduler(checkpoint)
+        if checkpoint is None:
+            return
+        path = Path(checkpoint) / STATE_FILE
+        if not path.is_file():
+            raise ValueError(f"{checkpoint} holds no {STATE_FILE}: it was not written by EntrostatGRPOTrainer")
+        state = torch.load(path, weights_only=True)
+        self.controller.load_state_dict(state["controller"])
+        self.trace.load_state_dict(state["trace"])
+        self._planned = state["planned"]
+
+
+def _sequences(batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
+    """Token ids and attention mask of prompts and responses together, (B, P + T) each."""
+    ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], dim=1)
+    return ids, torch.cat([batch["prompt_mask"], batch["completion_mask"]], dim=1)
+
+
+def _token_mask(batch: dict[str, Any]) -> Tensor:
+    """True where a token is the policy's own and counts, (B, T)."""
+    mask = batch["completion_mask"]
+    return (mask * batch["tool_mask"] if "tool_mask" in batch else mask).bool()

@@ -1,0 +1,279 @@
+"""Policy losses of verl, one for each controller: loss_mode "entrostat/<name>", and "entrostat/chain" for several.
+
+    VERL_USE_EXTERNAL_MODULES=entrostat.integrations.verl
+    actor_rollout_ref.actor.policy_loss._target_=entrostat.integrations.verl.PolicyLossConfig
+    actor_rollout_ref.actor.policy_loss.loss_mode=entrostat/clip_cov
+    +actor_rollout_ref.actor.policy_loss.controller_args.k=0.002
+
+verl hands a policy loss one micro-batch, without entropies: docs/verl.md says what that costs each controller.
+Written for verl 0.9. Shapes: B responses of a micro-batch, T their padded length, N packed response tokens.
+"""
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from verl.trainer.ppo.core_algos import agg_loss, register_policy_loss
+from verl.workers.config import PolicyLossConfig as VerlPolicyLossConfig
+
+from ..chain import Chain
+from ..controller import StepStats
+from ..plan import Plan
+from ..reduce import DistReduce, LocalReduce
+from ..registry import list_controllers, make
+from ..tokens import Tokens
+from .packing import pack, require_fields, unpack
+
+PREFIX = "entrostat/"
+CHAIN = "chain"
+"""The loss mode that takes its controllers from `policy_loss.controller`."""
+AVAILABLE = frozenset({"logp", "old_logp", "seq_id", "position"})
+"""Fields of Tokens that a policy loss of verl can fill, besides the advantage."""
+HINTS = {
+    "ref_logp": "verl has a KL term of its own, actor.use_kl_loss",
+    "entropy": "verl passes no entropy to a policy loss",
+    "old_entropy": "verl passes no entropy to a policy loss",
+}
+OURS = ("aggregation", "denominator", "constant")
+"""Settings of surrogates that verl's loss_agg_mode decides."""
+
+
+@dataclass
+class PolicyLossConfig(VerlPolicyLossConfig):
+    """verl's policy-loss configuration with the settings of controllers.
+
+    Raises ValueError, before anything is loaded, for what no training could run with: an unknown controller or
+    hyperparameter, a field of Tokens that verl does not give, a closed loop that nothing feeds.
+    """
+
+    controller: str = ""
+    """Names joined by +, for loss_mode "entrostat/chain"."""
+    controller_preset: str = "paper"
+    """paper or released."""
+    controller_args: dict = field(default_factory=dict)
+    """Hyperparameters of the controller."""
+    updates_per_rollout: int | None = None
+    """Optimizer steps between rollouts, ppo_epochs · train_batch_size / ppo_mini_batch_size: closed loops then observe
+    the mean of −log π_old over the tokens of each rollout. 0 where `observe` is called instead."""
+    seed: int = 0
+    """Seed of the controllers' draws."""
+
+    def __post_init__(self) -> None:
+        if self.loss_mode.startswith(PREFIX):
+            Settings.of(self.loss_mode.removeprefix(PREFIX), self).build()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a loss mode and a policy-loss configuration say of the controller."""
+
+    spec: str
+    preset: str
+    args: Mapping[str, Any]
+    updates_per_rollout: int | None
+    seed: int
+
+    @staticmethod
+    def of(name: str, config: Any) -> "Settings":
+        """From any configuration with `get`: without ours as `_target_`, verl's has no settings and defaults hold."""
+        spec = (config.get("controller", "") or "") if name == CHAIN else name
+        if not spec:
+            raise ValueError(f"loss_mode {PREFIX}{CHAIN} needs policy_loss.controller, names joined by +")
+        return Settings(
+            spec,
+            config.get("controller_preset", "paper"),
+            dict(config.get("controller_args", None) or {}),
+            config.get("updates_per_rollout", None),
+            config.get("seed", 0),
+        )
+
+    def build(self) -> Chain:
+        """The controller. Losses are averaged by verl, so its tokens carry no scale."""
+        for key in self.args:
+            if key.rpartition(".")[2] in OURS:
+                raise ValueError(f"{key}: verl's actor.loss_agg_mode decides how tokens are averaged")
+        controller = make(self.spec, self.preset, **self.args)
+        require_fields(controller, AVAILABLE, "a policy loss of verl", HINTS)
+        if any(controller.state_dict().values()) and self.updates_per_rollout is None:
+            raise ValueError(
+                f"controller {controller.name!r} is a closed loop: set policy_loss.updates_per_rollout to ppo_epochs · "
+                "train_batch_size / ppo_mini_batch_size, or to 0 and call entrostat.integrations.verl.observe"
+            )
+        return controller
+
+
+class RolloutEntropy:
+    """Mean of −log π_old over a rollout, whose expectation is the token-mean entropy at the sampling temperature.
+
+    A mini-batch ends when this process has seen its share of the rows, however they were cut into micro-batches.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.updates = 0
+        self.total = torch.zeros(2, dtype=torch.float64)
+        """Sum of −log π_old and number of tokens, of this process."""
+
+    def add(self, old_logp: Tensor, rows: int, rows_per_update: int, updates_per_rollout: int) -> Tensor | None:
+        """Take a micro-batch; the totals of the rollout once it is complete."""
+        self.total += torch.tensor([-old_logp.sum(dtype=torch.float64).item(), float(len(old_logp))])
+        self.rows += rows
+        if self.rows < rows_per_update:
+            return None
+        self.rows, self.updates = 0, self.updates + 1
+        if self.updates < updates_per_rollout:
+            return None
+        total = self.total
+        self.updates, self.total = 0, torch.zeros(2, dtype=torch.float64)
+        return total
+
+
+class EntrostatLoss:
+    """A policy loss of verl: the plan of a controller, averaged by verl's loss_agg_mode.
+
+    One object serves all configurations it is called with in turn; a process trains one actor, so that is one.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.settings: Settings | None = None
+        self.controller: Chain
+        self.rollouts = 0
+        """Rollouts observed."""
+        self.calls = 0
+        self.measured = RolloutEntropy()
+
+    def __call__(
+        self,
+        old_log_prob: Tensor,
+        log_prob: Tensor,
+        advantages: Tensor,
+        response_mask: Tensor,
+        loss_agg_mode: str = "token-mean",
+        config: Any = None,
+        rollout_is_weights: Tensor | None = None,
+    ) -> tuple[Tensor, dict[str, float]]:
+        """Loss of a micro-batch and its metrics; all tensors (B, T), `log_prob` with gradient.
+
+        Raises ValueError as `PolicyLossConfig` does.
+        """
+        if config is None:
+            raise ValueError(f"policy loss {PREFIX}{self.name} needs the actor's configuration")
+        self._prepare(config, loss_agg_mode)
+        batch = config.global_batch_info
+        reduce = rank_reduce(batch.get("dp_size", 1))
+        mask = response_mask.bool()
+        rows = torch.arange(len(mask), device=mask.device) + reduce.offset(len(mask))
+        fields = {"logp": log_prob.detach(), "old_logp": old_log_prob, "advantage": advantages, "seq_id": rows}
+        tokens = Tokens(**pack(mask, fields))
+        assert self.settings is not None
+        plan = self.controller.plan(tokens, reduce, seed=self.settings.seed, step=self.calls)
+        loss = unpack(mask, plan.token_loss(log_prob[mask]) / plan.scale)
+        if rollout_is_weights is not None:
+            loss = loss * rollout_is_weights
+        loss = agg_loss(loss_mat=loss, loss_mask=response_mask, loss_agg_mode=loss_agg_mode, **batch)
+        metrics = self._metrics(plan, tokens)
+        self.calls += 1
+        self._feed(tokens, len(mask), batch, reduce)
+        return loss, metrics
+
+    def _prepare(self, config: Any, loss_agg_mode: str) -> None:
+        settings = Settings.of(self.name, config.policy_loss)
+        if settings == self.settings:
+            return
+        self.controller, self.settings = settings.build(), settings
+        self.measured, self.rollouts, self.calls = RolloutEntropy(), 0, 0
+        wanted = self.controller.surrogate.aggregation
+        if loss_agg_mode != wanted:
+            warnings.warn(
+                f"{PREFIX}{self.name} is published with loss_agg_mode {wanted!r}, here it is {loss_agg_mode!r}",
+                stacklevel=3,
+            )
+
+    def _metrics(self, plan: Plan, tokens: Tokens) -> dict[str, float]:
+        assert tokens.logp is not None
+        assert tokens.old_logp is not None
+        clipped = plan.clipped(tokens.logp)
+        dual = clipped & (tokens.advantage < 0) & (tokens.logp > tokens.old_logp)
+        found = {
+            "actor/ppo_kl": (tokens.old_logp - tokens.logp).mean(),
+            "actor/pg_clipfrac": (clipped & ~dual).float().mean(),
+            "actor/pg_clipfrac_lower": dual.float().mean(),
+        }
+        found |= {PREFIX + key: value for key, value in (plan.info | self.controller.metrics()).items()}
+        return {key: float(value) for key, value in found.items()}
+
+    def _feed(self, tokens: Tokens, rows: int, batch: Mapping[str, Any], reduce: LocalReduce) -> None:
+        """Let a closed loop observe the rollout that this micro-batch completes."""
+        assert self.settings is not None
+        if not self.settings.updates_per_rollout:
+            return
+        size, ranks = batch.get("global_batch_size"), batch.get("dp_size", 1)
+        if size is None:
+            raise ValueError("updates_per_rollout needs verl's global_batch_size: set it to 0 and call observe instead")
+        if _world_size() > 1 and not isinstance(reduce, DistReduce):
+            raise ValueError(
+                f"updates_per_rollout needs every process to be a data-parallel rank, but {_world_size()} processes "
+                f"have {ranks}: set it to 0 and call observe instead"
+            )
+        assert tokens.old_logp is not None
+        total = self.measured.add(tokens.old_logp, rows, size // ranks, self.settings.updates_per_rollout)
+        if total is not None:
+            entropy, count = reduce.sum(total.to(tokens.advantage.device)[:, None]).tolist()
+            self.observe(StepStats(entropy=entropy / count if count else math.nan, step=self.rollouts))
+
+    def observe(self, stats: StepStats) -> None:
+        self.controller.observe(stats)
+        self.rollouts += 1
+
+
+def _world_size() -> int:
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def rank_reduce(dp_size: int) -> LocalReduce:
+    """Statistics over all ranks where each process is a data-parallel rank; over this process otherwise."""
+    return DistReduce() if _world_size() > 1 and _world_size() == dp_size else LocalReduce()
+
+
+LOSSES = {name: register_policy_loss(PREFIX + name)(EntrostatLoss(name)) for name in (CHAIN, *list_controllers())}
+"""What is registered, by name."""
+
+
+def active() -> dict[str, EntrostatLoss]:
+    """The losses of this process that have been called."""
+    return {name: loss for name, loss in LOSSES.items() if loss.settings is not None}
+
+
+def observe(entropy: float, **stats: Any) -> None:
+    """Once a rollout, in every actor process: show the closed loops its token-mean entropy (nats).
+
+    stats: other fields of `entrostat.StepStats`; `step` counts the observations when it is not given.
+    """
+    for loss in active().values():
+        loss.observe(StepStats(**({"step": loss.rollouts} | stats), entropy=entropy))
+
+
+def state_dict() -> dict[str, Any]:
+    """State of the controllers of this process, the same on every rank. verl's checkpoints do not hold it."""
+    return {
+        name: {"controller": loss.controller.state_dict(), "rollouts": loss.rollouts, "calls": loss.calls}
+        for name, loss in active().items()
+    }
+
+
+def load_state_dict(state: Mapping[str, Any], config: Any) -> None:
+    """Restore what `state_dict` gave, in every actor process before its first update; `config` is the actor's.
+
+    Raises ValueError for the state of other controllers.
+    """
+    for name, saved in state.items():
+        loss = LOSSES[name]
+        loss._prepare(config, config.loss_agg_mode)
+        loss.controller.load_state_dict(saved["controller"])
+        loss.rollouts, loss.calls = saved["rollouts"], saved["calls"]

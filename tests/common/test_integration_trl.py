@@ -1,0 +1,369 @@
+"""TRL's trainer with our controllers: real training of a tiny model, five steps at a time."""
+
+import math
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("trl")
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+from tiny_trl import STEPS, build, logged, parameters, relative
+from transformers import AutoModelForCausalLM, TrainerCallback
+from trl import GRPOTrainer
+
+import entrostat as es
+from entrostat.integrations.trl import STATE_FILE, EntrostatGRPOTrainer
+from llmtrain.batch import Batch
+from llmtrain.learner import Experience
+from llmtrain.model import build_tiny, save
+from llmtrain.policy import Policy
+from llmtrain.tasks.countdown import ALPHABET
+from llmtrain.tokenizer import build_char_tokenizer
+
+ROOT = Path(__file__).parents[2]
+DRAWS = {"k": 0.2, "omega_low": -9.0, "omega_high": 9.0}
+ENTROPIC = {"target": 2.0, "tau": 0.0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("model")
+    tokenizer = build_char_tokenizer("0123456789+")
+    model = build_tiny(len(tokenizer), hidden=32, layers=2, heads=2, kv_heads=2, intermediate=64)
+    save(model, tokenizer, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def plain(folder, tmp_path_factory):
+    """GRPOTrainer's own parameters after five steps, by the number of updates to a rollout."""
+    out = tmp_path_factory.mktemp("plain")
+    trainers = {}
+    for n in (1, 3):  # building a trainer seeds the generators, so it trains before the next is built
+        trainers[n] = build(GRPOTrainer, folder, out, num_iterations=n)
+        trainers[n].train()
+    return trainers
+
+
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_grpo_is_trls_own(plain, folder, tmp_path, iterations):
+    """TRL's defaults, beta 0, epsilon 0.2, loss_type "dapo", are PPO's surrogate with the mean over all tokens."""
+    trainer = build(
+        EntrostatGRPOTrainer, folder, tmp_path, controller={"controller": "grpo"}, num_iterations=iterations
+    )
+    before = parameters(trainer)
+    trainer.train()
+    expected = parameters(plain[iterations])
+    assert relative(parameters(trainer), expected) < 1e-5
+    assert relative(parameters(trainer) - before, expected - before) < 1e-5
+    assert (max(logged(trainer, "clip_fraction")) > 0) == (iterations > 1)
+    theirs = logged(plain[iterations], "clip_ratio/region_mean")
+    assert logged(trainer, "clip_fraction") == pytest.approx(theirs, abs=0.02)  # the mean of micro-batches
+
+
+@pytest.mark.parametrize(
+    ("spec", "settings", "key"),
+    [
+        ("clip_higher+entropic", ENTROPIC, "entropic/alpha"),
+        ("steer", {}, "steer/omega_max"),
+        ("clip_cov", DRAWS, "clip_cov/dropped"),
+    ],
+)
+def test_controllers_train(plain, folder, tmp_path, spec, settings, key):
+    trainer = build(
+        EntrostatGRPOTrainer, folder, tmp_path, controller={"controller": spec, "controller_args": settings}
+    )
+    trainer.train()
+    assert trainer.state.global_step == STEPS
+    assert parameters(trainer).isfinite().all()
+    assert relative(parameters(trainer), parameters(plain[1])) > 1e-3
+    assert len(logged(trainer, key)) == STEPS
+    assert min(map(abs, logged(trainer, key))) > 0
+    replayed = es.make(spec, **settings)
+    for step, entropy in enumerate(logged(trainer, "entropy")):
+        replayed.observe(es.StepStats(entropy=entropy, step=step))
+    found = trainer.controller.state_dict()
+    for part, state in replayed.state_dict().items():
+        assert all(torch.allclose(found[part][name], value) for name, value in state.items())
+
+
+class Recorder(EntrostatGRPOTrainer):
+    """Keeps what each plan was made of."""
+
+    def _start_update(self, batches):
+        rollout = self._updates_since_rollout == 0
+        super()._start_update(batches)
+        weights = {name: p.detach().clone() for name, p in self.model.named_parameters()}
+        self.records.append(
+            (rollout, batches, weights, self.plan, self.state.global_step, self.controller.state_dict())
+        )
+
+
+def learner_experience(policy: Policy, batches) -> Experience:
+    """The micro-batches of a recorded update as our own trainer holds them."""
+    ids, prompts, responses = [], [], []
+    for batch in batches:
+        for row in range(len(batch["advantages"])):
+            prompt = batch["prompt_ids"][row][batch["prompt_mask"][row].bool()]
+            response = batch["completion_ids"][row][batch["completion_mask"][row].bool()]
+            ids += [prompt, response]
+            prompts.append(len(prompt))
+            responses.append(len(response))
+    packed = Batch(torch.cat(ids), torch.tensor(prompts), torch.tensor(responses))
+    columns = {name: torch.cat([b[name] for b in batches]) for name in batches[0] if name.startswith("entrostat.")}
+    return Experience(
+        packed,
+        policy.all_stats(packed, 10**6),
+        columns["entrostat.reward"],
+        torch.cat([b["advantages"] for b in batches]),
+        columns["entrostat.group_id"],
+        columns["entrostat.seq_id"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "settings"),
+    [
+        ("clip_higher+steer+entropic", ENTROPIC),
+        ("clip_cov", DRAWS),
+        ("opefo", {"estimator": "exact"}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::entrostat.CompositionWarning")
+def test_weights_are_those_of_our_own_learner(folder, tmp_path, spec, settings):
+    """The same tokens, statistics through llmtrain's fused head; also after the policy has moved."""
+    trainer = build(
+        Recorder,
+        folder,
+        tmp_path,
+        controller={"controller": spec, "controller_args": settings},
+        num_iterations=2,
+    )
+    trainer.model.double()
+    trainer.records = []
+    trainer.train()
+    assert len(trainer.records) == STEPS
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64)
+    policy = Policy(model)
+    old = None
+    spread = 0.0
+    for rollout, batches, weights, plan, step, state in trainer.records:
+        model.load_state_dict(weights, strict=False)
+        if rollout:
+            old = {name: w.clone() for name, w in weights.items()}
+        current = policy.all_stats(learner_experience(policy, batches).batch, 10**6)
+        model.load_state_dict(old, strict=False)
+        experience = learner_experience(policy, batches)
+        controller = es.make(spec, **settings)
+        controller.load_state_dict(state)
+        expected = controller.plan(experience.tokens(current), seed=trainer.args.seed, step=step)
+        torch.testing.assert_close(plan.weight, expected.weight.float(), atol=1e-6, rtol=0)
+        assert torch.equal(plan.advantage, expected.advantage)
+        assert torch.equal(plan.scale, expected.scale.to(plan.scale))
+        print("DIFF", (plan.weight - expected.weight).abs().max())
+        spread = max(spread, (plan.weight.max() - plan.weight.min()).item())
+    assert spread > 0.1
+
+
+def test_micro_batches_do_not_change_the_update(folder, tmp_path):
+    """One optimizer step of 16 responses in 1, 2 and 4 micro-batches; SGD, float32."""
+    found = []
+    for parts in (1, 2, 4):
+        trainer = build(
+            EntrostatGRPOTrainer,
+            folder,
+            tmp_path,
+            controller={"controller": "clip_higher+steer+clip_cov", "controller_args": DRAWS},
+            per_device_train_batch_size=16 // parts,
+            gradient_accumulation_steps=parts,
+            max_steps=1,
+            optim="sgd",
+            learning_rate=1.0,
+            max_grad_norm=0.0,
+        )
+        before = parameters(trainer)
+        trainer.train()
+        found.append(parameters(trainer) - before)
+    for other in found[1:]:
+        assert relative(other, found[0]) < 1e-5
+
+
+class StateAtStart(TrainerCallback):
+    """The state of the controller when training begins."""
+
+    def __init__(self, trainer):
+        self.trainer = trainer
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        self.state = {"controller": self.trainer.controller.state_dict(), "trace": self.trainer.trace.state_dict()}
+
+
+def equal(found, expected) -> bool:
+    if isinstance(expected, dict):
+        return set(found) == set(expected) and all(equal(found[key], expected[key]) for key in expected)
+    return torch.equal(found, expected)
+
+
+RANKS = {
+    "controller": {"controller": "clip_higher+steer+clip_cov", "controller_args": DRAWS},
+    "max_steps": 1,
+    "optim": "sgd",
+    "learning_rate": 1.0,
+    "max_grad_norm": 0.0,
+}
+
+
+def rank_worker(rank: int, world: int, port: int, folder: Path, out: Path) -> None:
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(world)}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    torch.set_num_threads(1)
+    trainer = build(Recorder, folder, out, **RANKS)
+    trainer.records = []
+    trainer.train()
+    _, batches, _, plan, _, _ = trainer.records[0]
+    torch.save({"batches": batches, "weight": plan.weight, "after": parameters(trainer)}, out / f"rank{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+def test_two_processes_make_the_update_of_one(folder, tmp_path):
+    """One plan over both, draws included, and one SGD step against our own learner's gradient of all their tokens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    torch.multiprocessing.spawn(rank_worker, args=(2, port, folder, tmp_path), nprocs=2)
+    ranks = [torch.load(tmp_path / f"rank{rank}.pt", weights_only=False) for rank in range(2)]
+    assert torch.equal(ranks[0]["after"], ranks[1]["after"])
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    policy = Policy(model)
+    experience = learner_experience(policy, [batch for rank in ranks for batch in rank["batches"]])
+    assert experience.sequence.sort().values.tolist() == list(range(32))
+    controller = es.make(RANKS["controller"]["controller"], **DRAWS)
+    plan = controller.plan(experience.tokens(None), seed=42, step=0)
+    torch.testing.assert_close(torch.cat([rank["weight"] for rank in ranks]), plan.weight, atol=2e-6, rtol=0)
+    stats = policy.token_stats(experience.batch, torch.arange(32))
+    plan.loss(stats.logp, stats.entropy).backward()
+    before = torch.cat([p.detach().flatten() for p in model.parameters()])
+    gradient = torch.cat([p.grad.flatten() for p in model.parameters()])
+    assert relative(before - ranks[0]["after"], gradient) < 1e-4
+
+
+def test_resume_restores_the_controller_and_the_run(folder, tmp_path):
+    """To the bit, and the resumed run ends where the uninterrupted one does."""
+    controller = {"controller": "clip_higher+entropic+clip_cov", "controller_args": ENTROPIC | DRAWS}
+    settings = {"controller": controller, "num_iterations": 2, "save_strategy": "steps", "save_steps": 2}
+    whole = build(EntrostatGRPOTrainer, folder, tmp_path, **settings)
+    whole.train()
+    checkpoint = tmp_path / "checkpoint-2"
+    saved = torch.load(checkpoint / STATE_FILE)
+    state = [value for part in saved["controller"].values() for value in part.values()]
+    assert len(state) > 1
+    assert any(bool((value != 0).any()) for value in state)
+    resumed = build(EntrostatGRPOTrainer, folder, tmp_path / "again", **settings)
+    watch = StateAtStart(resumed)
+    resumed.add_callback(watch)
+    resumed.train(resume_from_checkpoint=str(checkpoint))
+    assert equal(watch.state["controller"], saved["controller"])
+    assert torch.equal(watch.state["trace"]["ema"], saved["trace"]["ema"])
+    assert equal(resumed.controller.state_dict(), whole.controller.state_dict())
+    assert torch.equal(parameters(resumed), parameters(whole))
+
+
+def test_evaluation_moves_nothing(folder, tmp_path):
+    trainer = build(EntrostatGRPOTrainer, folder, tmp_path, controller={"controller": "entropic"}, max_steps=1)
+    trainer.train()
+    before = trainer.controller.state_dict(), trainer.trace.state_dict()
+    assert math.isfinite(trainer.evaluate()["eval_loss"])
+    assert equal({"now": before[0]}, {"now": trainer.controller.state_dict()})
+    assert torch.equal(before[1]["ema"], trainer.trace.ema)
+
+
+def test_beta_adds_trls_kl_term(folder, tmp_path):
+    found = {}
+    for cls, controller in ((GRPOTrainer, None), (EntrostatGRPOTrainer, {"controller": "grpo"})):
+        found[cls] = build(cls, folder, tmp_path, controller=controller, beta=0.5, num_iterations=3)
+        found[cls].train()
+    assert relative(parameters(found[EntrostatGRPOTrainer]), parameters(found[GRPOTrainer])) < 1e-5
+    assert max(logged(found[EntrostatGRPOTrainer], "kl")) > 0
+
+
+@pytest.fixture(scope="module")
+def rollout(folder, tmp_path_factory):
+    """A trainer after one update, with a reference policy, and the micro-batches of that update."""
+    trainer = build(Recorder, folder, tmp_path_factory.mktemp("rollout"), max_steps=1, beta=0.1)
+    trainer.records = []
+    trainer.train()
+    return trainer, trainer.records[0][1]
+
+
+@pytest.mark.parametrize("name", es.list_controllers())
+@pytest.mark.filterwarnings("ignore::entrostat.CompositionWarning")
+def test_every_controller_plans_and_has_a_gradient(rollout, name):
+    trainer, batches = rollout
+    trainer.controller = es.make(name)
+    if trainer.controller.support is not None:
+        with pytest.raises(ValueError, match=r"needs Tokens.truncated_entropy, which this trainer does not give"):
+            trainer._check()
+        return
+    trainer._check()
+    trainer._start_update(batches)
+    trainer.model.zero_grad()
+    for trainer._step, batch in enumerate(batches):
+        trainer._compute_loss(trainer.model, batch).backward()
+    gradient = torch.cat([p.grad.flatten() for p in trainer.model.parameters()])
+    assert gradient.isfinite().all()
+    assert gradient.norm() > 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"loss_type": "grpo"}, "the controller decides what GRPOConfig.loss_type would"),
+        ({"epsilon_high": 0.28}, "set eps_high of the controller"),
+        ({"steps_per_generation": 1}, "steps_per_generation 1 must be a multiple of gradient_accumulation_steps 2"),
+        ({"controller": {"controller": "kl_ref"}}, "needs Tokens.ref_logp, .*set beta in GRPOConfig"),
+        ({"controller": {"controller": "edge"}, "steps_per_generation": 4}, "all responses to a prompt"),
+        ({"controller": {"controller": es.make("grpo"), "controller_args": {"eps_low": 0.1}}}, "named by a string"),
+        ({"controller": {"controller": "stear"}}, "unknown controller 'stear'"),
+    ],
+)
+def test_errors_say_what_to_do(folder, tmp_path, settings, message):
+    with pytest.raises(ValueError, match=message):
+        build(EntrostatGRPOTrainer, folder, tmp_path, **settings)
+
+
+def test_a_checkpoint_of_another_trainer_is_refused(folder, tmp_path):
+    build(GRPOTrainer, folder, tmp_path, save_strategy="steps", save_steps=1, max_steps=1).train()
+    trainer = build(EntrostatGRPOTrainer, folder, tmp_path)
+    with pytest.raises(ValueError, match=f"holds no {STATE_FILE}"):
+        trainer.train(resume_from_checkpoint=str(tmp_path / "checkpoint-1"))
+
+
+def test_the_example_of_the_docs_runs(tmp_path):
+    """As it stands but for two steps instead of forty, and a model that is not warmed up."""
+    script = (ROOT / "examples/trl_countdown.py").read_text()
+    assert f"```python\n{script}```" in (ROOT / "docs/trl.md").read_text()
+    assert len([line for line in script.splitlines() if line.strip()]) == 15
+    tokenizer = build_char_tokenizer(ALPHABET)
+    model = build_tiny(len(tokenizer), hidden=32, layers=2, heads=2, kv_heads=2, intermediate=64)
+    save(model, tokenizer, tmp_path / "m")
+    for old, new in (('"max_steps": 40', '"max_steps": 2'), ('start_model(get_preset("countdown-cpu"))', '"m"')):
+        assert script.count(old) == 1
+        script = script.replace(old, new)
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "runs/trl/checkpoint-2" / STATE_FILE).is_file()
+    assert "adaptive_entropy/coef" in done.stdout + done.stderr

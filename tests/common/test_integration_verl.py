@@ -1,0 +1,360 @@
+"""verl's policy losses, called as verl calls them; against verl itself where it is installed."""
+
+import importlib.util
+import math
+import os
+import re
+import subprocess
+import sys
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+import entrostat as es
+from entrostat.integrations.packing import pack
+
+FAKE = Path(__file__).parent / "fake_verl"
+REAL = importlib.util.find_spec("verl") is not None
+if not REAL:
+    sys.path.append(str(FAKE))
+
+ours = importlib.import_module("entrostat.integrations.verl")
+core_algos = importlib.import_module("verl.trainer.ppo.core_algos")
+DOCS = Path(__file__).parents[2] / "docs"
+ROWS, LENGTH = 12, 9
+SETTINGS: dict[str, dict[str, Any]] = {
+    "clip_cov": {"k": 0.1, "omega_low": -9.0, "omega_high": 9.0},
+    "kl_cov": {"k": 0.1},
+    "random_positive_clip": {"k": 0.3},
+    "ppl_advantage": {"alpha": 0.1},
+}
+
+
+@dataclass
+class ActorConfig:
+    """The part of verl's actor configuration that reaches a policy loss."""
+
+    policy_loss: Any
+    loss_agg_mode: str = "token-mean"
+    global_batch_info: dict = field(default_factory=dict)
+
+
+def available(name: str) -> bool:
+    controller = es.make(name)
+    return controller.needs <= ours.AVAILABLE and controller.support is None
+
+
+AVAILABLE = [name for name in es.list_controllers() if available(name)]
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    """Losses keep a controller for a process's life; a test is one."""
+    for loss in ours.LOSSES.values():
+        loss.settings = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
+
+
+def batch(dtype=torch.float64) -> dict[str, torch.Tensor]:
+    """A padded mini-batch, the rollout policy a little off the current one."""
+    g = torch.Generator().manual_seed(3)
+    log_prob = -torch.rand(ROWS, LENGTH, generator=g, dtype=torch.float64) * 3
+    old = log_prob + 0.2 * torch.randn(ROWS, LENGTH, generator=g, dtype=torch.float64)
+    advantages = torch.randn(ROWS, 1, generator=g, dtype=torch.float64).expand(ROWS, LENGTH)
+    lengths = torch.randint(1, LENGTH + 1, (ROWS, 1), generator=g)
+    mask = torch.arange(LENGTH) < lengths
+    numbers = {"old_log_prob": old, "log_prob": log_prob, "advantages": advantages}
+    return {key: value.to(dtype) for key, value in numbers.items()} | {"response_mask": mask}
+
+
+def actor(name: str, controller_args=None, mode="token-mean", ranks=1, **settings) -> ActorConfig:
+    """As verl sets it up: the mini-batch's totals are known to every micro-batch."""
+    data = batch()
+    policy_loss = ours.PolicyLossConfig(
+        loss_mode=f"entrostat/{name}",
+        controller_args=SETTINGS.get(name, {}) if controller_args is None else controller_args,
+        **({"updates_per_rollout": 0} | settings),
+    )
+    info = {
+        "dp_size": ranks,
+        "batch_num_tokens": int(data["response_mask"].sum()),
+        "global_batch_size": ROWS,
+        "loss_scale_factor": None,
+    }
+    return ActorConfig(policy_loss, mode, info)
+
+
+def call(name: str, config: ActorConfig, rows: torch.Tensor | slice = slice(None), weights=None):
+    """∂loss/∂log π of a micro-batch (b, T), the loss, and the metrics."""
+    data = {key: value[rows] for key, value in batch().items()}
+    data["log_prob"] = data["log_prob"].detach().requires_grad_()
+    loss, metrics = core_algos.POLICY_LOSS_REGISTRY[f"entrostat/{name}"](
+        old_log_prob=data["old_log_prob"],
+        log_prob=data["log_prob"],
+        advantages=data["advantages"],
+        response_mask=data["response_mask"],
+        loss_agg_mode=config.loss_agg_mode,
+        config=config,
+        rollout_is_weights=weights,
+    )
+    loss.backward()
+    return data["log_prob"].grad, loss.detach(), metrics
+
+
+def test_every_controller_is_registered():
+    names = {f"entrostat/{name}" for name in (*es.list_controllers(), "chain")}
+    assert names == {name for name in core_algos.POLICY_LOSS_REGISTRY if name.startswith("entrostat/")}
+
+
+def test_grpo_by_hand():
+    """Two responses: ratios 1.5 (clipped at A > 0) and 0.5 (not clipped at A > 0), and 0.5 (clipped at A < 0)."""
+    old = torch.tensor([[-1.0, -1.0], [-1.0, -7.0]], dtype=torch.float64)
+    log_prob = old + torch.tensor([[1.5, 0.5], [0.5, 3.0]], dtype=torch.float64).log()
+    log_prob.requires_grad_()
+    mask = torch.tensor([[1, 1], [1, 0]])
+    info = {"dp_size": 1, "batch_num_tokens": 6, "global_batch_size": 2, "loss_scale_factor": None}
+    loss, metrics = ours.LOSSES["grpo"](
+        old_log_prob=old,
+        log_prob=log_prob,
+        advantages=torch.tensor([[2.0, 2.0], [-4.0, -4.0]], dtype=torch.float64),
+        response_mask=mask,
+        config=ActorConfig(ours.PolicyLossConfig(loss_mode="entrostat/grpo"), "token-mean", info),
+        rollout_is_weights=torch.tensor([[1.0, 3.0], [1.0, 1.0]], dtype=torch.float64),
+    )
+    assert loss.item() == pytest.approx((-2 * 1.2 - 3 * 2 * 0.5 + 4 * 0.8) / 6)
+    loss.backward()
+    expected = torch.tensor([[0.0, -3 * 2 * 0.5 / 6], [0.0, 0.0]], dtype=torch.float64)
+    torch.testing.assert_close(log_prob.grad, expected)
+    assert metrics["actor/pg_clipfrac"] == pytest.approx(2 / 3)
+    assert metrics["actor/ppo_kl"] == pytest.approx(-(math.log(1.5) + 2 * math.log(0.5)) / 3)
+
+
+@pytest.mark.parametrize("name", AVAILABLE)
+def test_a_whole_mini_batch_gives_the_gradient_of_the_plan(name):
+    mode = es.make(name).surrogate.aggregation
+    found, loss, _ = call(name, actor(name, mode=mode))
+    data = batch()
+    mask = data["response_mask"]
+    fields = {"logp": data["log_prob"], "old_logp": data["old_log_prob"], "advantage": data["advantages"]}
+    tokens = es.Tokens(**pack(mask, fields | {"seq_id": torch.arange(ROWS)}))
+    plan = es.make(name, **SETTINGS.get(name, {})).plan(tokens)
+    expected, _ = plan.coefficients(tokens.logp)
+    torch.testing.assert_close(found[mask], expected, rtol=1e-7, atol=1e-12)
+    assert found[~mask].eq(0).all()
+    assert loss.item() == pytest.approx(plan.loss(tokens.logp).item(), rel=1e-7)
+
+
+def micro_batches_change(name: str) -> bool:
+    """Whether the gradient of the mini-batch depends on its cut into four micro-batches; closed loops have moved."""
+    config = actor(name, mode=es.make(name).surrogate.aggregation)
+    call(name, config)
+    ours.observe(2.0)
+    whole = call(name, config)[0]
+    parts = torch.cat([call(name, config, rows)[0] for rows in torch.arange(ROWS).split(3)])
+    return bool((parts - whole).abs().max() > 1e-9 * whole.abs().max())
+
+
+def test_the_table_in_the_docs_is_what_is_measured():
+    rows = re.findall(
+        r"^\| `(\w+)` \| (exact|per micro-batch|not available) \|", (DOCS / "verl.md").read_text(), flags=re.M
+    )
+    measured = {}
+    for name in es.list_controllers():
+        if available(name):
+            measured[name] = "per micro-batch" if micro_batches_change(name) else "exact"
+        else:
+            measured[name] = "not available"
+    assert dict(rows) == measured
+    assert set(measured.values()) == {"exact", "per micro-batch", "not available"}
+
+
+@pytest.mark.parametrize("name", [name for name in es.list_controllers() if name not in AVAILABLE])
+def test_what_verl_does_not_give_is_named(name):
+    message = r"needs (Tokens\.\w+(, )?)+, which a policy loss of verl does not give"
+    with pytest.raises(ValueError, match=message):
+        ours.PolicyLossConfig(loss_mode=f"entrostat/{name}", updates_per_rollout=0)
+    with pytest.raises(ValueError, match=message):
+        call(name, ActorConfig({}, "token-mean", {}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"loss_mode": "entrostat/chain"}, "needs policy_loss.controller"),
+        ({"loss_mode": "entrostat/ppo", "controller_args": {"aggregation": "fixed"}}, "actor.loss_agg_mode decides"),
+        ({"loss_mode": "entrostat/ppo", "controller_args": {"eps": 1}}, "has the hyperparameter 'eps'"),
+        ({"loss_mode": "entrostat/ppo", "controller_preset": "best"}, "unknown preset 'best'"),
+        ({"loss_mode": "entrostat/entropic"}, "closed loop: set policy_loss.updates_per_rollout"),
+        ({"loss_mode": "entrostat/steer"}, "verl passes no entropy to a policy loss"),
+    ],
+)
+def test_configuration_errors(settings, message):
+    with pytest.raises(ValueError, match=message):
+        ours.PolicyLossConfig(**settings)
+
+
+def test_verls_own_losses_are_left_alone():
+    assert ours.PolicyLossConfig(loss_mode="vanilla").loss_mode == "vanilla"
+
+
+def test_another_aggregation_than_the_published_one_warns():
+    with pytest.warns(UserWarning, match="published with loss_agg_mode 'seq-mean-token-mean', here it is 'token-mean'"):
+        call("gspo", actor("gspo"))
+
+
+def test_a_chain_from_the_configuration():
+    config = actor("chain", {"k": 0.1}, controller="clip_higher+kl_cov")
+    found, _, metrics = call("chain", config)
+    expected = es.make("clip_higher+kl_cov", k=0.1)
+    assert repr(ours.LOSSES["chain"].controller) == repr(expected)
+    assert not torch.equal(found, call("clip_higher", actor("clip_higher"))[0])
+    assert all(isinstance(value, float) for value in metrics.values())
+
+
+def test_draws_change_from_update_to_update():
+    config = actor("clip_cov")
+    first, second = (call("clip_cov", config)[0] for _ in range(2))
+    assert not torch.equal(first, second)
+    ours.LOSSES["clip_cov"].settings = None
+    assert torch.equal(call("clip_cov", config)[0], first)
+
+
+# Closed loops ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_closed_loop_observes_each_rollout():
+    """Two updates of three micro-batches: the mean of −log π_old over all their tokens, one rollout late."""
+    config = actor("entropic", {"tau": 0.0, "target": 0.3}, updates_per_rollout=2)
+    loss = ours.LOSSES["entropic"]
+    cuts = torch.arange(ROWS).split(4)
+    for rows in (*cuts, *cuts[:-1]):
+        _, _, metrics = call("entropic", config, rows)
+        assert metrics["entrostat/entropic/alpha"] == 0
+    call("entropic", config, cuts[-1])
+    data = batch()
+    expected = es.make("entropic", tau=0.0, target=0.3)
+    entropy = -data["old_log_prob"][data["response_mask"]].mean().item()
+    expected.observe(es.StepStats(entropy=entropy))
+    assert loss.controller.state_dict()["entropic"]["alpha"] == pytest.approx(
+        expected.state_dict()["entropic"]["alpha"].item(), rel=1e-12
+    )
+    assert loss.rollouts == 1
+    assert call("entropic", config, cuts[0])[2]["entrostat/entropic/alpha"] != 0
+
+
+def test_observe_moves_the_controllers_in_use_and_state_is_restored_exactly():
+    config = actor("entropic", {"tau": 0.0})
+    first = call("entropic", config)[0]
+    ours.observe(0.7)
+    ours.observe(0.9, total_steps=10)
+    loss = ours.LOSSES["entropic"]
+    assert loss.rollouts == 2
+    moved = call("entropic", config)[0]
+    assert not torch.equal(moved, first)
+    state = ours.state_dict()
+    assert set(state) == {"entropic"}
+    loss.settings = None
+    assert torch.equal(call("entropic", config)[0], first)
+    loss.settings = None
+    ours.load_state_dict(state, config)
+    assert (loss.rollouts, loss.calls) == (2, 2)
+    assert torch.equal(call("entropic", config)[0], moved)
+
+
+# Ranks ----------------------------------------------------------------------------------------------------------------
+
+RANKED = ["clip_cov", "kl_cov", "ppl_advantage", "gspo", "entropic"]
+
+
+def ranked(ranks: int, rows) -> dict[str, torch.Tensor]:
+    found = {}
+    for name in RANKED:
+        config = actor(name, mode=es.make(name).surrogate.aggregation, ranks=ranks, updates_per_rollout=1)
+        found[name] = call(name, config, rows)[0]
+        for state in ours.LOSSES[name].controller.state_dict().values():
+            found |= {f"{name}/{key}": value for key, value in state.items()}
+    return found
+
+
+def rank_worker(rank: int, world: int, folder: str) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=world)
+    torch.set_num_threads(1)
+    torch.save(ranked(world, torch.arange(ROWS).split(ROWS // world)[rank]), f"{folder}/{rank}.pt")
+    dist.destroy_process_group()
+
+
+def test_one_micro_batch_on_each_of_two_ranks_is_exact(tmp_path):
+    """verl averages gradients over ranks, so that each must be twice its share."""
+    mp.spawn(rank_worker, args=(2, str(tmp_path)), nprocs=2)
+    parts = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
+    for key, expected in ranked(1, slice(None)).items():
+        if "/" in key:  # state of a closed loop
+            assert all(torch.allclose(part[key].double(), expected.double(), rtol=1e-12) for part in parts), key
+        else:
+            torch.testing.assert_close(torch.cat([part[key] for part in parts]) / 2, expected, rtol=1e-9, atol=1e-12)
+
+
+# Loading --------------------------------------------------------------------------------------------------------------
+
+
+def test_verl_loads_the_module_by_its_environment_variable():
+    code = (
+        "import verl; from verl.trainer.ppo.core_algos import POLICY_LOSS_REGISTRY as r;"
+        "print(sum(name.startswith('entrostat/') for name in r))"
+    )
+    path = os.pathsep.join([*([] if REAL else [str(FAKE)]), *sys.path])
+    env = os.environ | {"VERL_USE_EXTERNAL_MODULES": "entrostat.integrations.verl", "PYTHONPATH": path}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    assert int(done.stdout.split()[-1]) == len(es.list_controllers()) + 1
+
+
+@pytest.mark.skipif(not REAL, reason="verl is not installed")
+def test_through_verls_own_ppo_loss():
+    """The script of the docs through verl's configuration, and verl's loss over a TensorDict of nested tensors."""
+    from hydra import compose, initialize_config_dir
+    from tensordict import TensorDict
+    from verl.utils import tensordict_utils as tu
+    from verl.utils.config import omega_conf_to_dataclass
+    from verl.workers.utils.losses import ppo_loss
+
+    verl = importlib.import_module("verl")
+    script = re.search(r"```bash\n(.*?)```", (DOCS / "verl.md").read_text(), flags=re.S).group(1)
+    overrides = re.findall(r"^ +(\+?[\w.]+=\S+)", script, flags=re.M)
+    assert len(overrides) > 8
+    with initialize_config_dir(str(Path(verl.__file__).parent / "trainer/config"), version_base=None):
+        composed = compose("ppo_trainer", overrides=overrides)
+    config = omega_conf_to_dataclass(composed.actor_rollout_ref.actor)
+    data = batch()
+    lengths = data["response_mask"].sum(-1).tolist()
+
+    def nested(x: torch.Tensor) -> torch.Tensor:
+        return torch.nested.nested_tensor([row[:n] for row, n in zip(x, lengths, strict=True)], layout=torch.jagged)
+
+    # One prompt token before each response: its logits give the first response token's log-probability.
+    full = [torch.cat([row[:n], row.new_zeros(1)]) for row, n in zip(data["log_prob"], lengths, strict=True)]
+    log_probs = torch.nested.nested_tensor(full, layout=torch.jagged).requires_grad_()
+    ids = [torch.ones(n, dtype=torch.int64) for n in lengths]
+    td = TensorDict(
+        {
+            "prompts": torch.nested.nested_tensor([torch.ones(1, dtype=torch.int64)] * ROWS, layout=torch.jagged),
+            "responses": torch.nested.nested_tensor(ids, layout=torch.jagged),
+            "response_mask": nested(data["response_mask"].long()),
+            "old_log_probs": nested(data["old_log_prob"]),
+            "advantages": nested(data["advantages"]),
+        },
+        batch_size=[ROWS],
+    )
+    tu.assign_non_tensor(td, dp_size=1, batch_num_tokens=sum(lengths), global_batch_size=ROWS)
+    loss, metrics = ppo_loss(config, {"log_probs": log_probs}, td)
+    assert config.policy_loss.loss_mode == "entrostat/chain"
+    expected = call("chain", actor("chain", {"k": 0.002}, controller="clip_higher+kl_cov"))[1]
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
+    assert "actor/pg_clipfrac" in metrics
