@@ -1,7 +1,9 @@
+from math import sqrt
+
 import pytest
 import torch
 
-from entrostat.advantages import get_advantage
+from entrostat.advantages import REGISTRY, advantage_needs, get_advantage, prime
 
 REWARD = torch.tensor([1.0, 0.0, 0.0, 1.0, 1.0, 0.5], dtype=torch.float64)
 GROUP = torch.tensor([5, 5, 5, 2, 2, 9])
@@ -14,13 +16,15 @@ SD = (1 / 3) ** 0.5  # unbiased, of (1, 0, 0)
         ("grpo", [2 / 3 / (SD + 1e-6), -1 / 3 / (SD + 1e-6), -1 / 3 / (SD + 1e-6), 0, 0, 0]),
         ("dr_grpo", [2 / 3, -1 / 3, -1 / 3, 0, 0, 0]),
         ("rloo", [1, -0.5, -0.5, 0, 0, 0]),
+        # 2/3, −1/3, −1/3, 0, 0, 0 over their deviation √(6/9/5)
+        ("reinforce_pp", [x / (sqrt(2 / 15) + 1e-6) for x in (2 / 3, -1 / 3, -1 / 3, 0, 0, 0)]),
     ],
 )
 def test_by_hand(name, expected):
     assert get_advantage(name)(REWARD, GROUP).tolist() == pytest.approx(expected, abs=1e-15)
 
 
-@pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo"])
+@pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "reinforce_pp"])
 def test_runs_are_independent_and_order_does_not_matter(name):
     advantage = get_advantage(name)
     runs = torch.stack([REWARD, 1 - REWARD])
@@ -29,6 +33,74 @@ def test_runs_are_independent_and_order_does_not_matter(name):
     torch.testing.assert_close(
         advantage(REWARD[order], GROUP[order]), advantage(REWARD, GROUP)[order], rtol=0, atol=1e-15
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("w_reinforce", [0.1, -1, -1, 0.1]), ("psr", [1, 0, 0, 1]), ("nsr", [0, -1, -1, 0])],
+)
+def test_by_correctness(name, expected):
+    reward = torch.tensor([1.0, 0.0, 0.0, 1.0], dtype=torch.float64)
+    assert get_advantage(name)(reward, GROUP[:4]).tolist() == expected
+    with pytest.raises(ValueError, match=f"advantage '{name}' takes rewards of 0 and 1"):
+        get_advantage(name)(REWARD, GROUP)
+
+
+def test_w_reinforce_of_each_run():
+    reward = torch.tensor([[1.0, 0.0], [1.0, 1.0]])
+    found = get_advantage("w_reinforce")(reward, GROUP[:2], positive=torch.tensor([0.5, 0.25]))
+    assert found.tolist() == [[0.5, -1.0], [0.25, 0.25]]
+
+
+def test_opo_weighs_the_baseline_by_length():
+    length = torch.tensor([6, 2, 4, 1, 3, 7])
+    found = get_advantage("opo")(REWARD, GROUP, length=length)
+    assert found.tolist() == pytest.approx([0.5, -0.5, -0.5, 0, 0, 0], abs=1e-15)
+    runs = get_advantage("opo")(torch.stack([REWARD, 1 - REWARD]), GROUP, length=length)
+    assert runs[1].tolist() == pytest.approx([-0.5, 0.5, 0.5, 0, 0, 0], abs=1e-15)
+    even = get_advantage("opo")(REWARD, GROUP, length=torch.full((6,), 3))
+    torch.testing.assert_close(even, get_advantage("dr_grpo")(REWARD, GROUP), rtol=0, atol=1e-15)
+
+
+PROCESS = torch.tensor([0.2, 0.4, 1.0, 0.5, 0.0, -0.6], dtype=torch.float64)
+RESPONSE = torch.tensor([0, 0, 1, 2, 2, 2])
+OUTCOME = torch.tensor([1.0, 0.0, 1.0], dtype=torch.float64)
+
+
+def test_prime_by_hand():
+    """Responses 0 and 1 of a group have mean process rewards .3 and 1, response 2 is alone."""
+    group = torch.tensor([1, 1, 2])
+    ref = torch.linspace(-3, -1, 6, dtype=torch.float64)
+    found = prime(OUTCOME, group, prm_logp=ref + 2 * PROCESS, ref_logp=ref, response=RESPONSE, beta=0.5)
+    first = [0.2 - 1 + 0.4 - 1, 0.4 - 1]
+    alone = [0.5 + 0.0 - 0.6, 0.0 - 0.6, -0.6]
+    expected = [first[0] + 1, first[1] + 1, 1.0 - 0.3 - 1, *alone]
+    assert found.tolist() == pytest.approx(expected, abs=1e-14)
+
+
+def test_prime_of_runs_and_of_a_response_without_tokens():
+    given = {"prm_logp": PROCESS, "ref_logp": torch.zeros(6), "beta": 1.0}
+    group = torch.zeros(3, dtype=torch.int64)
+    runs = prime(torch.stack([OUTCOME, 1 - OUTCOME]), group, response=RESPONSE, **given)
+    alone = prime(1 - OUTCOME, group, response=RESPONSE, **given)
+    torch.testing.assert_close(runs[1], alone, rtol=0, atol=1e-15)
+    skipped = prime(OUTCOME[[0, 1, 1, 2]], torch.zeros(4).long(), response=torch.tensor([0, 0, 1, 3, 3, 3]), **given)
+    assert skipped.shape == (6,)
+    to_go = [x - y for x, y in zip(skipped[3:].tolist(), skipped[4:].tolist(), strict=False)]
+    assert to_go == pytest.approx([(PROCESS[i] - (0.3 + 1) / 3).item() for i in (3, 4)], abs=1e-14)
+
+
+def test_what_is_needed_is_asked_for_by_name():
+    with pytest.raises(ValueError, match="advantage 'opo' needs length=, which was not given"):
+        get_advantage("opo")(REWARD, GROUP)
+    with pytest.raises(ValueError, match="advantage 'prime' needs prm_logp=, which was not given"):
+        prime(OUTCOME, GROUP[:3])
+    with pytest.raises(ValueError, match="response must ascend"):
+        prime(OUTCOME, GROUP[:3], prm_logp=PROCESS, ref_logp=PROCESS, response=RESPONSE.flip(0))
+    assert {name: advantage_needs(name) for name in REGISTRY if advantage_needs(name)} == {
+        "opo": ("length",),
+        "prime": ("prm_logp", "ref_logp", "response"),
+    }
 
 
 def test_unknown_name():

@@ -57,4 +57,19 @@ def test_the_list_shows_every_controller(capsys):
     out = capsys.readouterr().out
     assert "clip_higher" in out
     assert "coef_max" in out
+    assert "w_reinforce" in out
     assert main(["show"]) == 2
+    assert "try: list, describe NAME, docs" in capsys.readouterr().err
+
+
+def test_describe_shows_every_kind_that_has_the_name(capsys):
+    assert main(["describe", "grpo"]) == 0
+    out = capsys.readouterr().out
+    assert "ppo (surrogate)" in out
+    assert "grpo (advantage)" in out
+    assert "eps_high = 0.2   How far above 1" in out
+    assert "preset released: dual_clip=10.0" in out
+    assert main(["describe", "rloo"]) == 0
+    assert "rloo (advantage)" in capsys.readouterr().out
+    assert main(["describe", "gae"]) == 2
+    assert "unknown name 'gae'; choose from " in capsys.readouterr().err

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from entrostat import StepStats, Tokens, make
+from entrostat import StepStats, Tokens, make, pi_control
 
 LOGP = torch.tensor([0.99, 0.99, 0.5, 0.5], dtype=torch.float64).log()
 TOKENS = Tokens(logp=LOGP, old_logp=LOGP, advantage=torch.tensor([1.0, -1.0, 1.0, -1.0], dtype=torch.float64))
@@ -78,3 +78,87 @@ def test_bad_settings():
         make("entropic", tau=1.0)
     with pytest.raises(ValueError, match="alpha_max must be positive"):
         make("entropic", alpha_max=0.0)
+
+
+def test_derivative_by_hand():
+    """e = .2, .5, .4: kd = 2 adds 0, .6, −.2."""
+    c = make("entropic", target=0.5, kp=1.0, ki=0.0, kd=2.0, alpha_max=10.0)
+    assert alphas(c, [0.7, 1.0, 0.9]) == pytest.approx([0.2, 0.5 + 0.6, 0.4 - 0.2], rel=1e-12)
+
+
+def test_filter_by_hand():
+    """Ĥ = .7, .9, .5 with weight ½ on the past: .7, .8, .65."""
+    c = make("entropic", target=0.5, kp=1.0, ki=0.0, ema=0.5)
+    assert alphas(c, [0.7, 0.9, 0.5]) == pytest.approx([0.2, 0.3, 0.15], rel=1e-12)
+
+
+def test_nan_moves_neither_filter_nor_derivative():
+    c, d = (make("entropic", target=0.5, kd=1.0, ema=0.5, auto=True) for _ in range(2))
+    alphas(c, [0.7, float("nan"), 0.9])
+    alphas(d, [0.7, 0.9])
+    first, second = (x.state_dict()["entropic"] for x in (c, d))
+    assert all(torch.equal(first[key], second[key]) for key in first)
+
+
+def linear_plant(controller, g: float, drift: float, steps: int, start: float = 0.9) -> list[float]:
+    entropy, seen = start, []
+    for _ in range(steps):
+        controller.observe(StepStats(entropy=entropy))
+        entropy += drift - g * float(controller.parts[0].alpha)
+        seen.append(entropy)
+    return seen
+
+
+@pytest.mark.parametrize("g", [0.01, 0.1, 1.0])
+def test_auto_finds_the_plant_and_holds_the_target(g):
+    c = make("entropic", target=0.6, auto=True)
+    entropies = linear_plant(c, g, drift=-0.3 * g, steps=400)
+    assert entropies[-1] == pytest.approx(0.6, abs=1e-3)
+    assert max(abs(h - 0.6) for h in entropies[-100:]) < 5e-3
+    gains = c.metrics()
+    assert 1 / 3 < float(gains["entropic/plant_gain"]) / g < 2  # once the entropy rests nothing tells more of it
+    assert bool(pi_control.stable(g, gains["entropic/kp"], gains["entropic/ki"]))
+
+
+def test_retuning_does_not_move_what_the_sum_gives():
+    c = make("entropic", target=0.6, auto=True)
+    linear_plant(c, 0.05, drift=-0.01, steps=60)
+    part = c.parts[0]
+    before = float(part.integral * pi_control.place_poles(part.plant.gain).ki)
+    error = 0.601 - 0.6
+    c.observe(StepStats(entropy=0.601))
+    ki = pi_control.place_poles(part.plant.gain).ki
+    assert float(part.integral * ki) == pytest.approx(before + float(ki) * error, rel=1e-9)
+
+
+def test_auto_acts_on_tokens_above_the_least_top_probability_at_the_target():
+    """A distribution with entropy H has a probability of e^(−H) at least: e^(−.7) = .497 < .5."""
+    c = make("entropic", target=0.7, auto=True)
+    alphas(c, [0.75])
+    alpha = float(c.parts[0].alpha)
+    weights = [1 + alpha, 1 - alpha, 1 + alpha, 1 - alpha]
+    assert c.plan(TOKENS).weight.tolist() == pytest.approx(weights, rel=1e-12)
+    likely_only = make("entropic", target=0.6, auto=True)  # e^(−.6) = .549 > .5
+    alphas(likely_only, [0.75])
+    assert likely_only.plan(TOKENS).weight.tolist()[2:] == [1, 1]
+
+
+def test_auto_state_round_trip():
+    c, d = make("entropic", target=0.5, auto=True), make("entropic", target=0.5, auto=True)
+    alphas(c, [0.8, 0.7, 0.65])
+    d.load_state_dict(c.state_dict())
+    assert alphas(c, [0.6, 0.55]) == alphas(d, [0.6, 0.55])
+    with pytest.raises(ValueError, match="entropic: state has"):
+        make("entropic").load_state_dict(c.state_dict())
+
+
+def test_runs_side_by_side_tune_themselves_alone():
+    together = make("entropic", target=torch.tensor([0.5, 0.7]), auto=True)
+    readings = torch.tensor([[0.9, 0.8], [0.85, 0.78], [0.83, 0.74]], dtype=torch.float64)
+    for reading in readings:
+        together.observe(StepStats(entropy=reading))
+    for i, target in enumerate((0.5, 0.7)):
+        alone = make("entropic", target=target, auto=True)
+        for reading in readings[:, i]:
+            alone.observe(StepStats(entropy=reading))
+        assert float(alone.parts[0].alpha) == pytest.approx(float(together.parts[0].alpha[i]), rel=1e-6)

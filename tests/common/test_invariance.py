@@ -1,52 +1,163 @@
-"""The update is the same however the mini-batch is spread over ranks: real gloo processes, uneven shares."""
+"""The update is the same however the mini-batch is ordered, cut into micro-batches, or spread over ranks.
+
+Ranks are real gloo processes with uneven shares of the tokens, started once for each number of ranks.
+"""
+
+import math
+import warnings
+from dataclasses import replace
 
 import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
-from helpers import sampled_tokens, select
+from helpers import Ragged, ragged_batch, sampled_tokens, select
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from test_plan import CONTROLLERS, IDS, planned
 
-from entrostat import DistReduce
+from entrostat import CompositionWarning, DistReduce, LocalReduce, StepStats, list_controllers, make
+from entrostat.support import truncated_entropy
 
-SHARES = {1: [60], 2: [44, 16], 4: [24, 0, 32, 4]}
-"""Tokens of each rank, whole sequences of 4; one rank of four has none."""
+pytestmark = pytest.mark.filterwarnings("ignore::entrostat.CompositionWarning")
+SHARES = {1: [60], 2: [40, 20], 4: [20, 0, 40, 0]}
+"""Tokens of each rank, whole groups of 20; two ranks of four have none."""
+SEEDS = range(5)
+"""Ragged batches that ranks share; odd ones find the largest scores by histograms, even ones by exchange."""
+SCORES = [
+    [3.0, -math.inf, 1.0, 1.0, 2.0, 1.0, 1.0, -2.0, 0.0, -0.0, math.inf, 1.0],
+    [0.1 * i * (-1) ** i for i in range(12)],
+]
 
 
-def batch(dtype):
+def test_every_controller_is_tested():
+    named = {name for spec, _ in CONTROLLERS for name in spec.split("+")}
+    assert set(list_controllers()) - named == {"grpo"}  # another name of ppo
+
+
+def slope(spec, given, batch: Ragged, part: torch.Tensor, cut=None, reduce=None) -> torch.Tensor:
+    """Gradient of the loss in the weight of a linear policy, over the tokens of this rank, a micro-batch at a time."""
+    controller = make(spec, **given)
+    controller.observe(StepStats(entropy=0.9, step=6, total_steps=8, epoch=2, epochs=3))
+    tokens, support = select(batch.tokens, part), controller.support
+    if support is not None:
+        tokens = replace(tokens, truncated_entropy=truncated_entropy(batch.features[part] @ batch.weight, support))
+    plan = controller.plan(tokens, reduce, seed=3, step=9)
+    weight = batch.weight.clone().requires_grad_()
+    for index in cut or [torch.arange(len(part))]:
+        logits = batch.features[part[index]] @ weight
+        logp = logits.log_softmax(-1)
+        entropy = -(logp.exp() * logp).sum(-1)
+        chosen = logp.gather(-1, batch.action[part[index], None])[:, 0]
+        truncated = None if support is None else truncated_entropy(logits, support)
+        plan.loss(chosen, entropy, index, truncated_entropy=truncated).backward()
+    return torch.zeros_like(weight) if weight.grad is None else weight.grad
+
+
+def close(found: torch.Tensor, expected: torch.Tensor, tolerance: float = 1e-12) -> bool:
+    return bool((found - expected).abs().max() <= tolerance * expected.abs().max())
+
+
+@pytest.mark.parametrize(("spec", "given_settings"), CONTROLLERS, ids=IDS)
+@settings(derandomize=True, deadline=None, max_examples=8)
+@given(seed=st.integers(0, 10**6))
+def test_micro_batches_and_order_do_not_change_the_gradient(spec, given_settings, seed):
+    batch = ragged_batch(seed)
+    everything = torch.arange(batch.tokens.size)
+    whole = slope(spec, given_settings, batch, everything)
+    generator = torch.Generator().manual_seed(seed)
+    sequences = batch.tokens.seq_id.unique()
+    shuffled = sequences[torch.randperm(len(sequences), generator=generator)]
+    for parts in {1, 2, 5, len(sequences)}:
+        cut = [torch.isin(batch.tokens.seq_id, some).nonzero()[:, 0] for some in shuffled.tensor_split(parts)]
+        assert close(slope(spec, given_settings, batch, everything, cut), whole), parts
+    order = torch.cat([(batch.tokens.seq_id == s).nonzero()[:, 0] for s in shuffled])
+    assert close(slope(spec, given_settings, batch, order), whole)
+
+
+def test_there_is_a_gradient_to_compare():
+    """Every controller moves the policy in some of the ragged batches, and most in all of them."""
+    for (spec, given_settings), name in zip(CONTROLLERS, IDS, strict=True):
+        batches = [ragged_batch(seed) for seed in SEEDS]
+        moved = [bool(slope(spec, given_settings, b, torch.arange(b.tokens.size)).abs().max() > 0) for b in batches]
+        assert sum(moved) >= 2, name
+
+
+def batch_of(dtype):
     return sampled_tokens(2, 60, dtype=dtype, seed=5)
 
 
 def gradients(tokens, reduce=None) -> list[torch.Tensor]:
     """∂loss/∂logp and, where there is a bonus, ∂loss/∂H, for every controller."""
     grads = []
-    for spec, settings in CONTROLLERS:
-        plan = planned(spec, settings, tokens, reduce=reduce, seed=torch.tensor([3, 4]), step=9)
+    for spec, given_settings in CONTROLLERS:
+        plan = planned(spec, given_settings, tokens, reduce=reduce, seed=torch.tensor([3, 4]), step=9)
         d_logp, d_entropy = plan.coefficients(tokens.logp, tokens.entropy)
         grads.append(d_logp + (0 if d_entropy is None else 1e3 * d_entropy))
     return grads
 
 
+def chosen(reduce: LocalReduce, index: torch.Tensor, k: list[int]) -> torch.Tensor:
+    scores, tie = torch.tensor(SCORES, dtype=torch.float64), torch.arange(12.0).flip(0)
+    masks = [
+        reduce.top_k(scores[:, index].to(dtype), torch.tensor(k), tie[index])
+        for dtype in (torch.float32, torch.float64)
+    ]
+    return torch.stack(masks)
+
+
 def worker(rank: int, world: int, folder: str) -> None:
     dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=world)
     torch.set_num_threads(1)
+    warnings.simplefilter("ignore", CompositionWarning)
     index = torch.arange(60).split(SHARES[world])[rank]
-    out = {dtype: gradients(select(batch(dtype), index), DistReduce()) for dtype in (torch.float32, torch.float64)}
+    out = {dtype: gradients(select(batch_of(dtype), index), DistReduce()) for dtype in (torch.float32, torch.float64)}
     torch.save(out, f"{folder}/{rank}.pt")
+    ragged = []
+    for seed in SEEDS:
+        batch = ragged_batch(seed)
+        part = (batch.rank_of_group(world)[batch.tokens.group_id] == rank).nonzero()[:, 0]
+        reduce = DistReduce(exchange=0) if seed % 2 else DistReduce()
+        ragged.append(
+            torch.stack(
+                [slope(spec, given_settings, batch, part, reduce=reduce) for spec, given_settings in CONTROLLERS]
+            )
+        )
+    torch.save(ragged, f"{folder}/ragged-{rank}.pt")
+    mine = torch.arange(12).tensor_split(world)[rank]
+    top = [chosen(DistReduce(exchange=e), mine, k) for e in (0, 1 << 16) for k in ([3, 1], [0, 12], [5, 7])]
+    torch.save(top, f"{folder}/top-{rank}.pt")
     dist.destroy_process_group()
 
 
 @pytest.fixture(scope="module", params=sorted(SHARES))
 def spread(request, tmp_path_factory):
+    """A function that loads what every rank has saved under a name."""
     folder = tmp_path_factory.mktemp(f"ranks{request.param}")
     mp.spawn(worker, args=(request.param, str(folder)), nprocs=request.param)
-    return [torch.load(folder / f"{rank}.pt") for rank in range(request.param)]
+    return lambda name: [torch.load(folder / f"{name}{rank}.pt") for rank in range(request.param)]
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-12)])
 def test_ranks_give_the_gradient_of_one_process(spread, dtype, tolerance):
-    whole = gradients(batch(dtype))
-    for i, (name, expected) in enumerate(zip(IDS, whole, strict=True)):
-        joined = torch.cat([part[dtype][i] for part in spread], dim=-1)
-        difference = (joined - expected).abs().max() / expected.abs().max()
-        assert difference <= tolerance, name
+    parts = spread("")
+    for i, (name, expected) in enumerate(zip(IDS, gradients(batch_of(dtype)), strict=True)):
+        joined = torch.cat([part[dtype][i] for part in parts], dim=-1)
+        assert close(joined, expected, tolerance), name
+
+
+def test_ranks_with_ragged_batches_add_up_to_the_gradient_of_one_process(spread):
+    parts = spread("ragged-")
+    for seed in SEEDS:
+        batch = ragged_batch(seed)
+        summed = sum(part[seed] for part in parts)
+        for i, (spec, given_settings) in enumerate(CONTROLLERS):
+            whole = slope(spec, given_settings, batch, torch.arange(batch.tokens.size))
+            assert close(summed[i], whole), f"{IDS[i]}, seed {seed}"
+
+
+def test_ranks_choose_the_largest_of_all(spread):
+    """Ties, infinities, zeros of both signs, k of 0 and k of all, by exchange and by histograms."""
+    parts = spread("top-")
+    for i, k in enumerate(2 * ([3, 1], [0, 12], [5, 7])):
+        assert torch.equal(torch.cat([part[i] for part in parts], -1), chosen(LocalReduce(), torch.arange(12), k))

@@ -1,5 +1,7 @@
 """Slices add up, and the coefficients are the gradient."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from helpers import sampled_tokens
@@ -16,6 +18,14 @@ CONTROLLERS = [
     ("clip_tighter", {}),
     ("clip_free", {}),
     ("reinforce", {}),
+    ("cispo", {"eps_low": 0.3, "eps_high": 0.3}),
+    ("ce_gppo", {}),
+    ("ce_gppo", {"beta_low": 0.0, "beta_high": 0.3}),
+    ("dcpo", {}),
+    ("sapo", {}),
+    ("gspo", {"eps_low": 0.05, "eps_high": 0.05}),
+    ("gspo", {"aggregation": "token-mean", "eps_low": 0.05, "eps_high": 0.05}),
+    ("gmpo", {"eps": 0.2}),
     ("clip_cov", {"k": 0.1, "omega_low": -9.0, "omega_high": 9.0, "denominator": "kept"}),
     ("kl_cov", {"k": 0.2}),
     ("entropy_bonus", {}),
@@ -33,6 +43,35 @@ CONTROLLERS = [
     ("opefo", {"variant": "plus_only"}),
     ("opefo", {"variant": "minus_only"}),
     ("entropic", {"tau": 0.2, "target": 0.5}),
+    ("entropic", {"auto": True, "target": 0.5}),
+    ("thermostat", {"target": 0.5}),
+    ("thermostat", {"mode": "reweight"}),
+    ("thermostat", {"mode": "reweight", "price": "flow", "target": 1.2}),
+    ("kl_ref+thermostat", {"beta": 0.1, "mode": "reweight"}),
+    ("entropic", {"tau": 0.0, "target": 0.1, "kp": 5.0, "alpha_max": 4.0}),  # weights of both signs
+    ("kl_ref", {"beta": 0.1}),
+    ("kl_ref", {"beta": 0.1, "estimator": "k1"}),
+    ("kl_ref", {"beta": 0.1, "estimator": "k2"}),
+    ("positive_only", {}),
+    ("negative_only", {"denominator": "kept"}),
+    ("random_positive_clip", {"k": 0.2}),
+    ("entropy_advantage", {}),
+    ("unlikeliness", {}),
+    ("unlikeliness", {"advantage": "rloo"}),
+    ("gtpo", {"alpha": 0.5}),
+    ("gtpo", {"into": "advantage"}),
+    ("edge", {}),
+    ("ppl_advantage", {"alpha": 0.1}),
+    ("position_advantage", {}),
+    ("forking_tokens", {}),
+    ("aepo", {"target": 0.5}),
+    ("dmmpt", {"tau": 0.3, "entropy_low": 1.0}),
+    ("entropy_ratio_clip", {"ratio_low": 0.8, "ratio_high": 1.2}),
+    ("truncated_entropy_bonus", {"coef": 0.1}),
+    ("entrocraft", {"target": 0.5}),
+    ("entrocraft", {"target": 0.5, "anneal": -2.0}),
+    ("gspo+steer+entropy_bonus+kl_ref", {"eps_low": 0.05, "eps_high": 0.05, "beta": 0.1}),
+    ("unlikeliness+positive_reweight", {"lambda_init": 0.5}),
     ("clip_higher+steer+entropic", {"tau": 0.2, "target": 0.5}),
     ("kl_cov+entropy_bonus+positive_reweight", {"coef": 0.1}),
 ]
@@ -49,38 +88,63 @@ def planned(spec, settings, tokens, **kwargs):
 def test_slices_add_up_to_the_whole(spec, settings):
     t = sampled_tokens(2, 60)
     plan = planned(spec, settings, t)
-    whole = plan.loss(t.logp, t.entropy)
+
+    def loss(i):
+        h = t.truncated_entropy[..., i]
+        return plan.loss(t.logp[..., i], t.entropy[..., i], i, truncated_entropy=h)
+
+    whole = plan.loss(t.logp, t.entropy, truncated_entropy=t.truncated_entropy)
     assert whole.shape == (2,)
-    order = torch.randperm(60, generator=torch.Generator().manual_seed(1))
-    for parts in (1, 2, 3, 60):
-        pieces = [plan.loss(t.logp[..., i], t.entropy[..., i], i) for i in order.tensor_split(parts)]
+    generator = torch.Generator().manual_seed(1)
+    if make(spec, **settings).surrogate.across_sequences:
+        order = torch.arange(60).reshape(15, 4)[torch.randperm(15, generator=generator)]
+    else:
+        order = torch.randperm(60, generator=generator)
+    for parts in (1, 2, 3, len(order)):
+        pieces = [loss(i.flatten()) for i in order.tensor_split(parts)]
         torch.testing.assert_close(sum(pieces), whole, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize(("spec", "settings"), CONTROLLERS, ids=IDS)
 def test_coefficients_are_the_finite_differences_of_the_loss(spec, settings):
+    """Stop-gradients are held where they are while log π moves."""
     t = sampled_tokens(40, seed=3)
     plan = planned(spec, settings, t)
+
+    def slope(**moved):
+        h = 1e-6
+        at = {"logp": t.logp, "entropy": t.entropy, "truncated_entropy": t.truncated_entropy}
+        up, down = ({**at, **{k: at[k] + sign * h for k in moved}} for sign in (1, -1))
+        return (plan.token_loss(**up, frozen=t.logp) - plan.token_loss(**down, frozen=t.logp)) / (2 * h)
+
     d_logp, d_entropy = plan.coefficients(t.logp, t.entropy)
-    h = 1e-6
-    numeric = (plan.token_loss(t.logp + h, t.entropy) - plan.token_loss(t.logp - h, t.entropy)) / (2 * h)
-    torch.testing.assert_close(d_logp, numeric, rtol=1e-7, atol=1e-10)
-    numeric = (plan.token_loss(t.logp, t.entropy + h) - plan.token_loss(t.logp, t.entropy - h)) / (2 * h)
-    expected = torch.zeros_like(numeric) if d_entropy is None else d_entropy
-    torch.testing.assert_close(expected, numeric, rtol=1e-7, atol=1e-10)
+    d_truncated = plan.truncated_coefficient()
+    torch.testing.assert_close(d_logp, slope(logp=True), rtol=1e-7, atol=1e-10)
+    for name, found in (("entropy", d_entropy), ("truncated_entropy", d_truncated)):
+        expected = torch.zeros_like(d_logp) if found is None else found
+        torch.testing.assert_close(expected, slope(**{name: True}), rtol=1e-7, atol=1e-10)
 
 
 @pytest.mark.parametrize(("spec", "settings"), CONTROLLERS, ids=IDS)
 def test_inactive_tokens_have_no_gradient(spec, settings):
     t = sampled_tokens(2, 60)
     plan = planned(spec, settings, t)
-    d_logp, d_entropy = plan.coefficients(t.logp, t.entropy)
-    touched = d_logp != 0 if d_entropy is None else (d_logp != 0) | (d_entropy != 0)
+    found = (*plan.coefficients(t.logp, t.entropy), plan.truncated_coefficient())
+    touched = torch.stack([x != 0 for x in found if x is not None]).any(0)
     active = plan.active()
     assert not (touched & ~active).any()
     assert touched.any()
     if spec in ("ppo", "reinforce"):
         assert torch.equal(active, t.advantage != 0)
+
+
+@pytest.mark.parametrize(("spec", "settings"), CONTROLLERS, ids=IDS)
+def test_clipped_tokens_have_no_policy_gradient_and_the_others_one(spec, settings):
+    t = sampled_tokens(2, 60, seed=1)
+    plan = replace(planned(spec, settings, t), entropy_coef=None, kl_coef=None, ref_coef=None)
+    pushed = plan.weight * plan.advantage != 0
+    d_logp, _ = plan.coefficients(t.logp)
+    assert torch.equal(plan.clipped(t.logp)[pushed], (d_logp == 0)[pushed])
 
 
 def test_clipped_tokens_are_those_without_policy_gradient():
@@ -129,15 +193,37 @@ def test_hyperparameters_of_runs_broadcast():
         "entropic": {"target": grid, "tau": grid},
         "steer": {"mapping": "linear", "lambda_max": 1 + grid},
         "opefo": {"variant": "static", "lambda_static": grid},
+        "cispo": {"eps_low": grid, "eps_high": grid},
+        "ce_gppo": {"beta_low": grid, "beta_high": grid},
+        "dcpo": {"eps_low": grid, "eps_high": grid, "ratio_max": 1 + grid},
+        "sapo": {"tau_positive": grid, "tau_negative": grid},
+        "gspo": {"eps_low": grid, "eps_high": grid},
+        "gmpo": {"eps": grid},
+        "kl_ref": {"beta": grid},
+        "random_positive_clip": {"k": grid},
+        "entropy_advantage": {"alpha": grid, "kappa": 1 + grid},
+        "unlikeliness": {"beta": grid},
+        "gtpo": {"alpha": grid},
+        "edge": {"entropy_floor": grid},
+        "ppl_advantage": {"alpha": grid, "weight_max": 1 + grid},
+        "position_advantage": {"gamma": grid, "slope": 10 * grid, "limit": grid},
+        "forking_tokens": {"share": grid},
+        "aepo": {"target": grid, "band": grid / 10},
+        "entrocraft": {"target": grid, "band": grid / 10, "anneal": grid},
+        "dmmpt": {"tau": grid, "entropy_low": 5 * grid},
+        "entropy_ratio_clip": {"ratio_low": 1 - grid, "ratio_high": 1 + grid},
+        "truncated_entropy_bonus": {"coef": grid},
     }
     for spec, settings in together.items():
         c = make(spec, **settings)
-        c.observe(StepStats(entropy=torch.tensor([0.3, 0.3, 0.3])))
-        losses = c.plan(t, seed=torch.tensor([4, 5, 6])).loss(t.logp, t.entropy)
+        c.observe(StepStats(entropy=torch.tensor([0.3, 0.3, 0.3]), step=2, total_steps=5))
+        plan = c.plan(t, seed=torch.tensor([4, 5, 6]))
+        losses = plan.loss(t.logp, t.entropy, truncated_entropy=t.truncated_entropy)
         for run in range(3):
             own = {k: float(v[run]) if isinstance(v, torch.Tensor) else v for k, v in settings.items()}
             alone = type(t)(**{k: v if v is None or v.ndim == 1 else v[run] for k, v in vars(t).items()})
             c = make(spec, **own)
-            c.observe(StepStats(entropy=torch.tensor(0.3)))
-            loss = c.plan(alone, seed=4 + run).loss(alone.logp, alone.entropy)
+            c.observe(StepStats(entropy=torch.tensor(0.3), step=2, total_steps=5))
+            plan = c.plan(alone, seed=4 + run)
+            loss = plan.loss(alone.logp, alone.entropy, truncated_entropy=alone.truncated_entropy)
             torch.testing.assert_close(losses[run], loss, rtol=1e-12, atol=0)

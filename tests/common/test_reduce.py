@@ -30,6 +30,24 @@ def test_top_k_of_each_run():
     assert reduce.top_k(x, torch.tensor([1, 2])).tolist() == [[True, False, False], [False, True, True]]
 
 
+def test_ties_are_only_asked_for_when_they_matter():
+    def never():
+        raise AssertionError("nothing is tied at the threshold")
+
+    x = torch.tensor([3.0, 1.0, 1.0, 2.0])
+    assert reduce.top_k(x, 2, never).tolist() == [True, False, False, True]
+    assert reduce.top_k(x, 4, never).tolist() == [True] * 4
+    assert reduce.top_k(x, 3, lambda: torch.tensor([0.0, 0.7, 0.2, 0.1])).tolist() == [True, False, True, True]
+
+
+def test_large_k_is_selected_in_every_run():
+    x = torch.randn(3, 500, generator=torch.Generator().manual_seed(0))
+    for k in (17, 100, 500):
+        mask = reduce.top_k(x, k)
+        assert mask.sum(-1).tolist() == [k] * 3
+        assert (torch.where(mask, x, torch.inf).amin(-1) > torch.where(mask, -torch.inf, x).amax(-1)).all()
+
+
 def test_nothing_in_the_batch():
     empty = torch.empty(2, 0)
     assert reduce.top_k(empty, 3).shape == (2, 0)

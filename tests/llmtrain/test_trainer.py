@@ -67,7 +67,7 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
     assert [end.name for end in ends] == ["step-000006"] * 2
     assert same(*(load_state(end) for end in ends))
     weights = [torch.load(end / "state.pt", weights_only=True) for end in ends]
-    assert {"engine", "controller", "planned", "rng", "step"} == set(weights[0])
+    assert {"engine", "controller", "planned", "trace", "rng", "step"} == set(weights[0])
     from safetensors.torch import load_file
 
     assert same(*(load_file(end / "model.safetensors") for end in ends))
@@ -171,3 +171,22 @@ def test_target_entropy_needs_a_controller_with_a_target(small):
     assert make_controller(replace(small, controller="entropic", target_entropy=0.4)).parts[0].target == 0.4
     with pytest.raises(ValueError, match="no part of 'ppo' has the hyperparameter 'target'"):
         make_controller(replace(small, target_entropy=0.4))
+
+
+@pytest.mark.parametrize("controller", ["gspo", "gtpo+gmpo"])
+def test_lengths_and_whole_sequences_reach_who_needs_them(small, tmp_path, controller):
+    """Advantages by length, and surrogates that look across sequences, whatever the micro-batches."""
+    weights = []
+    for budget in (48, 4096):
+        optim = replace(small.optim, micro_batch_tokens=budget)
+        out = str(tmp_path / f"{budget}")
+        config = replace(small, out=out, steps=1, controller=controller, advantage="opo", optim=optim)
+        trainer = Trainer(config, small.model.path)
+        trainer.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+        experience = trainer._experience(*trainer._rollout()[::2])
+        length, r = experience.batch.response_lengths[:4].float(), experience.reward[:4]
+        expected = r - (length * r).sum() / length.sum()
+        torch.testing.assert_close(experience.advantage[:4], expected)
+        trainer.run()
+        weights.append(trainer.model.get_output_embeddings().weight.detach().clone())
+    torch.testing.assert_close(weights[0], weights[1], rtol=0, atol=2e-5)

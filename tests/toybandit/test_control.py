@@ -32,7 +32,7 @@ def test_preset():
     [
         ({"controller": "grpoo"}, "unknown controller 'grpoo'; choose from adaptive_entropy"),
         ({"preset": "tuned"}, "unknown preset 'tuned'; choose from paper, released"),
-        ({"target": 0.5}, "controller 'grpo' has no target; those with one are adaptive_entropy, entropic"),
+        ({"target": 0.5}, "controller 'grpo' has no target; those with one are adaptive_entropy, aepo, "),
         ({"controller": "clip_lower+steer", "target": 0.5}, "controller 'clip_lower+steer' has no target"),
         ({"controller": "entropic", "target": 0.5, "controller_args": {"target": 1}}, "target is given twice"),
         ({"controller": "entropic", "controller_args": {"gain": 1}}, "has the hyperparameter 'gain'"),
@@ -50,7 +50,17 @@ def test_bad_input_is_named(config, message):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("controller", ["clip_cov", "kl_cov", "steer", "opefo", "clip_higher+steer"])
+@pytest.mark.parametrize("controller", ["edge", "gtpo", "unlikeliness"])
+def test_enumerated_outcomes_are_no_group(controller):
+    with pytest.raises(ValueError, match=rf"'{controller}' needs Tokens\.group_id"):
+        simulate(Config(env="exact", controller=controller), [0])
+
+
+SAMPLED = ["clip_cov", "kl_cov", "steer", "opefo", "clip_higher+steer"]
+SAMPLED += ["forking_tokens", "ppl_advantage", "random_positive_clip"]
+
+
+@pytest.mark.parametrize("controller", SAMPLED)
 def test_enumerated_outcomes_are_not_a_sample(controller):
     with pytest.raises(
         ValueError, match=f"{controller.replace('+', '.')}' takes statistics over a sample, and env 'exa"

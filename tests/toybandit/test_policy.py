@@ -4,7 +4,16 @@ import pytest
 import torch
 
 from entrostat import StepStats, Tokens, list_controllers, make, policy_stats
-from toybandit.policy import logit_gradient, per_token, softmax_policy, token_logp, token_moments
+from entrostat.support import Support, truncated_entropy
+from toybandit.policy import (
+    logit_gradient,
+    per_token,
+    softmax_policy,
+    token_logp,
+    token_moments,
+    truncated,
+    truncated_gradient,
+)
 
 RUNS, STATES, SAMPLES, ARMS = 3, 5, 8, 7
 GENERATOR = torch.Generator().manual_seed(0)
@@ -12,7 +21,12 @@ LOGITS = 2 * torch.randn(RUNS, STATES, ARMS, generator=GENERATOR, dtype=torch.fl
 OLD = LOGITS + 0.4 * torch.randn(RUNS, STATES, ARMS, generator=GENERATOR, dtype=torch.float64)
 ARM = torch.randint(ARMS, (RUNS, STATES, SAMPLES), generator=GENERATOR)
 ADVANTAGE = 2 * torch.randn(RUNS, STATES * SAMPLES, generator=GENERATOR, dtype=torch.float64)
-NONTRIVIAL = {"entropic": {"tau": 0.0}, "adaptive_entropy": {"initial": 0.004, "target": 5.0}, "clip_cov": {"k": 0.1}}
+NONTRIVIAL = {
+    "entropic": {"tau": 0.0},
+    "adaptive_entropy": {"initial": 0.004, "target": 5.0},
+    "clip_cov": {"k": 0.1},
+    "truncated_entropy_bonus": {"coef": 0.5, "top_k": 3},
+}
 
 
 def tokens() -> Tokens:
@@ -24,7 +38,11 @@ def tokens() -> Tokens:
         entropy=per_token(policy.entropy, ARM),
         old_entropy=per_token(old.entropy, ARM),
         seq_id=torch.arange(STATES * SAMPLES),
+        group_id=torch.arange(STATES).repeat_interleave(SAMPLES),
         position=torch.zeros(STATES * SAMPLES, dtype=torch.int64),
+        reward=(ADVANTAGE > 0).double(),
+        ref_logp=token_logp(old, ARM),
+        truncated_entropy=per_token(policy.entropy, ARM),
         **token_moments(policy, ARM, {"s2", "s2l", "s2ll"}),
     )
 
@@ -36,9 +54,13 @@ def test_logit_gradient_is_that_of_autograd(name):
     seen = tokens()
     plan = controller.plan(seen, seed=torch.arange(RUNS))
     ours = logit_gradient(softmax_policy(LOGITS), ARM, *plan.coefficients(seen.get("logp"), seen.get("entropy")))
+    support = controller.support
+    if support is not None:
+        ours = ours + truncated_gradient(softmax_policy(LOGITS), support, ARM, plan.truncated_coefficient())
     logits = LOGITS.clone().requires_grad_()
     policy = softmax_policy(logits)
-    plan.loss(token_logp(policy, ARM), per_token(policy.entropy, ARM)).sum().backward()
+    inside = None if support is None else per_token(truncated_entropy(logits, support), ARM)
+    plan.loss(token_logp(policy, ARM), per_token(policy.entropy, ARM), truncated_entropy=inside).sum().backward()
     assert logits.grad is not None
     assert logits.grad.abs().max() > 1e-4
     torch.testing.assert_close(ours, logits.grad, rtol=0, atol=1e-12)
@@ -56,6 +78,13 @@ def test_tokens_see_their_own_state():
         torch.testing.assert_close(logp[:, token], expected, rtol=1e-14, atol=0)
         assert torch.equal(moments["s2ll"][:, token], stats.s2ll[:, state])
     torch.testing.assert_close(policy.entropy, stats.entropy, rtol=1e-14, atol=0)
+
+
+def test_truncated_entropy_of_every_state():
+    logp, entropy = truncated(softmax_policy(LOGITS), Support(top_k=2))
+    two = LOGITS.topk(2).values.softmax(-1)
+    torch.testing.assert_close(entropy, -(two * two.log()).sum(-1), rtol=1e-12, atol=0)
+    assert (logp > -torch.inf).sum(-1).eq(2).all()
 
 
 def test_no_moments_unless_needed():

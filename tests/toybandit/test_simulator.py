@@ -65,6 +65,21 @@ def test_hyperparameters_of_each_run():
     assert many.entropy[1, -1] > many.entropy[0, -1]
 
 
+def test_flow_of_a_truncated_bonus_is_foretold():
+    """Without advantages all of the change is the bonus's own: right to first order in the step."""
+    args = {"coef": 0.5, "top_k": 3}
+    environment = {"reward_right": 1.0, "reward_wrong": 1.0, "passes": 1, "states": 6, "rollouts": 1}
+    errors = []
+    for lr in (1e-2, 1e-3):
+        config = Config(controller="truncated_entropy_bonus", controller_args=args, lr=lr, **environment)
+        run = simulate(config, range(3), predict=True)
+        change = run.entropy[:, -1] - run.entropy[:, 0]
+        assert (change > 0).all()
+        errors.append(np.abs(run.predicted[:, 0] - change).max() / np.abs(change).max())
+    assert errors[0] < 0.01
+    assert 5 < errors[0] / errors[1] < 20
+
+
 def test_controllers_meet_the_same_bandits():
     first, second = (simulate(Config(controller=name, **SMALL), [0, 1]) for name in ("grpo", "clip_free"))
     assert np.array_equal(first.entropy[:, 0], second.entropy[:, 0])

@@ -9,10 +9,13 @@
 Entropies are in nats throughout.
 """
 
-from . import advantages, controllers, entropy_change
+from . import advantages, controllers, diagnostics, entropy_change, pi_control
 from .advantages import get_advantage
 from .chain import Chain, chain
+from .composition import CompositionWarning
 from .controller import Controller, StepStats
+from .describe import describe
+from .diagnostics import diagnose
 from .plan import Plan
 from .policy_stats import PolicyStats, policy_stats
 from .reduce import DistReduce, LocalReduce
@@ -21,6 +24,7 @@ from .tokens import Tokens
 
 __all__ = [
     "Chain",
+    "CompositionWarning",
     "Controller",
     "DistReduce",
     "LocalReduce",
@@ -31,9 +35,13 @@ __all__ = [
     "advantages",
     "chain",
     "controllers",
+    "describe",
+    "diagnose",
+    "diagnostics",
     "entropy_change",
     "get_advantage",
     "list_controllers",
     "make",
+    "pi_control",
     "policy_stats",
 ]

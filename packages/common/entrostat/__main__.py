@@ -1,27 +1,77 @@
-"""python -m entrostat list: every controller by name, with its rule in a line."""
+"""python -m entrostat list | describe NAME | docs: the controllers, surrogates and advantages there are."""
 
+import json
 import sys
+from pathlib import Path
+from typing import Any
 
-from . import list_controllers
 from .commandline import one_line_errors
-from .registry import ALIASES, REGISTRY, hyperparameters
+from .describe import KINDS, QUADRANTS, describe, markdown, names
+from .registry import ALIASES
+
+USAGE = """python -m entrostat list              every name with its formula
+python -m entrostat describe NAME     formula, notes, needs, hyperparameters, source
+python -m entrostat docs              docs/controllers.md, with what docs/measured.json says was measured"""
+MEASURED = Path("docs/measured.json")
 
 
 @one_line_errors
 def main(args: list[str]) -> int:
-    if args not in (["list"], []):
-        raise ValueError(f"unknown command {' '.join(args)!r}; try: python -m entrostat list")
+    """Entry point: exit code."""
+    match args:
+        case [] | ["list"]:
+            _print_list()
+        case ["describe", name]:
+            _print_description(name)
+        case ["docs"]:
+            measured = json.loads(MEASURED.read_text()) if MEASURED.exists() else None
+            sys.stdout.write(markdown(measured))
+        case ["-h" | "--help"]:
+            print(USAGE)
+        case _:
+            raise ValueError(f"unknown command {' '.join(args)!r}; try: list, describe NAME, docs")
+    return 0
+
+
+def _print_list() -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table("controller", "rule", "hyperparameters")
-    for name in list_controllers():
-        cls = REGISTRY[ALIASES.get(name, name)]
-        rule = f"another name of {ALIASES[name]}" if name in ALIASES else (cls.__doc__ or "").splitlines()[0]
-        table.add_row(name, escape(rule), "" if name in ALIASES else ", ".join(hyperparameters(cls)))
-    Console().print(table)
-    return 0
+    for kind in KINDS:
+        table = Table(kind, "formula", "hyperparameters", title=f"{kind}s", title_justify="left")
+        rows = {name: describe(name, kind) for name in names(kind)}
+        for name, about in rows.items():
+            table.add_row(name, escape(about["rule"]), ", ".join(about["hyperparameters"]))
+        for alias, name in ALIASES.items():
+            if name in rows:
+                table.add_row(alias, f"another name of {name}", "")
+        Console().print(table)
+
+
+def _print_description(name: str) -> None:
+    found = [about for kind in KINDS if (about := _describe(name, kind))] or [describe(name)]
+    print("\n\n".join("\n".join(_lines(about)) for about in found))
+
+
+def _describe(name: str, kind: str) -> dict[str, Any] | None:
+    return describe(name, kind) if ALIASES.get(name, name) in names(kind) or name in names(kind) else None
+
+
+def _lines(about: dict[str, Any]) -> list[str]:
+    lines = [f"{about['name']} ({about['kind']})", about["rule"]]
+    lines += ["", about["notes"], ""] if about["notes"] else [""]
+    lines.append(f"needs      {', '.join(about['needs']) or 'nothing beyond the advantage'}")
+    if about["state"]:
+        lines.append(f"state      {', '.join(about['state'])}")
+    lines.append(f"acts on    {'; '.join(f'{q} ({QUADRANTS[q]})' for q in about['quadrants']) or 'all tokens alike'}")
+    lines.append(f"source     {about['source']}")
+    for key, setting in about["hyperparameters"].items():
+        lines.append(f"{key} = {setting['default']}" + (f"   {setting['doc']}" if setting["doc"] else ""))
+    for preset, changes in about["presets"].items():
+        if changes:
+            lines.append(f"preset {preset}: " + ", ".join(f"{key}={value}" for key, value in changes.items()))
+    return lines
 
 
 if __name__ == "__main__":

@@ -1,17 +1,66 @@
 """Advantages of a group of responses to one prompt.
 
 Every function takes `reward` (..., n), one number a response, and `group_id` (n,) or (..., n), integers that say which
-responses answer the same prompt, and returns (..., n). Leading dimensions are independent runs.
+responses answer the same prompt, and returns (..., n). Leading dimensions are independent runs. What a function needs
+beyond these is passed by keyword: `advantage_needs(name)` lists it. Only `prime` gives a number for each token.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from .segments import segment_sum
+from .segments import Segments, segment_sum
 
-Advantage = Callable[[Tensor, Tensor], Tensor]
+Advantage = Callable[..., Tensor]
+F = TypeVar("F", bound=Advantage)
+STD_EPS = 1e-6
+"""Added to a standard deviation before dividing by it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdvantageEntry:
+    """An advantage and what there is to know of it."""
+
+    function: Advantage
+    source: str
+    quadrants: tuple[str, ...] = ()
+    """Where it changes what GRPO does, as for controllers."""
+    needs: tuple[str, ...] = ()
+    """Keyword arguments that must be given."""
+    hyperparameters: Mapping[str, str] = field(default_factory=dict)
+    """Keyword arguments with a default, and what they mean."""
+
+
+REGISTRY: dict[str, AdvantageEntry] = {}
+
+
+def register(name: str, **about: Any) -> Callable[[F], F]:
+    """Function decorator: make the advantage available to `get_advantage` as `name`."""
+
+    def add(function: F) -> F:
+        REGISTRY[name] = AdvantageEntry(function=function, **about)
+        return function
+
+    return add
+
+
+def get_advantage(name: str) -> Advantage:
+    """The advantage function called `name`; ValueError lists the names there are."""
+    return _entry(name).function
+
+
+def advantage_needs(name: str) -> tuple[str, ...]:
+    """The keyword arguments that the advantage `name` needs beyond reward and group_id."""
+    return _entry(name).needs
+
+
+def _entry(name: str) -> AdvantageEntry:
+    if name not in REGISTRY:
+        raise ValueError(f"unknown advantage {name!r}; choose from {', '.join(REGISTRY)}")
+    return REGISTRY[name]
 
 
 def _centred(reward: Tensor, group_id: Tensor) -> tuple[Tensor, Tensor]:
@@ -20,29 +69,132 @@ def _centred(reward: Tensor, group_id: Tensor) -> tuple[Tensor, Tensor]:
     return reward - segment_sum(reward, group_id) / size, size
 
 
+@register("grpo", source="Shao et al. 2024 (GRPO)")
 def grpo(reward: Tensor, group_id: Tensor) -> Tensor:
     """(R − mean) / (std + 1e-6) with the unbiased standard deviation (GRPO). A group of one has advantage 0."""
     centred, size = _centred(reward, group_id)
     variance = segment_sum(centred**2, group_id) / (size - 1).clamp(min=1)
-    return centred / (variance.sqrt() + 1e-6)
+    return centred / (variance.sqrt() + STD_EPS)
 
 
+@register("dr_grpo", source="Liu et al. 2025 (Dr. GRPO)")
 def dr_grpo(reward: Tensor, group_id: Tensor) -> Tensor:
     """R − mean, no division by the standard deviation (Dr. GRPO)."""
     return _centred(reward, group_id)[0]
 
 
+@register("rloo", source="Ahmadian et al. 2024 (RLOO)")
 def rloo(reward: Tensor, group_id: Tensor) -> Tensor:
     """R − mean of the other members (RLOO). A group of one has advantage 0."""
     centred, size = _centred(reward, group_id)
     return centred * size / (size - 1).clamp(min=1)
 
 
-ADVANTAGES: dict[str, Advantage] = {"grpo": grpo, "dr_grpo": dr_grpo, "rloo": rloo}
+@register("reinforce_pp", source="Hu et al. 2025 (REINFORCE++, with the baseline of a group)")
+def reinforce_pp(reward: Tensor, group_id: Tensor) -> Tensor:
+    """(R − group mean), less its mean over the batch, over its unbiased standard deviation there + 1e-6.
+
+    The batch is the n responses given, in each run by itself; every response counts the same, whatever its length.
+    """
+    centred, _ = _centred(reward, group_id)
+    whitened = centred - centred.mean(-1, keepdim=True)
+    variance = (whitened**2).sum(-1, keepdim=True) / max(reward.shape[-1] - 1, 1)
+    return whitened / (variance.sqrt() + STD_EPS)
 
 
-def get_advantage(name: str) -> Advantage:
-    """The advantage function called `name`; ValueError lists the names there are."""
-    if name not in ADVANTAGES:
-        raise ValueError(f"unknown advantage {name!r}; choose from {', '.join(ADVANTAGES)}")
-    return ADVANTAGES[name]
+@register("opo", source="Hao et al. 2025 (OPO)", needs=("length",))
+def opo(reward: Tensor, group_id: Tensor, *, length: Tensor | None = None) -> Tensor:
+    """R_i − Σ_j l_j·R_j / Σ_j l_j over the group: the baseline weighs a response by its length.
+
+    length: tokens of each response, (n,) or (..., n). ValueError when it is not given.
+    """
+    weight = _needed("opo", "length", length).to(reward)
+    return reward - segment_sum(weight * reward, group_id) / segment_sum(weight.expand(reward.shape), group_id)
+
+
+@register(
+    "w_reinforce",
+    source="Zhu et al. 2025 (W-REINFORCE)",
+    quadrants=("I", "II"),
+    hyperparameters={"positive": "Advantage of a correct response (λ)."},
+)
+def w_reinforce(reward: Tensor, group_id: Tensor, *, positive: float | Tensor = 0.1) -> Tensor:
+    """+λ for a correct response, −1 for a wrong one; no baseline. ValueError on a reward that is not 0 or 1.
+
+    positive: λ, or one value for each run, (runs…,).
+    """
+    column = torch.as_tensor(positive, dtype=reward.dtype, device=reward.device).unsqueeze(-1)
+    return torch.where(_correct("w_reinforce", reward), column, -1.0)
+
+
+@register("psr", source="Zhu et al. 2025 (PSR)", quadrants=("III", "IV"))
+def psr(reward: Tensor, group_id: Tensor) -> Tensor:
+    """+1 for a correct response, 0 for a wrong one (positive sample reinforcement). ValueError as `w_reinforce`."""
+    return _correct("psr", reward).to(reward.dtype)
+
+
+@register("nsr", source="Zhu et al. 2025 (NSR)", quadrants=("I", "II"))
+def nsr(reward: Tensor, group_id: Tensor) -> Tensor:
+    """0 for a correct response, −1 for a wrong one (negative sample reinforcement). ValueError as `w_reinforce`."""
+    return _correct("nsr", reward).to(reward.dtype) - 1
+
+
+@register(
+    "prime",
+    source="Cui et al. 2025 (PRIME)",
+    needs=("prm_logp", "ref_logp", "response"),
+    hyperparameters={"beta": "Scale of the implicit process reward."},
+)
+def prime(
+    reward: Tensor,
+    group_id: Tensor,
+    *,
+    prm_logp: Tensor | None = None,
+    ref_logp: Tensor | None = None,
+    response: Tensor | None = None,
+    beta: float = 0.05,
+) -> Tensor:
+    """Reward-to-go of β·(log π_prm − log π_ref) less its baseline, plus the outcome's RLOO advantage: (..., N).
+
+    The process reward's baseline is the leave-one-out mean, over the group, of the responses' mean process rewards.
+    A group of one has no baseline but itself, and outcome advantage 0.
+    prm_logp, ref_logp: of each response token under the implicit reward model and under its reference, (..., N).
+    response: which of the n responses a token belongs to, int64 (N,), ascending.
+    Raises ValueError when one is not given, and when the tokens are not in the order of their responses.
+    """
+    prm, ref = _needed("prime", "prm_logp", prm_logp), _needed("prime", "ref_logp", ref_logp)
+    owner = _needed("prime", "response", response)
+    if bool((owner.diff() < 0).any()):
+        raise ValueError("advantage 'prime' takes tokens in the order of their responses: response must ascend")
+    process = beta * (prm - ref)
+    shape = (*torch.broadcast_shapes(process.shape[:-1], reward.shape[:-1]), process.shape[-1])
+    process, index = process.expand(shape), owner.expand(shape)
+    table = process.new_zeros(*shape[:-1], reward.shape[-1])
+    length = table.scatter_add(-1, index, torch.ones_like(process))
+    mean = table.scatter_add(-1, index, process) / length.clamp(min=1)
+    groups = Segments(group_id)
+    size = groups.spread(groups.size)
+    others = (groups.spread(groups.sum(mean)) - mean) / (size - 1).clamp(min=1)
+    to_go = _reward_to_go(process - others.gather(-1, index), index, length)
+    return to_go + rloo(reward, group_id).expand(others.shape).gather(-1, index)
+
+
+def _reward_to_go(x: Tensor, response: Tensor, length: Tensor) -> Tensor:
+    """Sum of x (..., N) from each token to the end of its response; response (..., N) ascending, length (..., n)."""
+    run = x.double().cumsum(-1)
+    last = (length.long().cumsum(-1) - 1).clamp(min=0)  # that of a response without tokens is never asked for
+    return (run.gather(-1, last).gather(-1, response) - run).to(x.dtype) + x
+
+
+def _needed(name: str, keyword: str, value: Tensor | None) -> Tensor:
+    if value is None:
+        raise ValueError(f"advantage {name!r} needs {keyword}=, which was not given")
+    return value
+
+
+def _correct(name: str, reward: Tensor) -> Tensor:
+    """Mask of the correct responses."""
+    correct = reward == 1
+    if not bool((correct | (reward == 0)).all()):
+        raise ValueError(f"advantage {name!r} takes rewards of 0 and 1")
+    return correct

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from .reduce import LocalReduce
-from .segments import segment_sum
+from .segments import Segments
 from .tokens import Tokens
 
 AGGREGATIONS = ("token-mean", "seq-mean-token-mean", "seq-mean-token-sum", "fixed")
@@ -26,7 +26,9 @@ def token_scale(
     counted = (keep if denominator == "kept" else torch.ones_like(keep)).expand(like.shape)
     if aggregation == "token-mean":
         return (1.0 / reduce.count(counted).clamp(min=1).double()).unsqueeze(-1).to(like.dtype)
-    lengths = segment_sum(counted.double(), tokens.get("seq_id")).clamp(min=1)
-    sequences = reduce.sum(counted / lengths).clamp(min=1).unsqueeze(-1)
-    scale = 1.0 / (sequences * lengths) if aggregation == "seq-mean-token-mean" else 1.0 / sequences
-    return scale.to(like.dtype)
+    segments = Segments(tokens.get("seq_id"))
+    lengths = segments.sum(counted.long()) if denominator == "kept" else segments.size
+    sequences = reduce.count(lengths > 0).clamp(min=1).double().unsqueeze(-1)
+    if aggregation == "seq-mean-token-sum":
+        return (1.0 / sequences).to(like.dtype)
+    return segments.spread((1.0 / (sequences * lengths.clamp(min=1))).to(like.dtype))

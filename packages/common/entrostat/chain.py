@@ -1,19 +1,22 @@
 """Composition: `chain(a, b, c)` is a controller whose plan carries the numbers of all its parts.
 
 Weights multiply, masks intersect, bonuses add. One part at most decides the surrogate; when none does, the parts imply
-it, and plain PPO with clip 0.2 / 0.2 is the default.
+it, and plain PPO with clip 0.2 / 0.2 is the default. Parts that contradict each other are refused: docs/composition.md.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from .composition import SampleWatch, check_parts
 from .controller import Context, Controller, StepStats
 from .plan import Plan
 from .reduce import LocalReduce
 from .registry import REGISTRY, implied_surrogate
+from .support import Support
 from .surrogates import SurrogateController
 from .tokens import Tokens
 
@@ -27,6 +30,7 @@ class Chain(Controller):
         self.implied = implied
         """Whether nobody named the surrogate, so that a longer chain may choose another."""
         self.name = "+".join(part.name for part in (surrogate, *parts))  # type: ignore[misc]
+        self.samples = SampleWatch((surrogate, *parts))
 
     def __repr__(self) -> str:
         return f"chain({', '.join(map(repr, (self.surrogate, *self.parts)))})"
@@ -35,19 +39,27 @@ class Chain(Controller):
     def needs(self) -> frozenset[str]:
         return self.surrogate.needs.union(*(part.needs for part in self.parts))
 
+    @property
+    def support(self) -> Support | None:
+        return next((part.support for part in self.parts if part.support is not None), None)
+
     def plan(self, tokens: Tokens, reduce: LocalReduce | None = None, seed: int | Tensor = 0, step: int = 0) -> Plan:
         for part in (self.surrogate, *self.parts):
             missing = sorted(name for name in part.needs if getattr(tokens, name) is None)
             if missing:
                 raise ValueError(f"controller {part.name!r} needs Tokens.{', Tokens.'.join(missing)}")
+        self.samples.saw(tokens)
         context = Context(tokens, reduce or LocalReduce(), seed, step)
         with torch.no_grad():
             plan = self.surrogate.start(tokens)
             for part in self.parts:
                 plan = part.transform(plan, context)
+                if plan.advantage is not context.tokens.advantage:  # shaped: the next part sees the new one
+                    context = replace(context, tokens=replace(context.tokens, advantage=plan.advantage))
             return self.surrogate.finish(plan, context)
 
     def observe(self, stats: StepStats) -> None:
+        self.samples.rollout_ended()
         for part in self.parts:
             part.observe(stats)
 
@@ -65,7 +77,11 @@ class Chain(Controller):
 
 
 def chain(*controllers: Controller) -> Chain:
-    """Compose controllers. ValueError when two decide the surrogate or one appears twice."""
+    """Compose controllers.
+
+    Raises ValueError when two decide the surrogate, when one appears twice, and when two closed loops move the same
+    thing; gives a CompositionWarning when they move different ones.
+    """
     flat: list[Controller] = []
     for controller in controllers:
         if isinstance(controller, Chain):
@@ -73,13 +89,14 @@ def chain(*controllers: Controller) -> Chain:
         else:
             flat.append(controller)
     surrogates = [c for c in flat if isinstance(c, SurrogateController)]
-    parts = tuple(c for c in flat if not isinstance(c, SurrogateController))
+    parts = tuple(sorted((c for c in flat if not isinstance(c, SurrogateController)), key=lambda c: c.last))
     if len(surrogates) > 1:
         raise ValueError(f"{' and '.join(repr(s.name) for s in surrogates)} both decide the surrogate: name one")
     names = [part.name for part in parts]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"controller {name!r} appears twice in the chain")
+    check_parts(parts)
     implied = not surrogates
     if implied:
         name, settings = implied_surrogate([type(part) for part in parts])

@@ -18,6 +18,8 @@ from torch import Tensor
 from .draws import hash_bits, salt, uniform
 from .plan import Plan
 from .reduce import LocalReduce
+from .segments import Segments
+from .support import Support
 from .tokens import Tokens
 
 
@@ -52,18 +54,37 @@ class Context:
         return self.reduce.total(self.tokens.size)
 
     @cached_property
-    def identity(self) -> Tensor:
-        """An integer for each token that does not depend on how the mini-batch is cut: (..., N)."""
+    def sequences(self) -> Segments:
+        """The responses of the mini-batch on this rank: S of them."""
+        return Segments(self.tokens.get("seq_id"))
+
+    @cached_property
+    def groups(self) -> Segments:
+        """Which of the S responses answer the same prompt. Whole groups must lie on one rank."""
+        return Segments(self.sequences.pick(self.tokens.get("group_id")))
+
+    def identity(self, index: Tensor) -> Tensor:
+        """An integer for each of the tokens `index` (n,) that does not depend on how the tokens are cut: (..., n)."""
         t = self.tokens
         if t.seq_id is not None and t.position is not None:
-            return hash_bits(t.seq_id, t.position)
-        start = self.reduce.offset(t.size)
-        return torch.arange(start, start + t.size, device=t.advantage.device)
+            return hash_bits(t.seq_id.index_select(-1, index), t.position.index_select(-1, index))
+        return self.reduce.offset(t.size) + index
 
-    def uniform(self, purpose: str) -> Tensor:
-        """A uniform number for each token, float64 (..., N), the same on any number of ranks."""
+    def uniform(self, purpose: str, among: Tensor | None = None) -> Tensor:
+        """A uniform number for each token, float64 (..., N), the same on any number of ranks.
+
+        among: mask (..., N) of the tokens that need one; the others get −inf, and cost nothing.
+        """
+        shape, device = self.tokens.advantage.shape, self.tokens.advantage.device
         seed = self.seed.unsqueeze(-1) if isinstance(self.seed, Tensor) else self.seed
-        return uniform(seed, self.step, salt(purpose), self.identity).expand(self.tokens.advantage.shape)
+        if among is None:
+            every = torch.arange(shape[-1], device=device)
+            return uniform(seed, self.step, salt(purpose), self.identity(every)).expand(shape)
+        index = (among if among.ndim == 1 else among.flatten(0, -2).any(0)).nonzero()[:, 0]
+        drawn = torch.full(shape, -torch.inf, dtype=torch.float64, device=device)
+        number = uniform(seed, self.step, salt(purpose), self.identity(index))
+        drawn.index_copy_(-1, index, number.expand(*shape[:-1], len(index)))
+        return drawn if len(shape) == 1 else drawn.masked_fill_(~among, -torch.inf)
 
 
 def column(x: float | Tensor, like: Tensor) -> Tensor:
@@ -80,10 +101,31 @@ class Controller:
     name: ClassVar[str] = ""
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}, "released": {}}
     """What differs from the defaults in each preset."""
+    source: ClassVar[str] = ""
+    """Where the rule comes from: paper, equation."""
+    quadrants: ClassVar[tuple[str, ...]] = ()
+    """Where it acts (STEER, figure 2). I: A > 0, likely token; II: A > 0, unlikely; III: A < 0, unlikely; IV: A < 0,
+    likely."""
     implied_surrogate: ClassVar[tuple[str, dict[str, Any]]] = ("ppo", {})
     """The surrogate used when a chain names none."""
+    last: ClassVar[bool] = False
+    """Whether the rule answers to what all others have planned; `chain` puts such a part at the end."""
     state: ClassVar[tuple[str, ...]] = ()
     """Attributes that `observe` moves."""
+    strictly_on_policy: ClassVar[bool] = False
+    """Whether the rule holds only for samples of the current policy, so that reused ones are worth a warning."""
+    idle_on_policy: ClassVar[bool] = False
+    """Whether the rule has no gradient while the policy is the one that made the rollout."""
+
+    @property
+    def support(self) -> Support | None:
+        """The actions whose truncated entropy the plan has a bonus for; None when it has none."""
+        return None
+
+    @property
+    def controls(self) -> str | None:
+        """What a closed loop moves to reach its entropy, "weight" or "bonus"; None for a rule that follows none."""
+        return None
 
     @property
     def needs(self) -> frozenset[str]:

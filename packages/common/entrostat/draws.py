@@ -17,26 +17,29 @@ _MIX_2 = 0x94D049BB133111EB - (1 << 64)
 
 def _shift_right(x: Tensor, bits: int) -> Tensor:
     """Logical right shift of int64 (torch's own is arithmetic)."""
-    return (x >> bits) & ((1 << (64 - bits)) - 1)
+    return (x >> bits).bitwise_and_((1 << (64 - bits)) - 1)
 
 
 def _mix(x: Tensor) -> Tensor:
-    x = (x ^ _shift_right(x, 30)) * _MIX_1
-    x = (x ^ _shift_right(x, 27)) * _MIX_2
-    return x ^ _shift_right(x, 31)
+    """The finaliser, in place: on large tensors memory is what costs."""
+    for bits, factor in ((30, _MIX_1), (27, _MIX_2), (31, 1)):
+        x ^= _shift_right(x, bits)
+        if factor != 1:
+            x *= factor
+    return x
 
 
 def hash_bits(*keys: int | Tensor) -> Tensor:
     """Hash integer keys that broadcast together into int64 of their common shape."""
     state = torch.zeros((), dtype=torch.int64)
     for key in keys:
-        state = _mix((state ^ key) + _GOLDEN)
+        state = _mix((state ^ key).add_(_GOLDEN))
     return state
 
 
 def uniform(*keys: int | Tensor) -> Tensor:
     """Uniform numbers in (0, 1), float64, one for each element of the keys' common shape."""
-    return (_shift_right(hash_bits(*keys), 12).double() + 0.5) / (1 << 52)
+    return _shift_right(hash_bits(*keys), 12).double().add_(0.5).mul_(2.0**-52)
 
 
 def normal(*keys: int | Tensor) -> Tensor:

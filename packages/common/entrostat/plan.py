@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
-LOG_RATIO_LIMIT = 20.0
+from .kl import LOG_RATIO_LIMIT, kl_estimate
+
 Index = Tensor | slice | None
 
 
@@ -20,22 +22,51 @@ def importance_ratio(logp: Tensor, old_logp: Tensor) -> Tensor:
 class Slice:
     """What a surrogate sees of some of the tokens, each (..., n) or broadcastable to it."""
 
-    advantage: Tensor
-    """Weight times advantage."""
+    weight: Tensor
+    unweighted: Tensor
+    """A, before the weight."""
     old_logp: Tensor | None
     clip_low: Tensor
     clip_high: Tensor
     dual_clip: Tensor
+    frozen: Tensor
+    """log π where the stop-gradients of a surrogate take it."""
+    seq_id: Tensor | None = None
+    length: Tensor | None = None
+    """Tokens of the sequence that a token belongs to, int64."""
+
+    @cached_property
+    def advantage(self) -> Tensor:
+        """Weight times advantage."""
+        return self.weight * self.unweighted
+
+    @cached_property
+    def direction(self) -> Tensor:
+        """Advantage with the sign it has after its weight, but not zero where the weight is."""
+        return torch.where(self.weight < 0, -self.unweighted, self.unweighted)
 
 
 Surrogate = Callable[[Tensor, Slice], Tensor]
+"""Takes log π (..., n) and the slice, gives the loss of each token (..., n)."""
+Stopped = Callable[[Tensor, Slice], Tensor]
+"""Takes log π (..., n) and the slice, gives the mask (..., n) of the tokens that clipping leaves without gradient."""
+
+
+def beyond_bounds(logp: Tensor, s: Slice) -> Tensor:
+    """Mask of the tokens whose own ratio lies beyond its bound."""
+    if s.old_logp is None:
+        return torch.zeros_like(s.unweighted, dtype=torch.bool)
+    ratio = importance_ratio(logp, s.old_logp)
+    above = torch.where(s.direction > 0, s.clip_high, s.dual_clip)
+    return (ratio > above) | ((s.direction < 0) & (ratio < s.clip_low))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan:
     """How each of the N tokens enters the loss. Tensors are (..., N) or broadcastable to it; none has a gradient.
 
-    loss = Σ_t scale_t · [surrogate(lp_t, weight_t·A_t) − entropy_coef_t·H_t + kl_coef_t·|lp_t − old_t|]
+    loss = Σ_t scale_t · [surrogate(lp_t, weight_t·A_t) − entropy_coef_t·H_t + kl_coef_t·|lp_t − old_t|
+                          + ref_coef_t·kl(lp_t, ref_t) − truncated_coef_t·H_t of the truncated policy]
 
     `scale` holds the aggregation over the whole mini-batch, all ranks, so losses of slices, and of ranks, add up.
     """
@@ -56,6 +87,16 @@ class Plan:
     scale: Tensor
     entropy_coef: Tensor | None = None
     kl_coef: Tensor | None = None
+    ref_coef: Tensor | None = None
+    ref_logp: Tensor | None = None
+    ref_estimator: str = "k3"
+    """k1, k2 or k3, see `entrostat.kl`."""
+    truncated_coef: Tensor | None = None
+    """Coefficient of the entropy of the policy restricted to the controller's `support`."""
+    stopped: Stopped = beyond_bounds
+    seq_id: Tensor | None = None
+    length: Tensor | None = None
+    """Tokens of each token's sequence, for surrogates that look across one; None otherwise, like seq_id."""
     info: dict[str, Tensor] = field(default_factory=dict)
     """What the controllers would like to be logged, (...,) each."""
 
@@ -70,6 +111,10 @@ class Plan:
         weight = self.weight.masked_fill(mask, 0.0)
         return replace(self, weight=weight, keep=self.keep & ~mask, info={**self.info, **info})
 
+    def shape(self, advantage: Tensor, **info: Tensor) -> "Plan":
+        """Replace the advantage by another, (..., N). Weights stay; parts that follow in a chain see the new one."""
+        return replace(self, advantage=advantage, info={**self.info, **info})
+
     def add_entropy_bonus(self, coef: Tensor, **info: Tensor) -> "Plan":
         total = coef if self.entropy_coef is None else self.entropy_coef + coef
         return replace(self, entropy_coef=total, info={**self.info, **info})
@@ -78,73 +123,119 @@ class Plan:
         total = coef if self.kl_coef is None else self.kl_coef + coef
         return replace(self, kl_coef=total, info={**self.info, **info})
 
+    def add_ref_kl(self, coef: Tensor, ref_logp: Tensor, estimator: str) -> "Plan":
+        """Penalise the divergence from a reference policy. ValueError when the plan already does."""
+        if self.ref_coef is not None:
+            raise ValueError("the plan already has a penalty on the divergence from a reference policy")
+        return replace(self, ref_coef=coef, ref_logp=ref_logp, ref_estimator=estimator)
+
+    def add_truncated_bonus(self, coef: Tensor, **info: Tensor) -> "Plan":
+        total = coef if self.truncated_coef is None else self.truncated_coef + coef
+        return replace(self, truncated_coef=total, info={**self.info, **info})
+
     def clipped(self, logp: Tensor) -> Tensor:
-        """Mask of the tokens whose ratio lies beyond its bound, so that they have no policy gradient."""
-        if self.old_logp is None:
-            return torch.zeros_like(self.advantage, dtype=torch.bool)
-        ratio = importance_ratio(logp, self.old_logp)
-        above = torch.where(self.advantage > 0, self.clip_high, self.dual_clip)
-        return (ratio > above) | ((self.advantage < 0) & (ratio < self.clip_low))
+        """Mask (..., N) of the tokens that clipping leaves without policy gradient, at log π of all N tokens."""
+        return self.stopped(logp, self._slice(None, logp))
 
     def active(self) -> Tensor:
         """Mask (..., N) of the tokens that can have a gradient at all."""
         mask = self.weight * self.advantage != 0
-        for coef in (self.entropy_coef, self.kl_coef):
+        for coef in (self.entropy_coef, self.kl_coef, self.ref_coef, self.truncated_coef):
             mask = mask if coef is None else mask | (coef != 0)
         return mask
 
     # Applied by trainers ------------------------------------------------------------------------------------------
 
-    def token_loss(self, logp: Tensor, entropy: Tensor | None = None, index: Index = None) -> Tensor:
+    def token_loss(
+        self,
+        logp: Tensor,
+        entropy: Tensor | None = None,
+        index: Index = None,
+        *,
+        truncated_entropy: Tensor | None = None,
+        frozen: Tensor | None = None,
+    ) -> Tensor:
         """Each token's share of the loss, (..., n), for the n tokens that `index` selects (all when None).
 
-        `logp` and `entropy` are those of the selected tokens, (..., n). ValueError when the shape is another, or when
-        the plan has an entropy bonus and no entropy is given.
+        logp, entropy: of the selected tokens, (..., n). truncated_entropy: likewise, when a part of the chain has a
+        `support`. frozen: log π where stop-gradients take it, logp itself by default.
+        Raises ValueError when the shape is another, when an entropy that the plan has a bonus for is not given, and
+        when a surrogate that looks across sequences is given a part of one.
         """
+        loss = self._loss(logp, entropy, index, logp.detach() if frozen is None else frozen)
+        if self.truncated_coef is not None:
+            if truncated_entropy is None:
+                raise ValueError("this plan has a bonus on the truncated entropy: pass truncated_entropy to loss()")
+            loss = loss - self._at(self.truncated_coef, index) * truncated_entropy
+        return self._at(self.scale, index) * loss
 
-        def at(x: Any) -> Any:
-            return x if x is None or index is None or x.shape[-1] == 1 != self.size else x[..., index]
-
-        advantage = at(self.weight) * at(self.advantage)
-        if logp.shape[-1:] != advantage.shape[-1:]:
-            raise ValueError(f"logp has {logp.shape[-1]} tokens where the plan's slice has {advantage.shape[-1]}")
-        old_logp = at(self.old_logp)
-        loss = self.surrogate(
-            logp,
-            Slice(
-                advantage=advantage,
-                old_logp=old_logp,
-                clip_low=at(self.clip_low),
-                clip_high=at(self.clip_high),
-                dual_clip=at(self.dual_clip),
-            ),
-        )
-        if self.entropy_coef is not None:
-            if entropy is None:
-                raise ValueError("this plan has an entropy bonus: pass entropy to loss()")
-            loss = loss - at(self.entropy_coef) * entropy
-        if self.kl_coef is not None:
-            loss = loss + at(self.kl_coef) * (logp - old_logp).abs()
-        return at(self.scale) * loss
-
-    def loss(self, logp: Tensor, entropy: Tensor | None = None, index: Index = None) -> Tensor:
+    def loss(
+        self,
+        logp: Tensor,
+        entropy: Tensor | None = None,
+        index: Index = None,
+        *,
+        truncated_entropy: Tensor | None = None,
+    ) -> Tensor:
         """Loss of a slice, shape (...,): one number for each leading run. Losses of disjoint slices add up."""
-        return self.token_loss(logp, entropy, index).sum(-1)
+        return self.token_loss(logp, entropy, index, truncated_entropy=truncated_entropy).sum(-1)
 
     def coefficients(
         self, logp: Tensor, entropy: Tensor | None = None, index: Index = None
     ) -> tuple[Tensor, Tensor | None]:
         """(∂loss/∂logp, ∂loss/∂H) of each token of the slice, (..., n); the second is None without an entropy bonus.
 
-        The loss is elementwise, so these say all there is to know of its gradient before the logits are touched.
+        The loss is elementwise, so these, and `truncated_coefficient` where a chain has a support, say all there is to
+        know of its gradient before the logits are touched.
         """
         with torch.enable_grad():
             leaves = [logp.detach().requires_grad_()]
             if self.entropy_coef is not None and entropy is not None:
                 leaves.append(entropy.detach().requires_grad_())
-            total = self.token_loss(leaves[0], leaves[-1] if len(leaves) > 1 else entropy, index).sum()
-            grads = torch.autograd.grad(total, leaves)
+            loss = self._loss(leaves[0], leaves[-1] if len(leaves) > 1 else entropy, index, logp.detach())
+            grads = torch.autograd.grad((self._at(self.scale, index) * loss).sum(), leaves)
         return grads[0], grads[1] if len(grads) > 1 else None
+
+    def truncated_coefficient(self, index: Index = None) -> Tensor | None:
+        """∂loss/∂(truncated entropy) of each token of the slice, (..., n); None when the plan has no such bonus."""
+        if self.truncated_coef is None:
+            return None
+        size = self._at(self.weight, index).shape
+        return (-self._at(self.scale, index) * self._at(self.truncated_coef, index)).expand(size)
+
+    # Inside -------------------------------------------------------------------------------------------------------
+
+    def _at(self, x: Any, index: Index) -> Any:
+        """x at the tokens of `index`; what is the same for all tokens stays as it is."""
+        return x if x is None or index is None or x.shape[-1] == 1 != self.size else x[..., index]
+
+    def _slice(self, index: Index, frozen: Tensor) -> Slice:
+        names = ("weight", "old_logp", "clip_low", "clip_high", "dual_clip", "seq_id", "length")
+        parts = {name: self._at(getattr(self, name), index) for name in names}
+        return Slice(unweighted=self._at(self.advantage, index), frozen=frozen, **parts)
+
+    def _loss(self, logp: Tensor, entropy: Tensor | None, index: Index, frozen: Tensor) -> Tensor:
+        """Loss of each token before its scale, without the truncated entropy."""
+        s = self._slice(index, frozen)
+        if logp.shape[-1:] != s.advantage.shape[-1:]:
+            raise ValueError(f"logp has {logp.shape[-1]} tokens where the plan's slice has {s.advantage.shape[-1]}")
+        loss = self.surrogate(logp, s)
+        if self.entropy_coef is not None:
+            if entropy is None:
+                raise ValueError("this plan has an entropy bonus: pass entropy to loss()")
+            loss = loss - self._at(self.entropy_coef, index) * entropy
+        if self.kl_coef is not None:
+            assert s.old_logp is not None
+            loss = loss + self._at(self.kl_coef, index) * (logp - s.old_logp).abs()
+        if self.ref_coef is not None:
+            kl = kl_estimate(logp, self._at(self.ref_logp, index), self.ref_estimator)
+            loss = loss + self._at(self.ref_coef, index) * kl
+        return loss
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether a token's loss depends on nothing but that token, so that any slice will do."""
+        return self.length is None
 
     @property
     def size(self) -> int:

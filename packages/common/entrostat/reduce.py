@@ -4,10 +4,19 @@ Controllers never call torch.distributed; they are handed one of these. Sums are
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+
+Tie = Tensor | Callable[[], Tensor] | None
+EXCHANGE = 1 << 16
+"""How many scores the ranks together send at most to find a k-th largest by comparing their own best."""
+DIGIT = 11
+"""Bits of a score that one histogram settles."""
+SORTED = 16
+"""Up to so many largest, sorting them is faster than selecting the least of them."""
 
 
 class LocalReduce:
@@ -33,7 +42,9 @@ class LocalReduce:
 
     def mean(self, x: Tensor) -> Tensor:
         """Mean over the mini-batch; NaN when it has no tokens."""
-        return self.sum(x) / float(self.total(x.shape[-1]) or math.nan)
+        local = x.sum(-1, dtype=torch.float64)
+        total, size = self.sum(torch.stack([local, torch.full_like(local, x.shape[-1])]).unsqueeze(-1))
+        return total / size
 
     def max(self, x: Tensor) -> Tensor:
         """Maximum; −inf when there is no token."""
@@ -45,30 +56,31 @@ class LocalReduce:
         return -self.max(-x)
 
     def kth_largest(self, score: Tensor, k: Tensor) -> Tensor:
-        """The k-th largest score of each run, shape (...,); k is int64 (...,) with 1 ≤ k ≤ N."""
-        top = score.topk(int(k.max()), dim=-1).values
-        return top.gather(-1, (k - 1).unsqueeze(-1)).squeeze(-1)
+        """The k-th largest score of each run, shape (...,); k is int64 (...,) with 1 ≤ k ≤ N. −inf without tokens."""
+        return _kth_largest(score, k)
 
-    def top_k(self, score: Tensor, k: int | Tensor, tie: Tensor | None = None) -> Tensor:
+    def top_k(self, score: Tensor, k: int | Tensor, tie: Tie = None) -> Tensor:
         """Mask (..., N) of the k largest scores over all ranks; −inf is never chosen.
 
         Equal scores at the threshold are ordered by the smaller `tie` (..., N), a number of the token itself, so that
-        the choice does not depend on where a token sits; without it all of them are chosen.
+        the choice does not depend on where a token sits; without it all of them are chosen. A function that gives
+        `tie` is only called when it is needed.
         """
         finite = score > -math.inf
         available = self.count(finite)
         k = torch.minimum(torch.as_tensor(k, device=score.device).expand(available.shape), available)
-        threshold = self.kth_largest(score, k.clamp(min=1)) if self.total(score.shape[-1]) else score.new_zeros(k.shape)
-        threshold = threshold.unsqueeze(-1)
-        some = (k > 0).unsqueeze(-1)
-        above = (score > threshold) & some
-        tied = (score == threshold) & finite & some
+        threshold = self.kth_largest(score, k.clamp(min=1)).unsqueeze(-1)
+        threshold = threshold.masked_fill((k < 1).unsqueeze(-1), math.nan)  # which no score reaches
+        chosen = score >= threshold
+        chosen &= finite
         if tie is None:
-            return above | tied
-        missing = k - self.count(above)
-        if bool((self.count(tied) > missing).any()):
-            tied = self.top_k(torch.where(tied, -tie, -math.inf), missing)
-        return above | tied
+            return chosen
+        if not bool((self.count(chosen) > k.clamp(min=0)).any()):
+            return chosen
+        above = score > threshold
+        tied = chosen & ~above
+        order = tie() if callable(tie) else tie
+        return above | self.top_k(torch.where(tied, -order, -math.inf), k - self.count(above))
 
 
 class DistReduce(LocalReduce):
@@ -77,8 +89,9 @@ class DistReduce(LocalReduce):
     Every rank must make the same calls. A rank may hold no tokens.
     """
 
-    def __init__(self, group: dist.ProcessGroup | None = None) -> None:
+    def __init__(self, group: dist.ProcessGroup | None = None, exchange: int = EXCHANGE) -> None:
         self.group = group
+        self.exchange = exchange
 
     def _counts(self, count: int) -> list[int]:
         counts: list[int] = [0] * dist.get_world_size(self.group)
@@ -96,22 +109,73 @@ class DistReduce(LocalReduce):
         dist.all_reduce(x, op=op, group=self.group)
         return x
 
+    def _gather(self, x: Tensor) -> Tensor:
+        """x of every rank, (ranks, ...); of one shape everywhere."""
+        parts = [torch.empty_like(x) for _ in range(self.ranks)]
+        dist.all_gather(parts, x.contiguous(), group=self.group)
+        return torch.stack(parts)
+
+    @property
+    def ranks(self) -> int:
+        return dist.get_world_size(self.group)
+
     def kth_largest(self, score: Tensor, k: Tensor) -> Tensor:
-        """Bisection on the bits of the score: at most 64 rounds of one small all-reduce, no token leaves its rank."""
-        keys = _ordered_bits(score.double())
-        low, high = _ordered_bits(self.min(score).double()), _ordered_bits(self.max(score).double())
-        while bool((low < high).any()):
-            middle = (low | high) - ((low ^ high) >> 1)  # mean of the two, rounded up, without overflow
-            enough = self.count(keys >= middle.unsqueeze(-1)) >= k
-            low, high = torch.where(enough, middle, low), torch.where(enough, high, middle - 1)
-        return _from_ordered_bits(low).to(score.dtype)
+        """No rank sees another's tokens.
+
+        For small k every rank sends its own k best scores: one all-gather. Otherwise histograms over the bits of the
+        score, from the highest down, narrow down where the k-th lies: one all-reduce of 2¹¹ counts for every 11 bits,
+        3 rounds for float32 and 6 for float64.
+        """
+        most = int(k.max())
+        if most * self.ranks > self.exchange:
+            return self._radix_select(score, k)
+        best = score.topk(min(most, score.shape[-1]), dim=-1).values
+        padding = best.new_full((*best.shape[:-1], most - best.shape[-1]), -math.inf)
+        sent = self._gather(torch.cat([best, padding], -1))
+        return _kth_largest(sent.movedim(0, -2).flatten(-2), k)
+
+    def _radix_select(self, score: Tensor, k: Tensor) -> Tensor:
+        runs = k.numel()
+        keys = _ordered_bits(score if score.dtype == torch.float64 else score.float()).reshape(runs, -1)
+        below = keys.element_size() * 8  # bits not yet settled
+        run = torch.arange(runs, device=keys.device)[:, None].expand(keys.shape).flatten() if runs > 1 else None
+        keys, wanted, found = keys.flatten(), k.flatten(), torch.zeros_like(k.flatten())
+        first = True
+        while below:
+            width = min(DIGIT, below)
+            below, bins = below - width, 1 << width
+            digit = (keys >> below).bitwise_and_(bins - 1)
+            if first:
+                digit ^= bins >> 1  # the sign bit: negative numbers come first
+            counts = torch.bincount(digit if run is None else run * bins + digit, minlength=runs * bins)
+            counts = self._across(counts.reshape(runs, bins), dist.ReduceOp.SUM)
+            reaching = counts.flip(-1).cumsum(-1).flip(-1)  # tokens in this bin or a higher one
+            chosen = (reaching >= wanted.unsqueeze(-1)).sum(-1) - 1
+            wanted = wanted - (reaching - counts).gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
+            found = chosen - (bins >> 1) if first else found * bins + chosen
+            inside = (digit == (chosen if run is None else chosen[run])).nonzero()[:, 0]
+            keys, run, first = keys[inside], None if run is None else run[inside], False
+        return _from_ordered_bits(found.to(keys.dtype)).to(score.dtype).reshape(k.shape)
+
+
+def _kth_largest(score: Tensor, k: Tensor) -> Tensor:
+    """The k-th largest of each row of this process, (..., n) to (...,); −inf when n is 0."""
+    n = score.shape[-1]
+    if not n:
+        return score.new_full(k.shape, -math.inf)
+    most = int(k.max())
+    if most > SORTED and most == int(k.min()):
+        return score.kthvalue(n - most + 1, dim=-1).values  # selects, where topk also sorts
+    return score.topk(most, dim=-1).values.gather(-1, (k - 1).unsqueeze(-1)).squeeze(-1)
 
 
 def _ordered_bits(x: Tensor) -> Tensor:
-    """Map float64 to int64 so that the order is kept."""
-    bits = (x + 0.0).view(torch.int64)  # adding zero turns −0 into +0, which compare equal
-    return bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
+    """Map float64 to int64, or float32 to int32, so that the order is kept."""
+    kind, last = (torch.int64, 63) if x.dtype == torch.float64 else (torch.int32, 31)
+    bits = (x + 0.0).view(kind)  # adding zero turns −0 into +0, which compare equal
+    return bits ^ ((bits >> last) & torch.iinfo(kind).max)
 
 
 def _from_ordered_bits(bits: Tensor) -> Tensor:
-    return (bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)).view(torch.float64)
+    kind, last = (torch.float64, 63) if bits.dtype == torch.int64 else (torch.float32, 31)
+    return (bits ^ ((bits >> last) & torch.iinfo(bits.dtype).max)).view(kind)

@@ -1,10 +1,68 @@
-"""Sums over groups of tokens or responses that share an integer id."""
+"""Sums over groups of tokens or responses that share an integer id. A segment must lie on one rank."""
 
+from functools import cached_property
+
+import torch
 from torch import Tensor
+
+
+class Segments:
+    """Which of n elements share an id: `ids` integers (n,) or (..., n), in any order. K segments, in any order.
+
+    Found once, then summed over as often as needed. Fast when equal ids lie side by side, as in packed sequences.
+    """
+
+    def __init__(self, ids: Tensor) -> None:
+        values, index = ids.unique_consecutive(return_inverse=True)
+        if not bool((values.diff() > 0).all()):
+            values, merged = values.unique(return_inverse=True)
+            index = merged[index]
+        self.index = index
+        """Segment of each element, shaped like ids."""
+        self.count = len(values)
+        """K."""
+
+    def sum(self, x: Tensor) -> Tensor:
+        """Sum of x (..., n) over each segment: (..., K)."""
+        shape = torch.broadcast_shapes(x.shape, self.index.shape)
+        return x.new_zeros(*shape[:-1], self.count).scatter_add(-1, self.index.expand(shape), x.expand(shape))
+
+    @cached_property
+    def size(self) -> Tensor:
+        """Elements of each segment, int64 (K,), or (..., K) when the ids differ between runs."""
+        return self.sum(torch.ones_like(self.index))
+
+    def mean(self, x: Tensor) -> Tensor:
+        """Mean of x (..., n) over each segment: (..., K). A segment without elements in a run has mean 0."""
+        return self.sum(x) / self.size.clamp(min=1)
+
+    def spread(self, table: Tensor) -> Tensor:
+        """Give every element the number of its segment: table (..., K), result (..., n)."""
+        leading = torch.broadcast_shapes(table.shape[:-1], self.index.shape[:-1])
+        index = self.index.expand(*leading, self.index.shape[-1])
+        return table.expand(*leading, table.shape[-1]).gather(-1, index)
+
+    def pick(self, x: Tensor) -> Tensor:
+        """The value of x (..., n) in each segment, where it is the same for all of a segment's elements: (..., K)."""
+        shape = torch.broadcast_shapes(x.shape, self.index.shape)
+        return x.new_zeros(*shape[:-1], self.count).scatter(-1, self.index.expand(shape), x.expand(shape))
 
 
 def segment_sum(x: Tensor, ids: Tensor) -> Tensor:
     """Sum of x (..., n) over elements with equal ids (n,) or (..., n), given back to every member: (..., n)."""
-    index = ids.unique(return_inverse=True)[1].expand(x.shape)
-    segments = int(index.max()) + 1 if index.numel() else 0
-    return x.new_zeros(*x.shape[:-1], segments).scatter_add(-1, index, x).gather(-1, index)
+    segments = Segments(ids)
+    return segments.spread(segments.sum(x))
+
+
+def rank_within(x: Tensor, segments: Segments) -> Tensor:
+    """Rank of each x (..., n) in its segment, ascending from 0; equal values share their mean rank: (..., n)."""
+    ids = segments.index.expand(x.shape)
+    by_value = x.argsort(stable=True, dim=-1)
+    order = by_value.gather(-1, ids.gather(-1, by_value).argsort(stable=True, dim=-1))
+    value, segment = x.gather(-1, order), ids.gather(-1, order)
+    changes = (value[..., 1:] != value[..., :-1]) | (segment[..., 1:] != segment[..., :-1])
+    equal = Segments(torch.nn.functional.pad(changes, (1, 0)).long().cumsum(-1))
+    place = torch.arange(x.shape[-1], device=x.device, dtype=torch.float64).expand(x.shape)
+    starts = segments.size.cumsum(-1) - segments.size
+    rank = equal.spread(equal.mean(place)) - starts.expand(*x.shape[:-1], segments.count).gather(-1, segment)
+    return torch.zeros_like(rank).scatter(-1, order, rank).to(x.dtype)

@@ -36,7 +36,10 @@ class Tokens:
     """Σ_v p_v² log p_v."""
     s2ll: Tensor | None = None
     """Σ_v p_v² (log p_v)²."""
+    truncated_entropy: Tensor | None = None
+    """Entropy of the current policy on the `support` of the controller (nats), from whoever has the logits."""
     ref_logp: Tensor | None = None
+    """log π_ref(o_t) under a reference policy (nats)."""
     seq_id: Tensor | None = None
     """Which response (integers, unique over all ranks)."""
     group_id: Tensor | None = None

@@ -149,6 +149,13 @@ def compare(args: list[str]) -> int:
     return 0
 
 
+def bench(args: list[str]) -> int:
+    """Measure speed and memory: llmtrain bench kernels."""
+    from .bench import bench as run
+
+    return run(args)
+
+
 def _run_config(run: str | Path) -> TrainConfig:
     """The configuration a run was started with."""
     if not (Path(run) / "config.yaml").is_file():
@@ -160,7 +167,7 @@ def _parser(command: str, about: str | None) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(prog=f"llmtrain {command}", description=about)
 
 
-COMMANDS = {"train": train, "resume": resume, "eval": evaluate, "compare": compare, "sft": sft}
+COMMANDS = {"train": train, "resume": resume, "eval": evaluate, "compare": compare, "sft": sft, "bench": bench}
 
 
 @one_line_errors

@@ -131,7 +131,7 @@ class TrainConfig:
     target_entropy: float | None = None
     """Entropy to hold (nats), for controllers that have a target."""
     advantage: str = "grpo"
-    """grpo, dr_grpo or rloo."""
+    """grpo, dr_grpo, rloo, reinforce_pp, opo, w_reinforce, psr or nsr."""
     device: str = "cpu"
     """Where the policy lives: cpu or cuda."""
     threads: int = 0

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from entrostat import Controller, Plan, Tokens
+from entrostat import Controller, Plan, Tokens, diagnose
+from entrostat.diagnostics import merge, to_floats
 from entrostat.draws import generator_seed
 
 from .batch import Batch, micro_batches, starts
@@ -94,8 +95,8 @@ class Learner:
         """`Plan.info` summed over the updates of the last rollout step, for the controller's next observation."""
 
     def update(self, experience: Experience, step: int) -> dict[str, float]:
-        """All updates of rollout step `step`; returns metrics averaged over them."""
-        metrics: dict[str, list[float]] = defaultdict(list)
+        """All updates of rollout step `step`; returns metrics merged over them."""
+        updates: list[dict[str, float | Tensor]] = []
         planned: dict[str, float] = defaultdict(float)
         cuts = list(self._mini_batches(experience.group, step))
         for i, sequences in enumerate(cuts):
@@ -105,12 +106,11 @@ class Learner:
                 current = self.policy.all_stats(mini.batch, self.config.micro_batch_tokens)
             plan = self.controller.plan(mini.tokens(current), seed=self.seed, step=step * len(cuts) + i)
             info = {key: float(value) for key, value in plan.info.items()}
-            for key, value in (self.optimize(mini, plan) | info).items():
-                metrics[key].append(value)
+            updates.append({**self.optimize(mini, plan), **info})
             for key, value in info.items():
                 planned[key] += value
         self.planned = dict(planned)
-        return {key: sum(values) / len(values) for key, values in metrics.items()}
+        return to_floats(merge(updates))
 
     def _mini_batches(self, group: Tensor, step: int) -> Iterator[Tensor]:
         """Sequence indices of each update; whole groups, in an order drawn anew for each pass."""
@@ -122,20 +122,22 @@ class Learner:
                 yield torch.isin(group, some).nonzero()[:, 0]
 
     def optimize(self, mini: Experience, plan: Plan) -> dict[str, float]:
-        """One optimizer step under the plan of a mini-batch; none when no token can have a gradient."""
-        logp = mini.stats.logp.clone()
+        """One optimizer step under the plan of a mini-batch; none when no token can have a gradient.
+
+        Metrics take the statistics of sequences that never reached the model from the rollout.
+        """
+        now = HeadStats(*(x.clone() for x in mini.stats))
         loss_sum = 0.0
         live = mini.owner[plan.active().cpu()].unique()
         for some in micro_batches(mini.batch.lengths, live, self.config.micro_batch_tokens):
-            stats = self.policy.token_stats(mini.batch, some)
-            index = mini.batch.response_index(some).to(logp.device)
-            loss = plan.loss(stats.logp, stats.entropy, index)
+            index = mini.batch.response_index(some).to(now.logp.device)
+            loss, stats = self.policy.loss(mini.batch, some, plan, index)
             self.engine.backward(loss)
             loss_sum += loss.item()
-            logp[index] = stats.logp.detach()
+            for x, fresh in zip(now, stats, strict=True):
+                x[index] = fresh
         return {
             "loss": loss_sum,
             "grad_norm": self.engine.step() if len(live) else 0.0,
-            "clip_fraction": plan.clipped(logp).float().mean().item(),
-            "kl_to_rollout": (mini.stats.logp - logp).mean().item(),
+            **to_floats(diagnose(mini.tokens(now), plan)),
         }

@@ -4,8 +4,10 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from entrostat import Plan
+
 from .batch import Batch, micro_batches
-from .kernels import HeadStats, head_stats
+from .kernels import HeadStats, head_loss, head_stats
 
 UNSUPPORTED = ("final_logit_softcapping", "logit_scale", "logits_scaling")
 """Settings of models that change the logits after the head, which the fused head does not apply."""
@@ -27,8 +29,8 @@ class Policy:
         """Weight of the output layer (V, D)."""
         return self.model.get_output_embeddings().weight
 
-    def token_stats(self, batch: Batch, sequences: Tensor) -> HeadStats:
-        """Statistics of the response tokens of `sequences`, in the order of `batch.response_index(sequences)`."""
+    def _states(self, batch: Batch, sequences: Tensor) -> tuple[Tensor, Tensor]:
+        """Hidden states (n, D) that predict the response tokens of `sequences`, and these tokens (n,), in order."""
         device = self.head.device
         ids = batch.padded(sequences)
         # Padding is on the right, where no token of a causal model looks: no attention mask is needed.
@@ -36,9 +38,21 @@ class Policy:
         column = torch.arange(ids.shape[1] - 1)
         first = batch.prompt_lengths[sequences, None] - 1  # the last prompt token predicts the first response token
         predicts = (column >= first) & (column < first + batch.response_lengths[sequences, None])
-        return head_stats(
-            hidden[:, :-1][predicts.to(device)], self.head, ids[:, 1:][predicts].to(device), self.temperature
-        )
+        return hidden[:, :-1][predicts.to(device)], ids[:, 1:][predicts].to(device)
+
+    def token_stats(self, batch: Batch, sequences: Tensor) -> HeadStats:
+        """Statistics of the response tokens of `sequences`, in the order of `batch.response_index(sequences)`."""
+        hidden, targets = self._states(batch, sequences)
+        return head_stats(hidden, self.head, targets, self.temperature)
+
+    def loss(self, batch: Batch, sequences: Tensor, plan: Plan, index: Tensor) -> tuple[Tensor, HeadStats]:
+        """The plan's loss on these tokens, `index` being their places in the plan, and their statistics.
+
+        Gradients are made while the logits are at hand, except for surrogates that look across a sequence.
+        """
+        hidden, targets = self._states(batch, sequences)
+        mode = "fused" if plan.elementwise else "recompute"
+        return head_loss(hidden, self.head, targets, plan, index, self.temperature, mode=mode)
 
     @torch.no_grad()
     def all_stats(self, batch: Batch, budget: int) -> HeadStats:

@@ -17,6 +17,8 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from entrostat import Chain, StepStats, get_advantage, make
+from entrostat.advantages import advantage_needs
+from entrostat.diagnostics import EntropyTrace, to_floats
 from entrostat.draws import generator_seed
 from entrostat.runlog import RunLog
 
@@ -31,6 +33,8 @@ from .policy import Policy
 from .rollout import HFRollout, Rollouts
 from .tasks import TASKS, Task, get_task
 
+ABSENT_FIELDS = frozenset({"ref_logp", "truncated_entropy"})
+"""Fields of Tokens that this trainer does not compute."""
 Report = Callable[[int, dict[str, float]], None]
 
 
@@ -48,8 +52,12 @@ def make_controller(config: TrainConfig) -> Chain:
 
 def check(config: TrainConfig) -> None:
     """Everything about a configuration that can be known to be wrong before a model is loaded: ValueError."""
-    make_controller(config)
-    get_advantage(config.advantage)
+    absent = make_controller(config).needs & ABSENT_FIELDS
+    if absent:
+        raise ValueError(f"controller {config.controller!r} needs {', '.join(sorted(absent))}, which llmtrain has not")
+    missing = set(advantage_needs(config.advantage)) - {"length"}
+    if missing:
+        raise ValueError(f"advantage {config.advantage!r} needs {', '.join(sorted(missing))}, which llmtrain has not")
     if config.task.name not in TASKS:
         raise ValueError(f"unknown task {config.task.name!r}; choose from {', '.join(TASKS)}")
     if config.model.path is not None and not Path(config.model.path).is_dir():
@@ -78,6 +86,7 @@ class Trainer:
         self.engine = TorchEngine(self.model, config.optim)
         self.policy = Policy(self.model, config.rollout.temperature)
         self.learner = Learner(self.policy, self.engine, self.controller, config.optim, config.seed)
+        self.trace = EntropyTrace()
         self.step = 0
         torch.manual_seed(config.seed)
         if resume:
@@ -92,6 +101,7 @@ class Trainer:
         self.engine.load_state_dict(state["engine"])
         self.controller.load_state_dict(state["controller"])
         self.learner.planned = state["planned"]
+        self.trace.load_state_dict(state["trace"])
         torch.set_rng_state(state["rng"])
 
     def save(self) -> Path:
@@ -100,6 +110,7 @@ class Trainer:
             "engine": self.engine.state_dict(),
             "controller": self.controller.state_dict(),
             "planned": self.learner.planned,
+            "trace": self.trace.state_dict(),
             "rng": torch.get_rng_state(),
         }
         return save_checkpoint(self.config.out, self.step, self.model, self.tokenizer, state)
@@ -152,17 +163,18 @@ class Trainer:
         entropy = experience.stats.entropy.mean().item()
         self.controller.observe(self._step_stats(entropy))
         metrics = {
-            "entropy": entropy,
+            **to_floats(self.trace.observe(entropy)),
             "reward": reward.mean().item(),
             "response_length": rollouts.response_lengths.float().mean().item(),
             "finished": rollouts.finished.float().mean().item(),
             **{key: float(value) for key, value in self.controller.metrics().items()},
-            **self.learner.update(experience, self.step),
         }
+        updates = self.learner.update(experience, self.step)
+        self.trace.expect(updates.get("flow/total"))
         ended = time.perf_counter()
         tokens = int(rollouts.response_lengths.sum())
         self.log.sample(self.step, response=texts[0], reward=reward[0])
-        return metrics | {
+        return (metrics | updates | metrics) | {
             "tokens_per_second": tokens / (ended - began),
             "time/rollout": sampled - began,
             "time/step": ended - began,
@@ -191,11 +203,13 @@ class Trainer:
 
     def _experience(self, rollouts: Rollouts, reward: torch.Tensor) -> Experience:
         batch = Batch.of(rollouts)
+        wants_length = "length" in advantage_needs(self.config.advantage)
+        lengths = {"length": rollouts.response_lengths} if wants_length else {}
         return Experience(
             batch,
             self.policy.all_stats(batch, self.config.optim.micro_batch_tokens),
             reward,
-            self.advantage(reward, rollouts.prompt_index),
+            self.advantage(reward, rollouts.prompt_index, **lengths),
             group=rollouts.prompt_index,
             sequence=torch.arange(len(batch)),
         )

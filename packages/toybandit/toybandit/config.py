@@ -56,7 +56,7 @@ class Config:
     coupling: float | None = None
     """How far the update of one state moves every other."""
     advantage: str | None = None
-    """grpo, dr_grpo or rloo."""
+    """grpo, dr_grpo, rloo, reinforce_pp, w_reinforce, psr or nsr: one that needs rewards only."""
     update: str | None = None
     """sgd or adam."""
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from entrostat import Chain, LocalReduce, make
+from entrostat.reduce import Tie
 from entrostat.registry import ALIASES, REGISTRY, hyperparameters
 
 from .config import Config
@@ -74,5 +75,5 @@ class EnumeratedReduce(LocalReduce):
     def max(self, x: Tensor) -> Tensor:
         raise ValueError(self.message)
 
-    def top_k(self, score: Tensor, k: int | Tensor, tie: Tensor | None = None) -> Tensor:
+    def top_k(self, score: Tensor, k: int | Tensor, tie: Tie = None) -> Tensor:
         raise ValueError(self.message)

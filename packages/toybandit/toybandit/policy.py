@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from entrostat import policy_stats
+from entrostat.support import Support, truncated_logp
 
 MOMENTS = ("s2", "s2l", "s2ll")
 
@@ -60,3 +61,21 @@ def logit_gradient(policy: Policy, arm: Tensor, dlogp: Tensor, dentropy: Tensor 
         return gradient
     bonus = dentropy.reshape(arm.shape).sum(-1, keepdim=True)
     return gradient - bonus * policy.p * (policy.logp + policy.entropy.unsqueeze(-1))
+
+
+def truncated(policy: Policy, support: Support) -> tuple[Tensor, Tensor]:
+    """log of the policy on the support, renormalised and −inf outside, (runs, S, K), and its entropy (runs, S)."""
+    logp = truncated_logp(policy.logp, support)
+    p = logp.exp()
+    return logp, -torch.where(p > 0, p * logp, 0.0).sum(-1)
+
+
+def truncated_gradient(policy: Policy, support: Support, arm: Tensor, dentropy: Tensor) -> Tensor:
+    """Gradient of a loss in the logits, (runs, S, K), from its derivative in each token's truncated entropy.
+
+    ∂H_S/∂z = −p_S(log p_S + H_S) on the support and 0 outside; arm is (runs, S, n), dentropy (runs, S·n).
+    """
+    logp, entropy = truncated(policy, support)
+    p = logp.exp()
+    slope = torch.where(p > 0, p * (logp + entropy.unsqueeze(-1)), 0.0)
+    return -dentropy.reshape(arm.shape).sum(-1, keepdim=True) * slope

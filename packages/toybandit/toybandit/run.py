@@ -31,6 +31,8 @@ class RunFlags(Config):
     """Runs side by side, each with its own seed."""
     first_seed: int = 0
     """Seed of the first run; the others follow."""
+    diagnostics: bool = False
+    """Also log the metrics of tokens (docs/metrics.md): quadrants, flows, clipping, weights. A few times slower."""
     out: Path | None = None
     """Folder to write to. Default: runs/ENV-CONTROLLER."""
     overwrite: bool = False
@@ -57,12 +59,13 @@ def run_command(args: Sequence[str]) -> int:
     from .simulator import simulate
 
     seeds = range(flags.first_seed, flags.first_seed + flags.seeds)
-    simulate(replace(config, rollouts=1), seeds)  # what cannot run should not leave a folder behind
-    record(config, seeds, out)
+    # What cannot run should not leave a folder behind.
+    simulate(replace(config, rollouts=1), seeds, diagnostics=flags.diagnostics)
+    record(config, seeds, out, flags.diagnostics)
     return 0
 
 
-def record(config: Config, seeds: Sequence[int], out: Path) -> None:
+def record(config: Config, seeds: Sequence[int], out: Path, diagnostics: bool = False) -> None:
     """Simulate with a progress bar, write everything into `out`, print one line."""
     from rich.console import Console
     from rich.progress import Progress
@@ -84,7 +87,7 @@ def record(config: Config, seeds: Sequence[int], out: Path) -> None:
             progress.update(task, completed=step + 1)
 
         try:
-            trajectory = simulate(config, seeds, on_rollout=on_rollout)
+            trajectory = simulate(config, seeds, diagnostics=diagnostics, on_rollout=on_rollout)
         finally:
             log.close()
     trajectory.save(out / "trajectory.npz")

@@ -11,16 +11,27 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from entrostat import Chain, LocalReduce, StepStats, entropy_change, get_advantage
+from entrostat import Chain, LocalReduce, Plan, StepStats, entropy_change, get_advantage
+from entrostat.diagnostics import DIAGNOSED
 from entrostat.tokens import Tokens
 
 from .config import Config
 from .control import EnumeratedReduce, build_controller
 from .environments import Environment
-from .policy import Policy, logit_gradient, per_token, softmax_policy, token_logp, token_moments
+from .policy import (
+    Policy,
+    logit_gradient,
+    per_token,
+    softmax_policy,
+    token_logp,
+    token_moments,
+    truncated,
+    truncated_gradient,
+)
 from .problem import coupling_kernel, draw_problem
 from .rollout import Rollout, enumerate_rollout, sample_rollout
 from .threads import one_thread
+from .token_metrics import TokenMetrics
 from .trajectory import Trajectory
 from .updates import make_update
 
@@ -34,6 +45,7 @@ def simulate(
     seeds: Sequence[int] = (0,),
     *,
     predict: bool = False,
+    diagnostics: bool = False,
     on_rollout: OnRollout | None = None,
 ) -> Trajectory:
     """Run `config` once for each seed, side by side.
@@ -42,19 +54,20 @@ def simulate(
     so that two controllers meet the same bandits, uniform numbers and luck.
 
     seeds: one run each. predict: also predict each rollout's entropy change from the flow of its tokens.
+    diagnostics: also record the metrics of `entrostat.diagnostics`; only of samples, and a few times slower.
     on_rollout: called after each rollout with its number and the means over runs of everything that is recorded.
     Raises ValueError on unknown names, on a controller that cannot run in this environment, and without seeds.
     """
     if not len(seeds):
         raise ValueError("seeds must name at least one run")
     with torch.no_grad(), one_thread():
-        return _Simulation(config, seeds, predict).run(on_rollout)
+        return _Simulation(config, seeds, predict, diagnostics).run(on_rollout)
 
 
 class _Simulation:
     """State of a simulation in progress."""
 
-    def __init__(self, config: Config, seeds: Sequence[int], predict: bool) -> None:
+    def __init__(self, config: Config, seeds: Sequence[int], predict: bool, diagnostics: bool) -> None:
         self.config = config
         self.environment: Environment = config.environment()
         self.seeds = torch.tensor([int(seed) for seed in seeds], dtype=torch.int64)
@@ -66,6 +79,10 @@ class _Simulation:
             self.reduce = EnumeratedReduce(config.controller, config.env)
         else:
             self.advantage = get_advantage(self.environment.advantage or "")
+        self.metrics: TokenMetrics | None = None
+        if diagnostics:
+            self.metrics = TokenMetrics(self.environment, self.reduce)
+            self.needs |= DIAGNOSED
         dtype = getattr(torch, config.dtype)
         self.logits, self.success = draw_problem(self.environment, self.seeds, dtype)
         self.reference = softmax_policy(self.logits)
@@ -84,6 +101,8 @@ class _Simulation:
             policy = softmax_policy(self.logits)
             mean_entropy = policy.entropy.mean(-1)
             self.record({"entropy": mean_entropy, "reward": (policy.p * self.success).sum(-1).mean(-1)})
+            if self.metrics is not None:
+                self.record(self.metrics.rollout(mean_entropy))
             rollout = self.roll_out(policy, step)
             self.controller.observe(self.step_stats(mean_entropy, step))
             self.record(self.controller.metrics())
@@ -115,14 +134,30 @@ class _Simulation:
             coefficients = plan.coefficients(tokens.logp, tokens.entropy)
             dlogp, dentropy = (self.in_state_units(rollout, c) for c in coefficients)
             assert dlogp is not None
-            delta = self.update(logit_gradient(policy, rollout.arm, dlogp, dentropy))
+            gradient = logit_gradient(policy, rollout.arm, dlogp, dentropy)
+            tail = self.truncated_part(policy, rollout, plan)
+            delta = self.update(gradient if tail is None else gradient + tail)
             self.logits = self.logits + (delta if self.kernel is None else self.kernel @ delta)
             for name, value in plan.info.items():
                 self.planned[name] = self.planned.get(name, 0.0) + value
+            if self.metrics is not None:
+                self.metrics.update(tokens, plan)
             if self.predict:
                 flow = self.flow(tokens, dlogp, dentropy)
+                if tail is not None:  # ΔH = Σ_a ∂H/∂z_a·(−η·gradient_a), and ∂H/∂z = −p(log p + H)
+                    slope = policy.p * (policy.logp + policy.entropy.unsqueeze(-1))
+                    flow = flow + self.environment.lr * (slope * tail).sum((-1, -2)) / self.environment.states
                 totals["entropy_change_predicted"] = totals.get("entropy_change_predicted", 0.0) + flow
         self.record(totals | {name: value / passes for name, value in self.planned.items()})
+        if self.metrics is not None:
+            self.record(self.metrics.step())
+
+    def truncated_part(self, policy: Policy, rollout: Rollout, plan: Plan) -> Tensor | None:
+        """What a bonus on the truncated entropy adds to the gradient in the logits, (runs, S, K)."""
+        coefficient = self.in_state_units(rollout, plan.truncated_coefficient())
+        if coefficient is None or self.controller.support is None:
+            return None
+        return truncated_gradient(policy, self.controller.support, rollout.arm, coefficient)
 
     def fixed(self, old: Policy, rollout: Rollout) -> dict[str, Tensor]:
         """What the controller needs of the rollout's tokens that stays the same in every pass."""
@@ -136,6 +171,8 @@ class _Simulation:
             "seq_id": lambda: self.seq_id,
             "position": lambda: self.position,
         }
+        if rollout.frequency is not None:
+            del fields["group_id"]  # enumerated outcomes are no group of samples: who needs one is refused by name
         needed = {name: get() for name, get in fields.items() if name in self.needs}
         return {**needed, "advantage": rollout.advantage.flatten(1)}
 
@@ -144,9 +181,15 @@ class _Simulation:
         return Tokens(
             logp=token_logp(policy, rollout.arm),
             entropy=per_token(policy.entropy, rollout.arm) if "entropy" in self.needs else None,
+            truncated_entropy=self.truncated_entropy(policy, rollout),
             **token_moments(policy, rollout.arm, self.needs),
             **{"old_logp": None, **fixed},  # type: ignore[arg-type]
         )
+
+    def truncated_entropy(self, policy: Policy, rollout: Rollout) -> Tensor | None:
+        if self.controller.support is None:
+            return None
+        return per_token(truncated(policy, self.controller.support)[1], rollout.arm)
 
     def in_state_units(self, rollout: Rollout, coefficient: Tensor | None) -> Tensor | None:
         """From the derivative of the mean over S·n tokens to that of the mean over a state's own outcomes."""

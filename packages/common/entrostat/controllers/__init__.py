@@ -1,26 +1,95 @@
 """Every entropy controller, one idea a file. Importing this package registers them all."""
 
-from . import bonus, covariance, entropic, opefo, positive, steer
+from . import (
+    band,
+    bonus,
+    covariance,
+    dmmpt,
+    edge,
+    entropic,
+    entropy_advantage,
+    entropy_ratio_clip,
+    forking_tokens,
+    gtpo,
+    kl_ref,
+    one_sign,
+    opefo,
+    position_advantage,
+    positive,
+    ppl_advantage,
+    random_positive_clip,
+    steer,
+    thermostat,
+    truncated_entropy,
+    unlikeliness,
+)
+from .band import Aepo, Entrocraft
 from .bonus import AdaptiveEntropy, EntropyBonus
 from .covariance import ClipCov, KLCov
+from .dmmpt import Dmmpt
+from .edge import Edge
 from .entropic import Entropic
+from .entropy_advantage import EntropyAdvantage
+from .entropy_ratio_clip import EntropyRatioClip
+from .forking_tokens import ForkingTokens
+from .gtpo import Gtpo
+from .kl_ref import KLRef
+from .one_sign import NegativeOnly, PositiveOnly
 from .opefo import Opefo
+from .position_advantage import PositionAdvantage
 from .positive import PositiveReweight
+from .ppl_advantage import PplAdvantage
+from .random_positive_clip import RandomPositiveClip
 from .steer import Steer
+from .thermostat import Thermostat
+from .truncated_entropy import TruncatedEntropyBonus
+from .unlikeliness import Unlikeliness
 
 __all__ = [
     "AdaptiveEntropy",
+    "Aepo",
     "ClipCov",
+    "Dmmpt",
+    "Edge",
+    "Entrocraft",
     "Entropic",
+    "EntropyAdvantage",
     "EntropyBonus",
+    "EntropyRatioClip",
+    "ForkingTokens",
+    "Gtpo",
     "KLCov",
+    "KLRef",
+    "NegativeOnly",
     "Opefo",
+    "PositionAdvantage",
+    "PositiveOnly",
     "PositiveReweight",
+    "PplAdvantage",
+    "RandomPositiveClip",
     "Steer",
+    "Thermostat",
+    "TruncatedEntropyBonus",
+    "Unlikeliness",
+    "band",
     "bonus",
     "covariance",
+    "dmmpt",
+    "edge",
     "entropic",
+    "entropy_advantage",
+    "entropy_ratio_clip",
+    "forking_tokens",
+    "gtpo",
+    "kl_ref",
+    "one_sign",
     "opefo",
+    "position_advantage",
     "positive",
+    "ppl_advantage",
+    "random_positive_clip",
     "steer",
+    "thermostat",
+    "truncated_entropy",
+    "unlikeliness",
 ]

@@ -17,6 +17,10 @@ class EntropyBonus(Controller):
     """−coef·H on every token (PPO). A negative coefficient lowers the entropy."""
 
     coef: float | Tensor = 0.01
+    """Coefficient of the bonus."""
+
+    source: ClassVar = "Schulman et al. 2017 (PPO), equation 9"
+    quadrants: ClassVar = ("I", "II", "III", "IV")
 
     @property
     def needs(self) -> frozenset[str]:
@@ -36,11 +40,19 @@ class AdaptiveEntropy(Controller):
     """
 
     target: float | Tensor = 0.2
+    """Entropy below which the bonus is on (nats)."""
     delta: float | Tensor = 1e-4
+    """Step of the coefficient in one rollout step."""
     coef_min: float | Tensor = 0.0
+    """Lower bound of the coefficient."""
     coef_max: float | Tensor = 0.005
+    """Upper bound of the coefficient."""
     initial: float | Tensor = 0.0
+    """Coefficient at the start."""
+    source: ClassVar = "Revisiting Entropy, equations 1 and 2; He et al. 2025 (Skywork-OR1)"
+    quadrants: ClassVar = ("I", "II", "III", "IV")
     state: ClassVar = ("coef", "enabled")
+    controls = "bonus"
 
     def __post_init__(self) -> None:
         self._require(torch.as_tensor(self.coef_min <= self.coef_max), "coef_min must not exceed coef_max")

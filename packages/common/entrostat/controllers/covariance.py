@@ -36,9 +36,15 @@ class ClipCov(Controller):
     """
 
     k: float | Tensor = 2e-4
+    """Share of the mini-batch's tokens to drop."""
     omega_low: float | Tensor = 1.0
+    """Tokens with a covariance below this are not drawn."""
     omega_high: float | Tensor = 5.0
+    """Tokens with a covariance above this are not drawn."""
     exclude_clipped: bool = False
+    """Whether tokens that the ratio clip has stopped are not drawn either."""
+    source: ClassVar = "Entropy Mechanism, equations 8 to 10"
+    quadrants: ClassVar = ("I", "III")
     presets: ClassVar = {"paper": {}, "released": {"exclude_clipped": True}}
     implied_surrogate: ClassVar[tuple[str, dict[str, Any]]] = (
         "ppo",
@@ -56,8 +62,7 @@ class ClipCov(Controller):
         )
         if self.exclude_clipped:
             candidate &= ~plan.clipped(context.tokens.get("logp"))
-        order = torch.where(candidate, context.uniform(self.name), -inf)
-        drawn = context.reduce.top_k(order, share_of_tokens(self.k, context.size))
+        drawn = context.reduce.top_k(context.uniform(self.name, among=candidate), share_of_tokens(self.k, context.size))
         return plan.drop(drawn, **{"clip_cov/dropped": context.reduce.count(drawn) / max(context.size, 1)})
 
 
@@ -71,8 +76,13 @@ class KLCov(Controller):
     """
 
     k: float | Tensor = 2e-3
+    """Share of the mini-batch's tokens to penalise."""
     beta: float | Tensor = 1.0
+    """Coefficient of the penalty."""
+    source: ClassVar = "Entropy Mechanism, equations 11 and 12"
+    quadrants: ClassVar = ("I", "III")
     implied_surrogate: ClassVar[tuple[str, dict[str, Any]]] = ("clip_free", {})
+    idle_on_policy: ClassVar = True
 
     @property
     def needs(self) -> frozenset[str]:
@@ -80,5 +90,6 @@ class KLCov(Controller):
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         covariance = token_covariance(context)
-        top = context.reduce.top_k(covariance, share_of_tokens(self.k, context.size), tie=context.uniform(self.name))
+        size = share_of_tokens(self.k, context.size)
+        top = context.reduce.top_k(covariance, size, tie=lambda: context.uniform(self.name))
         return plan.add_kl(torch.where(top, column(self.beta, covariance), 0.0))

@@ -1,14 +1,23 @@
 """EntroPIC: proportional-integral control of the entropy through the weights of likely tokens."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from ..controller import Context, Controller, StepStats, as_state, column
+from ..pi_control import place_poles
 from ..plan import Plan
+from ..plant import Plant
 from ..registry import register
+
+PRIOR_GAIN = 0.1
+"""Fall of entropy in a rollout step for a unit of α (nats) that `auto` starts from. Too high is the careful side."""
+FORGETTING = 0.99
+DRIFT_RATE = 0.1
+"""Of the plant that `auto` estimates, see `entrostat.plant`."""
 
 
 @register("entropic")
@@ -18,44 +27,106 @@ class Entropic(Controller):
 
     EntroPIC, section 4: positive α lowers the entropy. tau = 0 acts on all tokens; ki = 0 is P control. With
     anti-windup the sum stops while α is saturated and the error would drive it further; the released code has none.
-    tau must lie below the probabilities that likely tokens have at the target, or there is nothing to act on.
+    tau must lie below the probabilities that likely tokens have at the target, or there is nothing to act on. Strictly
+    on-policy and with binary rewards tau = 0 only scales the expected step, and cannot turn it.
+
+    Beyond the paper: kd·(e − the e before) is added to α, `ema` smooths Ĥ, and `auto` estimates what α does to the
+    entropy from what it did, retunes kp and ki so that the loop has the poles of `entrostat.pi_control`, and acts on
+    tokens with p > e^(−target), which is below the largest probability of every state at the target.
     """
 
     target: float | Tensor = 0.1
+    """Entropy to hold (nats)."""
     kp: float | Tensor = 1.0
+    """Proportional gain, per nat. Not used with `auto`."""
     ki: float | Tensor = 0.01
+    """Integral gain, per nat and rollout step. Not used with `auto`."""
+    kd: float | Tensor = 0.0
+    """Derivative gain, rollout steps per nat."""
+    ema: float | Tensor = 0.0
+    """Weight of the past in the smoothed Ĥ, in [0, 1); 0 takes Ĥ as it is."""
     tau: float | Tensor = 0.95
+    """Tokens with a probability above this are acted on. Not used with `auto`, unless `auto_tau` is off."""
     alpha_max: float | Tensor = 1.0
+    """Bound of α."""
     anti_windup: bool = True
+    """Whether the sum stops while α is saturated."""
+    auto: bool = False
+    """Whether kp and ki are set by what was measured."""
+    auto_tau: bool = True
+    """Whether `auto` takes e^(−target) for tau."""
+    source: ClassVar = "EntroPIC, section 4"
+    quadrants: ClassVar = ("I", "IV")
     presets: ClassVar = {"paper": {}, "released": {"anti_windup": False}}
-    state: ClassVar = ("integral", "alpha")
+    state: ClassVar = ("integral", "alpha", "smoothed", "error")
+    controls = "weight"
 
     def __post_init__(self) -> None:
         self._require((torch.as_tensor(self.tau) >= 0) & (torch.as_tensor(self.tau) < 1), "tau must lie in [0, 1)")
+        self._require((torch.as_tensor(self.ema) >= 0) & (torch.as_tensor(self.ema) < 1), "ema must lie in [0, 1)")
         self._require(torch.as_tensor(self.alpha_max) > 0, "alpha_max must be positive")
         self.integral = as_state(0.0)
         self.alpha = as_state(0.0)
+        self.smoothed = as_state(0.0)
+        self.error = as_state(0.0)
+        self.started = torch.tensor(False)
+        self.plant = Plant.prior(PRIOR_GAIN)
 
     @property
     def needs(self) -> frozenset[str]:
         return frozenset({"logp"})
 
     def observe(self, stats: StepStats) -> None:
-        error = as_state(stats.entropy) - self.target
-        known = ~error.isnan()
-        integral = self.integral + error
-        wanted = self.kp * error + self.ki * integral
+        entropy = as_state(stats.entropy)
+        known = ~entropy.isnan()
+        smoothed = torch.where(self.started, self.ema * self.smoothed + (1 - as_state(self.ema)) * entropy, entropy)
+        kp, ki, integral = as_state(self.kp), as_state(self.ki), self.integral
+        if self.auto:
+            before = place_poles(self.plant.gain)
+            self.plant = self.plant.observe(entropy, -self.alpha, forgetting=FORGETTING, drift_rate=DRIFT_RATE)
+            kp, ki = place_poles(self.plant.gain)
+            integral = integral * (before.ki / ki)  # what the sum gives to α stays
+        error = smoothed - self.target
+        change = self.kd * torch.where(self.started, error - self.error, 0.0)
+        summed = integral + error
+        wanted = kp * error + ki * summed + change
         if self.anti_windup:
             winding = (wanted.abs() > self.alpha_max) & (wanted * error > 0)
-            integral = torch.where(winding, self.integral, integral)
+            summed = torch.where(winding, integral, summed)
         limit = as_state(self.alpha_max)
-        alpha = (self.kp * error + self.ki * integral).clamp(min=-limit, max=limit)
-        self.integral = torch.where(known, integral, self.integral)
+        alpha = (kp * error + ki * summed + change).clamp(min=-limit, max=limit)
+        self.integral = torch.where(known, summed, self.integral)
         self.alpha = torch.where(known, alpha, self.alpha)
+        self.smoothed = torch.where(known, smoothed, self.smoothed)
+        self.error = torch.where(known, error, self.error)
+        self.started = self.started | known
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         advantage = context.tokens.advantage
-        likely = context.tokens.get("logp").exp() > column(self.tau, advantage)
+        tau = (-as_state(self.target)).exp() if self.auto and self.auto_tau else self.tau
+        likely = context.tokens.get("logp").exp() > column(tau, advantage)
         alpha = column(self.alpha, advantage)
         factor = torch.where(likely, 1 + alpha * advantage.sign(), 1.0)
         return plan.reweight(factor)
+
+    def metrics(self) -> dict[str, Tensor]:
+        found = {"entropic/integral": self.integral, "entropic/alpha": self.alpha}
+        if not self.auto:
+            return found
+        gains = place_poles(self.plant.gain)
+        return {**found, "entropic/plant_gain": self.plant.gain, "entropic/kp": gains.kp, "entropic/ki": gains.ki}
+
+    def state_dict(self) -> dict[str, Any]:
+        plant = {f"plant_{name}": value for name, value in self.plant._asdict().items()} if self.auto else {}
+        names = (*self.state, "started")
+        return {key: value.clone() for key, value in {**{n: getattr(self, n) for n in names}, **plant}.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        expected = sorted(self.state_dict())
+        if sorted(state) != expected:
+            raise ValueError(f"{self.name}: state has {sorted(state)}, expected {expected}")
+        values = {key: torch.as_tensor(value).clone() for key, value in state.items()}
+        for name in (*self.state, "started"):
+            setattr(self, name, values[name])
+        if self.auto:
+            self.plant = Plant(**{name: values[f"plant_{name}"] for name in Plant._fields})

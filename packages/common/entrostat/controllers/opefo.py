@@ -26,9 +26,15 @@ class Opefo(Controller):
     """
 
     variant: str = "both"
+    """both, static, plus_only or minus_only."""
     estimator: str = "paper"
+    """How the flow of a token is estimated: paper or exact."""
     lambda_static: float | Tensor = 0.001
+    """λ of the variant static."""
+    source: ClassVar = "OPEFO, equations 6 to 9, table 2"
+    quadrants: ClassVar = ("I", "II", "III", "IV")
     presets: ClassVar = {"paper": {}, "released": {}}
+    strictly_on_policy: ClassVar = True
 
     def __post_init__(self) -> None:
         self._require(self.variant in VARIANTS, f"variant must be one of {', '.join(VARIANTS)}")

@@ -24,16 +24,27 @@ class PositiveReweight(Controller):
     """
 
     variant: str = "entropy_guided"
+    """stage, epoch or entropy_guided."""
     target: float | Tensor = 0.2
+    """Entropy that entropy_guided follows (nats)."""
     delta: float | Tensor = 0.01
+    """Step of λ in one rollout step."""
     lambda_init: float | Tensor = 1.0
+    """λ of entropy_guided at the start."""
     lambda_max: float | Tensor = 2.0
+    """Upper bound of λ."""
+    source: ClassVar = "Revisiting Entropy, equation 5"
+    quadrants: ClassVar = ("I", "II")
     state: ClassVar = ("positive_weight",)
 
     def __post_init__(self) -> None:
         self._require(self.variant in VARIANTS, f"variant must be one of {', '.join(VARIANTS)}")
         self._require(self.lambda_max >= 0, "lambda_max must not be negative")
         self.positive_weight = as_state(self.lambda_init if self.variant == "entropy_guided" else 0.0)
+
+    @property
+    def controls(self) -> str | None:
+        return "weight" if self.variant == "entropy_guided" else None
 
     def observe(self, stats: StepStats) -> None:
         if self.variant == "stage":

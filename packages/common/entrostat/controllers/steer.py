@@ -30,12 +30,21 @@ class Steer(Controller):
     """
 
     mapping: str = "exponential"
+    """From Ω to the weight: exponential, linear or binary."""
     estimator: str = "paper"
+    """How Ω is estimated: paper or exact."""
     lambda_min: float | Tensor = 0.7
+    """Weight of the token with the largest Ω."""
     lambda_max: float | Tensor = 1.2
+    """Weight of the token with the smallest Ω under the linear mapping."""
     mask_clipped: bool = True
+    """Whether Ω of a token that the ratio clip has stopped is 0."""
     rollout_entropy: bool = False
+    """Whether H is that of the rollout policy."""
     omega_floor: float | Tensor = 0.0
+    """The largest Ω counts as at least this (nats per unit learning rate)."""
+    source: ClassVar = "STEER, theorem 1, equation 3, appendix E.3"
+    quadrants: ClassVar = ("I", "II", "III", "IV")
     presets: ClassVar = {
         "paper": {},
         "released": {"lambda_min": 0.8, "mask_clipped": False, "rollout_entropy": True, "omega_floor": 0.02},
@@ -81,6 +90,6 @@ class Steer(Controller):
             span = (largest - smallest).clamp(min=torch.finfo(omega.dtype).tiny)
             factor = high - (high - low) * (omega - smallest) / span
         else:
-            top = reduce.top_k(omega, int(TOP_SHARE * context.size), tie=context.uniform(self.name))
+            top = reduce.top_k(omega, int(TOP_SHARE * context.size), tie=lambda: context.uniform(self.name))
             factor = torch.where(top, low, 1.0)
         return plan.reweight(factor, **{"steer/omega_max": largest.squeeze(-1)})

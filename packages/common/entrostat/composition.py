@@ -1,0 +1,104 @@
+"""Which controllers contradict each other, or the way the samples are used: found before, or while, they plan.
+
+Closed loops on one actuator, and on one entropy, are found when a chain is built; whether the policy has left the one
+that made the rollout is only seen in the plans.
+"""
+
+import warnings
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from .controller import Controller
+from .tokens import Tokens
+
+SAME_POLICY = 1e-5
+"""Largest |log π − log π_old| (nats) that rounding makes of equal policies."""
+REASONS = {"weight": "the weights of tokens", "bonus": "the entropy bonus"}
+OPPOSITES = {frozenset({"positive_only", "negative_only"}): "together they drop every token that has an advantage"}
+
+
+class CompositionWarning(UserWarning):
+    """Controllers that work, but not as their rules mean them to."""
+
+
+def check_parts(parts: Sequence[Controller]) -> None:
+    """ValueError when parts undo each other or two closed loops move the same thing; CompositionWarning when two loops
+    move different ones."""
+    names = {part.name for part in parts}
+    for pair, reason in OPPOSITES.items():
+        if pair <= names:
+            raise ValueError(f"{' and '.join(map(repr, sorted(pair)))} contradict each other: {reason}")
+    loops = [part for part in parts if part.controls is not None]
+    for i, first in enumerate(loops):
+        for second in loops[:i]:
+            if first.controls == second.controls:
+                what = REASONS.get(str(first.controls), first.controls)
+                raise ValueError(
+                    f"{second.name!r} and {first.name!r} are both closed loops on {what}: each would answer to what "
+                    "the other does, so choose one"
+                )
+    if len(loops) > 1:
+        who = " and ".join(f"{part.name!r} ({REASONS.get(str(part.controls), part.controls)})" for part in loops)
+        _warn(
+            f"{who} are closed loops on one entropy: unless their targets are equal they work against each other, "
+            "and the one with an integral winds up"
+        )
+
+
+class SampleWatch:
+    """Tells once whether the samples that a chain plans with suit its parts.
+
+    `saw` is called with the tokens of every plan and `rollout_ended` once a rollout step. On a GPU the comparison is
+    left on the device until then, so that planning never waits for it; once the answer is known nothing is compared.
+    """
+
+    def __init__(self, parts: Sequence[Controller]) -> None:
+        self.strict = [part.name for part in parts if part.strictly_on_policy]
+        self.idle = [part.name for part in parts if part.idle_on_policy]
+        self.plans = 0
+        self.gap: Tensor | None = None
+        """Largest |log π − log π_old| since the last rollout step, on the device; None while no policy has moved."""
+
+    def saw(self, tokens: Tokens) -> None:
+        if not (self.strict or self.idle) or tokens.logp is None or tokens.old_logp is None or not tokens.size:
+            return
+        self.plans += 1
+        if tokens.logp is tokens.old_logp:
+            return
+        gap = torch.dist(tokens.logp.detach(), tokens.old_logp, p=torch.inf)
+        self.gap = gap if self.gap is None else torch.maximum(self.gap, gap)
+        if gap.device.type == "cpu":
+            self._judge(ended=False)
+
+    def rollout_ended(self) -> None:
+        if self.plans:
+            self._judge(ended=True)
+        self.plans, self.gap = 0, None
+
+    def _judge(self, ended: bool) -> None:
+        moved = self.gap is not None and float(self.gap) > SAME_POLICY
+        if moved:
+            self.idle = []
+            if self.strict:
+                _warn(
+                    f"{_names(self.strict)} strictly on-policy by its rule, but log π differs from log π_old: samples "
+                    "are used more than once, or the rollout engine computes other log-probabilities, so that it "
+                    "balances another entropy change than the update makes"
+                )
+                self.strict = []
+        elif ended and self.idle:
+            _warn(
+                f"{_names(self.idle)} without effect: log π equalled log π_old in all updates of a "
+                "rollout, where the rule changes no gradient; use samples for several updates, or another controller"
+            )
+            self.idle = []
+
+
+def _names(names: Sequence[str]) -> str:
+    return " and ".join(map(repr, names)) + (" is" if len(names) == 1 else " are")
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, CompositionWarning, stacklevel=2)

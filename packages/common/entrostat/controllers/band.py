@@ -1,0 +1,85 @@
+"""Keeping the entropy in a band by choosing which sign of the advantage is learned from."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ..controller import Context, Controller, StepStats, as_state, column
+from ..plan import Plan
+from ..registry import register
+from .one_sign import share
+
+
+@register("aepo")
+@dataclass(kw_only=True)
+class Aepo(Controller):
+    """Drop A < 0 once Ĥ > target + band, until Ĥ < target − band (hysteresis).
+
+    Adaptive entropy-controlled policy optimization. It can only take entropy away, and it works through tokens with
+    A < 0: it holds nothing up, and with no negative advantages it does nothing.
+    """
+
+    target: float | Tensor = 0.3
+    """Middle of the band (nats). No value is published; this one is ours."""
+    band: float | Tensor = 0.1
+    """Half its width (nats). Ours."""
+    state: ClassVar = ("masking",)
+    controls = "weight"
+    source: ClassVar = "Shen et al. 2025 (QwenLong-L1.5, AEPO)"
+    quadrants: ClassVar = ("III", "IV")
+
+    def __post_init__(self) -> None:
+        self._require(torch.as_tensor(self.band) >= 0, "band must not be negative")
+        self.masking = torch.tensor(False)
+
+    def observe(self, stats: StepStats) -> None:
+        error = as_state(stats.entropy) - self.target
+        self.masking = (error > self.band) | (self.masking & ~(error < -as_state(self.band)))
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        dropped = (context.tokens.advantage < 0) & self.masking.unsqueeze(-1).to(context.tokens.advantage.device)
+        return plan.drop(dropped, **{"aepo/dropped": share(dropped, context)})
+
+
+@register("entrocraft")
+@dataclass(kw_only=True)
+class Entrocraft(Controller):
+    """Only A ≥ 0 while Ĥ > target + band, only A ≤ 0 while Ĥ < target − band, every token between.
+
+    The target falls linearly by `anneal` over the training. It relies on positives lowering and negatives raising the
+    entropy, which holds for reused samples under a ratio clip and not strictly on-policy. Dropping tokens with A ≥ 0
+    and A ≤ 0 is the limit of the paper's rejection sampling in which every such sample is rejected.
+    """
+
+    target: float | Tensor = 0.3
+    """Middle of the band at the start (nats). No value is published; this one is ours."""
+    band: float | Tensor = 0.02
+    """Half its width (nats). Ours."""
+    anneal: float | Tensor = 0.0
+    """How far the target falls over the training (nats)."""
+    state: ClassVar = ("side",)
+    controls = "weight"
+    source: ClassVar = "Li et al. 2026 (Entrocraft)"
+    quadrants: ClassVar = ("I", "II", "III", "IV")
+
+    def __post_init__(self) -> None:
+        self._require(torch.as_tensor(self.band) >= 0, "band must not be negative")
+        self.side = as_state(0.0)
+        """1 above the band, −1 below, 0 inside."""
+
+    def observe(self, stats: StepStats) -> None:
+        anneal = as_state(self.anneal)
+        if stats.total_steps is None and bool((anneal != 0).any()):
+            raise ValueError("entrocraft: anneal needs StepStats.total_steps")
+        done = stats.step / max((stats.total_steps or 1) - 1, 1)
+        error = as_state(stats.entropy) - (self.target - anneal * done)
+        band = as_state(self.band)
+        side = (error > band).double() - (error < -band).double()
+        self.side = torch.where(error.isnan(), self.side, side)
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        advantage = context.tokens.advantage
+        dropped = column(self.side, advantage) * advantage < 0
+        return plan.drop(dropped, **{"entrocraft/dropped": share(dropped, context)})

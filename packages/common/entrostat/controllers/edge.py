@@ -1,0 +1,41 @@
+"""EDGE-GRPO: the advantage of a response over its relative entropy."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ..controller import Context, Controller, column
+from ..plan import Plan
+from ..registry import register
+
+
+@register("edge")
+@dataclass(kw_only=True)
+class Edge(Controller):
+    """Weight mean H̄/H̄_i: H̄_i the mean entropy of a response, the mean over the responses of its group.
+
+    Sure responses weigh more, right or wrong. Whole groups must lie in one mini-batch and on one rank. Only the
+    entropy-driven advantage of EDGE-GRPO; its guided error correction changes the rollouts. Where the members of a
+    group have equal entropies, as in the bandit, this is GRPO.
+    """
+
+    entropy_floor: float | Tensor = 1e-3
+    """H̄_i counts as at least this (nats), so that a response without entropy has a finite weight. Ours."""
+    source: ClassVar = "Zhang et al. 2025 (EDGE-GRPO); STEER, table 6"
+    quadrants: ClassVar = ("I", "II", "III", "IV")
+
+    def __post_init__(self) -> None:
+        self._require(torch.as_tensor(self.entropy_floor) > 0, "entropy_floor must be positive")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"entropy", "group_id", "seq_id"})
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        responses, groups = context.sequences, context.groups
+        entropy = responses.mean(context.tokens.get("entropy"))
+        mean = groups.spread(groups.mean(entropy))
+        floor = column(self.entropy_floor, entropy)
+        return plan.reweight(responses.spread(torch.maximum(mean, floor) / torch.maximum(entropy, floor)))

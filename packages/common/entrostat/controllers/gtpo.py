@@ -1,0 +1,77 @@
+"""GTPO: reward by token, larger where a correct response was uncertain."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ..advantages import STD_EPS
+from ..controller import Context, Controller, column
+from ..plan import Plan
+from ..registry import register
+
+INTO = ("reward", "advantage")
+
+
+@register("gtpo")
+@dataclass(kw_only=True)
+class Gtpo(Controller):
+    """R + alpha·H_t·d_t/Σ_k H_k,t on the tokens of responses with R > 0, k over the d_t such responses that reach t.
+
+    H_t is the entropy at position t, k runs over the correct responses of the group, so that the addition is alpha on
+    average. into="reward": the advantage is (R̂ − mean)/(std + 1e-6) over all tokens of the group. into="advantage": the
+    addition goes to the advantage as it is. Whole groups must lie in one mini-batch and on one rank.
+    Where the members of a group have equal entropies, as in the bandit, "reward" is GRPO.
+    """
+
+    alpha: float | Tensor = 0.1
+    """Mean of the addition. STEER's table gives no value; this one is ours."""
+    into: str = "reward"
+    """What is added to: reward or advantage."""
+    source: ClassVar = "Tan and Pan 2025 (GTPO); STEER, table 6"
+    quadrants: ClassVar = ("I", "II")
+
+    def __post_init__(self) -> None:
+        self._require(torch.as_tensor(self.alpha) >= 0, "alpha must not be negative")
+        self._require(self.into in INTO, f"into must be one of {', '.join(INTO)}")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"entropy", "reward", "group_id", "seq_id", "position"})
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        tokens = context.tokens
+        like = tokens.advantage
+        reward = tokens.get("reward").expand(like.shape)
+        bonus = column(self.alpha, like) * self._relative_entropy(context, reward > 0)
+        if self.into == "advantage":
+            return plan.shape(like + bonus)
+        return plan.shape(_normalised(reward + bonus, context).to(like.dtype))
+
+    def _relative_entropy(self, context: Context, correct: Tensor) -> Tensor:
+        """H_t over its mean among the correct responses of the group at that position; 0 on tokens of the others."""
+        tokens = context.tokens
+        position = tokens.get("position")
+        width = int(position.max()) + 1 if position.numel() else 1
+        place = (context.sequences.spread(context.groups.index * width) + position).expand(correct.shape)
+        entropy = torch.where(correct, tokens.get("entropy"), 0.0)
+        table = entropy.new_zeros(*entropy.shape[:-1], context.groups.count * width)
+        total = table.scatter_add(-1, place, entropy)
+        mean = total.div_(table.scatter_add_(-1, place, correct.to(entropy.dtype)).clamp_(min=1)).gather(-1, place)
+        # where every entropy is 0 they are equal
+        relative = torch.where(mean > 0, entropy / mean.clamp(min=torch.finfo(mean.dtype).tiny), 1.0)
+        return torch.where(correct, relative, 0.0)
+
+
+def _normalised(reward: Tensor, context: Context) -> Tensor:
+    """(R − mean)/(std + 1e-6) over all tokens of each group, unbiased, (..., N)."""
+    responses, groups = context.sequences, context.groups
+
+    def of_group(x: Tensor, divisor: Tensor) -> Tensor:
+        """Sum of x over the tokens of each token's group over the divisor of the group, (..., N)."""
+        return responses.spread(groups.spread(groups.sum(responses.sum(x)) / divisor.clamp(min=1)))
+
+    size = groups.sum(responses.size)
+    centred = reward - of_group(reward, size)
+    return centred / (of_group(centred**2, size - 1).sqrt() + STD_EPS)

@@ -1,0 +1,41 @@
+"""A penalty on the divergence from a reference policy."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ..controller import Context, Controller, column
+from ..kl import ESTIMATORS
+from ..plan import Plan
+from ..registry import register
+
+
+@register("kl_ref")
+@dataclass(kw_only=True)
+class KLRef(Controller):
+    """+beta·kl(π ‖ π_ref) on every token, with x = log π_ref − log π: k1 = −x, k2 = x²/2, k3 = e^x − x − 1.
+
+    GRPO takes k3. As a loss on samples of the current policy only k2 has the gradient of the divergence: that of k1 has
+    mean zero, that of k3 belongs to KL(π_ref ‖ π).
+    """
+
+    beta: float | Tensor = 0.001
+    """Coefficient of the penalty."""
+    estimator: str = "k3"
+    """k1, k2 or k3."""
+    source: ClassVar = "Shao et al. 2024 (GRPO), equation 4; Schulman 2020"
+    quadrants: ClassVar = ("I", "II", "III", "IV")
+
+    def __post_init__(self) -> None:
+        self._require(self.estimator in ESTIMATORS, f"estimator must be one of {', '.join(ESTIMATORS)}")
+        self._require(torch.as_tensor(self.beta) >= 0, "beta must not be negative")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"ref_logp"})
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        beta = column(self.beta, context.tokens.advantage)
+        return plan.add_ref_kl(beta, context.tokens.get("ref_logp"), self.estimator)

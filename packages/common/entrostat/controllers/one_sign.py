@@ -1,0 +1,49 @@
+"""Learning from one sign of the advantage only."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+
+from ..controller import Context, Controller
+from ..plan import Plan
+from ..registry import register
+
+
+def share(mask: Tensor, context: Context) -> Tensor:
+    """Share of the mini-batch's tokens in the mask, (...,)."""
+    return context.reduce.count(mask).double() / max(context.size, 1)
+
+
+@register("positive_only")
+@dataclass(kw_only=True)
+class PositiveOnly(Controller):
+    """Weight 1[A ≥ 0]: tokens with A < 0 are dropped.
+
+    Lowers the entropy where samples are reused under a ratio clip (.26 of GRPO becomes .03 in the bandit). Strictly
+    on-policy with binary rewards it only rescales the expected step, whichever way the entropy then goes.
+    """
+
+    source: ClassVar = "Revisiting Entropy, figure 5; STEER, figure 3; Zhu et al. 2025 (PSR)"
+    quadrants: ClassVar = ("III", "IV")
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        dropped = context.tokens.advantage < 0
+        return plan.drop(dropped, **{"positive_only/dropped": share(dropped, context)})
+
+
+@register("negative_only")
+@dataclass(kw_only=True)
+class NegativeOnly(Controller):
+    """Weight 1[A ≤ 0]: tokens with A > 0 are dropped.
+
+    Raises the entropy where samples are reused under a ratio clip (.26 of GRPO becomes 1.05 in the bandit). Strictly
+    on-policy with binary rewards it only rescales the expected step, whichever way the entropy then goes.
+    """
+
+    source: ClassVar = "Revisiting Entropy, figure 5; STEER, figure 3; Zhu et al. 2025 (NSR)"
+    quadrants: ClassVar = ("I", "II")
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        dropped = context.tokens.advantage > 0
+        return plan.drop(dropped, **{"negative_only/dropped": share(dropped, context)})

@@ -1,0 +1,43 @@
+"""Advantages that grow towards the end of a response."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ..controller import Context, Controller, column
+from ..plan import Plan
+from ..registry import register
+
+
+@register("position_advantage")
+@dataclass(kw_only=True)
+class PositionAdvantage(Controller):
+    """A + sign(A)·min(gamma·sigmoid(slope·(pos − ½)), limit·|A|), pos = (position + 1)/length of the response."""
+
+    gamma: float | Tensor = 0.1
+    """What the last token gains."""
+    slope: float | Tensor = 15.0
+    """How sharply the gain sets in at the middle."""
+    limit: float | Tensor = 0.5
+    """The gain is at most this share of |A|."""
+    source: ClassVar = "Deng et al. 2025 (Decomposing the Entropy-Performance Exchange); STEER, table 6"
+    quadrants: ClassVar = ("I", "II", "III", "IV")
+
+    def __post_init__(self) -> None:
+        self._require(torch.as_tensor(self.gamma) >= 0, "gamma must not be negative")
+        self._require(torch.as_tensor(self.limit) >= 0, "limit must not be negative")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"seq_id", "position"})
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        tokens, responses = context.tokens, context.sequences
+        advantage = tokens.advantage
+        length = responses.spread(responses.size)
+        place = (tokens.get("position") + 1).to(advantage.dtype) / length
+        gain = column(self.gamma, advantage) * torch.sigmoid(column(self.slope, advantage) * (place - 0.5))
+        gain = torch.minimum(gain, column(self.limit, advantage) * advantage.abs())
+        return plan.shape(advantage + advantage.sign() * gain)

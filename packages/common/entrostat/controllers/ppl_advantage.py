@@ -1,0 +1,48 @@
+"""Advantages by how surprising a response was as a whole."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ..controller import Context, Controller, column
+from ..plan import Plan
+from ..registry import register
+
+
+@register("ppl_advantage")
+@dataclass(kw_only=True)
+class PplAdvantage(Controller):
+    """Weight clamp(1 − alpha·z, weight_min, weight_max), z the standard score of log PPL = −mean log π_old.
+
+    Mean and (unbiased) standard deviation are over the responses of the mini-batch. Unsurprising responses weigh more.
+    """
+
+    alpha: float | Tensor = 0.01
+    """What a standard deviation of log PPL takes from the weight."""
+    weight_min: float | Tensor = 0.8
+    """Smallest weight."""
+    weight_max: float | Tensor = 1.2
+    """Largest weight."""
+    source: ClassVar = "Deng et al. 2025 (Decomposing the Entropy-Performance Exchange); STEER, table 6"
+    quadrants: ClassVar = ("I", "II", "III", "IV")
+
+    def __post_init__(self) -> None:
+        low, high = torch.as_tensor(self.weight_min), torch.as_tensor(self.weight_max)
+        self._require((low >= 0) & (low <= high), "weight_min must lie between 0 and weight_max")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"old_logp", "seq_id"})
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        responses, reduce = context.sequences, context.reduce
+        log_ppl = -responses.mean(context.tokens.get("old_logp").double())
+        centred = log_ppl - reduce.mean(log_ppl).unsqueeze(-1)
+        others = max(reduce.total(responses.count) - 1, 1)
+        std = (reduce.sum(centred**2) / others).sqrt().unsqueeze(-1)
+        score = torch.where(std > 0, centred / std, 0.0)
+        weight = 1 - column(self.alpha, score) * score
+        weight = weight.clamp(column(self.weight_min, score), column(self.weight_max, score))
+        return plan.reweight(responses.spread(weight).to(plan.weight.dtype))

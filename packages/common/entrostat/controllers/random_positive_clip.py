@@ -1,0 +1,35 @@
+"""Stopping a few random tokens with positive advantage."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ..controller import Context, Controller
+from ..plan import Plan
+from ..registry import register
+from .covariance import share_of_tokens
+from .one_sign import share
+
+
+@register("random_positive_clip")
+@dataclass(kw_only=True)
+class RandomPositiveClip(Controller):
+    """Drop max(int(k·N), 1) tokens drawn uniformly among those with A > 0 (Rand-Pos-Clip).
+
+    The control for Clip-Cov: the same number of tokens, without looking at their covariance.
+    """
+
+    k: float | Tensor = 2e-4
+    """Share of the mini-batch's tokens to drop."""
+    source: ClassVar = "Revisiting Entropy, appendix E.2"
+    quadrants: ClassVar = ("I", "II")
+
+    def __post_init__(self) -> None:
+        self._require((torch.as_tensor(self.k) >= 0) & (torch.as_tensor(self.k) <= 1), "k must lie in [0, 1]")
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        order = context.uniform(self.name, among=context.tokens.advantage > 0)
+        drawn = context.reduce.top_k(order, share_of_tokens(self.k, context.size))
+        return plan.drop(drawn, **{"random_positive_clip/dropped": share(drawn, context)})

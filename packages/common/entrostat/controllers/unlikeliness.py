@@ -1,0 +1,48 @@
+"""Paying more for correct responses that were unlikely."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ..advantages import advantage_needs, get_advantage
+from ..controller import Context, Controller, column
+from ..plan import Plan
+from ..registry import register
+from ..segments import rank_within
+
+
+@register("unlikeliness")
+@dataclass(kw_only=True)
+class Unlikeliness(Controller):
+    """Reward R·(1 − beta·rank/G), rank 0 for the least likely response of a group of G; advantages computed anew.
+
+    Responses are ranked by their mean log π_old; equal ones share their mean rank. Replaces the advantages of the
+    mini-batch. Whole groups must lie in one mini-batch and on one rank. R is meant to be 0 or 1.
+    """
+
+    beta: float | Tensor = 0.25
+    """What the likeliest response loses of its reward, nearly."""
+    advantage: str = "grpo"
+    """How shaped rewards become advantages, a name of `get_advantage`."""
+    source: ClassVar = "He et al. 2025 (Rewarding the Unlikely); STEER, table 6"
+    quadrants: ClassVar = ("I", "II")
+
+    def __post_init__(self) -> None:
+        self._require((torch.as_tensor(self.beta) >= 0) & (torch.as_tensor(self.beta) <= 1), "beta must lie in [0, 1]")
+        get_advantage(self.advantage)
+        self._require(not advantage_needs(self.advantage), "advantage must be one that needs rewards only")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"old_logp", "reward", "group_id", "seq_id"})
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        tokens, responses, groups = context.tokens, context.sequences, context.groups
+        reward = responses.pick(tokens.get("reward").expand(tokens.advantage.shape))
+        likelihood = responses.mean(tokens.get("old_logp").double()).expand(reward.shape)
+        share = rank_within(likelihood, groups).to(reward.dtype) / groups.spread(groups.size)
+        shaped = reward * (1 - column(self.beta, reward) * share)
+        advantage = responses.spread(get_advantage(self.advantage)(shaped, groups.index))
+        return plan.shape(advantage.to(tokens.advantage.dtype))

@@ -1,0 +1,208 @@
+"""Everything there is to know of a controller, surrogate or advantage, as data; docs/controllers.md is made of it."""
+
+import ast
+import inspect
+import math
+import textwrap
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any
+
+from .advantages import REGISTRY as ADVANTAGES
+from .controller import Controller
+from .registry import ALIASES, PRESETS, REGISTRY
+from .surrogates import SurrogateController
+
+KINDS = ("surrogate", "controller", "advantage")
+QUADRANTS = {
+    "I": "A > 0, likely token",
+    "II": "A > 0, unlikely token",
+    "III": "A < 0, unlikely token",
+    "IV": "A < 0, likely token",
+}
+"""STEER, figure 2. I and III lower the entropy, II and IV raise it."""
+
+
+def describe(name: str, kind: str | None = None) -> dict[str, Any]:
+    """What there is to know of `name`, a name that `make` or `get_advantage` takes.
+
+    kind: surrogate, controller or advantage, where a name is that of two; an advantage only when nothing else has it.
+    Keys: name, kind, rule (its formula, in a line), notes, needs (fields of Tokens, or keyword arguments), state,
+    hyperparameters (name to default and doc), presets (what differs from the defaults), source, quadrants.
+    Raises ValueError on an unknown name.
+    """
+    cls = REGISTRY.get(ALIASES.get(name, name))
+    if cls is not None and kind in (None, _kind(cls)):
+        return _describe_class(cls)
+    if name in ADVANTAGES and kind in (None, "advantage"):
+        return _describe_advantage(name)
+    known = ", ".join(dict.fromkeys(known for kind in KINDS for known in names(kind)))
+    raise ValueError(f"unknown {kind or 'name'} {name!r}; choose from {known}")
+
+
+def names(kind: str) -> list[str]:
+    """The names of a kind without aliases: classes sorted, advantages in the order of their registry."""
+    if kind == "advantage":
+        return list(ADVANTAGES)
+    return sorted(name for name, cls in REGISTRY.items() if _kind(cls) == kind)
+
+
+def _kind(cls: type[Controller]) -> str:
+    return "surrogate" if issubclass(cls, SurrogateController) else "controller"
+
+
+def _describe_class(cls: type[Controller]) -> dict[str, Any]:
+    rule, notes = _split(cls.__doc__)
+    docs = _field_docs(cls)
+    return {
+        "name": cls.name,
+        "kind": _kind(cls),
+        "rule": rule,
+        "notes": notes,
+        "needs": sorted(cls().needs),
+        "state": list(cls.state),
+        "hyperparameters": {
+            f.name: {"default": f.default, "doc": docs.get(f.name, "")}
+            for f in fields(cls)  # type: ignore[arg-type]
+            if f.default is not MISSING
+        },
+        "presets": {preset: dict(cls.presets.get(preset, {})) for preset in PRESETS},
+        "source": cls.source,
+        "quadrants": list(cls.quadrants),
+    }
+
+
+def _describe_advantage(name: str) -> dict[str, Any]:
+    entry = ADVANTAGES[name]
+    rule, notes = _split(entry.function.__doc__)
+    parameters = inspect.signature(entry.function).parameters
+    return {
+        "name": name,
+        "kind": "advantage",
+        "rule": rule,
+        "notes": notes,
+        "needs": ["reward", "group_id", *entry.needs],
+        "state": [],
+        "hyperparameters": {
+            key: {"default": parameters[key].default, "doc": doc} for key, doc in entry.hyperparameters.items()
+        },
+        "presets": {preset: {} for preset in PRESETS},
+        "source": entry.source,
+        "quadrants": list(entry.quadrants),
+    }
+
+
+def _split(doc: str | None) -> tuple[str, str]:
+    """First line and the rest of a docstring."""
+    rule, _, notes = inspect.cleandoc(doc or "").partition("\n")
+    return rule, notes.strip()
+
+
+def _field_docs(cls: type) -> Mapping[str, str]:
+    """The docstring under each field of a dataclass, inherited ones included."""
+    docs: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if not is_dataclass(base):
+            continue
+        body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        assert isinstance(body, ast.ClassDef)
+        for node, following in zip(body.body, body.body[1:], strict=False):
+            if (
+                isinstance(node, ast.AnnAssign)
+                and isinstance(node.target, ast.Name)
+                and isinstance(following, ast.Expr)
+                and isinstance(following.value, ast.Constant)
+                and isinstance(following.value.value, str)
+            ):
+                docs[node.target.id] = " ".join(following.value.value.split())
+    return docs
+
+
+# Markdown ---------------------------------------------------------------------------------------------------------
+
+HEADER = """# Surrogates, controllers and advantages
+
+Made by `python -m entrostat docs > docs/controllers.md`; a test fails when it is stale.
+
+Per response token: lp = log π, old = log π_old, r = π/π_old, A the advantage, H the entropy of the current policy at
+the token's position (nats), p = π; Ĥ the mean entropy of the last rollout, N the tokens of the optimizer mini-batch
+over all ranks, sg a stop-gradient. Every statistic is over the mini-batch and all ranks; statistics of a response or a
+group want the whole of it on one rank.
+
+Quadrants are those of STEER, figure 2, in which a rule changes what plain PPO does: """
+SHARED = {field.name: field.default for field in fields(SurrogateController)}
+"""Hyperparameters that all surrogates have."""
+COLUMNS = ("name", "formula", "quadrants", "needs", "state", "defaults", "source")
+
+
+def markdown(measured: Mapping[str, Any] | None = None) -> str:
+    """The page of all names. measured: what benchmarks/measure_controllers.py wrote; None when there is nothing."""
+    text = HEADER + "; ".join(f"{key}: {value}" for key, value in QUADRANTS.items())
+    text += ". I and III lower the entropy, II and IV raise it.\n"
+    if measured is not None:
+        text += f"\nMeasured in the simulator: {measured['setting']}\n"
+    for kind in KINDS:
+        text += f"\n## {kind.capitalize()}s\n"
+        found = [describe(name, kind) for name in names(kind)]
+        if kind == "surrogate":
+            shared = ", ".join(f"{key}={_value(value)}" for key, value in SHARED.items())
+            text += f"\nDefaults of all surrogates, where a row does not say otherwise: {shared}.\n"
+        with_measured = measured is not None and kind != "advantage"
+        text += "\n" + _table(found, measured if with_measured else None)
+    text += "\n## Notes and hyperparameters\n"
+    for kind in KINDS:
+        for name in names(kind):
+            text += "\n" + _details(describe(name, kind))
+    return text
+
+
+def _table(found: list[dict[str, Any]], measured: Mapping[str, Any] | None) -> str:
+    columns = (*COLUMNS, "measured in the simulator") if measured is not None else COLUMNS
+    rows = [columns, ("---",) * len(columns)]
+    for about in found:
+        defaults = ", ".join(
+            f"{key}={_value(h['default'])}"
+            for key, h in about["hyperparameters"].items()
+            if about["kind"] != "surrogate" or h["default"] != SHARED.get(key)
+        )
+        cells = (
+            f"`{about['name']}`",
+            about["rule"],
+            ", ".join(about["quadrants"]) or "–",
+            ", ".join(about["needs"]) or "–",
+            ", ".join(about["state"]) or "–",
+            defaults or "–",
+            about["source"],
+        )
+        rows.append(cells if measured is None else (*cells, _measurement(measured["results"].get(about["name"]))))
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)
+
+
+def _measurement(result: Mapping[str, Any] | None) -> str:
+    if result is None:
+        return "not measured"
+    start, end = result["entropy"]
+    return f"entropy {start:.2f} → {end:.2f}, reward {result['reward']:.3f}"
+
+
+def _details(about: Mapping[str, Any]) -> str:
+    text = f"### `{about['name']}`" + (" (advantage)" if about["kind"] == "advantage" else "") + "\n"
+    text += f"\n{about['rule']}\n"
+    if about["notes"]:
+        text += f"\n{about['notes']}\n"
+    lines = [
+        f"- `{key}` = {_value(h['default'])}" + (f": {h['doc']}" if h["doc"] else "")
+        for key, h in about["hyperparameters"].items()
+    ]
+    lines += [
+        f"- preset `{preset}`: " + ", ".join(f"{key}={_value(value)}" for key, value in changes.items())
+        for preset, changes in about["presets"].items()
+        if changes
+    ]
+    return text + ("\n" + "\n".join(lines) + "\n" if lines else "")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    return "∞" if math.isinf(value) else f"{value:g}"

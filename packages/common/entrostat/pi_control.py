@@ -1,0 +1,100 @@
+"""PI control of the entropy as a linear loop: stability, poles, gains by pole placement, step response.
+
+    e⁺ = e + d − g·(kp·e + ki·S⁺),  S⁺ = S + e
+
+e = Ĥ − target (nats), S the sum of errors, g the plant gain (fall of entropy in a rollout step for a unit of α), d the
+drift of the entropy without control. This is the loop that `entropic` closes, as far as the plant is linear. Numbers
+may be tensors that broadcast together; results are float64.
+
+With s = g·kp and c = g·ki the loop has the matrix [[1 − s − c, −c], [1, 1]] on (e, S): determinant 1 − s, trace
+2 − s − c. Jury's conditions for both poles inside the unit circle are |1 − s| < 1, c > 0 and 2s + c < 4.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .controller import as_state
+
+POLES = (0.8, 0.9)
+"""Where `place_poles` puts them: an error falls to a tenth in about 30 rollout steps, and does not swing back."""
+
+
+class Gains(NamedTuple):
+    """Of the controller α = kp·e + ki·S⁺."""
+
+    kp: Tensor
+    ki: Tensor
+
+
+def stable(g: float | Tensor, kp: float | Tensor, ki: float | Tensor) -> Tensor:
+    """Whether the loop is asymptotically stable: 0 < g·kp < 2, g·ki > 0 and 2·g·kp + g·ki < 4. Bool tensor."""
+    s, c = as_state(g) * kp, as_state(g) * ki
+    return (s > 0) & (s < 2) & (c > 0) & (2 * s + c < 4)
+
+
+def transition(g: float | Tensor, kp: float | Tensor, ki: float | Tensor) -> Tensor:
+    """Matrix of the loop on (e, S), (..., 2, 2)."""
+    s, c = torch.broadcast_tensors(as_state(g) * kp, as_state(g) * ki)
+    one = torch.ones_like(s)
+    return torch.stack([torch.stack([1 - s - c, -c], -1), torch.stack([one, one], -1)], -2)
+
+
+def poles(g: float | Tensor, kp: float | Tensor, ki: float | Tensor) -> Tensor:
+    """The two poles, complex128 (..., 2), roots of z² − (2 − g·kp − g·ki)·z + 1 − g·kp."""
+    s, c = torch.broadcast_tensors(as_state(g) * kp, as_state(g) * ki)
+    half = (2 - s - c) / 2
+    root = (half**2 - (1 - s)).to(torch.complex128).sqrt()
+    return torch.stack([half + root, half - root], -1)
+
+
+def place_poles(g: float | Tensor, first: float | Tensor = POLES[0], second: float | Tensor = POLES[1]) -> Gains:
+    """Gains that give a plant of gain g > 0 the real poles `first` and `second`, each in [0, 1).
+
+    g·kp = 1 − p₁p₂ and g·ki = (1 − p₁)(1 − p₂); stable for every such pair. Raises ValueError on other numbers.
+    """
+    g, first, second = as_state(g), as_state(first), as_state(second)
+    if not bool((g > 0).all()):
+        raise ValueError("the plant gain must be positive: without it α does not move the entropy")
+    for pole in (first, second):
+        if not bool(((pole >= 0) & (pole < 1)).all()):
+            raise ValueError("poles must lie in [0, 1)")
+    return Gains((1 - first * second) / g, (1 - first) * (1 - second) / g)
+
+
+def step_response(
+    g: float | Tensor,
+    kp: float | Tensor,
+    ki: float | Tensor,
+    *,
+    error: float | Tensor = 1.0,
+    drift: float | Tensor = 0.0,
+    alpha_max: float | Tensor = torch.inf,
+    steps: int = 200,
+) -> Tensor:
+    """Errors e of a loop that starts at `error` with an empty sum, (..., steps + 1), nats.
+
+    α is clipped to ±alpha_max, and the sum stops while α is saturated and e drives it further, as in `entropic`.
+    """
+    g, kp, ki, e, drift, limit = torch.broadcast_tensors(*map(as_state, (g, kp, ki, error, drift, alpha_max)))
+    total = torch.zeros_like(e)
+    errors = [e]
+    for _ in range(steps):
+        wanted = kp * e + ki * (total + e)
+        total = torch.where((wanted.abs() > limit) & (wanted * e > 0), total, total + e)
+        e = e + drift - g * (kp * e + ki * total).clamp(min=-limit, max=limit)
+        errors.append(e)
+    return torch.stack(errors, -1)
+
+
+def settling_time(errors: Tensor, band: float | Tensor) -> Tensor:
+    """Steps until |e| stays within `band` (nats), int64 (...,), for errors (..., steps); `steps` when it never does."""
+    outside = errors.abs() > as_state(band).unsqueeze(-1)
+    last = (outside * torch.arange(1, errors.shape[-1] + 1, device=errors.device)).amax(-1)
+    return last
+
+
+def overshoot(errors: Tensor) -> Tensor:
+    """How far e goes to the other side of zero from where it starts, (...,), nats; 0 when it does not."""
+    return (-errors * errors[..., :1].sign()).amax(-1).clamp(min=0)

@@ -1,0 +1,117 @@
+"""Surrogates in which a token far from the rollout policy keeps a gradient."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from ..controller import column
+from ..plan import Slice, importance_ratio
+from ..registry import register
+from .base import SurrogateController, never
+
+
+@register("cispo")
+@dataclass(kw_only=True)
+class CISPO(SurrogateController):
+    """−sg(clip(r, 1−eps_low, 1+eps_high))·A·log π: the ratio is a bounded weight, and no token is stopped."""
+
+    eps_low: float = 1.0
+    """1 is no lower bound."""
+    eps_high: float = 4.0
+    """The ratio counts for at most 1 + eps_high."""
+    source: ClassVar = "MiniMax 2025 (MiniMax-M1, CISPO)"
+    quadrants: ClassVar = ("II", "III")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require(torch.as_tensor(self.eps_low) >= 0, "eps_low must not be negative")
+        self._require(torch.as_tensor(self.eps_high) >= 0, "eps_high must not be negative")
+
+    def ratio_bounds(self) -> tuple[Any, Any, Any]:
+        return 1 - self.eps_low, 1 + self.eps_high, 1 + self.eps_high
+
+    def loss(self, logp: Tensor, s: Slice) -> Tensor:
+        assert s.old_logp is not None
+        return -importance_ratio(s.frozen, s.old_logp).clamp(s.clip_low, s.clip_high) * s.advantage * logp
+
+    def stopped(self, logp: Tensor, s: Slice) -> Tensor:
+        return never(logp, s)
+
+
+@register("ce_gppo")
+@dataclass(kw_only=True)
+class CEGPPO(SurrogateController):
+    """PPO with −beta_low·(1−eps_low)·(r/sg r)·A on tokens clipped below, −beta_high·(1+eps_high)·(r/sg r)·A above.
+
+    Clipped tokens keep a bounded gradient. Below is A < 0 and r < 1 − eps_low, above is A > 0 and r > 1 + eps_high.
+    beta = 0 is PPO without dual clip. A larger beta_high raises the entropy, a larger beta_low lowers it.
+    """
+
+    eps_low: float = 0.2
+    """How far below 1 the ratio may fall where A < 0 before its gradient is bounded."""
+    eps_high: float = 0.2
+    """How far above 1 the ratio may rise where A > 0 before its gradient is bounded."""
+    beta_low: float = 0.75
+    """Share of the gradient kept below (β1)."""
+    beta_high: float = 1.0
+    """Share of the gradient kept above (β2)."""
+    source: ClassVar = "Su et al. 2025 (CE-GPPO)"
+    quadrants: ClassVar = ("II", "III")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("eps_low", "eps_high", "beta_low", "beta_high"):
+            self._require(torch.as_tensor(getattr(self, name)) >= 0, f"{name} must not be negative")
+
+    def ratio_bounds(self) -> tuple[Any, Any, Any]:
+        return 1 - self.eps_low, 1 + self.eps_high, torch.inf
+
+    def _outside(self, logp: Tensor, s: Slice) -> tuple[Tensor, Tensor]:
+        """Masks of the tokens below and above."""
+        assert s.old_logp is not None
+        ratio = importance_ratio(logp, s.old_logp)
+        return (s.direction < 0) & (ratio < s.clip_low), (s.direction > 0) & (ratio > s.clip_high)
+
+    def loss(self, logp: Tensor, s: Slice) -> Tensor:
+        assert s.old_logp is not None
+        below, above = self._outside(s.frozen, s)
+        kept = (logp - s.frozen).exp()
+        low, high = column(self.beta_low, logp) * s.clip_low, column(self.beta_high, logp) * s.clip_high
+        ratio = importance_ratio(logp, s.old_logp)
+        return -s.advantage * torch.where(below, low * kept, torch.where(above, high * kept, ratio))
+
+    def stopped(self, logp: Tensor, s: Slice) -> Tensor:
+        below, above = self._outside(logp, s)
+        return (below & (column(self.beta_low, logp) == 0)) | (above & (column(self.beta_high, logp) == 0))
+
+
+@register("sapo")
+@dataclass(kw_only=True)
+class SAPO(SurrogateController):
+    """−A·(4/τ)·sigmoid(τ(r − 1)), τ = tau_positive for A > 0 and tau_negative for A < 0.
+
+    At r = 1 the gradient is that of PPO; away from it, it fades instead of stopping.
+    """
+
+    tau_positive: float = 1.0
+    """τ where A > 0."""
+    tau_negative: float = 1.05
+    """τ where A < 0; larger fades faster."""
+    source: ClassVar = "Gao et al. 2025 (SAPO)"
+    quadrants: ClassVar = ("I", "II", "III", "IV")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require(torch.as_tensor(self.tau_positive) > 0, "tau_positive must be positive")
+        self._require(torch.as_tensor(self.tau_negative) > 0, "tau_negative must be positive")
+
+    def loss(self, logp: Tensor, s: Slice) -> Tensor:
+        assert s.old_logp is not None
+        tau = torch.where(s.direction > 0, column(self.tau_positive, logp), column(self.tau_negative, logp))
+        ratio = importance_ratio(logp, s.old_logp)
+        return -s.advantage * (4 / tau) * torch.sigmoid(tau * (ratio - 1))
+
+    def stopped(self, logp: Tensor, s: Slice) -> Tensor:
+        return never(logp, s)

@@ -1,0 +1,68 @@
+"""aepo and entrocraft: which sign of the advantage is learned from."""
+
+import pytest
+import torch
+
+from entrostat import StepStats, Tokens, make
+
+A = torch.tensor([2.0, -1.0, 0.0], dtype=torch.float64)
+TOKENS = Tokens(logp=torch.zeros(3), old_logp=torch.zeros(3), advantage=A)
+ALL, POSITIVE, NEGATIVE = [1, 1, 1], [1, 0, 1], [0, 1, 1]
+NAN = float("nan")
+
+
+def weights(controller, entropies, **stats) -> list[list[float]]:
+    seen = []
+    for entropy in entropies:
+        controller.observe(StepStats(entropy=entropy, **stats))
+        seen.append(controller.plan(TOKENS).weight.tolist())
+    return seen
+
+
+def test_aepo_masks_from_the_top_of_the_band_to_its_bottom():
+    c = make("aepo", target=0.5, band=0.25)
+    assert c.plan(TOKENS).weight.tolist() == ALL
+    entropies = [0.5, 0.75, 0.8, 0.5, 0.25, NAN, 0.2, 0.5, 0.75, NAN, 0.9]
+    expected = [ALL, ALL, *[POSITIVE] * 4, *[ALL] * 4, POSITIVE]
+    assert weights(c, entropies) == expected
+
+
+def test_entrocraft_takes_the_side_that_leads_back():
+    c = make("entrocraft", target=0.5, band=0.125)
+    entropies = [0.5, 0.625, 0.7, NAN, 0.375, 0.3, NAN, 0.5]
+    assert weights(c, entropies) == [ALL, ALL, POSITIVE, POSITIVE, ALL, NEGATIVE, NEGATIVE, ALL]
+
+
+def test_entrocraft_anneals_its_target():
+    c = make("entrocraft", target=1.0, band=0.1, anneal=0.5)
+    seen = [weights(c, [0.75], step=step, total_steps=5)[0] for step in range(5)]  # targets 1, .875, .75, .625, .5
+    assert seen == [NEGATIVE, NEGATIVE, ALL, POSITIVE, POSITIVE]
+    with pytest.raises(ValueError, match=r"anneal needs StepStats\.total_steps"):
+        c.observe(StepStats(entropy=0.5))
+
+
+@pytest.mark.parametrize("name", ["aepo", "entrocraft"])
+def test_state_is_exact_and_runs_are_their_own(name):
+    c = make(name, target=torch.tensor([0.2, 0.6]), band=0.05)
+    c.observe(StepStats(entropy=torch.tensor([0.4, 0.4])))
+    runs = Tokens(logp=torch.zeros(2, 3), old_logp=torch.zeros(2, 3), advantage=A.expand(2, 3))
+    below = ALL if name == "aepo" else NEGATIVE
+    assert c.plan(runs).weight.tolist() == [POSITIVE, below]
+    again = make(name, target=torch.tensor([0.2, 0.6]), band=0.05)
+    again.load_state_dict(c.state_dict())
+    for controller in (c, again):
+        controller.observe(StepStats(entropy=torch.tensor([0.2, NAN])))
+    assert torch.equal(c.plan(runs).weight, again.plan(runs).weight)
+    assert c.plan(runs).weight.tolist() == [POSITIVE if name == "aepo" else ALL, below]
+    assert all(torch.equal(again.state_dict()[name][key], value) for key, value in c.state_dict()[name].items())
+
+
+@pytest.mark.parametrize("name", ["aepo", "entrocraft"])
+def test_bad_band(name):
+    with pytest.raises(ValueError, match="band must not be negative"):
+        make(name, band=-0.1)
+
+
+def test_one_closed_loop_on_the_weights():
+    with pytest.raises(ValueError, match="both closed loops"):
+        make("aepo+entrocraft", **{"aepo.target": 0.5})

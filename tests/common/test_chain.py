@@ -1,0 +1,188 @@
+"""Chains are the product of their parts, and say when the parts contradict each other."""
+
+import warnings
+from dataclasses import replace
+
+import pytest
+import torch
+from helpers import ragged_batch, sampled_tokens, select
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_plan import CONTROLLERS
+
+from entrostat import CompositionWarning, StepStats, Tokens, chain, make
+from entrostat.registry import REGISTRY
+from entrostat.support import truncated_entropy
+from entrostat.surrogates import SurrogateController
+
+STATS = StepStats(entropy=0.9, step=6, total_steps=8, epoch=2, epochs=3)
+
+
+def parts() -> list[tuple[str, dict]]:
+    """Tested settings of every single controller that is not a surrogate, does not look at what others planned, and
+    leaves the advantage to the surrogate: those whose product is defined."""
+    alone = []
+    batch = ragged_batch(0, moved=0.0)
+    for spec, given_settings in CONTROLLERS:
+        if "+" in spec or issubclass(REGISTRY[spec], SurrogateController) or REGISTRY[spec].last:
+            continue
+        own = {k: v for k, v in given_settings.items() if k in REGISTRY[spec].__dataclass_fields__}
+        if torch.equal(planned([(spec, own)], batch).advantage, batch.tokens.advantage):
+            alone.append((spec, own))
+    return alone
+
+
+def planned(some: list[tuple[str, dict]], batch):
+    """Plan of a chain behind clip_higher, its loops moved once."""
+    controller = chain(make("clip_higher"), *(REGISTRY[name](**own) for name, own in some))
+    controller.observe(STATS)
+    tokens = batch.tokens
+    if controller.support is not None:
+        tokens = replace(tokens, truncated_entropy=truncated_entropy(batch.features @ batch.weight, controller.support))
+    return controller.plan(tokens, seed=2, step=5)
+
+
+def compatible(some) -> bool:
+    """Whether no name occurs twice, no two undo each other and no two loops move the same thing."""
+    built = [REGISTRY[name](**own) for name, own in some]
+    loops = [part.controls for part in built if part.controls]
+    supports = [part for part in built if part.support is not None]
+    names = {name for name, _ in some}
+    if names >= {"positive_only", "negative_only"}:
+        return False
+    return len(names) == len(some) and len(set(loops)) == len(loops) and len(supports) < 2
+
+
+@pytest.mark.filterwarnings("ignore::entrostat.CompositionWarning")
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(data=st.data(), seed=st.integers(0, 10**6))
+def test_chains_are_products(data, seed):
+    some = data.draw(st.lists(st.sampled_from(PARTS), min_size=2, max_size=3).filter(compatible))
+    batch = ragged_batch(seed)
+    whole, each = planned(some, batch), [planned([one], batch) for one in some]
+    torch.testing.assert_close(whole.weight, torch.stack([p.weight for p in each]).prod(0), rtol=1e-14, atol=0)
+    assert torch.equal(whole.keep, torch.stack([p.keep for p in each]).all(0))
+    for name in ("entropy_coef", "kl_coef", "ref_coef", "truncated_coef"):
+        found = [getattr(p, name) for p in each if getattr(p, name) is not None]
+        ours = getattr(whole, name)
+        assert (ours is None) == (not found)
+        if ours is not None:
+            torch.testing.assert_close(*torch.broadcast_tensors(ours, sum(found)), rtol=1e-14, atol=0)
+    assert whole.info.keys() == {key for p in each for key in p.info}
+    for bound in ("clip_low", "clip_high", "dual_clip"):
+        assert torch.equal(getattr(whole, bound), getattr(each[0], bound))
+
+
+@pytest.mark.filterwarnings("ignore::entrostat.CompositionWarning")
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(data=st.data(), seed=st.integers(0, 10**6))
+def test_order_does_not_matter(data, seed):
+    some = data.draw(st.lists(st.sampled_from(PARTS), min_size=2, max_size=3).filter(compatible))
+    order = data.draw(st.permutations(some))
+    batch = ragged_batch(seed)
+    first, second = planned(some, batch), planned(order, batch)
+    torch.testing.assert_close(first.weight, second.weight, rtol=1e-14, atol=0)
+    assert torch.equal(first.keep, second.keep)
+
+
+PARTS = parts()
+
+
+def test_parts_are_many():
+    assert {"clip_cov", "kl_cov", "steer", "opefo", "entropic", "entropy_bonus"} <= {name for name, _ in PARTS}
+
+
+@pytest.mark.filterwarnings("ignore::entrostat.CompositionWarning")
+def test_a_chain_by_hand():
+    """Weights 1.5 and 0.7 multiply, bonuses 0.1 and 0.05 add; the dropped token stays dropped."""
+    tokens = Tokens(
+        logp=torch.tensor([-0.1, -3.0], dtype=torch.float64),
+        old_logp=torch.tensor([-0.1, -3.0], dtype=torch.float64),
+        advantage=torch.tensor([1.0, 1.0], dtype=torch.float64),
+        entropy=torch.tensor([1.0, 1.0], dtype=torch.float64),
+    )
+    controller = make("entropic+entropy_bonus+adaptive_entropy", **{
+        "entropic.target": 0.5, "kp": 0.5, "ki": 0.0, "tau": 0.5,
+        "coef": 0.1, "adaptive_entropy.target": 9.0, "delta": 0.05, "coef_max": 1.0,
+    })  # fmt: skip
+    controller.observe(StepStats(entropy=1.5))
+    plan = controller.plan(tokens)
+    assert plan.weight.tolist() == [1.5, 1.0]
+    assert plan.entropy_coef.item() == pytest.approx(0.15)
+
+
+@pytest.mark.parametrize(
+    ("spec", "first", "second", "what"),
+    [
+        ("positive_reweight+entropic", "positive_reweight", "entropic", "the weights of tokens"),
+        ("entropic+clip_higher+positive_reweight", "entropic", "positive_reweight", "the weights of tokens"),
+        ("adaptive_entropy+thermostat", "adaptive_entropy", "thermostat", "the entropy bonus"),
+    ],
+)
+def test_two_loops_on_one_actuator(spec, first, second, what):
+    with pytest.raises(ValueError, match=f"{first!r} and {second!r} are both closed loops on {what}"):
+        make(spec)
+
+
+def test_parts_that_leave_nothing():
+    with pytest.raises(ValueError, match="'negative_only' and 'positive_only' contradict each other"):
+        make("positive_only+steer+negative_only")
+
+
+def test_schedules_are_no_loops():
+    """A weight that follows the clock does not answer to the entropy, so nothing fights."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make("positive_reweight+entropic", variant="stage")
+        make("entropy_bonus+entropic")
+        make("clip_cov+steer+adaptive_entropy")
+
+
+def test_two_loops_on_one_entropy_are_worth_a_warning():
+    with pytest.warns(
+        CompositionWarning, match="'entropic' .the weights of tokens. and 'adaptive_entropy' .the entropy"
+    ):
+        make("entropic+adaptive_entropy")
+
+
+def on_policy(n: int = 20) -> Tokens:
+    t = sampled_tokens(n)
+    return replace(t, old_logp=t.logp.clone())
+
+
+def caught(controller, rollouts: list[list[Tokens]]) -> list[str]:
+    """Messages of the warnings of these rollouts, a plan for each mini-batch."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for number, mini_batches in enumerate(rollouts):
+            controller.observe(StepStats(entropy=1.0, step=number))
+            for tokens in mini_batches:
+                controller.plan(tokens)
+    return [str(w.message) for w in seen if issubclass(w.category, CompositionWarning)]
+
+
+def test_kl_cov_strictly_on_policy():
+    fresh, moved = on_policy(), sampled_tokens(20)
+    (message,) = caught(make("kl_cov"), [[fresh, fresh]] * 3)
+    assert "'kl_cov' is without effect: log π equalled log π_old in all updates" in message
+    assert caught(make("kl_cov"), [[fresh, moved]] * 3) == []
+    assert caught(make("kl_cov"), [[fresh]]) == []  # the rollout is not over
+    same = replace(fresh, old_logp=fresh.logp)
+    assert len(caught(make("kl_cov+steer"), [[same], [same]])) == 1
+    assert len(caught(make("entropy_ratio_clip"), [[fresh]] * 3)) == 1
+    assert caught(make("grpo"), [[fresh]] * 3) == []
+
+
+@pytest.mark.parametrize("spec", ["opefo", "reinforce", "reinforce+opefo"])
+def test_strictly_on_policy_with_reused_samples(spec):
+    fresh, moved = on_policy(), sampled_tokens(20)
+    (message,) = caught(make(spec), [[fresh, moved, moved]] * 3)
+    assert "strictly on-policy by its rule, but log π differs from log π_old" in message
+    assert all(repr(name) in message for name in spec.split("+"))
+    rounding = replace(fresh, old_logp=fresh.logp + 1e-7)
+    assert caught(make(spec), [[fresh, rounding]] * 3) == []
+
+
+def test_ranks_and_batches_without_tokens_say_nothing():
+    nothing = select(sampled_tokens(4), torch.arange(0))
+    assert caught(make("kl_cov+opefo"), [[nothing]] * 2) == []

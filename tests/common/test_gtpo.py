@@ -1,0 +1,51 @@
+import pytest
+import torch
+
+from entrostat import Tokens, make
+
+# group 1: correct responses of 2 and 1 tokens and a wrong one of 2; group 2: a correct one of 1
+SEQ = torch.tensor([5, 5, 6, 7, 7, 8])
+GROUP = torch.tensor([1, 1, 1, 1, 1, 2])
+POSITION = torch.tensor([0, 1, 0, 0, 1, 0])
+REWARD = torch.tensor([1.0, 1.0, 1.0, 0.0, 0.0, 1.0], dtype=torch.float64)
+H = torch.tensor([1.0, 0.7, 3.0, 9.0, 9.0, 0.0], dtype=torch.float64)
+RELATIVE = torch.tensor([1 * 2 / 4, 1.0, 3 * 2 / 4, 0.0, 0.0, 1.0], dtype=torch.float64)
+A = torch.tensor([0.5, 0.5, 0.5, -1.0, -1.0, 0.0], dtype=torch.float64)
+
+
+def tokens(**changes) -> Tokens:
+    fields = {"advantage": A, "reward": REWARD, "entropy": H, "seq_id": SEQ, "group_id": GROUP, "position": POSITION}
+    return Tokens(**{"logp": A, "old_logp": A, **fields, **changes})
+
+
+def test_the_addition_by_hand():
+    found = make("gtpo", alpha=0.1, into="advantage").plan(tokens()).advantage
+    torch.testing.assert_close(found, A + 0.1 * RELATIVE, rtol=1e-14, atol=1e-15)
+
+
+def test_advantages_of_the_shaped_reward():
+    shaped = (REWARD + 0.1 * RELATIVE)[:5]
+    expected = (shaped - shaped.mean()) / (shaped.std() + 1e-6)
+    found = make("gtpo", alpha=0.1).plan(tokens()).advantage
+    torch.testing.assert_close(found[:5], expected, rtol=1e-12, atol=1e-14)
+    assert found[5] == 0  # alone in its group
+
+
+def test_the_addition_is_alpha_on_average_over_correct_tokens():
+    entropy = torch.rand(6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    found = make("gtpo", alpha=0.3, into="advantage").plan(tokens(entropy=entropy)).advantage - A
+    assert found[[0, 1, 2, 5]].mean().item() == pytest.approx(0.3, rel=1e-12)
+    assert found[3:5].tolist() == [0, 0]
+
+
+def test_equal_entropies_are_grpo():
+    t = tokens(entropy=torch.ones(6).double(), position=torch.zeros(6).long(), seq_id=torch.arange(6))
+    found = make("gtpo", alpha=0.4).plan(t).advantage[:5]
+    r = REWARD[:5]
+    torch.testing.assert_close(found, (r - r.mean()) / (r.std() + 1e-6), rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("settings", [{"alpha": -1.0}, {"into": "loss"}])
+def test_bad_settings(settings):
+    with pytest.raises(ValueError, match=f"{next(iter(settings))} must"):
+        make("gtpo", **settings)

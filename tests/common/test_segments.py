@@ -1,0 +1,46 @@
+import pytest
+import torch
+
+from entrostat.segments import Segments, rank_within, segment_sum
+
+X = torch.tensor([1.0, 2.0, 4.0, 8.0, 16.0], dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ([7, 7, 9, 9, 9], [3, 3, 28, 28, 28]),
+        ([9, 9, 7, 7, 7], [3, 3, 28, 28, 28]),
+        ([3, 1, 3, 1, 3], [21, 10, 21, 10, 21]),
+        ([2, 2, 1, 2, 2], [27, 27, 4, 27, 27]),
+    ],
+)
+def test_sums_whatever_the_order_of_the_ids(ids, expected):
+    assert segment_sum(X, torch.tensor(ids)).tolist() == expected
+
+
+def test_ids_of_each_run():
+    ids = torch.tensor([[5, 5, 5, 6, 6], [6, 5, 6, 5, 6]])
+    assert segment_sum(X.expand(2, 5), ids).tolist() == [[7, 7, 7, 24, 24], [21, 10, 21, 10, 21]]
+
+
+def test_sizes_means_and_what_is_the_same_in_a_segment():
+    s = Segments(torch.tensor([4, 4, 2, 2, 2]))
+    assert s.count == 2
+    assert s.spread(s.size).tolist() == [2, 2, 3, 3, 3]
+    assert s.spread(s.mean(X)).tolist() == pytest.approx([1.5, 1.5, 28 / 3, 28 / 3, 28 / 3])
+    assert s.spread(s.pick(torch.tensor([3.0, 3.0, 5.0, 5.0, 5.0]))).tolist() == [3, 3, 5, 5, 5]
+    assert s.spread(s.mean(torch.stack([X, 2 * X])))[1].tolist() == pytest.approx([3, 3, 56 / 3, 56 / 3, 56 / 3])
+
+
+def test_no_elements():
+    s = Segments(torch.zeros(0, dtype=torch.int64))
+    assert s.count == 0
+    assert s.spread(s.mean(torch.zeros(2, 0))).shape == (2, 0)
+    assert rank_within(torch.zeros(2, 0), s).shape == (2, 0)
+
+
+def test_ranks_share_ties():
+    s = Segments(torch.tensor([8, 3, 8, 8, 3, 8]))
+    x = torch.tensor([[5.0, 1.0, 2.0, 5.0, 0.0, 9.0], [1.0, 1.0, 1.0, 1.0, 1.0, 0.0]])
+    assert rank_within(x, s).tolist() == [[1.5, 1, 0, 1.5, 0, 3], [2, 0.5, 2, 2, 0.5, 0]]

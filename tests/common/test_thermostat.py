@@ -1,0 +1,356 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from helpers import sampled_tokens
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from entrostat import LocalReduce, StepStats, Tokens, entropy_change, make, policy_stats
+from entrostat.controller import Context
+from entrostat.controllers.thermostat import bonus_flow, planned_flow
+from entrostat.water_level import water_level
+
+NAN = float("nan")
+SEEDS = st.integers(0, 10**6)
+
+
+def on_policy(tokens: Tokens) -> Tokens:
+    return replace(tokens, old_logp=tokens.logp)
+
+
+def context(tokens: Tokens) -> Context:
+    return Context(tokens, LocalReduce(), 0, 0)
+
+
+def observed(entropy: float, spec: str = "thermostat", **settings):
+    controller = make(spec, **settings)
+    controller.observe(StepStats(entropy=entropy))
+    return controller
+
+
+def flow_of(plan, tokens: Tokens) -> torch.Tensor:
+    """Mean exact flow of a finished plan, token-mean: undoes `scale`."""
+    return planned_flow(replace(plan, scale=torch.ones_like(plan.scale)), context(tokens)).mean(-1)
+
+
+# The flows --------------------------------------------------------------------------------------------------------
+
+
+@settings(derandomize=True, deadline=None)
+@given(seed=SEEDS, actions=st.integers(2, 40), spread=st.floats(0.1, 6))
+def test_bonus_flow_is_the_squared_gradient_of_the_entropy(seed, actions, spread):
+    generator = torch.Generator().manual_seed(seed)
+    logits = (spread * torch.randn(5, actions, generator=generator, dtype=torch.float64)).requires_grad_()
+    stats = policy_stats(logits)
+    (gradient,) = torch.autograd.grad(stats.entropy.sum(), logits)
+    zero = torch.zeros(5, dtype=torch.float64)
+    tokens = Tokens(
+        logp=zero,
+        old_logp=zero,
+        advantage=zero,
+        entropy=stats.entropy.detach(),
+        s2=stats.s2.detach(),
+        s2l=stats.s2l.detach(),
+        s2ll=stats.s2ll.detach(),
+    )
+    torch.testing.assert_close(bonus_flow(context(tokens)), gradient.square().sum(-1), rtol=1e-9, atol=1e-15)
+
+
+def test_bonus_flow_by_hand():
+    """p = (¾, ¼): H = .5623, ∂H/∂z₁ = −¾(log ¾ + H) = −.2060 = −∂H/∂z₂."""
+    logits = torch.tensor([[3.0, 1.0]], dtype=torch.float64).log()
+    stats = policy_stats(logits)
+    zero = torch.zeros(1, dtype=torch.float64)
+    tokens = Tokens(
+        logp=zero, old_logp=zero, advantage=zero, entropy=stats.entropy, s2=stats.s2, s2l=stats.s2l, s2ll=stats.s2ll
+    )
+    assert float(bonus_flow(context(tokens))) == pytest.approx(2 * 0.2059898**2, rel=1e-6)
+
+
+class Bandit:
+    """N independent softmax states, each sampled once: the plant that a plan's flow is about."""
+
+    def __init__(self, seed: int, n: int = 30, actions: int = 7) -> None:
+        generator = torch.Generator().manual_seed(seed)
+        self.logits = 1.5 * torch.randn(n, actions, generator=generator, dtype=torch.float64)
+        self.arm = torch.randint(actions, (n, 1), generator=generator)
+        self.advantage = torch.randn(n, generator=generator, dtype=torch.float64)
+        self.shift = 0.3 * torch.randn(n, generator=generator, dtype=torch.float64)
+
+    def tokens(self) -> Tokens:
+        s = policy_stats(self.logits)
+        logp = s.logp.gather(-1, self.arm)[:, 0]
+        old = logp + self.shift
+        return Tokens(
+            logp=logp, old_logp=old, advantage=self.advantage, entropy=s.entropy, s2=s.s2, s2l=s.s2l, s2ll=s.s2ll
+        )
+
+    def gradient(self, plan) -> torch.Tensor:
+        """Of N times the loss, in the logits, by autograd."""
+        logits = self.logits.clone().requires_grad_()
+        stats = policy_stats(logits)
+        loss = plan.loss(stats.logp.gather(-1, self.arm)[:, 0], stats.entropy) * len(logits)
+        return torch.autograd.grad(loss, logits)[0]
+
+    def entropy(self, step: torch.Tensor) -> float:
+        return float(policy_stats(self.logits + step).entropy.mean())
+
+
+@pytest.mark.parametrize("mode", ["bonus", "reweight"])
+@pytest.mark.parametrize("spec", ["thermostat", "clip_higher+steer+thermostat", "entropy_bonus+kl_cov+thermostat"])
+@settings(derandomize=True, deadline=None, max_examples=25)
+@given(seed=SEEDS)
+def test_predicted_change_is_the_measured_one_to_second_order(spec, mode, seed):
+    bandit = Bandit(seed)
+    controller = observed(0.8, spec, mode=mode, target=0.85)
+    plan = controller.plan(bandit.tokens())
+    predicted, gradient = float(plan.info["thermostat/flow"]), bandit.gradient(plan)
+    errors = []
+    for lr in (1e-2, 1e-3, 1e-4):
+        measured = bandit.entropy(-lr * gradient) - bandit.entropy(torch.zeros(()))
+        errors.append(abs(measured - lr * predicted) / lr)
+    size = float(gradient.square().sum(-1).mean())
+    assert errors[1] <= 1e-3 * max(size, 1.0)
+    assert errors[2] <= 1e-4 * max(size, 1.0)
+
+
+# Bonus ------------------------------------------------------------------------------------------------------------
+
+
+def test_bonus_gives_the_wanted_flow_by_hand():
+    """Before any plan came back: κ = 1 and one update a rollout step, so that the wanted flow is k·(target − Ĥ)."""
+    t = sampled_tokens(3, 50)
+    controller = observed(0.8, target=0.9, k=0.1)
+    plan = controller.plan(t)
+    torch.testing.assert_close(flow_of(plan, t), torch.full((3,), 0.01, dtype=torch.float64), rtol=1e-10, atol=0)
+    base = planned_flow(make("ppo").plan(t), context(t)).mean(-1) * 50  # plan() has scaled by 1/50
+    coef = (0.01 - base) / bonus_flow(context(t)).mean(-1)
+    torch.testing.assert_close(plan.info["thermostat/bonus"], coef, rtol=1e-10, atol=0)
+
+
+def test_rate_limits_the_wanted_change():
+    t = sampled_tokens(50)
+    for target, flow in ((2.0, 0.03), (0.1, -0.03)):
+        assert float(flow_of(observed(1.0, target=target, rate=0.03).plan(t), t)) == pytest.approx(flow, rel=1e-9)
+
+
+def test_nothing_observed_means_no_change():
+    t = sampled_tokens(50)
+    assert abs(float(flow_of(make("thermostat", target=3.0).plan(t), t))) < 1e-15
+
+
+def test_one_sided_bonus_is_never_negative():
+    t = sampled_tokens(50)
+    settings = {"target": 0.2, "rate": 0.5, "k": 1.0}
+    assert float(observed(1.0, **settings).plan(t).info["thermostat/bonus"]) < 0
+    plan = observed(1.0, one_sided=True, **settings).plan(t)
+    assert plan.entropy_coef.tolist() == [0.0]
+    assert float(plan.info["thermostat/flow"]) == float(plan.info["thermostat/base_flow"])
+
+
+def test_bonus_is_bounded_and_the_flow_says_what_is_left():
+    t = sampled_tokens(50)
+    plan = observed(0.1, target=5.0, rate=1.0, k=1.0, bonus_max=0.25).plan(t)
+    assert plan.entropy_coef.tolist() == [0.25]
+    expected = float(plan.info["thermostat/base_flow"]) + 0.25 * float(bonus_flow(context(t)).mean())
+    assert float(plan.info["thermostat/flow"]) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_deterministic_policy_has_no_bonus():
+    zero = torch.zeros(4, dtype=torch.float64)
+    t = Tokens(logp=zero, old_logp=zero, advantage=zero + 1, entropy=zero, s2=zero + 1, s2l=zero, s2ll=zero)
+    plan = observed(0.0, target=0.5).plan(t)
+    assert plan.entropy_coef.tolist() == [0.0]
+
+
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(seed=SEEDS, target=st.floats(0.1, 1.9), size=st.floats(1e-3, 10))
+def test_no_other_update_with_the_wanted_flow_is_nearer(seed, target, size):
+    """Among updates Δz with the wanted first-order ΔH, the bonus is nearest to the one without it."""
+    bandit = Bandit(seed)
+    t = bandit.tokens()
+    bare = -bandit.gradient(make("ppo").plan(t))
+    ours = -bandit.gradient(observed(1.0, target=target, bonus_max=1e6).plan(t))
+    normal = -bandit.gradient(replace(make("entropy_bonus", coef=1.0).plan(t), advantage=torch.zeros(30).double()))
+    generator = torch.Generator().manual_seed(seed + 1)
+    other = ours + size * torch.randn(ours.shape, generator=generator, dtype=torch.float64)
+    other = other + normal * ((ours - other) * normal).sum() / normal.square().sum()  # back to the wanted flow
+    assert float((other * normal).sum()) == pytest.approx(float((ours * normal).sum()), rel=1e-8, abs=1e-8)
+    assert (other - bare).norm() >= (ours - bare).norm() * (1 - 1e-12)
+
+
+# Reweight ---------------------------------------------------------------------------------------------------------
+
+
+def test_weights_by_hand_and_at_the_price_of_flow():
+    """Flows −3, 1, 1 and no wanted change: ν = (3 − 2)/(3 + 2), weights 1 ± ν."""
+    flow = torch.tensor([-3.0, 1.0, 1.0], dtype=torch.float64)
+    limit = torch.tensor(2.0)
+    found = water_level(flow, flow.abs(), torch.tensor(0.0).double(), limit, LocalReduce())
+    assert found.weight.tolist() == pytest.approx([0.8, 1.2, 1.2], rel=1e-15)
+    assert float(found.level) == pytest.approx(0.2, rel=1e-15)
+    # At the price 1: m = 1 + ν·φ, −1 + 11ν = 3·(1/3), so ν = 2/11.
+    found = water_level(flow, torch.ones(3).double(), torch.tensor(1 / 3, dtype=torch.float64), limit, LocalReduce())
+    assert found.weight.tolist() == pytest.approx([1 - 6 / 11, 13 / 11, 13 / 11], rel=1e-14)
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(seed=SEEDS, wanted=st.floats(-3, 3), m_max=st.floats(1.01, 5), price=st.sampled_from(["one", "flow", "own"]))
+def test_water_level_meets_the_wanted_flow_or_its_bounds(seed, wanted, m_max, price):
+    generator = torch.Generator().manual_seed(seed)
+    flow = torch.randn(2, 40, generator=generator, dtype=torch.float64) ** 3
+    own = torch.rand(2, 40, generator=generator, dtype=torch.float64) + 1e-3
+    g = {"one": torch.ones_like(flow), "flow": flow.abs(), "own": own}[price]
+    target = torch.full((2,), wanted, dtype=torch.float64)
+    found = water_level(flow, g, target, torch.tensor(m_max), LocalReduce())
+    assert ((found.weight >= 0) & (found.weight <= m_max + 1e-6)).all()
+    achieved = (found.weight * flow).mean(-1)
+    torch.testing.assert_close(found.achieved, achieved, rtol=1e-12, atol=1e-14)
+    most, least = m_max * flow.clamp(min=0).mean(-1), m_max * flow.clamp(max=0).mean(-1)
+    within = torch.minimum(torch.maximum(target, least), most)
+    torch.testing.assert_close(achieved, within, rtol=1e-6, atol=1e-12)
+
+
+@settings(derandomize=True, deadline=None, max_examples=50)
+@given(seed=SEEDS, wanted=st.floats(-0.5, 0.5))
+def test_no_other_weights_with_the_wanted_flow_cost_less(seed, wanted):
+    generator = torch.Generator().manual_seed(seed)
+    flow = torch.randn(40, generator=generator, dtype=torch.float64)
+    price = torch.rand(40, generator=generator, dtype=torch.float64) + 0.01
+    found = water_level(flow, price, torch.tensor(wanted, dtype=torch.float64), torch.tensor(2.0), LocalReduce())
+    pair = torch.randperm(40, generator=generator)[:2]  # moving two weights at a fixed total flow
+    for size in (1e-3, -1e-3):
+        other = found.weight.clone()
+        other[pair] += size * torch.stack([1 / flow[pair[0]], -1 / flow[pair[1]]])
+        if bool(((other >= 0) & (other <= 2)).all()):
+            assert (price * (other - 1) ** 2).sum() >= (price * (found.weight - 1) ** 2).sum() - 1e-15
+
+
+def test_opefo_is_the_special_case_of_no_wanted_change_at_the_price_of_flow():
+    t = on_policy(sampled_tokens(5, 200))
+    ours = make("reinforce+thermostat", mode="reweight", price="flow").plan(t)
+    theirs = make("reinforce+opefo", estimator="exact").plan(t)
+    moving = entropy_change.exact(t.logp, t.entropy, t.s2, t.s2l, t.advantage) != 0
+    torch.testing.assert_close(ours.weight[moving], theirs.weight[moving], rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(ours.info["thermostat/level"], theirs.info["opefo/lambda"], rtol=1e-10, atol=1e-12)
+
+
+def test_weights_leave_other_terms_alone_but_count_their_flow():
+    t = sampled_tokens(80)
+    plan = observed(0.8, "entropy_bonus+kl_cov+thermostat", mode="reweight", target=0.85, coef=0.1).plan(t)
+    assert float(flow_of(plan, t)) == pytest.approx(0.005, rel=1e-9)
+    assert float(plan.info["thermostat/flow"]) == pytest.approx(0.005, rel=1e-9)
+
+
+def test_without_advantages_weights_do_nothing():
+    t = replace(sampled_tokens(50), advantage=torch.zeros(50).double())
+    plan = observed(0.8, mode="reweight", target=1.5).plan(t)
+    assert plan.weight.tolist() == [1.0] * 50
+    assert float(plan.info["thermostat/flow"]) == 0.0
+
+
+# The loop ---------------------------------------------------------------------------------------------------------
+
+
+def closed_loop(controller, gain: float, steps: int, drift: float = 0.0, updates: int = 1) -> list[float]:
+    """A plant H⁺ = H + gain·(summed flow) + drift that does what the controller asks for."""
+    entropy, planned, seen = 1.0, {}, []
+    part = controller.parts[0]
+    for _ in range(steps):
+        controller.observe(StepStats(entropy=entropy, planned=planned))
+        flow = updates * float(part.wanted_flow())
+        planned = {"thermostat/flow": flow, "thermostat/updates": float(updates)}
+        entropy += gain * flow + drift
+        seen.append(entropy)
+    return seen
+
+
+@pytest.mark.parametrize("gain", [1e-3, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("updates", [1, 8])
+def test_kappa_is_found_and_the_target_reached_without_error(gain, updates):
+    controller = make("thermostat", target=0.6)
+    entropies = closed_loop(controller, gain, 300, drift=-0.003, updates=updates)
+    assert entropies[-1] == pytest.approx(0.6, abs=1e-4)
+    plant = controller.parts[0].plant
+    assert 0.5 < float(plant.gain) / gain < 2  # once the entropy rests nothing tells more of it
+    assert float(plant.drift / plant.gain) == pytest.approx(-0.003 / gain, rel=0.05)
+
+
+def test_first_step_is_right_when_the_prior_is():
+    entropies = closed_loop(make("thermostat", target=0.6, rate=0.02), 1.0, 1)
+    assert entropies == pytest.approx([0.98], rel=1e-12)
+
+
+def test_wanted_flow_is_divided_over_the_updates():
+    controller = make("thermostat", target=0.6)
+    controller.observe(StepStats(entropy=1.0))
+    assert float(controller.parts[0].wanted_flow()) == pytest.approx(-0.02, rel=1e-12)
+    controller.observe(StepStats(entropy=1.0, planned={"thermostat/flow": 0.0, "thermostat/updates": 8.0}))
+    part = controller.parts[0]
+    whole = (-0.02 - float(part.plant.drift)) / float(part.plant.gain)
+    assert float(part.wanted_flow()) == pytest.approx(whole / 8, rel=1e-12)
+
+
+def test_nan_moves_nothing():
+    controller = observed(1.0, target=0.6)
+    controller.observe(StepStats(entropy=0.98, planned={"thermostat/flow": -0.02, "thermostat/updates": 2.0}))
+    before = controller.state_dict()["thermostat"]
+    controller.observe(StepStats(entropy=NAN, planned={"thermostat/flow": -0.02, "thermostat/updates": 5.0}))
+    after = controller.state_dict()["thermostat"]
+    assert all(torch.equal(before[key], after[key]) for key in before)
+
+
+def test_runs_side_by_side_are_runs_alone():
+    """One of three has no entropy in the second step."""
+    entropies = torch.tensor([[1.0, 0.9, 0.7], [0.98, NAN, 0.69], [0.95, 0.88, 0.7]], dtype=torch.float64)
+    flows = torch.tensor([[0.0, 0.0, 0.0], [-0.02, -0.02, 0.01], [-0.03, -0.01, 0.02]], dtype=torch.float64)
+    together = make("thermostat", target=torch.tensor([0.6, 0.5, 0.8]))
+    for h, flow in zip(entropies, flows, strict=True):
+        together.observe(StepStats(entropy=h, planned={"thermostat/flow": flow, "thermostat/updates": 1.0}))
+    for i, target in enumerate((0.6, 0.5, 0.8)):
+        alone = make("thermostat", target=target)
+        for h, flow in zip(entropies[:, i], flows[:, i], strict=True):
+            alone.observe(StepStats(entropy=h, planned={"thermostat/flow": flow, "thermostat/updates": 1.0}))
+        wanted = together.parts[0].wanted_flow()[i]
+        torch.testing.assert_close(alone.parts[0].wanted_flow(), wanted, rtol=1e-6, atol=0)
+
+
+def test_state_round_trip_is_exact():
+    first, second = make("thermostat", target=0.6), make("thermostat", target=0.6)
+    closed_loop(first, 0.4, 20, drift=-0.01)
+    second.load_state_dict(first.state_dict())
+    for controller in (first, second):
+        controller.observe(StepStats(entropy=0.7, planned={"thermostat/flow": -0.02, "thermostat/updates": 2.0}))
+    a, b = (c.state_dict()["thermostat"] for c in (first, second))
+    assert all(torch.equal(a[key], b[key]) for key in a)
+    with pytest.raises(ValueError, match="thermostat: state has"):
+        second.parts[0].load_state_dict({"updates": torch.tensor(1.0)})
+
+
+def test_it_comes_last_in_a_chain():
+    assert make("thermostat+steer").name == make("steer+thermostat").name == "ppo+steer+thermostat"
+
+
+def test_it_needs_the_moments_by_name():
+    t = replace(sampled_tokens(10), s2ll=None)
+    with pytest.raises(ValueError, match=r"'thermostat' needs Tokens\.s2ll"):
+        make("thermostat").plan(t)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"mode": "both"}, "mode must be one of bonus, reweight"),
+        ({"price": "none"}, "price must be one of gradient, flow"),
+        ({"rate": 0.0}, "rate must be positive"),
+        ({"kappa": -1.0}, "kappa must be positive"),
+        ({"k": 2.0}, r"k must lie in \(0, 2\)"),
+        ({"forgetting": 1.5}, r"forgetting must lie in \(0, 1\]"),
+        ({"m_max": 1.0}, "m_max must be above 1"),
+        ({"integral": -0.1}, "integral must not be negative"),
+    ],
+)
+def test_bad_settings(setting, message):
+    with pytest.raises(ValueError, match=message):
+        make("thermostat", **setting)
