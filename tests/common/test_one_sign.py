@@ -21,5 +21,6 @@ def test_by_hand(name, weight, dropped):
     assert kept.scale.item() == pytest.approx(1 / sum(weight), rel=1e-15)
 
 
-def test_both_leave_nothing_but_ties():
-    assert make("positive_only+negative_only").plan(TOKENS).keep.tolist() == [False, False, True, False]
+def test_both_together_contradict():
+    with pytest.raises(ValueError, match="positive_only"):
+        make("positive_only+negative_only")

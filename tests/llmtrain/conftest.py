@@ -1,8 +1,5 @@
-import os
 import sys
 from pathlib import Path
-
-os.environ["TRITON_INTERPRET"] = "1"  # must be set before triton is imported
 
 import pytest
 

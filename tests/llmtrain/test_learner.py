@@ -14,7 +14,7 @@ from llmtrain.policy import Policy
 from llmtrain.rollout import HFRollout
 from llmtrain.tasks import get_task
 
-SPECS = ["grpo", "clip_cov", "kl_cov", "steer", "opefo", "entropy_bonus", "clip_higher+steer+entropic"]
+SPECS = ["grpo", "gspo", "clip_cov", "kl_cov", "steer", "opefo", "entropy_bonus", "clip_higher+steer+entropic"]
 SETTINGS = {"clip_cov": {"k": 0.1, "omega_low": -9.0, "omega_high": 9.0}, "kl_cov": {"k": 0.2}}
 
 

@@ -38,6 +38,8 @@ class Segments:
 
     def spread(self, table: Tensor) -> Tensor:
         """Give every element the number of its segment: table (..., K), result (..., n)."""
+        if self.index.ndim == table.ndim == 1:
+            return table.index_select(0, self.index)  # half the time of gather
         leading = torch.broadcast_shapes(table.shape[:-1], self.index.shape[:-1])
         index = self.index.expand(*leading, self.index.shape[-1])
         return table.expand(*leading, table.shape[-1]).gather(-1, index)
