@@ -91,6 +91,13 @@ def test_settling_time_and_overshoot_by_hand():
     assert pi_control.overshoot(errors).tolist() == pytest.approx([0.2, 0.0, 0.0])
 
 
+def test_default_poles_settle_in_20_steps_and_cross_zero_once():
+    errors = pi_control.step_response(1.0, *pi_control.place_poles(1.0))
+    assert int(pi_control.settling_time(errors, 0.1)) == 20
+    assert float(pi_control.overshoot(errors)) == pytest.approx(0.145, abs=0.001)
+    assert int((errors[1:].sign() != errors[:-1].sign()).sum()) == 1
+
+
 def test_bad_numbers():
     with pytest.raises(ValueError, match="plant gain must be positive"):
         pi_control.place_poles(0.0)
