@@ -46,6 +46,7 @@ CONTROLLERS = [
     ("entropic", {"auto": True, "target": 0.5}),
     ("thermostat", {"target": 0.5}),
     ("thermostat", {"mode": "reweight"}),
+    ("thermostat", {"mode": "both", "target": 1.2}),
     ("thermostat", {"mode": "reweight", "price": "flow", "target": 1.2}),
     ("kl_ref+thermostat", {"beta": 0.1, "mode": "reweight"}),
     ("entropic", {"tau": 0.0, "target": 0.1, "kp": 5.0, "alpha_max": 4.0}),  # weights of both signs

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from entrostat import LocalReduce, StepStats, Tokens, entropy_change, make, policy_stats
 from entrostat.controller import Context
-from entrostat.controllers.thermostat import bonus_flow, planned_flow
+from entrostat.controllers.thermostat import bonus_flow, planned_flow, squared_step
 from entrostat.water_level import water_level
 
 NAN = float("nan")
@@ -97,7 +97,7 @@ class Bandit:
         return float(policy_stats(self.logits + step).entropy.mean())
 
 
-@pytest.mark.parametrize("mode", ["bonus", "reweight"])
+@pytest.mark.parametrize("mode", ["bonus", "reweight", "both"])
 @pytest.mark.parametrize("spec", ["thermostat", "clip_higher+steer+thermostat", "entropy_bonus+kl_cov+thermostat"])
 @settings(derandomize=True, deadline=None, max_examples=25)
 @given(seed=SEEDS)
@@ -250,6 +250,50 @@ def test_without_advantages_weights_do_nothing():
     assert float(plan.info["thermostat/flow"]) == 0.0
 
 
+# Both -------------------------------------------------------------------------------------------------------------
+
+
+def test_both_move_by_one_level_by_hand():
+    """m = 1 + ν·φ/(w²·‖e − p‖²) and μ = bonus_share·ν give the wanted flow of .005 together."""
+    t = sampled_tokens(2, 60, seed=4)
+    plan = observed(0.8, mode="both", target=0.85, bonus_share=0.3).plan(t)
+    level = plan.info["thermostat/level"].unsqueeze(-1)
+    torch.testing.assert_close(plan.entropy_coef, 0.3 * level, rtol=1e-12, atol=0)
+    base = make("ppo").plan(t)
+    dlogp = 60 * base.coefficients(t.logp)[0]  # plan() has scaled by 1/60
+    flow = entropy_change.exact(t.logp, t.entropy, t.s2, t.s2l, -dlogp)
+    price = dlogp**2 * (1 - 2 * t.logp.exp() + t.s2)
+    weight = torch.where(price > 0, 1 + level * flow / price.clamp(min=1e-300), 1.0).clamp(0, 2)
+    torch.testing.assert_close(plan.weight, weight, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(flow_of(plan, t), torch.full((2,), 0.005, dtype=torch.float64), rtol=1e-9, atol=0)
+
+
+def test_both_reach_where_weights_have_nothing_to_multiply():
+    t = replace(sampled_tokens(50), advantage=torch.zeros(50).double())
+    plan = observed(0.8, mode="both", target=0.9).plan(t)
+    assert plan.weight.tolist() == [1.0] * 50
+    assert float(flow_of(plan, t)) == pytest.approx(0.01, rel=1e-9)
+    assert float(plan.entropy_coef) == pytest.approx(0.01 / float(bonus_flow(context(t)).mean()), rel=1e-9)
+
+
+def test_both_with_a_bounded_or_one_sided_bonus_say_what_is_left():
+    t = sampled_tokens(50)
+    bounded = observed(0.1, mode="both", target=5.0, rate=9.0, k=1.9, bonus_max=0.25).plan(t)
+    assert bounded.entropy_coef.tolist() == [0.25]
+    falling = observed(1.0, mode="both", one_sided=True, target=0.2, rate=0.5, k=1.0).plan(t)
+    assert falling.entropy_coef.tolist() == [0.0]
+    for plan in (bounded, falling):
+        assert float(flow_of(plan, t)) == pytest.approx(float(plan.info["thermostat/flow"]), rel=1e-9)
+
+
+def test_a_token_that_is_certain_has_a_small_but_positive_step():
+    logp = torch.tensor([-1e-12, -0.1], dtype=torch.float64)
+    p = logp.exp()
+    found = squared_step(logp, p**2 + (1 - p) ** 2)
+    assert found.tolist() == pytest.approx([1e-24, 2 * (1 - float(p[1])) ** 2], rel=0.5)
+    assert bool((found > 0).all())
+
+
 # The loop ---------------------------------------------------------------------------------------------------------
 
 
@@ -341,7 +385,8 @@ def test_it_needs_the_moments_by_name():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"mode": "both"}, "mode must be one of bonus, reweight"),
+        ({"mode": "none"}, "mode must be one of bonus, reweight, both"),
+        ({"bonus_share": 0.0}, "bonus_share must be positive"),
         ({"price": "none"}, "price must be one of gradient, flow"),
         ({"rate": 0.0}, "rate must be positive"),
         ({"kappa": -1.0}, "kappa must be positive"),

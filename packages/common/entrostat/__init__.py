@@ -11,6 +11,7 @@ Entropies are in nats throughout.
 
 from . import advantages, controllers, diagnostics, entropy_change, pi_control
 from .advantages import get_advantage
+from .by_name import make
 from .chain import Chain, chain
 from .composition import CompositionWarning
 from .controller import Controller, StepStats
@@ -19,7 +20,7 @@ from .diagnostics import diagnose
 from .plan import Plan
 from .policy_stats import PolicyStats, policy_stats
 from .reduce import DistReduce, LocalReduce
-from .registry import list_controllers, make
+from .registry import list_controllers
 from .tokens import Tokens
 
 __all__ = [

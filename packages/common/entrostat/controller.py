@@ -139,15 +139,6 @@ class Controller:
     def observe(self, stats: StepStats) -> None:
         """Move the state. The base class has none."""
 
-    def plan(self, tokens: Tokens, reduce: LocalReduce | None = None, seed: int | Tensor = 0, step: int = 0) -> Plan:
-        """Plan for one mini-batch. `seed` may be a tensor (runs…,).
-
-        Raises ValueError naming a field of Tokens that is needed and absent.
-        """
-        from .chain import chain
-
-        return chain(self).plan(tokens, reduce, seed, step)
-
     def metrics(self) -> dict[str, Tensor]:
         """The state as it would be logged, (...,) each."""
         return {f"{self.name}/{key}": torch.as_tensor(getattr(self, key)) for key in self.state}

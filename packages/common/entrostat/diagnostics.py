@@ -83,7 +83,7 @@ def _clipping(old_logp: Tensor, plan: Plan, logp: Tensor) -> dict[str, Tensor]:
     ratio = importance_ratio(logp, old_logp)
     stopped = plan.clipped(logp)
     direction = torch.where(plan.weight < 0, -plan.advantage, plan.advantage)
-    dual = stopped & (direction < 0) & (ratio > plan.dual_clip)
+    dual = stopped & (direction < 0) & (ratio > (torch.inf if plan.dual_clip is None else plan.dual_clip))
     return {
         "clip_fraction": stopped,
         "clip/high": stopped & (direction > 0),

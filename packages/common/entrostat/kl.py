@@ -20,3 +20,13 @@ def kl_estimate(logp: Tensor, ref_logp: Tensor, estimator: str) -> Tensor:
     if estimator == "k2":
         return log_ratio**2 / 2
     return torch.expm1(log_ratio.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)) - log_ratio
+
+
+def kl_slope(logp: Tensor, ref_logp: Tensor, estimator: str) -> Tensor:
+    """Derivative of `kl_estimate` in log π, shaped like logp. k1: 1.  k2: −x.  k3: 1 − e^x, and 1 beyond ±20."""
+    log_ratio = ref_logp - logp
+    if estimator == "k1":
+        return torch.ones_like(log_ratio)
+    if estimator == "k2":
+        return -log_ratio
+    return 1 - log_ratio.exp() * (log_ratio.abs() <= LOG_RATIO_LIMIT)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .kl import LOG_RATIO_LIMIT, kl_estimate
+from .kl import LOG_RATIO_LIMIT, kl_estimate, kl_slope
 
 Index = Tensor | slice | None
 
@@ -28,7 +28,7 @@ class Slice:
     old_logp: Tensor | None
     clip_low: Tensor
     clip_high: Tensor
-    dual_clip: Tensor
+    dual_clip: Tensor | None
     frozen: Tensor
     """log π where the stop-gradients of a surrogate take it."""
     seq_id: Tensor | None = None
@@ -48,6 +48,8 @@ class Slice:
 
 Surrogate = Callable[[Tensor, Slice], Tensor]
 """Takes log π (..., n) and the slice, gives the loss of each token (..., n)."""
+Slope = Callable[[Tensor, Slice], Tensor]
+"""Takes log π (..., n) and the slice, gives the derivative of each token's loss in its log π (..., n)."""
 Stopped = Callable[[Tensor, Slice], Tensor]
 """Takes log π (..., n) and the slice, gives the mask (..., n) of the tokens that clipping leaves without gradient."""
 
@@ -56,9 +58,9 @@ def beyond_bounds(logp: Tensor, s: Slice) -> Tensor:
     """Mask of the tokens whose own ratio lies beyond its bound."""
     if s.old_logp is None:
         return torch.zeros_like(s.unweighted, dtype=torch.bool)
-    ratio = importance_ratio(logp, s.old_logp)
-    above = torch.where(s.direction > 0, s.clip_high, s.dual_clip)
-    return (ratio > above) | ((s.direction < 0) & (ratio < s.clip_low))
+    ratio, up, down = importance_ratio(logp, s.old_logp), s.direction > 0, s.direction < 0
+    beyond = (up & (ratio > s.clip_high)) | (down & (ratio < s.clip_low))
+    return beyond if s.dual_clip is None else beyond | (~up & (ratio > s.dual_clip))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,6 +74,8 @@ class Plan:
     """
 
     surrogate: Surrogate
+    slope: Slope
+    """The derivative of `surrogate`."""
     advantage: Tensor
     old_logp: Tensor | None
     weight: Tensor
@@ -82,8 +86,8 @@ class Plan:
     """Lower bound of the importance ratio for A < 0."""
     clip_high: Tensor
     """Upper bound of the importance ratio for A > 0."""
-    dual_clip: Tensor
-    """Upper bound of the importance ratio for A < 0."""
+    dual_clip: Tensor | None
+    """Upper bound of the importance ratio for A < 0; None is no bound."""
     scale: Tensor
     entropy_coef: Tensor | None = None
     kl_coef: Tensor | None = None
@@ -108,8 +112,8 @@ class Plan:
 
     def drop(self, mask: Tensor, **info: Tensor) -> "Plan":
         """Give the tokens of `mask` no policy gradient."""
-        weight = self.weight.masked_fill(mask, 0.0)
-        return replace(self, weight=weight, keep=self.keep & ~mask, info={**self.info, **info})
+        kept = ~mask
+        return replace(self, weight=self.weight * kept, keep=self.keep & kept, info={**self.info, **info})
 
     def shape(self, advantage: Tensor, **info: Tensor) -> "Plan":
         """Replace the advantage by another, (..., N). Weights stay; parts that follow in a chain see the new one."""
@@ -188,13 +192,20 @@ class Plan:
         The loss is elementwise, so these, and `truncated_coefficient` where a chain has a support, say all there is to
         know of its gradient before the logits are touched.
         """
-        with torch.enable_grad():
-            leaves = [logp.detach().requires_grad_()]
-            if self.entropy_coef is not None and entropy is not None:
-                leaves.append(entropy.detach().requires_grad_())
-            loss = self._loss(leaves[0], leaves[-1] if len(leaves) > 1 else entropy, index, logp.detach())
-            grads = torch.autograd.grad((self._at(self.scale, index) * loss).sum(), leaves)
-        return grads[0], grads[1] if len(grads) > 1 else None
+        with torch.no_grad():
+            s = self._checked_slice(index, logp)
+            scale = self._at(self.scale, index)
+            dlogp = self.slope(logp, s)
+            if self.kl_coef is not None:
+                assert s.old_logp is not None
+                dlogp = dlogp + self._at(self.kl_coef, index) * (logp - s.old_logp).sign()
+            if self.ref_coef is not None:
+                slope = kl_slope(logp, self._at(self.ref_logp, index), self.ref_estimator)
+                dlogp = dlogp + self._at(self.ref_coef, index) * slope
+            if self.entropy_coef is None:
+                return dlogp * scale, None
+            dentropy = -scale * self._at(self.entropy_coef, index)
+            return dlogp * scale, dentropy.expand(self._required(entropy).shape)
 
     def truncated_coefficient(self, index: Index = None) -> Tensor | None:
         """∂loss/∂(truncated entropy) of each token of the slice, (..., n); None when the plan has no such bonus."""
@@ -214,16 +225,23 @@ class Plan:
         parts = {name: self._at(getattr(self, name), index) for name in names}
         return Slice(unweighted=self._at(self.advantage, index), frozen=frozen, **parts)
 
+    def _checked_slice(self, index: Index, logp: Tensor) -> Slice:
+        s = self._slice(index, logp)
+        if logp.shape[-1:] != s.unweighted.shape[-1:]:
+            raise ValueError(f"logp has {logp.shape[-1]} tokens where the plan's slice has {s.unweighted.shape[-1]}")
+        return s
+
+    def _required(self, entropy: Tensor | None) -> Tensor:
+        if entropy is None:
+            raise ValueError("this plan has an entropy bonus: pass entropy to loss()")
+        return entropy
+
     def _loss(self, logp: Tensor, entropy: Tensor | None, index: Index, frozen: Tensor) -> Tensor:
         """Loss of each token before its scale, without the truncated entropy."""
-        s = self._slice(index, frozen)
-        if logp.shape[-1:] != s.advantage.shape[-1:]:
-            raise ValueError(f"logp has {logp.shape[-1]} tokens where the plan's slice has {s.advantage.shape[-1]}")
+        s = self._checked_slice(index, frozen)
         loss = self.surrogate(logp, s)
         if self.entropy_coef is not None:
-            if entropy is None:
-                raise ValueError("this plan has an entropy bonus: pass entropy to loss()")
-            loss = loss - self._at(self.entropy_coef, index) * entropy
+            loss = loss - self._at(self.entropy_coef, index) * self._required(entropy)
         if self.kl_coef is not None:
             assert s.old_logp is not None
             loss = loss + self._at(self.kl_coef, index) * (logp - s.old_logp).abs()

@@ -21,17 +21,20 @@ class WaterLevel(NamedTuple):
     level: Tensor
     """ν (...,), float64; where the wanted flow is out of reach, some number that is not yet large enough."""
     achieved: Tensor
-    """mean m_t·φ_t (...,), float64."""
+    """mean m_t·φ_t + linear·ν (...,), float64."""
     base: Tensor
     """mean φ_t (...,), float64."""
 
 
-def water_level(flow: Tensor, price: Tensor, wanted: Tensor, m_max: Tensor, reduce: LocalReduce) -> WaterLevel:
+def water_level(
+    flow: Tensor, price: Tensor, wanted: Tensor, m_max: Tensor, reduce: LocalReduce, linear: Tensor | None = None
+) -> WaterLevel:
     """Minimise Σ g_t(m_t − 1)² subject to mean m_t·φ_t = wanted and 0 ≤ m_t ≤ m_max.
 
     The answer is m_t = clip(1 + ν·φ_t/g_t, 0, m_max) with one ν for all tokens. `flow` φ and `price` g ≥ 0 are
     (..., N), with φ = 0 where g = 0; `wanted` and `m_max` > 1 are (...,). A wanted flow out of reach gives the nearest
-    that is. Tokens without flow weigh 1.
+    that is. Tokens without flow weigh 1. Where something beside the weights answers to ν, by `linear`·ν (...,) ≥ 0, its
+    flow counts as well, and nothing is out of reach.
 
     mean m·φ does not fall with ν, is linear between the points where a token meets its bounds, and is steepest at
     ν = 0, where none has: Newton's method from there approaches from one side and ends in finitely many steps.
@@ -42,25 +45,27 @@ def water_level(flow: Tensor, price: Tensor, wanted: Tensor, m_max: Tensor, redu
     low: Any = torch.zeros_like(top) if m_max.dim() else 0.0
     high: Any = top if m_max.dim() else float(m_max)  # numbers are faster
     base = reduce.mean(flow)
-    missing, steepness = wanted - base, reduce.mean(slope)
+    beside = torch.zeros_like(base) if linear is None else linear.to(base)
+    missing, steepness = wanted - base, reduce.mean(slope) + beside
     upward, level, enough = missing > 0, torch.zeros_like(base), 4 * torch.finfo(flow.dtype).eps
     weight, limit = torch.ones_like(flow), torch.where(upward, torch.inf, -torch.inf)
     raw, product = torch.ones_like(flow), torch.empty_like(flow)  # written over: new memory costs more than sums
     for number in range(ROUNDS):
         if number == PATIENCE:
             rising = reduce.mean(flow.clamp(min=0))
-            limit = m_max * torch.where(upward, rising, base - rising)
+            limit = torch.where(beside > 0, limit, m_max * torch.where(upward, rising, base - rising))
         unfinished = (missing != 0) & ((missing > 0) == upward) & ((wanted < limit) == upward)
         unfinished &= missing.abs() > enough * steepness * level.abs()
         if not bool(unfinished.any()):
             break
         if number:
-            steepness = reduce.mean(torch.eq(raw, weight, out=raw).mul_(slope))  # over the tokens within their bounds
+            inside = torch.eq(raw, weight, out=raw)
+            steepness = reduce.mean(inside.mul_(slope)) + beside
         unfinished &= steepness > 0
         level = torch.where(unfinished, level + missing / steepness, level)
         torch.mul(per_level, level.to(flow).unsqueeze(-1), out=raw).add_(1)
         torch.clamp(raw, low, high, out=weight)
-        missing = wanted - reduce.mean(torch.mul(weight, flow, out=product))
+        missing = wanted - reduce.mean(torch.mul(weight, flow, out=product)) - beside * level
     beyond = (wanted >= limit) == upward
     if bool(beyond.any()):
         bounds = torch.where((flow > 0) == upward.unsqueeze(-1), top, 0.0).masked_fill(flow == 0, 1.0)

@@ -104,10 +104,8 @@ class Entropic(Controller):
     def transform(self, plan: Plan, context: Context) -> Plan:
         advantage = context.tokens.advantage
         tau = (-as_state(self.target)).exp() if self.auto and self.auto_tau else self.tau
-        likely = context.tokens.get("logp").exp() > column(tau, advantage)
-        alpha = column(self.alpha, advantage)
-        factor = torch.where(likely, 1 + alpha * advantage.sign(), 1.0)
-        return plan.reweight(factor)
+        likely = context.tokens.get("logp") > column(as_state(tau).log(), advantage)
+        return plan.reweight(1 + column(self.alpha, advantage) * (advantage.sign() * likely))
 
     def metrics(self) -> dict[str, Tensor]:
         found = {"entropic/integral": self.integral, "entropic/alpha": self.alpha}

@@ -2,8 +2,9 @@
 
     observe   Ĥ, flow planned since the last Ĥ ──► Plant: filtered H, step size κ, drift d
     wanted    flow of one update = (clip(k·(target − H), ±rate) − d) / (κ · updates per rollout step)
-    plan      mean φ_t + μ·mean F_t = wanted  ──► μ         (mode "bonus")
-              mean m_t·φ_t = wanted           ──► m_t       (mode "reweight")
+    plan      mean φ_t + μ·mean F_t = wanted          ──► μ           (mode "bonus")
+              mean m_t·φ_t = wanted                   ──► m_t         (mode "reweight")
+              mean m_t·φ_t + μ·mean F_t = wanted      ──► m_t and μ   (mode "both")
 
 docs/thermostat.md derives it and says what was measured.
 """
@@ -22,7 +23,7 @@ from ..plant import Plant
 from ..registry import register
 from ..water_level import water_level
 
-MODES = ("bonus", "reweight")
+MODES = ("bonus", "reweight", "both")
 PRICES = ("gradient", "flow")
 
 
@@ -36,7 +37,8 @@ class Thermostat(Controller):
     wanted flow, within ±bonus_max (from 0 with one_sided). mode="reweight" gives weights
     m_t = clip(1 + ν·φ_t/g_t, 0, m_max), with ν such that mean m_t·φ_t is the wanted flow, at the price
     g_t = (∂loss/∂lp_t)² ("gradient": least change of the gradient) or |φ_t| ("flow": OPEFO's weights when target,
-    gain and drift ask for no change). It dies with the advantages; a bonus does not.
+    gain and drift ask for no change). It dies with the advantages; a bonus does not. mode="both" moves weights and bonus
+    with one ν: μ = bonus_share·ν, and g_t = (∂loss/∂lp_t)²·‖e − p‖², the squared step of the token's logits.
 
     κ, the change of entropy for a unit of summed flow (the learning rate for SGD on independent logits), starts at
     `kappa` and is estimated from what came of the flows planned before, with `forgetting`; so is a drift, whose speed
@@ -47,11 +49,13 @@ class Thermostat(Controller):
     target: float | Tensor = 0.5
     """Entropy to hold (nats)."""
     mode: str = "bonus"
-    """bonus or reweight."""
+    """bonus, reweight or both."""
     one_sided: bool = False
     """Whether a bonus is never negative: entropy above the target is then left to the task."""
     price: str = "gradient"
-    """What a weight costs: gradient or flow."""
+    """What a weight costs in mode reweight: gradient or flow."""
+    bonus_share: float | Tensor = 0.1
+    """Bonus for a unit of ν in mode both."""
     k: float | Tensor = 0.1
     """Part of the error that a rollout step is to remove."""
     rate: float | Tensor = 0.02
@@ -75,7 +79,7 @@ class Thermostat(Controller):
     def __post_init__(self) -> None:
         self._require(self.mode in MODES, f"mode must be one of {', '.join(MODES)}")
         self._require(self.price in PRICES, f"price must be one of {', '.join(PRICES)}")
-        for name in ("rate", "bonus_max", "kappa"):
+        for name in ("rate", "bonus_max", "kappa", "bonus_share"):
             self._require(torch.as_tensor(getattr(self, name)) > 0, f"{name} must be positive")
         k, fading = torch.as_tensor(self.k), torch.as_tensor(self.forgetting)
         self._require((k > 0) & (k < 2), "k must lie in (0, 2), where the loop is stable")
@@ -108,7 +112,8 @@ class Thermostat(Controller):
         return change / (self.plant.gain * self.updates)
 
     def transform(self, plan: Plan, context: Context) -> Plan:
-        return self._add_bonus(plan, context) if self.mode == "bonus" else self._reweight(plan, context)
+        acts = {"bonus": self._add_bonus, "reweight": self._reweight, "both": self._do_both}
+        return acts[self.mode](plan, context)
 
     def _add_bonus(self, plan: Plan, context: Context) -> Plan:
         flow = planned_flow(plan, context)
@@ -120,17 +125,28 @@ class Thermostat(Controller):
         return plan.add_entropy_bonus(column(coef, flow), **info)
 
     def _reweight(self, plan: Plan, context: Context) -> Plan:
-        reduce = context.reduce
-        alone = replace(plan, entropy_coef=None, kl_coef=None, ref_coef=None)  # what a weight multiplies
-        dlogp = _dlogp(alone, context)
-        flow = _flow(dlogp, context)
-        others = plan.entropy_coef is not None or plan.kl_coef is not None or plan.ref_coef is not None
-        fixed = reduce.mean(planned_flow(plan, context) - flow) if others else 0.0
+        dlogp, flow, fixed = _weighted_flow(plan, context)
         price = flow.abs() if self.price == "flow" else dlogp.square()
         wanted = self.wanted_flow().to(flow.device) - fixed
-        solved = water_level(flow, price, wanted, as_state(self.m_max).to(wanted), reduce)
+        solved = water_level(flow, price, wanted, as_state(self.m_max).to(wanted), context.reduce)
         info = {"thermostat/level": solved.level, **_info(solved.achieved + fixed, solved.base + fixed)}
         return plan.reweight(solved.weight, **info)
+
+    def _do_both(self, plan: Plan, context: Context) -> Plan:
+        t, reduce = context.tokens, context.reduce
+        dlogp, flow, fixed = _weighted_flow(plan, context)
+        price = dlogp.square() * squared_step(t.get("logp"), t.get("s2"))
+        wanted = self.wanted_flow().to(flow.device) - fixed
+        m_max, share, limit = (as_state(x).to(wanted) for x in (self.m_max, self.bonus_share, self.bonus_max))
+        slope = reduce.mean(bonus_flow(context))
+        if self.one_sided:
+            share = torch.where(wanted > reduce.mean(flow), share, 0.0)
+        solved = water_level(flow, price, wanted, m_max, reduce, linear=share * slope)
+        coef = (share * solved.level).clamp(min=-limit, max=limit)
+        achieved = solved.achieved + (coef - share * solved.level) * slope
+        info = {"thermostat/level": solved.level, "thermostat/bonus": coef}
+        info |= _info(achieved + fixed, solved.base + fixed)
+        return plan.reweight(solved.weight).add_entropy_bonus(column(coef, flow), **info)
 
     def metrics(self) -> dict[str, Tensor]:
         return {
@@ -160,11 +176,24 @@ def planned_flow(plan: Plan, context: Context) -> Tensor:
     return flow if plan.entropy_coef is None else flow + plan.entropy_coef * bonus_flow(context)
 
 
+def _weighted_flow(plan: Plan, context: Context) -> tuple[Tensor, Tensor, Tensor | float]:
+    """∂loss/∂lp and flow of what a weight multiplies, (..., N) each, and the mean flow of the rest, (...,) or 0."""
+    dlogp = _dlogp(replace(plan, entropy_coef=None, kl_coef=None, ref_coef=None), context)
+    flow = _flow(dlogp, context)
+    others = plan.entropy_coef is not None or plan.kl_coef is not None or plan.ref_coef is not None
+    return dlogp, flow, context.reduce.mean(planned_flow(plan, context) - flow) if others else 0.0
+
+
 def bonus_flow(context: Context) -> Tensor:
     """F = ‖∇_z H‖² = S2LL + 2H·S2L + H²·S2, (..., N): the flow of a unit of entropy bonus at each token."""
     t = context.tokens
     entropy = t.get("entropy")
     return (entropy * t.get("s2")).add_(t.get("s2l"), alpha=2).mul_(entropy).add_(t.get("s2ll"))
+
+
+def squared_step(logp: Tensor, s2: Tensor) -> Tensor:
+    """‖e_o − p‖² = 1 − 2p_o + S2 of each token, (..., N); at least (1 − p_o)², which rounding leaves where p_o → 1."""
+    return torch.maximum(1 - 2 * logp.exp() + s2, torch.expm1(logp).square())
 
 
 def _dlogp(plan: Plan, context: Context) -> Tensor:

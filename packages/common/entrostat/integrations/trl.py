@@ -21,13 +21,13 @@ import trl
 from torch import Tensor
 from trl import GRPOConfig, GRPOTrainer
 
+from ..by_name import make
 from ..chain import chain
 from ..controller import Controller, StepStats
 from ..diagnostics import EntropyTrace, diagnose
 from ..plan import Plan, importance_ratio
 from ..policy_stats import policy_stats
 from ..reduce import DistReduce, LocalReduce
-from ..registry import make
 from ..tokens import Tokens
 from .packing import pack, require_fields
 

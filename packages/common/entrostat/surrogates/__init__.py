@@ -1,7 +1,7 @@
 """Surrogates: the elementwise loss of a token, given its plan. Importing this package registers them all."""
 
 from . import base, gradient_keeping, ratio_clip, sequence
-from .base import Reinforce, SurrogateController, clipped_ratio_loss, log_likelihood_loss
+from .base import ClippedRatio, Reinforce, SurrogateController
 from .gradient_keeping import CEGPPO, CISPO, SAPO
 from .ratio_clip import DCPO, PPO, ClipFree, ClipHigher, ClipLower, ClipTighter
 from .sequence import GMPO, GSPO
@@ -18,12 +18,11 @@ __all__ = [
     "ClipHigher",
     "ClipLower",
     "ClipTighter",
+    "ClippedRatio",
     "Reinforce",
     "SurrogateController",
     "base",
-    "clipped_ratio_loss",
     "gradient_keeping",
-    "log_likelihood_loss",
     "ratio_clip",
     "sequence",
 ]

@@ -22,18 +22,7 @@ def bounded(ratio: Tensor, s: Slice) -> Tensor:
     """The ratio within the bounds that the sign of A gives it."""
     positive = s.direction > 0
     lower = torch.where(positive, 0.0, s.clip_low)
-    return ratio.clamp(lower, torch.where(positive, s.clip_high, s.dual_clip))
-
-
-def clipped_ratio_loss(logp: Tensor, s: Slice) -> Tensor:
-    """−A·clamp(r) of each token (PPO with dual clip)."""
-    assert s.old_logp is not None
-    return -s.advantage * bounded(importance_ratio(logp, s.old_logp), s)
-
-
-def log_likelihood_loss(logp: Tensor, s: Slice) -> Tensor:
-    """−A·log π of each token."""
-    return -s.advantage * logp
+    return ratio.clamp(lower, torch.where(positive, s.clip_high, inf if s.dual_clip is None else s.dual_clip))
 
 
 def never(logp: Tensor, s: Slice) -> Tensor:
@@ -71,7 +60,13 @@ class SurrogateController(Controller):
 
     def loss(self, logp: Tensor, s: Slice) -> Tensor:
         """Loss of each token of a slice, (..., n)."""
-        return clipped_ratio_loss(logp, s)
+        raise TypeError(f"surrogate {self.name!r} has no loss")
+
+    def slope(self, logp: Tensor, s: Slice) -> Tensor:
+        """Derivative of each token's loss in its log π, (..., n): from autograd, where no closed form is given."""
+        with torch.enable_grad():
+            leaf = logp.detach().requires_grad_()
+            return torch.autograd.grad(self.loss(leaf, s).sum(), leaf)[0]
 
     def stopped(self, logp: Tensor, s: Slice) -> Tensor:
         """Mask (..., n) of the tokens that clipping leaves without policy gradient."""
@@ -80,17 +75,18 @@ class SurrogateController(Controller):
     def start(self, tokens: Tokens) -> Plan:
         """The plan before any controller has spoken."""
         advantage = tokens.advantage
-        low, high, dual = (column(bound, advantage) for bound in self.ratio_bounds())
+        low, high, dual = self.ratio_bounds()
         return Plan(
             surrogate=self.loss,
+            slope=self.slope,
             stopped=self.stopped,
             advantage=advantage,
             old_logp=tokens.old_logp,
             weight=torch.ones_like(advantage),
             keep=torch.ones_like(advantage, dtype=torch.bool),
-            clip_low=low,
-            clip_high=high,
-            dual_clip=dual,
+            clip_low=column(low, advantage),
+            clip_high=column(high, advantage),
+            dual_clip=None if isinstance(dual, float) and dual == inf else column(dual, advantage),
             scale=torch.ones_like(advantage[..., :1]),
         )
 
@@ -100,6 +96,24 @@ class SurrogateController(Controller):
             context.tokens, plan.keep, context.reduce, self.aggregation, self.denominator, self.constant
         )
         return replace(plan, scale=scale)
+
+
+class ClippedRatio(SurrogateController):
+    """−A·clamp(r): PPO with dual clip, whatever the bounds."""
+
+    def loss(self, logp: Tensor, s: Slice) -> Tensor:
+        assert s.old_logp is not None
+        return -s.advantage * bounded(importance_ratio(logp, s.old_logp), s)
+
+    def slope(self, logp: Tensor, s: Slice) -> Tensor:
+        """−A·r, and 0 where the ratio is beyond its bound, which is where r·A > clip(r)·A."""
+        assert s.old_logp is not None
+        ratio, advantage = importance_ratio(logp, s.old_logp), s.advantage
+        objective = ratio * advantage
+        moving = objective <= ratio.clamp(s.clip_low, s.clip_high).mul_(advantage)
+        if s.dual_clip is not None:
+            moving &= (advantage > 0) | (ratio <= s.dual_clip)
+        return objective.mul_(moving).neg_()
 
 
 @register("reinforce")
@@ -119,7 +133,10 @@ class Reinforce(SurrogateController):
         return super().needs - {"old_logp"}
 
     def loss(self, logp: Tensor, s: Slice) -> Tensor:
-        return log_likelihood_loss(logp, s)
+        return -s.advantage * logp
+
+    def slope(self, logp: Tensor, s: Slice) -> Tensor:
+        return -s.advantage.expand(logp.shape)
 
     def stopped(self, logp: Tensor, s: Slice) -> Tensor:
         return never(logp, s)

@@ -10,12 +10,12 @@ from ..controller import column
 from ..plan import Plan
 from ..registry import register
 from ..tokens import Tokens
-from .base import SurrogateController
+from .base import ClippedRatio
 
 
 @register("ppo")
 @dataclass(kw_only=True)
-class PPO(SurrogateController):
+class PPO(ClippedRatio):
     """max(−rA, −clip(r, 1−eps_low, 1+eps_high)·A); for A < 0 at most −dual_clip·A. PPO; GRPO's objective.
 
     The papers' objectives have no dual clip; their released scripts use c = 10. The upper bound stops tokens that were
@@ -84,7 +84,7 @@ class ClipTighter(PPO):
 
 @register("clip_free")
 @dataclass(kw_only=True)
-class ClipFree(SurrogateController):
+class ClipFree(ClippedRatio):
     """−rA with no clip and no dual clip (Revisiting Entropy, figure 3)."""
 
     source: ClassVar = "Revisiting Entropy, figure 3"
@@ -93,7 +93,7 @@ class ClipFree(SurrogateController):
 
 @register("dcpo")
 @dataclass(kw_only=True)
-class DCPO(SurrogateController):
+class DCPO(ClippedRatio):
     """PPO between [½ + ½√max(1 − 4·eps_low/q, 0), min(½ + ½√(1 + 4·eps_high/q), ratio_max)], q = π_old of the token.
 
     The rarer a token was, the wider its bounds, so that unlikely tokens are rarely stopped. Only the clipping of DCPO:

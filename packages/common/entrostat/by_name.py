@@ -1,0 +1,51 @@
+"""Controllers by name: `make("clip_higher+steer", lambda_min=0.7)`."""
+
+from typing import Any
+
+from .chain import Chain, chain
+from .controller import Controller
+from .registry import ALIASES, PRESETS, REGISTRY, hyperparameters, implied_surrogate, list_controllers
+from .surrogates import SurrogateController
+
+
+def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
+    """Build a chain from names joined by `+`.
+
+    preset: "paper" (values as published) or "released" (as in the authors' code).
+    settings: a hyperparameter goes to the one part that has it; `**{"steer.lambda_min": 0.7}` names the part.
+    Raises ValueError on an unknown name or preset, and on a hyperparameter that no part or several parts have.
+    """
+    if preset not in PRESETS:
+        raise ValueError(f"unknown preset {preset!r}; choose from {', '.join(PRESETS)}")
+    names = [ALIASES.get(name.strip(), name.strip()) for name in spec.split("+")]
+    for name in names:
+        if name not in REGISTRY:
+            raise ValueError(f"unknown controller {name!r}; choose from {', '.join(list_controllers())}")
+    classes = [REGISTRY[name] for name in names]
+    chosen: list[dict[str, Any]] = [dict(cls.presets.get(preset, {})) for cls in classes]
+    implied = not any(issubclass(cls, SurrogateController) for cls in classes)
+    if implied:
+        name, asked = implied_surrogate(classes)
+        names.append(name)
+        classes.append(REGISTRY[name])
+        chosen.append({**REGISTRY[name].presets.get(preset, {}), **asked})
+    for key, value in settings.items():
+        owner = _owner(key, names, classes)
+        chosen[owner][key.rpartition(".")[2]] = value
+        implied = implied and owner != len(names) - 1  # a setting makes the surrogate a choice
+    built = chain(*(cls(**values) for cls, values in zip(classes, chosen, strict=True)))
+    built.implied = implied
+    return built
+
+
+def _owner(key: str, names: list[str], classes: list[type[Controller]]) -> int:
+    """Which part the hyperparameter `key` (or `part.key`) belongs to."""
+    part, _, hyperparameter = key.rpartition(".")
+    owners = [i for i, cls in enumerate(classes) if hyperparameter in hyperparameters(cls) and part in ("", names[i])]
+    if not owners:
+        known = "; ".join(f"{n} has {', '.join(hyperparameters(c))}" for n, c in zip(names, classes, strict=True))
+        raise ValueError(f"no part of {'+'.join(names)!r} has the hyperparameter {key!r}: {known}")
+    if len(owners) > 1:
+        parts = " and ".join(names[i] for i in owners)
+        raise ValueError(f"hyperparameter {key!r} is ambiguous: {parts} have it; write {names[owners[0]]}.{key}")
+    return owners[0]
