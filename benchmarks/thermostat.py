@@ -23,6 +23,7 @@ from toybandit import Config, simulate
 
 ENVS = ("noisy", "on", "pure", "det", "coupled")
 TARGETS = (0.2, 0.6, 1.0, 1.4)
+MODES = ("bonus", "reweight", "both")
 PUBLISHED = ("PI", "guided reweighting", "adaptive entropy")
 
 
@@ -31,6 +32,7 @@ def controllers(env: str) -> dict[str, tuple[str, dict[str, Any]]]:
     return {
         "thermostat, bonus": ("thermostat", {"mode": "bonus"}),
         "thermostat, reweight": ("thermostat", {"mode": "reweight"}),
+        "thermostat, both": ("thermostat", {"mode": "both"}),
         "PI": ("entropic", {"kp": 1.0, "ki": 0.05, "tau": 0.5 if env == "on" else 0.0}),
         "guided reweighting": ("positive_reweight", {"variant": "entropy_guided"}),
         "adaptive entropy": ("adaptive_entropy", {"delta": 0.005, "coef_max": 0.2}),
@@ -61,7 +63,7 @@ def measure(env: str, seeds: int) -> dict[str, Any]:
     against = {}
     for name in PUBLISHED:
         entropy, reward = found[name]
-        for mode in ("bonus", "reweight"):
+        for mode in MODES:
             ours = last_third(env, "thermostat", {"mode": mode}, entropy)
             gain = ours[1] - reward
             against[f"{mode} − {name}"] = {

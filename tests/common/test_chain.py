@@ -61,8 +61,10 @@ def test_chains_are_products(data, seed):
     batch = ragged_batch(seed)
     whole, each = planned(some, batch), [planned([one], batch) for one in some]
     assume(all(bool((p.weight >= 0).all()) for p in each))  # a negative weight turns which bound clips a token
-    torch.testing.assert_close(whole.weight, torch.stack([p.weight for p in each]).prod(0), rtol=1e-14, atol=0)
-    assert torch.equal(whole.keep, torch.stack([p.keep for p in each]).all(0))
+    shape = whole.advantage.shape
+    weight = torch.stack([p.weight.expand(shape) for p in each]).prod(0)
+    torch.testing.assert_close(whole.weight.expand(shape), weight, rtol=1e-14, atol=0)
+    assert torch.equal(whole.keep.expand(shape), torch.stack([p.keep.expand(shape) for p in each]).all(0))
     for name in ("entropy_coef", "kl_coef", "ref_coef", "truncated_coef"):
         found = [getattr(p, name) for p in each if getattr(p, name) is not None]
         ours = getattr(whole, name)

@@ -10,7 +10,7 @@ H = torch.tensor([0.5, 5.0, 0.5, 5.0, 3.0], dtype=torch.float64)
 def advantage(**settings):
     zero = torch.zeros_like(A)
     plan = make("entropy_advantage", **settings).plan(Tokens(logp=zero, old_logp=zero, advantage=A, entropy=H))
-    assert plan.weight.tolist() == [1] * 5
+    assert plan.weight.expand(5).tolist() == [1] * 5
     return plan.advantage.tolist()
 
 

@@ -44,3 +44,21 @@ def test_ranks_share_ties():
     s = Segments(torch.tensor([8, 3, 8, 8, 3, 8]))
     x = torch.tensor([[5.0, 1.0, 2.0, 5.0, 0.0, 9.0], [1.0, 1.0, 1.0, 1.0, 1.0, 0.0]])
     assert rank_within(x, s).tolist() == [[1.5, 1, 0, 1.5, 0, 3], [2, 0.5, 2, 2, 0.5, 0]]
+
+
+@pytest.mark.parametrize("ids", [[0, 0, 1, 1, 5, 5], [3, 3, 3], [7]])
+def test_segments_of_one_width_are_summed_like_any(ids):
+    """Side by side and of one size they are summed as rows; in another order by scattering."""
+    ids = torch.tensor(ids)
+    x = torch.arange(2.0 * len(ids), dtype=torch.float64).reshape(2, -1)
+    order = torch.arange(len(ids)).roll(1)
+    rows, scattered = Segments(ids), Segments(ids[order])
+    assert rows.width is not None
+    for found, again in ((rows.sum(x), scattered.sum(x[:, order])), (rows.mean(x), scattered.mean(x[:, order]))):
+        torch.testing.assert_close(found, again, rtol=1e-15, atol=0)
+    torch.testing.assert_close(rows.spread(rows.sum(x))[:, order], scattered.spread(scattered.sum(x[:, order])))
+    assert torch.equal(rows.sum(x[:1, :1].expand(2, len(ids))), x[0, 0] * rows.size.double().expand(2, -1))
+
+
+def test_ranks_of_nothing():
+    assert rank_within(torch.empty(0, dtype=torch.float64), Segments(torch.empty(0, dtype=torch.int64))).shape == (0,)

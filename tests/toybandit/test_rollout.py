@@ -4,6 +4,7 @@ import torch
 
 from entrostat import get_advantage
 from toybandit.environments import NOISY
+from toybandit.luck import Luck
 from toybandit.policy import logit_gradient, softmax_policy
 from toybandit.problem import draw_problem
 from toybandit.rollout import enumerate_rollout, sample_rollout
@@ -15,7 +16,7 @@ POLICY = softmax_policy(LOGITS)
 
 def test_arms_and_rewards_occur_as_often_as_they_should():
     group = 4096
-    rollout = sample_rollout(POLICY, SUCCESS, group, get_advantage("grpo"), SEEDS, step=5)
+    rollout = sample_rollout(POLICY, SUCCESS, get_advantage("grpo"), Luck(SEEDS, 64, group), step=5)
     counts = torch.nn.functional.one_hot(rollout.arm, 16).double().mean(2)
     z = (counts - POLICY.p) / (POLICY.p * (1 - POLICY.p) / group).sqrt()
     assert 0.9 < z[POLICY.p > 10 / group].square().mean() < 1.1
@@ -27,14 +28,16 @@ def test_arms_and_rewards_occur_as_often_as_they_should():
 
 
 def test_advantages_are_of_the_states_own_group():
-    rollout = sample_rollout(POLICY, SUCCESS, 16, get_advantage("dr_grpo"), SEEDS, step=0)
+    rollout = sample_rollout(POLICY, SUCCESS, get_advantage("dr_grpo"), Luck(SEEDS, 64, 16), step=0)
     torch.testing.assert_close(rollout.advantage, rollout.reward - rollout.reward.mean(-1, keepdim=True))
 
 
 def test_steps_and_seeds_have_their_own_numbers():
-    first = sample_rollout(POLICY, SUCCESS, 16, get_advantage("grpo"), SEEDS, step=0)
-    second = sample_rollout(POLICY, SUCCESS, 16, get_advantage("grpo"), SEEDS, step=1)
-    alone = sample_rollout(softmax_policy(LOGITS[1:]), SUCCESS[1:], 16, get_advantage("grpo"), SEEDS[1:], step=0)
+    first = sample_rollout(POLICY, SUCCESS, get_advantage("grpo"), Luck(SEEDS, 64, 16), step=0)
+    second = sample_rollout(POLICY, SUCCESS, get_advantage("grpo"), Luck(SEEDS, 64, 16), step=1)
+    alone = sample_rollout(
+        softmax_policy(LOGITS[1:]), SUCCESS[1:], get_advantage("grpo"), Luck(SEEDS[1:], 64, 16), step=0
+    )
     assert not torch.equal(first.arm, second.arm)
     assert torch.equal(first.arm[1:], alone.arm)
     assert torch.equal(first.reward[1:], alone.reward)

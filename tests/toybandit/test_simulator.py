@@ -156,3 +156,69 @@ def test_threads_are_given_back():
     before = torch.get_num_threads()
     simulate(Config(**SMALL), [0])
     assert torch.get_num_threads() == before
+
+
+def test_a_run_goes_on_where_another_ended():
+    whole = simulate(Config(**SMALL), range(2))
+    first = simulate(Config(**SMALL | {"rollouts": 2}), range(2))
+    rest = simulate(Config(**SMALL | {"rollouts": 3}), range(2), start=first.logits, first_rollout=2)
+    np.testing.assert_allclose(rest.entropy, whole.entropy[:, 2:], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(rest.probabilities, whole.probabilities, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("start", [np.zeros((1, 6, 16)), np.zeros((2, 6)), np.full((2, 6, 16), np.inf)])
+def test_a_bad_start(start):
+    with pytest.raises(ValueError, match=r"^start has [^\n]+$"):
+        simulate(Config(**SMALL), range(2), start=start)
+
+
+def test_rates_of_each_run():
+    many = simulate(Config(lr=(0.1, 0.5), **SMALL), [3, 3], predict=True)
+    for run, lr in enumerate((0.1, 0.5)):
+        one = simulate(Config(lr=lr, **SMALL), [3], predict=True)
+        np.testing.assert_allclose(many.entropy[run], one.entropy[0], rtol=0, atol=1e-13)
+        np.testing.assert_allclose(many.predicted[run], one.predicted[0], rtol=0, atol=1e-13)
+    with pytest.raises(ValueError, match="lr has 2 values for 3 runs"):
+        simulate(Config(lr=(0.1, 0.5), **SMALL), range(3))
+
+
+@pytest.mark.parametrize("env", ["noisy", "det"])
+def test_exact_gradient_is_what_samples_give_on_average(env):
+    """One strictly on-policy step of 4,000 responses against the expected one, both with A = R − ρ."""
+    size = {"states": 2, "rollouts": 1, "passes": 1, "lr": 0.05}
+    exact = simulate(Config(env=env, controller="reinforce", gradient="exact", **size), [0])
+    sampled = simulate(Config(env=env, controller="reinforce", advantage="dr_grpo", group=4000, **size), [0])
+    start = simulate(Config(env=env, **size | {"lr": 1e-300}), [0]).logits
+    expected, found = exact.logits - start, sampled.logits - start
+    assert np.abs(expected).max() > 1e-3
+    assert np.abs(found - expected).max() < 0.05 * 4 / np.sqrt(4000)
+
+
+def test_exact_gradient_climbs_the_expected_reward():
+    run = simulate(Config(gradient="exact", controller="reinforce", states=8, rollouts=50, passes=1, lr=1.0), range(2))
+    assert (np.diff(run.reward, axis=1) > 0).all()
+
+
+def test_natural_gradient_forgets_the_parametrisation():
+    """Δz = η·(A − mean A): with the expected gradient every arm's logit moves by its own advantage."""
+    config = Config(gradient="exact", update="npg", controller="reinforce", states=3, rollouts=1, passes=1, lr=0.1)
+    start = simulate(Config(states=3, rollouts=1, lr=1e-300), [5])
+    run = simulate(config, [5])
+    q = run.success
+    step = 0.1 * (q - q.mean(-1, keepdims=True))
+    np.testing.assert_allclose(run.logits - start.logits, step, rtol=0, atol=1e-12)
+
+
+def test_device():
+    with pytest.raises(ValueError, match="unknown device 'tpu'; choose from cpu, cuda"):
+        Config(device="tpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(ValueError, match="device 'cuda' is not available here: use cpu"):
+            simulate(Config(device="cuda", **SMALL), [0])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("controller", ["grpo", "clip_cov", "thermostat", "entropic"])
+def test_a_gpu_gives_the_same_run(controller):
+    cpu, cuda = (simulate(Config(controller=controller, device=d, **SMALL), range(2)) for d in ("cpu", "cuda"))
+    np.testing.assert_allclose(cuda.entropy, cpu.entropy, rtol=0, atol=1e-10)

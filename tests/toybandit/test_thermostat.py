@@ -19,13 +19,13 @@ def errors(env: str, controller: str, targets: list[float], seeds: int = 4, size
 
 
 @pytest.mark.parametrize("env", ENVS)
-@pytest.mark.parametrize("mode", ["bonus", "reweight"])
+@pytest.mark.parametrize("mode", ["bonus", "reweight", "both"])
 def test_thermostat_holds_its_target(env, mode):
-    targets = [0.4, 0.9, 1.4] if mode == "bonus" or env != "det" else [0.4, 0.9]
+    targets = [0.4, 0.9, 1.4] if mode != "reweight" or env != "det" else [0.4, 0.9]
     assert errors(env, "thermostat", targets, mode=mode).max() < 0.01
 
 
-@pytest.mark.parametrize("mode", ["bonus", "reweight"])
+@pytest.mark.parametrize("mode", ["bonus", "reweight", "both"])
 def test_thermostat_holds_its_target_when_states_share_features(mode):
     assert errors("coupled", "thermostat", [0.4, 0.9, 1.4], mode=mode).max() < 0.05
 

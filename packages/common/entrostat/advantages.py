@@ -63,18 +63,18 @@ def _entry(name: str) -> AdvantageEntry:
     return REGISTRY[name]
 
 
-def _centred(reward: Tensor, group_id: Tensor) -> tuple[Tensor, Tensor]:
-    """R − group mean, and the group size, each (..., n)."""
-    size = segment_sum(torch.ones_like(reward), group_id)
-    return reward - segment_sum(reward, group_id) / size, size
+def _centred(reward: Tensor, group_id: Tensor) -> tuple[Tensor, Segments]:
+    """R − group mean, (..., n), and the groups."""
+    groups = Segments(group_id)
+    return reward - groups.spread(groups.mean(reward)), groups
 
 
 @register("grpo", source="Shao et al. 2024 (GRPO)")
 def grpo(reward: Tensor, group_id: Tensor) -> Tensor:
     """(R − mean) / (std + 1e-6) with the unbiased standard deviation (GRPO). A group of one has advantage 0."""
-    centred, size = _centred(reward, group_id)
-    variance = segment_sum(centred**2, group_id) / (size - 1).clamp(min=1)
-    return centred / (variance.sqrt() + STD_EPS)
+    centred, groups = _centred(reward, group_id)
+    variance = groups.sum(centred**2) / (groups.size - 1).clamp(min=1)
+    return centred * groups.spread(1 / (variance.sqrt() + STD_EPS))
 
 
 @register("dr_grpo", source="Liu et al. 2025 (Dr. GRPO)")
@@ -86,8 +86,8 @@ def dr_grpo(reward: Tensor, group_id: Tensor) -> Tensor:
 @register("rloo", source="Ahmadian et al. 2024 (RLOO)")
 def rloo(reward: Tensor, group_id: Tensor) -> Tensor:
     """R − mean of the other members (RLOO). A group of one has advantage 0."""
-    centred, size = _centred(reward, group_id)
-    return centred * size / (size - 1).clamp(min=1)
+    centred, groups = _centred(reward, group_id)
+    return centred * groups.spread((groups.size / (groups.size - 1).clamp(min=1)).to(centred))
 
 
 @register("reinforce_pp", source="Hu et al. 2025 (REINFORCE++, with the baseline of a group)")

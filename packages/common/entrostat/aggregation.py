@@ -23,7 +23,9 @@ def token_scale(
     like = tokens.advantage
     if aggregation == "fixed":
         return torch.full_like(like[..., :1], 1.0 / constant)
-    counted = (keep if denominator == "kept" else torch.ones_like(keep)).expand(like.shape)
+    if aggregation == "token-mean" and denominator == "all":
+        return (1.0 / reduce.size(like)).to(like.dtype)
+    counted = keep.expand(like.shape)
     if aggregation == "token-mean":
         return (1.0 / reduce.count(counted).clamp(min=1).double()).unsqueeze(-1).to(like.dtype)
     segments = Segments(tokens.get("seq_id"))

@@ -31,23 +31,25 @@ class Chain(Controller):
         """Whether nobody named the surrogate, so that a longer chain may choose another."""
         self.name = "+".join(part.name for part in (surrogate, *parts))  # type: ignore[misc]
         self.samples = SampleWatch((surrogate, *parts))
+        self._needed = [(part.name, name) for part in (surrogate, *parts) for name in sorted(part.needs)]
 
     def __repr__(self) -> str:
         return f"chain({', '.join(map(repr, (self.surrogate, *self.parts)))})"
 
     @property
     def needs(self) -> frozenset[str]:
-        return self.surrogate.needs.union(*(part.needs for part in self.parts))
+        return frozenset(name for _, name in self._needed)
 
     @property
     def support(self) -> Support | None:
         return next((part.support for part in self.parts if part.support is not None), None)
 
     def plan(self, tokens: Tokens, reduce: LocalReduce | None = None, seed: int | Tensor = 0, step: int = 0) -> Plan:
-        for part in (self.surrogate, *self.parts):
-            missing = sorted(name for name in part.needs if getattr(tokens, name) is None)
-            if missing:
-                raise ValueError(f"controller {part.name!r} needs Tokens.{', Tokens.'.join(missing)}")
+        missing = [need for need in self._needed if getattr(tokens, need[1]) is None]
+        if missing:
+            first = missing[0][0]
+            fields = ", ".join(f"Tokens.{name}" for who, name in missing if who == first)
+            raise ValueError(f"controller {first!r} needs {fields}")
         self.samples.saw(tokens)
         context = Context(tokens, reduce or LocalReduce(), seed, step)
         with torch.no_grad():

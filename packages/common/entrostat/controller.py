@@ -9,7 +9,7 @@ entropy of that rollout, before the plans of that step are made.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import torch
@@ -88,8 +88,19 @@ class Context:
 
 
 def column(x: float | Tensor, like: Tensor) -> Tensor:
-    """A hyperparameter or a state, () or (runs…,), as (…, 1): broadcasts against tokens (runs…, N), in their dtype."""
-    return torch.as_tensor(x, dtype=like.dtype, device=like.device).unsqueeze(-1)
+    """A hyperparameter or a state, () or (runs…,), as (…, 1): broadcasts against tokens (runs…, N), in their dtype.
+
+    Not to be written to: that of a number is made once.
+    """
+    if isinstance(x, Tensor):
+        return x.to(device=like.device, dtype=like.dtype).unsqueeze(-1)
+    return constant(x, like.dtype, like.device)
+
+
+@lru_cache(maxsize=1024)
+def constant(x: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A number as a tensor (1,), not to be written to."""
+    return torch.tensor([x], dtype=dtype, device=device)
 
 
 class Controller:

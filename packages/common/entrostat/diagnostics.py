@@ -191,7 +191,9 @@ class EntropyTrace:
 
     state = ("ema", "last", "flow", "squares", "products")
 
-    def __init__(self, smoothing: float = 0.6, forgetting: float = 0.95, step_size: float | None = None) -> None:
+    def __init__(
+        self, smoothing: float = 0.6, forgetting: float = 0.95, step_size: float | Tensor | None = None
+    ) -> None:
         self.smoothing = smoothing
         self.forgetting = forgetting
         self.step_size = step_size

@@ -30,6 +30,11 @@ class LocalReduce:
         """Sum of `count` over the ranks before this one."""
         return 0
 
+    def size(self, x: Tensor) -> Tensor:
+        """Tokens of the mini-batch, of which x is (..., N) on this rank: float64 (1,), at least 1."""
+        local = torch.tensor([x.shape[-1]], dtype=torch.float64, device=x.device)
+        return self._across(local, dist.ReduceOp.SUM).clamp(min=1)
+
     def _across(self, x: Tensor, op: dist.ReduceOp.RedOpType) -> Tensor:
         return x
 

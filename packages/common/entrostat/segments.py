@@ -13,17 +13,23 @@ class Segments:
     """
 
     def __init__(self, ids: Tensor) -> None:
-        values, index = ids.unique_consecutive(return_inverse=True)
-        if not bool((values.diff() > 0).all()):
+        values, index, sizes = ids.unique_consecutive(return_inverse=True, return_counts=True)
+        apart = not bool((values.diff() > 0).all())
+        if apart:
             values, merged = values.unique(return_inverse=True)
             index = merged[index]
         self.index = index
         """Segment of each element, shaped like ids."""
         self.count = len(values)
         """K."""
+        even = ids.ndim == 1 and self.count > 0 and not apart and bool((sizes == sizes[0]).all())
+        self.width = ids.numel() // self.count if even else None
+        """Elements of each segment, where it is the same number and they lie side by side; None otherwise."""
 
     def sum(self, x: Tensor) -> Tensor:
         """Sum of x (..., n) over each segment: (..., K)."""
+        if self.width is not None:
+            return x.expand(*x.shape[:-1], len(self.index)).unflatten(-1, (self.count, self.width)).sum(-1)
         shape = torch.broadcast_shapes(x.shape, self.index.shape)
         return x.new_zeros(*shape[:-1], self.count).scatter_add(-1, self.index.expand(shape), x.expand(shape))
 
@@ -38,6 +44,8 @@ class Segments:
 
     def spread(self, table: Tensor) -> Tensor:
         """Give every element the number of its segment: table (..., K), result (..., n)."""
+        if self.width is not None:
+            return table.unsqueeze(-1).expand(*table.shape, self.width).flatten(-2)
         if self.index.ndim == table.ndim == 1:
             return table.index_select(0, self.index)  # half the time of gather
         leading = torch.broadcast_shapes(table.shape[:-1], self.index.shape[:-1])
@@ -58,6 +66,8 @@ def segment_sum(x: Tensor, ids: Tensor) -> Tensor:
 
 def rank_within(x: Tensor, segments: Segments) -> Tensor:
     """Rank of each x (..., n) in its segment, ascending from 0; equal values share their mean rank: (..., n)."""
+    if not x.shape[-1]:
+        return x
     ids = segments.index.expand(x.shape)
     by_value = x.argsort(stable=True, dim=-1)
     order = by_value.gather(-1, ids.gather(-1, by_value).argsort(stable=True, dim=-1))

@@ -3,7 +3,7 @@
 Shapes: N tokens, flat and packed (never padded), last; leading dimensions are independent runs.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -51,13 +51,12 @@ class Tokens:
         shape = self.advantage.shape
         if not shape:
             raise ValueError("Tokens.advantage needs at least one dimension, the tokens")
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name, value in self.__dict__.items():
             if value is None or value.shape == shape:
                 continue
             if value.shape[-1:] != shape[-1:] or torch.broadcast_shapes(value.shape, shape) != shape:
                 raise ValueError(
-                    f"Tokens.{field.name} has shape {tuple(value.shape)}; expected {tuple(shape)} like advantage"
+                    f"Tokens.{name} has shape {tuple(value.shape)}; expected {tuple(shape)} like advantage"
                 )
 
     @property

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from entrostat import Controller, Plan, Tokens, diagnose
+from entrostat import Chain, Plan, Tokens, diagnose
 from entrostat.diagnostics import merge, to_floats
 from entrostat.draws import generator_seed
 
@@ -84,7 +84,7 @@ class Learner:
     """Turns experience into optimizer steps."""
 
     def __init__(
-        self, policy: Policy, engine: TorchEngine, controller: Controller, config: OptimConfig, seed: int
+        self, policy: Policy, engine: TorchEngine, controller: Chain, config: OptimConfig, seed: int
     ) -> None:
         self.policy = policy
         self.engine = engine

@@ -1,12 +1,17 @@
 """What to simulate. No torch here, so that tools which only read configurations stay fast."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from .environments import ENVIRONMENTS, Environment
+from .environment_file import TABLES, read_environment
+from .environments import ENVIRONMENTS, NOISY, Environment, Table, as_table
 
 PRECISIONS = ("float64", "float32")
+GRADIENTS = ("sampled", "exact")
+DEVICES = ("cpu", "cuda")
+CUSTOM = "custom"
+"""Name of an environment whose numbers are all given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +22,7 @@ class Config:
     """
 
     env: str = "noisy"
-    """exact, noisy, on, pure, det or coupled."""
+    """exact, noisy, on, pure, det, coupled, episodes, or a YAML file of one's own (`toybandit.environment_file`)."""
     controller: str = "grpo"
     """Names of `entrostat` controllers joined by +, e.g. clip_higher+steer. grpo is plain PPO clipping 0.2 / 0.2."""
     preset: str = "paper"
@@ -28,19 +33,27 @@ class Config:
     """Hyperparameters of the controller. A sequence has one value for each run."""
     dtype: str = "float64"
     """float64 or float32."""
+    device: str = "cpu"
+    """cpu or cuda."""
+    gradient: str | None = None
+    """sampled: of G responses a prompt. exact: expected, over every (arm, reward) pair."""
 
     states: int | None = None
     """S, prompts of a rollout."""
     arms: int | None = None
     """K, actions of a state."""
     group: int | None = None
-    """G, samples of a state in one rollout."""
+    """G, responses to a prompt in one rollout."""
+    length: int | None = None
+    """L, tokens of a response."""
+    branching: int | None = None
+    """B, states that can follow a token."""
     rollouts: int | None = None
     """T, rollouts of a run."""
     passes: int | None = None
     """M, updates on the samples of one rollout; 1 is strictly on-policy."""
-    lr: float | None = None
-    """Step on the mean gradient of a state."""
+    lr: float | tuple[float, ...] | None = None
+    """Step on the mean gradient of a state; a sequence has one for each run."""
     logit_std: float | None = None
     """Standard deviation of the initial logits."""
     right_logit: float | None = None
@@ -58,24 +71,64 @@ class Config:
     advantage: str | None = None
     """grpo, dr_grpo, rloo, reinforce_pp, w_reinforce, psr or nsr: one that needs rewards only."""
     update: str | None = None
-    """sgd or adam."""
+    """sgd (policy gradient), npg (natural policy gradient) or adam."""
+    success: Table | None = None
+    """Probability that an arm is rewarded: a row for each state, or one for all."""
+    success_beta: tuple[float, float] | None = None
+    """Parameters of the Beta distribution that these probabilities are drawn from."""
+    logits: Table | None = None
+    """Mean of the initial logits: a row for each state, or one for all."""
+    kernel: Table | None = None
+    """State-similarity kernel, a row and a column for each state."""
 
     def __post_init__(self) -> None:
-        if self.env not in ENVIRONMENTS:
-            raise ValueError(f"unknown env {self.env!r}; choose from {', '.join(ENVIRONMENTS)}")
-        if self.dtype not in PRECISIONS:
-            raise ValueError(f"unknown dtype {self.dtype!r}; choose from {', '.join(PRECISIONS)}")
-        if ENVIRONMENTS[self.env].enumerated:
+        for name, allowed in (("dtype", PRECISIONS), ("device", DEVICES), ("gradient", (None, *GRADIENTS))):
+            if getattr(self, name) not in allowed:
+                choices = ", ".join(choice for choice in allowed if choice)
+                raise ValueError(f"unknown {name} {getattr(self, name)!r}; choose from {choices}")
+        self.environment()
+        if self.gradient == "exact" or (self.gradient is None and self._base().enumerated):
             for name in ("group", "advantage"):
                 if getattr(self, name) is not None:
                     raise ValueError(f"env {self.env!r} enumerates every outcome and has no {name}: leave it None")
-        self.environment()
 
     def environment(self) -> Environment:
         """The environment with this configuration's numbers in it."""
         given = {f.name: getattr(self, f.name) for f in fields(Environment) if getattr(self, f.name) is not None}
-        return replace(ENVIRONMENTS[self.env], **given)
+        for name in TABLES:
+            if isinstance(given.get(name), Sequence):
+                given[name] = as_table(name, given[name])
+        for name in ("lr", "success_beta"):
+            if isinstance(given.get(name), list):
+                given[name] = tuple(given[name])
+        base = self._base()
+        if self.gradient == "exact":
+            base = replace(base, group=None, advantage=None)
+        elif self.gradient == "sampled" and base.enumerated:
+            base = replace(base, group=NOISY.group, advantage=NOISY.advantage)
+        return replace(base, **given)
+
+    def _base(self) -> Environment:
+        if self.env in ENVIRONMENTS:
+            return ENVIRONMENTS[self.env]
+        if self.env == CUSTOM:
+            return NOISY
+        if self.env.endswith((".yaml", ".yml")):
+            return read_environment(self.env)
+        raise ValueError(f"unknown env {self.env!r}; choose from {', '.join(ENVIRONMENTS)}, or name a .yaml file")
 
     def resolved(self) -> dict[str, Any]:
         """Every field with the value that the run uses, as plain values; `Config(**resolved)` is the same run."""
-        return {**asdict(self), **asdict(self.environment()), "controller_args": dict(self.controller_args)}
+        environment = self.environment()
+        return {
+            **asdict(self),
+            **{name: _plain(value) for name, value in asdict(environment).items()},
+            "env": self.env if self.env in ENVIRONMENTS else CUSTOM,
+            "gradient": "exact" if environment.enumerated else "sampled",
+            "controller_args": dict(self.controller_args),
+        }
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists, so that YAML has no tags."""
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value

@@ -1,10 +1,16 @@
-"""The environments: bandits with S states, K arms and Bernoulli rewards. No torch here.
+"""The environments: bandits with S prompts, K arms and Bernoulli rewards. No torch here.
 
-A state is a prompt, an arm is a response of one token, and a group of G samples of a state is what one prompt is
-answered with in one rollout. The M passes over a rollout are what makes its samples off-policy.
+A response has one token, its arm, unless `length` makes it an episode through a tree of states (`toybandit.episodes`).
+A group of G responses to a prompt is what the prompt is answered with in one rollout. The M passes over a rollout are
+what makes its samples off-policy.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+Table = tuple[tuple[float, ...], ...]
+"""Rows of numbers: one for each state, or one for all of them."""
+UPDATES = ("sgd", "npg", "adam")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,14 +25,18 @@ class Environment:
     arms: int = 16
     """K, actions of a state."""
     group: int | None = 16
-    """G, samples of a state in one rollout. None: every (arm, reward) pair is enumerated with its probability, which
+    """G, responses to a prompt in one rollout. None: every (arm, reward) pair is enumerated with its probability, which
     gives the expected gradient."""
+    length: int = 1
+    """L, tokens of a response."""
+    branching: int = 1
+    """B, states that can follow a token: the one that does is its arm's remainder modulo B."""
     rollouts: int = 300
     """T, rollouts of a run."""
     passes: int = 8
     """M, updates on the samples of one rollout; 1 is strictly on-policy."""
-    lr: float = 0.5
-    """η, step on the mean gradient of a state."""
+    lr: float | tuple[float, ...] = 0.5
+    """η, step on the mean gradient of a state; a sequence has one for each run."""
     logit_std: float = 2.0
     """Standard deviation of the initial logits."""
     right_logit: float = 0.0
@@ -44,29 +54,79 @@ class Environment:
     advantage: str | None = "grpo"
     """Advantage of a group, a name of `entrostat.advantages`. None: reward minus the expected reward of the state."""
     update: str = "sgd"
-    """Update rule of the logits, a name of `toybandit.updates`."""
+    """Update rule of the logits: sgd (policy gradient), npg (natural policy gradient) or adam."""
+    success: Table | None = None
+    """Probability that an arm is rewarded, instead of right and wrong arms: a row for each state, or one for all."""
+    success_beta: tuple[float, float] | None = None
+    """Parameters of the Beta distribution that these probabilities are drawn from."""
+    logits: Table | None = None
+    """Mean of the initial logits, to which noise of `logit_std` is added: a row for each state, or one for all."""
+    kernel: Table | None = None
+    """State-similarity kernel, a row and a column for each state, instead of the one that `coupling` makes."""
 
     def __post_init__(self) -> None:
-        for name in ("states", "rollouts", "passes"):
+        for name in ("states", "rollouts", "passes", "length", "branching"):
             _require(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
         _require(self.arms >= 2, "arms", "at least 2", self.arms)
+        _require(self.branching <= self.arms, "branching", f"at most the {self.arms} arms", self.branching)
         _require(self.group is None or self.group >= 1, "group", "at least 1", self.group)
-        _require(self.lr > 0, "lr", "positive", self.lr)
+        rates = self.lr if isinstance(self.lr, tuple) else (self.lr,)
+        _require(bool(rates) and min(rates) > 0, "lr", "positive", self.lr)
         _require(self.logit_std >= 0, "logit_std", "at least 0", self.logit_std)
         _require(1 <= self.right_arms <= self.arms, "right_arms", f"between 1 and {self.arms}", self.right_arms)
         for name in ("reward_right", "reward_wrong"):
             _require(0 <= getattr(self, name) <= 1, name, "a probability", getattr(self, name))
         _require(0 <= self.coupling <= 1, "coupling", "between 0 and 1", self.coupling)
+        _require(self.update in UPDATES, "update", f"one of {', '.join(UPDATES)}", self.update)
+        _require(self.length == 1 or not self.enumerated, "length", "1 where every outcome is enumerated", self.length)
+        self._check_tables()
+
+    def _check_tables(self) -> None:
+        if self.success is not None and self.success_beta is not None:
+            raise ValueError("success and success_beta both say what arms are rewarded with: give one")
+        if self.success_beta is not None:
+            fits = len(self.success_beta) == 2 and min(self.success_beta) > 0
+            _require(fits, "success_beta", "two positive numbers", self.success_beta)
+        for name in ("success", "logits"):
+            table = getattr(self, name)
+            if table is not None:
+                _require(len(table) in (1, self.rows), name, f"1 row or {self.rows}", f"{len(table)} rows")
+                _require_columns(name, table, self.arms)
+        if self.success is not None:
+            inside = all(0 <= q <= 1 for row in self.success for q in row)
+            _require(inside, "success", "a table of probabilities", "others")
+        if self.kernel is not None:
+            _require(len(self.kernel) == self.rows, "kernel", f"{self.rows} rows", f"{len(self.kernel)}")
+            _require_columns("kernel", self.kernel, self.rows)
 
     @property
     def enumerated(self) -> bool:
         """Whether the gradient is the expected one, over all (arm, reward) pairs, and not a sample's."""
         return self.group is None
 
+    @property
+    def rows(self) -> int:
+        """States of all prompts: S, times the nodes of a tree of depth L."""
+        return self.states * sum(self.branching**depth for depth in range(self.length))
+
 
 def _require(condition: bool, name: str, allowed: str, value: object) -> None:
     if not condition:
         raise ValueError(f"{name} must be {allowed}, not {value}")
+
+
+def _require_columns(name: str, table: Table, columns: int) -> None:
+    for number, row in enumerate(table):
+        _require(len(row) == columns, f"{name}, row {number},", f"{columns} numbers", f"{len(row)}")
+
+
+def as_table(name: str, rows: Sequence[float | Sequence[float]]) -> Table:
+    """Nested lists, or a flat one for a single row, as a table; ValueError on anything but numbers."""
+    nested = rows if rows and isinstance(rows[0], Sequence) else [rows]
+    try:
+        return tuple(tuple(float(value) for value in row) for row in nested)  # type: ignore[union-attr, arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be rows of numbers") from None
 
 
 NOISY = Environment()
@@ -88,7 +148,8 @@ ENVIRONMENTS: dict[str, Environment] = {
     "pure": replace(NOISY, reward_right=0.5, reward_wrong=0.5),
     "det": replace(NOISY, reward_right=1.0, reward_wrong=0.0),
     "coupled": replace(NOISY, coupling=0.3),
+    "episodes": replace(NOISY, states=16, length=4, branching=2),
 }
 """exact: one state, expected gradient. noisy: the default. on: strictly on-policy. pure: no signal, so that any entropy
 change is the algorithm's own. det: 0/1 rewards, so that groups become all-correct and A = 0. coupled: states share
-features."""
+features. episodes: responses of four tokens, so that rules for sequences act on sequences."""

@@ -1,81 +1,122 @@
-"""The tabular-softmax policy: what tokens see of it, and how a loss on tokens becomes a gradient on logits."""
+"""The tabular-softmax policy: what tokens see of it, and how a loss on tokens becomes a gradient on logits.
+
+A table has a row for every state: one for each of S prompts, or `nodes` for each when a response is an episode in a
+tree. The arm of a token counts within all rows of its prompt, from 0 to nodes·K − 1. Shapes: R runs, n tokens a prompt.
+"""
 
 from collections.abc import Collection
-from typing import NamedTuple
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from entrostat import policy_stats
+from entrostat import PolicyStats, policy_stats
 from entrostat.support import Support, truncated_logp
 
 MOMENTS = ("s2", "s2l", "s2ll")
 
 
-class Policy(NamedTuple):
-    """softmax of logits (runs, S, K)."""
+class Policy:
+    """softmax of finite logits (R, rows, K). What nobody asks for is not computed."""
 
-    logits: Tensor
-    logp: Tensor
-    """(runs, S, K), nats."""
-    p: Tensor
-    """(runs, S, K)."""
-    entropy: Tensor
-    """(runs, S), nats."""
+    def __init__(self, logits: Tensor) -> None:
+        self.logits = logits
+        self.shifted = logits - logits.amax(-1, keepdim=True)
+        self.weight = self.shifted.exp()
+        self.total = self.weight.sum(-1, keepdim=True)
+        self.log_total = self.total.log()
+
+    @cached_property
+    def p(self) -> Tensor:
+        """(R, rows, K)."""
+        return self.weight / self.total
+
+    @cached_property
+    def logp(self) -> Tensor:
+        """log π, (R, rows, K), nats."""
+        return self.shifted - self.log_total
+
+    @cached_property
+    def entropy(self) -> Tensor:
+        """H of every row, (R, rows), nats."""
+        return -(self.p * self.logp).sum(-1)
+
+    @cached_property
+    def stats(self) -> PolicyStats:
+        """All statistics of the rows."""
+        return policy_stats(self.logits)
 
 
 def softmax_policy(logits: Tensor) -> Policy:
-    """The policy of finite logits (runs, S, K)."""
-    logp = logits - logits.logsumexp(-1, keepdim=True)  # twice as fast as log_softmax when K is small
-    p = logp.exp()
-    return Policy(logits, logp, p, -(p * logp).sum(-1))
+    """The policy of finite logits (R, rows, K)."""
+    return Policy(logits)
 
 
-def per_token(x: Tensor, arm: Tensor) -> Tensor:
-    """Give every sample of a state the state's number: x (runs, S), arm (runs, S, n), result (runs, S·n)."""
-    return x.unsqueeze(-1).expand(arm.shape).flatten(1)
+def per_prompt(table: Tensor, prompts: int) -> Tensor:
+    """The rows of each prompt side by side: (R, rows, K) to (R, S, nodes·K)."""
+    return table.reshape(table.shape[0], prompts, -1)
+
+
+def per_token(x: Tensor, arm: Tensor, node: Tensor | None = None) -> Tensor:
+    """Give every token the number of its row: x (R, rows), arm and node (R, S, n), result (R, S·n)."""
+    if node is None:
+        return x.unsqueeze(-1).expand(arm.shape).flatten(1)
+    return per_prompt(x, arm.shape[1]).gather(-1, node).flatten(1)
+
+
+def row_sum(x: Tensor, arm: Tensor, node: Tensor | None, rows: int) -> Tensor:
+    """Sum of a number of each token (R, S·n) over the tokens of a row, (R, rows)."""
+    each = x.reshape(arm.shape)
+    if node is None:
+        return each.sum(-1)
+    runs, prompts, _ = arm.shape
+    return each.new_zeros(runs, prompts, rows // prompts).scatter_add_(-1, node, each).flatten(1)
 
 
 def token_logp(policy: Policy, arm: Tensor) -> Tensor:
-    """log π of the arms (runs, S, n), flat: (runs, S·n)."""
-    return policy.logp.gather(-1, arm).flatten(1)
+    """log π of the arms (R, S, n), flat: (R, S·n)."""
+    prompts = arm.shape[1]
+    if prompts == policy.logits.shape[1]:  # a row for each prompt: its normaliser needs no table
+        return (policy.shifted.gather(-1, arm) - policy.log_total).flatten(1)
+    return per_prompt(policy.logp, prompts).gather(-1, arm).flatten(1)
 
 
-def token_moments(policy: Policy, arm: Tensor, needs: Collection[str]) -> dict[str, Tensor]:
-    """Those of s2, s2l and s2ll that are needed, (runs, S·n) each."""
-    wanted = [name for name in MOMENTS if name in needs]
-    if not wanted:
-        return {}
-    stats = policy_stats(policy.logits)
-    return {name: per_token(getattr(stats, name), arm) for name in wanted}
+def token_moments(policy: Policy, arm: Tensor, needs: Collection[str], node: Tensor | None = None) -> dict[str, Tensor]:
+    """Those of s2, s2l and s2ll that are needed, (R, S·n) each."""
+    return {name: per_token(getattr(policy.stats, name), arm, node) for name in MOMENTS if name in needs}
 
 
-def logit_gradient(policy: Policy, arm: Tensor, dlogp: Tensor, dentropy: Tensor | None) -> Tensor:
-    """Gradient of a loss in the logits, (runs, S, K), from its derivatives in log π and H of each token (runs, S·n).
+def logit_gradient(
+    policy: Policy, arm: Tensor, dlogp: Tensor, dentropy: Tensor | None, node: Tensor | None = None
+) -> Tensor:
+    """Gradient of a loss in the logits, (R, rows, K), from its derivatives in log π and H of each token (R, S·n).
 
-    ∂ log p_a/∂z = e_a − p and ∂H/∂z = −p(log p + H); arm is (runs, S, n).
+    ∂ log p_a/∂z = e_a − p and ∂H/∂z = −p(log p + H); arm is (R, S, n).
     """
-    each = dlogp.reshape(arm.shape)
-    gradient = torch.zeros_like(policy.p).scatter_add_(-1, arm, each) - policy.p * each.sum(-1, keepdim=True)
+    rows = policy.logits
+    pushed = torch.zeros_like(per_prompt(rows, arm.shape[1])).scatter_add_(-1, arm, dlogp.view(arm.shape)).view_as(rows)
+    gradient = torch.addcmul(pushed, policy.weight, pushed.sum(-1, keepdim=True) / policy.total, value=-1)
     if dentropy is None:
         return gradient
-    bonus = dentropy.reshape(arm.shape).sum(-1, keepdim=True)
+    bonus = row_sum(dentropy, arm, node, rows.shape[1]).unsqueeze(-1)
     return gradient - bonus * policy.p * (policy.logp + policy.entropy.unsqueeze(-1))
 
 
 def truncated(policy: Policy, support: Support) -> tuple[Tensor, Tensor]:
-    """log of the policy on the support, renormalised and −inf outside, (runs, S, K), and its entropy (runs, S)."""
+    """log of the policy on the support, renormalised and −inf outside, (R, rows, K), and its entropy (R, rows)."""
     logp = truncated_logp(policy.logp, support)
     p = logp.exp()
     return logp, -torch.where(p > 0, p * logp, 0.0).sum(-1)
 
 
-def truncated_gradient(policy: Policy, support: Support, arm: Tensor, dentropy: Tensor) -> Tensor:
-    """Gradient of a loss in the logits, (runs, S, K), from its derivative in each token's truncated entropy.
+def truncated_gradient(
+    policy: Policy, support: Support, arm: Tensor, dentropy: Tensor, node: Tensor | None = None
+) -> Tensor:
+    """Gradient of a loss in the logits, (R, rows, K), from its derivative in each token's truncated entropy.
 
-    ∂H_S/∂z = −p_S(log p_S + H_S) on the support and 0 outside; arm is (runs, S, n), dentropy (runs, S·n).
+    ∂H_S/∂z = −p_S(log p_S + H_S) on the support and 0 outside; arm is (R, S, n), dentropy (R, S·n).
     """
     logp, entropy = truncated(policy, support)
     p = logp.exp()
     slope = torch.where(p > 0, p * (logp + entropy.unsqueeze(-1)), 0.0)
-    return -dentropy.reshape(arm.shape).sum(-1, keepdim=True) * slope
+    return -row_sum(dentropy, arm, node, p.shape[1]).unsqueeze(-1) * slope

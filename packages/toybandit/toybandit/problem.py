@@ -2,40 +2,66 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from entrostat.draws import normal, salt, uniform
 
-from .environments import Environment
+from .environments import Environment, Table
 
 
 class Problem(NamedTuple):
-    """What a run starts from; runs, S states, K arms."""
+    """What a run starts from; R runs, K arms, a row for each state."""
 
     logits: Tensor
-    """Initial logits, (runs, S, K)."""
+    """Initial logits, (R, rows, K)."""
     success: Tensor
-    """Probability that an arm is rewarded with 1, (runs, S, K)."""
+    """Probability that an arm is rewarded with 1, (R, rows, K)."""
 
 
 def draw_problem(environment: Environment, seeds: Tensor, dtype: torch.dtype) -> Problem:
-    """The problems of the runs with these seeds, int64 (runs,). Each depends on its own seed alone."""
+    """The problems of the runs with these seeds, int64 (R,). Each depends on its own seed alone."""
     seed = seeds.reshape(-1, 1, 1)
-    state = torch.arange(environment.states).reshape(-1, 1)
+    state = torch.arange(environment.rows).reshape(-1, 1)
     arm = torch.arange(environment.arms)
     logits = environment.logit_std * normal(seed, salt("initial logits"), state, arm)
+    if environment.logits is not None:
+        logits = logits + rows_of(environment.logits).to(logits)
     gumbel = -(-uniform(seed, salt("right arms"), state, arm).log()).log()
     score = environment.right_tilt * torch.log_softmax(logits, -1) + gumbel
     chosen = score.topk(environment.right_arms, -1).indices
     right = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, chosen, True)
-    success = torch.full_like(logits, environment.reward_wrong).masked_fill(right, environment.reward_right)
+    if environment.success is not None:
+        success = rows_of(environment.success).to(logits).expand(logits.shape)
+    elif environment.success_beta is not None:
+        success = draw_beta(environment.success_beta, seeds, logits)
+    else:
+        success = torch.full_like(logits, environment.reward_wrong).masked_fill(right, environment.reward_right)
     return Problem(logits=(logits + environment.right_logit * right).to(dtype), success=success.to(dtype))
 
 
+def rows_of(table: Table) -> Tensor:
+    """A table of one row or of all, float64."""
+    return torch.tensor(table, dtype=torch.float64)
+
+
+def draw_beta(parameters: tuple[float, float], seeds: Tensor, like: Tensor) -> Tensor:
+    """Beta(a, b) for each arm, shaped like `like` (R, rows, K); the numbers of a run depend on its seed alone."""
+    draws = [
+        np.random.default_rng((salt("success"), seed)).beta(*parameters, like.shape[1:]) for seed in seeds.tolist()
+    ]
+    return torch.as_tensor(np.stack(draws)).to(like)
+
+
 def coupling_kernel(environment: Environment, dtype: torch.dtype) -> Tensor | None:
-    """State-similarity kernel (S, S) that logit updates are multiplied by: 1 on the diagonal; None when uncoupled."""
+    """State-similarity kernel (rows, rows) that logit updates are multiplied by; None when uncoupled.
+
+    1 on the diagonal and `coupling` elsewhere, or the environment's own.
+    """
+    if environment.kernel is not None:
+        return rows_of(environment.kernel).to(dtype)
     if environment.coupling == 0:
         return None
-    kernel = torch.full((environment.states, environment.states), environment.coupling, dtype=dtype)
+    kernel = torch.full((environment.rows, environment.rows), environment.coupling, dtype=dtype)
     return kernel.fill_diagonal_(1.0)

@@ -6,44 +6,54 @@ import torch
 from torch import Tensor
 
 from entrostat.advantages import Advantage
-from entrostat.draws import salt, uniform
 
-from .policy import Policy
+from .environments import Environment
+from .episodes import inverse_cdf, sample_episodes
+from .luck import Luck
+from .policy import Policy, per_prompt
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rollout:
-    """n tokens of each of S states, in all runs."""
+    """n tokens of each of S prompts, in all R runs; the tokens of a response lie side by side."""
 
     arm: Tensor
-    """int64 (runs, S, n)."""
+    """int64 (R, S, n), counted within all rows of a prompt."""
     reward: Tensor
-    """0 or 1, (runs, S, n)."""
+    """0 or 1, (R, S, n)."""
     advantage: Tensor
-    """(runs, S, n)."""
+    """(R, S, n)."""
     frequency: Tensor | None = None
-    """How often a token occurs relative to the mean, (runs, S, n); None when tokens are samples, which all count 1."""
+    """How often a token occurs relative to the mean, (R, S, n); None when tokens are samples, which all count 1."""
+    node: Tensor | None = None
+    """Where in its prompt's tree a token lies, int64 (R, S, n); None when a prompt has one state."""
 
 
-def sample_rollout(
-    policy: Policy, success: Tensor, group: int, advantage: Advantage, seeds: Tensor, step: int
-) -> Rollout:
-    """Draw `group` arms and Bernoulli rewards of every state; seeds int64 (runs,).
-
-    Every number is keyed by (seed, purpose, step, state, sample): controllers that are compared see the same ones.
-    """
-    states = success.shape[1]
-    seed = seeds.reshape(-1, 1, 1)
-    state = torch.arange(states).reshape(-1, 1)
-    sample = torch.arange(group)
-    cumulative = policy.p.cumsum(-1)
-    draw = uniform(seed, salt("arm"), step, state, sample).to(cumulative)
-    arm = torch.searchsorted(cumulative, draw).clamp(max=success.shape[-1] - 1)
-    hit = uniform(seed, salt("reward"), step, state, sample).to(success)
-    reward = (hit < success.gather(-1, arm)).to(success.dtype)
-    group_id = torch.arange(states).repeat_interleave(group)
-    value = advantage(reward.flatten(1), group_id).reshape(reward.shape)
+def sample_rollout(policy: Policy, success: Tensor, advantage: Advantage, luck: Luck, step: int) -> Rollout:
+    """Draw G arms and Bernoulli rewards of every state."""
+    arm = inverse_cdf(policy.p.cumsum(-1), luck("arm", step).to(policy.p))
+    reward, value = judge_responses(success.gather(-1, arm), advantage, luck, step)
     return Rollout(arm=arm, reward=reward, advantage=value)
+
+
+def sample_responses(
+    policy: Policy, success: Tensor, environment: Environment, advantage: Advantage, luck: Luck, step: int
+) -> Rollout:
+    """Like `sample_rollout`, with responses of L tokens. A response succeeds with the mean probability of its arms."""
+    node, choice = sample_episodes(policy, environment, luck, step)
+    arm = node * environment.arms + choice
+    of_arm = per_prompt(success, environment.states).gather(-1, arm.flatten(2)).reshape(arm.shape)
+    reward, value = judge_responses(of_arm.mean(-1), advantage, luck, step)
+    spread = (x.repeat_interleave(environment.length, -1) for x in (reward, value))
+    return Rollout(arm=arm.flatten(2), node=node.flatten(2), **dict(zip(("reward", "advantage"), spread, strict=True)))
+
+
+def judge_responses(probability: Tensor, advantage: Advantage, luck: Luck, step: int) -> tuple[Tensor, Tensor]:
+    """Bernoulli rewards of responses and their advantages, (R, S, G) each, from their probabilities of success."""
+    _, prompts, group = probability.shape
+    reward = (luck("reward", step).to(probability) < probability).to(probability.dtype)
+    value = advantage(reward.flatten(1), torch.arange(prompts).repeat_interleave(group))
+    return reward, value.reshape(reward.shape)
 
 
 def enumerate_rollout(policy: Policy, success: Tensor) -> Rollout:

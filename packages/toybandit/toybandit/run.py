@@ -11,6 +11,7 @@ import tyro
 from entrostat.commandline import parse_flags, parse_settings
 
 from .config import Config
+from .environments import Table
 
 DESCRIPTION = """Simulate a bandit under an entropy controller.
 
@@ -25,6 +26,12 @@ class RunFlags(Config):
     """Flags of `toybandit run`."""
 
     controller_args: Annotated[Mapping[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
+    success: Annotated[Table | None, tyro.conf.Suppress] = None
+    success_beta: Annotated[tuple[float, float] | None, tyro.conf.Suppress] = None
+    logits: Annotated[Table | None, tyro.conf.Suppress] = None
+    kernel: Annotated[Table | None, tyro.conf.Suppress] = None
+    lr: float | None = None
+    """Step on the mean gradient of a state."""
     settings: Annotated[tuple[str, ...], tyro.conf.arg(name="set", metavar="KEY=VALUE"), tyro.conf.UseAppendAction] = ()
     """A hyperparameter of the controller, such as kp=1; may be repeated."""
     seeds: int = 8

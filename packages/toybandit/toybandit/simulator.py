@@ -2,12 +2,14 @@
 
     rollout (arms, rewards, advantages) ► observe ► M × [ tokens ► plan ► ∂loss/∂(log π, H) ► logits ]
 
-The loss is the mean over the S·G tokens, and a step is taken on the mean gradient of each state, S times that of the
-loss. Python loops over rollouts and passes only.
+The loss is the mean over all tokens of the rollout, and a step is taken on S times its gradient: the mean gradient of a
+state. Python loops over rollouts and passes only.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,6 +20,8 @@ from entrostat.tokens import Tokens
 from .config import Config
 from .control import EnumeratedReduce, build_controller
 from .environments import Environment
+from .episodes import token_mean, visits
+from .luck import Luck
 from .policy import (
     Policy,
     logit_gradient,
@@ -29,10 +33,10 @@ from .policy import (
     truncated_gradient,
 )
 from .problem import coupling_kernel, draw_problem
-from .rollout import Rollout, enumerate_rollout, sample_rollout
-from .threads import one_thread
+from .rollout import Rollout, enumerate_rollout, sample_responses, sample_rollout
+from .threads import keep_freed_memory, one_thread
 from .token_metrics import TokenMetrics
-from .trajectory import Trajectory
+from .trajectory import Array, Trajectory
 from .updates import make_update
 
 OnRollout = Callable[[int, dict[str, float]], None]
@@ -46,6 +50,8 @@ def simulate(
     *,
     predict: bool = False,
     diagnostics: bool = False,
+    start: Array | None = None,
+    first_rollout: int = 0,
     on_rollout: OnRollout | None = None,
 ) -> Trajectory:
     """Run `config` once for each seed, side by side.
@@ -55,20 +61,34 @@ def simulate(
 
     seeds: one run each. predict: also predict each rollout's entropy change from the flow of its tokens.
     diagnostics: also record the metrics of `entrostat.diagnostics`; only of samples, and a few times slower.
+    start: logits to start from instead of the environment's, (runs, rows, K): `trajectory.logits` goes on from there.
+    first_rollout: number of the first rollout, which its luck depends on; the environment's T is how many there are.
     on_rollout: called after each rollout with its number and the means over runs of everything that is recorded.
     Raises ValueError on unknown names, on a controller that cannot run in this environment, and without seeds.
     """
     if not len(seeds):
         raise ValueError("seeds must name at least one run")
-    with torch.no_grad(), one_thread():
-        return _Simulation(config, seeds, predict, diagnostics).run(on_rollout)
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device 'cuda' is not available here: use cpu")
+    keep_freed_memory()
+    place = nullcontext() if config.device == "cpu" else torch.device(config.device)
+    with torch.no_grad(), one_thread(), place:
+        return _Simulation(config, seeds, predict, diagnostics, start, first_rollout).run(on_rollout)
 
 
 class _Simulation:
     """State of a simulation in progress."""
 
-    def __init__(self, config: Config, seeds: Sequence[int], predict: bool, diagnostics: bool) -> None:
-        self.config = config
+    def __init__(
+        self,
+        config: Config,
+        seeds: Sequence[int],
+        predict: bool,
+        diagnostics: bool,
+        start: Array | None,
+        first_rollout: int,
+    ) -> None:
+        self.config, self.first_rollout = config, first_rollout
         self.environment: Environment = config.environment()
         self.seeds = torch.tensor([int(seed) for seed in seeds], dtype=torch.int64)
         self.controller: Chain = build_controller(config, len(seeds))
@@ -85,28 +105,33 @@ class _Simulation:
             self.needs |= DIAGNOSED
         dtype = getattr(torch, config.dtype)
         self.logits, self.success = draw_problem(self.environment, self.seeds, dtype)
+        if start is not None:
+            self.logits = starting_logits(start, self.logits)
         self.reference = softmax_policy(self.logits)
         self.kernel = coupling_kernel(self.environment, dtype)
-        self.update = make_update(self.environment.update, self.environment.lr)
-        samples = self.environment.group or 2 * self.environment.arms
-        self.group_id = torch.arange(self.environment.states).repeat_interleave(samples)
-        self.seq_id = torch.arange(self.group_id.numel())
-        self.position = torch.zeros_like(self.seq_id)
+        self.lr = learning_rates(self.environment, len(seeds), dtype)
+        self.update = make_update(self.environment.update, self.lr, self.environment.states)
+        responses, length = self.environment.group or 2 * self.environment.arms, self.environment.length
+        prompts = self.environment.states
+        self.luck = Luck(self.seeds, prompts, responses)
+        self.group_id = torch.arange(prompts).repeat_interleave(responses * length)
+        self.seq_id = torch.arange(prompts * responses).repeat_interleave(length)
+        self.position = torch.arange(length).repeat(prompts * responses)
         self.history: dict[str, list[Tensor]] = {}
         self.planned: dict[str, Tensor] = {}
 
     def run(self, on_rollout: OnRollout | None) -> Trajectory:
-        total = self.environment.rollouts
-        for step in range(total):
+        for step in range(self.environment.rollouts):
             policy = softmax_policy(self.logits)
-            mean_entropy = policy.entropy.mean(-1)
-            self.record({"entropy": mean_entropy, "reward": (policy.p * self.success).sum(-1).mean(-1)})
+            mean_entropy = token_mean(policy.entropy, policy, self.environment)
+            reward = token_mean((policy.p * self.success).sum(-1), policy, self.environment)
+            self.record({"entropy": mean_entropy, "reward": reward})
             if self.metrics is not None:
                 self.record(self.metrics.rollout(mean_entropy))
-            rollout = self.roll_out(policy, step)
+            rollout = self.roll_out(policy, self.first_rollout + step)
             self.controller.observe(self.step_stats(mean_entropy, step))
             self.record(self.controller.metrics())
-            self.learn(policy, rollout, step)
+            self.learn(policy, rollout, self.first_rollout + step)
             if on_rollout is not None:
                 on_rollout(step, {name: float(values[-1].mean()) for name, values in self.history.items()})
         return self.trajectory()
@@ -115,10 +140,12 @@ class _Simulation:
         return StepStats(entropy=entropy, step=step, total_steps=self.environment.rollouts, planned=self.planned)
 
     def roll_out(self, policy: Policy, step: int) -> Rollout:
-        group = self.environment.group
-        if group is None:
+        environment = self.environment
+        if environment.group is None:
             return enumerate_rollout(policy, self.success)
-        return sample_rollout(policy, self.success, group, self.advantage, self.seeds, step)
+        if environment.length > 1:
+            return sample_responses(policy, self.success, environment, self.advantage, self.luck, step)
+        return sample_rollout(policy, self.success, self.advantage, self.luck, step)
 
     def learn(self, policy: Policy, rollout: Rollout, step: int) -> None:
         """The passes over one rollout; moves the logits."""
@@ -131,40 +158,42 @@ class _Simulation:
             tokens = self.tokens(policy, rollout, fixed)
             plan = self.controller.plan(tokens, self.reduce, seed=self.seeds, step=step * passes + number)
             assert tokens.logp is not None
-            coefficients = plan.coefficients(tokens.logp, tokens.entropy)
-            dlogp, dentropy = (self.in_state_units(rollout, c) for c in coefficients)
-            assert dlogp is not None
-            gradient = logit_gradient(policy, rollout.arm, dlogp, dentropy)
+            dlogp, dentropy = plan.coefficients(tokens.logp, tokens.entropy)
+            if rollout.frequency is not None:
+                frequency = rollout.frequency.flatten(1)
+                dlogp, dentropy = dlogp * frequency, None if dentropy is None else dentropy * frequency
+            gradient = logit_gradient(policy, rollout.arm, dlogp, dentropy, rollout.node)
             tail = self.truncated_part(policy, rollout, plan)
-            delta = self.update(gradient if tail is None else gradient + tail)
+            if tail is not None:
+                gradient = gradient + tail
+            delta = self.update(gradient, policy)
             self.logits = self.logits + (delta if self.kernel is None else self.kernel @ delta)
             for name, value in plan.info.items():
                 self.planned[name] = self.planned.get(name, 0.0) + value
             if self.metrics is not None:
                 self.metrics.update(tokens, plan)
             if self.predict:
-                flow = self.flow(tokens, dlogp, dentropy)
-                if tail is not None:  # ΔH = Σ_a ∂H/∂z_a·(−η·gradient_a), and ∂H/∂z = −p(log p + H)
-                    slope = policy.p * (policy.logp + policy.entropy.unsqueeze(-1))
-                    flow = flow + self.environment.lr * (slope * tail).sum((-1, -2)) / self.environment.states
-                totals["entropy_change_predicted"] = totals.get("entropy_change_predicted", 0.0) + flow
+                change = self.predicted_change(policy, rollout, tokens, (dlogp, dentropy), tail)
+                totals["entropy_change_predicted"] = totals.get("entropy_change_predicted", 0.0) + change
         self.record(totals | {name: value / passes for name, value in self.planned.items()})
         if self.metrics is not None:
             self.record(self.metrics.step())
 
     def truncated_part(self, policy: Policy, rollout: Rollout, plan: Plan) -> Tensor | None:
         """What a bonus on the truncated entropy adds to the gradient in the logits, (runs, S, K)."""
-        coefficient = self.in_state_units(rollout, plan.truncated_coefficient())
+        coefficient = plan.truncated_coefficient()
         if coefficient is None or self.controller.support is None:
             return None
-        return truncated_gradient(policy, self.controller.support, rollout.arm, coefficient)
+        if rollout.frequency is not None:
+            coefficient = coefficient * rollout.frequency.flatten(1)
+        return truncated_gradient(policy, self.controller.support, rollout.arm, coefficient, rollout.node)
 
     def fixed(self, old: Policy, rollout: Rollout) -> dict[str, Tensor]:
         """What the controller needs of the rollout's tokens that stays the same in every pass."""
         arm = rollout.arm
         fields: dict[str, Callable[[], Tensor]] = {
             "old_logp": lambda: token_logp(old, arm),
-            "old_entropy": lambda: per_token(old.entropy, arm),
+            "old_entropy": lambda: per_token(old.entropy, arm, rollout.node),
             "ref_logp": lambda: token_logp(self.reference, arm),
             "reward": lambda: rollout.reward.flatten(1),
             "group_id": lambda: self.group_id,
@@ -180,31 +209,40 @@ class _Simulation:
         """The mini-batch as the controller sees it, (runs, S·n) each; nothing that it does not need."""
         return Tokens(
             logp=token_logp(policy, rollout.arm),
-            entropy=per_token(policy.entropy, rollout.arm) if "entropy" in self.needs else None,
+            entropy=per_token(policy.entropy, rollout.arm, rollout.node) if "entropy" in self.needs else None,
             truncated_entropy=self.truncated_entropy(policy, rollout),
-            **token_moments(policy, rollout.arm, self.needs),
+            **token_moments(policy, rollout.arm, self.needs, rollout.node),
             **{"old_logp": None, **fixed},  # type: ignore[arg-type]
         )
 
     def truncated_entropy(self, policy: Policy, rollout: Rollout) -> Tensor | None:
         if self.controller.support is None:
             return None
-        return per_token(truncated(policy, self.controller.support)[1], rollout.arm)
+        return per_token(truncated(policy, self.controller.support)[1], rollout.arm, rollout.node)
 
-    def in_state_units(self, rollout: Rollout, coefficient: Tensor | None) -> Tensor | None:
-        """From the derivative of the mean over S·n tokens to that of the mean over a state's own outcomes."""
-        if coefficient is None:
-            return None
-        scaled = coefficient * self.environment.states
-        return scaled if rollout.frequency is None else scaled * rollout.frequency.flatten(1)
+    def predicted_change(
+        self,
+        policy: Policy,
+        rollout: Rollout,
+        tokens: Tokens,
+        coefficients: tuple[Tensor, Tensor | None],
+        tail: Tensor | None,
+    ) -> Tensor:
+        """First-order change of the mean entropy by one SGD step without coupling, (runs,), nats.
 
-    def flow(self, tokens: Tokens, dlogp: Tensor, dentropy: Tensor | None) -> Tensor:
-        """First-order change of the mean entropy by one SGD step without coupling, (runs,), nats."""
+        Of the entropies at the nodes of a tree, not of how often they are visited. tail: the truncated bonus' part of
+        the gradient in the logits.
+        """
+        (dlogp, dentropy), share = coefficients, visits(policy, self.environment)
         entropy, s2, s2l = tokens.get("entropy"), tokens.get("s2"), tokens.get("s2l")
         change = entropy_change.exact(tokens.get("logp"), entropy, s2, s2l, -dlogp)
         if dentropy is not None:
             change = change - dentropy * (tokens.get("s2ll") + 2 * entropy * s2l + entropy**2 * s2)
-        return self.environment.lr * change.sum(-1) / self.environment.states
+        total = (change * per_token(share, rollout.arm, rollout.node)).sum(-1)
+        if tail is not None:  # ΔH = Σ_a ∂H/∂z_a·(−η·gradient_a), and ∂H/∂z = −p(log p + H)
+            slope = policy.p * (policy.logp + policy.entropy.unsqueeze(-1))
+            total = total + (share * (slope * tail).sum(-1)).sum(-1)
+        return self.lr.flatten() * total
 
     def record(self, values: dict[str, Tensor]) -> None:
         for name, value in values.items():
@@ -212,15 +250,33 @@ class _Simulation:
 
     def trajectory(self) -> Trajectory:
         policy = softmax_policy(self.logits)
-        self.record({"entropy": policy.entropy.mean(-1)})
-        arrays = {name: torch.stack(values, -1).numpy() for name, values in self.history.items()}
+        self.record({"entropy": token_mean(policy.entropy, policy, self.environment)})
+        arrays = {name: torch.stack(values, -1).cpu().numpy() for name, values in self.history.items()}
         return Trajectory(
             config=self.config,
             seeds=tuple(self.seeds.tolist()),
             entropy=arrays.pop("entropy"),
             reward=arrays.pop("reward"),
             predicted=arrays.pop("entropy_change_predicted", None),
-            probabilities=policy.p.double().numpy(),
-            success=self.success.double().numpy(),
+            probabilities=policy.p.double().cpu().numpy(),
+            logits=self.logits.double().cpu().numpy(),
+            success=self.success.double().cpu().numpy(),
             metrics=arrays,
         )
+
+
+def learning_rates(environment: Environment, runs: int, dtype: torch.dtype) -> Tensor:
+    """η of each run, (runs, 1, 1), or (1, 1, 1) when it is the same; ValueError when there are others than runs."""
+    rates = environment.lr if isinstance(environment.lr, tuple) else (environment.lr,)
+    if len(rates) not in (1, runs):
+        raise ValueError(f"lr has {len(rates)} values for {runs} runs")
+    return torch.tensor(rates, dtype=dtype).reshape(-1, 1, 1)
+
+
+def starting_logits(start: Array, like: Tensor) -> Tensor:
+    """`start` as a tensor like the environment's logits; ValueError when its shape is another, or it is not finite."""
+    if start.shape != tuple(like.shape):
+        raise ValueError(f"start has shape {start.shape}; expected {tuple(like.shape)}: (runs, states, arms)")
+    if not np.isfinite(start).all():
+        raise ValueError("start has logits that are not finite")
+    return torch.as_tensor(start, device=like.device).to(like.dtype)

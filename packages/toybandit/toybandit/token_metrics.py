@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from entrostat import LocalReduce, Plan, Tokens, diagnose
+from entrostat.controller import as_state
 from entrostat.diagnostics import EntropyTrace, merge
 
 from .environments import Environment
@@ -17,8 +18,9 @@ class TokenMetrics:
             raise ValueError("diagnostics are statistics over a sample, and this env enumerates outcomes instead")
         self.reduce = reduce
         # Flow is per unit step size: SGD's own where states are apart, and what past changes say otherwise.
-        alone = environment.update == "sgd" and environment.coupling == 0
-        self.trace = EntropyTrace(step_size=environment.lr if alone else None)
+        alone = environment.update == "sgd" and environment.coupling == 0 and environment.kernel is None
+        lr = as_state(torch.tensor(environment.lr))
+        self.trace = EntropyTrace(step_size=lr if alone else None)
         self.updates: list[dict[str, Tensor]] = []
 
     def rollout(self, entropy: Tensor) -> dict[str, Tensor]:

@@ -23,9 +23,11 @@ class Trajectory:
     """Expected reward Σ_a p_a·q_a of the policy, mean over states, before each rollout's update: (runs, rollouts).
     Not the mean of the sampled rewards: the simulator knows the reward probabilities."""
     probabilities: Array
-    """Final policy, (runs, S, K)."""
+    """Final policy, (runs, rows, K): a row for each state."""
+    logits: Array
+    """Its logits, (runs, rows, K)."""
     success: Array
-    """Probability that an arm is rewarded, (runs, S, K)."""
+    """Probability that an arm is rewarded, (runs, rows, K)."""
     metrics: dict[str, Array] = field(default_factory=dict)
     """State and plan numbers of the controller at each rollout, (runs, rollouts) each; plan numbers are means over the
     passes."""
@@ -39,7 +41,7 @@ class Trajectory:
 
     def save(self, path: Path) -> None:
         """Write all arrays to a compressed .npz; metrics keep their names."""
-        arrays = {name: getattr(self, name) for name in ("entropy", "reward", "probabilities", "success")}
+        arrays = {name: getattr(self, name) for name in ("entropy", "reward", "probabilities", "logits", "success")}
         if self.predicted is not None:
             arrays["predicted"] = self.predicted
         np.savez_compressed(path, seeds=np.array(self.seeds), **arrays, **self.metrics)  # type: ignore[arg-type]

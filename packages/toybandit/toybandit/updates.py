@@ -1,22 +1,42 @@
-"""Update rules: from the mean gradient of each state to the step on its logits."""
+"""Update rules: from the gradient of the loss to the step on the logits.
+
+The loss is a mean over S states, and a step is taken on the mean gradient of each: S times that of the loss.
+"""
 
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-Update = Callable[[Tensor], Tensor]
-"""Takes the gradient of the loss (runs, S, K), gives Δz of the same shape; called once for each pass."""
+from .environments import UPDATES
+from .policy import Policy
+
+Update = Callable[[Tensor, Policy], Tensor]
+"""Takes the gradient of the loss (R, rows, K) and the policy it was taken at, gives Δz; called once for each pass."""
 
 
 class Sgd:
-    """Δz = −lr·gradient."""
+    """Δz = −lr·S·gradient: policy gradient."""
 
-    def __init__(self, lr: float) -> None:
-        self.lr = lr
+    def __init__(self, lr: float | Tensor, states: int) -> None:
+        self.factor = -lr * states
 
-    def __call__(self, gradient: Tensor) -> Tensor:
-        return -self.lr * gradient
+    def __call__(self, gradient: Tensor, policy: Policy) -> Tensor:
+        return gradient * self.factor
+
+
+class NaturalGradient:
+    """Δz = −lr·F⁺·S·gradient, F = diag(p) − p·pᵀ the Fisher information of a state: natural policy gradient.
+
+    As a gradient in the logits of a softmax sums to 0, F⁺g = g/p − mean(g/p).
+    """
+
+    def __init__(self, lr: float | Tensor, states: int) -> None:
+        self.factor = -lr * states
+
+    def __call__(self, gradient: Tensor, policy: Policy) -> Tensor:
+        natural = gradient / policy.p
+        return (natural - natural.mean(-1, keepdim=True)) * self.factor
 
 
 class Adam:
@@ -24,13 +44,14 @@ class Adam:
 
     beta_1, beta_2, eps = 0.9, 0.999, 1e-8
 
-    def __init__(self, lr: float) -> None:
-        self.lr = lr
+    def __init__(self, lr: float | Tensor, states: int) -> None:
+        self.lr, self.states = lr, states
         self.calls = 0
         self.first = self.second = torch.zeros(())
 
-    def __call__(self, gradient: Tensor) -> Tensor:
+    def __call__(self, gradient: Tensor, policy: Policy) -> Tensor:
         self.calls += 1
+        gradient = gradient * self.states
         self.first = self.beta_1 * self.first + (1 - self.beta_1) * gradient
         self.second = self.beta_2 * self.second + (1 - self.beta_2) * gradient**2
         first = self.first / (1 - self.beta_1**self.calls)
@@ -38,11 +59,15 @@ class Adam:
         return -self.lr * first / (second.sqrt() + self.eps)
 
 
-UPDATES: dict[str, Callable[[float], Update]] = {"sgd": Sgd, "adam": Adam}
+RULES: dict[str, Callable[[float | Tensor, int], Update]] = {"sgd": Sgd, "npg": NaturalGradient, "adam": Adam}
+assert tuple(RULES) == UPDATES
 
 
-def make_update(name: str, lr: float) -> Update:
-    """The update rule called `name`; ValueError lists the names there are."""
-    if name not in UPDATES:
-        raise ValueError(f"unknown update {name!r}; choose from {', '.join(UPDATES)}")
-    return UPDATES[name](lr)
+def make_update(name: str, lr: float | Tensor, states: int = 1) -> Update:
+    """The update rule called `name`, with one lr or one for each run (R, 1, 1); ValueError lists the names there are.
+
+    states: S, over which the loss is a mean.
+    """
+    if name not in RULES:
+        raise ValueError(f"unknown update {name!r}; choose from {', '.join(RULES)}")
+    return RULES[name](lr, states)

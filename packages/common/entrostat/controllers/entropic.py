@@ -65,6 +65,7 @@ class Entropic(Controller):
         self._require((torch.as_tensor(self.tau) >= 0) & (torch.as_tensor(self.tau) < 1), "tau must lie in [0, 1)")
         self._require((torch.as_tensor(self.ema) >= 0) & (torch.as_tensor(self.ema) < 1), "ema must lie in [0, 1)")
         self._require(torch.as_tensor(self.alpha_max) > 0, "alpha_max must be positive")
+        self.log_tau = -as_state(self.target) if self.auto and self.auto_tau else as_state(self.tau).log()
         self.integral = as_state(0.0)
         self.alpha = as_state(0.0)
         self.smoothed = as_state(0.0)
@@ -103,9 +104,9 @@ class Entropic(Controller):
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         advantage = context.tokens.advantage
-        tau = (-as_state(self.target)).exp() if self.auto and self.auto_tau else self.tau
-        likely = context.tokens.get("logp") > column(as_state(tau).log(), advantage)
-        return plan.reweight(1 + column(self.alpha, advantage) * (advantage.sign() * likely))
+        likely = context.tokens.get("logp") > column(self.log_tau, advantage)
+        signed = advantage.sign() * likely
+        return plan.reweight(torch.addcmul(column(1.0, advantage), signed, column(self.alpha, advantage)))
 
     def metrics(self) -> dict[str, Tensor]:
         found = {"entropic/integral": self.integral, "entropic/alpha": self.alpha}

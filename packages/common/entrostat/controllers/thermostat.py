@@ -37,8 +37,8 @@ class Thermostat(Controller):
     wanted flow, within ±bonus_max (from 0 with one_sided). mode="reweight" gives weights
     m_t = clip(1 + ν·φ_t/g_t, 0, m_max), with ν such that mean m_t·φ_t is the wanted flow, at the price
     g_t = (∂loss/∂lp_t)² ("gradient": least change of the gradient) or |φ_t| ("flow": OPEFO's weights when target,
-    gain and drift ask for no change). It dies with the advantages; a bonus does not. mode="both" moves weights and bonus
-    with one ν: μ = bonus_share·ν, and g_t = (∂loss/∂lp_t)²·‖e − p‖², the squared step of the token's logits.
+    gain and drift ask for no change). It dies with the advantages; a bonus does not. mode="both" moves weights and
+    bonus with one ν: μ = bonus_share·ν, and g_t = (∂loss/∂lp_t)²·‖e − p‖², the squared step of the token's logits.
 
     κ, the change of entropy for a unit of summed flow (the learning rate for SGD on independent logits), starts at
     `kappa` and is estimated from what came of the flows planned before, with `forgetting`; so is a drift, whose speed

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..aggregation import AGGREGATIONS, DENOMINATORS, token_scale
-from ..controller import Context, Controller, column
+from ..controller import Context, Controller, column, constant
 from ..plan import Plan, Slice, beyond_bounds, importance_ratio
 from ..registry import register
 from ..tokens import Tokens
@@ -76,18 +76,19 @@ class SurrogateController(Controller):
         """The plan before any controller has spoken."""
         advantage = tokens.advantage
         low, high, dual = self.ratio_bounds()
+        one = column(1.0, advantage)  # what is the same for all tokens is held once
         return Plan(
             surrogate=self.loss,
             slope=self.slope,
             stopped=self.stopped,
             advantage=advantage,
             old_logp=tokens.old_logp,
-            weight=torch.ones_like(advantage),
-            keep=torch.ones_like(advantage, dtype=torch.bool),
+            weight=one,
+            keep=constant(True, torch.bool, advantage.device),
             clip_low=column(low, advantage),
             clip_high=column(high, advantage),
             dual_clip=None if isinstance(dual, float) and dual == inf else column(dual, advantage),
-            scale=torch.ones_like(advantage[..., :1]),
+            scale=one,
         )
 
     def finish(self, plan: Plan, context: Context) -> Plan:

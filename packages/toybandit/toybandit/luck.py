@@ -1,0 +1,32 @@
+"""The uniform numbers of a simulation: what decides which arms are drawn and which are rewarded."""
+
+import torch
+from torch import Tensor
+
+from entrostat.draws import salt, uniform
+
+BLOCK = 1 << 18
+"""Numbers made at once, for as many rollouts as that gives: few small calls cost more than one large."""
+
+
+class Luck:
+    """Uniform numbers (R, S, G), keyed by (seed, purpose, rollout, prompt, response).
+
+    Every run has its own, controllers that are compared have the same, and the past of a run has no part in them.
+    seeds: int64 (R,).
+    """
+
+    def __init__(self, seeds: Tensor, prompts: int, group: int) -> None:
+        self.keys = seeds.reshape(-1, 1, 1), torch.arange(prompts).reshape(-1, 1), torch.arange(group)
+        self.ahead = max(BLOCK // (len(seeds) * prompts * group), 1)
+        self.drawn: dict[str, tuple[int, Tensor]] = {}
+
+    def __call__(self, purpose: str, rollout: int) -> Tensor:
+        """The numbers that `purpose` takes in a rollout, float64 (R, S, G)."""
+        first, numbers = self.drawn.get(purpose, (0, torch.empty(0)))
+        if not 0 <= rollout - first < len(numbers):
+            seed, prompt, sample = self.keys
+            first, rollouts = rollout, rollout + torch.arange(self.ahead).reshape(-1, 1, 1, 1)
+            numbers = uniform(seed, salt(purpose), rollouts, prompt, sample)
+            self.drawn[purpose] = first, numbers
+        return numbers[rollout - first]
