@@ -1,14 +1,19 @@
-"""How fast the simulator is, and how much faster than the same simulation written run by run in NumPy.
+"""How fast the simulator is, beside the same simulation written in NumPy.
 
-    python benchmarks/simulator.py [--runs 8] [--states 48] [--rollouts 150]
+    python benchmarks/simulator.py [--runs 8,32,512] [--rollouts 20] [--sweep]
 
-A step is one rollout of one run: sampling and 8 passes of GRPO. Both programs simulate environment `noisy`; the NumPy
-one is vectorised over the states, arms and samples of a run and loops over runs, as one would write it at first.
-Prints steps/s of each, their ratio, and the mean final entropies, which agree up to the luck of different draws. Both
-use one thread. The ratio grows with the number of runs, as the cost of calling torch is paid once for all of them.
+An update is one pass of one run over a rollout of environment `noisy` (64 states, 16 arms, 16 responses, 8 passes), its
+share of sampling included. toybandit runs plain GRPO and two chains, NumPy plain GRPO alone, in two forms: vectorised
+over the states and responses of a run with a loop over runs, as one would write it at first, and vectorised over runs as
+well. All use one thread and are timed in turn, in CPU seconds; the fastest of several calls counts. The last column is
+the share of the memory bandwidth limit: the time in which one thread of this machine moves what a pass cannot do
+without (arms, advantages and old log-probabilities read, logits read and written) over the time that was needed.
+
+--sweep: also 512 runs of 300 rollouts, with the most memory the process ever held.
 """
 
 import argparse
+import resource
 import time
 from collections.abc import Callable
 
@@ -19,6 +24,9 @@ from toybandit import Config, Environment, simulate
 from toybandit.problem import draw_problem
 
 CLIP = 0.2
+CONTROLLERS = ("grpo", "clip_higher+entropic", "clip_higher+steer")
+NEEDED = 5
+"""Numbers of 8 bytes that a pass moves for each token."""
 
 
 def softmax(z: np.ndarray) -> np.ndarray:
@@ -26,61 +34,97 @@ def softmax(z: np.ndarray) -> np.ndarray:
     return e / e.sum(-1, keepdims=True)
 
 
-def entropy(p: np.ndarray) -> float:
-    return float(-(p * np.log(p)).sum(-1).mean())
-
-
-def run_in_numpy(env: Environment, z: np.ndarray, q: np.ndarray, seed: int) -> list[float]:
-    """GRPO on one run, z and q (S, K); mean entropy before each rollout and at the end."""
-    rng, group = np.random.default_rng(seed), env.group or 1
-    state = np.arange(env.states)[:, None]
-    entropies = []
+def in_numpy(env: Environment, z: np.ndarray, q: np.ndarray, seed: int) -> np.ndarray:
+    """GRPO on logits z and success probabilities q, (..., S, K): the final mean entropy over states, (...,)."""
+    rng, group, shape = np.random.default_rng(seed), env.group or 1, z.shape
+    row = np.arange(z[..., 0].size)[:, None] * env.arms
     for _ in range(env.rollouts):
         old = softmax(z)
-        entropies.append(entropy(old))
-        arm = (rng.random((env.states, group, 1)) > old.cumsum(-1)[:, None]).sum(-1).clip(max=env.arms - 1)
-        reward = (rng.random(arm.shape) < q[state, arm]).astype(float)
+        arm = (rng.random((*shape[:-1], group, 1)) > old.cumsum(-1)[..., None, :]).sum(-1).clip(max=env.arms - 1)
+        reward = (rng.random(arm.shape) < np.take_along_axis(q, arm, -1)).astype(float)
         advantage = (reward - reward.mean(-1, keepdims=True)) / (reward.std(-1, ddof=1, keepdims=True) + 1e-6)
+        old_p, flat = np.take_along_axis(old, arm, -1), (row + arm.reshape(-1, group)).ravel()
         for _ in range(env.passes):
             p = softmax(z)
-            ratio = p[state, arm] / old[state, arm]
+            ratio = np.take_along_axis(p, arm, -1) / old_p
             stopped = np.where(advantage > 0, ratio > 1 + CLIP, ratio < 1 - CLIP)
             weight = np.where(stopped, 0.0, ratio * advantage) / group
-            gradient = -p * weight.sum(-1, keepdims=True)
-            np.add.at(gradient, (state, arm), weight)
-            z = z + env.lr * gradient
-    return [*entropies, entropy(softmax(z))]
+            pushed = np.bincount(flat, weight.ravel(), minlength=z.size).reshape(shape)
+            z = z + env.lr * (pushed - p * weight.sum(-1, keepdims=True))
+    p = softmax(z)
+    return -(p * np.log(p)).sum(-1).mean(-1)
 
 
-def timed(work: Callable[[], np.ndarray]) -> tuple[float, float]:
-    """Seconds of the faster of two calls, and the mean final entropy."""
-    seconds = []
-    for _ in range(2):
-        start = time.perf_counter()
-        entropies = work()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds), float(entropies[:, -1].mean())
+def fastest(work: dict[str, Callable[[], np.ndarray]], calls: int) -> dict[str, tuple[float, float]]:
+    """CPU seconds of the fastest of `calls` calls, made in turn, and the mean of what each gives."""
+    seconds = dict.fromkeys(work, np.inf)
+    ends = {}
+    for _ in range(calls):
+        for name, function in work.items():
+            start = time.process_time()
+            ends[name] = float(function().mean())
+            seconds[name] = min(seconds[name], time.process_time() - start)
+    return {name: (seconds[name], ends[name]) for name in work}
+
+
+def bandwidth() -> float:
+    """Bytes a second that one thread copies, reads and writes counted."""
+    torch.set_num_threads(1)
+    source = torch.ones(1 << 25)
+    target = torch.empty_like(source)
+    best = min(timed_copy(target, source) for _ in range(5))
+    return 2 * source.nbytes / best
+
+
+def timed_copy(target: torch.Tensor, source: torch.Tensor) -> float:
+    start = time.process_time()
+    target.copy_(source)
+    return time.process_time() - start
+
+
+def compare(runs: int, rollouts: int, limit: float) -> None:
+    config = Config(env="noisy", rollouts=max(rollouts * 8 // runs, 2))
+    env = config.environment()
+    z, q = (x.numpy() for x in draw_problem(env, torch.arange(runs), torch.float64))
+    work: dict[str, Callable[[], np.ndarray]] = {
+        "NumPy, run by run": lambda: np.array([in_numpy(env, z[i], q[i], i) for i in range(runs)]),
+        "NumPy, all runs": lambda: in_numpy(env, z, q, 0),
+    }
+    for controller in CONTROLLERS:
+        chain = Config(env="noisy", rollouts=config.rollouts, controller=controller)
+        work[controller] = lambda chain=chain: simulate(chain, range(runs)).entropy[:, -1]
+    found = fastest(work, 5)
+    updates = runs * env.rollouts * env.passes
+    each, all_runs = (found[name][0] for name in list(work)[:2])
+    print(f"\n{runs} runs, {env.rollouts} rollouts")
+    print(f"{'':22}{'updates/s':>12}{'µs a run':>10}{'x run by run':>14}{'x all runs':>12}{'of bandwidth':>14}")
+    for name, (seconds, _) in found.items():
+        least = NEEDED * 8 * env.states * (env.group or 1) * updates / limit
+        print(
+            f"{name:22}{updates / seconds:12,.0f}{seconds / updates * 1e6:10.1f}{each / seconds:14.2f}"
+            f"{all_runs / seconds:12.2f}{least / seconds:14.1%}"
+        )
+
+
+def sweep() -> None:
+    start = time.perf_counter()
+    simulate(Config(controller="clip_higher+entropic", target=0.6), range(512))
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"\n512 runs of 300 rollouts: {time.perf_counter() - start:.0f} s, the process held {held:.2f} GiB at most")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("runs", 8), ("states", 48), ("rollouts", 150)):
-        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--runs", default="8,32,512")
+    parser.add_argument("--rollouts", type=int, default=40, help="of 8 runs; fewer of more")
+    parser.add_argument("--sweep", action="store_true")
     given = parser.parse_args()
-    config = Config(env="noisy", states=given.states, rollouts=given.rollouts)
-    env, seeds = config.environment(), torch.arange(given.runs)
-    logits, success = (x.numpy() for x in draw_problem(env, seeds, torch.float64))
-
-    def in_numpy() -> np.ndarray:
-        return np.array([run_in_numpy(env, logits[i], success[i], i) for i in range(given.runs)])
-
-    steps = given.runs * given.rollouts
-    print(f"{given.runs} runs, {given.states} states, {given.rollouts} rollouts")
-    ours, ours_end = timed(lambda: simulate(config, range(given.runs)).entropy)
-    plain, plain_end = timed(in_numpy)
-    for name, seconds, end in (("toybandit", ours, ours_end), ("NumPy, run by run", plain, plain_end)):
-        print(f"{name:18} {seconds:7.2f} s {steps / seconds:9,.0f} steps/s   final entropy {end:.3f}")
-    print(f"ratio {plain / ours:.1f}")
+    limit = bandwidth()
+    print(f"one thread moves {limit / 2**30:.1f} GiB/s")
+    for runs in map(int, given.runs.split(",")):
+        compare(runs, given.rollouts, limit)
+    if given.sweep:
+        sweep()
 
 
 if __name__ == "__main__":

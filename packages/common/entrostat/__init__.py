@@ -9,7 +9,7 @@
 Entropies are in nats throughout.
 """
 
-from . import advantages, controllers, diagnostics, entropy_change, pi_control
+from . import advantages, controllers, diagnostics, entropy_change, laws, pi_control
 from .advantages import get_advantage
 from .by_name import make
 from .chain import Chain, chain
@@ -41,6 +41,7 @@ __all__ = [
     "diagnostics",
     "entropy_change",
     "get_advantage",
+    "laws",
     "list_controllers",
     "make",
     "pi_control",

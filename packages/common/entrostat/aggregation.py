@@ -24,7 +24,7 @@ def token_scale(
     if aggregation == "fixed":
         return torch.full_like(like[..., :1], 1.0 / constant)
     if aggregation == "token-mean" and denominator == "all":
-        return (1.0 / reduce.size(like)).to(like.dtype)
+        return reduce.size(like).reciprocal().to(like.dtype)
     counted = keep.expand(like.shape)
     if aggregation == "token-mean":
         return (1.0 / reduce.count(counted).clamp(min=1).double()).unsqueeze(-1).to(like.dtype)

@@ -9,12 +9,13 @@ entropy of that rollout, before the plans of that step are made.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from .constants import constant
 from .draws import hash_bits, salt, uniform
 from .plan import Plan
 from .reduce import LocalReduce
@@ -95,12 +96,6 @@ def column(x: float | Tensor, like: Tensor) -> Tensor:
     if isinstance(x, Tensor):
         return x.to(device=like.device, dtype=like.dtype).unsqueeze(-1)
     return constant(x, like.dtype, like.device)
-
-
-@lru_cache(maxsize=1024)
-def constant(x: float, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """A number as a tensor (1,), not to be written to."""
-    return torch.tensor([x], dtype=dtype, device=device)
 
 
 class Controller:

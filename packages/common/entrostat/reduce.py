@@ -10,6 +10,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from .constants import constant
+
 Tie = Tensor | Callable[[], Tensor] | None
 EXCHANGE = 1 << 16
 """How many scores the ranks together send at most to find a k-th largest by comparing their own best."""
@@ -32,8 +34,7 @@ class LocalReduce:
 
     def size(self, x: Tensor) -> Tensor:
         """Tokens of the mini-batch, of which x is (..., N) on this rank: float64 (1,), at least 1."""
-        local = torch.tensor([x.shape[-1]], dtype=torch.float64, device=x.device)
-        return self._across(local, dist.ReduceOp.SUM).clamp(min=1)
+        return constant(max(x.shape[-1], 1), torch.float64, x.device)
 
     def _across(self, x: Tensor, op: dist.ReduceOp.RedOpType) -> Tensor:
         return x
@@ -113,6 +114,10 @@ class DistReduce(LocalReduce):
         x = x.clone()
         dist.all_reduce(x, op=op, group=self.group)
         return x
+
+    def size(self, x: Tensor) -> Tensor:
+        local = torch.tensor([x.shape[-1]], dtype=torch.float64, device=x.device)
+        return self._across(local, dist.ReduceOp.SUM).clamp(min=1)
 
     def _gather(self, x: Tensor) -> Tensor:
         """x of every rank, (ranks, ...); of one shape everywhere."""

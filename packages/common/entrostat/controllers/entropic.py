@@ -104,7 +104,7 @@ class Entropic(Controller):
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         advantage = context.tokens.advantage
-        likely = context.tokens.get("logp") > column(self.log_tau, advantage)
+        likely = (context.tokens.get("logp") - column(self.log_tau, advantage)).sign_().clamp_(min=0)  # 1 or 0
         signed = advantage.sign() * likely
         return plan.reweight(torch.addcmul(column(1.0, advantage), signed, column(self.alpha, advantage)))
 

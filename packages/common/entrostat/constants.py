@@ -1,0 +1,12 @@
+"""Numbers that are needed as tensors again and again, made once."""
+
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+
+@lru_cache(maxsize=1024)
+def constant(x: float, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A number as a tensor (1,), not to be written to."""
+    return torch.tensor([x], dtype=dtype, device=device)

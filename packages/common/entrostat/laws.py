@@ -1,0 +1,200 @@
+"""The law R = −a·e^H + b between entropy and reward (The Entropy Mechanism, equation 6), fitted to one run.
+
+    entropy, reward = laws.read("runs/countdown")
+    law = laws.fit(entropy, reward)             law.a, law.a_interval, law.r2, law.ceiling
+    laws.alternatives(entropy, reward)          against a line and a parabola in H
+    laws.predict_end(entropy, reward)           fitted to the first 15%, tried on the rest
+
+Entropies are in nats, one for each step of the run, and so are rewards. All functions raise ValueError, one line, on
+fewer than 4 points, numbers that are not finite, and an entropy that does not vary.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .draws import generator_seed
+from .runlog import read_metrics
+
+Array = NDArray[np.float64]
+
+LEAST = 4
+"""Points that a fit needs: one more than the parabola has coefficients."""
+RESAMPLES = 2000
+"""Of the bootstrap."""
+
+
+class Law(NamedTuple):
+    """R = −a·e^H + b by least squares."""
+
+    a: float
+    """How fast entropy is traded for reward: dR/dH = −a·e^H."""
+    b: float
+    a_interval: tuple[float, float]
+    b_interval: tuple[float, float]
+    ceiling_interval: tuple[float, float]
+    r2: float
+    """Share of the variance of R that is explained; NaN when R does not vary."""
+    rmse: float
+    """Root of the mean squared residual."""
+    n: int
+    """Points."""
+
+    @property
+    def ceiling(self) -> float:
+        """R at H = 0, b − a: all that the policy can earn once its entropy is spent."""
+        return self.b - self.a
+
+    def __call__(self, entropy: ArrayLike) -> Array:
+        """R at these entropies, of their shape."""
+        return self.b - self.a * np.exp(np.asarray(entropy, dtype=np.float64))
+
+
+class Score(NamedTuple):
+    """How well a curve fits."""
+
+    r2: float
+    adjusted_r2: float
+    """1 − (1 − R²)·(n − 1) / (n − coefficients)."""
+    aic: float
+    """n·log(mean squared residual) + 2·(coefficients + 1). As if points were independent: those of a run are not, which
+    makes differences larger than they should be."""
+
+
+class Prediction(NamedTuple):
+    """What the beginning of a run says of its rest."""
+
+    law: Law
+    """Fitted to the first `law.n` points."""
+    predicted: Array
+    """Rewards that it gives at the entropies of the other points, (n − law.n,)."""
+    rmse: float
+    """Root of the mean squared error of these."""
+    end_error: float
+    """Predicted minus measured reward at the last point."""
+
+
+def read(run: str | Path) -> tuple[Array, Array]:
+    """Entropy and reward of the steps of a run log that have both, (steps,) each."""
+    lines = [(line.get("entropy"), line.get("reward")) for line in read_metrics(run)]
+    pairs = [pair for pair in lines if None not in pair]
+    if not pairs:
+        raise ValueError(f"{run}: no step of metrics.jsonl has both entropy and reward")
+    entropy, reward = np.array(pairs, dtype=np.float64).T
+    return entropy, reward
+
+
+def fit(entropy: ArrayLike, reward: ArrayLike, *, confidence: float = 0.95) -> Law:
+    """The law of the points (n,), with intervals that hold a, b and the ceiling with probability `confidence`.
+
+    Neighbouring points of a run err alike. The intervals are from a bootstrap with a fixed seed: residuals are taken to
+    be r⁺ = ρ·r + u, moving blocks of u are drawn, and the coefficients that they would have led to give the spread.
+    They take the law as true, H as exact and the errors as stationary: where the points bend away from the law, as a
+    parabola's better R² shows, the true ceiling may lie outside. They are somewhat narrow where errors outlast a good
+    part of the run.
+    """
+    h, r = _points(entropy, reward)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, not {confidence:g}")
+    x = np.exp(h)
+    centred = x - x.mean()
+    for_a = -centred / (centred @ centred)  # the coefficients are linear in r
+    for_b = 1 / len(x) + for_a * x.mean()
+    weights = np.stack([for_a, for_b, for_b - for_a], -1)
+    found = r @ weights
+    a, b, _ = found.tolist()
+    residual = r - (b - a * x)
+    errors = _redrawn_errors(residual, weights)
+    tails = np.quantile(errors, [(1 + confidence) / 2, (1 - confidence) / 2], axis=0)
+    of_a, of_b, of_ceiling = ((float(low), float(high)) for low, high in (found - tails).T)
+    rmse = float(np.sqrt((residual**2).mean()))
+    return Law(a, b, of_a, of_b, of_ceiling, r2=_r_squared(r, residual), rmse=rmse, n=len(r))
+
+
+def alternatives(entropy: ArrayLike, reward: ArrayLike) -> dict[str, Score]:
+    """The exponential beside a line and a parabola in H, by least squares."""
+    h, r = _points(entropy, reward)
+    designs = {"exponential": [np.exp(h)], "linear": [h], "quadratic": [h, h**2]}
+    return {name: _score(np.stack([*columns, np.ones_like(h)], -1), r) for name, columns in designs.items()}
+
+
+def predict_end(entropy: ArrayLike, reward: ArrayLike, share: float = 0.15) -> Prediction:
+    """Fit the law to the first `share` of the points (n,); predict the rewards of the rest from their entropies."""
+    h, r = _points(entropy, reward)
+    if not 0 < share < 1:
+        raise ValueError(f"share must be between 0 and 1, not {share:g}")
+    first = int(share * len(h))
+    if first < LEAST:
+        raise ValueError(f"share {share:g} of {len(h)} points is {first}: a fit needs at least {LEAST}")
+    law = fit(h[:first], r[:first])
+    error = law(h[first:]) - r[first:]
+    return Prediction(law, law(h[first:]), float(np.sqrt((error**2).mean())), float(error[-1]))
+
+
+def persistence(residual: Array) -> float:
+    """ρ of residuals (n,) that are autoregressive, r⁺ = ρ·r + u, between 0 and .99.
+
+    Least squares falls short of ρ by about (2 + 4ρ)/n, as two coefficients were fitted before; that much is added.
+    """
+    n, power = len(residual), residual @ residual
+    if power == 0:
+        return 0.0
+    rho = float(residual[1:] @ residual[:-1] / power)
+    return float(np.clip(rho + (2 + 4 * rho) / n, 0, 0.99))
+
+
+def _redrawn_errors(residual: Array, weights: Array) -> Array:
+    """Errors of coefficients that are r @ weights, (n, c), under redrawn residuals: (RESAMPLES, c).
+
+    What multiplies the residuals is summed up into what multiplies their innovations u, so that these are drawn alone.
+    """
+    n, rho = weights.shape[0], persistence(residual)
+    u = residual - rho * np.concatenate([[0.0], residual[:-1]])
+    first = np.sqrt(1 - rho**2)  # the first residual has the spread of all, not that of u
+    u[0] *= first
+    of_u = weights.copy()
+    for step in range(n - 2, -1, -1):
+        of_u[step] += rho * of_u[step + 1]
+    of_u[0] /= first
+    length = round(n ** (1 / 3))
+    rng = np.random.default_rng(generator_seed("laws", n))
+    start = rng.integers(n - length + 1, size=(RESAMPLES, -(-n // length), 1))
+    place = (start + np.arange(length)).reshape(RESAMPLES, -1)[:, :n]
+    return np.sqrt(n / (n - 2)) * (u - u.mean())[place] @ of_u
+
+
+def _score(design: Array, r: Array) -> Score:
+    n, coefficients = design.shape
+    residual = r - design @ np.linalg.lstsq(design, r)[0]
+    r2 = _r_squared(r, residual)
+    with np.errstate(divide="ignore"):
+        aic = n * np.log((residual**2).mean()) + 2 * (coefficients + 1)
+    return Score(r2, 1 - (1 - r2) * (n - 1) / (n - coefficients), float(aic))
+
+
+def _r_squared(r: Array, residual: Array) -> float:
+    total = ((r - r.mean()) ** 2).sum()
+    return float(1 - (residual**2).sum() / total) if _varies(r) and total > 0 else float("nan")
+
+
+def _varies(x: Array) -> bool:
+    """By more than the rounding of its numbers."""
+    return bool(np.ptp(x) > len(x) * np.finfo(float).eps * np.abs(x).max())
+
+
+def _points(entropy: ArrayLike, reward: ArrayLike) -> tuple[Array, Array]:
+    h, r = (np.asarray(x, dtype=np.float64) for x in (entropy, reward))
+    if h.ndim != 1 or h.shape != r.shape:
+        raise ValueError(f"entropy and reward must be lists of equal length, not of shapes {h.shape} and {r.shape}")
+    if len(h) < LEAST:
+        raise ValueError(f"{len(h)} points are too few for a law: give at least {LEAST}")
+    for name, values in (("entropy", h), ("reward", r)):
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"{name} is not finite at step {int(np.argmin(np.isfinite(values)))}: leave such steps out"
+            )
+    if not _varies(h):
+        raise ValueError(f"entropy does not vary from {h[0]:g}: no law can be fitted to it")
+    return h, r
