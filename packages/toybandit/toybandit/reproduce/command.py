@@ -1,0 +1,103 @@
+"""`toybandit reproduce`: make figures of the papers again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from entrostat.commandline import parse_flags
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from .registry import Reproduction
+
+DESCRIPTION = """Make figures of the papers again in the bandit.
+
+Example: toybandit reproduce entropy-mechanism-2 revisiting-3 --out runs/figures
+
+NAME is a figure, all, or list, which prints the figures there are and those that a bandit cannot show.
+Writes NAME.svg, NAME.png, NAME.csv (what is drawn) and NAME.json (numbers, what was found, versions)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproduceFlags:
+    """Flags of `toybandit reproduce`."""
+
+    names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
+    """Figures; all of them; or list."""
+    quick: bool = False
+    """Fewer runs, states and rollouts: shapes, not numbers to quote."""
+    out: Path = Path("runs/figures")
+    """Folder to write to."""
+    page: Path | None = None
+    """Also write this Markdown page with all the figures that lie in --out; pictures go into a folder beside it."""
+
+
+def reproduce_command(args: Sequence[str]) -> int:
+    """Make figures of the papers again: list, all, or their names."""
+    flags = parse_flags(ReproduceFlags, args, prog="toybandit reproduce", description=DESCRIPTION)
+    if not flags.names:
+        raise ValueError("name a figure, or all; toybandit reproduce list shows what there is")
+    from rich.console import Console
+
+    console = Console()
+    if flags.names == ("list",):
+        for table in listing():
+            console.print(table)
+        return 0
+    from . import FULL, QUICK
+    from .files import save
+
+    effort = QUICK if flags.quick else FULL
+    chosen = choose(flags.names)
+    from rich.progress import Progress
+
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task("figures", total=len(chosen))
+        for figure in chosen:
+            progress.update(task, description=figure.name)
+            data = figure(effort)
+            save(figure, data, effort, flags.out)
+            progress.console.print(f"{figure.name}: {data.found}", highlight=False, soft_wrap=True)
+            progress.advance(task)
+    console.print(f"{len(chosen)} figures; {flags.out}", highlight=False, soft_wrap=True)
+    if flags.page is not None:
+        from .page import write_page
+
+        write_page(flags.page, flags.out)
+        console.print(str(flags.page), highlight=False, soft_wrap=True)
+    return 0
+
+
+def choose(names: Sequence[str]) -> "list[Reproduction]":
+    """The figures called `names`, each once; ValueError on one that a bandit cannot show or that there is not."""
+    from . import FIGURES, OUT_OF_REACH
+    from .registry import in_order
+
+    if tuple(names) == ("all",):
+        return [FIGURES[name] for name in in_order(FIGURES)]
+    for name in names:
+        if name in OUT_OF_REACH:
+            raise ValueError(f"a bandit cannot show {name}: {OUT_OF_REACH[name]}")
+        if name not in FIGURES:
+            raise ValueError(f"unknown figure {name!r}; toybandit reproduce list shows what there is")
+    return [FIGURES[name] for name in dict.fromkeys(names)]
+
+
+def listing() -> "tuple[Table, Table]":
+    """The figures there are, and those that a bandit cannot show."""
+    from rich.table import Column, Table
+
+    from . import FIGURES, OUT_OF_REACH
+    from .registry import in_order
+
+    there = Table(Column("name", no_wrap=True), "source", "shows", title="figures")
+    for name in in_order(FIGURES):
+        there.add_row(name, FIGURES[name].source, FIGURES[name].shows)
+    beyond = Table(Column("name", no_wrap=True), "reason", title="what a bandit cannot show")
+    for name in in_order(OUT_OF_REACH):
+        beyond.add_row(name, OUT_OF_REACH[name])
+    return there, beyond

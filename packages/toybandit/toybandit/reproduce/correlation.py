@@ -1,0 +1,23 @@
+"""Correlations of two columns."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def pearson(x: ArrayLike, y: ArrayLike) -> float:
+    """Pearson's r; NaN when a column is constant."""
+    a, b = (np.asarray(column, dtype=np.float64).ravel() for column in (x, y))
+    a, b = a - a.mean(), b - b.mean()
+    spread = np.sqrt((a @ a) * (b @ b))
+    return float(a @ b / spread) if spread > 0 else float("nan")
+
+
+def ranks(x: ArrayLike) -> NDArray[np.float64]:
+    """Ranks from 0, ties share their mean."""
+    _, inverse, counts = np.unique(np.ravel(x), return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts + 1) / 2)[inverse]
+
+
+def spearman(x: ArrayLike, y: ArrayLike) -> float:
+    """Spearman's ρ, ties share their mean rank; NaN when a column is constant."""
+    return pearson(ranks(x), ranks(y))

@@ -1,0 +1,98 @@
+"""Training curves: several configurations on the same seeds, as a tidy table of means over runs with a band.
+
+runs = {name: train(effort, controller=name) for name in ("clip_lower", "grpo", "clip_higher")}
+table = curves(runs)                          columns series, rollout, entropy, entropy_low, ..., reward_high
+runs = sweep(effort, "coef", (0.0, 0.01), controller="entropy_bonus")     one simulation for all the values
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from ..config import Config
+from ..simulator import simulate
+from ..trajectory import Array, Trajectory
+from .registry import Effort
+
+STATES, ROLLOUTS = 48, 150
+"""Size of a training run at full effort."""
+LEAST_STATES, LEAST_ROLLOUTS = 24, 80
+"""What a training run needs at any effort for its curves to tell controllers apart."""
+
+
+def size(effort: Effort) -> dict[str, Any]:
+    """States and rollouts of a training run at this effort."""
+    return {"states": effort.of(STATES, LEAST_STATES), "rollouts": effort.of(ROLLOUTS, LEAST_ROLLOUTS)}
+
+
+def train(effort: Effort, **changes: Any) -> Trajectory:
+    """One training run for each seed of the effort; `changes` are fields of Config."""
+    return simulate(Config(**{**size(effort), **changes}), range(effort.runs))
+
+
+def sweep(effort: Effort, key: str, values: Sequence[float], **changes: Any) -> dict[str, Trajectory]:
+    """The same for each value of the controller's hyperparameter `key`, in one simulation; series are `key = value`."""
+    runs = effort.runs
+    given = {**changes.pop("controller_args", {}), key: [float(value) for value in values for _ in range(runs)]}
+    config = Config(**{**size(effort), **changes}, controller_args=given)
+    whole = simulate(config, [seed for _ in values for seed in range(runs)])
+    return {
+        f"{key.rpartition('.')[2]} = {value:g}": take(whole, slice(i * runs, (i + 1) * runs))
+        for i, value in enumerate(values)
+    }
+
+
+def take(trajectory: Trajectory, runs: slice) -> Trajectory:
+    """Some runs of a trajectory. Its configuration stays that of the whole."""
+    arrays = {f.name: getattr(trajectory, f.name) for f in fields(trajectory)}
+    part: dict[str, Any] = {
+        name: value[runs] for name, value in arrays.items() if isinstance(value, np.ndarray | tuple)
+    }
+    return replace(trajectory, **part, metrics={name: value[runs] for name, value in trajectory.metrics.items()})
+
+
+def curves(runs: Mapping[str, Trajectory], *metrics: str) -> dict[str, np.ndarray]:
+    """A tidy table: series, rollout, then mean over runs, `_low` and `_high` (lowest and highest run) of the entropy,
+    the expected reward and the named metrics; rows are rollouts of one trajectory after another."""
+    columns: dict[str, list[np.ndarray]] = {}
+    for name, trajectory in runs.items():
+        steps = trajectory.reward.shape[1]
+        columns.setdefault("series", []).append(np.full(steps, name))
+        columns.setdefault("rollout", []).append(np.arange(steps))
+        shown = {"entropy": trajectory.entropy[:, :steps], "reward": trajectory.reward}
+        shown |= {metric: trajectory.metrics[metric] for metric in metrics}
+        for column, values in shown.items():
+            for suffix, number in (("", values.mean(0)), ("_low", values.min(0)), ("_high", values.max(0))):
+                columns.setdefault(column + suffix, []).append(number)
+    longest = max(len(name) for name in runs)
+    return {
+        column: np.concatenate(parts).astype(f"U{longest}") if column == "series" else np.concatenate(parts)
+        for column, parts in columns.items()
+    }
+
+
+def stack(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
+    """A tidy table from rows with the same keys, whose values are numbers, texts or arrays of one length a row."""
+    parts = [dict(zip(row, np.broadcast_arrays(*map(np.asarray, row.values())), strict=True)) for row in rows]
+    return {key: np.concatenate([np.atleast_1d(part[key]) for part in parts]) for key in parts[0]}
+
+
+def held(trajectory: Trajectory) -> Array:
+    """Mean entropy over the last third of the rollouts, (runs,), nats."""
+    return trajectory.entropy[:, -(trajectory.reward.shape[1] // 3) :].mean(1)
+
+
+def earned(trajectory: Trajectory) -> Array:
+    """Mean expected reward over the last third of the rollouts, (runs,)."""
+    return trajectory.reward[:, -(trajectory.reward.shape[1] // 3) :].mean(1)
+
+
+def headline(runs: Mapping[str, Trajectory]) -> dict[str, float]:
+    """Means over runs of `held` and `earned` of every series, as NAME/entropy and NAME/reward."""
+    return {
+        f"{name}/{key}": float(measure(trajectory).mean())
+        for name, trajectory in runs.items()
+        for key, measure in (("entropy", held), ("reward", earned))
+    }

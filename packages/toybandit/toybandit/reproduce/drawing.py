@@ -1,0 +1,91 @@
+"""How the pictures look: colours and dashes that can be told apart by everyone, lines with bands, labelled axes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from .registry import Measurement
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
+"""Okabe and Ito's colours, yellow replaced by a brown that shows on white."""
+DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+SIZE = (5.5, 3.6)
+"""Inches."""
+LOOK: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "toybandit",
+}
+"""matplotlib settings of every picture."""
+
+
+def colour(i: int) -> str:
+    """Colour of the i-th series."""
+    return COLOURS[i % len(COLOURS)]
+
+
+def line_style(i: int) -> dict[str, Any]:
+    """Colour and dash of the i-th series."""
+    return {"color": colour(i), "linestyle": DASHES[i % len(DASHES)]}
+
+
+def point_style(i: int) -> dict[str, Any]:
+    """Colour and marker of the i-th series; hollow when the colours come round again."""
+    hollow = {"markerfacecolor": "white"} if i >= len(COLOURS) else {}
+    return {"color": colour(i), "marker": MARKERS[i % len(MARKERS)], "linestyle": "none", **hollow}
+
+
+def lines(axes: Axes, data: Measurement, x: str, y: str, *, split: str = "series", band: bool = True) -> None:
+    """A line for each series, with the band from `y`_low to `y`_high where the table has them."""
+    for i, (name, part) in enumerate(data.series(split).items()):
+        table: Mapping[str, Any] = part.table
+        axes.plot(table[x], table[y], label=name, **line_style(i))
+        if band and f"{y}_low" in table:
+            low, high = table[f"{y}_low"], table[f"{y}_high"]
+            axes.fill_between(table[x], low, high, color=colour(i), alpha=0.15, linewidth=0)
+
+
+def entropy_and_reward(canvas: Figure, data: Measurement, *, columns: int = 0, title: str | None = None) -> None:
+    """Two panels, entropy left and expected reward right, over rollouts, with one legend above both."""
+    left, right = canvas.subplots(1, 2)
+    for axes, y, label in ((left, "entropy", "entropy (nats)"), (right, "reward", "expected reward")):
+        lines(axes, data, "rollout", y)
+        axes.set(xlabel="rollout", ylabel=label)
+    left.set_ylim(bottom=0)
+    if title:
+        canvas.suptitle(title, fontsize=LOOK["axes.titlesize"])
+    handles, names = left.get_legend_handles_labels()
+    canvas.legend(handles, names, loc="outside upper center", ncols=columns or min(len(names), 5), **TIGHT)
+
+
+TIGHT: Mapping[str, Any] = {"fontsize": 7.5, "columnspacing": 1.2, "handlelength": 2.2}
+"""A legend of many entries."""
+
+
+def legend_above(axes: Axes, title: str, columns: int = 2) -> None:
+    """The legend above the axes, with a title."""
+    axes.legend(title=title, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, **TIGHT)
+
+
+def bars(axes: Axes, names: Sequence[str], values: Sequence[float], low: Any = None, high: Any = None) -> None:
+    """A bar for each name, with a whisker from low to high where they are given."""
+    where = np.arange(len(names))
+    whisker = None if low is None else np.abs(np.stack([low, high]) - np.asarray(values))
+    axes.bar(where, values, color=[colour(i) for i in range(len(names))], yerr=whisker, capsize=3, width=0.65)
+    axes.set_xticks(where, list(names))
+    axes.grid(axis="x", visible=False)

@@ -1,0 +1,76 @@
+"""The files of a figure: NAME.csv, what is drawn; NAME.svg and NAME.png; NAME.json, what it says."""
+
+import csv
+import json
+from math import isfinite
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from PIL import Image
+
+from entrostat.runlog import manifest
+
+from .drawing import LOOK, SIZE
+from .registry import QUICK, Effort, Measurement, Reproduction
+
+RESOLUTION = 100
+"""Dots per inch of the PNG."""
+PALETTE = 96
+"""Colours of the PNG."""
+
+
+def command(name: str, effort: Effort) -> str:
+    """The command line that makes a figure."""
+    return f"toybandit reproduce {name}" + (" --quick" if effort == QUICK else "")
+
+
+def save(reproduction: Reproduction, data: Measurement, effort: Effort, folder: Path) -> None:
+    """Write the four files into `folder`, which is made when missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = reproduction.name
+    write_table(data, folder / f"{name}.csv")
+    canvas = picture(reproduction, data)
+    with matplotlib.rc_context(LOOK):
+        canvas.savefig(folder / f"{name}.svg", metadata={"Date": None})
+    pixels(canvas).save(folder / f"{name}.png", optimize=True)
+    content = {
+        **manifest(seed=0),
+        "command": command(name, effort),
+        "figure": name,
+        "source": reproduction.source,
+        "shows": reproduction.shows,
+        "found": data.found,
+        "numbers": {key: value if isfinite(value) else None for key, value in data.numbers.items()},
+        "seeds": list(range(effort.runs)),
+        "scale": effort.scale,
+    }
+    (folder / f"{name}.json").write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def picture(reproduction: Reproduction, data: Measurement) -> Figure:
+    """The drawn figure; it holds nothing that is not in `data`."""
+    with matplotlib.rc_context(LOOK):
+        canvas = Figure(figsize=SIZE, layout="constrained", dpi=RESOLUTION)
+        FigureCanvasAgg(canvas)
+        reproduction.draw(canvas, data)
+        canvas.draw_without_rendering()
+    return canvas
+
+
+def pixels(canvas: Figure) -> Image.Image:
+    """The picture in few colours, which makes it a few times smaller."""
+    with matplotlib.rc_context(LOOK):
+        agg = FigureCanvasAgg(canvas)
+        agg.draw()
+    return Image.fromarray(np.asarray(agg.buffer_rgba())).convert("RGB").quantize(PALETTE)
+
+
+def write_table(data: Measurement, path: Path) -> None:
+    """The table as CSV: a header, then a row for each mark."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(data.table)
+        writer.writerows(zip(*(column.tolist() for column in data.table.values()), strict=True))

@@ -1,0 +1,50 @@
+"""The page of all figures: a grid of pictures, what each shows, and the command that makes it."""
+
+import html
+import json
+import shutil
+from pathlib import Path
+
+from . import FIGURES, OUT_OF_REACH
+from .registry import in_order
+
+COLUMNS = 2
+INTRODUCTION = """# Figures of the papers, made again in a bandit
+
+Every picture comes from the command under it, which also writes its table (CSV), its numbers and an SVG; all of them
+and this page from `toybandit reproduce all --page docs/figures.md`.
+Where the bandit does not show what the paper shows, the text says so. Bands reach from the lowest to the highest run.
+"""
+
+
+def write_page(page: Path, folder: Path) -> None:
+    """Write `page` from the figures whose files lie in `folder`; their pictures are copied into a folder named for the
+    page, beside it. Raises ValueError when there is none."""
+    made = [
+        name for name in in_order(FIGURES) if (folder / f"{name}.json").exists() and (folder / f"{name}.png").exists()
+    ]
+    if not made:
+        raise ValueError(f"{folder} holds no figure: name some to make them first")
+    pictures = page.with_suffix("")
+    pictures.mkdir(parents=True, exist_ok=True)
+    cells = []
+    for name in made:
+        shutil.copyfile(folder / f"{name}.png", pictures / f"{name}.png")
+        record = json.loads((folder / f"{name}.json").read_text())
+        cells.append(_cell(record, f"{pictures.name}/{name}.png"))
+    rows = ["<tr>\n" + "\n".join(cells[i : i + COLUMNS]) + "\n</tr>" for i in range(0, len(cells), COLUMNS)]
+    beyond = "".join(f"| `{name}` | {OUT_OF_REACH[name]} |\n" for name in in_order(OUT_OF_REACH))
+    page.write_text(
+        f"{INTRODUCTION}\n<table>\n"
+        + "\n".join(rows)
+        + "\n</table>\n\n## What a bandit cannot show\n\n| figure | reason |\n| --- | --- |\n"
+        + beyond
+    )
+
+
+def _cell(record: dict[str, str], picture: str) -> str:
+    shows, found, source, command = (html.escape(record[key]) for key in ("shows", "found", "source", "command"))
+    return (
+        f'<td width="{100 // COLUMNS}%" valign="top">\n<b>{source}</b>: {shows}<br>\n'
+        f'<img src="{picture}" alt="{shows}" width="100%"><br>\n{found}<br>\n<code>{command}</code>\n</td>'
+    )

@@ -1,0 +1,100 @@
+"""Parts of a controller chain that experiments need and trainers do not; in the registry only while an experiment runs.
+
+with at_hand(region=Region): simulate(Config(controller="region", controller_args={"factor": 2.0}), seeds)
+with at_hand(probe=probe(look, "logp")): simulate(Config(controller="grpo+probe"), seeds).metrics
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from entrostat.controller import Context, Controller, column
+from entrostat.plan import Plan
+from entrostat.registry import REGISTRY, register
+
+from ..config import Config
+from ..simulator import simulate
+from ..trajectory import Trajectory
+from .curves import size, take
+from .registry import Effort
+
+Look = Callable[[Plan, Context], Mapping[str, Tensor]]
+"""Takes the finished plan of an update, gives numbers (runs,) to be recorded."""
+
+
+@contextmanager
+def at_hand(**controllers: type[Controller]) -> Iterator[None]:
+    """Make controllers available by these names inside the block."""
+    for name, controller in controllers.items():
+        register(name)(controller)
+    try:
+        yield
+    finally:
+        for name in controllers:
+            del REGISTRY[name]
+
+
+@dataclass(kw_only=True)
+class Region(Controller):
+    """Weight `factor` on a random share of the tokens of one region of the advantage–probability plane."""
+
+    sign: float | Tensor = 1.0
+    """Sign of A in the region."""
+    p_low: float | Tensor = 0.0
+    """Tokens with a probability above this are in the region."""
+    p_high: float | Tensor = 1.0
+    """Tokens with a probability above this are not."""
+    share: float | Tensor = 1.0
+    """How many of the region's tokens are touched."""
+    factor: float | Tensor = 0.0
+    """Their weight: 0 masks them."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"logp"})
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        advantage, p = context.tokens.advantage, context.tokens.get("logp").exp()
+        inside = (advantage * column(self.sign, p) > 0) & (p > column(self.p_low, p)) & (p <= column(self.p_high, p))
+        touched = inside & (context.uniform(self.name) < column(self.share, p))
+        return plan.reweight(torch.where(touched, column(self.factor, p), 1.0))
+
+
+def train_touched(
+    effort: Effort, regions: Mapping[str, Mapping[str, float]], *, surrogate: str = "ppo", env: str = "noisy"
+) -> dict[str, Trajectory]:
+    """Training with each region touched, in one simulation; a region is hyperparameters of Region, the same for all."""
+    runs, names = effort.runs, next(iter(regions.values()))
+    args = {name: [region[name] for region in regions.values() for _ in range(runs)] for name in names}
+    with at_hand(region=Region):
+        seeds = [seed for _ in regions for seed in range(runs)]
+        config = Config(env=env, controller=f"{surrogate}+region", controller_args=args, **size(effort))
+        whole = simulate(config, seeds)
+    return {name: take(whole, slice(i * runs, (i + 1) * runs)) for i, name in enumerate(regions)}
+
+
+def probe(look: Look, *fields: str) -> type[Controller]:
+    """A controller that changes nothing and records what `look` sees of each update; `fields` of Tokens it reads."""
+
+    @dataclass(kw_only=True)
+    class Probe(Controller):
+        last: ClassVar[bool] = True
+
+        @property
+        def needs(self) -> frozenset[str]:
+            return frozenset(fields)
+
+        def transform(self, plan: Plan, context: Context) -> Plan:
+            return replace(plan, info={**plan.info, **look(plan, context)})
+
+    return Probe
+
+
+def binned(values: Tensor, bins: Tensor, count: int) -> Tensor:
+    """Sum of `values` in each bin; values and int64 bins (runs, N), result (runs, count)."""
+    sums = torch.zeros(*values.shape[:-1], count, dtype=torch.float64)
+    return sums.scatter_add_(-1, bins, values.double())

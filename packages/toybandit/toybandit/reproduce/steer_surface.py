@@ -1,0 +1,177 @@
+"""STEER, figures 1 and 4: what the probability of a token and the entropy of its state say of the entropy change."""
+
+from math import log
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from entrostat import entropy_change, policy_stats
+from entrostat.draws import normal, salt, uniform
+
+from ..trajectory import Array
+from .correlation import spearman
+from .curves import stack
+from .drawing import line_style
+from .registry import Effort, Measurement, figure
+from .steer_tokens import sample_tokens
+
+ARMS = 16
+GRID = (97, 73)
+"""Points in p and in H."""
+BISECTIONS = 60
+STEEPEST = 60.0
+"""Largest β of the geometric tail."""
+COUNTS = (16, 1024)
+"""Arms of the states of figure 4."""
+BINS = 12
+
+
+def geometric_tail(entropy: Tensor, arms: int) -> Tensor:
+    """log of q_j ∝ exp(−β·j) with this entropy (..., nats), (..., arms); β by bisection, more is steeper."""
+    rank = torch.arange(arms, dtype=entropy.dtype)
+    low, high = torch.zeros_like(entropy), torch.full_like(entropy, STEEPEST)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        flat = policy_stats(-middle.unsqueeze(-1) * rank).entropy > entropy
+        low, high = torch.where(flat, middle, low), torch.where(flat, high, middle)
+    return torch.log_softmax(-low.unsqueeze(-1) * rank, -1)
+
+
+def surfaces(p: Tensor, entropy: Tensor, arms: int) -> tuple[Tensor, Tensor]:
+    """δ(p, H) of the paper, and the exact flow of a unit of weight, NaN where no distribution has that p and H.
+
+    The arms that are not sampled share 1 − p geometrically, so that the state has the entropy H.
+    """
+    rest = (entropy + p * p.log() + (1 - p) * torch.log1p(-p)) / (1 - p)
+    possible = (rest >= 0) & (rest <= log(arms - 1))
+    tail = geometric_tail(rest.clamp(0, log(arms - 1)), arms - 1) + torch.log1p(-p).unsqueeze(-1)
+    logits = torch.cat([p.log().unsqueeze(-1), tail], -1)
+    stats = policy_stats(logits)
+    exact = entropy_change.exact(p.log(), stats.entropy, stats.s2, stats.s2l, torch.ones_like(p))
+    delta = entropy_change.own_logit(p.log(), entropy, torch.ones_like(p))
+    return delta, exact.masked_fill(~possible, torch.nan)
+
+
+def draw_surface(canvas: Figure, data: Measurement) -> None:
+    p, entropy = np.unique(data.table["p"]), np.unique(data.table["entropy"])
+    limit = np.nanmax(np.abs(data.table["delta"].astype(float)))
+    left, right = canvas.subplots(1, 2, sharey=True)
+    for axes, name, title in ((left, "delta", "δ of the paper"), (right, "exact", "exact, 16 arms")):
+        values = data.table[name].astype(float).reshape(len(p), len(entropy)).T
+        image = axes.pcolormesh(p, entropy, values, cmap="PuOr", vmin=-limit, vmax=limit, rasterized=True)
+        axes.contour(p, entropy, values, levels=[0], colors="black", linewidths=1)
+        axes.set(xlabel="probability of the token", title=title)
+        axes.grid(visible=False)
+    left.set_ylabel("entropy of its state (nats)")
+    canvas.colorbar(image, ax=[left, right], label="ΔH for a unit of weight (nats)", aspect=30)
+
+
+@figure(
+    "steer-1",
+    source="STEER, figure 1",
+    shows="the surface δ(p, H), against the exact entropy change of the same token",
+    draw=draw_surface,
+)
+def delta_surface(effort: Effort) -> Measurement:
+    p = torch.linspace(0.01, 0.99, GRID[0], dtype=torch.float64)
+    entropy = torch.linspace(0.02, log(ARMS) - 0.02, GRID[1], dtype=torch.float64)
+    grid_p, grid_h = torch.meshgrid(p, entropy, indexing="ij")
+    delta, exact = surfaces(grid_p, grid_h, ARMS)
+    possible = ~exact.isnan()
+    wrong = possible & (delta * exact < 0)
+    numbers = {
+        "possible": float(possible.double().mean()),
+        "wrong sign": float(wrong.sum() / possible.sum()),
+        "largest delta": float(delta[possible].abs().max()),
+        "largest exact": float(exact[possible].abs().max()),
+        "pearson": float(torch.corrcoef(torch.stack([delta[possible], exact[possible]]))[0, 1]),
+    }
+    table = {"p": grid_p, "entropy": grid_h, "delta": delta, "exact": exact}
+    found = (
+        "The paper shows δ as negative above p = e^(−H) and positive below, for every p and H. Here the shape is the "
+        f"same, but only {numbers['possible']:.0%} of the plane can occur with {ARMS} arms, and on "
+        f"{numbers['wrong sign']:.0%} of that the sign is wrong: the true boundary lies at a larger p."
+    )
+    return Measurement({name: values.flatten().numpy() for name, values in table.items()}, numbers, found)
+
+
+def expected_size(effort: Effort, arms: int) -> dict[str, Array]:
+    """Mean |ΔH| of a token o ~ p for a unit of weight, and H, of random states (states,): entropies of every size."""
+    states = effort.of(4000, 800)
+    state = torch.arange(states).unsqueeze(-1)
+    spread = 10 * uniform(salt("spread"), state)
+    stats = policy_stats(spread * normal(salt("state"), state, torch.arange(arms)))
+    h, s2, s2l = (x.unsqueeze(-1) for x in (stats.entropy, stats.s2, stats.s2l))
+    one, p = torch.ones_like(stats.logp), stats.logp.exp()
+    sizes = {
+        "STEER's Ω": entropy_change.steer(stats.logp, h, one),
+        "δ": entropy_change.own_logit(stats.logp, h, one),
+        "exact": entropy_change.exact(stats.logp, h, s2, s2l, one),
+    }
+    found = {name: (p * flow.abs()).sum(-1).numpy() for name, flow in sizes.items()}
+    return {"entropy": stats.entropy.numpy(), **found}
+
+
+def by_entropy(sizes: dict[str, Array], arms: int) -> list[dict[str, Any]]:
+    """Rows of the table: means in bins of equal width in H, those with at least ten states."""
+    entropy = sizes["entropy"]
+    edges = np.linspace(0, log(arms), BINS + 1)
+    bins = np.clip(np.digitize(entropy, edges) - 1, 0, BINS - 1)
+    full = [b for b in range(BINS) if (bins == b).sum() >= 10]
+    return [
+        {
+            "arms": f"{arms} arms",
+            "series": name,
+            "entropy": np.array([entropy[bins == b].mean() for b in full]),
+            "size": np.array([values[bins == b].mean() for b in full]),
+        }
+        for name, values in sizes.items()
+        if name != "entropy"
+    ]
+
+
+def draw_by_entropy(canvas: Figure, data: Measurement) -> None:
+    panels = canvas.subplots(1, 2)
+    for axes, (name, part) in zip(panels, data.series("arms").items(), strict=True):
+        sizes_by_entropy(axes, part, name)
+    panels[0].set_ylabel("mean |ΔH| of a sampled token\nfor a unit of weight (nats)")
+    panels[0].legend()
+
+
+def sizes_by_entropy(axes: Axes, data: Measurement, title: str) -> None:
+    for i, (name, part) in enumerate(data.series("series").items()):
+        axes.plot(part.table["entropy"], part.table["size"], label=name, **line_style(i))
+    axes.set(xlabel="entropy of the state (nats)", title=title)
+    axes.set_ylim(bottom=0)
+
+
+@figure(
+    "steer-4a",
+    source="STEER, figures 4a and 4b",
+    shows="how much a token changes the entropy, against the entropy of its state",
+    draw=draw_by_entropy,
+)
+def size_against_entropy(effort: Effort) -> Measurement:
+    rows: list[dict[str, Any]] = []
+    numbers: dict[str, float] = {}
+    for arms in COUNTS:
+        means = by_entropy(expected_size(effort, arms), arms)
+        rows += means
+        for row in means:
+            numbers[f"{row['series']}: H of the largest change, {arms} arms"] = row["entropy"][row["size"].argmax()]
+    tokens = sample_tokens(effort, "mixed")
+    measured = spearman(tokens.entropy, np.abs(tokens.own))
+    numbers |= {"spearman of H and measured |ΔH|": measured}
+    few, many = (numbers[f"exact: H of the largest change, {arms} arms"] for arms in COUNTS)
+    found = (
+        "The paper reads off δ, and sees in training, that tokens of high entropy change the entropy more. Tokens of "
+        f"GRPO in the bandit agree: Spearman {measured:.2f} between H and the measured |ΔH|. But it is not so all the "
+        f"way: the exact size is largest at {few:.1f} of {log(COUNTS[0]):.1f} nats with {COUNTS[0]} arms and at "
+        f"{many:.1f} of {log(COUNTS[1]):.1f} with {COUNTS[1]}, and vanishes for uniform states; Ω, which lacks a "
+        "factor p, keeps growing longer."
+    )
+    return Measurement(stack(rows), numbers, found)

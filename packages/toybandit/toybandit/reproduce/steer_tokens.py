@@ -1,0 +1,93 @@
+"""Tokens sampled from a policy in training, with what each does to the entropy, measured and estimated.
+
+A "model" is a bandit after a few rollouts of GRPO; its tokens are one more rollout, on which the first step is taken.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from entrostat import entropy_change, get_advantage, policy_stats
+from entrostat.draws import salt, uniform
+
+from ..config import Config
+from ..problem import draw_problem
+from ..trajectory import Array
+from .registry import Effort
+from .snapshots import policies
+
+MODELS: dict[str, tuple[int, tuple[float, ...]]] = {
+    "alike": (16, (2.0,)),
+    "mixed": (16, (1.0, 2.0, 4.0, 8.0)),
+    "many arms": (256, (1.0, 2.0, 4.0, 8.0)),
+}
+"""Bandits in the place of language models: arms, and standard deviations of the initial logits, which share the states.
+Contexts of a language model range from open to all but certain, as those of `mixed` do."""
+STATES = 512
+GROUP = 16
+STEP = 0.5
+"""η on the mean gradient of a state, that of NOISY."""
+ROLLOUTS = 10
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sample:
+    """N tokens; every array is (N,), entropies in nats."""
+
+    p: Array
+    entropy: Array
+    """H of the token's distribution before the step."""
+    advantage: Array
+    own: Array
+    """Measured change of H when the state takes this token's step alone."""
+    whole: Array
+    """Measured change of H when the state takes the mean step of its group."""
+    estimates: dict[str, Array]
+    """Change of H by each estimator, first order in the step."""
+
+
+def sample_tokens(effort: Effort, model: str) -> Sample:
+    """A group of GROUP tokens of each state of the model, after ROLLOUTS rollouts of GRPO."""
+    arms, spreads = MODELS[model]
+    states = effort.of(STATES, 128) // len(spreads)
+    settings = [Config(arms=arms, right_arms=arms // 4, logit_std=spread, states=states) for spread in spreads]
+    p = torch.cat([torch.from_numpy(policies(config, (0,), (ROLLOUTS,))[0, 0]) for config in settings])
+    seed = torch.tensor([0])
+    success = torch.cat([draw_problem(config.environment(), seed, p.dtype).success[0] for config in settings])
+    state, sample = torch.arange(p.shape[0]).unsqueeze(-1), torch.arange(GROUP)
+    arm = torch.searchsorted(p.cumsum(-1), uniform(salt("token"), state, sample)).clamp(max=arms - 1)
+    reward = (uniform(salt("token reward"), state, sample) < success.gather(-1, arm)).double()
+    group = torch.arange(p.shape[0]).repeat_interleave(GROUP)
+    advantage = get_advantage("grpo")(reward.flatten().unsqueeze(0), group).reshape(arm.shape)
+    return measure_tokens(p.clamp(min=torch.finfo(p.dtype).tiny).log(), arm, advantage)
+
+
+def measure_tokens(logp: Tensor, arm: Tensor, advantage: Tensor) -> Sample:
+    """Tokens `arm` (S, n) with their advantages, of S distributions log π (S, K)."""
+    stats = policy_stats(logp)
+    direction = torch.nn.functional.one_hot(arm, logp.shape[-1]).double() - logp.exp().unsqueeze(-2)  # e_o − p
+    step = STEP / GROUP * advantage.unsqueeze(-1) * direction
+    own = policy_stats(logp.unsqueeze(-2) + step).entropy - stats.entropy.unsqueeze(-1)
+    whole = policy_stats(logp + step.sum(-2)).entropy - stats.entropy
+    token = logp.gather(-1, arm)
+    h, s2, s2l = (x.unsqueeze(-1) for x in (stats.entropy, stats.s2, stats.s2l))
+    flows = {
+        "exact": entropy_change.exact(token, h, s2, s2l, advantage),
+        "own logit": entropy_change.own_logit(token, h, advantage),
+        "Ω": entropy_change.steer(token, h, advantage),
+        "OPEFO": entropy_change.opefo(token, h, advantage),
+        "Cov": -entropy_change.covariance(token, advantage, token.mean(), advantage.mean()),
+    }
+
+    def flat(x: Tensor) -> Array:
+        return x.expand(arm.shape).flatten().numpy()
+
+    return Sample(
+        p=flat(token.exp()),
+        entropy=flat(h),
+        advantage=flat(advantage),
+        own=flat(own),
+        whole=flat(whole.unsqueeze(-1)),
+        estimates={name: STEP / GROUP * flat(flow) for name, flow in flows.items()},
+    )

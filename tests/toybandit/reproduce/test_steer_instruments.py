@@ -1,0 +1,66 @@
+"""Instruments of experiments: they touch what they say, see what there is, and leave the registry as it was."""
+
+import pytest
+import torch
+
+from entrostat import LocalReduce, Tokens, list_controllers, make
+from toybandit import Config, simulate
+from toybandit.reproduce.registry import QUICK
+from toybandit.reproduce.steer_instruments import Region, at_hand, binned, probe, train_touched
+
+
+def weights(advantage, p, **settings):
+    logp = torch.tensor(p, dtype=torch.float64).log()
+    tokens = Tokens(logp=logp, old_logp=logp, advantage=torch.tensor(advantage, dtype=torch.float64))
+    with at_hand(region=Region):
+        return make("region", **settings).plan(tokens, LocalReduce()).weight.tolist()
+
+
+def test_a_region_is_bounded_by_sign_and_probability():
+    advantage, p = [1.0, 1.0, -1.0, 1.0], [0.9, 0.8, 0.9, 0.1]
+    assert weights(advantage, p, sign=1.0, p_low=0.8, factor=2.0) == [2, 1, 1, 1]
+    assert weights(advantage, p, sign=-1.0, p_low=0.8) == [1, 1, 0, 1]
+    assert weights(advantage, p, sign=1.0, p_high=0.8) == [1, 0, 1, 0]
+
+
+def test_a_share_of_the_region_is_drawn():
+    touched = weights([1.0] * 4000, [0.5] * 4000, share=0.25).count(0.0)
+    assert 900 < touched < 1100  # 5 standard deviations are 137
+
+
+def test_the_registry_is_left_as_it_was():
+    before = list_controllers()
+    with at_hand(region=Region):
+        assert "region" in list_controllers()
+    assert list_controllers() == before
+    with at_hand(region=Region), pytest.raises(ValueError, match="unknown"):
+        make("no such controller")
+    assert list_controllers() == before
+
+
+def test_a_probe_sees_every_update_and_changes_nothing():
+    def look(plan, context):
+        return {"seen/tokens": context.tokens.advantage.abs().gt(-1).sum(-1)}
+
+    config = Config(states=3, rollouts=4)
+    with at_hand(probe=probe(look, "logp")):
+        watched = simulate(Config(controller="grpo+probe", states=3, rollouts=4), range(2))
+    assert (watched.metrics["seen/tokens"] == 3 * 16).all()
+    assert (watched.entropy == simulate(config, range(2)).entropy).all()
+
+
+def test_touching_regions_together_is_touching_each_alone():
+    regions = {
+        "none": {"sign": 1.0, "p_low": 0.0, "p_high": 1.0, "factor": 1.0},
+        "positives": {"sign": 1.0, "p_low": 0.0, "p_high": 1.0, "factor": 0.0},
+    }
+    runs = train_touched(QUICK, regions)
+    alone = train_touched(QUICK, {"positives": regions["positives"]})
+    plain = simulate(Config(states=24, rollouts=80), range(QUICK.runs))
+    assert (runs["none"].entropy == plain.entropy).all()
+    assert (runs["positives"].entropy == alone["positives"].entropy).all()
+
+
+def test_binned_sums():
+    values, bins = torch.tensor([[1.0, 2.0, 4.0]]), torch.tensor([[0, 2, 0]])
+    assert binned(values, bins, 3).tolist() == [[5, 0, 2]]

@@ -1,0 +1,23 @@
+"""STEER, figures 10 and 11."""
+
+import numpy as np
+
+from toybandit import Config, simulate
+from toybandit.reproduce.registry import QUICK
+from toybandit.reproduce.steer_properties import CLASSES, DATA, MODELS, by_class, properties
+
+
+def test_classes_are_thirds_of_the_states():
+    rollout, entropy = by_class(QUICK)
+    run = simulate(Config(states=24, rollouts=80), range(2))
+    assert entropy.shape == (rollout.size, len(CLASSES))
+    np.testing.assert_allclose(entropy.mean(1), run.entropy.mean(0)[rollout.astype(int)], rtol=1e-9)
+
+
+def test_entropy_falls_smoothly_and_together(drawn_from_its_table):
+    data = properties(QUICK)
+    for name in (*MODELS, *DATA):
+        assert data.numbers[f"kept, {name}"] < 0.6
+        assert data.numbers[f"largest step, {name}"] < 0.1
+    assert data.numbers["least correlation of classes"] > 0.95
+    assert drawn_from_its_table(properties, data)
