@@ -5,11 +5,14 @@
     trajectory.reward       (runs, rollouts)
 
 The controllers are those of `entrostat`, called through the same objects as in the trainer. `import toybandit` and
-`import toybandit.config` do not import torch; the rest is loaded when it is first used.
+`import toybandit.config` do not import torch; the rest is loaded when it is first used. Importing also registers the
+gymnasium environment `toybandit/SoftmaxBandit-v0` (`toybandit.gym_env`).
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+import gymnasium
 
 from .config import Config
 from .environments import ENVIRONMENTS, Environment
@@ -27,3 +30,11 @@ def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_LAZY[name]}", __name__), name)
+
+
+gymnasium.register(
+    id="toybandit/SoftmaxBandit-v0",
+    entry_point="toybandit.gym_env:SoftmaxBandit",
+    vector_entry_point="toybandit.gym_env:SoftmaxBanditVector",
+    max_episode_steps=64,
+)

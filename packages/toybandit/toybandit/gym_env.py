@@ -1,0 +1,210 @@
+"""The simulator's bandits as gymnasium environments, `toybandit/SoftmaxBandit-v0`.
+
+    env = gymnasium.make("toybandit/SoftmaxBandit-v0", env="det", states=8, seed=3)
+    envs = gymnasium.make_vec("toybandit/SoftmaxBandit-v0", num_envs=1024, env="det", states=8, seed=3)
+
+A contextual bandit of S states and K arms: the observation is the state, uniform among S whatever was done; the action
+is an arm; the reward is 1 with the success probability of the arm in the state that was observed, else 0. An episode
+never terminates; it is truncated after `max_episode_steps`, which `make` and `make_vec` take.
+
+`seed` is that of the bandit, the one that `simulate` learns in the run of this seed, and all copies of a vector
+environment share it. `reset(seed=...)` seeds what happens in it; copy i has `seed + i`. `info` holds the `success`
+probabilities of the arms of the state that was observed, and their initial `logits`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from operator import index
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Discrete
+from gymnasium.utils.seeding import np_random
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from .config import Config
+from .environments import Environment
+from .trajectory import Array
+
+Indices = NDArray[np.int64]
+Infos = dict[str, Any]
+
+BLOCK = 264
+"""Steps whose random numbers are drawn at once: one uniform number u each, of which the whole part of S·u is the next
+state and the rest the luck, which pays where it is below the success probability. An odd number of cache lines, so that
+the columns of a block spread over the cache."""
+
+
+class SoftmaxBandit(gymnasium.Env[Any, Any]):
+    """One bandit.
+
+    env: name of an environment, or a YAML file; numbers: those of `Environment` that differ from it.
+    Raises ValueError, one line, on an argument that does not fit and on an action that is not an arm.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+
+    def __init__(self, *, env: str = "noisy", seed: int = 0, **numbers: Any) -> None:
+        self.logits, self.success = draw_tables(env, seed, numbers)
+        states, arms = self.success.shape
+        self.observation_space, self.action_space = Discrete(states), Discrete(arms)
+        self._states, self._arms = states, arms
+        self._probability = self.success.tolist()
+        self._rows = list(zip(self.success, self.logits, strict=True))
+        self._ahead: list[float] = []
+        self._state: int | None = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, Infos]:
+        """Begin an episode; without a seed, go on with the last one."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self._ahead = []
+        _, self._state = self._draw()
+        return self._state, self._info(self._state)
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, Infos]:
+        """Pull an arm: next state, reward, terminated, truncated, info. Truncation is left to gymnasium's TimeLimit."""
+        if self._state is None:
+            raise ResetNeeded("call reset before step")
+        arm = _as_integer("action", action)
+        if not 0 <= arm < self._arms:
+            raise ValueError(f"action must be an arm, 0 to {self._arms - 1}, not {arm}")
+        probability = self._probability[self._state][arm]
+        luck, self._state = self._draw()
+        return self._state, float(luck < probability), False, False, self._info(self._state)
+
+    def _draw(self) -> tuple[float, int]:
+        """Luck of a step and the state it leads to."""
+        if not self._ahead:
+            self._ahead = self.np_random.random(BLOCK)[::-1].tolist()
+        scaled = self._states * self._ahead.pop()
+        state = int(scaled)
+        return scaled - state, state
+
+    def _info(self, state: int) -> Infos:
+        success, logits = self._rows[state]
+        return {"success": success.copy(), "logits": logits.copy()}
+
+
+class SoftmaxBanditVector(VectorEnv[Indices, Indices, NDArray[Any]]):
+    """Copies of one bandit. Copy i sees the states and rewards that `SoftmaxBandit` does under its seed.
+
+    max_episode_steps: all copies are truncated after as many steps, and the next step resets them; None: never.
+    The other arguments, and errors, are those of `SoftmaxBandit`.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        max_episode_steps: int | None = None,
+        env: str = "noisy",
+        seed: int = 0,
+        **numbers: Any,
+    ) -> None:
+        for name, value in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps)):
+            if value is not None and _as_integer(name, value) < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
+        self.num_envs, self.max_episode_steps = num_envs, max_episode_steps
+        self.logits, self.success = draw_tables(env, seed, numbers)
+        self._states, self._arms = self.success.shape
+        self.single_observation_space, self.single_action_space = Discrete(self._states), Discrete(self._arms)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._generators: list[np.random.Generator] = []
+        self._ahead = np.empty((num_envs, BLOCK))
+        self._used = BLOCK
+        self._state: Indices | None = None
+        self._elapsed = 0
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Indices, Infos]:
+        """Begin an episode in all copies. seed: of the first copy, or of each; without one, go on with the last."""
+        if seed is None and not self._generators:
+            seed = int(self.np_random.integers(2**31))
+        if seed is not None:
+            self._seed([seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed)
+        self._elapsed = 0
+        _, self._state = self._draw()
+        return self._state.copy(), self._info(self._state)
+
+    def step(self, actions: Indices) -> tuple[Indices, Array, NDArray[np.bool_], NDArray[np.bool_], Infos]:
+        """Pull an arm in each copy, int (num_envs,). The step after a truncation resets and has reward 0."""
+        if self._state is None:
+            raise ResetNeeded("call reset before step")
+        over = self._elapsed == self.max_episode_steps
+        probability = self.success[self._state, self._as_arms(actions)]
+        luck, self._state = self._draw()
+        reward = np.zeros(self.num_envs) if over else (luck < probability).astype(np.float64)
+        self._elapsed = 0 if over else self._elapsed + 1
+        truncated = np.full(self.num_envs, self._elapsed == self.max_episode_steps)
+        return self._state.copy(), reward, np.zeros_like(truncated), truncated, self._info(self._state)
+
+    def _seed(self, seeds: Sequence[int]) -> None:
+        if len(seeds) != self.num_envs:
+            raise ValueError(f"seed must be one number or {self.num_envs}, one for each copy, not {len(seeds)}")
+        super().reset(seed=seeds[0])
+        self._generators = [np_random(seed)[0] for seed in seeds]
+        self._used = BLOCK
+
+    def _as_arms(self, actions: Indices) -> Indices:
+        arms = np.asarray(actions)
+        if arms.shape != (self.num_envs,) or arms.dtype.kind not in "iu":
+            raise ValueError(f"actions must be {self.num_envs} integers, not {arms.dtype} of shape {arms.shape}")
+        arms = arms.astype(np.int64, copy=False)
+        if int(arms.view(np.uint64).max()) >= self._arms:  # negative numbers are the largest there
+            raise ValueError(f"actions must be arms, 0 to {self._arms - 1}, not {arms.min()} to {arms.max()}")
+        return arms
+
+    def _draw(self) -> tuple[Array, Indices]:
+        """Luck of a step and the state it leads to, in each copy."""
+        if self._used == BLOCK:
+            for generator, row in zip(self._generators, self._ahead, strict=True):
+                generator.random(out=row)
+            self._used = 0
+        scaled = self._states * self._ahead[:, self._used]
+        self._used += 1
+        state = scaled.astype(np.int64)
+        return scaled - state, state
+
+    def _info(self, state: Indices) -> Infos:
+        """With a mask of the copies that have it for each key, as gymnasium wants."""
+        known = {"success": self.success.take(state, axis=0), "logits": self.logits.take(state, axis=0)}
+        return known | {f"_{name}": np.ones(self.num_envs, dtype=np.bool_) for name in known}
+
+
+def draw_tables(env: str, seed: int, numbers: Mapping[str, Any]) -> tuple[Array, Array]:
+    """Initial logits and success probabilities (S, K) of the bandit that `simulate` learns in the run of this seed."""
+    import torch
+
+    from .problem import draw_problem
+
+    known = [field.name for field in fields(Environment)]
+    for name, value in {**numbers, "seed": seed}.items():
+        if name not in (*known, "seed"):
+            raise ValueError(f"unknown argument {name!r}; choose from env, seed, {', '.join(known)}")
+        if name in ("seed", "states", "arms", "right_arms"):
+            _as_integer(name, value)
+    if not 0 <= seed < 2**63:
+        raise ValueError(f"seed must be between 0 and 2^63 - 1, not {seed}")
+    environment = Config(env=env, **numbers).environment()
+    if environment.length != 1:
+        raise ValueError(f"length must be 1, not {environment.length}: an action is a whole response here")
+    logits, success = (x[0].numpy() for x in draw_problem(environment, torch.tensor([seed]), torch.float64))
+    for table in (logits, success):
+        table.setflags(write=False)
+    return logits, success
+
+
+def _as_integer(name: str, value: Any) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise ValueError(f"{name} must be an integer, not {value!r}") from None
