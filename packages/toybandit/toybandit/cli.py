@@ -3,6 +3,9 @@
     toybandit run --env noisy --controller entropic --target 0.6 --set tau=0 --set ki=0.05 --out runs/x
     toybandit run --env noisy --controller clip_higher+steer --preset released
     toybandit verify --quick
+    toybandit reproduce list
+    toybandit sweep --grid examples/grids/gains.yaml --workers 2
+    toybandit leaderboard --quick
 
 `toybandit COMMAND --help` lists the flags.
 """
@@ -12,17 +15,26 @@ from collections.abc import Callable, Sequence
 
 from entrostat.commandline import one_line_errors
 
+from .leaderboard.command import leaderboard_command
+from .reproduce.command import reproduce_command
 from .run import run_command
+from .sweep.command import sweep_command
 from .verify import verify_command
 
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"run": run_command, "verify": verify_command}
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "run": run_command,
+    "verify": verify_command,
+    "reproduce": reproduce_command,
+    "sweep": sweep_command,
+    "leaderboard": leaderboard_command,
+}
 
 
 @one_line_errors
 def main(args: list[str]) -> int:
     if not args or args[0] in ("-h", "--help"):
         print(__doc__)
-        print("\n".join(f"  {name:8} {command.__doc__}" for name, command in COMMANDS.items()))
+        print("\n".join(f"  {name:12} {command.__doc__}" for name, command in COMMANDS.items()))
         return 0
     if args[0] not in COMMANDS:
         raise ValueError(f"unknown command {args[0]!r}; choose from {', '.join(COMMANDS)}")

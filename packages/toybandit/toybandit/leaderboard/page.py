@@ -1,0 +1,110 @@
+"""The page of the leaderboard, in Markdown."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..config import Config
+from ..environments import Environment
+from ..sweep.measure import SETTLED
+from .entries import TARGET
+from .standings import LEVEL, Estimate, Standing
+
+HEADER = ("controller", "values", "entropy", "target error", "reward", "gap", "settling", "notes")
+
+
+def page(panels: Mapping[str, Sequence[Standing]], configs: Mapping[str, Config], *, seeds: int, picture: str) -> str:
+    """The whole page; standings and configurations by environment, picture a path relative to the page."""
+    environments = {env: config.environment() for env, config in configs.items()}
+    sections = [_section(env, environments[env], standings) for env, standings in panels.items()]
+    introduction = _introduction(next(iter(environments.values())), seeds, picture)
+    return "\n\n".join([introduction, _holding(panels), *sections]) + "\n"
+
+
+def _introduction(environment: Environment, seeds: int, picture: str) -> str:
+    arms = environment.right_arms
+    flat = np.log(arms)
+    return f"""# Leaderboard
+
+Every controller with the values of its preset `paper`, and some with others, which the second column names: rates and
+shares that act within {environment.rollouts} rollouts, or a variant of the rule. {environment.states} states, \
+{environment.arms} arms, groups of {environment.group}, the same {seeds} seeds
+for all. Controllers with a target hold {TARGET:g} nats.
+
+    toybandit leaderboard --page docs/leaderboard.md
+
+![Reward against entropy with the frontier]({picture})
+
+| column | what it is |
+|---|---|
+| entropy, reward | of the final policy: mean entropy over states (nats), expected reward |
+| target error | distance of the mean entropy over the last third of the rollouts from the target |
+| gap | what the reward is below the highest that any policy of the same entropy has |
+| settling | rollouts until the entropy stays within ±{SETTLED:g} of the target to the end, median over seeds |
+
+In brackets are {LEVEL:.0%} percentile bootstrap intervals over seeds. A state has {arms} equally good arms, so that the
+frontier is flat up to log {arms} = {flat:.3f} nats: below that no reward is the price of entropy, and the whole gap
+is what has not been learnt."""
+
+
+def _holding(panels: Mapping[str, Sequence[Standing]]) -> str:
+    """Target errors of all environments in one table, smallest worst case first."""
+    errors: dict[tuple[str, str], dict[str, Estimate]] = {}
+    for env, standings in panels.items():
+        for s in standings:
+            if s.target_error is not None:
+                errors.setdefault((s.entry.controller, s.entry.setting), {})[env] = s.target_error
+    worst = sorted(errors.items(), key=lambda item: max(error.value for error in item[1].values()))
+    lines = ["## Holding the target", "", "Target error; the smallest worst case first.", ""]
+    lines += ["| " + " | ".join(("controller", "values", *panels)) + " |", "|" + "---|" * (2 + len(panels))]
+    for (controller, setting), found in worst:
+        cells = (number(found.get(env), 4) for env in panels)
+        lines.append("| " + " | ".join((f"`{controller}`", setting, *cells)) + " |")
+    return "\n".join(lines)
+
+
+def _section(env: str, environment: Environment, standings: Sequence[Standing]) -> str:
+    failed = [standing for standing in standings if standing.error]
+    about = (
+        f"Rewards {environment.reward_right:g} and {environment.reward_wrong:g}, passes over a rollout "
+        f"{environment.passes}, learning rate {environment.lr}, coupling of states {environment.coupling:g}. "
+        "Highest reward first."
+    )
+    lines = [f"## {env}", "", about, "", "| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
+    lines += [_row(standing) for standing in standings if not standing.error]
+    if failed:
+        lines += ["", "Could not run:", "", *(f"- `{standing.entry.name}`: {standing.error}" for standing in failed)]
+    return "\n".join(lines)
+
+
+def _row(standing: Standing) -> str:
+    numbers = (
+        number(standing.entropy, 3),
+        number(standing.target_error, 4),
+        number(standing.reward, 4),
+        number(standing.gap, 4),
+        number(standing.settling, 0),
+    )
+    return (
+        "| " + " | ".join((f"`{standing.entry.controller}`", standing.entry.setting, *numbers, notes(standing))) + " |"
+    )
+
+
+def notes(standing: Standing) -> str:
+    """What a reader of the row should know."""
+    found = []
+    if standing.same_as:
+        found.append(f"same numbers as `{standing.same_as}`")
+    if standing.entry.per_response:
+        found.append("acts on whole responses, here one token each")
+    if standing.note:
+        found.append(standing.note.partition(":")[0])
+    return "; ".join(found)
+
+
+def number(estimate: Estimate | None, digits: int) -> str:
+    """An estimate with its interval, "never" for infinity, a dash where there is none."""
+    if estimate is None:
+        return "–"
+    value, low, high = ("never" if np.isinf(x) else f"{x:.{digits}f}" for x in estimate)
+    return value if low == high == value else f"{value} [{low}, {high}]"

@@ -1,0 +1,86 @@
+"""The picture of the leaderboard: reward against entropy with the frontier, a panel an environment."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from ..config import Config
+from ..frontier import frontier_curve
+from ..simulator import simulate
+from ..trajectory import Array
+from .entries import TARGET
+from .standings import Standing
+
+FREE, AIMED = "#0072B2", "#D55E00"
+"""Colours of controllers without and with a target."""
+
+
+def draw(
+    panels: Mapping[str, Sequence[Standing]], configs: Mapping[str, Config], seeds: Sequence[int], path: Path
+) -> None:
+    """Write the picture of standings by environment, whose bandits are those of these configurations and seeds."""
+    rows = (len(panels) + 1) // 2
+    figure = Figure(figsize=(17, 7.5 * rows))
+    figure.subplots_adjust(left=0.05, right=0.82, wspace=0.7, bottom=0.09 / rows, top=1 - 0.07 / rows, hspace=0.15)
+    FigureCanvasAgg(figure)
+    for i, (env, standings) in enumerate(panels.items()):
+        axes = figure.add_subplot(rows, 2, i + 1)
+        success = simulate(replace(configs[env], rollouts=1), seeds).success
+        panel(axes, [standing for standing in standings if not standing.error], success)
+        axes.set_title(env)
+    figure.savefig(path, dpi=90)
+
+
+def panel(axes: Any, standings: Sequence[Standing], success: Array) -> None:
+    """One environment: what is missing to the highest reward, of the frontier and of each controller."""
+    entropy, best = frontier_curve(success)
+    highest = float(success.max(-1).mean())
+    short = highest - best
+    axes.plot(entropy[short > 0], short[short > 0], color="black", linewidth=1.2, label="frontier")
+    axes.axvline(TARGET, color=AIMED, linewidth=0.8, linestyle=":", label=f"target {TARGET:g}")
+    for aimed, colour, label in ((False, FREE, "without a target"), (True, AIMED, "with a target")):
+        marks = [standing for standing in standings if standing.entry.has_target == aimed]
+        x, y = np.array([s.entropy for s in marks]), highest - np.array([s.reward for s in marks])
+        whiskers = {"xerr": _whisker(x), "yerr": _whisker(y)}
+        axes.errorbar(x[:, 0], y[:, 0], **whiskers, fmt="o", ms=4, lw=0.7, color=colour, label=label)
+    axes.set_yscale("log")
+    least = min(highest - standing.reward.value for standing in standings if standing.reward)
+    axes.set_ylim(1.2 * short.max(), least / 2)
+    axes.set_xlim(0, entropy[0])
+    axes.set(xlabel="entropy of the final policy (nats)", ylabel=f"expected reward below {highest:.3g}")
+    axes.grid(color="#eeeeee", linewidth=0.6)
+    axes.set_axisbelow(True)
+    _names(axes, standings, highest)
+    axes.legend(frameon=False, fontsize=8, loc="lower left")
+
+
+def _names(axes: Any, standings: Sequence[Standing], highest: float) -> None:
+    """Names at the right of the panel in the order of the rewards, each with a line to its mark; those with the same
+    numbers are counted at the first."""
+    twins = Counter(standing.same_as for standing in standings)
+    shown = [standing for standing in standings if not standing.same_as]
+    for i, standing in enumerate(shown):
+        assert standing.entropy is not None
+        assert standing.reward is not None
+        name = standing.entry.name
+        axes.annotate(
+            f"{name} and {twins[name]} with the same numbers" if twins[name] else name,
+            xy=(standing.entropy.value, highest - standing.reward.value),
+            xytext=(1.03, 1 - (i + 0.5) / len(shown)),
+            textcoords="axes fraction",
+            fontsize=7,
+            va="center",
+            color=AIMED if standing.entry.has_target else FREE,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.3, "color": "#999999", "relpos": (0, 0.5), "shrinkB": 2},
+        )
+
+
+def _whisker(estimates: Array) -> Array:
+    """(marks, 3) of value, low and high to the lengths (2, marks) of error bars."""
+    return np.abs(estimates[:, 1:] - estimates[:, :1]).T

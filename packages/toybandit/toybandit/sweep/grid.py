@@ -1,0 +1,145 @@
+"""A grid is a YAML mapping whose lists multiply.
+
+seeds: 8                                   seeds 0 to 7; or a list of seeds
+env: [noisy, on]                           any field of Config: a value or a list of values
+target: [0.3, 0.6]                         for the controllers that have one; the others run without
+controller:
+  - grpo
+  - entropic: {tau: 0, ki: [0.01, 0.05]}   hyperparameters: a value or a list of values each
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import yaml
+
+from entrostat.registry import ALIASES, REGISTRY, hyperparameters
+
+from ..config import Config
+from ..control import build_controller
+from .cells import Call, Cell, plan_calls
+
+SEEDS = 8
+SCALARS = (bool, int, float, str)
+KINDS = {
+    name: tuple(kind for kind in SCALARS if kind == hint or kind in get_args(hint))
+    for name, hint in get_type_hints(Config).items()
+}
+"""What the values of a field of Config may be; nothing where it takes tables only."""
+AXES = [name for name, kinds in KINDS.items() if kinds and name not in ("controller", "target")]
+"""Keys whose values multiply for every controller."""
+KEYS = ("seeds", "controller", "target", *AXES)
+BOOL, FLOAT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:float"
+
+
+class GridLoader(yaml.SafeLoader):
+    """YAML as of 1.2: `on` is the name of an environment and 1e-4 a number."""
+
+
+GridLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in (BOOL, FLOAT)]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+GridLoader.add_implicit_resolver(BOOL, re.compile(r"^(?:true|false)$"), list("tf"))
+NUMBER = re.compile(r"^[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|\.inf)$")
+GridLoader.add_implicit_resolver(FLOAT, NUMBER, list("-+.0123456789"))
+
+
+def read_grid(path: Path) -> list[Cell]:
+    """The cells of a grid file, each of them once, checked as far as can be without simulating.
+
+    Raises ValueError, one line, naming the file and the key.
+    """
+    if not path.is_file():
+        raise ValueError(f"no grid file {path}")
+    try:
+        return read_cells(yaml.load(path.read_text(), GridLoader))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def read_cells(grid: Any) -> list[Cell]:
+    """The cells of a grid. Raises ValueError naming the key."""
+    if not isinstance(grid, Mapping):
+        raise ValueError(f"a grid is a mapping with keys such as {', '.join(KEYS[:4])}")
+    for key in grid:
+        if key not in KEYS:
+            raise ValueError(f"unknown key {key!r}; choose from {', '.join(KEYS)}")
+    cells = list(dict.fromkeys(_product(grid)))
+    for call in plan_calls(cells, len(cells)):
+        _check_controller(call)
+    return cells
+
+
+def _check_controller(call: Call) -> None:
+    args = call.config.controller_args
+    try:
+        build_controller(call.config, len(call.cells))
+    except ValueError as error:
+        given = ", ".join(f"{key}={value!r}" for key, value in args.items())
+        raise ValueError(f"{error} (given {given})" if given else str(error)) from error
+
+
+def has_target(spec: str) -> bool:
+    """Whether a part of the chain `spec` holds the entropy at a target."""
+    names = [ALIASES.get(name.strip(), name.strip()) for name in spec.split("+")]
+    return any(name in REGISTRY and "target" in hyperparameters(REGISTRY[name]) for name in names)
+
+
+def _product(grid: Mapping[str, Any]) -> Iterator[Cell]:
+    seeds = _seeds(grid.get("seeds", SEEDS))
+    axes = {key: _checked(key, _values(key, grid[key])) for key in AXES if key in grid}
+    targets = _checked("target", _values("target", grid["target"])) if "target" in grid else [None]
+    controllers = list(_controllers(grid.get("controller", Config.controller)))
+    for point in product(*axes.values()):
+        for controller, args in controllers:
+            aimed = has_target(controller)
+            if "target" in grid and "target" in args:
+                raise ValueError(f"target: controller {controller!r} sets its own as well; give it in one place")
+            for target in targets if aimed else [None]:
+                settings = dict(zip(axes, point, strict=True))
+                config = Config(controller=controller, controller_args=args, target=target, **settings)
+                yield from (Cell(config, seed) for seed in seeds)
+
+
+def _controllers(entries: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every controller with every combination of its hyperparameters."""
+    for entry in entries if isinstance(entries, list) else [entries]:
+        if isinstance(entry, str):
+            entry = {entry: None}
+        if not isinstance(entry, Mapping) or len(entry) != 1 or not isinstance(next(iter(entry)), str):
+            raise ValueError(f"controller: expected a name, or one name with its hyperparameters, not {entry!r}")
+        ((name, given),) = entry.items()
+        if not isinstance(given or {}, Mapping):
+            raise ValueError(f"controller: the hyperparameters of {name!r} are a mapping, not {given!r}")
+        lists = {str(key): _values(f"{name}: {key}", value) for key, value in (given or {}).items()}
+        yield from ((name, dict(zip(lists, point, strict=True))) for point in product(*lists.values()))
+
+
+def _seeds(given: Any) -> list[int]:
+    seeds = given if isinstance(given, list) else range(given) if type(given) is int else []
+    if not len(seeds) or not all(type(seed) is int and seed >= 0 for seed in seeds):
+        raise ValueError(f"seeds: expected a positive number or a list of seeds, not {given!r}")
+    return list(seeds)
+
+
+def _values(key: str, given: Any) -> list[Any]:
+    """The values of one key."""
+    values = given if isinstance(given, list) else [given]
+    if not values or not all(isinstance(value, SCALARS) for value in values):
+        raise ValueError(f"{key}: expected a value or a list of values, not {given!r}")
+    return values
+
+
+def _checked(key: str, values: list[Any]) -> list[Any]:
+    """The values of a field of Config, of the right type."""
+    kinds = KINDS[key]
+    for value in values:
+        if type(value) not in kinds and not (type(value) is int and float in kinds):
+            raise ValueError(f"{key}: expected {' or '.join(kind.__name__ for kind in kinds)}, not {value!r}")
+    return values

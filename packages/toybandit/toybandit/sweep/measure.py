@@ -1,0 +1,96 @@
+"""From a call to a row for each of its runs."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+
+from entrostat import CompositionWarning
+
+from ..control import build_controller
+from ..frontier import best_reward, mean_entropy, mean_reward
+from ..simulator import simulate
+from ..trajectory import Array, Trajectory
+from .cells import Call, Cell
+
+SETTLED = 0.05
+"""How near to its target an entropy must stay to have settled, nats."""
+Row = dict[str, Any]
+
+
+def measure(call: Call) -> list[Row]:
+    """Simulate a call: a row for each of its runs, with what was asked for, its `results`, and warnings as `note`.
+
+    The target is the one that the controller has, its own default where none was asked for. What cannot run in its
+    environment has no results, and the reason as `error`.
+    """
+    targets = _targets(call)
+    asked = [{**_asked(cell), "target": _plain(target)} for cell, target in zip(call.cells, targets, strict=True)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CompositionWarning)
+        try:
+            found = results(simulate(call.config, call.seeds), targets)
+        except ValueError as error:
+            return [{**row, "error": str(error), "note": ""} for row in asked]
+    note = "; ".join(dict.fromkeys(str(warning.message) for warning in caught))
+    return [
+        {**row, **{name: _plain(values[run]) for name, values in found.items()}, "error": "", "note": note}
+        for run, row in enumerate(asked)
+    ]
+
+
+def results(trajectory: Trajectory, target: Array) -> dict[str, Array]:
+    """What came of each run, (runs,) each; target (runs,), NaN without one. NaN where there is nothing to say.
+
+    *_held are means over the last third of the rollouts, target_error is entropy_held − target. frontier is the highest
+    reward possible at the run's final entropy and gap what the final policy is below it: neither is known of episodes.
+    settling is the first rollout from which the entropy stays within ±SETTLED of the target; infinity is never.
+    """
+    third = trajectory.reward.shape[1] // 3 or 1
+    held = trajectory.entropy[:, -third:].mean(1)
+    found = {
+        "entropy_initial": trajectory.entropy[:, 0],
+        "entropy_final": trajectory.entropy[:, -1],
+        "entropy_held": held,
+        "target_error": held - target,
+        "settling": settling(trajectory.entropy, target),
+        "reward_initial": trajectory.reward[:, 0],
+        "reward_held": trajectory.reward[:, -third:].mean(1),
+    }
+    if trajectory.config.environment().length > 1:
+        return found | dict.fromkeys(("reward_final", "frontier", "gap"), np.full(trajectory.runs, np.nan))
+    reward = mean_reward(trajectory.probabilities, trajectory.success)
+    final = mean_entropy(trajectory.probabilities)
+    frontier = best_reward(trajectory.success, np.minimum(final, np.log(trajectory.success.shape[-1])))
+    return found | {"reward_final": reward, "frontier": frontier, "gap": frontier - reward}
+
+
+def settling(entropy: Array, target: Array) -> Array:
+    """The first step from which the entropy (runs, steps) stays within ±SETTLED of the target (runs,), to (runs,).
+
+    Infinity when it is not there at the end; NaN without a target.
+    """
+    outside = np.abs(entropy - target[:, None]) > SETTLED
+    last_outside = entropy.shape[1] - 1 - np.argmax(outside[:, ::-1], axis=1)
+    first = np.where(outside.any(1), last_outside + 1, 0)
+    return np.where(np.isnan(target), np.nan, np.where(outside[:, -1], np.inf, first))
+
+
+def _targets(call: Call) -> Array:
+    """The target of each run, (runs,); NaN where the controller has none."""
+    parts = build_controller(call.config, len(call.cells)).parts
+    target = next((part.target for part in parts if hasattr(part, "target")), np.nan)
+    return np.broadcast_to(torch.as_tensor(target, dtype=torch.float64).numpy(), len(call.cells))
+
+
+def _plain(x: float) -> float | None:
+    """None for NaN."""
+    return None if np.isnan(x) else float(x)
+
+
+def _asked(cell: Cell) -> Row:
+    """Everything that was asked for."""
+    asked = {**cell.config.resolved(), "env": cell.config.env}
+    args = {f"args.{key}": value for key, value in asked.pop("controller_args").items()}
+    return {"cell": cell.key, **asked, "seed": cell.seed, **args}

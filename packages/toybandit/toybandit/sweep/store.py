@@ -1,0 +1,66 @@
+"""The files of a sweep: parts/*.parquet as calls end, sweep.parquet when all have."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .cells import Cell
+from .measure import Row
+
+
+class Store:
+    """The rows of a sweep in a folder, by the key of their cell. Whatever it has written is never half a file."""
+
+    def __init__(self, out: Path) -> None:
+        self.parts = out / "parts"
+        self.path = out / "sweep.parquet"
+        """The merged table."""
+        self.rows: dict[str, Row] = {}
+        for part in sorted(self.parts.glob("*.parquet")):
+            self._keep(pq.read_table(part).to_pylist())
+
+    def __contains__(self, cell: Cell) -> bool:
+        return cell.key in self.rows
+
+    def add(self, rows: list[Row]) -> None:
+        """Write the rows of one call."""
+        self.parts.mkdir(parents=True, exist_ok=True)
+        _write(rows, self.parts / f"{rows[0]['cell']}.parquet")
+        self._keep(rows)
+
+    def merge(self, cells: Sequence[Cell]) -> list[Row]:
+        """Write the rows of these cells as one table, in their order, and give them back."""
+        rows = [self.rows[cell.key] for cell in cells]
+        _write(rows, self.path)
+        return rows
+
+    def _keep(self, rows: list[Row]) -> None:
+        self.rows |= {row["cell"]: row for row in rows}
+
+
+def table(rows: Sequence[Row]) -> pa.Table:
+    """Rows as a table; what a row lacks is null. Hyperparameters, named args.*, come last."""
+    names = sorted(dict.fromkeys(name for row in rows for name in row), key=lambda name: name.startswith("args."))
+    return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
+
+
+def _column(values: list[Any]) -> pa.Array:
+    """Integers among other numbers are numbers; anything that is not of one kind is text, tables in JSON."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float}:
+        return pa.array(values, pa.int64() if kinds == {int} else pa.float64())
+    if kinds in ({bool}, {str}):
+        return pa.array(values, pa.bool_() if kinds == {bool} else pa.string())
+    texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pa.array(texts, pa.string())
+
+
+def _write(rows: Sequence[Row], path: Path) -> None:
+    partial = path.with_suffix(".partial")
+    pq.write_table(table(rows), partial)
+    os.replace(partial, path)
