@@ -42,6 +42,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("steer", {"estimator": "exact"}),
     ("opefo", {"estimator": "exact"}),
     ("thermostat", {"mode": "reweight"}),
+    ("thermostat", {"mode": "both"}),
     ("clip_higher+steer+entropic", {}),
 ]
 STATS = StepStats(entropy=0.9, step=6, total_steps=8, epoch=2, epochs=3)

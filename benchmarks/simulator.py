@@ -2,12 +2,12 @@
 
     python benchmarks/simulator.py [--runs 8,32,512] [--rollouts 20] [--sweep]
 
-An update is one pass of one run over a rollout of environment `noisy` (64 states, 16 arms, 16 responses, 8 passes), its
+An update is a pass of one run over a rollout of environment `noisy` (64 states, 16 arms, 16 responses, 8 passes), its
 share of sampling included. toybandit runs plain GRPO and two chains, NumPy plain GRPO alone, in two forms: vectorised
-over the states and responses of a run with a loop over runs, as one would write it at first, and vectorised over runs as
+over the states and responses of a run with a loop over runs, as one would write it at first, and over runs as
 well. All use one thread and are timed in turn, in CPU seconds; the fastest of several calls counts. The last column is
-the share of the memory bandwidth limit: the time in which one thread of this machine moves what a pass cannot do
-without (arms, advantages and old log-probabilities read, logits read and written) over the time that was needed.
+the share of the memory bandwidth limit: the time in which one thread of this machine moves what a pass must at least
+(arms, advantages and old log-probabilities read, logits read and written) over the time that was needed.
 
 --sweep: also 512 runs of 300 rollouts, with the most memory the process ever held.
 """
@@ -26,7 +26,7 @@ from toybandit.problem import draw_problem
 CLIP = 0.2
 CONTROLLERS = ("grpo", "clip_higher+entropic", "clip_higher+steer")
 NEEDED = 5
-"""Numbers of 8 bytes that a pass moves for each token."""
+"""Numbers of 8 bytes that a pass must move for each token."""
 
 
 def softmax(z: np.ndarray) -> np.ndarray:
