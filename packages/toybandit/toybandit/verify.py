@@ -1,5 +1,6 @@
 """`toybandit verify`: measure every claim and say which hold."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,8 @@ DESCRIPTION = """Check the claims of the papers by measurement: claim, assumptio
 
 Example: toybandit verify --quick --out runs/verify
 
-Prints a table and writes verify.json and verify.md. Exit code 1 when a verdict is not the expected one."""
+Prints a table and writes theory.md, a page with pictures, and theory/claims.json. Exit code 1 when a verdict is not the
+expected one. docs/theory.md is written by: toybandit verify --out docs"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,9 +20,9 @@ class VerifyFlags:
     """Flags of `toybandit verify`."""
 
     quick: bool = False
-    """Fewer random instances; the same claims and tolerances."""
+    """Fewer random instances and runs; the same claims and tolerances."""
     out: Path = Path("runs/verify")
-    """Folder for verify.json and verify.md."""
+    """Folder for theory.md, and for its folder theory with claims.json and the pictures."""
 
 
 def verify_command(args: Sequence[str]) -> int:
@@ -33,13 +35,15 @@ def verify_command(args: Sequence[str]) -> int:
     from .claims.registry import FULL, QUICK
 
     console = Console()
-    claims = run_claims(QUICK if flags.quick else FULL)
+    effort = QUICK if flags.quick else FULL
+    claims = run_claims(effort)
     records = list(
         track(claims, "claims", total=len(CLAIMS), console=console, disable=not console.is_terminal, transient=True)
     )
-    report.write(records, flags.out)
+    report.write(records, flags.out, effort, shlex.join(["toybandit", "verify", *args]))
     console.print(report.table(records))
     surprises = [record.name for record in records if not record.as_expected]
     told = f"not as expected: {', '.join(surprises)}" if surprises else "all verdicts as expected"
-    console.print(f"{len(records)} claims, {told}; {flags.out}", highlight=False, soft_wrap=True)
+    doubt = f"false failure at most {max(record.false_failure for record in records):.0e}"
+    console.print(f"{len(records)} claims, {told}; {doubt}; {flags.out}", highlight=False, soft_wrap=True)
     return 1 if surprises else 0

@@ -5,7 +5,18 @@ from importlib import import_module
 from . import report
 from .registry import CLAIMS, Claim, Effort, Finding, Record, claim, run_claims
 
-MODULES = ("first_order", "tokens", "entropic")
+MODULES = (
+    "first_order",
+    "law",
+    "covariance_rules",
+    "clipping",
+    "holding",
+    "tokens",
+    "steer",
+    "opefo",
+    "entropic",
+    "feedback",
+)
 """Where the claims are, in the order of the report."""
 
 for _module in MODULES:

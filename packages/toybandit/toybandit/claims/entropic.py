@@ -4,19 +4,24 @@ from dataclasses import replace
 from functools import cache
 
 import torch
+from matplotlib.figure import Figure
 from torch import Tensor
 
 from entrostat import StepStats, make
 from entrostat.tokens import Tokens
 
 from ..config import Config
-from ..environments import ENVIRONMENTS
+from ..environments import ENVIRONMENTS, Environment
 from ..policy import logit_gradient, softmax_policy, token_logp
 from ..problem import draw_problem
 from ..rollout import enumerate_rollout
 from ..simulator import simulate
+from ..trajectory import Array
+from .checks import Values, above, numbers_of, rising, settle, told
 from .ensembles import entropy_change
+from .pictures import picture
 from .registry import HOLDS, Effort, Finding, claim, holds_if, judge
+from .runs import entropies
 
 PAPER = "EntroPIC"
 TARGET, TAU = 1.0, 0.5
@@ -25,11 +30,11 @@ POSITIVES_ONLY, NEGATIVES_ONLY = 1.0, -1.0
 """α that leaves the tokens of one sign only."""
 
 
-def expected_step(logits: Tensor, success: Tensor, alpha: Tensor) -> Tensor:
-    """Expected on-policy step E[Δz] per unit learning rate, (runs, S, K), with EntroPIC's α (runs,) on all tokens."""
+def expected_step(logits: Tensor, success: Tensor, alpha: Tensor, tau: float = 0.0) -> Tensor:
+    """Expected on-policy step E[Δz] per unit learning rate, (runs, S, K), with EntroPIC's α (runs,) on p > tau."""
     policy = softmax_policy(logits)
     rollout = enumerate_rollout(policy, success)
-    controller = make("entropic", target=0.0, kp=1.0, ki=0.0, tau=0.0, alpha_max=10.0)
+    controller = make("entropic", target=0.0, kp=1.0, ki=0.0, tau=tau, alpha_max=10.0)
     controller.observe(StepStats(entropy=alpha))
     logp = token_logp(policy, rollout.arm)
     plan = controller.plan(Tokens(logp=logp, old_logp=logp, advantage=rollout.advantage.flatten(1)))
@@ -49,12 +54,14 @@ def collinearity_error(logits: Tensor, success: Tensor, alpha: Tensor) -> Tensor
 
 @claim(
     "cor4.1-collinear",
-    source="ours, on EntroPIC corollary 4.1",
+    paper=PAPER,
+    source="ours, on corollary 4.1",
     assumption="on-policy SGD, binary rewards, weights that depend on sign(A) alone",
     predicted="E[Δz_α] = (1 + α(1−2ρ))·E[Δz_0]: the weights cannot turn the expected step",
     expected=HOLDS,
 )
 def collinear(effort: Effort) -> Finding:
+    """On-policy, weights by the sign of A change how far the policy moves, never whereto."""
     logits, success = draw_problem(ENVIRONMENTS["noisy"], torch.arange(effort.runs), torch.float64)
     worst = max(
         float(collinearity_error(logits, success, torch.full((effort.runs,), alpha, dtype=torch.float64)))
@@ -63,92 +70,132 @@ def collinear(effort: Effort) -> Finding:
     return Finding(f"relative error {worst:.0e}", {"relative error": worst}, judge(worst < 1e-10))
 
 
-def positives_raise(effort: Effort, right_tilt: float) -> float:
-    """Share of initial states of `noisy` whose entropy an on-policy step on positive samples alone raises."""
+def positives_raise(effort: Effort, right_tilt: float) -> Values:
+    """Share of initial states of `noisy` whose entropy an on-policy step on positive samples alone raises, (runs,)."""
     environment = replace(ENVIRONMENTS["noisy"], right_tilt=right_tilt)
     logits, success = draw_problem(environment, torch.arange(effort.runs), torch.float64)
     step = expected_step(logits, success, torch.full((effort.runs,), POSITIVES_ONLY, dtype=torch.float64))
-    return float((entropy_change(logits, 1e-3 * step) > 0).double().mean())
+    return (entropy_change(logits, 1e-3 * step) > 0).double().mean(-1).numpy()
 
 
-def reused_samples(effort: Effort) -> tuple[float, dict[str, float]]:
-    """Entropy of `noisy` at the start, and at the end under positives only, all samples, and negatives only."""
-    alphas = {"positives": POSITIVES_ONLY, "all": 0.0, "negatives": NEGATIVES_ONLY}
-    each = [alpha for alpha in alphas.values() for _ in range(effort.runs)]
-    always = {"target": [-1e3 * alpha for alpha in each], "alpha_max": [abs(alpha) or 1e-12 for alpha in each]}
-    config = Config(
-        env="noisy",
-        controller="entropic",
-        controller_args={**always, "kp": 1.0, "ki": 0.0, "tau": 0.0},
-        states=48,
-        rollouts=150,
-    )
-    entropy = simulate(config, list(range(effort.runs)) * len(alphas)).entropy.reshape(len(alphas), effort.runs, -1)
-    return float(entropy[:, :, 0].mean()), {
-        name: float(h[:, -1].mean()) for name, h in zip(alphas, entropy, strict=True)
+@cache
+def one_sign(effort: Effort) -> dict[str, Array]:
+    """Entropy of `noisy` when a sign is dropped, under GRPO's ratio clip and without it, (runs, rollouts + 1)."""
+    kept = {"positives": "positive_only+", "all": "", "negatives": "negative_only+"}
+    clips = {"": "ppo", ", no clip": "clip_free"}
+    return {
+        name + clip: entropies(effort, env="noisy", controller=part + surrogate)
+        for clip, surrogate in clips.items()
+        for name, part in kept.items()
     }
 
 
 @claim(
     "cor4.1-signs",
-    source=f"{PAPER}, corollary 4.1",
+    paper=PAPER,
+    source="corollary 4.1",
     assumption="binary rewards",
     predicted="positive samples lower the entropy, negative samples raise it",
     expected=holds_if("samples are reused under a ratio clip"),
 )
 def signs(effort: Effort) -> Finding:
-    share, untilted = positives_raise(effort, ENVIRONMENTS["noisy"].right_tilt), positives_raise(effort, 0.0)
-    start, final = reused_samples(effort)
-    reused = final["positives"] < final["all"] < final["negatives"]
+    """Learning from successes sharpens the policy and learning from failures flattens it, once samples are reused and
+    the clip stops what would raise, and what would lower, the entropy."""
+    tilt = ENVIRONMENTS["noisy"].right_tilt
+    share, untilted = positives_raise(effort, tilt), positives_raise(effort, 0.0)
+    final = {name: entropy[:, -1] for name, entropy in one_sign(effort).items()}
+    reused = rising(final["positives"], final["all"], final["negatives"])
+    never = above(share)
     return Finding(
-        f"on-policy, positives raise H in {share:.0%} of states ({untilted:.0%} when right arms are not likelier); "
-        f"reused: positives {final['positives']:.2f}, all {final['all']:.2f}, negatives {final['negatives']:.2f} "
-        f"(from {start:.2f})",
-        {
-            "positives raise H": share,
-            "positives raise H, right arms anywhere": untilted,
-            "initial H": start,
-            **{f"final H, {name}": value for name, value in final.items()},
-        },
-        judge(share == 0, "samples are reused under a ratio clip", reused),
+        f"on-policy, positives raise H in {share.mean():.0%} of states ({untilted.mean():.0%} when right arms are not "
+        "likelier); reused, final H: " + ", ".join(f"{name} {told(values)}" for name, values in final.items()),
+        numbers_of(
+            {"positives raise H": share, "positives raise H, right arms anywhere": untilted}
+            | {f"final H, {name}": values for name, values in final.items()}
+        ),
+        *settle(replace(never, holds=not never.holds), "samples are reused under a ratio clip", reused),
     )
 
 
-def fixed_point_error(kp: float) -> float:
-    """Closed form of |H − target| that P control leaves in `exact`.
+@picture(
+    "cor4.1-signs", caption="Entropy in NOISY when one sign of the advantage is dropped: solid clipped, dashed not."
+)
+def draw_signs(figure: Figure, effort: Effort) -> None:
+    axes = figure.subplots()
+    for i, (name, entropy) in enumerate(one_sign(effort).items()):
+        axes.plot(entropy.mean(0), label=name, color=f"C{i % 3}", linestyle="-" if i < 3 else "--")
+    axes.set(xlabel="rollout", ylabel="mean entropy (nats)", ylim=(0, None))
+    axes.legend(ncols=2)
 
-    With p the right arm's probability, ρ = q2 + p(q1−q2), and the base drift is cancelled by
-    α* = (q1−q2)/(q1(1−ρ) + (1−q1)ρ); the error is α*/Kp where H(p) = target − α*/Kp, found by bisection in p.
+
+@picture(
+    "cor4.1-collinear",
+    caption="Expected step of each logit of a state where few samples are right, with and without α.",
+)
+def draw_collinear(figure: Figure, effort: Effort) -> None:
+    axes = figure.subplots()
+    logits, success = draw_problem(ENVIRONMENTS["noisy"], torch.arange(1), torch.float64)
+    for alpha in (-0.9, 0.0, 0.9):
+        base, step = (expected_step(logits, success / 2, torch.full((1,), a))[0, 0] for a in (0.0, alpha))
+        axes.plot(base, step, "o-", markersize=4, linewidth=0.8, label=f"α = {alpha:g}")
+    axes.set(xlabel="E[Δz], α = 0", ylabel="E[Δz] with α")
+    axes.legend()
+
+
+def alpha_star(p: Tensor, environment: Environment = ENVIRONMENTS["exact"]) -> Tensor:
+    """|α| that cancels the base drift where one right arm has probability p > τ, any shape; α itself is negative.
+
+    α* = (q1−q2)/(q1(1−ρ) + (1−q1)ρ), ρ = q2 + p(q1−q2).
     """
-    environment = ENVIRONMENTS["exact"]
-    q1, q2, others = environment.reward_right, environment.reward_wrong, environment.arms - 1
+    q1, q2 = environment.reward_right, environment.reward_wrong
+    rate = q2 + p * (q1 - q2)
+    return (q1 - q2) / (q1 * (1 - rate) + (1 - q1) * rate)
 
-    def alpha(p: Tensor) -> Tensor:
-        rate = q2 + p * (q1 - q2)
-        return (q1 - q2) / (q1 * (1 - rate) + (1 - q1) * rate)
 
-    def surplus(p: Tensor) -> Tensor:
-        entropy = -(p * p.log() + (1 - p) * ((1 - p) / others).log())
-        return entropy - TARGET + alpha(p) / kp
-
+def resting_point(kp: float) -> Tensor:
+    """Probability of the right arm of `exact` where H(p) = target − α*/Kp, by bisection; kp = inf: where H = target."""
     low, high = torch.tensor([TAU, 1 - 1e-12], dtype=torch.float64)
     for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if surplus(middle) > 0 else (low, middle)
-    return float(alpha(low) / kp)
+        p = (low + high) / 2
+        entropy = -(p * p.log() + (1 - p) * ((1 - p) / (ENVIRONMENTS["exact"].arms - 1)).log())
+        low, high = (p, high) if entropy - TARGET + alpha_star(p) / kp > 0 else (low, p)
+    return low
+
+
+def fixed_point_error(kp: float) -> float:
+    """Closed form of |H − target| that P control leaves in `exact`: α*/Kp at its resting point."""
+    return float(alpha_star(resting_point(kp)) / kp)
 
 
 GAINS = {"P, Kp = 1": (1.0, 0.0), "P, Kp = 4": (4.0, 0.0), "PI": (1.0, 0.05)}
 
 
 @cache
-def final_errors() -> dict[str, float]:
-    """|H − target| at the end of a run in `exact`, for each of GAINS."""
+def exact_runs() -> dict[str, Array]:
+    """Entropy in `exact` under each of GAINS, (rollouts + 1,)."""
     kp, ki = zip(*GAINS.values(), strict=True)
     gains = {"kp": kp, "ki": ki, "tau": TAU}
     config = Config(env="exact", controller="entropic", target=TARGET, controller_args=gains, rollouts=2500)
-    entropy = simulate(config, [0] * len(GAINS)).entropy[:, -1]
-    return {name: abs(float(value) - TARGET) for name, value in zip(GAINS, entropy, strict=True)}
+    return dict(zip(GAINS, simulate(config, [0] * len(GAINS)).entropy, strict=True))
+
+
+def final_errors() -> dict[str, float]:
+    """|H − target| at the end of a run in `exact`, for each of GAINS."""
+    return {name: abs(float(entropy[-1]) - TARGET) for name, entropy in exact_runs().items()}
+
+
+@picture(
+    "thm4.2-p-control", caption="P and PI control in EXACT; dashed: where the closed form says that P control ends."
+)
+def draw_exact(figure: Figure, effort: Effort) -> None:
+    axes = figure.subplots()
+    for i, (name, entropy) in enumerate(exact_runs().items()):
+        axes.plot(entropy[:1500], label=name, color=f"C{i}")
+        if name != "PI":
+            axes.axhline(TARGET - fixed_point_error(GAINS[name][0]), color=f"C{i}", linestyle="--", linewidth=1)
+    axes.axhline(TARGET, color="black", linewidth=0.8)
+    axes.set(xlabel="rollout", ylabel="entropy (nats)")
+    axes.legend()
 
 
 def error_without_drift() -> float:
@@ -168,12 +215,14 @@ def error_without_drift() -> float:
 
 @claim(
     "thm4.2-p-control",
-    source=f"{PAPER}, theorem 4.2",
+    paper=PAPER,
+    source="theorem 4.2",
     assumption="on-policy, P control (Ki = 0)",
     predicted="the entropy error goes to 0",
     expected=holds_if("the base drift at the target is zero"),
 )
 def p_control(effort: Effort) -> Finding:
+    """P control needs an error to push against the drift of the entropy, and stops where the two cancel."""
     one, four, still = final_errors()["P, Kp = 1"], final_errors()["P, Kp = 4"], error_without_drift()
     return Finding(
         f"error {one:.4f} at Kp = 1, {four:.4f} at Kp = 4; {still:.0e} without drift",
@@ -184,12 +233,14 @@ def p_control(effort: Effort) -> Finding:
 
 @claim(
     "thm4.2-fixed-point",
-    source="ours, on EntroPIC theorem 4.2",
+    paper=PAPER,
+    source="ours, on theorem 4.2",
     assumption="exact environment, P control",
     predicted="error = α*/Kp, α* = (q1−q2)/(q1(1−ρ) + (1−q1)ρ): .4133 at Kp = 1, .1027 at Kp = 4",
     expected=HOLDS,
 )
 def fixed_point(effort: Effort) -> Finding:
+    """The error that P control leaves is known beforehand: the α that cancels the drift, over the gain."""
     closed = {name: fixed_point_error(GAINS[name][0]) for name in ("P, Kp = 1", "P, Kp = 4")}
     gaps = {f"gap, {name}": abs(final_errors()[name] - error) for name, error in closed.items()}
     form = ", ".join(f"{name}: {error:.4f}" for name, error in closed.items())
@@ -200,11 +251,13 @@ def fixed_point(effort: Effort) -> Finding:
 
 @claim(
     "thm4.3-pi-control",
-    source=f"{PAPER}, theorem 4.3",
+    paper=PAPER,
+    source="theorem 4.3",
     assumption="PI control; exact environment, base drift not zero",
     predicted="the entropy error goes to 0",
     expected=HOLDS,
 )
 def pi_control(effort: Effort) -> Finding:
+    """The sum of errors supplies the α that cancels the drift, so that no error is left."""
     error = final_errors()["PI"]
     return Finding(f"error {error:.0e}", {"error": error}, judge(error <= 1e-10))

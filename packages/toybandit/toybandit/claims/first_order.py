@@ -1,12 +1,14 @@
 """First-order entropy change of a whole distribution: The Entropy Mechanism, lemma 1 and theorems 1 and 2."""
 
 import torch
+from matplotlib.figure import Figure
 from torch import Tensor
 
 from entrostat import policy_stats
 from entrostat.entropy_change import lemma1, natural_policy_gradient, policy_gradient
 
-from .ensembles import entropy_change, median_order, random_logits, random_vector
+from .ensembles import STEPS, entropy_change, median_order, random_logits, random_vector
+from .pictures import picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim, holds_if, judge
 
 PAPER = "Entropy Mechanism"
@@ -27,12 +29,14 @@ def instances_of(effort: Effort, arms: int) -> int:
 
 @claim(
     "lemma1-order",
-    source=f"{PAPER}, lemma 1",
+    paper=PAPER,
+    source="lemma 1",
     assumption="tabular softmax, any step Δz = η·d",
     predicted="ΔH = −Cov_p(log p, Δz) up to order η²: slope 2",
     expected=HOLDS,
 )
 def lemma1_order(effort: Effort) -> Finding:
+    """Entropy falls where likely arms gain logit: the covariance of log p and the step is the whole first order."""
     slopes = {}
     for arms in LEMMA_ARMS:
         count = instances_of(effort, arms)
@@ -68,12 +72,14 @@ def two_level(arms: int) -> tuple[Tensor, Tensor]:
 
 @claim(
     "lemma1-remainder",
-    source=f"{PAPER}, lemma 1; the constant is ours",
+    paper=PAPER,
+    source="lemma 1; the constant is ours",
     assumption="any K, any Δz",
     predicted="remainder ≤ 1·‖Δz‖∞²",
     expected=holds_if(f"K ≤ {SMALL}"),
 )
 def lemma1_remainder(effort: Effort) -> Finding:
+    """What lemma 1 leaves out is at most the squared largest logit change, times a constant that grows with ln K."""
     numbers = {}
     for arms in (2, 16, SMALL, 1000, 50_000):
         count = instances_of(effort, arms)
@@ -107,12 +113,14 @@ def policy_gradient_order(logits: Tensor, logp: Tensor, advantage: Tensor) -> fl
 
 @claim(
     "thm1-centred",
-    source=f"{PAPER}, theorem 1",
+    paper=PAPER,
+    source="theorem 1",
     assumption="policy gradient, E_π[A] = 0",
     predicted="ΔH = −η·Cov_p(log p, p·A): slope 2",
     expected=HOLDS,
 )
 def theorem1_centred(effort: Effort) -> Finding:
+    """With advantages centred under the policy, the step of policy gradient is η·p·A and theorem 1 is lemma 1."""
     logits, logp, advantage = random_policy_and_advantage(effort, "theorem 1")
     centred = advantage - (logp.exp() * advantage).sum(-1, keepdim=True)
     slope = policy_gradient_order(logits, logp, centred)
@@ -121,12 +129,14 @@ def theorem1_centred(effort: Effort) -> Finding:
 
 @claim(
     "thm1-any-advantage",
-    source=f"{PAPER}, theorem 1",
+    paper=PAPER,
+    source="theorem 1",
     assumption="policy gradient, any A",
     predicted="ΔH = −η·Cov_p(log p, p·A): slope 2",
     expected=FAILS,
 )
 def theorem1_uncentred(effort: Effort) -> Finding:
+    """Without a baseline the true step is η·p·(A − E A), and the formula is wrong at first order already."""
     slope = policy_gradient_order(*random_policy_and_advantage(effort, "theorem 1"))
     return Finding(f"median slope {slope:.3f}", {"slope": slope}, judge(second_order(slope)))
 
@@ -141,12 +151,14 @@ def natural_gradient(logp: Tensor, advantage: Tensor) -> Tensor:
 
 @claim(
     "thm2-natural-gradient",
-    source=f"{PAPER}, theorem 2",
+    paper=PAPER,
+    source="theorem 2",
     assumption="natural policy gradient, any A",
     predicted="pinv(Fisher)·g = A − mean A; ΔH = −η·Cov_p(log p, A): slope 2",
     expected=HOLDS,
 )
 def theorem2(effort: Effort) -> Finding:
+    """Natural policy gradient adds η·A to the logits, up to a constant that no policy sees."""
     logits, logp, advantage = random_policy_and_advantage(effort, "theorem 2")
     step = natural_gradient(logp, advantage)
     error = float((step - (advantage - advantage.mean(-1, keepdim=True))).abs().max())
@@ -156,3 +168,21 @@ def theorem2(effort: Effort) -> Finding:
         {"identity error": error, "slope": slope},
         judge(second_order(slope) and error < 1e-9),
     )
+
+
+@picture("thm1-centred", caption="Median error of the first-order ΔH against the step size η.")
+def draw_errors(figure: Figure, effort: Effort) -> None:
+    axes = figure.subplots()
+    logits, logp, advantage = random_policy_and_advantage(effort, "theorem 1")
+    p = logp.exp()
+    centred = advantage - (p * advantage).sum(-1, keepdim=True)
+    predictions = {
+        "policy gradient, centred A": (p * centred, policy_gradient(logp, centred)),
+        "policy gradient, any A": (p * centred, policy_gradient(logp, advantage)),
+        "natural policy gradient, any A": (advantage, natural_policy_gradient(logp, advantage)),
+    }
+    for name, (step, predicted) in predictions.items():
+        errors = [(entropy_change(logits, eta * step) - eta * predicted).abs().median() for eta in STEPS]
+        axes.loglog(STEPS, errors, marker="o", label=name)
+    axes.set(xlabel="η", ylabel="|ΔH − predicted| (nats)")
+    axes.legend()

@@ -1,14 +1,17 @@
 """What a claim is. A claim is registered with what a paper says; its function measures and judges.
 
-    @claim("thm2", source=..., assumption=..., predicted=..., expected=HOLDS)
-    def natural_policy_gradient(effort): ... return Finding(measured, numbers, verdict)
+    @claim("thm2", paper=..., source=..., assumption=..., predicted=..., expected=HOLDS)
+    def natural_policy_gradient(effort):
+        "What the claim means, in a sentence."
+        ... return Finding(measured, numbers, verdict)
 
 A verdict follows from measurements alone. `expected` is what is known of the claim; a verdict that differs from it is
 an error in the code or news about the claim.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from inspect import getdoc
 from typing import NamedTuple
 
 from ..threads import one_thread
@@ -37,10 +40,18 @@ class Effort:
     """Random instances of a property that is checked on many; independent runs in sampled environments are fewer."""
     runs: int
     """Runs side by side in a sampled environment."""
+    states: int
+    """Of a sampled environment."""
+    rollouts: int
+    """Of a run in a sampled environment."""
+
+    def times(self, factor: float) -> "Effort":
+        """With more runs for a difference that is small, or fewer for one that is large; at least 3."""
+        return replace(self, runs=max(round(factor * self.runs), 3))
 
 
-QUICK = Effort(instances=40, runs=4)
-FULL = Effort(instances=400, runs=32)
+QUICK = Effort(instances=40, runs=16, states=48, rollouts=150)
+FULL = Effort(instances=400, runs=16, states=64, rollouts=300)
 
 
 class Finding(NamedTuple):
@@ -51,20 +62,26 @@ class Finding(NamedTuple):
     numbers: dict[str, float]
     """The same for a program."""
     verdict: str
+    false_failure: float = 0.0
+    """Probability that fresh seeds give another verdict, or a bound of it; 0 where nothing of the verdict is drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One line of the report."""
+    """One entry of the report."""
 
     name: str
+    paper: str
     source: str
-    """Paper and equation."""
+    """Where in the paper."""
+    meaning: str
+    """A sentence."""
     assumption: str
     predicted: str
     measured: str
     numbers: dict[str, float]
     verdict: str
+    false_failure: float
     expected: str
 
     @property
@@ -77,6 +94,7 @@ class Claim:
     """A claim and the function that checks it."""
 
     name: str
+    paper: str
     source: str
     assumption: str
     predicted: str
@@ -88,7 +106,9 @@ class Claim:
             finding = self.check(effort)
         return Record(
             name=self.name,
+            paper=self.paper,
             source=self.source,
+            meaning=getdoc(self.check) or "",
             assumption=self.assumption,
             predicted=self.predicted,
             expected=self.expected,
@@ -100,7 +120,7 @@ CLAIMS: dict[str, Claim] = {}
 
 
 def claim(
-    name: str, *, source: str, assumption: str, predicted: str, expected: str
+    name: str, *, paper: str, source: str, assumption: str, predicted: str, expected: str
 ) -> Callable[[Callable[[Effort], Finding]], Claim]:
     """Register the decorated function as the check of a claim."""
 
@@ -108,7 +128,13 @@ def claim(
         if name in CLAIMS:
             raise ValueError(f"claim {name!r} is registered twice")
         CLAIMS[name] = Claim(
-            name=name, source=source, assumption=assumption, predicted=predicted, expected=expected, check=check
+            name=name,
+            paper=paper,
+            source=source,
+            assumption=assumption,
+            predicted=predicted,
+            expected=expected,
+            check=check,
         )
         return CLAIMS[name]
 

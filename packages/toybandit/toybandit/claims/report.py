@@ -1,4 +1,4 @@
-"""How records are shown: a table in the terminal, JSON and Markdown in files."""
+"""How records are shown: a table in the terminal; JSON, and a Markdown page with pictures, in files."""
 
 import json
 from collections.abc import Sequence
@@ -8,37 +8,100 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from .registry import HOLDS, Record
+from .pictures import PICTURES
+from .registry import HOLDS, Effort, Record
 
-COLUMNS = ("claim", "source", "assumption", "predicted", "measured", "verdict")
+COLUMNS = ("claim", "assumption", "predicted", "measured", "verdict")
+INTRODUCTION = """# The theory, measured
+
+Every claim of the papers that a bandit can test: what is claimed, what was measured, and whether it holds. A verdict
+follows from the measurements below it alone. `±` is one standard error over runs. *False failure* is the probability
+that fresh seeds give another verdict, from the standard errors and Student's t; it is 0 for statements about every
+instance or about expectations, of which the random ones that are tried are examples. Environments are those of
+`toybandit/environments.py`, with {states} states, {rollouts} rollouts and {runs} runs unless a claim says otherwise;
+entropies are in nats.
+
+    {command}
+
+{count}
+"""
 
 
-def cells(record: Record) -> tuple[str, ...]:
-    verdict = record.verdict if record.as_expected else f"{record.verdict} (expected: {record.expected})"
-    return record.name, record.source, record.assumption, record.predicted, record.measured, verdict
+def verdict_of(record: Record) -> str:
+    """The verdict, and what it should have been when it is another."""
+    return record.verdict if record.as_expected else f"{record.verdict} (expected: {record.expected})"
+
+
+def doubt_of(record: Record) -> str:
+    """The false-failure rate, for a reader."""
+    return f"{record.false_failure:.0e}" if record.false_failure else "0: deterministic"
 
 
 def table(records: Sequence[Record]) -> Table:
     """A table for the terminal; verdicts other than expected are red."""
     shown = Table(title="claim → assumption → predicted → measured → verdict", show_lines=True)
-    for column in ("claim", *COLUMNS[2:]):
+    for column in COLUMNS:
         shown.add_column(column, overflow="fold")
     for record in records:
-        name, source, *rest, verdict = cells(record)
         colour = "red" if not record.as_expected else "green" if record.verdict == HOLDS else "yellow"
-        shown.add_row(Text.assemble((name, "bold"), f"\n{source}"), *map(Text, rest), Text(verdict, style=colour))
+        shown.add_row(
+            Text.assemble((record.name, "bold"), f"\n{record.paper}, {record.source}"),
+            *map(Text, (record.assumption, record.predicted, record.measured)),
+            Text(f"{verdict_of(record)}\n", style=colour).append(f"false failure {doubt_of(record)}", style="dim"),
+        )
     return shown
 
 
-def markdown(records: Sequence[Record]) -> str:
-    """The same as a Markdown table."""
-    lines = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, records)]
-    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+def entry(record: Record, picture: str | None) -> str:
+    """One claim of the page."""
+    verdict = verdict_of(record)
+    lines = [
+        f"### {record.name}",
+        "",
+        f"**{verdict[0].upper()}{verdict[1:]}.** {' '.join(record.meaning.split())}",
+        "",
+        f"- **Claimed** ({record.source}): {record.predicted}",
+        f"- **Assumption**: {record.assumption}",
+        f"- **Measured**: {record.measured}",
+        f"- **False failure**: {doubt_of(record)}",
+        "",
+    ]
+    if picture is not None:
+        lines += [f"![{PICTURES[record.name].caption}]({picture})", "", f"*{PICTURES[record.name].caption}*", ""]
+    return "\n".join(lines)
 
 
-def write(records: Sequence[Record], folder: Path) -> None:
-    """verify.json and verify.md in `folder`, which is made when missing."""
-    folder.mkdir(parents=True, exist_ok=True)
+def overview(records: Sequence[Record]) -> str:
+    """A table of all verdicts, with links to the claims; names lose their dots in the addresses of headings."""
+    lines = [f"[{r.name}](#{r.name.replace('.', '')}) | {r.paper} | {verdict_of(r)}" for r in records]
+    return "\n".join(f"| {line} |" for line in ("claim | paper | verdict", "--- | --- | ---", *lines)) + "\n"
+
+
+def page(records: Sequence[Record], effort: Effort, command: str, pictures: str) -> str:
+    """The Markdown page; `pictures` is the folder of the pictures as seen from the page."""
+    hold = sum(record.verdict == HOLDS for record in records)
+    surprises = sum(not record.as_expected for record in records)
+    doubt = max(record.false_failure for record in records)
+    count = (
+        f"{len(records)} claims, of which {hold} hold as stated and {surprises} have another verdict than expected; "
+        f"false failure at most {doubt:.0e}."
+    )
+    parts = [INTRODUCTION.format(command=command, count=count, **vars(effort)), overview(records)]
+    for paper in dict.fromkeys(record.paper for record in records):
+        parts.append(f"## {paper}\n")
+        for record in records:
+            if record.paper == paper:
+                parts.append(entry(record, f"{pictures}/{record.name}.png" if record.name in PICTURES else None))
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def write(records: Sequence[Record], folder: Path, effort: Effort, command: str) -> None:
+    """theory.md in `folder`, which is made when missing, and claims.json and the pictures in its folder theory."""
+    inside = folder / "theory"
+    inside.mkdir(parents=True, exist_ok=True)
     content = [asdict(record) | {"as_expected": record.as_expected} for record in records]
-    (folder / "verify.json").write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-    (folder / "verify.md").write_text("# Claims, measured\n\n" + markdown(records))
+    (inside / "claims.json").write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    for record in records:
+        if record.name in PICTURES:
+            PICTURES[record.name].save(effort, inside / f"{record.name}.png")
+    (folder / "theory.md").write_text(page(records, effort, command, inside.name))

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 
 import torch
+from matplotlib.figure import Figure
 from torch import Tensor
 
 from entrostat import entropy_change, policy_stats
 
 from .ensembles import entropy_change as measured_change
-from .ensembles import random_logits, random_vector
+from .ensembles import median_order, random_logits, random_vector
+from .pictures import picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim, judge
 
 STEP = 1e-3
@@ -31,12 +33,14 @@ def every_token(logits: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 
 @claim(
     "token-flow",
-    source="ours; completes STEER theorem 1 and OPEFO equation 6",
+    paper="STEER",
+    source="ours; completes theorem 1, and OPEFO equation 6",
     assumption="one sampled token of weight w = A·r, full softmax gradient",
     predicted="ΔH = −η·w·[p(lp + H) − (S2L + H·S2)]: relative MSE < 1e-4 at η = 1e-3; mean over o ~ p is 0",
     expected=HOLDS,
 )
 def token_flow(effort: Effort) -> Finding:
+    """A sampled token moves the logits of every arm; counting them all gives its entropy change to first order."""
     logits = random_logits(effort.instances, ARMS, 2.0, "token flow")
     weight = 2 * random_vector(effort.instances, ARMS, "token weight")
     flow, truth = every_token(logits, weight)
@@ -68,22 +72,112 @@ def sign_finding(estimate: Callable[[Tensor, Tensor, Tensor], Tensor], effort: E
 
 
 @claim(
+    "token-flows-add",
+    paper="STEER",
+    source="ours",
+    assumption="several sampled tokens of one state, one step of the full softmax gradient",
+    predicted="ΔH = Σ of the tokens' flows up to order η²: slope 2",
+    expected=HOLDS,
+)
+def token_flows_add(effort: Effort) -> Finding:
+    """To first order the entropy change of a mini-batch is the sum over its tokens, so that it can be budgeted."""
+    logits = random_logits(effort.instances, ARMS, 2.0, "flows add")
+    weight = random_vector(effort.instances, ARMS, "flows add weight")
+    flow, _ = every_token(logits, weight)
+    step = weight - policy_stats(logits).logp.exp() * weight.sum(-1, keepdim=True)
+    slope = median_order(logits, step, flow.sum(-1))
+    return Finding(f"median slope {slope:.3f}", {"slope": slope}, judge(abs(slope - 2) <= 0.1))
+
+
+def boundary(logits: Tensor) -> Tensor:
+    """p* of each instance, (instances,): the root of p(log p + H) = S2L + H·S2 above e^(−H), by bisection."""
+    stats = policy_stats(logits)
+    level = stats.s2l + stats.entropy * stats.s2
+    low, high = (-stats.entropy).exp(), torch.ones_like(stats.entropy)
+    for _ in range(60):
+        p = (low + high) / 2
+        below = p * (p.log() + stats.entropy) < level
+        low, high = torch.where(below, p, low), torch.where(below, high, p)
+    return low
+
+
+def between_boundaries(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """p*/e^(−H), and the probability of the arms with e^(−H) < p < p*, (instances,) each."""
+    stats = policy_stats(logits)
+    p, star, entropy = stats.logp.exp(), boundary(logits), stats.entropy
+    inside = (stats.logp > -entropy.unsqueeze(-1)) & (p < star.unsqueeze(-1))
+    return star * entropy.exp(), (p * inside).sum(-1)
+
+
+@claim(
+    "sign-boundary",
+    paper="STEER",
+    source="ours, on theorem 1",
+    assumption="one sampled token of positive weight, full softmax gradient",
+    predicted="raises the entropy if p < p*, lowers it if p > p*, where p*(log p* + H) = S2L + H·S2, p* ≥ e^(−H)",
+    expected=HOLDS,
+)
+def sign_boundary(effort: Effort) -> Finding:
+    """A rewarded token takes probability from likely arms as well, so that it has to be likelier than e^(−H) before it
+    lowers the entropy."""
+    numbers, wrong, least = {}, 0.0, 1.0
+    for std in SPREADS:
+        logits = random_logits(effort.instances, ARMS, std, f"signs {std}")
+        ratio, share = between_boundaries(logits)
+        _, truth = every_token(logits, torch.ones_like(logits))
+        p, star = policy_stats(logits).logp.exp(), boundary(logits).unsqueeze(-1)
+        clear = (p / star - 1).abs() > 10 * STEP
+        wrong = max(wrong, float((p * (clear & ((p < star) != (truth > 0)))).sum(-1).mean()))
+        least = min(least, float(ratio.min()))
+        numbers[f"p*/e^(−H), logit std {std:g}"] = float(ratio.median())
+        numbers[f"share between, logit std {std:g}"] = float(share.mean())
+    values = list(numbers.values())
+    return Finding(
+        f"wrong sign in {wrong:.0%} of tokens that are not within 1% of p*; median p*/e^(−H) {min(values[::2]):.2f} to "
+        f"{max(values[::2]):.2f}, with {min(values[1::2]):.0%} to {max(values[1::2]):.0%} of sampled tokens in between",
+        {**numbers, "wrong": wrong, "least p*/e^(−H)": least},
+        judge(wrong == 0 and least >= 1),
+    )
+
+
+@picture("sign-boundary", caption="ΔH of a rewarded token by its probability, over random states.")
+def draw_boundary(figure: Figure, effort: Effort) -> None:
+    axes = figure.subplots()
+    logits = random_logits(effort.instances, ARMS, 2.0, "signs 2.0")
+    flow, _ = every_token(logits, torch.ones_like(logits))
+    p, star = policy_stats(logits).logp.exp(), boundary(logits).unsqueeze(-1)
+    inside = (policy_stats(logits).logp > -policy_stats(logits).entropy.unsqueeze(-1)) & (p < star)
+    for mask, label, colour in (
+        (~inside, "STEER's and OPEFO's sign is right", "C0"),
+        (inside, "between e^(−H) and p*: it is wrong", "C1"),
+    ):
+        axes.plot(p[mask], flow[mask], ".", markersize=2.5, label=label, color=colour)
+    axes.axhline(0, color="black", linewidth=0.8)
+    axes.set(xlabel="probability p of the token", ylabel="ΔH/η (nats)", xscale="log", xlim=(1e-4, 1))
+    axes.legend()
+
+
+@claim(
     "steer-sign",
-    source="STEER, theorem 1",
+    paper="STEER",
+    source="theorem 1",
     assumption="one sampled token, full softmax gradient",
     predicted="sign of ΔH is that of −A·(lp + H): boundary at p = e^(−H)",
     expected=FAILS,
 )
 def steer_sign(effort: Effort) -> Finding:
+    """Tokens a little likelier than e^(−H) are said to lower the entropy when rewarded, and raise it."""
     return sign_finding(entropy_change.steer, effort)
 
 
 @claim(
     "opefo-sign",
-    source="OPEFO, equation 6",
+    paper="OPEFO",
+    source="equation 6",
     assumption="one sampled token, full softmax gradient",
     predicted="ΔH = −A·(1−p)²·(lp + H), so its sign is that of −A·(lp + H)",
     expected=FAILS,
 )
 def opefo_sign(effort: Effort) -> Finding:
+    """The same boundary as STEER, and the same tokens on the wrong side of it."""
     return sign_finding(entropy_change.opefo, effort)

@@ -1,0 +1,137 @@
+"""Entropy bonuses, and controllers that are to hold a target: Revisiting Entropy, Cheng et al., and the thermostat."""
+
+from functools import cache
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from ..trajectory import Array
+from .checks import Check, Values, between, every, numbers_of, rising, settle, told
+from .clipping import clipped
+from .feedback import GOAL, late
+from .pictures import picture
+from .registry import HOLDS, Effort, Finding, claim, holds_if
+from .runs import entropies, side_by_side
+
+PAPER = "Revisiting Entropy"
+COEFFICIENTS = (-0.02, 0.0, 0.02, 0.1)
+"""Of the entropy bonus."""
+SHAPINGS = (0.1, 0.4, 1.0)
+"""α of the entropy advantage."""
+HELD = 0.05
+"""An error below this counts as holding the target (nats)."""
+HOLDERS: dict[str, dict[str, Any]] = {
+    "adaptive entropy": {"controller": "adaptive_entropy", "controller_args": {"delta": 0.005, "coef_max": 0.1}},
+    "Pos-Adv-Reweight": {"controller": "positive_reweight", "controller_args": {"delta": 0.05}},
+    "thermostat": {"controller": "thermostat"},
+}
+STOCHASTIC = "rewards are stochastic"
+
+
+@claim(
+    "entropy-bonus",
+    paper="Entropy Mechanism",
+    source="figure 13",
+    assumption="noisy, samples reused in 8 passes",
+    predicted="the entropy ends the higher, the larger the coefficient of the bonus",
+    expected=HOLDS,
+)
+def entropy_bonus(effort: Effort) -> Finding:
+    """A bonus sets where the entropy ends, but not at a number that one could name beforehand."""
+    entropy = side_by_side(effort, {"coef": COEFFICIENTS}, env="noisy", controller="entropy_bonus")[:, :, -1]
+    final = {f"{value:g}": h for value, h in zip(COEFFICIENTS, entropy, strict=True)}
+    measured = ", ".join(f"{name}: {told(h)}" for name, h in final.items())
+    return Finding(f"final H by coefficient: {measured}", numbers_of(final), *settle(rising(*final.values())))
+
+
+@claim(
+    "entropy-advantage",
+    paper="STEER",
+    source="section 4, figure 5, on Cheng et al.",
+    assumption="noisy, samples reused in 8 passes",
+    predicted="entropy as a part of the advantage lets the entropy collapse faster than GRPO does",
+    expected=HOLDS,
+)
+def entropy_advantage(effort: Effort) -> Finding:
+    """Where the entropy is high every sample is rewarded more, likely ones most often, and the entropy falls faster."""
+    entropy = side_by_side(effort, {"alpha": SHAPINGS}, env="noisy", controller="entropy_advantage")[:, :, -1]
+    grpo = clipped(effort)["default .2/.2"][:, -1]
+    final = {f"α = {alpha:g}": h for alpha, h in zip(SHAPINGS, entropy, strict=True)}
+    measured = ", ".join(f"{name}: {told(h)}" for name, h in final.items())
+    return Finding(
+        f"final H: {measured}, GRPO: {told(grpo)}",
+        numbers_of({**final, "GRPO": grpo}),
+        *settle(every(rising(h, grpo) for h in final.values())),
+    )
+
+
+@cache
+def held(effort: Effort, name: str, env: str) -> Array:
+    """Entropy under one of HOLDERS, (runs, rollouts + 1)."""
+    return entropies(effort, env=env, target=GOAL, **HOLDERS[name])
+
+
+def holds_target(effort: Effort, name: str, *envs: str) -> tuple[Check, dict[str, Values]]:
+    """Whether the error late in the runs is small in all of the environments, and the errors."""
+    errors = {env: late(held(effort, name, env)) - GOAL for env in envs}
+    return every(between(error, -HELD, HELD) for error in errors.values()), errors
+
+
+def holding_finding(effort: Effort, name: str) -> Finding:
+    anywhere, errors = holds_target(effort, name, "noisy", "det")
+    noisy, _ = holds_target(effort, name, "noisy")
+    measured = ", ".join(f"{env} {told(error)}" for env, error in errors.items())
+    return Finding(f"H − target: {measured}", numbers_of(errors), *settle(anywhere, STOCHASTIC, noisy))
+
+
+@claim(
+    "adaptive-entropy",
+    paper=PAPER,
+    source="equations 1 and 2",
+    assumption="noisy and det, target .6, the coefficient moves by .005 up to .1",
+    predicted="the entropy stays at the target",
+    expected=HOLDS,
+)
+def adaptive_entropy(effort: Effort) -> Finding:
+    """A bonus that is switched on below the target does not need the rewards to differ."""
+    return holding_finding(effort, "adaptive entropy")
+
+
+@claim(
+    "pos-adv-reweight",
+    paper=PAPER,
+    source="equation 5",
+    assumption="noisy and det, target .6, λ moves by .05",
+    predicted="the entropy stays at the target",
+    expected=holds_if(STOCHASTIC),
+)
+def pos_adv_reweight(effort: Effort) -> Finding:
+    """Weights on advantages need advantages: once every sample of a state is right, nothing holds its entropy."""
+    return holding_finding(effort, "Pos-Adv-Reweight")
+
+
+@claim(
+    "thermostat",
+    paper="Ours",
+    source="`entrostat.controllers.thermostat`",
+    assumption="noisy, on, pure and det, target .6, nothing tuned",
+    predicted="the entropy stays at the target",
+    expected=HOLDS,
+)
+def thermostat(effort: Effort) -> Finding:
+    """A bonus solved for at every step, from the exact flow of the step without it, holds whatever target is asked."""
+    check, errors = holds_target(effort, "thermostat", "noisy", "on", "pure", "det")
+    measured = ", ".join(f"{env} {told(error, 4)}" for env, error in errors.items())
+    return Finding(f"H − target: {measured}", numbers_of(errors), *settle(check))
+
+
+@picture("pos-adv-reweight", caption="Mean entropy under controllers with target .6: solid noisy, dashed det.")
+def draw_holding(figure: Figure, effort: Effort) -> None:
+    axes = figure.subplots()
+    for i, name in enumerate(HOLDERS):
+        for env, dash in (("noisy", "-"), ("det", "--")):
+            label = name if env == "noisy" else None
+            axes.plot(held(effort, name, env).mean(0), color=f"C{i}", linestyle=dash, label=label)
+    axes.axhline(GOAL, color="black", linewidth=0.8)
+    axes.set(xlabel="rollout", ylabel="mean entropy (nats)", ylim=(0, None))
+    axes.legend()

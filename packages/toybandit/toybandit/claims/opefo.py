@@ -1,0 +1,116 @@
+"""OPEFO: flows of entropy that cancel to first order only when they are the exact ones."""
+
+from functools import cache
+from typing import Any
+
+import torch
+from matplotlib.figure import Figure
+
+from entrostat import entropy_change, policy_stats
+
+from ..trajectory import Array
+from .checks import Check, between, numbers_of, settle, told
+from .ensembles import STEPS, order, random_logits, random_vector
+from .pictures import picture
+from .registry import FAILS, Effort, Finding, claim, holds_if
+from .runs import entropies
+from .tokens import ARMS, every_token
+
+PAPER = "OPEFO"
+CONDITION = "ΔH is the exact flow"
+KEPT = 0.05
+"""A change of the entropy over a run below this counts as none (nats)."""
+RULES: dict[str, dict[str, Any]] = {
+    "GRPO": {"controller": "grpo"},
+    "OPEFO": {"controller": "opefo"},
+    "OPEFO, exact flow": {"controller": "opefo", "controller_args": {"estimator": "exact"}},
+}
+
+
+@claim(
+    "opefo-formula",
+    paper=PAPER,
+    source="equation 6",
+    assumption="one sampled token, full softmax gradient",
+    predicted="ΔH = −A(1−p)²(lp + H): relative MSE < 1e-4 at η = 1e-3",
+    expected=FAILS,
+)
+def formula(effort: Effort) -> Finding:
+    """For the token's own logit it lacks a factor p and has one (1−p) too many; the other logits are left out."""
+    logits = random_logits(effort.instances, ARMS, 2.0, "opefo formula")
+    advantage = 2 * random_vector(effort.instances, ARMS, "opefo advantage")
+    _, truth = every_token(logits, advantage)
+    stats = policy_stats(logits)
+    p, entropy = stats.logp.exp(), stats.entropy.unsqueeze(-1)
+    opefo, own = (f(stats.logp, entropy, advantage) for f in (entropy_change.opefo, entropy_change.own_logit))
+
+    def relative(estimate: torch.Tensor) -> float:
+        """Squared error over that of predicting no change, tokens weighted as they are sampled."""
+        return float((p * (estimate - truth) ** 2).sum() / (p * truth**2).sum())
+
+    identity = float((opefo * p - own * (1 - p)).abs().max())
+    numbers = {"relative MSE": relative(opefo), "relative MSE, own logit": relative(own), "identity error": identity}
+    return Finding(
+        f"relative MSE {relative(opefo):.2g}, of the own-logit part {relative(own):.2g}; OPEFO's ΔH·p/(1−p) is the "
+        f"own-logit part to {identity:.0e}",
+        numbers,
+        *settle(Check(relative(opefo) < 1e-4)),
+    )
+
+
+@cache
+def one_step(effort: Effort) -> dict[str, Array]:
+    """|ΔH| of the first on-policy update of `on`, at each step size of STEPS: (len(STEPS), runs)."""
+    found = {}
+    for name, rule in RULES.items():
+        runs = [entropies(effort, env="on", lr=float(lr), rollouts=1, **rule) for lr in STEPS]
+        found[name] = abs(torch.tensor([(h[:, 1] - h[:, 0]).tolist() for h in runs], dtype=torch.float64)).numpy()
+    return found
+
+
+@claim(
+    "opefo-one-step",
+    paper=PAPER,
+    source="equations 6 to 9",
+    assumption="one on-policy update of mean step η",
+    predicted="the flows cancel, so that |ΔH| is of order η²: slope 2",
+    expected=holds_if(CONDITION),
+)
+def one_step_order(effort: Effort) -> Finding:
+    """Weights that balance the flows stop the entropy at first order, if the flows are right."""
+    slopes = {name: order(torch.as_tensor(change)).numpy() for name, change in one_step(effort).items()}
+    paper, exact = (between(slopes[name], 1.9, 2.1) for name in ("OPEFO", "OPEFO, exact flow"))
+    measured = ", ".join(f"{name} {told(values)}" for name, values in slopes.items())
+    return Finding(f"slope of log|ΔH|: {measured}", numbers_of(slopes), *settle(paper, CONDITION, exact))
+
+
+@picture("opefo-one-step", caption="Entropy change of one on-policy update against its step size.")
+def draw_orders(figure: Figure, effort: Effort) -> None:
+    axes = figure.subplots()
+    for name, change in one_step(effort).items():
+        axes.loglog(STEPS.numpy(), change.mean(-1), marker="o", label=name)
+    axes.set(xlabel="η", ylabel="|ΔH| (nats)")
+    axes.legend()
+
+
+@cache
+def kept(effort: Effort) -> dict[str, Array]:
+    """Entropy of `on` in small steps, (runs, rollouts + 1)."""
+    return {name: entropies(effort, env="on", lr=0.1, rollouts=300, **rule) for name, rule in RULES.items()}
+
+
+@claim(
+    "opefo-run",
+    paper=PAPER,
+    source="section 5",
+    assumption="strictly on-policy (on), lr .1, 300 rollouts",
+    predicted="the entropy stays where it was",
+    expected=holds_if(CONDITION),
+)
+def whole_run(effort: Effort) -> Finding:
+    """In small steps the first order is nearly all: balanced exact flows keep the entropy, the paper's let it drift."""
+    change = {name: h[:, -1] - h[:, 0] for name, h in kept(effort).items()}
+    paper, exact = (between(change[name], -KEPT, KEPT) for name in ("OPEFO", "OPEFO, exact flow"))
+    start = kept(effort)["GRPO"][:, 0].mean()
+    measured = ", ".join(f"{name} {told(values)}" for name, values in change.items())
+    return Finding(f"ΔH from {start:.2f}: {measured}", numbers_of(change), *settle(paper, CONDITION, exact))

@@ -1,0 +1,50 @@
+"""Pictures of claims, drawn from the measurements that the verdicts are made of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from ..threads import one_thread
+from .registry import Effort
+
+Draw = Callable[[Figure, Effort], None]
+LOOK: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
+SIZE = (5.5, 3.4)
+"""Inches."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """The picture of a claim."""
+
+    caption: str
+    draw: Draw
+
+    def save(self, effort: Effort, path: Path) -> None:
+        """Write it to `path`."""
+        with mpl.rc_context(LOOK), one_thread():
+            figure = Figure(figsize=SIZE, layout="constrained")
+            FigureCanvasAgg(figure)
+            self.draw(figure, effort)
+            figure.savefig(path, dpi=150)
+
+
+PICTURES: dict[str, Picture] = {}
+"""By the name of the claim."""
+
+
+def picture(claim: str, *, caption: str) -> Callable[[Draw], Draw]:
+    """Register the decorated function as the one that draws the picture of a claim."""
+
+    def add(draw: Draw) -> Draw:
+        if claim in PICTURES:
+            raise ValueError(f"claim {claim!r} has two pictures")
+        PICTURES[claim] = Picture(caption=caption, draw=draw)
+        return draw
+
+    return add

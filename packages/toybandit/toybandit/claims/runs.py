@@ -1,0 +1,54 @@
+"""Simulations of claims about sampled environments, at a size where orderings are clear within seconds."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from entrostat.controller import Controller
+from entrostat.registry import REGISTRY
+
+from ..config import Config
+from ..simulator import simulate
+from ..trajectory import Array, Trajectory
+from .registry import Effort
+
+
+def sized(effort: Effort, config: Mapping[str, Any]) -> Config:
+    """The configuration, at the size of the effort unless it says another."""
+    return Config(**{"states": effort.states, "rollouts": effort.rollouts, **config})
+
+
+def trajectory(effort: Effort, **config: Any) -> Trajectory:
+    """The runs of one setting."""
+    return simulate(sized(effort, config), range(effort.runs))
+
+
+def entropies(effort: Effort, **config: Any) -> Array:
+    """Entropy of the runs of one setting, (runs, rollouts + 1), nats."""
+    return trajectory(effort, **config).entropy
+
+
+def side_by_side(effort: Effort, varied: Mapping[str, Sequence[float]], **config: Any) -> Array:
+    """Entropy of many settings of one controller's hyperparameters, (settings, runs, rollouts + 1), nats.
+
+    varied: for each hyperparameter, its value in each setting. The settings share their seeds.
+    """
+    (settings,) = {len(values) for values in varied.values()}
+    each = {name: [value for value in values for _ in range(effort.runs)] for name, values in varied.items()}
+    args = {**config.pop("controller_args", {}), **each}
+    seeds = list(range(effort.runs)) * settings
+    entropy = simulate(sized(effort, {**config, "controller_args": args}), seeds).entropy
+    return entropy.reshape(settings, effort.runs, -1)
+
+
+@contextmanager
+def lent(controller: type[Controller], name: str) -> Iterator[None]:
+    """Make a controller that only a claim needs available by `name`, for as long as the claim is measured."""
+    if name in REGISTRY:
+        raise ValueError(f"controller {name!r} exists already")
+    controller.name = name
+    REGISTRY[name] = controller
+    try:
+        yield
+    finally:
+        del REGISTRY[name]

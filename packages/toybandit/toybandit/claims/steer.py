@@ -1,0 +1,293 @@
+"""STEER: how its estimate ranks (table 7), its four quadrants (appendix C.3), and what its weights do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from entrostat import entropy_change, policy_stats
+from entrostat.controller import Context, Controller, column
+from entrostat.controllers.steer import Steer
+from entrostat.plan import Plan, importance_ratio
+
+from ..environments import ENVIRONMENTS
+from ..policy import softmax_policy
+from ..problem import draw_problem
+from ..rollout import enumerate_rollout
+from .checks import Check, Values, above, every, numbers_of, rising, settle, standard_error, told
+from .pictures import picture
+from .registry import FAILS, HOLDS, Effort, Finding, claim, holds_if
+from .runs import entropies, lent, side_by_side
+from .tokens import every_token
+
+PAPER = "STEER"
+ESTIMATES = ("exact", "own logit", "STEER", "OPEFO", "Cov")
+UNLIKE = "states differ in how sure the policy is"
+SPREAD = 0.99
+"""Of the factors on the logits of such states."""
+
+
+def estimates(effort: Effort, spread: float) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    """Each of ESTIMATES, the measured ΔH per unit step, and the probability of each token, (runs, S·2K).
+
+    Tokens are all (arm, reward) pairs of the first rollout of `noisy`, with the advantage of an infinite group. The
+    logits of the states are multiplied by factors from 1 − spread to 1 + spread, so that some are surer than others.
+    """
+    logits, success = draw_problem(ENVIRONMENTS["noisy"], torch.arange(effort.runs), torch.float64)
+    logits = logits * torch.linspace(1 - spread, 1 + spread, logits.shape[1]).reshape(-1, 1).to(logits)
+    policy = softmax_policy(logits)
+    rollout = enumerate_rollout(policy, success)
+    assert rollout.frequency is not None
+    rate = (policy.p * success).sum(-1, keepdim=True)
+    advantage = rollout.advantage / (rate * (1 - rate)).sqrt()
+    arms = logits.shape[-1]
+    truth = torch.cat(
+        [every_token(logits.flatten(0, 1), a.flatten(0, 1))[1] for a in advantage.split(arms, -1)], -1
+    ).reshape(advantage.shape)
+    stats = policy_stats(logits)
+    logp = stats.logp.repeat(1, 1, 2)
+    entropy, s2, s2l = (x.unsqueeze(-1) for x in (stats.entropy, stats.s2, stats.s2l))
+    share = rollout.frequency / rollout.frequency.sum((1, 2), keepdim=True)
+    mean_logp = (share * logp).sum((1, 2), keepdim=True)
+    found = {
+        "exact": entropy_change.exact(logp, entropy, s2, s2l, advantage),
+        "own logit": entropy_change.own_logit(logp, entropy, advantage),
+        "STEER": entropy_change.steer(logp, entropy, advantage),
+        "OPEFO": entropy_change.opefo(logp, entropy, advantage),
+        "Cov": -entropy_change.covariance(logp, advantage, mean_logp, torch.zeros(())),
+    }
+    return {name: x.flatten(1) for name, x in found.items()}, truth.flatten(1), share.flatten(1)
+
+
+def weighted_pearson(x: Tensor, y: Tensor, share: Tensor) -> Tensor:
+    """Correlation of x and y under the probabilities `share`, all (..., N) to (...,)."""
+    x, y = (v - (share * v).sum(-1, keepdim=True) for v in (x, y))
+    return (share * x * y).sum(-1) / ((share * x * x).sum(-1) * (share * y * y).sum(-1)).sqrt()
+
+
+def ranks(x: Tensor, share: Tensor) -> Tensor:
+    """Mid-rank of each value under the probabilities `share`, in (0, 1); (..., N)."""
+    order = x.argsort(-1)
+    sorted_share = share.gather(-1, order)
+    return torch.empty_like(x).scatter_(-1, order, sorted_share.cumsum(-1) - sorted_share / 2)
+
+
+@cache
+def ranking(effort: Effort, spread: float = 0.0) -> dict[str, dict[str, Values]]:
+    """Mean squared error, Pearson and Spearman correlation of each of ESTIMATES, (runs,) each."""
+    found, truth, share = estimates(effort, spread)
+    true_ranks = ranks(truth, share)
+    return {
+        "MSE": {name: (share * (x - truth) ** 2).sum(-1).numpy() for name, x in found.items()},
+        "Pearson": {name: weighted_pearson(x, truth, share).numpy() for name, x in found.items()},
+        "Spearman": {name: weighted_pearson(ranks(x, share), true_ranks, share).numpy() for name, x in found.items()},
+    }
+
+
+def told_metrics(found: Mapping[str, Mapping[str, Values]]) -> str:
+    return "; ".join(
+        f"{metric}: " + ", ".join(f"{name} {values.mean():.2g}" for name, values in each.items())
+        for metric, each in found.items()
+    )
+
+
+@claim(
+    "estimates-by-error",
+    paper=PAPER,
+    source="ours, on table 7",
+    assumption="tokens of the first rollout of noisy, GRPO advantage",
+    predicted="mean squared error of ΔH: exact < own logit alone < Ω and OPEFO's < Cov",
+    expected=HOLDS,
+)
+def estimates_by_error(effort: Effort) -> Finding:
+    """The more of a token's effect an estimate counts, the smaller its error; all of it is exact."""
+    error = ranking(effort)["MSE"]
+    check = rising(error["exact"], error["own logit"], error["STEER"], error["Cov"])
+    check &= rising(error["own logit"], error["OPEFO"], error["Cov"])
+    return Finding(told_metrics({"MSE": error}), numbers_of(dict(error)), *settle(check))
+
+
+def better_than_cov(found: Mapping[str, Mapping[str, Values]]) -> Check:
+    """Whether Ω has the smaller error and the larger correlations."""
+    check = rising(found["MSE"]["STEER"], found["MSE"]["Cov"])
+    return check & every(rising(found[metric]["Cov"], found[metric]["STEER"]) for metric in ("Pearson", "Spearman"))
+
+
+@claim(
+    "steer-table-7",
+    paper=PAPER,
+    source="table 7",
+    assumption="tokens of the first rollout of noisy, GRPO advantage",
+    predicted="Ω has a smaller error and larger Pearson and Spearman correlations with the true ΔH than Cov",
+    expected=holds_if(UNLIKE),
+)
+def steer_table_7(effort: Effort) -> Finding:
+    """Ω compares a token with its own state, Cov with the mini-batch: that matters where states differ, as the paper
+    says. A correlation of Cov near 0, as in its table, is not found in either case."""
+    alike, unlike = ranking(effort), ranking(effort, SPREAD)
+    numbers = {
+        f"{metric}, {name}{label}": values
+        for label, found in (("", alike), (", states differ", unlike))
+        for metric, each in found.items()
+        for name, values in each.items()
+    }
+    return Finding(
+        f"{told_metrics(alike)}. Logits from almost 0 to twice as large: {told_metrics(unlike)}",
+        numbers_of(numbers),
+        *settle(better_than_cov(alike), UNLIKE, better_than_cov(unlike)),
+    )
+
+
+@dataclass(kw_only=True)
+class Intervention(Controller):
+    """Multiplies the weight of a random share of the tokens of one quadrant by a factor."""
+
+    sign: float | Tensor = 1.0
+    """Of the advantage."""
+    likely: float | Tensor = 1.0
+    """1 for tokens with a probability above .8, 0 for those below .2."""
+    factor: float | Tensor = 1.0
+    share: float | Tensor = 0.1
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"logp"})
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        p, a = context.tokens.get("logp").exp(), context.tokens.advantage
+        inside = torch.where(column(self.likely, p) > 0, p > 0.8, p < 0.2) & (a * column(self.sign, a) > 0)
+        chosen = inside & (context.uniform("intervention") < column(self.share, p))
+        return plan.reweight(torch.where(chosen, column(self.factor, p), 1.0))
+
+
+INTERVENTIONS = {
+    "mask I": (1.0, 1.0, 0.0, 1),
+    "double II": (1.0, 0.0, 2.0, 1),
+    "mask III": (-1.0, 0.0, 0.0, 1),
+    "double IV": (-1.0, 1.0, 2.0, 1),
+    "double I": (1.0, 1.0, 2.0, -1),
+    "mask II": (1.0, 0.0, 0.0, -1),
+    "double III": (-1.0, 0.0, 2.0, -1),
+    "mask IV": (-1.0, 1.0, 0.0, -1),
+}
+"""Sign of A, whether likely, factor on 10% of the tokens, and the sign of the effect on H that is predicted."""
+NOTABLE = 0.005
+"""Least effect on the mean entropy of a run that counts (nats)."""
+
+
+@cache
+def intervened(effort: Effort, env: str) -> dict[str, Values]:
+    """Entropy of each of INTERVENTIONS minus that without, mean over the run, (runs,)."""
+    rows = [(1.0, 1.0, 1.0), *(settings[:3] for settings in INTERVENTIONS.values())]
+    sign, likely, factor = zip(*rows, strict=True)
+    varied = {"sign": sign, "likely": likely, "factor": factor}
+    with lent(Intervention, "intervention"):
+        mean = side_by_side(effort, varied, env=env, controller="intervention").mean(-1)
+    return dict(zip(INTERVENTIONS, mean[1:] - mean[0], strict=True))
+
+
+def as_predicted(effects: Mapping[str, Values]) -> Check:
+    """Whether each intervention moves the entropy the way it should, by NOTABLE at least."""
+    return every(above(INTERVENTIONS[name][3] * effect, NOTABLE) for name, effect in effects.items())
+
+
+def quadrant_finding(effort: Effort, *envs: str) -> Finding:
+    lines: list[str] = []
+    numbers: dict[str, float] = {}
+    for env in envs:
+        effects = intervened(effort, env)
+        t = min(abs(float(x.mean())) / standard_error(x) for x in effects.values())
+        told_effects = ", ".join(f"{name} {x.mean():+.3f}" for name, x in effects.items())
+        lines.append(f"{env}: {told_effects}; smallest |t| {t:.1f}")
+        numbers |= numbers_of({f"{env}, {name}": x for name, x in effects.items()})
+    check = every(as_predicted(intervened(effort, env)) for env in envs)
+    return Finding("change of mean H in " + "; in ".join(lines), numbers, *settle(check))
+
+
+@claim(
+    "four-quadrants",
+    paper=PAPER,
+    source="appendix C.3",
+    assumption="stochastic rewards (noisy, on); 10% of the tokens of a quadrant masked or doubled",
+    predicted="less of I or III and more of II or IV raises H; the opposite lowers it",
+    expected=HOLDS,
+)
+def four_quadrants(effort: Effort) -> Finding:
+    """Rewarding likely tokens and punishing unlikely ones lowers the entropy; the other two raise it."""
+    return quadrant_finding(effort, "noisy", "on")
+
+
+@claim(
+    "four-quadrants-det",
+    paper=PAPER,
+    source="appendix C.3",
+    assumption="deterministic rewards (det); 10% of the tokens of a quadrant masked or doubled",
+    predicted="less of I or III and more of II or IV raises H; the opposite lowers it",
+    expected=FAILS,
+)
+def four_quadrants_det(effort: Effort) -> Finding:
+    """Once every sample of a state is right its advantages are 0, and weights on them do nothing more: the effects are
+    small, and that of quadrant IV, likely tokens that fail, is none."""
+    return quadrant_finding(effort.times(0.5), "det")
+
+
+@picture("four-quadrants", caption="Mean entropy of a run minus that of GRPO; ±2 standard errors.")
+def draw_quadrants(figure: Figure, effort: Effort) -> None:
+    axes = figure.subplots()
+    where = np.arange(len(INTERVENTIONS))
+    for shift, env in ((-0.2, "noisy"), (0.2, "on")):
+        effects = intervened(effort, env)
+        errors = [2 * standard_error(x) for x in effects.values()]
+        axes.bar(where + shift, [x.mean() for x in effects.values()], 0.38, yerr=errors, capsize=2, label=env)
+    axes.set_xticks(where, list(INTERVENTIONS), rotation=30, ha="right")
+    axes.axhline(0, color="black", linewidth=0.8)
+    axes.set(ylabel="change of mean entropy (nats)")
+    axes.legend()
+
+
+LAMBDAS = (0.7, 0.2)
+
+
+@dataclass(kw_only=True)
+class OwnLogit(Steer):
+    """STEER with |w·p(1−p)(lp + H)| for Ω: the own-logit part of the flow, which has a factor p more."""
+
+    def omega(self, plan: Plan, context: Context) -> Tensor:
+        t = context.tokens
+        weight = t.advantage * importance_ratio(t.get("logp"), t.get("old_logp"))
+        weight = weight.masked_fill(plan.clipped(t.get("logp")), 0.0)
+        return entropy_change.own_logit(t.get("logp"), t.get("entropy"), weight).abs()
+
+
+@claim(
+    "steer-collapse",
+    paper=PAPER,
+    source="section 6, figure 8",
+    assumption="noisy, exponential weights",
+    predicted="entropy does not collapse: it keeps at least half of what it was",
+    expected=FAILS,
+)
+def steer_collapse(effort: Effort) -> Finding:
+    """The weights slow down the tokens that move the entropy most, in either direction, and so delay its fall. How far
+    depends on Ω: with one factor p more, the own-logit part, strong weights help less or not at all."""
+    effort, varied = effort.times(0.5), {"lambda_min": LAMBDAS}
+    with lent(OwnLogit, "steer_own_logit"):
+        runs = {
+            name: side_by_side(effort, varied, env="noisy", controller=controller)
+            for name, controller in (("Ω", "steer"), ("own-logit Ω", "steer_own_logit"))
+        }
+    grpo = entropies(effort, env="noisy", controller="grpo")
+    final = {"GRPO": grpo[:, -1]} | {
+        f"λ_min = {low}, {name}": entropy[i, :, -1] for name, entropy in runs.items() for i, low in enumerate(LAMBDAS)
+    }
+    start = grpo[:, 0]
+    check = every(above(final[f"λ_min = {low}, Ω"] - start / 2) for low in LAMBDAS)
+    return Finding(
+        f"from {told(start)}: " + ", ".join(f"{name} {told(values)}" for name, values in final.items()),
+        numbers_of({"initial H": start} | {f"final H, {name}": values for name, values in final.items()}),
+        *settle(check),
+    )
