@@ -83,9 +83,7 @@ class Experience:
 class Learner:
     """Turns experience into optimizer steps."""
 
-    def __init__(
-        self, policy: Policy, engine: TorchEngine, controller: Chain, config: OptimConfig, seed: int
-    ) -> None:
+    def __init__(self, policy: Policy, engine: TorchEngine, controller: Chain, config: OptimConfig, seed: int) -> None:
         self.policy = policy
         self.engine = engine
         self.controller = controller
