@@ -83,7 +83,7 @@ def timed_copy(target: torch.Tensor, source: torch.Tensor) -> float:
 
 
 def compare(runs: int, rollouts: int, limit: float) -> None:
-    config = Config(env="noisy", rollouts=max(rollouts * 8 // runs, 2))
+    config = Config(env="noisy", rollouts=max(rollouts * 8 // runs, 8))
     env = config.environment()
     z, q = (x.numpy() for x in draw_problem(env, torch.arange(runs), torch.float64))
     work: dict[str, Callable[[], np.ndarray]] = {

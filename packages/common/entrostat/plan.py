@@ -43,7 +43,8 @@ class Slice:
     @cached_property
     def direction(self) -> Tensor:
         """Advantage with the sign it has after its weight, but not zero where the weight is."""
-        return torch.where(self.weight < 0, -self.unweighted, self.unweighted)
+        turned = (self.weight < 0).to(self.unweighted.dtype)
+        return self.unweighted * (1 - 2 * turned)
 
 
 Surrogate = Callable[[Tensor, Slice], Tensor]

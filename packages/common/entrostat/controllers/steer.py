@@ -69,7 +69,7 @@ class Steer(Controller):
         logp = tokens.get("logp")
         weight = tokens.advantage * importance_ratio(logp, tokens.get("old_logp"))
         if self.mask_clipped:
-            weight = weight.masked_fill(plan.clipped(logp), 0.0)
+            weight = weight * ~plan.clipped(logp)
         if self.estimator == "exact":
             entropy = tokens.get("entropy")
             return entropy_change.exact(logp, entropy, tokens.get("s2"), tokens.get("s2l"), weight).abs()

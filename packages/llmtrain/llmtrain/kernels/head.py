@@ -50,6 +50,7 @@ def head_stats(
     softcap: float | None = None,
     mode: str = "recompute",
     chunk: int | None = None,
+    logits_dtype: torch.dtype | None = None,
     group: dist.ProcessGroup | None = None,
 ) -> HeadStats:
     """Statistics of the tokens `targets` (N,) under the head `weight` (V, D) at hidden states (N, D).
@@ -60,13 +61,15 @@ def head_stats(
     temperature: a number, or one for each token (N,).  bias: (V,).  softcap: c of c·tanh(logit/c).
     mode: recompute (logits are made again in the backward pass) or stash (they are kept).
     chunk: tokens whose logits are held at once; None lets memory decide.
+    logits_dtype: what logits are held in; None is fp32 (float64 for float64 weights), torch.bfloat16 takes half the
+    memory and keeps 8 bits of each logit. Sums are fp32 all the same.
     group: ranks that hold equal parts of the vocabulary; `weight` and `bias` are this rank's, targets are global.
     Raises ValueError on shapes that do not fit, an unknown mode, and a temperature that is not positive.
     """
     _check(hidden, weight, targets, temperature, mode, ("recompute", "stash"))
     chunk = chunk or chunk_tokens(weight.shape[0], weight.device)
-    settings = (softcap, group, chunk, mode == "stash")
-    return HeadStats(*_HeadStats.apply(hidden, weight, bias, targets, temperature, *settings))
+    options = softcap, group, logits_dtype
+    return HeadStats(*_HeadStats.apply(hidden, weight, bias, targets, temperature, options, chunk, mode == "stash"))
 
 
 def head_loss(
@@ -81,6 +84,7 @@ def head_loss(
     softcap: float | None = None,
     mode: str = "fused",
     chunk: int | None = None,
+    logits_dtype: torch.dtype | None = None,
     group: dist.ProcessGroup | None = None,
 ) -> tuple[Tensor, HeadStats]:
     """The plan's loss on the tokens that `index` selects, a number, and their statistics without gradient.
@@ -92,11 +96,20 @@ def head_loss(
     chunk = chunk or chunk_tokens(weight.shape[0], weight.device)
     if mode == "fused":
         index = torch.arange(plan.size, device=hidden.device) if index is None else index
-        settings = (plan, index, softcap, group, chunk)
-        loss, *stats = _FusedLoss.apply(hidden, weight, bias, targets, temperature, *settings)
+        options = softcap, group, logits_dtype
+        loss, *stats = _FusedLoss.apply(hidden, weight, bias, targets, temperature, options, plan, index, chunk)
         return loss, HeadStats(*stats)
     stats = head_stats(
-        hidden, weight, targets, temperature, bias=bias, softcap=softcap, mode=mode, chunk=chunk, group=group
+        hidden,
+        weight,
+        targets,
+        temperature,
+        bias=bias,
+        softcap=softcap,
+        mode=mode,
+        chunk=chunk,
+        logits_dtype=logits_dtype,
+        group=group,
     )
     return plan.loss(stats.logp, stats.entropy, index), HeadStats(*(x.detach() for x in stats))
 
@@ -162,14 +175,13 @@ class _HeadStats(torch.autograd.Function):
         bias: Tensor | None,
         targets: Tensor,
         temperature: float | Tensor,
-        softcap: float | None,
-        group: dist.ProcessGroup | None,
+        options: tuple[Any, ...],
         chunk: int,
         stash: bool,
     ) -> tuple[Tensor, ...]:
-        projection = Projection(weight, bias, softcap, group)
+        projection = Projection(weight, bias, *options)
         out = hidden.new_empty(5, hidden.shape[0], dtype=_wide(hidden))
-        kept = hidden.new_empty(hidden.shape[0], weight.shape[0], dtype=out.dtype) if stash else None
+        kept = hidden.new_empty(hidden.shape[0], weight.shape[0], dtype=options[-1] or out.dtype) if stash else None
         for start in range(0, hidden.shape[0], chunk):
             rows = slice(start, start + chunk)
             logits = projection.logits(hidden[rows], _rows(temperature, rows))
@@ -177,7 +189,7 @@ class _HeadStats(torch.autograd.Function):
                 kept[rows] = logits
             out[:, rows] = statistics(projection.sums(logits, targets[rows])[0])
         ctx.save_for_backward(hidden, weight, bias, targets, out[1], kept)
-        ctx.settings = temperature, softcap, group, chunk
+        ctx.settings = temperature, options, chunk
         stats = out.unbind()
         ctx.mark_non_differentiable(*stats[2:])
         return stats
@@ -185,8 +197,8 @@ class _HeadStats(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         hidden, weight, bias, targets, entropy, kept = ctx.saved_tensors
-        temperature, softcap, group, chunk = ctx.settings
-        projection = Projection(weight, bias, softcap, group)
+        temperature, options, chunk = ctx.settings
+        projection = Projection(weight, bias, *options)
         d_logp, d_entropy = grads[:2]
         gradients = _Gradients(hidden, projection, ctx.needs_input_grad, entropy.dtype)
         live = ((d_logp != 0) | (d_entropy != 0)).nonzero()[:, 0]
@@ -196,7 +208,7 @@ class _HeadStats(torch.autograd.Function):
             sums, scratch = projection.sums(logits, targets[rows])
             parts = entropy[rows], targets[rows], d_logp[rows], d_entropy[rows]
             gradients.add(projection.dlogits(scratch, sums, *parts), hidden[rows], rows, heat)
-        return (*gradients.out(), *(None,) * 6)
+        return (*gradients.out(), *(None,) * 5)
 
 
 class _FusedLoss(torch.autograd.Function):
@@ -210,13 +222,12 @@ class _FusedLoss(torch.autograd.Function):
         bias: Tensor | None,
         targets: Tensor,
         temperature: float | Tensor,
+        options: tuple[Any, ...],
         plan: Plan,
         index: Tensor,
-        softcap: float | None,
-        group: dist.ProcessGroup | None,
         chunk: int,
     ) -> tuple[Tensor, ...]:
-        projection = Projection(weight, bias, softcap, group)
+        projection = Projection(weight, bias, *options)
         dtype = _wide(hidden)
         out = hidden.new_empty(5, hidden.shape[0], dtype=dtype)
         gradients = _Gradients(hidden, projection, ctx.needs_input_grad, dtype)
@@ -242,7 +253,7 @@ class _FusedLoss(torch.autograd.Function):
     def backward(ctx: Any, d_loss: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         gradients = ctx.gradients
         del ctx.gradients
-        return (*gradients.out(d_loss), *(None,) * 7)
+        return (*gradients.out(d_loss), *(None,) * 6)
 
 
 def _wide(x: Tensor) -> torch.dtype:

@@ -36,23 +36,26 @@ class Projection:
     """c of c·tanh(logit/c), applied before the temperature."""
     group: dist.ProcessGroup | None = None
     """Ranks that hold the other parts of the vocabulary, in the order of their ranks; None: all of it is here."""
+    dtype: torch.dtype | None = None
+    """What logits are held in; None: fp32, or float64 where the weight is."""
 
     def offset(self) -> int:
         """First token of this rank's part."""
         return 0 if self.group is None else dist.get_rank(self.group) * self.weight.shape[0]
 
     def logits(self, hidden: Tensor, temperature: float | Tensor) -> Tensor:
-        """(n, V), at least fp32, in memory of their own."""
+        """(n, V), in memory of their own."""
         folded = self.softcap is None and self.bias is None  # dividing n·D numbers is cheaper than n·V
         scaled = hidden / _column(temperature) if folded and not _is_one(temperature) else hidden
-        logits = _matmul(scaled.to(self.weight.dtype), self.weight)
+        logits = _matmul(scaled.to(self.weight.dtype), self.weight, self.dtype if folded else None)
         if folded:
             return logits
         if self.bias is not None:
             logits += self.bias
         if self.softcap is not None:
             logits = logits.div_(self.softcap).tanh_().mul_(self.softcap)
-        return logits if _is_one(temperature) else logits.div_(_column(temperature))
+        logits = logits if _is_one(temperature) else logits.div_(_column(temperature))
+        return logits.to(self.dtype or logits.dtype)
 
     @property
     def rows(self) -> Any:
@@ -93,9 +96,10 @@ class Projection:
             dlogits = dlogits.mul_(raw.div_(self.softcap).square_().neg_().add_(1.0))
         if d_bias is not None:
             d_bias += dlogits.sum(0)
+        narrow = dlogits.to(self.weight.dtype)
         if d_weight is not None:
-            d_weight.addmm_(dlogits.T.to(d_weight.dtype), hidden.to(d_weight.dtype))
-        d_hidden = dlogits.to(self.weight.dtype) @ self.weight
+            _add_product(d_weight, (narrow if narrow.is_cuda else dlogits).T, hidden)
+        d_hidden = narrow @ self.weight
         if self.group is not None:
             dist.all_reduce(d_hidden, group=self.group)
         return d_hidden
@@ -116,13 +120,23 @@ def combine(local: Sums, group: dist.ProcessGroup) -> Sums:
     return Sums(shift, *both)
 
 
-def _matmul(hidden: Tensor, weight: Tensor) -> Tensor:
-    """hidden (n, D) times weight (V, D) transposed, at least fp32."""
+def _matmul(hidden: Tensor, weight: Tensor, dtype: torch.dtype | None) -> Tensor:
+    """hidden (n, D) times weight (V, D) transposed in the given dtype, by default at least fp32."""
     if weight.dtype in (torch.float32, torch.float64):
-        return hidden @ weight.T
-    if weight.is_cuda:
-        return torch.mm(hidden, weight.T, out_dtype=torch.float32)
-    return hidden.float() @ weight.float().T  # a CPU would round the logits to 8 bits
+        logits = hidden @ weight.T
+    elif weight.is_cuda:
+        logits = torch.mm(hidden, weight.T, out_dtype=dtype if dtype == weight.dtype else torch.float32)
+    else:
+        logits = hidden.float() @ weight.float().T  # a CPU would round the logits to 8 bits
+    return logits.to(dtype or logits.dtype)
+
+
+def _add_product(out: Tensor, left: Tensor, right: Tensor) -> None:
+    """out += left·right, summed in the dtype of out."""
+    if left.is_cuda and left.dtype != out.dtype:
+        torch.addmm(out, left, right.to(left.dtype), out_dtype=out.dtype, out=out)
+    else:
+        out.addmm_(left.to(out.dtype), right.to(out.dtype))
 
 
 def _column(x: float | Tensor) -> float | Tensor:

@@ -15,6 +15,8 @@ from torch import Tensor
 
 LOWEST = -1e4
 """Shifted logits are kept above this: e^z is 0 there, and z·e^z is 0 rather than NaN for a logit of −∞."""
+CACHED_ROWS = 8
+"""Rows whose products are summed at once: few enough to stay in the cache."""
 
 
 class Sums(NamedTuple):
@@ -44,6 +46,7 @@ class Scratch(NamedTuple):
 
 def accumulate(logits: Tensor, targets: Tensor) -> tuple[Sums, Scratch]:
     """Sums over the columns of logits (n, V), which are overwritten. A target below 0 or beyond V is not here."""
+    logits = logits.float() if logits.dtype == torch.bfloat16 else logits
     shift = logits.amax(1)
     z = logits.sub_(shift[:, None]).clamp_(min=LOWEST)
     here = (targets >= 0) & (targets < logits.shape[1])
@@ -54,12 +57,21 @@ def accumulate(logits: Tensor, targets: Tensor) -> tuple[Sums, Scratch]:
         shift=shift,
         s1=e.sum(1),
         t1=ez.sum(1),
-        s2=torch.linalg.vecdot(e, e),
-        t2=torch.linalg.vecdot(e, ez),
-        u2=torch.linalg.vecdot(ez, ez),
+        s2=row_dots(e, e),
+        t2=row_dots(e, ez),
+        u2=row_dots(ez, ez),
         target=torch.where(here, target, -torch.inf),
     )
     return sums, Scratch(e, ez, shift)
+
+
+def row_dots(a: Tensor, b: Tensor) -> Tensor:
+    """Σ a·b of each row, (n,), without a product of the size of a."""
+    out = a.new_empty(len(a))
+    product = torch.empty_like(a[:CACHED_ROWS])
+    for x, y, place in zip(a.split(CACHED_ROWS), b.split(CACHED_ROWS), out.split(CACHED_ROWS), strict=True):
+        torch.sum(torch.mul(x, y, out=product[: len(x)]), 1, out=place)
+    return out
 
 
 def statistics(sums: Sums) -> Tensor:
