@@ -9,4 +9,5 @@ from torch import Tensor
 @lru_cache(maxsize=1024)
 def constant(x: float, dtype: torch.dtype, device: torch.device) -> Tensor:
     """A number as a tensor (1,), not to be written to."""
-    return torch.tensor([x], dtype=dtype, device=device)
+    with torch.inference_mode(False):  # whoever asks first, gradients may pass through what it is multiplied with
+        return torch.tensor([x], dtype=dtype, device=device)
