@@ -1,6 +1,8 @@
 """The fused head against a dense softmax in float64."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -37,6 +39,41 @@ def test_gradients(temperature):
     hidden, weight, targets = (x[:7].detach() for x in inputs())
     leaves = (hidden.requires_grad_(), weight.requires_grad_())
     assert torch.autograd.gradcheck(lambda h, w: head_stats(h, w, targets % 7, temperature, chunk=5)[:2], leaves)
+
+
+@pytest.mark.parametrize("softcap", [None, 2.0])
+def test_gradients_with_every_option(softcap):
+    hidden, weight, targets = (x[:7].detach() for x in inputs())
+    bias, heat = torch.linspace(-1, 1, 7).double(), torch.linspace(0.5, 1.5, 7).double()
+    leaves = (hidden.requires_grad_(), weight.requires_grad_(), bias.requires_grad_())
+
+    def stats(h, w, b):
+        return head_stats(h, w, targets % 7, heat, bias=b, softcap=softcap, chunk=5)[:2]
+
+    assert torch.autograd.gradcheck(stats, leaves)
+
+
+@pytest.mark.parametrize("block", ["triton", "nothing"])
+def test_the_cpu_path_needs_no_triton(block):
+    done = subprocess.run([sys.executable, "-c", ON_CPU, block], capture_output=True, text=True, check=False)
+    assert done.stdout == "done\n", done.stderr
+
+
+ON_CPU = """
+import sys
+sys.modules.update({sys.argv[1]: None})  # importing it fails from here on
+import torch
+from entrostat import Tokens, make
+from llmtrain.kernels import head_loss, head_stats
+x = torch.randn(5, 3, requires_grad=True)
+w, y, zero = torch.randn(7, 3), torch.arange(5), torch.zeros(5)
+plan = make("grpo").plan(Tokens(logp=zero, old_logp=zero, advantage=zero + 1, entropy=zero))
+for mode in ("fused", "recompute", "stash"):
+    head_loss(x, w, y, plan, mode=mode)[0].backward()
+head_stats(x, w, y).entropy.sum().backward()
+assert "llmtrain.kernels.triton_rows" not in sys.modules
+print("done")
+"""
 
 
 def test_float32_gradients_against_dense_float64():

@@ -1,5 +1,7 @@
 """The three modes of the head, with every option, against autograd through a dense softmax in float64."""
 
+from pathlib import Path
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -126,6 +128,66 @@ def test_bfloat16_weights(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("option", ["plain", "bias", "all"])
+def test_bfloat16_logits(mode, option):
+    """They are rounded, and nothing else is: values and gradients are those at the rounded logits, in fp32."""
+    hidden, weight, bias, targets, _ = scene(dtype=torch.float32)
+    plan = scene(dtype=torch.float32, spec="grpo+entropy_bonus")[-1]
+    temperature = torch.linspace(0.5, 1.5, len(targets)) if option == "all" else 1.0
+    softcap = 2.0 if option == "all" else None
+    settings = {"bias": None if option == "plain" else bias, "softcap": softcap, "temperature": temperature}
+    logits = (hidden @ weight.T).detach() + (0.0 if option == "plain" else bias.detach())
+    capped = logits if softcap is None else softcap * torch.tanh(logits / softcap)
+    heat = temperature[:, None] if option == "all" else 1.0
+    rounded = (capped / heat).bfloat16().double().requires_grad_()
+    expected = policy_stats(rounded)
+    logp = expected.logp.gather(1, targets[:, None])[:, 0]
+    d_logits = torch.autograd.grad(plan.loss(logp, expected.entropy), rounded)[0].float() / heat
+    slope = 1.0 if softcap is None else 1 - (capped / softcap) ** 2
+    loss, found = head_loss(hidden, weight, targets, plan, mode=mode, chunk=8, logits_dtype=torch.bfloat16, **settings)
+    assert close(found.logp, logp.detach(), 1e-6)
+    assert close(found.entropy, expected.entropy.detach(), 1e-6)
+    d_hidden, d_weight = torch.autograd.grad(loss, (hidden, weight))
+    tolerance = 1e-5 if softcap is None else 2**-7  # the slope of the cap is taken at rounded logits
+    assert close(d_hidden, (d_logits * slope) @ weight.detach(), tolerance)
+    assert close(d_weight, (d_logits * slope).T @ hidden.detach(), tolerance)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_impossible_columns(mode):
+    """A bias of −∞ takes a token away: all is as if its column were not there, and its gradients are 0."""
+    hidden, weight, bias, targets, plan = scene()
+    here = torch.arange(len(bias)) % 5 != 1
+    targets = here.nonzero()[:, 0][targets % int(here.sum())]
+    with torch.no_grad():
+        bias[~here] = -torch.inf
+    loss, found = head_loss(hidden, weight, targets, plan, bias=bias, mode=mode, chunk=8)
+    grads = torch.autograd.grad(loss, (hidden, weight, bias))
+    rest = [x.detach()[here].requires_grad_() for x in (weight, bias)]
+    expected, stats, (d_hidden, *others) = dense(hidden, *rest, (here.cumsum(0) - 1)[targets], plan, 1.0, None)
+    assert close(loss, expected, 1e-12)
+    assert all(close(a, b, 1e-11) for a, b in zip(found, stats, strict=True))
+    assert close(grads[0], d_hidden, 1e-11)
+    for a, b in zip(grads[1:], others, strict=True):
+        assert close(a[here], b, 1e-11)
+        assert (a[~here] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("mode", MODES)
+def test_one_hot_rows(mode, dtype):
+    """All mass on the target: nothing to learn, and nothing that is not finite."""
+    v = 41
+    targets, weight = torch.arange(v), torch.eye(v, dtype=dtype, requires_grad=True)
+    hidden = (800.0 * torch.eye(v, dtype=dtype)).requires_grad_()
+    logp = torch.zeros(v, dtype=dtype)
+    tokens = Tokens(logp=logp, old_logp=logp, advantage=torch.ones(v, dtype=dtype), entropy=logp)
+    loss, stats = head_loss(hidden, weight, targets, make("grpo+entropy_bonus").plan(tokens), mode=mode)
+    assert [x.unique().tolist() for x in stats] == [[0.0], [0.0], [1.0], [0.0], [0.0]]
+    assert all((x == 0).all() for x in torch.autograd.grad(loss, (hidden, weight)))
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_slice_of_the_plan(mode):
     hidden, weight, _, targets, plan = scene()
     index = torch.tensor([20, 3, 11])
@@ -197,7 +259,8 @@ def vocabulary_rank(rank: int, world: int, folder: str) -> None:
     dist.destroy_process_group()
 
 
-def test_vocabulary_over_two_ranks(tmp_path):
+def test_vocabulary_over_two_ranks(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])  # where the ranks find this file
     mp.spawn(vocabulary_rank, args=(2, str(tmp_path)), nprocs=2)
     ranks = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
     hidden, weight, bias, targets, plan = scene(v=42)

@@ -44,6 +44,22 @@ def test_sums_and_gradient(vocabulary):
     assert ((out - true).abs().amax(1) <= 1e-5 * true.abs().amax(1)).all()
 
 
+def test_bfloat16_logits():
+    """Sums at fp32 precision of what was rounded; a gradient within a unit of its last place, which is 2^-7 of it."""
+    g = torch.Generator().manual_seed(1)
+    x, targets = logits(700).bfloat16(), torch.randint(700, (N,), generator=g)
+    targets[4] = 0
+    d_logp, d_entropy = torch.randn(2, N, generator=g)
+    sums, scratch = triton_rows.accumulate(x.clone(), targets, ROWS, COLUMNS)
+    true_sums, true_scratch = rows.accumulate(x.double(), targets)
+    found, expected = rows.statistics(sums), rows.statistics(true_sums)
+    assert ((found - expected).abs() <= 1e-5 * expected.abs() + 1e-6).all()
+    out = triton_rows.gradient(scratch, sums, found[1], targets, d_logp, d_entropy, ROWS, COLUMNS)
+    true = rows.gradient(true_scratch, true_sums, expected[1], targets, d_logp.double(), d_entropy.double())
+    assert out.dtype == torch.bfloat16
+    assert ((out - true).abs() <= 2**-7 * true.abs() + 1e-5 * true.abs().amax(1, keepdim=True)).all()
+
+
 def test_targets_of_other_ranks_are_left_out():
     x = logits(40)
     targets = torch.full((N,), -5)

@@ -40,7 +40,7 @@ class Case:
     vocabulary: int
     entropy: bool = True
     live: float = 1.0
-    """Share of tokens whose advantage is not zero."""
+    """Share of tokens whose advantage is not zero; a bonus touches the others too."""
     device: str = "cpu"
     threads: int = 0
     """CPU threads; 0 leaves torch's choice."""
@@ -51,7 +51,7 @@ class Result:
     """Milliseconds are medians over the turns."""
 
     forward: float | None
-    """log p and H without gradient, ms; None where there is no such call."""
+    """log p and H without gradient, ms; None where there is no such call, or another case has the same."""
     total: float
     """Loss and backward, ms."""
     peak: int
@@ -95,6 +95,14 @@ class Bench:
         first = inputs(case)
         self.rotation = [first, inputs(case, 1, first[1])]
 
+    @property
+    def has_forward(self) -> bool:
+        """Whether the forward pass is timed; it is the same for every plan."""
+        from .kernels.peers import WITHOUT_ENTROPY
+
+        plain = self.case.entropy or self.case.name in WITHOUT_ENTROPY
+        return self.peer.statistics is not None and plain and self.case.live == 1
+
     def total(self, turn: int) -> float:
         hidden, weight, targets, plan = self.rotation[turn % len(self.rotation)]
         hidden.grad = weight.grad = None
@@ -114,7 +122,7 @@ class Bench:
 
     def turn(self, turn: int) -> dict[str, Any]:
         """Milliseconds of each run, and the peak in bytes."""
-        calls = {"total": self.total} | ({} if self.peer.statistics is None else {"forward": self.forward})
+        calls = {"total": self.total} | ({"forward": self.forward} if self.has_forward else {})
         out: dict[str, Any] = {}
         for name, call in calls.items():
             before = self._reset_peak()
@@ -235,14 +243,15 @@ def measure(todo: list[Case], turns: int, progress: Any = iter) -> Iterator[tupl
 
 def cases(device: str, threads: int = 0) -> list[Case]:
     """What is measured on a device."""
-    from .kernels.peers import CPU_PEERS, PEERS
+    from .kernels.peers import CPU_PEERS, PEERS, WITHOUT_ENTROPY
 
     out = []
     for shape in CUDA_SHAPES if device == "cuda" else CPU_SHAPES:
         common: dict[str, Any] = {"device": device, "threads": threads}
-        out += [Case(name, *shape, **common) for name in (PEERS if device == "cuda" else CPU_PEERS)]
+        names = PEERS if device == "cuda" else CPU_PEERS
+        out += [Case(name, *shape, entropy=name not in WITHOUT_ENTROPY, **common) for name in names]
         out += [Case(name, *shape, entropy=False, **common) for name in ("dense torch", "fused")]
-        out += [Case("fused", *shape, live=q, **common) for q in (0.5, 0.2)]
+        out += [Case("fused", *shape, entropy=False, live=q, **common) for q in (0.5, 0.2)]
     return out
 
 
@@ -295,10 +304,8 @@ def rows(results: list[tuple[Case, Result | str]]) -> Iterator[tuple[str, list[l
 
 
 def label(case: Case) -> str:
-    from .kernels.peers import PEERS
-
-    silent = not case.entropy and case.name in PEERS
-    return case.name + (", no entropy" if silent else "") + ("" if case.live == 1 else f", {case.live:.0%} live")
+    """The case in words."""
+    return case.name + ("" if case.entropy else ", no entropy") + ("" if case.live == 1 else f", {case.live:.0%} live")
 
 
 def table(results: list[tuple[Case, Result | str]], where: str) -> Any:
