@@ -34,10 +34,10 @@ from .policy import (
 )
 from .problem import coupling_kernel, draw_problem
 from .rollout import Rollout, enumerate_rollout, sample_responses, sample_rollout
-from .threads import keep_freed_memory, one_thread
 from .token_metrics import TokenMetrics
 from .trajectory import Array, Trajectory
 from .updates import make_update
+from .workspace import keep_freed_memory, one_thread
 
 OnRollout = Callable[[int, dict[str, float]], None]
 """Takes the number of a rollout and its numbers as means over runs, named as in the run log."""

@@ -9,7 +9,7 @@ import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from ..threads import one_thread
+from ..workspace import one_thread
 from .registry import Effort
 
 Draw = Callable[[Figure, Effort], None]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from inspect import getdoc
 from typing import NamedTuple
 
-from ..threads import one_thread
+from ..workspace import one_thread
 
 HOLDS = "holds"
 FAILS = "fails as stated"

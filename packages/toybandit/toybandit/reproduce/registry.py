@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..threads import one_thread
+from ..workspace import one_thread
 
 
 @dataclass(frozen=True, kw_only=True)
