@@ -48,7 +48,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """Milliseconds are medians over the turns."""
+    """Milliseconds are medians over the turns: elapsed on CUDA; on a CPU, which others share, CPU time."""
 
     forward: float | None
     """log p and H without gradient, ms; None where there is no such call, or another case has the same."""
@@ -155,7 +155,7 @@ class Bench:
     def _now(self) -> float:
         if self.cuda:
             torch.cuda.synchronize()
-        return time.perf_counter()
+        return time.perf_counter() if self.cuda else time.process_time()
 
     def _reset_peak(self) -> int:
         """Forget the peak so far; bytes held now."""

@@ -4,9 +4,11 @@ import math
 from collections.abc import Callable, Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from .kernels import head_stats
+from .policy import Policy
 
 IGNORE = -100
 
@@ -48,7 +50,7 @@ def warm_up(
     generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr, betas=(0.9, 0.95), weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, steps))
-    was_training = model.training
+    policy, was_training = Policy(model), model.training
     model.train()
     losses = []
     order = torch.empty(0, dtype=torch.long)
@@ -57,7 +59,7 @@ def warm_up(
             order = torch.cat([order, torch.randperm(len(examples), generator=generator)])
         batch, order = order[:batch_size], order[batch_size:]
         width = int(lengths[batch].max())
-        loss = _loss(model, ids[batch, :width].to(model.device), labels[batch, :width].to(model.device))
+        loss = _loss(policy, ids[batch, :width].to(model.device), labels[batch, :width].to(model.device))
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -93,8 +95,10 @@ def _encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[tuple[str, st
     return ids, labels, lengths
 
 
-def _loss(model: PreTrainedModel, ids: Tensor, labels: Tensor) -> Tensor:
+def _loss(policy: Policy, ids: Tensor, labels: Tensor) -> Tensor:
     """Mean cross-entropy over response tokens, in nats."""
     # Padding is on the right, after everything a causal model can see, so no attention mask is needed.
-    logits = model(input_ids=ids, use_cache=False).logits[:, :-1]
-    return F.cross_entropy(logits.flatten(0, 1).float(), labels[:, 1:].flatten(), ignore_index=IGNORE)
+    hidden = policy.body(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
+    targets = labels[:, 1:]
+    predicts = targets != IGNORE
+    return -head_stats(hidden[predicts], policy.head, targets[predicts]).logp.mean()

@@ -242,8 +242,10 @@ def rank_reduce(dp_size: int) -> LocalReduce:
     return DistReduce() if _world_size() > 1 and _world_size() == dp_size else LocalReduce()
 
 
-LOSSES = {name: register_policy_loss(PREFIX + name)(EntrostatLoss(name)) for name in (CHAIN, *list_controllers())}
+LOSSES = {name: EntrostatLoss(name) for name in (CHAIN, *list_controllers())}
 """What is registered, by name."""
+for _name, _loss in LOSSES.items():
+    register_policy_loss(PREFIX + _name)(_loss)
 
 
 def active() -> dict[str, EntrostatLoss]:

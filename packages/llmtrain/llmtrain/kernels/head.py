@@ -188,6 +188,7 @@ class _HeadStats(torch.autograd.Function):
             if kept is not None:
                 kept[rows] = logits
             out[:, rows] = statistics(projection.sums(logits, targets[rows])[0])
+            del logits  # before the next chunk asks for as much
         ctx.save_for_backward(hidden, weight, bias, targets, out[1], kept)
         ctx.settings = temperature, options, chunk
         stats = out.unbind()
@@ -208,6 +209,7 @@ class _HeadStats(torch.autograd.Function):
             sums, scratch = projection.sums(logits, targets[rows])
             parts = entropy[rows], targets[rows], d_logp[rows], d_entropy[rows]
             gradients.add(projection.dlogits(scratch, sums, *parts), hidden[rows], rows, heat)
+            del logits, scratch
         return (*gradients.out(), *(None,) * 5)
 
 
@@ -244,6 +246,7 @@ class _FusedLoss(torch.autograd.Function):
             parts = entropy[live], targets[rows][live], d_logp[live], d_entropy[live]
             place = live + start
             gradients.add(projection.dlogits(scratch, sums, *parts), hidden[place], place, _rows(heat, live))
+            del scratch
         ctx.gradients = gradients
         stats = out.unbind()
         ctx.mark_non_differentiable(*stats)

@@ -1,0 +1,246 @@
+"""The fused head beside what one would use instead, and what it is worth in a training step; writes the page of both.
+
+    python benchmarks/kernels.py time [--device cpu] [--threads 1] [--turns 3] [--vocabulary V]   the head alone
+    python benchmarks/kernels.py step [--steps 3] [--threads 1]                                   a training step
+    python benchmarks/kernels.py page                                                             the page again
+
+`time` is `llmtrain bench kernels`. `step` trains the model of the demo, its vocabulary widened to 32,768, with a dense
+head and with the fused one, in turn, and times the head apart. Its weights are random, so responses run to their
+longest, and rewards are drawn: what a step costs does not depend on either. Everything goes to docs/benchmarks.json,
+where a new measurement takes the place of the one on the same machine and shapes, and docs/benchmarks.md is made of it.
+"""
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.pop(0)  # transformers would take this file for the package kernels
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from entrostat import Plan
+from llmtrain.batch import Batch
+from llmtrain.bench import HEADINGS, kernels, machine, read, rows
+from llmtrain.config import get_preset
+from llmtrain.kernels import HeadStats, head_loss, head_stats
+from llmtrain.kernels.peers import dense_statistics
+from llmtrain.policy import Policy
+from llmtrain.trainer import Trainer
+
+DOCS = Path(__file__).parents[1] / "docs"
+VOCABULARY = 32_768
+HEADS = ("dense", "fused")
+
+
+class TimedPolicy(Policy):
+    """A policy whose head is dense or fused and counts its seconds, gradients included."""
+
+    def __init__(self, model: PreTrainedModel, kind: str) -> None:
+        super().__init__(model)
+        self.dense = kind == "dense"
+        self.seconds = 0.0
+
+    def token_stats(self, batch: Batch, sequences: Tensor) -> HeadStats:
+        hidden, targets = self._states(batch, sequences)
+        began = time.process_time()
+        if self.dense:
+            logp, entropy = dense_statistics(hidden, self.head, targets)
+            stats = HeadStats(logp, entropy, *torch.zeros(3, len(logp)))
+        else:
+            stats = head_stats(hidden, self.head, targets)
+        self.seconds += time.process_time() - began
+        return stats
+
+    def loss(self, batch: Batch, sequences: Tensor, plan: Plan, index: Tensor) -> tuple[Tensor, HeadStats]:
+        """The head's gradients are made at once; the loss given back brings them to the body."""
+        hidden, targets = self._states(batch, sequences)
+        began = time.process_time()
+        states = hidden.detach().requires_grad_()
+        if self.dense:
+            logp, entropy = dense_statistics(states, self.head, targets)
+            loss, stats = plan.loss(logp, entropy, index), HeadStats(logp, entropy, *torch.zeros(3, len(logp)))
+        else:
+            loss, stats = head_loss(states, self.head, targets, plan, index)
+        loss.backward()
+        self.seconds += time.process_time() - began
+        assert states.grad is not None
+        through = (hidden * states.grad).sum()
+        return through + (loss - through).detach(), HeadStats(*(x.detach() for x in stats))
+
+
+class TimedTrainer(Trainer):
+    """A trainer that knows the CPU seconds of its last step."""
+
+    timed: TimedPolicy
+    rollout_seconds = 0.0
+
+    def _rollout(self) -> Any:
+        began = time.process_time()
+        out = super()._rollout()
+        self.rollout_seconds = time.process_time() - began
+        return out
+
+    def measured_step(self) -> dict[str, float]:
+        """CPU seconds of the next step, of its rollout and of the head."""
+        self.timed.seconds, began = 0.0, time.process_time()
+        assert self._train_step()["grad_norm"] > 0
+        self.step += 1
+        whole = time.process_time() - began
+        return {"step": whole, "rollout": self.rollout_seconds, "head": self.timed.seconds}
+
+
+def step(args: list[str]) -> None:
+    """Share of a training step that the head takes, dense and fused."""
+    parser = argparse.ArgumentParser(prog="benchmarks/kernels.py step", description=step.__doc__)
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1)
+    given = parser.parse_args(args)
+    torch.set_num_threads(given.threads)
+    with tempfile.TemporaryDirectory() as folder:
+        trainers = {kind: make_trainer(kind, Path(folder)) for kind in HEADS}
+        found: dict[str, list[dict[str, float]]] = {kind: [] for kind in HEADS}
+        for _ in range(given.steps):
+            for kind, trainer in trainers.items():
+                found[kind].append(trainer.measured_step())
+                print(kind, {name: round(seconds, 2) for name, seconds in found[kind][-1].items()}, flush=True)
+    seconds = {kind: {name: median(x[name] for x in found[kind]) for name in found[kind][0]} for kind in HEADS}
+    store({"step": {"machine": machine("cpu", given.threads), "steps": given.steps, "seconds": seconds}})
+
+
+def make_trainer(kind: str, folder: Path) -> TimedTrainer:
+    from llmtrain.model import build_tiny, save
+    from llmtrain.tasks import get_task
+    from llmtrain.tokenizer import build_char_tokenizer
+
+    base = get_preset("countdown-cpu")
+    model = build_tiny(VOCABULARY, seed=1)
+    save(model, build_char_tokenizer(get_task(base.task).alphabet), folder / "model")
+    config = replace(base, out=str(folder / kind), controller="clip_higher+entropy_bonus", overwrite=True)
+    trainer = TimedTrainer(config, folder / "model")
+    trainer.policy = trainer.learner.policy = trainer.timed = TimedPolicy(trainer.model, kind)
+    coins = random.Random(0)
+    trainer.task = replace(trainer.task, verify=lambda problem, text: Coin(coins.random() < 0.5))
+    return trainer
+
+
+class Coin:
+    """A verdict by chance."""
+
+    def __init__(self, correct: bool) -> None:
+        self.correct = correct
+
+
+def store(change: dict[str, Any]) -> None:
+    """Put a measurement in its place, and write the page."""
+    file = DOCS / "benchmarks.json"
+    found = {"kernels": [], **(json.loads(file.read_text()) if file.is_file() else {})}
+    for run in change.pop("kernels", []):
+        found["kernels"] = [old for old in found["kernels"] if where(old) != where(run)] + [run]
+    found["kernels"].sort(key=where)
+    file.write_text(json.dumps(found | change, indent=1) + "\n")
+    (DOCS / "benchmarks.md").write_text(page(found | change))
+
+
+def where(run: dict[str, Any]) -> tuple[Any, ...]:
+    """Machine and vocabularies of a run of `llmtrain bench kernels`."""
+    return run["machine"], sorted({line["vocabulary"] for line in run["results"]})
+
+
+PAGE = """# Benchmarks of the fused head
+
+Made by `python benchmarks/kernels.py`; the numbers lie in [benchmarks.json](benchmarks.json).
+
+Each case has a process of its own and the cases of a shape take turns on one machine. Times are medians over the turns,
+elapsed on CUDA, CPU time on a CPU. *forward* is log p and H without gradient; it is the same for every loss. *total* is
+loss and backward: GRPO's loss with an entropy bonus unless "no entropy" is said, on logits with an entropy between 0.1
+and 1 nat. *peak* is what is held beyond the inputs, gradients included. "live" is the share of tokens with an advantage
+other than zero; with no bonus the others are skipped in the backward pass. "× dense" is against the first line. Errors
+are against float64 on 32 tokens: of log p in nats, of ∂loss/∂hidden as a share of its largest entry. "matmuls alone" is
+the floor: three products with nothing between them.
+
+Liger's PPO loss and Cut Cross-Entropy give log-probabilities without entropy, Liger's cross entropy neither.
+
+{tables}
+## NVIDIA H200
+
+{cuda}
+
+## A training step
+
+{step}
+"""
+BARS = {"peak": 1 / 8, "total": 0.9}
+"""Of dense torch, at V = 151,936 on a CPU."""
+
+
+def page(found: dict[str, Any]) -> str:
+    """docs/benchmarks.md."""
+    cpu = [run for run in found["kernels"] if run["results"][0]["device"] == "cpu"]
+    cuda = [run for run in found["kernels"] if run["results"][0]["device"] == "cuda"]
+    absent = "Not measured. The kernels are run by Triton's interpreter and compiled for sm_90 in the tests, no more."
+    return PAGE.format(
+        tables="\n".join(map(section, cpu)),
+        cuda="\n".join(map(section, cuda)) or absent,
+        step=step_table(found["step"]) if "step" in found else "Not measured.",
+    )
+
+
+def section(run: dict[str, Any]) -> str:
+    """The tables of one run."""
+    out = [f"## {run['machine']}, torch {run['torch']}, turns: {run['turns']}", ""]
+    results = read(run)
+    for shape, lines in rows(results):
+        out += [f"N×D×V = {shape}", "", "| " + " | ".join(HEADINGS) + " |", "|---" + "|--:" * (len(HEADINGS) - 1) + "|"]
+        out += ["| " + " | ".join(line) + " |" for line in lines] + [""]
+    plain = {case.name: result for case, result in results if case.entropy and case.live == 1}
+    if results[0][0].device == "cpu" and results[0][0].vocabulary == 151_936 and not isinstance(plain["fused"], str):
+        out += [bar(name, getattr(plain["fused"], name) / getattr(plain["dense torch"], name)) for name in BARS] + [""]
+    return "\n".join(out)
+
+
+def bar(name: str, ratio: float) -> str:
+    """One line of what was asked of the fused mode and what was found."""
+    verdict = "met" if ratio <= BARS[name] else "missed"
+    return f"- {name}, wanted ≤ {BARS[name]:.3g} of dense: **{ratio:.3f}**, {verdict}."
+
+
+def step_table(found: dict[str, Any]) -> str:
+    lines = [
+        f"The model of the demo (D = 128) with V = {VOCABULARY:,} and its preset: CPU seconds of a step, its rollout,",
+        f"and the head in statistics and updates. Median of {found['steps']} steps, {found['machine']}.",
+        "",
+        "| head | step | rollout | head | share of the step | share without rollout |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for kind, s in found["seconds"].items():
+        shares = f"{s['head'] / s['step']:.0%} | {s['head'] / (s['step'] - s['rollout']):.0%}"
+        lines.append(f"| {kind} | {s['step']:.1f} | {s['rollout']:.1f} | {s['head']:.1f} | {shares} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("time", "step", "page"))
+    given, rest = parser.parse_known_args()
+    if given.what == "step":
+        step(rest)
+    elif given.what == "time":
+        with tempfile.NamedTemporaryFile(suffix=".json") as file:
+            kernels([*rest, "--out", file.name])
+            store({"kernels": [json.loads(Path(file.name).read_text())]})
+    else:
+        store({})
+
+
+if __name__ == "__main__":
+    main()

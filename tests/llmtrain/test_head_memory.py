@@ -1,0 +1,73 @@
+"""The trainer's passes over a batch never hold the logits of all its tokens: no tensor of N×V is made."""
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from entrostat import make
+from llmtrain.batch import Batch
+from llmtrain.config import OptimConfig
+from llmtrain.engine import TorchEngine
+from llmtrain.kernels.projection import chunk_tokens
+from llmtrain.learner import Experience, Learner
+from llmtrain.model import build_tiny
+from llmtrain.policy import Policy
+
+V, B, PROMPT, RESPONSE = 32_768, 24, 4, 60
+N = B * RESPONSE
+OPTIM = OptimConfig(micro_batch_tokens=B * (PROMPT + RESPONSE), mini_batch_size=B // 4)
+
+
+class Largest(TorchDispatchMode):
+    """Remembers the largest tensor that an operation made."""
+
+    def __init__(self):
+        super().__init__()
+        self.elements = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        for x in out if isinstance(out, tuple | list) else (out,):
+            if isinstance(x, torch.Tensor):
+                self.elements = max(self.elements, x.numel())
+        return out
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """A model with a large vocabulary, and more tokens in a micro-batch than the head takes at once."""
+    assert chunk_tokens(V, torch.device("cpu")) < N
+    model = build_tiny(V, hidden=16, layers=1, heads=1, kv_heads=1, intermediate=16)
+    ids = torch.randint(V, (B * (PROMPT + RESPONSE),), generator=torch.Generator().manual_seed(0))
+    return model, Batch(ids, torch.full((B,), PROMPT), torch.full((B,), RESPONSE))
+
+
+def test_statistics_without_gradient(scene):
+    """As for the rollout, for evaluation and for a reference policy."""
+    model, batch = scene
+    with Largest() as largest:
+        stats = Policy(model).all_stats(batch, OPTIM.micro_batch_tokens)
+    assert largest.elements == chunk_tokens(V, torch.device("cpu")) * V
+    assert not any(x.requires_grad for x in stats)
+    with Largest() as dense, torch.no_grad():
+        logits = model(input_ids=batch.padded(torch.arange(B))).logits
+    assert dense.elements > N * V  # what the head spares
+    expected = torch.log_softmax(logits[:, PROMPT - 1 : -1], -1)
+    expected = expected.gather(2, batch.padded(torch.arange(B))[:, PROMPT:, None]).flatten()
+    torch.testing.assert_close(stats.logp, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("controller", ["clip_higher+entropy_bonus", "gspo"])
+def test_an_update(scene, controller):
+    """Gradients made with the logits at hand, and by making these again."""
+    model, batch = scene
+    policy = Policy(model)
+    reward = torch.arange(B) % 2 * 1.0
+    group = torch.arange(B) // 4
+    stats = policy.all_stats(batch, OPTIM.micro_batch_tokens)
+    experience = Experience(batch, stats, reward, 2 * reward - 1, group, torch.arange(B))
+    learner = Learner(policy, TorchEngine(model, OPTIM), make(controller), OPTIM, seed=0)
+    with Largest() as largest:
+        metrics = learner.update(experience, step=0)
+    assert metrics["grad_norm"] > 0
+    assert largest.elements == chunk_tokens(V, torch.device("cpu")) * V
