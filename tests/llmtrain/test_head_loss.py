@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
-from torch.utils._python_dispatch import TorchDispatchMode
+from largest import Largest
 
 from entrostat import Tokens, make, policy_stats
 from llmtrain.kernels import head_loss, head_stats
@@ -205,21 +205,6 @@ def test_no_tokens(mode):
     assert loss.item() == 0
     assert stats.logp.shape == (0,)
     assert (weight.grad == 0).all()
-
-
-class Largest(TorchDispatchMode):
-    """Remembers the largest tensor that an operation made."""
-
-    def __init__(self):
-        super().__init__()
-        self.elements = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
-        for x in out if isinstance(out, tuple | list) else (out,):
-            if isinstance(x, torch.Tensor):
-                self.elements = max(self.elements, x.numel())
-        return out
 
 
 @pytest.mark.parametrize(("mode", "holds_all"), [("fused", False), ("recompute", False), ("stash", True)])

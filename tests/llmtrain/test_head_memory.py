@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from largest import Largest
 
 from entrostat import make
 from llmtrain.batch import Batch
@@ -16,21 +16,6 @@ from llmtrain.policy import Policy
 V, B, PROMPT, RESPONSE = 32_768, 24, 4, 60
 N = B * RESPONSE
 OPTIM = OptimConfig(micro_batch_tokens=B * (PROMPT + RESPONSE), mini_batch_size=B // 4)
-
-
-class Largest(TorchDispatchMode):
-    """Remembers the largest tensor that an operation made."""
-
-    def __init__(self):
-        super().__init__()
-        self.elements = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
-        for x in out if isinstance(out, tuple | list) else (out,):
-            if isinstance(x, torch.Tensor):
-                self.elements = max(self.elements, x.numel())
-        return out
 
 
 @pytest.fixture(scope="module")
