@@ -9,14 +9,16 @@ from toybandit.claims.registry import Effort
 from toybandit.claims.steer import (
     ESTIMATES,
     INTERVENTIONS,
+    LIKELY,
     SPREAD,
-    Intervention,
+    UNLIKELY,
     as_predicted,
     better_than_cov,
     ranking,
     ranks,
     weighted_pearson,
 )
+from toybandit.instruments import Region
 
 
 def test_ranks():
@@ -47,15 +49,17 @@ def test_covariance_falls_behind_where_states_differ():
     assert better_than_cov(ranking(effort, SPREAD)).holds
 
 
-@pytest.mark.parametrize(("sign", "likely", "token"), [(1, 1, 0), (1, 0, 1), (-1, 0, 2), (-1, 1, 3)])
-def test_intervention_finds_its_quadrant(sign, likely, token):
+@pytest.mark.parametrize(("name", "token"), [("mask I", 0), ("double II", 1), ("mask III", 2), ("double IV", 3)])
+def test_intervention_finds_its_quadrant(name, token):
     """Tokens of quadrants I to IV and one in between, all of them chosen."""
     p = torch.tensor([0.9, 0.1, 0.1, 0.9, 0.5], dtype=torch.float64)
     advantage = torch.tensor([1.0, 1.0, -1.0, -1.0, 1.0], dtype=torch.float64)
-    rule = Intervention(sign=sign, likely=likely, factor=2.0, share=1.0)
+    sign, likely, factor, _ = INTERVENTIONS[name]
+    low, high = LIKELY if likely else UNLIKELY
+    rule = Region(sign=sign, p_low=low, p_high=high, factor=factor, share=1.0)
     plan = chain(make("ppo").surrogate, rule).plan(Tokens(logp=p.log(), old_logp=p.log(), advantage=advantage))
     expected = torch.ones(5, dtype=torch.float64)
-    expected[token] = 2
+    expected[token] = factor
     torch.testing.assert_close(plan.weight.expand(5), expected)
 
 

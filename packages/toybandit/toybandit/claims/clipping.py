@@ -10,11 +10,12 @@ from entrostat import entropy_change
 from entrostat.controller import Context, Controller
 from entrostat.plan import Plan, importance_ratio
 
+from ..instruments import at_hand
 from ..trajectory import Array
 from .checks import above, below, every, numbers_of, rising, settle, told
 from .pictures import picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim
-from .runs import entropies, lent, trajectory
+from .runs import entropies, trajectory
 
 PAPER = "Revisiting Entropy"
 CLIPS: dict[str, dict[str, Any]] = {
@@ -117,7 +118,7 @@ class ClipProbe(Controller):
 def clip_mechanism(effort: Effort) -> Finding:
     """Both bounds stop unlikely tokens; those stopped at the top would have raised the entropy, those at the bottom
     would have lowered it."""
-    with lent(ClipProbe, "clip_probe"):
+    with at_hand(clip_probe=ClipProbe):
         found = trajectory(effort, env="noisy", controller="clip_probe", rollouts=EARLY).metrics
     total = {name: values.sum(-1) for name, values in found.items() if not name.startswith("clip_probe")}
     groups = ("high", "low", "positive")

@@ -1,11 +1,7 @@
 """Simulations of claims about sampled environments, at a size where orderings are clear within seconds."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-from entrostat.controller import Controller
-from entrostat.registry import REGISTRY
 
 from ..config import Config
 from ..simulator import simulate
@@ -39,16 +35,3 @@ def side_by_side(effort: Effort, varied: Mapping[str, Sequence[float]], **config
     seeds = list(range(effort.runs)) * settings
     entropy = simulate(sized(effort, {**config, "controller_args": args}), seeds).entropy
     return entropy.reshape(settings, effort.runs, -1)
-
-
-@contextmanager
-def lent(controller: type[Controller], name: str) -> Iterator[None]:
-    """Make a controller that only a claim needs available by `name`, for as long as the claim is measured."""
-    if name in REGISTRY:
-        raise ValueError(f"controller {name!r} exists already")
-    controller.name = name
-    REGISTRY[name] = controller
-    try:
-        yield
-    finally:
-        del REGISTRY[name]

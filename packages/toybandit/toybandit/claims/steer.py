@@ -10,18 +10,19 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from entrostat import entropy_change, policy_stats
-from entrostat.controller import Context, Controller, column
+from entrostat.controller import Context
 from entrostat.controllers.steer import Steer
 from entrostat.plan import Plan, importance_ratio
 
 from ..environments import ENVIRONMENTS
+from ..instruments import Region, at_hand
 from ..policy import softmax_policy
 from ..problem import draw_problem
 from ..rollout import enumerate_rollout
 from .checks import Check, Values, above, every, numbers_of, rising, settle, standard_error, told
 from .pictures import picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim, holds_if
-from .runs import entropies, lent, side_by_side
+from .runs import entropies, side_by_side
 from .tokens import every_token
 
 PAPER = "STEER"
@@ -142,28 +143,6 @@ def steer_table_7(effort: Effort) -> Finding:
     )
 
 
-@dataclass(kw_only=True)
-class Intervention(Controller):
-    """Multiplies the weight of a random share of the tokens of one quadrant by a factor."""
-
-    sign: float | Tensor = 1.0
-    """Of the advantage."""
-    likely: float | Tensor = 1.0
-    """1 for tokens with a probability above .8, 0 for those below .2."""
-    factor: float | Tensor = 1.0
-    share: float | Tensor = 0.1
-
-    @property
-    def needs(self) -> frozenset[str]:
-        return frozenset({"logp"})
-
-    def transform(self, plan: Plan, context: Context) -> Plan:
-        p, a = context.tokens.get("logp").exp(), context.tokens.advantage
-        inside = torch.where(column(self.likely, p) > 0, p > 0.8, p < 0.2) & (a * column(self.sign, a) > 0)
-        chosen = inside & (context.uniform("intervention") < column(self.share, p))
-        return plan.reweight(torch.where(chosen, column(self.factor, p), 1.0))
-
-
 INTERVENTIONS = {
     "mask I": (1.0, 1.0, 0.0, 1),
     "double II": (1.0, 0.0, 2.0, 1),
@@ -175,6 +154,10 @@ INTERVENTIONS = {
     "mask IV": (-1.0, 1.0, 0.0, -1),
 }
 """Sign of A, whether likely, factor on 10% of the tokens, and the sign of the effect on H that is predicted."""
+LIKELY, UNLIKELY = (0.8, 1.0), (0.0, 0.2)
+"""Probabilities of likely and of unlikely tokens."""
+SHARE = 0.1
+"""Of the tokens of a quadrant."""
 NOTABLE = 0.005
 """Least effect on the mean entropy of a run that counts (nats)."""
 
@@ -184,8 +167,9 @@ def intervened(effort: Effort, env: str) -> dict[str, Values]:
     """Entropy of each of INTERVENTIONS minus that without, mean over the run, (runs,)."""
     rows = [(1.0, 1.0, 1.0), *(settings[:3] for settings in INTERVENTIONS.values())]
     sign, likely, factor = zip(*rows, strict=True)
-    varied = {"sign": sign, "likely": likely, "factor": factor}
-    with lent(Intervention, "intervention"):
+    low, high = zip(*(LIKELY if x else UNLIKELY for x in likely), strict=True)
+    varied = {"sign": sign, "p_low": low, "p_high": high, "factor": factor, "share": (SHARE,) * len(rows)}
+    with at_hand(intervention=Region):
         mean = side_by_side(effort, varied, env=env, controller="intervention").mean(-1)
     return dict(zip(INTERVENTIONS, mean[1:] - mean[0], strict=True))
 
@@ -275,7 +259,7 @@ def steer_collapse(effort: Effort) -> Finding:
     """The weights slow down the tokens that move the entropy most, in either direction, and so delay its fall. How far
     depends on Ω: with one factor p more, the own-logit part, strong weights help less or not at all."""
     effort, varied = effort.times(0.5), {"lambda_min": LAMBDAS}
-    with lent(OwnLogit, "steer_own_logit"):
+    with at_hand(steer_own_logit=OwnLogit):
         runs = {
             name: side_by_side(effort, varied, env="noisy", controller=controller)
             for name, controller in (("Ω", "steer"), ("own-logit Ω", "steer_own_logit"))

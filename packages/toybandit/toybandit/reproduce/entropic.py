@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..trajectory import Trajectory
 from .curves import curves, held, stack, train
 from .drawing import entropy_and_reward, lines
 from .registry import Effort, Measurement, figure, out_of_reach
-from .steer_instruments import train_touched
+from .touched import train_touched
 
 TARGET = 0.6
 """Entropy to hold (nats); the paper's 0.1 is what GRPO reaches by itself here."""
@@ -136,15 +137,20 @@ def p_and_pi(effort: Effort) -> Measurement:
     return Measurement(stack(rows), numbers, found)
 
 
-def draw_thresholds(canvas: Figure, data: Measurement) -> None:
-    panels = canvas.subplots(1, 2, sharey=True)
+def entropy_panels(canvas: Figure, data: Measurement) -> list[Axes]:
+    """Entropy over rollouts with the target, a panel for each of two."""
+    panels = list(canvas.subplots(1, 2, sharey=True))
     for axes, (name, part) in zip(panels, data.series("panel").items(), strict=True):
         lines(axes, part, "rollout", "entropy")
         axes.axhline(TARGET, color="black", linewidth=0.8, linestyle=":")
         axes.set(xlabel="rollout", title=name)
         axes.set_ylim(bottom=0)
     panels[0].set_ylabel("entropy (nats)")
-    panels[0].legend()
+    return panels
+
+
+def draw_thresholds(canvas: Figure, data: Measurement) -> None:
+    entropy_panels(canvas, data)[0].legend()
 
 
 @figure(

@@ -10,13 +10,13 @@ from matplotlib.figure import Figure
 from entrostat.controller import StepStats
 from entrostat.controllers.entropic import Entropic
 
+from ..instruments import at_hand
 from ..trajectory import Array, Trajectory
 from .correlation import pearson
 from .curves import curves, held, stack, sweep, train
 from .drawing import entropy_and_reward, line_style, lines
 from .entropic import LONG, TARGET, controlled, error_at_end
 from .registry import Effort, Measurement, figure
-from .steer_instruments import at_hand
 
 STARTS = (0.1, 0.3, 0.6)
 """Of the run, after which control begins."""

@@ -7,8 +7,7 @@ from matplotlib.figure import Figure
 
 from ..trajectory import Trajectory
 from .curves import curves, stack, train
-from .drawing import lines
-from .entropic import ENVIRONMENTS, LONG, OFF, ON, TARGET, error_at_end
+from .entropic import ENVIRONMENTS, LONG, OFF, ON, TARGET, entropy_panels, error_at_end
 from .registry import Effort, Measurement, figure
 
 METHODS: dict[str, dict[str, Any]] = {
@@ -30,13 +29,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 def draw_methods(canvas: Figure, data: Measurement) -> None:
-    panels = canvas.subplots(1, 2, sharey=True)
-    for axes, (name, part) in zip(panels, data.series("panel").items(), strict=True):
-        lines(axes, part, "rollout", "entropy")
-        axes.axhline(TARGET, color="black", linewidth=0.8, linestyle=":")
-        axes.set(xlabel="rollout", title=name)
-        axes.set_ylim(bottom=0)
-    panels[0].set_ylabel("entropy (nats)")
+    panels = entropy_panels(canvas, data)
     canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
 
 

@@ -13,11 +13,11 @@ from entrostat import entropy_change
 from entrostat.controller import Context
 from entrostat.plan import Plan, importance_ratio
 
+from ..instruments import at_hand, probe
 from ..trajectory import Array, Trajectory
 from .curves import curves, held, stack, train
 from .drawing import colour, entropy_and_reward, line_style, lines
 from .registry import Effort, Measurement, figure, out_of_reach
-from .steer_instruments import at_hand, probe
 
 MILLI = 1000.0
 TRAINED: dict[str, dict[str, Any]] = {

@@ -13,11 +13,11 @@ from entrostat.controller import Context
 from entrostat.plan import Plan, importance_ratio
 
 from ..config import Config
+from ..instruments import at_hand, binned, probe
 from ..simulator import simulate
 from .curves import curves, held, size, stack, sweep, train
 from .drawing import entropy_and_reward, line_style
 from .registry import Effort, Measurement, figure, out_of_reach
-from .steer_instruments import at_hand, binned, probe
 
 OPEN: Mapping[str, Any] = {"ppo.eps_high": 5.0, "ppo.eps_low": 0.99}
 """A ratio clip that is all but removed."""

@@ -12,12 +12,12 @@ from entrostat.controller import Context
 from entrostat.plan import Plan
 
 from ..config import Config
+from ..instruments import at_hand, binned, probe
 from ..simulator import simulate
 from ..trajectory import Trajectory
 from .curves import curves, held, size, stack, sweep, train
 from .drawing import entropy_and_reward, line_style, lines
 from .registry import Effort, Measurement, figure
-from .steer_instruments import at_hand, binned, probe
 
 BINS = 10
 """Of π_old, equally wide."""

@@ -12,8 +12,8 @@ from ..trajectory import Trajectory
 from .curves import curves, held, stack
 from .drawing import lines
 from .registry import Effort, Measurement, figure
-from .steer_instruments import train_touched
 from .steer_tokens import sample_tokens
+from .touched import train_touched
 
 NUMERALS = dict(zip(QUADRANTS, ("I", "II", "III", "IV"), strict=True))
 P_EDGES = np.linspace(0, 1, 11)

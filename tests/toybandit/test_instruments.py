@@ -5,8 +5,7 @@ import torch
 
 from entrostat import LocalReduce, Tokens, list_controllers, make
 from toybandit import Config, simulate
-from toybandit.reproduce.registry import QUICK
-from toybandit.reproduce.steer_instruments import Region, at_hand, binned, probe, train_touched
+from toybandit.instruments import Region, at_hand, binned, probe
 
 
 def weights(advantage, p, **settings):
@@ -49,18 +48,17 @@ def test_a_probe_sees_every_update_and_changes_nothing():
     assert (watched.entropy == simulate(config, range(2)).entropy).all()
 
 
-def test_touching_regions_together_is_touching_each_alone():
-    regions = {
-        "none": {"sign": 1.0, "p_low": 0.0, "p_high": 1.0, "factor": 1.0},
-        "positives": {"sign": 1.0, "p_low": 0.0, "p_high": 1.0, "factor": 0.0},
-    }
-    runs = train_touched(QUICK, regions)
-    alone = train_touched(QUICK, {"positives": regions["positives"]})
-    plain = simulate(Config(states=24, rollouts=80), range(QUICK.runs))
-    assert (runs["none"].entropy == plain.entropy).all()
-    assert (runs["positives"].entropy == alone["positives"].entropy).all()
-
-
 def test_binned_sums():
     values, bins = torch.tensor([[1.0, 2.0, 4.0]]), torch.tensor([[0, 2, 0]])
     assert binned(values, bins, 3).tolist() == [[5, 0, 2]]
+
+
+def test_a_name_that_is_taken_stays_with_its_owner():
+    before = list_controllers()
+    with (
+        pytest.raises(ValueError, match="controller 'steer' is registered twice"),
+        at_hand(region=Region, steer=Region),
+    ):
+        pass
+    assert list_controllers() == before
+    assert make("steer").parts[0].name == "steer"

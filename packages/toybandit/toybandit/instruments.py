@@ -16,25 +16,21 @@ from entrostat.controller import Context, Controller, column
 from entrostat.plan import Plan
 from entrostat.registry import REGISTRY, register
 
-from ..config import Config
-from ..simulator import simulate
-from ..trajectory import Trajectory
-from .curves import size, take
-from .registry import Effort
-
 Look = Callable[[Plan, Context], Mapping[str, Tensor]]
 """Takes the finished plan of an update, gives numbers (runs,) to be recorded."""
 
 
 @contextmanager
 def at_hand(**controllers: type[Controller]) -> Iterator[None]:
-    """Make controllers available by these names inside the block."""
-    for name, controller in controllers.items():
-        register(name)(controller)
+    """Make controllers available by these names inside the block. ValueError on a name that is taken."""
+    lent: list[str] = []
     try:
+        for name, controller in controllers.items():
+            register(name)(controller)
+            lent.append(name)
         yield
     finally:
-        for name in controllers:
+        for name in lent:
             del REGISTRY[name]
 
 
@@ -62,19 +58,6 @@ class Region(Controller):
         inside = (advantage * column(self.sign, p) > 0) & (p > column(self.p_low, p)) & (p <= column(self.p_high, p))
         touched = inside & (context.uniform(self.name) < column(self.share, p))
         return plan.reweight(torch.where(touched, column(self.factor, p), 1.0))
-
-
-def train_touched(
-    effort: Effort, regions: Mapping[str, Mapping[str, float]], *, surrogate: str = "ppo", env: str = "noisy"
-) -> dict[str, Trajectory]:
-    """Training with each region touched, in one simulation; a region is hyperparameters of Region, the same for all."""
-    runs, names = effort.runs, next(iter(regions.values()))
-    args = {name: [region[name] for region in regions.values() for _ in range(runs)] for name in names}
-    with at_hand(region=Region):
-        seeds = [seed for _ in regions for seed in range(runs)]
-        config = Config(env=env, controller=f"{surrogate}+region", controller_args=args, **size(effort))
-        whole = simulate(config, seeds)
-    return {name: take(whole, slice(i * runs, (i + 1) * runs)) for i, name in enumerate(regions)}
 
 
 def probe(look: Look, *fields: str) -> type[Controller]:
