@@ -113,6 +113,23 @@ def test_mini_batches_hold_whole_groups_once_a_pass(scene):
     assert not torch.equal(cuts[0], cuts[2])
 
 
+def test_a_watch_sees_every_update_and_changes_none(scene):
+    small, _, policy, experience = scene
+    config = replace(small.optim, mini_batch_size=4)
+    seen, metrics = [], []
+    for watch in ({"watch": lambda tokens, plan: seen.append((tokens, plan))}, {}):
+        engine = GradientOnly(policy.model, config)
+        policy.model.zero_grad()
+        metrics.append(Learner(policy, engine, make("steer"), config, seed=0).update(experience, 0, **watch))
+    assert metrics[0] == metrics[1]
+    assert [plan.size for _, plan in seen] == [tokens.size for tokens, _ in seen]
+    assert torch.cat([tokens.seq_id for tokens, _ in seen]).unique().tolist() == list(range(32))
+    tokens = seen[1][0]
+    live = tokens.advantage != 0
+    now = policy.all_stats(experience.batch, 512).logp[torch.isin(experience.owner, tokens.seq_id)]
+    torch.testing.assert_close(tokens.logp[live], now[live])
+
+
 def test_nothing_to_learn_moves_nothing(scene):
     small, model, policy, experience = scene
     still = replace_advantage(experience, 0.0)

@@ -12,7 +12,7 @@ import pytest
 import torch
 import yaml
 
-from entrostat.runlog import read_metrics
+from entrostat.runlog import read_lines, read_metrics
 from llmtrain.checkpoint import checkpoints, latest, load_state
 from llmtrain.config import to_dict
 from llmtrain.engine import NonFiniteError, TorchEngine
@@ -104,6 +104,25 @@ def test_metrics_of_a_run(small, tmp_path):
     assert ["eval/avg@2" in line for line in lines] == [True, False, True, False, True]
     assert 0 < lines[0]["entropy"] < 3
     assert lines[0]["entropic/integral"] == pytest.approx(lines[0]["entropy"] - 1.5)
+
+
+def test_samples_of_a_run_hold_their_tokens(small, tmp_path):
+    trainer = Trainer(replace(small, out=str(tmp_path / "run"), controller="steer"), small.model.path)
+    trainer.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+    trainer.run()
+    samples = read_lines(tmp_path / "run" / "samples.jsonl")
+    assert [sample["step"] for sample in samples] == [0, 1, 2, 3]
+    for sample in samples:
+        text = "".join(sample["tokens"])
+        assert text.removesuffix("<eos>") == sample["response"]
+        lists = {len(value) for value in sample.values() if isinstance(value, list)}
+        assert lists == {len(sample["tokens"])}
+        assert sample["reward"] == float(len(sample["response"]) <= 5)
+        assert sample["prompt"]
+        assert all(0 <= entropy < 4 for entropy in sample["entropy"])
+    for sample in samples:  # the first response that has an advantage, where one has
+        assert sample["advantage"][0] != 0
+        assert any(sample["entropy_change"])
 
 
 class BreaksAt(TorchEngine):

@@ -5,6 +5,17 @@
     metrics.jsonl   a line a step
     samples.jsonl   responses worth reading, when there are any
 
+A line of samples.jsonl is one response. Whoever writes it leaves out what it does not know.
+
+    step, reward                  when it was made, and what it earned
+    prompt, response              text; the response without its end token
+    tokens                        the text of each token: together the response, and its end token if it has one
+    logp, entropy                 of each token and its distribution, at the update (nats)
+    advantage, weight             of each token; the weight is what a controller multiplies its advantage by
+    entropy_change                of each token: its part of the metric flow/policy (docs/metrics.md)
+
+Lists have one entry for each token, null where a number is not finite.
+
 Figures, comparisons and the app read these and nothing else.
 """
 

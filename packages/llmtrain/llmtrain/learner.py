@@ -7,7 +7,7 @@ which no token can have a gradient (advantage 0 and no bonus) never reach the mo
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -25,6 +25,12 @@ from .policy import Policy
 
 POLICY_FIELDS = frozenset({"logp", "entropy", "s2", "s2l", "s2ll"})
 """Fields of Tokens that are statistics of the current policy."""
+Watch = Callable[[Tokens, Plan], None]
+"""Sees the tokens of an update, statistics as they were at it, and its plan."""
+
+
+def look_away(tokens: Tokens, plan: Plan) -> None:
+    """Watch nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +98,7 @@ class Learner:
         self.planned: dict[str, float] = {}
         """`Plan.info` summed over the updates of the last rollout step, for the controller's next observation."""
 
-    def update(self, experience: Experience, step: int) -> dict[str, float]:
+    def update(self, experience: Experience, step: int, watch: Watch = look_away) -> dict[str, float]:
         """All updates of rollout step `step`; returns metrics merged over them."""
         updates: list[dict[str, float | Tensor]] = []
         planned: dict[str, float] = defaultdict(float)
@@ -104,7 +110,7 @@ class Learner:
                 current = self.policy.all_stats(mini.batch, self.config.micro_batch_tokens)
             plan = self.controller.plan(mini.tokens(current), seed=self.seed, step=step * len(cuts) + i)
             info = {key: float(value) for key, value in plan.info.items()}
-            updates.append({**self.optimize(mini, plan), **info})
+            updates.append({**self.optimize(mini, plan, watch), **info})
             for key, value in info.items():
                 planned[key] += value
         self.planned = dict(planned)
@@ -119,7 +125,7 @@ class Learner:
             for some in order.split(self.config.mini_batch_size):
                 yield torch.isin(group, some).nonzero()[:, 0]
 
-    def optimize(self, mini: Experience, plan: Plan) -> dict[str, float]:
+    def optimize(self, mini: Experience, plan: Plan, watch: Watch = look_away) -> dict[str, float]:
         """One optimizer step under the plan of a mini-batch; none when no token can have a gradient.
 
         Metrics take the statistics of sequences that never reached the model from the rollout.
@@ -134,8 +140,10 @@ class Learner:
             loss_sum += loss.item()
             for x, fresh in zip(now, stats, strict=True):
                 x[index] = fresh
+        tokens = mini.tokens(now)
+        watch(tokens, plan)
         return {
             "loss": loss_sum,
             "grad_norm": self.engine.step() if len(live) else 0.0,
-            **to_floats(diagnose(mini.tokens(now), plan)),
+            **to_floats(diagnose(tokens, plan)),
         }

@@ -31,6 +31,7 @@ from .learner import Experience, Learner
 from .model import load
 from .policy import Policy
 from .rollout import HFRollout, Rollouts
+from .samples import TokenTable, pieces
 from .tasks import TASKS, Task, get_task
 
 ABSENT_FIELDS = frozenset({"ref_logp", "truncated_entropy"})
@@ -169,16 +170,29 @@ class Trainer:
             "finished": rollouts.finished.float().mean().item(),
             **{key: float(value) for key, value in self.controller.metrics().items()},
         }
-        updates = self.learner.update(experience, self.step)
+        shown = int(experience.advantage.ne(0).byte().argmax())  # the first response with an advantage, or the first
+        table = TokenTable(shown)
+        updates = self.learner.update(experience, self.step, watch=table.see)
         self.trace.expect(updates.get("flow/total"))
         ended = time.perf_counter()
         tokens = int(rollouts.response_lengths.sum())
-        self.log.sample(self.step, response=texts[0], reward=reward[0])
+        self._log_sample(rollouts, texts[shown], reward[shown].item(), table)
         return (metrics | updates | metrics) | {
             "tokens_per_second": tokens / (ended - began),
             "time/rollout": sampled - began,
             "time/step": ended - began,
         }
+
+    def _log_sample(self, rollouts: Rollouts, text: str, reward: float, table: TokenTable) -> None:
+        prompt = rollouts.prompt_ids[int(rollouts.prompt_index[table.sequence])]
+        self.log.sample(
+            self.step,
+            prompt=self.tokenizer.decode(prompt),
+            response=text,
+            reward=reward,
+            tokens=pieces(self.tokenizer, rollouts.responses()[table.sequence]),
+            **table.columns,
+        )
 
     def _step_stats(self, entropy: float) -> StepStats:
         prompts, steps = self.config.rollout.prompts, self.config.steps
