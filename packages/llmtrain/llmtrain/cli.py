@@ -156,6 +156,13 @@ def bench(args: list[str]) -> int:
     return run(args)
 
 
+def plan(args: list[str]) -> int:
+    """Estimate memory, time and cost of a run without a GPU."""
+    from .plan.command import plan as run
+
+    return run(args)
+
+
 def _run_config(run: str | Path) -> TrainConfig:
     """The configuration a run was started with."""
     if not (Path(run) / "config.yaml").is_file():
@@ -167,7 +174,15 @@ def _parser(command: str, about: str | None) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(prog=f"llmtrain {command}", description=about)
 
 
-COMMANDS = {"train": train, "resume": resume, "eval": evaluate, "compare": compare, "sft": sft, "bench": bench}
+COMMANDS = {
+    "train": train,
+    "resume": resume,
+    "eval": evaluate,
+    "compare": compare,
+    "sft": sft,
+    "bench": bench,
+    "plan": plan,
+}
 
 
 @one_line_errors

@@ -1,0 +1,60 @@
+"""What dominates, and what to change: each change is planned, and those that save time are kept."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from .config import PlanConfig
+from .cost import Plan, make_plan
+from .fixes import Change, in_words
+
+WORTH = 0.02
+"""Least share of the time a change must save to be named."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A change and what the plan becomes."""
+
+    change: Change
+    plan: Plan
+    note: str = ""
+
+    @property
+    def words(self) -> str:
+        return in_words(self.change)
+
+
+def candidates(config: PlanConfig) -> Iterator[tuple[Change, str]]:
+    """Changes that may save time, with what else they change."""
+    yield from (({"tensor_model_parallel_size": x}, "") for x in (1, 2, 4, 8) if x != config.tensor_model_parallel_size)
+    yield from (({"zero_stage": x}, "") for x in (1, 2, 3) if x != config.zero_stage)
+    yield from (({"micro_batch_tokens": config.micro_batch_tokens * x}, "") for x in (2, 4))
+    yield from (({"max_num_seqs": config.max_num_seqs * x}, "") for x in (2, 4))
+    if config.gradient_checkpointing:
+        yield {"gradient_checkpointing": False}, ""
+    if config.offload_param:
+        yield {"offload_param": False}, ""
+    if config.offload_optimizer:
+        yield {"offload_optimizer": False, "offload_param": False}, ""
+    if config.stats == "fresh":
+        yield {"stats": "rollout"}, "later mini-batches see older statistics"
+    if config.colocated and config.gpus > 1:
+        for share in (0.25, 0.5, 0.75):
+            own = round(config.gpus * share)
+            yield {"colocated": False, "rollout_gpus": own, "staleness": 1}, "rollouts are a step old"
+    if not config.colocated and not config.staleness:
+        yield {"staleness": 1}, "rollouts are a step old"
+
+
+def advise(plan: Plan, most: int = 4) -> list[Advice]:
+    """The changes that save most time, best first; at most one for each set of keys."""
+    best: dict[tuple[str, ...], Advice] = {}
+    for change, note in candidates(plan.config):
+        try:
+            other = make_plan(replace(plan.config, **change))
+        except ValueError:
+            continue
+        keys = tuple(change)
+        if other.seconds < (1 - WORTH) * plan.seconds and (keys not in best or other.seconds < best[keys].plan.seconds):
+            best[keys] = Advice(change, other, note)
+    return sorted(best.values(), key=lambda advice: advice.plan.seconds)[:most]

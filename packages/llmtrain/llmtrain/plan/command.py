@@ -1,0 +1,71 @@
+"""`llmtrain plan` on the command line."""
+
+import argparse
+import json
+import sys
+
+from entrostat.commandline import parse_flags, parse_settings
+
+from ..config import load_yaml, merge
+from .config import PlanConfig
+from .cost import make_plan
+from .presets import PRESETS, Preset, get_preset
+from .report import show, to_json
+
+PROG = "llmtrain plan"
+ABOUT = f"""\
+Numbers, memory, time and GPU-hours of a run before anyone pays for it; no GPU is needed, and what cannot work ends in
+an error that names the fix.
+
+  llmtrain plan --list                                  presets and where their values come from
+  llmtrain plan --preset qwen3-8b-64gpu                 the published 8B run
+  llmtrain plan --preset qwen3-8b-64gpu --gpu h100 --gpus 32 --set mean_response_length=4000
+  llmtrain plan --model runs/my-model --gpus 8 --json   a config.json of your own; numbers for a program
+
+Settings: defaults < --preset NAME < --config FILE (YAML with the keys below) < --set KEY=VALUE < flags.
+--json prints the plan as JSON, memory in bytes and times in seconds. Presets: {", ".join(PRESETS)}.
+"""
+
+
+def plan(args: list[str]) -> int:
+    """Estimate memory, time and cost of a run."""
+    first = argparse.ArgumentParser(prog=PROG, add_help=False, exit_on_error=False, allow_abbrev=False)
+    first.add_argument("--preset")
+    first.add_argument("--config")
+    first.add_argument("--set", action="append", default=[])
+    first.add_argument("--json", action="store_true")
+    first.add_argument("--list", action="store_true")
+    try:
+        given, rest = first.parse_known_args(args)
+    except argparse.ArgumentError as error:
+        raise ValueError(f"{PROG}: {error}") from None
+    if given.list:
+        return list_presets()
+    preset = get_preset(given.preset) if given.preset else None
+    config = read_config(preset, given.config, given.set, rest)
+    made = make_plan(config)
+    if given.json:
+        json.dump(to_json(made), sys.stdout, indent=2)
+        print()
+        return 0
+    from rich.console import Console
+
+    console = Console()
+    show(made, console if console.is_terminal else Console(width=120), preset)
+    return 0
+
+
+def read_config(preset: Preset | None, file: str | None, settings: list[str], flags: list[str]) -> PlanConfig:
+    """defaults < preset < file < settings < flags."""
+    config = preset.config if preset else PlanConfig()
+    for changes in (load_yaml(file) if file else {}, parse_settings(settings)):
+        config = merge(config, changes)
+    return parse_flags(PlanConfig, flags, prog=PROG, description=ABOUT, default=config)
+
+
+def list_presets() -> int:
+    """Print the presets with their sources."""
+    for name, preset in PRESETS.items():
+        config = preset.config
+        print(f"{name:22} {config.gpus:>2} {config.gpu:5} {preset.source}")
+    return 0

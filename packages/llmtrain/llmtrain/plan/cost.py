@@ -1,0 +1,103 @@
+"""Time of a rollout step by part, and what the whole run costs."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from .architecture import BF16
+from .config import PlanConfig
+from .efficiency import BANDWIDTH_SHARE, LINK_SHARE
+from .fixes import check_fit
+from .layout import Layout, lay_out
+from .memory import Memory
+from .rollout import Rollout, simulate
+from .training import compute_seconds, exchange_seconds, link, optimizer_seconds
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A configuration that works, and what it takes. Make one with `make_plan`."""
+
+    layout: Layout
+    memory: Memory
+
+    @property
+    def config(self) -> PlanConfig:
+        return self.layout.config
+
+    @cached_property
+    def rollout(self) -> Rollout:
+        return simulate(self.layout, self.memory)
+
+    @cached_property
+    def training(self) -> dict[str, float]:
+        """Seconds of the updates by part."""
+        parts = compute_seconds(self.layout)
+        parts["exchange of gradients and weights"] = exchange_seconds(self.layout, sum(parts.values()))
+        parts["optimizer"] = optimizer_seconds(self.layout)
+        return parts
+
+    @cached_property
+    def sync(self) -> float:
+        """Seconds that the new weights take to the engines."""
+        layout, gpu = self.layout, self.layout.gpu
+        size = BF16 * layout.model.params
+        gather = size * (layout.ranks - 1) / layout.ranks / link(layout) if self.config.zero_stage == 3 else 0.0
+        if self.config.offload_param:
+            gather += size / layout.ranks / (gpu.pcie * LINK_SHARE)
+        if self.config.colocated:  # read, and written in its place
+            return gather + 2 * size / self.config.tensor_model_parallel_size / (gpu.bandwidth * BANDWIDTH_SHARE)
+        return gather + size / (LINK_SHARE * (gpu.nvlink if layout.nodes == 1 else gpu.network))
+
+    @property
+    def overlapped(self) -> bool:
+        """Whether rollout and training go on at once."""
+        return not self.config.colocated and self.config.staleness > 0
+
+    @property
+    def seconds(self) -> float:
+        """A rollout step."""
+        rollout, training = self.rollout.total, sum(self.training.values())
+        return (max(rollout, training) if self.overlapped else rollout + training) + self.sync
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Seconds of rollout, training and weight sync."""
+        return {"rollout": self.rollout.total, "training": sum(self.training.values()), "weight sync": self.sync}
+
+    @property
+    def gpu_hours(self) -> float:
+        """Of the whole run."""
+        return self.seconds * self.config.steps * self.config.gpus / 3600
+
+    @property
+    def idle_share(self) -> float:
+        """Share of the GPU-time spent waiting for the other half; 0 when colocated."""
+        if self.config.colocated:
+            return 0.0
+        layout, phases = self.layout, self.phases
+        busy = layout.rollout_gpus * phases["rollout"] + layout.ranks * phases["training"]
+        return 1 - (busy / self.config.gpus + self.sync) / self.seconds
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Response tokens a second over the whole step, all GPUs."""
+        return self.layout.response_tokens / self.seconds
+
+    @property
+    def decode_tokens_per_second(self) -> float:
+        """Response tokens a second and GPU during the rollout."""
+        return self.layout.response_tokens / self.rollout.total / self.layout.rollout_gpus
+
+    @property
+    def train_utilisation(self) -> float:
+        """MFU of the training phase: 6 FLOP a parameter and token trained on, over the peak of all ranks."""
+        flops = 6 * self.layout.model.params * self.layout.tokens * self.config.live_share * self.config.ppo_epochs
+        return flops / (self.layout.ranks * self.layout.gpu.flops * self.phases["training"])
+
+
+def make_plan(config: PlanConfig) -> Plan:
+    """The plan of a configuration. Raises ValueError of one line, with the fix, on what cannot work."""
+    layout = lay_out(config)
+    memory = Memory(layout)
+    check_fit(memory)
+    return Plan(layout, memory)

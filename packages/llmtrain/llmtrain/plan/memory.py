@@ -1,0 +1,164 @@
+"""Memory of a GPU by part, in bytes, in training and in rollout.
+
+Mixed precision as in the ZeRO paper: 2 bytes of weights, 2 of gradients and 12 of optimizer (fp32 weights and two
+moments) for each parameter; stage 1 shards the last over the ranks, 2 the gradients too, 3 the weights too.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from .architecture import BF16, Architecture
+from .efficiency import (
+    BATCHED_TOKENS,
+    GRADIENT_BUCKET_BYTES,
+    HEAD_BUFFERS,
+    HEAD_CHUNK_BYTES,
+    HEAD_CHUNK_TOKENS,
+    MOST_UTILIZATION,
+    RESERVED_BYTES,
+)
+from .gpu import GIB
+from .layout import Layout
+
+OPTIMIZER = 12
+"""Bytes of optimizer for a parameter."""
+Parts = dict[str, float]
+"""Bytes by name."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a GPU holds."""
+
+    layout: Layout
+
+    @cached_property
+    def training(self) -> Parts:
+        """While the model is updated."""
+        tokens = self.layout.micro_batch_tokens
+        return self.state | {
+            "activations": activations(self.layout.model, tokens, self.layout.config.gradient_checkpointing),
+            "output layer": head(self.layout.model, tokens),
+            "reserved": RESERVED_BYTES,
+        }
+
+    @cached_property
+    def rollout(self) -> Parts:
+        """While responses are sampled. Gradients are gone by then; the rest of a colocated trainer stays."""
+        return self.beside_engine | {
+            "engine weights": self.engine_weights,
+            "engine activations": self.engine_activations,
+            "KV cache": self.kv_cache,
+        }
+
+    @cached_property
+    def state(self) -> Parts:
+        """Weights, gradients and optimizer of a rank of the trainer."""
+        config, model, ranks = self.layout.config, self.layout.model, self.layout.ranks
+        params, stage = model.params, config.zero_stage
+        weights = BF16 * params / (ranks if stage == 3 else 1)
+        gradients = BF16 * params / (ranks if stage >= 2 else 1)
+        optimizer = OPTIMIZER * params / (ranks if stage >= 1 else 1)
+        parts = {
+            "weights": 0.0 if config.offload_param else weights,
+            "gradients": min(gradients, GRADIENT_BUCKET_BYTES) if config.offload_optimizer else gradients,
+            "optimizer": 0.0 if config.offload_optimizer else optimizer,
+        }
+        if stage == 3 and (ranks > 1 or config.offload_param):  # the layer at work, the next one, the output layer
+            parts["gathered weights"] = BF16 * (2 * model.layer_params + model.head_params)
+        if config.reference_model:
+            parts["reference weights"] = weights
+        return parts
+
+    @cached_property
+    def host(self) -> float:
+        """Bytes on the host of a node."""
+        config, params = self.layout.config, self.layout.model.params
+        share = min(config.gpus_per_node, self.layout.ranks) / self.layout.ranks
+        bytes_each = (OPTIMIZER + BF16) * config.offload_optimizer + BF16 * config.offload_param
+        return share * params * bytes_each
+
+    @cached_property
+    def beside_engine(self) -> Parts:
+        """What is on a GPU beside the engine."""
+        gone = ("gradients", "gathered weights")
+        trainer = {k: v for k, v in self.state.items() if k not in gone} if self.layout.config.colocated else {}
+        return trainer | {"reserved": RESERVED_BYTES}
+
+    @property
+    def engine_weights(self) -> float:
+        return BF16 * self.layout.model.params / self.layout.config.tensor_model_parallel_size
+
+    @property
+    def engine_activations(self) -> float:
+        """A prefill of BATCHED_TOKENS, and the fp32 logits of a decode step, once more as probabilities."""
+        config, model = self.layout.config, self.layout.model
+        prefill = BATCHED_TOKENS * (4 * model.hidden + (model.q_width + 2 * model.kv_width + 3 * model.intermediate))
+        logits = 2 * 4 * min(config.max_num_seqs, self.layout.sequences_per_engine) * model.vocab
+        return BF16 * prefill / config.tensor_model_parallel_size + logits
+
+    @property
+    def utilization(self) -> float:
+        """Share of a GPU that belongs to the engine: as configured, or what is free."""
+        free = 1 - sum(self.beside_engine.values()) / self.layout.gpu.memory
+        return self.layout.config.gpu_memory_utilization or max(min(free, MOST_UTILIZATION), 0.0)
+
+    @property
+    def kv_cache(self) -> float:
+        left = self.utilization * self.layout.gpu.memory - self.engine_weights - self.engine_activations
+        return max(left, 0.0)
+
+    @property
+    def kv_tokens(self) -> int:
+        """Tokens that the KV cache of an engine holds."""
+        return int(self.kv_cache // self.layout.model.kv_bytes(self.layout.config.tensor_model_parallel_size))
+
+    @property
+    def problem(self) -> str:
+        """What does not fit, in words; empty when all does."""
+        layout = self.layout
+        phases = [("training", self.training), ("rollout", self.rollout)]
+        for phase, parts in phases:
+            need = sum(parts.values())
+            if need > layout.gpu.memory * (1 + 1e-9):
+                part = max(parts, key=lambda k: parts[k])
+                return (
+                    f"{layout.model.name} needs {need / GIB:.1f} GiB in {phase} and an {layout.gpu.name} has "
+                    f"{layout.gpu.memory / GIB:.1f}; the largest part is {part} ({parts[part] / GIB:.1f} GiB)"
+                )
+        if self.kv_tokens < layout.longest_sequence:
+            return (
+                f"the KV cache of an engine on {layout.config.tensor_model_parallel_size} {layout.gpu.name} holds "
+                f"{self.kv_tokens:,} tokens and the longest sequence has {layout.longest_sequence:,}"
+            )
+        return ""
+
+
+def activations(model: Architecture, tokens: int, checkpointing: bool) -> float:
+    """Bytes kept for the backward pass of a micro-batch.
+
+    With checkpointing, the bf16 input of each layer, and one layer with the gradients of what it holds.
+    """
+    boundary = BF16 * model.hidden
+    inside = layer_activations(model)
+    each = model.layers * boundary + 2 * inside if checkpointing else model.layers * (boundary + inside)
+    return tokens * (each + 3 * boundary)  # the last norm: its input in fp32, its output
+
+
+def layer_activations(model: Architecture) -> float:
+    """Bytes of a token inside a layer, attention without its matrix: what transformers' Qwen2 and Qwen3 keep."""
+    norms = 2 * model.hidden + (model.q_width + model.kv_width if model.qk_norm else 0)
+    attention = 2 * (model.q_width + model.kv_width) + model.kv_width + model.q_width + model.hidden
+    mlp = 4 * model.intermediate  # gate, its activation, up, their product
+    return (4 + BF16) * norms + BF16 * (attention + mlp)  # a norm keeps its input in fp32 and its output
+
+
+def head(model: Architecture, tokens: int, chunk_bytes: int = HEAD_CHUNK_BYTES, weight_bytes: int = BF16) -> float:
+    """Bytes of the fused head: a chunk of fp32 logits, the fp32 gradient of the weight, that of the hidden states."""
+    chunk = min(max(chunk_bytes // (4 * model.vocab), 16), HEAD_CHUNK_TOKENS, tokens)
+    rounded = 0 if weight_bytes == 4 else weight_bytes  # the gradient once more, in the dtype of the weight
+    return (
+        HEAD_BUFFERS * 4 * chunk * model.vocab
+        + (4 + rounded) * model.head_params
+        + weight_bytes * tokens * model.hidden
+    )

@@ -1,0 +1,112 @@
+"""Parameter counts: by hand, and those of transformers' own models."""
+
+import json
+
+import pytest
+
+from llmtrain.plan.architecture import MODELS, get_architecture, read_config
+
+PUBLISHED = {  # billions, from the model cards; without the embedding where the card says so
+    "Qwen2.5-Math-7B": (7.61, 6.53),
+    "Qwen3-8B-Base": (8.2, 6.95),
+    "OpenReasoning-Nemotron-1.5B": (1.54, 1.31),
+    "Qwen2.5-32B": (32.5, 31.0),
+}
+
+
+def test_qwen2_5_7b_by_hand():
+    attention = 3584 * 3584 + 2 * 3584 * 512 + 3584 * 3584  # q, k and v, o
+    bias = 3584 + 2 * 512
+    mlp = 3 * 3584 * 18944
+    norms = 2 * 3584
+    whole = 28 * (attention + bias + mlp + norms) + 3584 + 2 * 152064 * 3584
+    assert get_architecture("Qwen2.5-Math-7B").params == whole == 7_615_616_512
+
+
+def test_qwen3_8b_by_hand():
+    attention = 2 * 4096 * 4096 + 2 * 4096 * 1024 + 2 * 128  # with the norms of queries and keys
+    whole = 36 * (attention + 3 * 4096 * 12288 + 2 * 4096) + 4096 + 2 * 151936 * 4096
+    assert get_architecture("Qwen3-8B-Base").params == whole == 8_190_735_360
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_counts(name):
+    model = get_architecture(name)
+    published, without_embedding = PUBLISHED[name]
+    assert model.params == pytest.approx(published * 1e9, rel=0.01)  # cards round, 32.76 to 32.5
+    assert model.body_matmul == pytest.approx(without_embedding * 1e9, rel=0.01)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_same_as_in_transformers(name):
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
+
+    model = MODELS[name]
+    config, cls = (Qwen3Config, Qwen3ForCausalLM) if model.qk_norm else (Qwen2Config, Qwen2ForCausalLM)
+    with torch.device("meta"):
+        made = cls(
+            config(
+                hidden_size=model.hidden,
+                num_hidden_layers=model.layers,
+                num_attention_heads=model.heads,
+                num_key_value_heads=model.kv_heads,
+                head_dim=model.head_dim,
+                intermediate_size=model.intermediate,
+                vocab_size=model.vocab,
+                tie_word_embeddings=model.tied,
+            )
+        )
+    assert sum(p.numel() for p in made.parameters()) == model.params
+
+
+def test_kv_cache_of_a_token():
+    model = get_architecture("Qwen3-8B-Base")
+    assert model.kv_bytes() == 2 * 36 * 8 * 128 * 2  # keys and values, bf16
+    assert model.kv_bytes(4) == model.kv_bytes() / 4
+    assert model.kv_bytes(16) == model.kv_bytes(8), "more GPUs than KV heads hold copies"
+
+
+def test_names():
+    assert get_architecture("qwen/qwen3-8b-base").name == "Qwen3-8B-Base"
+    with pytest.raises(ValueError, match=r"unknown model 'gpt-5'; choose from .*Qwen3-8B-Base.*config\.json"):
+        get_architecture("gpt-5")
+
+
+SIZES = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 14336,
+    "vocab_size": 128256,
+    "max_position_embeddings": 131072,
+}
+
+
+def test_a_config_of_ones_own(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(SIZES))
+    model = get_architecture(str(tmp_path))
+    assert model.params == 8_030_261_248  # Llama-3.1-8B
+    assert get_architecture(str(tmp_path / "config.json")) == model
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (json.dumps(SIZES | {"model_type": "qwen3_moe"}), "of type 'qwen3_moe'; plan knows dense models: qwen2"),
+        (json.dumps(SIZES | {"vocab_size": None}), "vocab_size must be a positive integer; got None"),
+        ("{", "is not JSON"),
+        ("[]", "of type None"),
+    ],
+)
+def test_bad_configs(tmp_path, content, message):
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        read_config(tmp_path / "config.json")
+
+
+def test_a_folder_without_config(tmp_path):
+    with pytest.raises(ValueError, match=r"holds no config\.json"):
+        get_architecture(str(tmp_path))

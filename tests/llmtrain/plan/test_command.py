@@ -1,0 +1,120 @@
+"""`llmtrain plan` as people and programs meet it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from llmtrain.cli import main
+from llmtrain.plan import page
+
+ROOT = Path(__file__).parents[3]
+
+
+def run(capsys, *args: str) -> str:
+    assert main(["plan", *args]) == 0
+    return capsys.readouterr().out
+
+
+def numbers(capsys, *args: str) -> dict:
+    return json.loads(run(capsys, *args, "--json"))
+
+
+def test_the_64_gpu_plan(capsys):
+    out = run(capsys, "--preset", "qwen3-8b-64gpu")
+    for words in (
+        "Qwen3-8B-Base on 64 H20, 2,000 rollout steps",
+        "EntroPIC, section 5.1 and appendix B.1",
+        "global batch",
+        "gradient accumulation",
+        "optimizer",
+        "KV cache",
+        "decode: reading weights",
+        "weight sync",
+        "GPU-hours",
+        "Published runs took",
+        "The largest part is",
+    ):
+        assert words in out, words
+    assert max(map(len, out.splitlines())) <= 120
+
+
+def test_json_agrees_with_itself(capsys):
+    found = numbers(capsys, "--preset", "qwen3-8b-8gpu")
+    seconds = found["seconds"]
+    parts = sum(seconds["rollout"].values()) + sum(seconds["training"].values()) + seconds["weight sync"]
+    assert seconds["step"] == pytest.approx(parts)
+    assert found["run"]["gpu_hours"] == pytest.approx(parts * 2000 * 8 / 3600)
+    assert found["numbers"]["global batch"] == 4096
+    assert sum(found["memory"]["training"].values()) <= found["memory"]["gpu"]
+    assert found["config"]["model"] == "Qwen3-8B-Base"
+    assert {"set", "seconds", "gpu_hours", "note"} == set(found["advice"][0])
+
+
+def test_order_of_settings(capsys, tmp_path):
+    file = tmp_path / "plan.yaml"
+    file.write_text("steps: 7\nprompts: 256\nmini_batch_size: 256\nn: 4\n")
+    args = ["--preset", "qwen3-8b-8gpu", "--config", str(file), "--set", "n=16", "--set", "steps=8", "--steps", "9"]
+    config = numbers(capsys, *args)["config"]
+    assert (config["steps"], config["prompts"], config["n"]) == (9, 256, 16)
+    assert config["max_prompt_length"] == 2048, "of the preset"
+
+
+def test_gpus_and_gpu(capsys):
+    config = numbers(capsys, "--preset", "qwen3-8b-8gpu", "--gpus", "64", "--gpu", "h20")["config"]
+    assert (config["gpus"], config["gpu"]) == (64, "h20")
+
+
+def test_list(capsys):
+    out = run(capsys, "--list")
+    assert "qwen2.5-32b-64gpu" in out
+    assert "Entropy Mechanism, appendices F.2 and B.1" in out
+
+
+def test_help_teaches(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["plan", "--help"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    for words in ("llmtrain plan --preset qwen3-8b-64gpu", "--mean-response-length", "--json", "--list", "--set"):
+        assert words in out
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--gpus", "48"], ["do not divide over 48 ranks", "use 32 GPUs"]),
+        (["--gpus", "1"], ["needs", "GiB", "set zero_stage=2 offload_optimizer=true"]),
+        (["--model", "Qwen2.5-Math-7B"], ["4,096 positions", "max_response_length=3072"]),
+        (["--preset", "gpt"], ["unknown preset 'gpt'", "qwen3-8b-64gpu"]),
+        (["--set", "foo=1"], ["unknown configuration key foo", "zero_stage"]),
+        (["--set", "steps=many"], ["steps must be of type int"]),
+        (["--set", "steps"], ["expected key=value"]),
+        (["--steps", "many"], ["steps", "many"]),
+        (["--stepz", "1"], ["unknown option --stepz"]),
+        (["--config", "none.yaml"], ["none.yaml", "does not exist"]),
+        (["--preset"], ["llmtrain plan", "--preset"]),
+    ],
+)
+def test_bad_input_is_one_line(args, words, capsys):
+    assert main(["plan", *args]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert all(word in err for word in words), err
+
+
+def test_no_torch():
+    """The command itself reaches torch through `entrostat.commandline`; what it computes with does not."""
+    code = "import sys; import llmtrain.plan.page as page; page.page(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert {"llmtrain", "rich"} <= loaded
+    assert not loaded & {"torch", "transformers", "numpy", "ray", "deepspeed", "vllm", "entrostat"}
+
+
+def test_the_page_is_what_the_code_says(capsys):
+    """When this fails: python -m llmtrain.plan.page > docs/plan.md"""
+    page.main()
+    assert capsys.readouterr().out == (ROOT / "docs/plan.md").read_text()

@@ -1,0 +1,48 @@
+"""What does not fit ends in a line with a fix, and the fix works."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from entrostat.commandline import parse_settings
+from llmtrain.plan.config import PlanConfig
+from llmtrain.plan.cost import make_plan
+
+BIG = PlanConfig(model="Qwen2.5-32B", gpus=8, gpu="a100", zero_stage=0, gradient_checkpointing=False)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (PlanConfig(gpus=1), "needs 145.2 GiB in training and an h100 has 79.6; the largest part is optimizer"),
+        (PlanConfig(zero_stage=0), "in training and an h100"),
+        (PlanConfig(gradient_checkpointing=False, micro_batch_tokens=65536), "the largest part is activations"),
+        (PlanConfig(gpu_memory_utilization=0.95), "in rollout and an h100 has 79.6; the largest part is KV cache"),
+        (PlanConfig(gpu_memory_utilization=0.2), "the KV cache of an engine on 1 h100 holds 0 tokens"),
+        (PlanConfig(model="Qwen2.5-32B", gpu="h100", zero_stage=3), "Qwen2.5-32B"),
+        (PlanConfig(model="Qwen2.5-32B", gpu="h200", gpus=1, mini_batch_size=512), "Qwen2.5-32B"),
+        (PlanConfig(model="Qwen2.5-32B", gpu="a100", gpus=1), "Qwen2.5-32B"),
+        (BIG, "Qwen2.5-32B"),
+        (replace(BIG, micro_batch_tokens=262144), "activations"),
+    ],
+)
+def test_the_fix_works(config, words):
+    with pytest.raises(ValueError, match=re.escape(words)) as found:
+        make_plan(config)
+    text = str(found.value)
+    assert "\n" not in text
+    fix = parse_settings(text.partition(": set ")[2].split())
+    assert fix, text
+    fixed = make_plan(replace(config, **fix))
+    for key in fix:
+        fewer = {k: v for k, v in fix.items() if k != key}
+        if len(fix) > 2:  # of several changes none is needless
+            with pytest.raises(ValueError):  # noqa: PT011
+                make_plan(replace(config, **fewer))
+    assert fixed.layout.sequences == fixed.config.prompts * fixed.config.n
+
+
+def test_what_no_placement_holds():
+    with pytest.raises(ValueError, match="lower max_response_length or take a smaller model"):
+        make_plan(replace(BIG, max_prompt_length=65536, max_response_length=65536))

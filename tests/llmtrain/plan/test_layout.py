@@ -1,0 +1,126 @@
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmtrain.plan.config import PlanConfig
+from llmtrain.plan.layout import lay_out
+
+STEER = PlanConfig(
+    model="Qwen2.5-Math-7B",
+    gpus=64,
+    prompts=512,
+    n=8,
+    mini_batch_size=32,
+    max_prompt_length=1024,
+    max_response_length=3072,
+    mean_prompt_length=100,
+    mean_response_length=900,
+    micro_batch_tokens=8192,
+)
+
+
+def test_derived_numbers_by_hand():
+    layout = lay_out(STEER)
+    assert layout.nodes == 8
+    assert layout.ranks == layout.engines == 64
+    assert layout.sequences == 4096
+    assert layout.updates == 16
+    assert layout.sequences_per_update == 256
+    assert layout.sequences_per_rank == 4
+    assert layout.micro_batches == 1  # 4 × 1,000 tokens
+    assert layout.tokens == 4_096_000
+    assert layout.sequences_per_engine == 64
+    assert layout.longest_sequence == 4096
+
+
+def test_micro_batches_cover_the_tokens_of_a_rank():
+    layout = lay_out(replace(STEER, gpus=8, ppo_epochs=2, live_share=0.75))
+    assert layout.updates == 32
+    assert layout.micro_batches == 3  # 32 responses × 1,000 tokens × 0.75 over 8,192
+    assert lay_out(replace(STEER, micro_batch_tokens=16)).micro_batch_tokens == 4096, "a sequence is never cut"
+
+
+def test_engines_and_trainer_apart():
+    layout = lay_out(replace(STEER, colocated=False, rollout_gpus=32, tensor_model_parallel_size=4, oversampling=1.5))
+    assert (layout.ranks, layout.rollout_gpus, layout.engines) == (32, 32, 8)
+    assert layout.generated == 6144
+    assert layout.sequences_per_engine == 768
+    assert lay_out(replace(STEER, colocated=False)).rollout_gpus == 32
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"gpus": 12}, "gpus 12 are not whole nodes of gpus_per_node 8: use 8 or 16"),
+        ({"mini_batch_size": 100}, "mini_batch_size 100 must divide prompts 512: use 64 or 128"),
+        ({"gpus": 48}, "256 responses do not divide over 48 ranks: use 32 GPUs for the trainer"),
+        ({"mini_batch_size": 4}, "32 responses do not divide over 64 ranks: use mini_batch_size=8, or 32 GPUs"),
+        ({"tensor_model_parallel_size": 8}, "tensor_model_parallel_size 8 .* 28 heads, .* 4 KV heads: use 1, 2 or 4"),
+        ({"tensor_model_parallel_size": 3}, "use 1, 2 or 4"),
+        ({"max_response_length": 4096}, "5,120 is beyond the 4,096 positions of Qwen2.5-Math-7B: .*length=3072"),
+        ({"colocated": False, "rollout_gpus": 64}, "leaves the trainer or the engines without a GPU"),
+        ({"gpus": 1, "colocated": False}, "leaves the trainer or the engines without a GPU"),
+        ({"staleness": 1}, "staleness needs rollout engines of their own: set colocated=false"),
+        ({"rollout_gpus": 8}, "set colocated=false or leave it out"),
+        ({"offload_param": True}, "offload_param needs ZeRO 3 .*: zero_stage=3 offload_optimizer=true"),
+        ({"offload_optimizer": True, "zero_stage": 0}, "offload_optimizer needs ZeRO: use zero_stage=2"),
+        ({"prompts": 4, "n": 8, "mini_batch_size": 4, "colocated": False, "rollout_gpus": 56}, "56 rollout engines"),
+        ({"mean_response_length": 3072}, "must be below max_response_length 3072"),
+        ({"gpu": "b200"}, "unknown gpu 'b200'; choose from a100, h100, h200, h20"),
+    ],
+)
+def test_what_cannot_be(change, message):
+    with pytest.raises(ValueError, match=message) as found:
+        lay_out(replace(STEER, **change))
+    assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"gpus": 0}, "gpus must be at least 1; got 0"),
+        ({"gpus": True}, "gpus must be an integer; got True"),
+        ({"steps": 1.5}, "steps must be an integer; got 1.5"),
+        ({"oversampling": "many"}, "oversampling must be a number"),
+        ({"oversampling": 0.5}, "oversampling must be at least 1"),
+        ({"live_share": 0}, "live_share must be positive"),
+        ({"live_share": 1.5}, "live_share is a share"),
+        ({"gpu_memory_utilization": 1.5}, "gpu_memory_utilization is a share"),
+        ({"gpu_memory_utilization": "x"}, "gpu_memory_utilization must be a number"),
+        ({"mean_response_length": -1}, "mean_response_length must be at least 1"),
+        ({"zero_stage": 4}, "zero_stage must be 0, 1, 2 or 3"),
+        ({"stats": "stale"}, "stats must be rollout or fresh"),
+    ],
+)
+def test_values_that_cannot_be(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(STEER, **change)
+
+
+@given(
+    prompts=st.sampled_from([64, 96, 100, 512]),
+    n=st.integers(1, 16),
+    mini=st.integers(1, 96),
+    gpus=st.sampled_from([1, 2, 5, 8, 24, 64]),
+)
+def test_the_fixes_of_a_division_divide(prompts, n, mini, gpus):
+    config = replace(STEER, prompts=prompts, n=n, mini_batch_size=mini, gpus=gpus)
+    try:
+        layout = lay_out(config)
+    except ValueError as error:
+        words = str(error)
+    else:
+        assert layout.sequences_per_rank * layout.ranks * layout.updates == layout.sequences
+        return
+    if "must divide prompts" in words:
+        fixes = [int(x) for x in re.findall(r"\d+", words.partition("use ")[2])]
+        assert fixes
+        assert all(prompts % x == 0 for x in fixes)
+    elif "do not divide over" in words:
+        fix = words.partition(": use ")[2]
+        assert mini * n % int(re.search(r"(\d+) GPUs", fix).group(1)) == 0
+        for x in re.findall(r"\d+", fix.partition(" GPUs")[0])[:-1]:
+            lay_out(replace(config, mini_batch_size=int(x)))

@@ -1,0 +1,82 @@
+from dataclasses import replace
+
+import pytest
+
+from llmtrain.plan.config import PlanConfig
+from llmtrain.plan.efficiency import LINK_SHARE
+from llmtrain.plan.layout import lay_out
+from llmtrain.plan.training import compute_seconds, exchange_seconds, link, optimizer_seconds
+
+CONFIG = PlanConfig(gpus=8, gpu="h100", mini_batch_size=128, mean_response_length=1000, mean_prompt_length=100)
+PARAMS = 8_190_735_360
+BODY = 36 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 12288)
+RATE = 8 * 989e12 * 0.46
+
+
+def compute(**changes) -> dict[str, float]:
+    return compute_seconds(lay_out(replace(CONFIG, **changes)))
+
+
+def test_six_flop_a_parameter_and_token():
+    parts = compute()
+    tokens = 4096 * 1100
+    assert parts["forward and backward"] == pytest.approx(6 * BODY * tokens / RATE)
+    assert parts["recomputation"] == pytest.approx(2 * BODY * tokens / RATE)
+    assert parts["output layer"] == pytest.approx(6 * 151936 * 4096 * 4096 * 1000 / RATE), "responses only"
+
+
+def test_attention_goes_with_the_square():
+    layout = lay_out(CONFIG)
+    forward = 2 * layout.mean_square_sequence * 4096 * 36 * 4096
+    assert compute()["attention"] == pytest.approx(forward * (1 + 1 + 2.5) / RATE)
+    assert layout.mean_square_sequence > layout.mean_sequence**2
+
+
+def test_what_is_not_asked_for_costs_nothing():
+    assert "recomputation" not in compute(gradient_checkpointing=False)
+    assert "fresh statistics" not in compute()
+    assert "fresh statistics" not in compute(stats="fresh", mini_batch_size=512)
+    assert "log-probabilities of the reference" not in compute()
+
+
+def test_fresh_statistics_are_a_forward_pass_of_all_but_the_first_mini_batch():
+    parts = compute(stats="fresh", reference_model=True)
+    assert parts["fresh statistics"] == pytest.approx(parts["log-probabilities of the rollout"] * 3 / 4)
+    assert parts["log-probabilities of the reference"] == parts["log-probabilities of the rollout"]
+
+
+def test_responses_without_advantage_are_not_trained_on():
+    half, whole = compute(live_share=0.5), compute()
+    assert half["forward and backward"] == whole["forward and backward"] / 2
+    assert half["log-probabilities of the rollout"] == whole["log-probabilities of the rollout"]
+
+
+@pytest.mark.parametrize("gpu", ["a100", "h100", "h200", "h20"])
+def test_compute_divides_by_the_ranks(gpu):
+    times = [sum(compute(gpus=gpus, gpu=gpu).values()) for gpus in (1, 2, 4, 8, 16, 64)]
+    assert times == sorted(times, reverse=True)
+    assert times[0] == pytest.approx(64 * times[-1])
+
+
+def test_exchange_by_hand():
+    once = 2 * PARAMS * 7 / 8 / (450e9 * LINK_SHARE)
+    assert exchange_seconds(lay_out(replace(CONFIG, zero_stage=1)), 0.0) == pytest.approx(2 * once * 4)
+    layout = lay_out(replace(CONFIG, zero_stage=2))
+    assert exchange_seconds(layout, 0.0) == pytest.approx(once * 4 * (layout.micro_batches + 1))
+    assert exchange_seconds(layout, 1e9) == pytest.approx(once * 4), "the arithmetic hides the rest"
+    layout = lay_out(replace(CONFIG, zero_stage=3))
+    assert exchange_seconds(layout, 1e9) == 0
+    assert exchange_seconds(layout, 0.0) > 3 * once * 4 * layout.micro_batches
+    assert exchange_seconds(lay_out(replace(CONFIG, gpus=1)), 0.0) == 0
+
+
+def test_several_nodes_share_their_adapters():
+    assert link(lay_out(CONFIG)) == pytest.approx(450e9 * LINK_SHARE)
+    assert link(lay_out(replace(CONFIG, gpus=16))) == pytest.approx(400e9 * LINK_SHARE)
+
+
+def test_the_optimizer_on_the_host_is_slower():
+    assert optimizer_seconds(lay_out(replace(CONFIG, offload_optimizer=True))) > 10 * optimizer_seconds(lay_out(CONFIG))
+    assert optimizer_seconds(lay_out(replace(CONFIG, zero_stage=0))) == pytest.approx(
+        8 * optimizer_seconds(lay_out(replace(CONFIG, zero_stage=1)))
+    )
