@@ -3,13 +3,15 @@
     python benchmarks/simulator.py [--runs 8,32,512] [--rollouts 20] [--sweep]
 
 An update is a pass of one run over a rollout of environment `noisy` (64 states, 16 arms, 16 responses, 8 passes), its
-share of sampling included. toybandit runs plain GRPO and two chains, NumPy plain GRPO alone, in two forms: vectorised
-over the states and responses of a run with a loop over runs, as one would write it at first, and over runs as
-well. All use one thread and are timed in turn, in CPU seconds; the fastest of several calls counts. The last column is
-the share of the memory bandwidth limit: the time in which one thread of this machine moves what a pass must at least
-(arms, advantages and old log-probabilities read, logits read and written) over the time that was needed.
+share of sampling included. toybandit runs plain GRPO and two chains, each as it is and compiled, NumPy plain GRPO
+alone, in two forms: vectorised over the states and responses of a run with a loop over runs, as one would write it at
+first, and over runs as well. All use one thread and are timed in turn, in CPU seconds; the fastest of several calls
+counts. The last columns are the share of the memory bandwidth limit: the time in which one thread of this machine moves
+what a pass must at least (arms, advantages and old log-probabilities read, logits read and written) over the time that
+was needed, and what the first call took longer than that: seconds of wall time to compile, less where an earlier
+process left its machine code in torch's cache.
 
---sweep: also 512 runs of 300 rollouts, with the most memory the process ever held.
+--sweep: also 512 runs of 300 rollouts, as they are and compiled, with the most memory the process ever held.
 """
 
 import argparse
@@ -56,15 +58,18 @@ def in_numpy(env: Environment, z: np.ndarray, q: np.ndarray, seed: int) -> np.nd
 
 
 def fastest(work: dict[str, Callable[[], np.ndarray]], calls: int) -> dict[str, tuple[float, float]]:
-    """CPU seconds of the fastest of `calls` calls, made in turn, and the mean of what each gives."""
-    seconds = dict.fromkeys(work, np.inf)
-    ends = {}
+    """CPU seconds of the fastest of `calls` calls, made in turn, and wall seconds of one before them."""
+    seconds, first = dict.fromkeys(work, np.inf), {}
+    for name, function in work.items():
+        start = time.perf_counter()
+        function()
+        first[name] = time.perf_counter() - start
     for _ in range(calls):
         for name, function in work.items():
             start = time.process_time()
-            ends[name] = float(function().mean())
+            function()
             seconds[name] = min(seconds[name], time.process_time() - start)
-    return {name: (seconds[name], ends[name]) for name in work}
+    return {name: (seconds[name], first[name]) for name in work}
 
 
 def bandwidth() -> float:
@@ -83,7 +88,7 @@ def timed_copy(target: torch.Tensor, source: torch.Tensor) -> float:
 
 
 def compare(runs: int, rollouts: int, limit: float) -> None:
-    config = Config(env="noisy", rollouts=max(rollouts * 8 // runs, 8))
+    config = Config(env="noisy", rollouts=max(rollouts * 8 // runs, 24))
     env = config.environment()
     z, q = (x.numpy() for x in draw_problem(env, torch.arange(runs), torch.float64))
     work: dict[str, Callable[[], np.ndarray]] = {
@@ -92,25 +97,30 @@ def compare(runs: int, rollouts: int, limit: float) -> None:
     }
     for controller in CONTROLLERS:
         chain = Config(env="noisy", rollouts=config.rollouts, controller=controller)
-        work[controller] = lambda chain=chain: simulate(chain, range(runs)).entropy[:, -1]
+        for label, fast in ((controller, False), (f"{controller}, compiled", True)):
+            work[label] = lambda chain=chain, fast=fast: simulate(chain, range(runs), compile=fast).entropy
     found = fastest(work, 5)
     updates = runs * env.rollouts * env.passes
     each, all_runs = (found[name][0] for name in list(work)[:2])
     print(f"\n{runs} runs, {env.rollouts} rollouts")
-    print(f"{'':22}{'updates/s':>12}{'µs a run':>10}{'x run by run':>14}{'x all runs':>12}{'of bandwidth':>14}")
-    for name, (seconds, _) in found.items():
+    head = f"{'updates/s':>12}{'µs a run':>10}{'x run by run':>14}{'x all runs':>12}{'of bandwidth':>14}{'first':>8}"
+    print(f"{'':32}{head}")
+    for name, (seconds, first) in found.items():
         least = NEEDED * 8 * env.states * (env.group or 1) * updates / limit
         print(
-            f"{name:22}{updates / seconds:12,.0f}{seconds / updates * 1e6:10.1f}{each / seconds:14.2f}"
+            f"{name:32}{updates / seconds:12,.0f}{seconds / updates * 1e6:10.1f}{each / seconds:14.2f}"
             f"{all_runs / seconds:12.2f}{least / seconds:14.1%}"
+            f"{max(first - seconds, 0):8.1f}"
         )
 
 
 def sweep() -> None:
-    start = time.perf_counter()
-    simulate(Config(controller="clip_higher+entropic", target=0.6), range(512))
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"\n512 runs of 300 rollouts: {time.perf_counter() - start:.0f} s, the process held {held:.2f} GiB at most")
+    for compiled in (False, True):
+        start = time.perf_counter()
+        simulate(Config(controller="clip_higher+entropic", target=0.6), range(512), compile=compiled)
+        seconds, held = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        name = "compiled" if compiled else "as they are"
+        print(f"\n512 runs of 300 rollouts, {name}: {seconds:.0f} s, the process held {held:.2f} GiB at most")
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from entrostat.advantages import REGISTRY, advantage_needs, get_advantage, prime
+from entrostat.segments import Segments
 
 REWARD = torch.tensor([1.0, 0.0, 0.0, 1.0, 1.0, 0.5], dtype=torch.float64)
 GROUP = torch.tensor([5, 5, 5, 2, 2, 9])
@@ -106,3 +107,11 @@ def test_what_is_needed_is_asked_for_by_name():
 def test_unknown_name():
     with pytest.raises(ValueError, match="unknown advantage 'gae'; choose from grpo, dr_grpo, rloo"):
         get_advantage("gae")
+
+
+def test_segments_in_place_of_ids():
+    reward, ids = torch.tensor([[1.0, 0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0, 0.0]]), torch.tensor([4, 4, 7, 7, 7])
+    for name in ("grpo", "rloo", "opo"):
+        keywords = {"length": torch.tensor([1, 2, 3, 4, 5])} if name == "opo" else {}
+        advantage = get_advantage(name)
+        assert torch.equal(advantage(reward, Segments(ids), **keywords), advantage(reward, ids, **keywords))

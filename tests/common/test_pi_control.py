@@ -85,6 +85,19 @@ def test_step_response_by_hand_and_drift_is_removed():
     assert float(proportional[-1]) == pytest.approx(-0.1 / 0.5, rel=1e-9)
 
 
+def test_the_sum_winds_up_without_anti_windup():
+    """g = 1, kp = ki = 1, |α| ≤ .5, e = 2: α is saturated at 2 and 1.5; the sum is 2 + 1.5 without anti-windup."""
+    given = {"error": 2.0, "alpha_max": 0.5, "steps": 1}
+    plain, held = (pi_control.response(1.0, 1.0, 1.0, **given, anti_windup=x) for x in (False, True))
+    assert plain.error.tolist() == held.error.tolist() == [2.0, 1.5]
+    assert plain.alpha.tolist() == held.alpha.tolist() == [0.5, 0.5]
+    assert (plain.total.tolist(), held.total.tolist()) == ([2.0, 3.5], [0.0, 0.0])
+    far = {"error": 2.0, "alpha_max": 0.5, "steps": 200}
+    wound, clean = (pi_control.response(1.0, 0.3, 0.1, **far, anti_windup=x).error for x in (False, True))
+    assert float(pi_control.overshoot(wound)) > 2 * float(pi_control.overshoot(clean)) > 0
+    assert float(wound[-1].abs()) < 1e-6
+
+
 def test_settling_time_and_overshoot_by_hand():
     errors = torch.tensor([[1.0, 0.5, -0.2, 0.04, 0.0], [-1.0, 0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0, 1.0]])
     assert pi_control.settling_time(errors, 0.05).tolist() == [3, 1, 5]

@@ -25,6 +25,16 @@ def test_shapes_and_ranges():
     assert trajectory.seeds == (0, 1, 2)
 
 
+def test_policies_are_kept():
+    kept = simulate(Config(**SMALL), range(2), keep_policies=True)
+    assert kept.policies is not None
+    assert kept.policies.shape == (2, 6, 6, 16)
+    entropy = -(kept.policies * np.log(kept.policies)).sum(-1).mean(-1)
+    np.testing.assert_allclose(entropy, kept.entropy, rtol=1e-13)
+    np.testing.assert_array_equal(kept.policies[:, -1], kept.probabilities)
+    assert simulate(Config(**SMALL)).policies is None
+
+
 def test_no_seeds():
     with pytest.raises(ValueError, match="seeds must name at least one run"):
         simulate(Config(), [])

@@ -1,8 +1,9 @@
 """Advantages of a group of responses to one prompt.
 
 Every function takes `reward` (..., n), one number a response, and `group_id` (n,) or (..., n), integers that say which
-responses answer the same prompt, and returns (..., n). Leading dimensions are independent runs. What a function needs
-beyond these is passed by keyword: `advantage_needs(name)` lists it. Only `prime` gives a number for each token.
+responses answer the same prompt, or the `Segments` that they make, and returns (..., n). Leading dimensions are
+independent runs. What a function needs beyond these is passed by keyword: `advantage_needs(name)` lists it. Only
+`prime` gives a number for each token.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,9 +13,10 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from .segments import Segments, segment_sum
+from .segments import Segments, as_segments
 
 Advantage = Callable[..., Tensor]
+Groups = Tensor | Segments
 F = TypeVar("F", bound=Advantage)
 STD_EPS = 1e-6
 """Added to a standard deviation before dividing by it."""
@@ -63,14 +65,14 @@ def _entry(name: str) -> AdvantageEntry:
     return REGISTRY[name]
 
 
-def _centred(reward: Tensor, group_id: Tensor) -> tuple[Tensor, Segments]:
+def _centred(reward: Tensor, group_id: Groups) -> tuple[Tensor, Segments]:
     """R − group mean, (..., n), and the groups."""
-    groups = Segments(group_id)
+    groups = as_segments(group_id)
     return reward - groups.spread(groups.mean(reward)), groups
 
 
 @register("grpo", source="Shao et al. 2024 (GRPO)")
-def grpo(reward: Tensor, group_id: Tensor) -> Tensor:
+def grpo(reward: Tensor, group_id: Groups) -> Tensor:
     """(R − mean) / (std + 1e-6) with the unbiased standard deviation (GRPO). A group of one has advantage 0."""
     centred, groups = _centred(reward, group_id)
     variance = groups.sum(centred**2) / (groups.size - 1).clamp(min=1)
@@ -78,20 +80,20 @@ def grpo(reward: Tensor, group_id: Tensor) -> Tensor:
 
 
 @register("dr_grpo", source="Liu et al. 2025 (Dr. GRPO)")
-def dr_grpo(reward: Tensor, group_id: Tensor) -> Tensor:
+def dr_grpo(reward: Tensor, group_id: Groups) -> Tensor:
     """R − mean, no division by the standard deviation (Dr. GRPO)."""
     return _centred(reward, group_id)[0]
 
 
 @register("rloo", source="Ahmadian et al. 2024 (RLOO)")
-def rloo(reward: Tensor, group_id: Tensor) -> Tensor:
+def rloo(reward: Tensor, group_id: Groups) -> Tensor:
     """R − mean of the other members (RLOO). A group of one has advantage 0."""
     centred, groups = _centred(reward, group_id)
     return centred * groups.spread((groups.size / (groups.size - 1).clamp(min=1)).to(centred))
 
 
 @register("reinforce_pp", source="Hu et al. 2025 (REINFORCE++, with the baseline of a group)")
-def reinforce_pp(reward: Tensor, group_id: Tensor) -> Tensor:
+def reinforce_pp(reward: Tensor, group_id: Groups) -> Tensor:
     """(R − group mean), less its mean over the batch, over its unbiased standard deviation there + 1e-6.
 
     The batch is the n responses given, in each run by itself; every response counts the same, whatever its length.
@@ -103,13 +105,14 @@ def reinforce_pp(reward: Tensor, group_id: Tensor) -> Tensor:
 
 
 @register("opo", source="Hao et al. 2025 (OPO)", needs=("length",))
-def opo(reward: Tensor, group_id: Tensor, *, length: Tensor | None = None) -> Tensor:
+def opo(reward: Tensor, group_id: Groups, *, length: Tensor | None = None) -> Tensor:
     """R_i − Σ_j l_j·R_j / Σ_j l_j over the group: the baseline weighs a response by its length.
 
     length: tokens of each response, (n,) or (..., n). ValueError when it is not given.
     """
     weight = _needed("opo", "length", length).to(reward)
-    return reward - segment_sum(weight * reward, group_id) / segment_sum(weight.expand(reward.shape), group_id)
+    groups = as_segments(group_id)
+    return reward - groups.spread(groups.sum(weight * reward) / groups.sum(weight.expand(reward.shape)))
 
 
 @register(
@@ -118,7 +121,7 @@ def opo(reward: Tensor, group_id: Tensor, *, length: Tensor | None = None) -> Te
     quadrants=("I", "II"),
     hyperparameters={"positive": "Advantage of a correct response (λ)."},
 )
-def w_reinforce(reward: Tensor, group_id: Tensor, *, positive: float | Tensor = 0.1) -> Tensor:
+def w_reinforce(reward: Tensor, group_id: Groups, *, positive: float | Tensor = 0.1) -> Tensor:
     """+λ for a correct response, −1 for a wrong one; no baseline. ValueError on a reward that is not 0 or 1.
 
     positive: λ, or one value for each run, (runs…,).
@@ -128,13 +131,13 @@ def w_reinforce(reward: Tensor, group_id: Tensor, *, positive: float | Tensor = 
 
 
 @register("psr", source="Zhu et al. 2025 (PSR)", quadrants=("III", "IV"))
-def psr(reward: Tensor, group_id: Tensor) -> Tensor:
+def psr(reward: Tensor, group_id: Groups) -> Tensor:
     """+1 for a correct response, 0 for a wrong one (positive sample reinforcement). ValueError as `w_reinforce`."""
     return _correct("psr", reward).to(reward.dtype)
 
 
 @register("nsr", source="Zhu et al. 2025 (NSR)", quadrants=("I", "II"))
-def nsr(reward: Tensor, group_id: Tensor) -> Tensor:
+def nsr(reward: Tensor, group_id: Groups) -> Tensor:
     """0 for a correct response, −1 for a wrong one (negative sample reinforcement). ValueError as `w_reinforce`."""
     return _correct("nsr", reward).to(reward.dtype) - 1
 
@@ -147,7 +150,7 @@ def nsr(reward: Tensor, group_id: Tensor) -> Tensor:
 )
 def prime(
     reward: Tensor,
-    group_id: Tensor,
+    group_id: Groups,
     *,
     prm_logp: Tensor | None = None,
     ref_logp: Tensor | None = None,
@@ -172,7 +175,7 @@ def prime(
     table = process.new_zeros(*shape[:-1], reward.shape[-1])
     length = table.scatter_add(-1, index, torch.ones_like(process))
     mean = table.scatter_add(-1, index, process) / length.clamp(min=1)
-    groups = Segments(group_id)
+    groups = as_segments(group_id)
     size = groups.spread(groups.size)
     others = (groups.spread(groups.sum(mean)) - mean) / (size - 1).clamp(min=1)
     to_go = _reward_to_go(process - others.gather(-1, index), index, length)

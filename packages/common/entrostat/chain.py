@@ -44,7 +44,9 @@ class Chain(Controller):
     def support(self) -> Support | None:
         return next((part.support for part in self.parts if part.support is not None), None)
 
-    def plan(self, tokens: Tokens, reduce: LocalReduce | None = None, seed: int | Tensor = 0, step: int = 0) -> Plan:
+    def plan(
+        self, tokens: Tokens, reduce: LocalReduce | None = None, seed: int | Tensor = 0, step: int | Tensor = 0
+    ) -> Plan:
         missing = [need for need in self._needed if getattr(tokens, need[1]) is None]
         if missing:
             first = missing[0][0]

@@ -9,7 +9,6 @@ entropy of that rollout, before the plans of that step are made.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 import torch
@@ -17,6 +16,7 @@ from torch import Tensor
 
 from .constants import constant
 from .draws import hash_bits, salt, uniform
+from .lazy import lazy
 from .plan import Plan
 from .reduce import LocalReduce
 from .segments import Segments
@@ -47,19 +47,19 @@ class Context:
     tokens: Tokens
     reduce: LocalReduce
     seed: int | Tensor
-    step: int
+    step: int | Tensor
 
-    @cached_property
+    @lazy
     def size(self) -> int:
         """Tokens of the mini-batch over all ranks."""
         return self.reduce.total(self.tokens.size)
 
-    @cached_property
+    @lazy
     def sequences(self) -> Segments:
         """The responses of the mini-batch on this rank: S of them."""
         return Segments(self.tokens.get("seq_id"))
 
-    @cached_property
+    @lazy
     def groups(self) -> Segments:
         """Which of the S responses answer the same prompt. Whole groups must lie on one rank."""
         return Segments(self.sequences.pick(self.tokens.get("group_id")))

@@ -28,6 +28,17 @@ class Gains(NamedTuple):
     ki: Tensor
 
 
+class Response(NamedTuple):
+    """Of a loop, step by step: (..., steps + 1) each."""
+
+    error: Tensor
+    """e, nats."""
+    alpha: Tensor
+    """The α that is applied at e."""
+    total: Tensor
+    """S⁺, the sum of errors that α is made of, nats."""
+
+
 def stable(g: float | Tensor, kp: float | Tensor, ki: float | Tensor) -> Tensor:
     """Whether the loop is asymptotically stable: 0 < g·kp < 2, g·ki > 0 and 2·g·kp + g·ki < 4. Bool tensor."""
     s, c = as_state(g) * kp, as_state(g) * ki
@@ -63,6 +74,38 @@ def place_poles(g: float | Tensor, first: float | Tensor = POLES[0], second: flo
     return Gains((1 - first * second) / g, (1 - first) * (1 - second) / g)
 
 
+def response(
+    g: float | Tensor,
+    kp: float | Tensor,
+    ki: float | Tensor,
+    *,
+    error: float | Tensor = 1.0,
+    drift: float | Tensor = 0.0,
+    alpha_max: float | Tensor = torch.inf,
+    anti_windup: bool = True,
+    steps: int = 200,
+) -> Response:
+    """A loop that starts at `error` (nats) with an empty sum.
+
+    α is clipped to ±alpha_max. With anti-windup the sum stops while α is saturated and e drives it further, as in
+    `entropic`.
+    """
+    g, kp, ki, e, drift, limit = torch.broadcast_tensors(*map(as_state, (g, kp, ki, error, drift, alpha_max)))
+    total = torch.zeros_like(e)
+    steps_made: list[tuple[Tensor, Tensor, Tensor]] = []
+    alpha = torch.zeros_like(e)
+    for step in range(steps + 1):
+        if step:
+            e = e + drift - g * alpha
+        summed = total + e
+        wanted = kp * e + ki * summed
+        winding = (wanted.abs() > limit) & (wanted * e > 0) & anti_windup
+        total = torch.where(winding, total, summed)
+        alpha = (kp * e + ki * total).clamp(min=-limit, max=limit)
+        steps_made.append((e, alpha, total))
+    return Response(*(torch.stack(values, -1) for values in zip(*steps_made, strict=True)))
+
+
 def step_response(
     g: float | Tensor,
     kp: float | Tensor,
@@ -73,19 +116,8 @@ def step_response(
     alpha_max: float | Tensor = torch.inf,
     steps: int = 200,
 ) -> Tensor:
-    """Errors e of a loop that starts at `error` with an empty sum, (..., steps + 1), nats.
-
-    α is clipped to ±alpha_max, and the sum stops while α is saturated and e drives it further, as in `entropic`.
-    """
-    g, kp, ki, e, drift, limit = torch.broadcast_tensors(*map(as_state, (g, kp, ki, error, drift, alpha_max)))
-    total = torch.zeros_like(e)
-    errors = [e]
-    for _ in range(steps):
-        wanted = kp * e + ki * (total + e)
-        total = torch.where((wanted.abs() > limit) & (wanted * e > 0), total, total + e)
-        e = e + drift - g * (kp * e + ki * total).clamp(min=-limit, max=limit)
-        errors.append(e)
-    return torch.stack(errors, -1)
+    """The errors of `response`, with anti-windup: (..., steps + 1), nats."""
+    return response(g, kp, ki, error=error, drift=drift, alpha_max=alpha_max, steps=steps).error
 
 
 def settling_time(errors: Tensor, band: float | Tensor) -> Tensor:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from .kl import LOG_RATIO_LIMIT, kl_estimate, kl_slope
+from .lazy import lazy
 
 Index = Tensor | slice | None
 
@@ -35,12 +35,12 @@ class Slice:
     length: Tensor | None = None
     """Tokens of the sequence that a token belongs to, int64."""
 
-    @cached_property
+    @lazy
     def advantage(self) -> Tensor:
         """Weight times advantage."""
         return self.weight * self.unweighted
 
-    @cached_property
+    @lazy
     def direction(self) -> Tensor:
         """Advantage with the sign it has after its weight, but not zero where the weight is."""
         turned = (self.weight < 0).to(self.unweighted.dtype)

@@ -1,9 +1,9 @@
 """Sums over groups of tokens or responses that share an integer id. A segment must lie on one rank."""
 
-from functools import cached_property
-
 import torch
 from torch import Tensor
+
+from .lazy import lazy
 
 
 class Segments:
@@ -33,7 +33,7 @@ class Segments:
         shape = torch.broadcast_shapes(x.shape, self.index.shape)
         return x.new_zeros(*shape[:-1], self.count).scatter_add(-1, self.index.expand(shape), x.expand(shape))
 
-    @cached_property
+    @lazy
     def size(self) -> Tensor:
         """Elements of each segment, int64 (K,), or (..., K) when the ids differ between runs."""
         return self.sum(torch.ones_like(self.index))
@@ -56,6 +56,11 @@ class Segments:
         """The value of x (..., n) in each segment, where it is the same for all of a segment's elements: (..., K)."""
         shape = torch.broadcast_shapes(x.shape, self.index.shape)
         return x.new_zeros(*shape[:-1], self.count).scatter(-1, self.index.expand(shape), x.expand(shape))
+
+
+def as_segments(ids: Tensor | Segments) -> Segments:
+    """The segments of `ids`, or `ids` if it is that already."""
+    return ids if isinstance(ids, Segments) else Segments(ids)
 
 
 def segment_sum(x: Tensor, ids: Tensor) -> Tensor:

@@ -5,12 +5,12 @@ tree. The arm of a token counts within all rows of its prompt, from 0 to nodes·
 """
 
 from collections.abc import Collection
-from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from entrostat import PolicyStats, policy_stats
+from entrostat.lazy import lazy
 from entrostat.support import Support, truncated_logp
 
 MOMENTS = ("s2", "s2l", "s2ll")
@@ -26,22 +26,22 @@ class Policy:
         self.total = self.weight.sum(-1, keepdim=True)
         self.log_total = self.total.log()
 
-    @cached_property
+    @lazy
     def p(self) -> Tensor:
         """(R, rows, K)."""
         return self.weight / self.total
 
-    @cached_property
+    @lazy
     def logp(self) -> Tensor:
         """log π, (R, rows, K), nats."""
         return self.shifted - self.log_total
 
-    @cached_property
+    @lazy
     def entropy(self) -> Tensor:
         """H of every row, (R, rows), nats."""
         return -(self.p * self.logp).sum(-1)
 
-    @cached_property
+    @lazy
     def stats(self) -> PolicyStats:
         """All statistics of the rows."""
         return policy_stats(self.logits)

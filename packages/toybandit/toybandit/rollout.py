@@ -1,11 +1,14 @@
 """One rollout of all runs: which arms, which rewards, which advantages. Sampled, or every outcome enumerated."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 
 from entrostat.advantages import Advantage
+from entrostat.segments import Segments
 
 from .environments import Environment
 from .episodes import inverse_cdf, sample_episodes
@@ -29,10 +32,23 @@ class Rollout:
     """Where in its prompt's tree a token lies, int64 (R, S, n); None when a prompt has one state."""
 
 
-def sample_rollout(policy: Policy, success: Tensor, advantage: Advantage, luck: Luck, step: int) -> Rollout:
+def respond(
+    p: Tensor, success: Tensor, draw: Tensor, reward_draw: Tensor, advantage: Advantage, groups: Segments
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Arms, Bernoulli rewards and advantages, (R, S, G) each, from tables (R, S, K) and uniform numbers (R, S, G)."""
+    arm = inverse_cdf(p.cumsum(-1), draw)
+    return arm, *judged(success.gather(-1, arm), reward_draw, advantage, groups)
+
+
+Respond = Callable[[Tensor, Tensor, Tensor, Tensor, Advantage, Segments], tuple[Tensor, Tensor, Tensor]]
+
+
+def sample_rollout(
+    policy: Policy, success: Tensor, advantage: Advantage, luck: Luck, step: int, respond: Respond = respond
+) -> Rollout:
     """Draw G arms and Bernoulli rewards of every state."""
-    arm = inverse_cdf(policy.p.cumsum(-1), luck("arm", step).to(policy.p))
-    reward, value = judge_responses(success.gather(-1, arm), advantage, luck, step)
+    draws = luck("arm", step).to(policy.p), luck("reward", step).to(policy.p)
+    arm, reward, value = respond(policy.p, success, *draws, advantage, groups_of(*draws[0].shape[1:], success.device))
     return Rollout(arm=arm, reward=reward, advantage=value)
 
 
@@ -50,10 +66,22 @@ def sample_responses(
 
 def judge_responses(probability: Tensor, advantage: Advantage, luck: Luck, step: int) -> tuple[Tensor, Tensor]:
     """Bernoulli rewards of responses and their advantages, (R, S, G) each, from their probabilities of success."""
-    _, prompts, group = probability.shape
-    reward = (luck("reward", step).to(probability) < probability).to(probability.dtype)
-    value = advantage(reward.flatten(1), torch.arange(prompts).repeat_interleave(group))
-    return reward, value.reshape(reward.shape)
+    groups = groups_of(*probability.shape[1:], probability.device)
+    return judged(probability, luck("reward", step).to(probability), advantage, groups)
+
+
+def judged(probability: Tensor, draw: Tensor, advantage: Advantage, groups: Segments) -> tuple[Tensor, Tensor]:
+    """What `judge_responses` gives, from uniform numbers (R, S, G)."""
+    reward = (draw < probability).to(probability.dtype)
+    return reward, advantage(reward.flatten(1), groups).reshape(reward.shape)
+
+
+@lru_cache(maxsize=64)
+def groups_of(prompts: int, group: int, device: torch.device) -> Segments:
+    """Which of S·G responses answer the same prompt."""
+    groups = Segments(torch.arange(prompts, device=device).repeat_interleave(group))
+    assert groups.size.numel() == prompts  # so that it is known from now on
+    return groups
 
 
 def enumerate_rollout(policy: Policy, success: Tensor) -> Rollout:

@@ -8,15 +8,17 @@ state. Python loops over rollouts and passes only.
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from entrostat import Chain, LocalReduce, Plan, StepStats, entropy_change, get_advantage
+from entrostat import Chain, LocalReduce, Plan, StepStats, get_advantage
 from entrostat.diagnostics import DIAGNOSED
 from entrostat.tokens import Tokens
 
+from .compiled import Compiled
 from .config import Config
 from .control import EnumeratedReduce, build_controller
 from .environments import Environment
@@ -33,7 +35,7 @@ from .policy import (
     truncated_gradient,
 )
 from .problem import coupling_kernel, draw_problem
-from .rollout import Rollout, enumerate_rollout, sample_responses, sample_rollout
+from .rollout import Respond, Rollout, enumerate_rollout, respond, sample_responses, sample_rollout
 from .token_metrics import TokenMetrics
 from .trajectory import Array, Trajectory
 from .updates import make_update
@@ -41,7 +43,8 @@ from .workspace import keep_freed_memory, one_thread
 
 OnRollout = Callable[[int, dict[str, float]], None]
 """Takes the number of a rollout and its numbers as means over runs, named as in the run log."""
-FLOW_NEEDS = frozenset({"entropy", "s2", "s2l", "s2ll"})
+IN_CACHE = 1 << 17
+"""Logits of which all that a pass works on stays in the processor's cache."""
 
 
 def simulate(
@@ -50,9 +53,11 @@ def simulate(
     *,
     predict: bool = False,
     diagnostics: bool = False,
+    keep_policies: bool = False,
     start: Array | None = None,
     first_rollout: int = 0,
     on_rollout: OnRollout | None = None,
+    compile: bool = False,
 ) -> Trajectory:
     """Run `config` once for each seed, side by side.
 
@@ -61,10 +66,14 @@ def simulate(
 
     seeds: one run each. predict: also predict each rollout's entropy change from the flow of its tokens.
     diagnostics: also record the metrics of `entrostat.diagnostics`; only of samples, and a few times slower.
+    keep_policies: also keep the policy before each rollout, and at the end.
     start: logits to start from instead of the environment's, (runs, rows, K): `trajectory.logits` goes on from there.
     first_rollout: number of the first rollout, which its luck depends on; the environment's T is how many there are.
     on_rollout: called after each rollout with its number and the means over runs of everything that is recorded.
-    Raises ValueError on unknown names, on a controller that cannot run in this environment, and without seeds.
+    compile: make machine code of a pass first, which takes seconds and a C++ compiler, and gives the same numbers but
+    for rounding. Not of what `predict` and `diagnostics` look at; controllers that cannot be compiled run as they are.
+    Raises ValueError on unknown names, on a controller that cannot run in this environment, without seeds, and on
+    `compile` without a compiler or on another device than the CPU.
     """
     if not len(seeds):
         raise ValueError("seeds must name at least one run")
@@ -73,7 +82,21 @@ def simulate(
     keep_freed_memory()
     place = nullcontext() if config.device == "cpu" else torch.device(config.device)
     with torch.no_grad(), one_thread(), place:
-        return _Simulation(config, seeds, predict, diagnostics, start, first_rollout).run(on_rollout)
+        simulation = _Simulation(config, seeds, predict, diagnostics, keep_policies, start, first_rollout)
+        if compile:
+            simulation.compile()
+        return simulation.run(on_rollout)
+
+
+class Passed(NamedTuple):
+    """What a pass has made."""
+
+    tokens: Tokens
+    plan: Plan
+    gradient: Tensor
+    """Of the loss in the logits, (R, rows, K)."""
+    logits: Tensor
+    """After the update, (R, rows, K)."""
 
 
 class _Simulation:
@@ -85,6 +108,7 @@ class _Simulation:
         seeds: Sequence[int],
         predict: bool,
         diagnostics: bool,
+        keep_policies: bool,
         start: Array | None,
         first_rollout: int,
     ) -> None:
@@ -92,7 +116,7 @@ class _Simulation:
         self.environment: Environment = config.environment()
         self.seeds = torch.tensor([int(seed) for seed in seeds], dtype=torch.int64)
         self.controller: Chain = build_controller(config, len(seeds))
-        self.needs = self.controller.needs | (FLOW_NEEDS if predict else frozenset())
+        self.needs = self.controller.needs
         self.predict = predict
         self.reduce = LocalReduce()
         if self.environment.enumerated:
@@ -118,7 +142,11 @@ class _Simulation:
         self.seq_id = torch.arange(prompts * responses).repeat_interleave(length)
         self.position = torch.arange(length).repeat(prompts * responses)
         self.history: dict[str, list[Tensor]] = {}
+        self.policies: list[Tensor] | None = [] if keep_policies else None
         self.planned: dict[str, Tensor] = {}
+        self.predicted: Tensor | None = None
+        self.fast: Compiled | None = None
+        self.respond: Respond = respond
 
     def run(self, on_rollout: OnRollout | None) -> Trajectory:
         for step in range(self.environment.rollouts):
@@ -126,6 +154,8 @@ class _Simulation:
             mean_entropy = token_mean(policy.entropy, policy, self.environment)
             reward = token_mean((policy.p * self.success).sum(-1), policy, self.environment)
             self.record({"entropy": mean_entropy, "reward": reward})
+            if self.policies is not None:
+                self.policies.append(policy.p.double().cpu())
             if self.metrics is not None:
                 self.record(self.metrics.rollout(mean_entropy))
             rollout = self.roll_out(policy, self.first_rollout + step)
@@ -145,39 +175,65 @@ class _Simulation:
             return enumerate_rollout(policy, self.success)
         if environment.length > 1:
             return sample_responses(policy, self.success, environment, self.advantage, self.luck, step)
-        return sample_rollout(policy, self.success, self.advantage, self.luck, step)
+        return sample_rollout(policy, self.success, self.advantage, self.luck, step, self.respond)
+
+    def compile(self) -> None:
+        """Compile what can be. ValueError where there is no compiler, or on another device than the CPU."""
+        if self.config.device != "cpu":
+            raise ValueError("compile is for device cpu: leave it off")
+        if not self.predict and self.metrics is None:
+            self.fast = Compiled(moved, f"controller {self.config.controller!r}")
+        self.respond = Compiled(respond, f"advantage {self.environment.advantage!r}")
 
     def learn(self, policy: Policy, rollout: Rollout, step: int) -> None:
         """The passes over one rollout; moves the logits."""
         passes, fixed = self.environment.passes, self.fixed(policy, rollout)
-        totals: dict[str, Tensor] = {}
-        self.planned = {}
+        self.planned, self.predicted = {}, None
+        if self.fast is not None and self.environment.length == 1 and self.logits.numel() <= IN_CACHE:
+            self.logits = self.logits.mT.contiguous().mT  # arm by arm in memory: compiled, sums over arms are faster
         for number in range(passes):
-            if number:
-                policy = softmax_policy(self.logits)
-            tokens = self.tokens(policy, rollout, fixed)
-            plan = self.controller.plan(tokens, self.reduce, seed=self.seeds, step=step * passes + number)
-            assert tokens.logp is not None
-            dlogp, dentropy = plan.coefficients(tokens.logp, tokens.entropy)
-            if rollout.frequency is not None:
-                frequency = rollout.frequency.flatten(1)
-                dlogp, dentropy = dlogp * frequency, None if dentropy is None else dentropy * frequency
-            gradient = logit_gradient(policy, rollout.arm, dlogp, dentropy, rollout.node)
-            tail = self.truncated_part(policy, rollout, plan)
-            if tail is not None:
-                gradient = gradient + tail
-            delta = self.update(gradient, policy)
-            self.logits = self.logits + (delta if self.kernel is None else self.kernel @ delta)
-            for name, value in plan.info.items():
+            update = step * passes + number
+            if self.fast is not None:
+                self.logits, info = self.fast(self, self.logits, rollout, fixed, torch.tensor(update))
+            else:
+                policy = softmax_policy(self.logits) if number else policy
+                self.logits, info = self.looked_at(policy, rollout, fixed, update)
+            for name, value in info.items():
                 self.planned[name] = self.planned.get(name, 0.0) + value
-            if self.metrics is not None:
-                self.metrics.update(tokens, plan)
-            if self.predict:
-                change = self.predicted_change(policy, rollout, tokens, (dlogp, dentropy), tail)
-                totals["entropy_change_predicted"] = totals.get("entropy_change_predicted", 0.0) + change
-        self.record(totals | {name: value / passes for name, value in self.planned.items()})
+        self.logits = self.logits.contiguous()
+        self.record({name: value / passes for name, value in self.planned.items()})
+        if self.predicted is not None:
+            self.record({"entropy_change_predicted": self.predicted})
         if self.metrics is not None:
             self.record(self.metrics.step())
+
+    def looked_at(
+        self, policy: Policy, rollout: Rollout, fixed: dict[str, Tensor], number: int
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The new logits and the plan's info after a pass, of which is recorded what was asked for."""
+        passed = self.take_pass(policy, rollout, fixed, number)
+        if self.metrics is not None:
+            self.metrics.update(passed.tokens, passed.plan)
+        if self.predict:
+            change = self.predicted_change(policy, passed.gradient)
+            self.predicted = change if self.predicted is None else self.predicted + change
+        return passed.logits, passed.plan.info
+
+    def take_pass(self, policy: Policy, rollout: Rollout, fixed: dict[str, Tensor], number: int | Tensor) -> Passed:
+        """One pass over a rollout from the logits of `policy`; number: how many updates there were before."""
+        tokens = self.tokens(policy, rollout, fixed)
+        plan = self.controller.plan(tokens, self.reduce, seed=self.seeds, step=number)
+        dlogp, dentropy = plan.coefficients(tokens.get("logp"), tokens.entropy)
+        if rollout.frequency is not None:
+            frequency = rollout.frequency.flatten(1)
+            dlogp, dentropy = dlogp * frequency, None if dentropy is None else dentropy * frequency
+        gradient = logit_gradient(policy, rollout.arm, dlogp, dentropy, rollout.node)
+        tail = self.truncated_part(policy, rollout, plan)
+        if tail is not None:
+            gradient = gradient + tail
+        delta = self.update(gradient, policy)
+        logits = policy.logits + (delta if self.kernel is None else self.kernel @ delta)
+        return Passed(tokens, plan, gradient, logits)
 
     def truncated_part(self, policy: Policy, rollout: Rollout, plan: Plan) -> Tensor | None:
         """What a bonus on the truncated entropy adds to the gradient in the logits, (runs, S, K)."""
@@ -220,29 +276,19 @@ class _Simulation:
             return None
         return per_token(truncated(policy, self.controller.support)[1], rollout.arm, rollout.node)
 
-    def predicted_change(
-        self,
-        policy: Policy,
-        rollout: Rollout,
-        tokens: Tokens,
-        coefficients: tuple[Tensor, Tensor | None],
-        tail: Tensor | None,
-    ) -> Tensor:
+    def predicted_change(self, policy: Policy, gradient: Tensor) -> Tensor:
         """First-order change of the mean entropy by one SGD step without coupling, (runs,), nats.
 
-        Of the entropies at the nodes of a tree, not of how often they are visited. tail: the truncated bonus' part of
-        the gradient in the logits.
+        Σ_a ∂H/∂z_a·(−η·gradient_a) with ∂H/∂z = −p(log p + H): the sum of the flows of the tokens that the gradient is
+        made of. Of the entropies at the nodes of a tree, not of how often they are visited.
         """
-        (dlogp, dentropy), share = coefficients, visits(policy, self.environment)
-        entropy, s2, s2l = tokens.get("entropy"), tokens.get("s2"), tokens.get("s2l")
-        change = entropy_change.exact(tokens.get("logp"), entropy, s2, s2l, -dlogp)
-        if dentropy is not None:
-            change = change - dentropy * (tokens.get("s2ll") + 2 * entropy * s2l + entropy**2 * s2)
-        total = (change * per_token(share, rollout.arm, rollout.node)).sum(-1)
-        if tail is not None:  # ΔH = Σ_a ∂H/∂z_a·(−η·gradient_a), and ∂H/∂z = −p(log p + H)
-            slope = policy.p * (policy.logp + policy.entropy.unsqueeze(-1))
-            total = total + (share * (slope * tail).sum(-1)).sum(-1)
-        return self.lr.flatten() * total
+        slope = policy.p * (policy.logp + policy.entropy.unsqueeze(-1))
+        return self.lr.flatten() * (visits(policy, self.environment) * (slope * gradient).sum(-1)).sum(-1)
+
+    def kept(self, last: Policy) -> Array | None:
+        if self.policies is None:
+            return None
+        return torch.stack([*self.policies, last.p.double().cpu()], 1).numpy()
 
     def record(self, values: dict[str, Tensor]) -> None:
         for name, value in values.items():
@@ -259,10 +305,19 @@ class _Simulation:
             reward=arrays.pop("reward"),
             predicted=arrays.pop("entropy_change_predicted", None),
             probabilities=policy.p.double().cpu().numpy(),
+            policies=self.kept(policy),
             logits=self.logits.double().cpu().numpy(),
             success=self.success.double().cpu().numpy(),
             metrics=arrays,
         )
+
+
+def moved(
+    simulation: _Simulation, logits: Tensor, rollout: Rollout, fixed: dict[str, Tensor], number: Tensor
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """The new logits and the plan's info after a pass, as a function that can be compiled."""
+    passed = simulation.take_pass(softmax_policy(logits), rollout, fixed, number)
+    return passed.logits, passed.plan.info
 
 
 def learning_rates(environment: Environment, runs: int, dtype: torch.dtype) -> Tensor:

@@ -34,6 +34,8 @@ class Trajectory:
     predicted: Array | None = None
     """First-order prediction of each rollout's change of mean entropy: the flow of each token in its own state, summed
     over tokens and passes, (runs, rollouts), nats. None unless asked for."""
+    policies: Array | None = None
+    """Policy before each rollout, and at the end, (runs, rollouts + 1, rows, K). None unless asked for."""
 
     @property
     def runs(self) -> int:

@@ -46,11 +46,11 @@ class Adam:
 
     def __init__(self, lr: float | Tensor, states: int) -> None:
         self.lr, self.states = lr, states
-        self.calls = 0
+        self.calls = torch.zeros((), dtype=torch.float64)
         self.first = self.second = torch.zeros(())
 
     def __call__(self, gradient: Tensor, policy: Policy) -> Tensor:
-        self.calls += 1
+        self.calls = self.calls + 1
         gradient = gradient * self.states
         self.first = self.beta_1 * self.first + (1 - self.beta_1) * gradient
         self.second = self.beta_2 * self.second + (1 - self.beta_2) * gradient**2

@@ -1,0 +1,54 @@
+"""Compiled simulations: the same numbers, and one line where there is nothing to compile, or nothing to compile with."""
+
+import os
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+
+from toybandit import Config, compiled, simulate
+
+SMALL = {"states": 5, "arms": 7, "group": 6, "rollouts": 4, "passes": 3}
+KINDS = {
+    "a closed loop": {"controller": "clip_higher+entropic", "target": 0.6, "controller_args": {"tau": 0.0}},
+    "a maximum, npg": {"controller": "clip_higher+steer", "update": "npg"},
+    "moments, adam": {"controller": "thermostat", "update": "adam", "lr": 0.05},
+    "expected gradient, coupled": {"controller": "entropy_bonus", "gradient": "exact", "group": None, "coupling": 0.3},
+    "episodes": {"controller": "grpo", "length": 3, "branching": 2},
+}
+needs_compiler = pytest.mark.skipif(shutil.which(os.environ.get("CXX", "g++")) is None, reason="no C++ compiler")
+
+
+def assert_equal(fast, slow):
+    for name in ("entropy", "reward", "logits", "probabilities"):
+        np.testing.assert_allclose(getattr(fast, name), getattr(slow, name), rtol=0, atol=1e-12, err_msg=name)
+    assert set(fast.metrics) == set(slow.metrics)
+    for name, values in slow.metrics.items():
+        np.testing.assert_allclose(fast.metrics[name], values, rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_to_what_is_not_compiled(kind):
+    config = Config(**SMALL | KINDS[kind])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        fast = simulate(config, [3, 8, 1], compile=True)
+    assert_equal(fast, simulate(config, [3, 8, 1]))
+
+
+@needs_compiler
+@pytest.mark.parametrize("looks", [{"controller": "forking_tokens"}, {"advantage": "nsr", "controller": "gspo"}])
+def test_what_cannot_be_compiled_runs_as_it_is(looks):
+    config = Config(**SMALL | looks)
+    with pytest.warns(UserWarning, match="cannot be compiled and runs as it is"):
+        fast = simulate(config, [3, 8], compile=True)
+    assert_equal(fast, simulate(config, [3, 8]))
+
+
+def test_no_compiler(monkeypatch):
+    compiled.machine_code.cache_clear()
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(ValueError, match=r"^compile needs the C\+\+ compiler 'no-such-compiler': install it[^\n]+$"):
+        simulate(Config(**SMALL), [0], compile=True)
