@@ -11,7 +11,7 @@ from toybandit.sweep import running
 from toybandit.sweep.cells import plan_calls
 from toybandit.sweep.command import sweep
 from toybandit.sweep.grid import read_cells
-from toybandit.sweep.measure import measure, results, settling
+from toybandit.sweep.measure import measure, results, settling, targets_of
 from toybandit.sweep.store import Store, table
 
 SMALL = {"seeds": 2, "states": 4, "rollouts": 6}
@@ -53,6 +53,14 @@ def test_results_are_those_of_the_trajectory():
     best = best_reward(trajectory.success, mean_entropy(trajectory.probabilities))
     np.testing.assert_allclose(found["gap"], best - final, atol=1e-12)
     assert (found["gap"] > 0).all()
+
+
+def test_targets_of_controllers():
+    np.testing.assert_array_equal(targets_of(Config(controller="thermostat", target=0.7), 2), [0.7, 0.7])
+    np.testing.assert_array_equal(targets_of(Config(controller="thermostat"), 1), [0.5])
+    assert np.isnan(targets_of(Config(), 3)).all()
+    each = Config(controller="clip_higher+entropic", controller_args={"target": [0.3, 0.6]})
+    np.testing.assert_array_equal(targets_of(each, 2), [0.3, 0.6])
 
 
 def test_a_row_says_what_was_asked_and_what_came_of_it():

@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from entrostat import policy_stats
 from toybandit.reproduce.registry import QUICK
-from toybandit.reproduce.steer_surface import delta_surface, geometric_tail, size_against_entropy, surfaces
-
-
-@pytest.mark.parametrize("wanted", [0.0, 0.3, 1.5, log(15)])
-def test_the_tail_has_the_entropy_asked_for(wanted):
-    stats = policy_stats(geometric_tail(torch.tensor(wanted, dtype=torch.float64), 15))
-    assert float(stats.entropy) == pytest.approx(wanted, abs=1e-9)
+from toybandit.reproduce.steer_surface import delta_surface, size_against_entropy, surfaces
 
 
 def test_the_surface_by_hand_with_two_arms():

@@ -12,9 +12,9 @@ from entrostat.tokens import Tokens
 
 from ..config import Config
 from ..environments import ENVIRONMENTS, Environment
-from ..policy import logit_gradient, softmax_policy, token_logp
+from ..policy import Policy, logit_gradient, softmax_policy, token_logp
 from ..problem import draw_problem
-from ..rollout import enumerate_rollout
+from ..rollout import Rollout, enumerate_rollout
 from ..simulator import simulate
 from ..trajectory import Array
 from .checks import Values, above, numbers_of, rising, settle, told
@@ -33,14 +33,18 @@ POSITIVES_ONLY, NEGATIVES_ONLY = 1.0, -1.0
 def expected_step(logits: Tensor, success: Tensor, alpha: Tensor, tau: float = 0.0) -> Tensor:
     """Expected on-policy step E[Δz] per unit learning rate, (runs, S, K), with EntroPIC's α (runs,) on p > tau."""
     policy = softmax_policy(logits)
-    rollout = enumerate_rollout(policy, success)
+    return weighted_step(policy, policy, enumerate_rollout(policy, success), alpha, tau)
+
+
+def weighted_step(policy: Policy, old: Policy, rollout: Rollout, alpha: Tensor, tau: float = 0.0) -> Tensor:
+    """Step per unit learning rate, (runs, S, K), on outcomes that `old` enumerated, with EntroPIC's α (runs,)."""
     controller = make("entropic", target=0.0, kp=1.0, ki=0.0, tau=tau, alpha_max=10.0)
     controller.observe(StepStats(entropy=alpha))
-    logp = token_logp(policy, rollout.arm)
-    plan = controller.plan(Tokens(logp=logp, old_logp=logp, advantage=rollout.advantage.flatten(1)))
+    logp, old_logp = token_logp(policy, rollout.arm), token_logp(old, rollout.arm)
+    plan = controller.plan(Tokens(logp=logp, old_logp=old_logp, advantage=rollout.advantage.flatten(1)))
     dlogp, _ = plan.coefficients(logp)
     assert rollout.frequency is not None
-    return -logits.shape[1] * logit_gradient(policy, rollout.arm, dlogp * rollout.frequency.flatten(1), None)
+    return -policy.p.shape[1] * logit_gradient(policy, rollout.arm, dlogp * rollout.frequency.flatten(1), None)
 
 
 def collinearity_error(logits: Tensor, success: Tensor, alpha: Tensor) -> Tensor:
@@ -152,13 +156,13 @@ def alpha_star(p: Tensor, environment: Environment = ENVIRONMENTS["exact"]) -> T
     return (q1 - q2) / (q1 * (1 - rate) + (1 - q1) * rate)
 
 
-def resting_point(kp: float) -> Tensor:
+def resting_point(kp: float, environment: Environment = ENVIRONMENTS["exact"]) -> Tensor:
     """Probability of the right arm of `exact` where H(p) = target − α*/Kp, by bisection; kp = inf: where H = target."""
     low, high = torch.tensor([TAU, 1 - 1e-12], dtype=torch.float64)
     for _ in range(80):
         p = (low + high) / 2
-        entropy = -(p * p.log() + (1 - p) * ((1 - p) / (ENVIRONMENTS["exact"].arms - 1)).log())
-        low, high = (p, high) if entropy - TARGET + alpha_star(p) / kp > 0 else (low, p)
+        entropy = -(p * p.log() + (1 - p) * ((1 - p) / (environment.arms - 1)).log())
+        low, high = (p, high) if entropy - TARGET + alpha_star(p, environment) / kp > 0 else (low, p)
     return low
 
 

@@ -1,7 +1,9 @@
 """EntroPIC in sampled environments, what its actuator can and cannot do, and where its loop is stable."""
 
+from collections.abc import Mapping
 from functools import cache
 from math import inf, log
+from typing import Any
 
 import numpy as np
 import torch
@@ -216,6 +218,21 @@ def plant_gain(lr: float) -> float:
     return float(((after(alpha - half) - after(alpha + half)) / (2 * half)).squeeze())
 
 
+def exact_loops(args: Mapping[str, Any], lr: float, rollouts: int) -> Array:
+    """Entropy of `exact`, started at the target, under EntroPIC with these hyperparameters, a value each for each loop:
+    (loops, rollouts + 1)."""
+    config = Config(
+        env="exact",
+        controller="entropic",
+        target=TARGET,
+        controller_args=args,
+        lr=lr,
+        right_logit=resting_logit(),
+        rollouts=rollouts,
+    )
+    return simulate(config, [0] * len(args["kp"])).entropy
+
+
 @cache
 def found_limits(lr: float) -> dict[str, float]:
     """Largest of RATIOS on each of LINES at which PI control returns to the target in `exact`."""
@@ -227,16 +244,7 @@ def found_limits(lr: float) -> dict[str, float]:
         kp += list(tried if sought == "Kp" else fixed)
         ki += list(fixed if sought == "Kp" else tried)
     args = {"kp": kp, "ki": ki, "tau": TAU, "alpha_max": 1e9}
-    config = Config(
-        env="exact",
-        controller="entropic",
-        target=TARGET,
-        controller_args=args,
-        lr=lr,
-        right_logit=resting_logit(),
-        rollouts=1000,
-    )
-    entropy = simulate(config, [0] * len(kp)).entropy[:, -100:]
+    entropy = exact_loops(args, lr, 1000)[:, -100:]
     settled = (np.abs(entropy - TARGET).max(-1) < 1e-2).reshape(len(LINES), -1)
     return {name: float(RATIOS[row].max(initial=0.0)) for name, row in zip(LINES, settled, strict=True)}
 

@@ -104,11 +104,19 @@ def random_policy_and_advantage(effort: Effort, name: str) -> tuple[Tensor, Tens
     return logits, policy_stats(logits).logp, advantage
 
 
+def centred(logp: Tensor, advantage: Tensor) -> Tensor:
+    """A − E_π[A], (instances, K)."""
+    return advantage - (logp.exp() * advantage).sum(-1, keepdim=True)
+
+
+def expected_gradient(logp: Tensor, advantage: Tensor) -> Tensor:
+    """Gradient of E_π[A] in the logits, p·(A − E A), (instances, K)."""
+    return logp.exp() * centred(logp, advantage)
+
+
 def policy_gradient_order(logits: Tensor, logp: Tensor, advantage: Tensor) -> float:
     """Order of the error of theorem 1 along the true expected gradient Δz = η·p·(A − E A)."""
-    p = logp.exp()
-    step = p * (advantage - (p * advantage).sum(-1, keepdim=True))
-    return median_order(logits, step, policy_gradient(logp, advantage))
+    return median_order(logits, expected_gradient(logp, advantage), policy_gradient(logp, advantage))
 
 
 @claim(
@@ -122,8 +130,7 @@ def policy_gradient_order(logits: Tensor, logp: Tensor, advantage: Tensor) -> fl
 def theorem1_centred(effort: Effort) -> Finding:
     """With advantages centred under the policy, the step of policy gradient is η·p·A and theorem 1 is lemma 1."""
     logits, logp, advantage = random_policy_and_advantage(effort, "theorem 1")
-    centred = advantage - (logp.exp() * advantage).sum(-1, keepdim=True)
-    slope = policy_gradient_order(logits, logp, centred)
+    slope = policy_gradient_order(logits, logp, centred(logp, advantage))
     return Finding(f"median slope {slope:.3f}", {"slope": slope}, judge(second_order(slope)))
 
 
@@ -145,8 +152,8 @@ def natural_gradient(logp: Tensor, advantage: Tensor) -> Tensor:
     """pinv(Fisher)·gradient of the expected advantage, (instances, K)."""
     p = logp.exp()
     fisher = torch.diag_embed(p) - p.unsqueeze(-1) * p.unsqueeze(-2)
-    gradient = p * (advantage - (p * advantage).sum(-1, keepdim=True))
-    return (torch.linalg.pinv(fisher, rtol=1e-12, hermitian=True) @ gradient.unsqueeze(-1)).squeeze(-1)
+    gradient = expected_gradient(logp, advantage).unsqueeze(-1)
+    return (torch.linalg.pinv(fisher, rtol=1e-12, hermitian=True) @ gradient).squeeze(-1)
 
 
 @claim(
@@ -174,11 +181,10 @@ def theorem2(effort: Effort) -> Finding:
 def draw_errors(figure: Figure, effort: Effort) -> None:
     axes = figure.subplots()
     logits, logp, advantage = random_policy_and_advantage(effort, "theorem 1")
-    p = logp.exp()
-    centred = advantage - (p * advantage).sum(-1, keepdim=True)
+    gradient = expected_gradient(logp, advantage)
     predictions = {
-        "policy gradient, centred A": (p * centred, policy_gradient(logp, centred)),
-        "policy gradient, any A": (p * centred, policy_gradient(logp, advantage)),
+        "policy gradient, centred A": (gradient, policy_gradient(logp, centred(logp, advantage))),
+        "policy gradient, any A": (gradient, policy_gradient(logp, advantage)),
         "natural policy gradient, any A": (advantage, natural_policy_gradient(logp, advantage)),
     }
     for name, (step, predicted) in predictions.items():

@@ -23,7 +23,7 @@ from .checks import Check, Values, above, every, numbers_of, rising, settle, sta
 from .pictures import picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim, holds_if
 from .runs import entropies, side_by_side
-from .tokens import every_token
+from .tokens import STEP, every_token
 
 PAPER = "STEER"
 ESTIMATES = ("exact", "own logit", "STEER", "OPEFO", "Cov")
@@ -32,7 +32,7 @@ SPREAD = 0.99
 """Of the factors on the logits of such states."""
 
 
-def estimates(effort: Effort, spread: float) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+def estimates(effort: Effort, spread: float, eta: float = STEP) -> tuple[dict[str, Tensor], Tensor, Tensor]:
     """Each of ESTIMATES, the measured ΔH per unit step, and the probability of each token, (runs, S·2K).
 
     Tokens are all (arm, reward) pairs of the first rollout of `noisy`, with the advantage of an infinite group. The
@@ -47,21 +47,26 @@ def estimates(effort: Effort, spread: float) -> tuple[dict[str, Tensor], Tensor,
     advantage = rollout.advantage / (rate * (1 - rate)).sqrt()
     arms = logits.shape[-1]
     truth = torch.cat(
-        [every_token(logits.flatten(0, 1), a.flatten(0, 1))[1] for a in advantage.split(arms, -1)], -1
+        [every_token(logits.flatten(0, 1), a.flatten(0, 1), eta)[1] for a in advantage.split(arms, -1)], -1
     ).reshape(advantage.shape)
-    stats = policy_stats(logits)
-    logp = stats.logp.repeat(1, 1, 2)
-    entropy, s2, s2l = (x.unsqueeze(-1) for x in (stats.entropy, stats.s2, stats.s2l))
     share = rollout.frequency / rollout.frequency.sum((1, 2), keepdim=True)
+    found = estimates_of(logits, policy_stats(logits).logp.repeat(1, 1, 2), advantage, share)
+    return {name: x.flatten(1) for name, x in found.items()}, truth.flatten(1), share.flatten(1)
+
+
+def estimates_of(logits: Tensor, logp: Tensor, advantage: Tensor, share: Tensor) -> dict[str, Tensor]:
+    """Each of ESTIMATES of the tokens of states, (runs, S, n): from logits (runs, S, K), log π and advantage of the
+    tokens and their share in the mini-batch, (runs, S, n)."""
+    stats = policy_stats(logits)
+    entropy, s2, s2l = (x.unsqueeze(-1) for x in (stats.entropy, stats.s2, stats.s2l))
     mean_logp = (share * logp).sum((1, 2), keepdim=True)
-    found = {
+    return {
         "exact": entropy_change.exact(logp, entropy, s2, s2l, advantage),
         "own logit": entropy_change.own_logit(logp, entropy, advantage),
         "STEER": entropy_change.steer(logp, entropy, advantage),
         "OPEFO": entropy_change.opefo(logp, entropy, advantage),
         "Cov": -entropy_change.covariance(logp, advantage, mean_logp, torch.zeros(())),
     }
-    return {name: x.flatten(1) for name, x in found.items()}, truth.flatten(1), share.flatten(1)
 
 
 def weighted_pearson(x: Tensor, y: Tensor, share: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ SPREADS = (1.0, 2.0, 3.0)
 ARMS = 16
 
 
-def every_token(logits: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+def every_token(logits: Tensor, weight: Tensor, eta: float = STEP) -> tuple[Tensor, Tensor]:
     """Exact flow and measured ΔH/η of each arm as the sampled token, (instances, K); weight (instances, K)."""
     stats = policy_stats(logits)
     flow = entropy_change.exact(
@@ -28,7 +28,7 @@ def every_token(logits: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     arms = logits.shape[-1]
     step = weight.unsqueeze(-1) * (torch.eye(arms, dtype=logits.dtype) - stats.logp.exp().unsqueeze(-2))
     before = logits.unsqueeze(-2).expand_as(step)
-    return flow, measured_change(before, STEP * step) / STEP
+    return flow, measured_change(before, eta * step) / eta
 
 
 @claim(
@@ -71,6 +71,11 @@ def sign_finding(estimate: Callable[[Tensor, Tensor, Tensor], Tensor], effort: E
     return Finding(f"{low:.1%} to {high:.1%} of sampled tokens have the wrong sign", shares, judge(high < 1e-3))
 
 
+def summed_step(logits: Tensor, weight: Tensor) -> Tensor:
+    """Step of all arms as sampled tokens at once, Σ_o w_o·(e_o − p), per unit learning rate; (instances, K) each."""
+    return weight - policy_stats(logits).logp.exp() * weight.sum(-1, keepdim=True)
+
+
 @claim(
     "token-flows-add",
     paper="STEER",
@@ -84,8 +89,7 @@ def token_flows_add(effort: Effort) -> Finding:
     logits = random_logits(effort.instances, ARMS, 2.0, "flows add")
     weight = random_vector(effort.instances, ARMS, "flows add weight")
     flow, _ = every_token(logits, weight)
-    step = weight - policy_stats(logits).logp.exp() * weight.sum(-1, keepdim=True)
-    slope = median_order(logits, step, flow.sum(-1))
+    slope = median_order(logits, summed_step(logits, weight), flow.sum(-1))
     return Finding(f"median slope {slope:.3f}", {"slope": slope}, judge(abs(slope - 2) <= 0.1))
 
 

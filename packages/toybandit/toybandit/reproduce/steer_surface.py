@@ -12,6 +12,7 @@ from torch import Tensor
 from entrostat import entropy_change, policy_stats
 from entrostat.draws import normal, salt, uniform
 
+from ..token_surface import exact_flow
 from ..trajectory import Array
 from .correlation import spearman
 from .curves import stack
@@ -22,23 +23,9 @@ from .steer_tokens import sample_tokens
 ARMS = 16
 GRID = (97, 73)
 """Points in p and in H."""
-BISECTIONS = 60
-STEEPEST = 60.0
-"""Largest β of the geometric tail."""
 COUNTS = (16, 1024)
 """Arms of the states of figure 4."""
 BINS = 12
-
-
-def geometric_tail(entropy: Tensor, arms: int) -> Tensor:
-    """log of q_j ∝ exp(−β·j) with this entropy (..., nats), (..., arms); β by bisection, more is steeper."""
-    rank = torch.arange(arms, dtype=entropy.dtype)
-    low, high = torch.zeros_like(entropy), torch.full_like(entropy, STEEPEST)
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        flat = policy_stats(-middle.unsqueeze(-1) * rank).entropy > entropy
-        low, high = torch.where(flat, middle, low), torch.where(flat, high, middle)
-    return torch.log_softmax(-low.unsqueeze(-1) * rank, -1)
 
 
 def surfaces(p: Tensor, entropy: Tensor, arms: int) -> tuple[Tensor, Tensor]:
@@ -46,14 +33,8 @@ def surfaces(p: Tensor, entropy: Tensor, arms: int) -> tuple[Tensor, Tensor]:
 
     The arms that are not sampled share 1 − p geometrically, so that the state has the entropy H.
     """
-    rest = (entropy + p * p.log() + (1 - p) * torch.log1p(-p)) / (1 - p)
-    possible = (rest >= 0) & (rest <= log(arms - 1))
-    tail = geometric_tail(rest.clamp(0, log(arms - 1)), arms - 1) + torch.log1p(-p).unsqueeze(-1)
-    logits = torch.cat([p.log().unsqueeze(-1), tail], -1)
-    stats = policy_stats(logits)
-    exact = entropy_change.exact(p.log(), stats.entropy, stats.s2, stats.s2l, torch.ones_like(p))
     delta = entropy_change.own_logit(p.log(), entropy, torch.ones_like(p))
-    return delta, exact.masked_fill(~possible, torch.nan)
+    return delta, exact_flow(p, entropy, arms)
 
 
 def draw_surface(canvas: Figure, data: Measurement) -> None:

@@ -8,6 +8,7 @@ import torch
 
 from entrostat import CompositionWarning
 
+from ..config import Config
 from ..control import build_controller
 from ..frontier import best_reward, mean_entropy, mean_reward
 from ..simulator import simulate
@@ -25,7 +26,7 @@ def measure(call: Call) -> list[Row]:
     The target is the one that the controller has, its own default where none was asked for. What cannot run in its
     environment has no results, and the reason as `error`.
     """
-    targets = _targets(call)
+    targets = targets_of(call.config, len(call.cells))
     asked = [{**_asked(cell), "target": _plain(target)} for cell, target in zip(call.cells, targets, strict=True)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CompositionWarning)
@@ -77,11 +78,14 @@ def settling(entropy: Array, target: Array) -> Array:
     return np.where(np.isnan(target), np.nan, np.where(outside[:, -1], np.inf, first))
 
 
-def _targets(call: Call) -> Array:
-    """The target of each run, (runs,); NaN where the controller has none."""
-    parts = build_controller(call.config, len(call.cells)).parts
+def targets_of(config: Config, runs: int) -> Array:
+    """The target of each run, (runs,), nats: the controller's own where none was asked for, NaN where it has none.
+
+    Raises ValueError, one line, on a controller that cannot be built.
+    """
+    parts = build_controller(config, runs).parts
     target = next((part.target for part in parts if hasattr(part, "target")), np.nan)
-    return np.broadcast_to(torch.as_tensor(target, dtype=torch.float64).numpy(), len(call.cells))
+    return np.broadcast_to(torch.as_tensor(target, dtype=torch.float64).numpy(), runs)
 
 
 def _plain(x: float) -> float | None:

@@ -1,0 +1,92 @@
+"""What α of `entropic` does to the entropy of a bandit near a target: the numbers that linear control theory asks for.
+
+    e⁺ = e + drift − gain·α
+
+Both are measured by one rollout under α held at a little above and a little below zero, with the same luck.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from entrostat import policy_stats
+
+from .config import Config
+from .problem import draw_problem
+from .simulator import simulate
+from .trajectory import Array
+
+HALF_WIDTH = 0.1
+"""Of the interval of α over which the entropy's change is measured."""
+BISECTIONS = 30
+LOGIT_STD, RIGHT_LOGIT = (0.0, 100.0), (0.0, 40.0)
+"""Where the number that sets the initial entropy is sought."""
+
+
+class LocalPlant(NamedTuple):
+    """Of a bandit at one entropy, as means over runs."""
+
+    gain: float
+    """g, fall of the mean entropy in a rollout for a unit of α, nats."""
+    drift: float
+    """d, change of the mean entropy in a rollout at α = 0, nats."""
+
+
+def starting_at(config: Config, entropy: float, seeds: Sequence[int]) -> Config:
+    """`config` with another initial policy, whose mean entropy over these seeds is `entropy` (nats).
+
+    The spread of the logits is what is changed, or, where there is none, the logit of the right arms, so that it lies
+    between the entropy of a uniform policy and that of one on the right arms alone. Raises ValueError beyond these.
+    """
+    spread = config.environment().logit_std > 0
+    low, high = LOGIT_STD if spread else RIGHT_LOGIT
+
+    def at(number: float) -> Config:
+        return replace(config, logit_std=number) if spread else replace(config, right_logit=number)
+
+    top, bottom = (initial_entropy(at(end), seeds) for end in (low, high))
+    if not bottom <= entropy <= top:
+        raise ValueError(f"a policy of this environment has an entropy of {bottom:.2f} to {top:.2f}, not {entropy:.2f}")
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        above = initial_entropy(at(middle), seeds) > entropy
+        low, high = (middle, high) if above else (low, middle)
+    return at((low + high) / 2)
+
+
+def initial_entropy(config: Config, seeds: Sequence[int]) -> float:
+    """Mean entropy of the initial policies of these seeds, nats."""
+    problem = draw_problem(config.environment(), torch.tensor(list(seeds)), torch.float64)
+    return float(policy_stats(problem.logits).entropy.mean())
+
+
+def held(config: Config, alpha: Sequence[float], seeds: Sequence[int]) -> Array:
+    """Change of the mean entropy in the first rollout under `entropic` with each of these α, (len(alpha), seeds), nats.
+
+    tau is that of `config`; its gains and its target are not used.
+    """
+    runs = [seed for _ in alpha for seed in seeds]
+    start = simulate(replace(config, controller="grpo", controller_args={}, target=None, rollouts=1), seeds).entropy[
+        :, 0
+    ]
+    args = {
+        **{key: value for key, value in config.controller_args.items() if key == "tau"},
+        "target": np.tile(start - 1, len(alpha)).tolist(),  # an error of 1: α is kp
+        "kp": np.repeat(alpha, len(seeds)).tolist(),
+        "ki": 0.0,
+        "alpha_max": 1e9,
+    }
+    settled = replace(config, controller="entropic", controller_args=args, target=None, rollouts=1)
+    return np.diff(simulate(settled, runs).entropy)[:, 0].reshape(len(alpha), len(seeds))
+
+
+def local_plant(config: Config, entropy: float, seeds: Sequence[int]) -> LocalPlant:
+    """The plant of `config` at initial policies of this mean entropy (nats), as means over the seeds.
+
+    config: its environment, and the tau of its controller `entropic`. Raises ValueError as `starting_at` does.
+    """
+    below, above = held(starting_at(config, entropy, seeds), (-HALF_WIDTH, HALF_WIDTH), seeds).mean(-1)
+    return LocalPlant(gain=float(below - above) / (2 * HALF_WIDTH), drift=float(below + above) / 2)

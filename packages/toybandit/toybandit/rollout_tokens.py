@@ -1,0 +1,206 @@
+"""The tokens of one update of a run, one by one: what a controller makes of each, and what each does to the entropy.
+
+update = watch(Config(controller="clip_cov"), rollout=20)      the mini-batch, and the plan that was made for it
+tokens = described(update.tokens, update.plan)                 as arrays
+others = described(update.tokens, planned_by(Config(controller="steer"), update))      the same tokens, another plan
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from math import nan
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from entrostat import LocalReduce, Plan, StepStats, Tokens, entropy_change
+from entrostat.describe import QUADRANTS
+from entrostat.plan import importance_ratio
+
+from .config import Config
+from .control import build_controller
+from .simulator import _Simulation
+from .trajectory import Array
+from .workspace import keep_freed_memory, one_thread
+
+WATCHED = frozenset(field.name for field in fields(Tokens)) - {"advantage", "truncated_entropy"}
+"""What is asked of the simulator, so that any controller can plan for the tokens."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Update:
+    """One mini-batch of one run; tensors have shape (1, N)."""
+
+    tokens: Tokens
+    plan: Plan
+    config: Config
+    seed: int
+    rollout: int
+    number: int
+    """Which of the M updates on the samples of the rollout, from 0."""
+
+    @property
+    def step(self) -> int:
+        """Updates of the run before this one."""
+        return self.rollout * self.config.environment().passes + self.number
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RolloutTokens:
+    """N tokens; arrays are (N,), entropies in nats, changes of entropy to first order and per unit of learning rate."""
+
+    p: Array
+    """Probability of the token under the current policy."""
+    ratio: Array
+    """π/π_old."""
+    advantage: Array
+    entropy: Array
+    """H of the token's distribution."""
+    weight: Array
+    """What the controller multiplies the advantage by."""
+    kept: Array
+    """Whether the token has a policy gradient: neither dropped nor stopped by clipping. Bool."""
+    flow: Array
+    """Change of H of the token's distribution by a step on A·ratio, unweighted."""
+    planned: Array
+    """Change of H of the token's distribution by what the plan makes of the token, bonus and penalties included.
+    Times N, so that it compares with `flow`."""
+    likely: Array
+    """Whether p > e^(−H), STEER's boundary. Bool."""
+    beyond: Array
+    """Whether p > p*, where a token that is rewarded lowers H. Bool; p* is at least e^(−H)."""
+
+    def quadrant(self, *, exact: bool = False) -> Array:
+        """I to IV as in `entrostat.describe.QUADRANTS`, or "" where A = 0; cut at p* when `exact`, else at e^(−H)."""
+        likely = self.beyond if exact else self.likely
+        one, two, three, four = QUADRANTS
+        positive, negative = np.where(likely, one, two), np.where(likely, four, three)
+        return np.where(self.advantage > 0, positive, np.where(self.advantage < 0, negative, ""))
+
+
+class Quadrant(NamedTuple):
+    """What a plan makes of the tokens of a quadrant."""
+
+    tokens: int
+    weight: float
+    """Mean weight, NaN without tokens."""
+    kept: float
+    """Share of them that has a policy gradient, NaN without tokens."""
+    change: float
+    """Their part of the first-order change of the mean entropy, per unit of learning rate, nats."""
+
+
+def by_quadrant(tokens: RolloutTokens, *, exact: bool = False) -> dict[str, Quadrant]:
+    """The quadrants I to IV, cut at p* when `exact`, else at e^(−H). Tokens with A = 0 are in none."""
+    names = tokens.quadrant(exact=exact)
+    found = {}
+    for name in QUADRANTS:
+        inside = names == name
+        weight, kept = (float(x[inside].mean()) if inside.any() else nan for x in (tokens.weight, tokens.kept))
+        change = float(tokens.planned[inside].sum()) / names.size
+        found[name] = Quadrant(tokens=int(inside.sum()), weight=weight, kept=kept, change=change)
+    return found
+
+
+class _Reached(Exception):
+    """The update that was looked for."""
+
+    def __init__(self, tokens: Tokens, plan: Plan) -> None:
+        self.tokens, self.plan = tokens, plan
+
+
+class _Watcher:
+    """Takes the place of the simulator's metrics; stops it at an update."""
+
+    def __init__(self, step: int) -> None:
+        self.left = step
+
+    def rollout(self, entropy: Tensor) -> dict[str, Tensor]:
+        return {}
+
+    def step(self) -> dict[str, Tensor]:
+        return {}
+
+    def update(self, tokens: Tokens, plan: Plan) -> None:
+        if self.left == 0:
+            raise _Reached(tokens, plan)
+        self.left -= 1
+
+
+def watch(config: Config, seed: int = 0, *, rollout: int = 0, number: int = -1) -> Update:
+    """Simulate `config` up to one update, and keep that. number: which of the rollout's updates; −1 is its last.
+
+    Raises ValueError on a rollout or an update that the run does not have, and where outcomes are enumerated.
+    """
+    environment = config.environment()
+    if environment.enumerated:
+        raise ValueError(f"env {config.env!r} enumerates outcomes and samples no tokens; choose noisy, on, pure or det")
+    if not 0 <= rollout < environment.rollouts:
+        raise ValueError(f"rollout must be between 0 and {environment.rollouts - 1}, not {rollout}")
+    if not -environment.passes <= number < environment.passes:
+        raise ValueError(f"number must be between 0 and {environment.passes - 1}, not {number}")
+    number %= environment.passes
+    keep_freed_memory()
+    with torch.no_grad(), one_thread():
+        simulation = _Simulation(config, (seed,), False, False, False, None, 0)
+        simulation.needs |= WATCHED
+        simulation.metrics = _Watcher(rollout * environment.passes + number)  # type: ignore[assignment]
+        try:
+            simulation.run(None)
+        except _Reached as found:
+            tokens, plan = found.tokens, found.plan
+    return Update(tokens=tokens, plan=plan, config=config, seed=seed, rollout=rollout, number=number)
+
+
+def planned_by(config: Config, update: Update) -> Plan:
+    """What the controller of `config` makes of the tokens of `update`; its environment is not looked at.
+
+    A closed loop starts afresh, and has seen one entropy: that of the rollout. Raises ValueError on a controller that
+    needs what the update does not have.
+    """
+    controller = build_controller(config, 1)
+    environment = update.config.environment()
+    entropy = update.tokens.get("old_entropy").double().mean(-1)
+    with torch.no_grad():
+        controller.observe(StepStats(entropy=entropy, step=update.rollout, total_steps=environment.rollouts))
+        return controller.plan(update.tokens, LocalReduce(), seed=torch.tensor([update.seed]), step=update.step)
+
+
+def described(tokens: Tokens, plan: Plan) -> RolloutTokens:
+    """The tokens of one run, (1, N), under a plan for them, as arrays."""
+    logp, entropy = tokens.get("logp"), tokens.get("entropy")
+    s2, s2l = tokens.get("s2"), tokens.get("s2l")
+    ratio = importance_ratio(logp, tokens.get("old_logp"))
+    of_one = entropy_change.exact(logp, entropy, s2, s2l, torch.ones_like(logp))
+    shaped = torch.where(tokens.advantage == 0, 1.0, plan.advantage / tokens.advantage)
+    shape = logp.shape
+    found: Mapping[str, Tensor] = {
+        "p": logp.exp(),
+        "ratio": ratio,
+        "advantage": tokens.advantage,
+        "entropy": entropy,
+        "weight": plan.weight * shaped,
+        "kept": plan.keep & ~plan.clipped(logp),
+        "flow": tokens.advantage * ratio * of_one,
+        "planned": shape[-1] * planned_change(tokens, plan),
+        "likely": logp + entropy > 0,
+        "beyond": of_one < 0,
+    }
+    return RolloutTokens(**{name: value.expand(shape)[0].cpu().numpy() for name, value in found.items()})
+
+
+def planned_change(tokens: Tokens, plan: Plan) -> Tensor:
+    """First-order change of H of each token's distribution by its part of the loss, (..., N), nats per unit step."""
+    logp, entropy, s2, s2l = (tokens.get(name) for name in ("logp", "entropy", "s2", "s2l"))
+    dlogp, dentropy = plan.coefficients(logp, entropy)
+    change = entropy_change.exact(logp, entropy, s2, s2l, -dlogp)
+    if dentropy is None:
+        return change
+    return change - dentropy * (tokens.get("s2ll") + 2 * entropy * s2l + entropy**2 * s2)
+
+
+def rollout_tokens(config: Config, seed: int = 0, *, rollout: int = 0, number: int = -1) -> RolloutTokens:
+    """The tokens of one update of a run as arrays; arguments and errors are those of `watch`."""
+    update = watch(config, seed, rollout=rollout, number=number)
+    return described(update.tokens, update.plan)

@@ -1,0 +1,244 @@
+"""Each claim as a trial: at which setting it is as claimed, which setting turns the verdict, and what is assumed.
+
+At `values` the trial holds, or fails where the claim fails as stated; at `turned` it does the opposite. A condition
+that is not `stated` is one that the claim needs and the paper does not name: it is why the claim only "holds if".
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+from . import first_order, opefo, quadrants, rules, tokens
+from .control import CLOSED_FORM, LOST
+from .registry import TRIALS, Outcome, Parameter, Trial
+
+ROUNDING = 1e-9
+"""Of the numbers that sliders give."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """Which values of one parameter a claim assumes."""
+
+    key: str
+    low: float = -inf
+    high: float = inf
+    allowed: tuple[Any, ...] = ()
+    """The values, where they are no range."""
+    stated: bool = True
+    """Whether it is among the assumptions that the paper names."""
+
+    def met(self, value: Any) -> bool:
+        """Whether `value` respects it."""
+        return value in self.allowed if self.allowed else self.low - ROUNDING <= value <= self.high + ROUNDING
+
+    def told(self, parameter: Parameter) -> str:
+        """For a reader, such as "Kp ≥ 1"."""
+        name = parameter.symbol or parameter.label
+        if isinstance(parameter.default, bool):
+            return f"{name}: {'on' if self.allowed[0] else 'off'}"
+        if self.allowed:
+            return f"{name}: {' or '.join(map(str, self.allowed))}"
+        if self.low == self.high:
+            return f"{name} = {self.low:g}"
+        if self.high == inf:
+            return f"{name} ≥ {self.low:g}"
+        return f"{name} ≤ {self.high:g}" if self.low == -inf else f"{self.low:g} ≤ {name} ≤ {self.high:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One claim, on trial."""
+
+    claim: str
+    trial: Trial
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Where the claim is shown first, as far as it differs from the trial's defaults."""
+    turned: Mapping[str, Any]
+    """What to change there for the opposite verdict."""
+    conditions: tuple[Condition, ...] = ()
+
+    @property
+    def start(self) -> dict[str, Any]:
+        """Every parameter where the claim is shown first."""
+        return self.trial.values(self.values)
+
+    def run(self, **given: Any) -> Outcome:
+        """The trial at `start`, with these values instead. ValueError, one line, on unknown keys and values."""
+        return self.trial.run(**{**self.values, **given})
+
+    def broken(self, values: Mapping[str, Any]) -> list[Condition]:
+        """The conditions that these values, of every parameter, do not meet."""
+        return [condition for condition in self.conditions if not condition.met(values[condition.key])]
+
+    def told(self, condition: Condition) -> str:
+        """A condition for a reader."""
+        return condition.told(next(p for p in self.trial.parameters if p.key == condition.key))
+
+    def note(self, key: str) -> str:
+        """What is assumed of a parameter, a sentence; empty where nothing is."""
+        found = [self.told(condition) for condition in self.conditions if condition.key == key]
+        return f"Assumed: {', '.join(found)}." if found else ""
+
+
+CASES: dict[str, Case] = {}
+"""By the name of the claim."""
+
+
+def add(claim: str, trial: str, values: Mapping[str, Any], turned: Mapping[str, Any], *conditions: Condition) -> None:
+    """Put a claim on trial; ValueError when it is already."""
+    if claim in CASES:
+        raise ValueError(f"claim {claim!r} is on trial twice")
+    CASES[claim] = Case(claim=claim, trial=TRIALS[trial], values=values, turned=turned, conditions=conditions)
+
+
+def within(key: str, low: float = -inf, high: float = inf, *, stated: bool = True) -> Condition:
+    return Condition(key=key, low=low, high=high, stated=stated)
+
+
+def equals(key: str, *allowed: Any, stated: bool = True) -> Condition:
+    if len(allowed) == 1 and isinstance(allowed[0], int | float) and not isinstance(allowed[0], bool):
+        return Condition(key=key, low=allowed[0], high=allowed[0], stated=stated)
+    return Condition(key=key, allowed=allowed, stated=stated)
+
+
+SMALL_STEP = within("eta", high=1)
+TINY_STEP = within("log_eta", high=-2)
+REUSED = within("passes", low=2)
+OFTEN_REUSED = within("passes", low=8)
+ON_POLICY = equals("passes", 1)
+NOISY = equals("env", "noisy")
+UNBOUNDED = within("alpha_max", low=1)
+
+add("lemma1-order", "first-order", {}, {"eta": 5.0}, SMALL_STEP)
+add("lemma1-remainder", "remainder", {}, {"arms": "1000"}, equals("arms", "2", "16", "64", stated=False))
+add(
+    "thm1-centred",
+    "first-order",
+    {"rule": first_order.PG},
+    {"shift": 0.5},
+    equals("shift", 0),
+    equals("rule", first_order.PG),
+    SMALL_STEP,
+)
+add(
+    "thm1-any-advantage",
+    "first-order",
+    {"rule": first_order.PG, "shift": 0.5},
+    {"shift": 0.0},
+    equals("rule", first_order.PG),
+    SMALL_STEP,
+)
+add(
+    "thm2-natural-gradient",
+    "first-order",
+    {"rule": first_order.NPG, "shift": 0.5},
+    {"rule": first_order.PG},
+    equals("rule", first_order.NPG),
+    SMALL_STEP,
+)
+SIGNAL = (within("right", low=0.6), within("wrong", high=0.3), within("rollouts", high=150))
+add("law-fit", "law", {}, {"right": 0.34, "wrong": 0.3}, *SIGNAL, equals("window", 1))
+add("law-prediction", "law", {"window": 0.15}, {"window": 0.1}, *SIGNAL, within("window", low=0.15, high=0.95))
+add("law-algorithms", "law-algorithms", {}, {"std": 1.0}, equals("std", 2), *SIGNAL[:2])
+add("clip-cov", "covariance-rules", {}, {"env": "det"}, NOISY, REUSED, within("largest", high=0.1))
+add(
+    "kl-cov",
+    "covariance-rules",
+    {"rule": rules.KL_COV},
+    {"passes": 1},
+    NOISY,
+    REUSED,
+    within("largest", high=0.1),
+)
+add("kl-cov-on-policy", "kl-cov-is-grpo", {}, {"passes": 2}, ON_POLICY)
+add("clip-thresholds", "clipping", {}, {"passes": 1}, OFTEN_REUSED, NOISY)
+add("clip-free", "clipping", {"bound": rules.BOTH}, {"bound": rules.UPPER}, OFTEN_REUSED, NOISY)
+add("clip-mechanism", "clip-mechanism", {}, {"passes": 1}, REUSED, within("std", low=1.5))
+add("off-policy-updates", "reuse", {}, {"lr": 4.0}, within("rollouts", high=20), within("lr", high=1))
+add("cor4.1-collinear", "collinear", {}, {"passes": 4}, ON_POLICY, equals("partial", 0))
+add(
+    "cor4.1-signs",
+    "one-sign",
+    {},
+    {"clip": False},
+    equals("clip", True, stated=False),
+    within("passes", low=8, stated=False),
+    NOISY,
+)
+add(
+    "thm4.2-p-control",
+    "p-and-pi",
+    {"ki": 0.0, "right": 0.5},
+    {"right": 0.6},
+    equals("ki", 0),
+    equals("right", 0.5, stated=False),
+)
+add("thm4.2-fixed-point", "p-and-pi", {"ki": 0.0, "rest": CLOSED_FORM}, {"ki": 0.1}, equals("ki", 0))
+add("thm4.3-pi-control", "p-and-pi", {}, {"ki": 0.0}, within("ki", low=0.01))
+add(
+    "thm4.3-off-policy",
+    "feedback",
+    {"tau": 0.0},
+    {"passes": 1, "lr": 2.0},
+    REUSED,
+    equals("tau", 0),
+    within("ki", low=0.01),
+)
+add(
+    "thm4.3-on-policy",
+    "feedback",
+    {"passes": 1, "lr": 2.0},
+    {"ki": 0.0},
+    ON_POLICY,
+    equals("tau", 0.5),
+    within("ki", low=0.01, stated=False),
+)
+add(
+    "tau-zero",
+    "feedback",
+    {"claimed": LOST, "tau": 0.0, "passes": 1, "lr": 2.0, "alpha_max": 10.0},
+    {"tau": 0.5},
+    ON_POLICY,
+    equals("tau", 0),
+)
+add("tau-below-top", "feedback", {}, {"tau": 0.95}, REUSED, within("tau", high=0.8, stated=False))
+add("windup", "windup", {}, {"anti_windup": False}, equals("anti_windup", True, stated=False))
+add("pi-stability-linear", "linear-loop", {}, {"alpha_max": 0.02}, UNBOUNDED)
+add("pi-stability-exact", "exact-loop", {}, {"alpha_max": 0.3}, UNBOUNDED)
+add("entropy-bonus", "bonus", {}, {"largest": 4.0, "lr": 8.0}, NOISY, REUSED, within("lr", high=2))
+add("entropy-advantage", "bonus", {"way": rules.ADVANTAGE, "largest": 1.0}, {"passes": 1}, NOISY, REUSED)
+LONG = {"rollouts": 80, "passes": 4}
+add(
+    "adaptive-entropy",
+    "holding",
+    {"controller": "adaptive entropy", **LONG},
+    {"env": "pure"},
+    equals("env", "noisy", "det"),
+    within("target", high=1),
+)
+add(
+    "pos-adv-reweight",
+    "holding",
+    {"controller": "Pos-Adv-Reweight", **LONG},
+    {"env": "det"},
+    equals("env", "noisy", stated=False),
+    within("target", high=1),
+)
+add("thermostat", "holding", {}, {"target": 2.9}, within("target", high=2.6))
+add("token-flow", "token-flow", {}, {"log_eta": 0.0}, TINY_STEP)
+add("token-flows-add", "first-order", {"rule": first_order.TOKENS}, {"eta": 20.0}, SMALL_STEP)
+add("sign-boundary", "token-sign", {}, {"weight": -1.0}, within("weight", low=0.1), TINY_STEP)
+add("steer-sign", "token-sign", {"boundary": tokens.INVERSE}, {"std": 0.1}, TINY_STEP)
+add("opefo-sign", "token-sign", {"boundary": tokens.INVERSE}, {"boundary": tokens.P_STAR}, TINY_STEP)
+add("estimates-by-error", "estimates", {}, {"log_eta": 1.0}, TINY_STEP)
+add("steer-table-7", "omega-or-cov", {"spread": 0.99}, {"spread": 0.0}, within("spread", low=0.8, stated=False))
+QUADRANT_IV = {"quadrant": quadrants.IV}
+add("four-quadrants", "quadrants", QUADRANT_IV, {"env": "det"}, equals("env", "noisy", "on"))
+add("four-quadrants-det", "quadrants", {**QUADRANT_IV, "env": "det"}, {"env": "noisy"}, equals("env", "det"))
+add("steer-collapse", "steer-collapse", {}, {"rollouts": 10}, NOISY, REUSED)
+add("opefo-formula", "token-flow", {"estimator": "OPEFO"}, {"estimator": "exact"}, TINY_STEP)
+EXACT_FLOW = equals("estimator", opefo.EXACT, stated=False)
+add("opefo-one-step", "opefo-step", {}, {"estimator": opefo.PAPER}, EXACT_FLOW, equals("coupling", 0))
+add("opefo-run", "opefo-run", {}, {"estimator": opefo.PAPER}, EXACT_FLOW, equals("coupling", 0), within("lr", high=0.2))

@@ -1,0 +1,189 @@
+"""Tokens by the sign of their advantage and their probability: quadrants, what clipping stops, what STEER weighs."""
+
+import numpy as np
+
+from ..claims.clipping import ClipProbe
+from ..claims.runs import side_by_side, trajectory
+from ..claims.steer import LIKELY, NOTABLE, UNLIKELY
+from ..instruments import Region, at_hand
+from .registry import Outcome, Parameter, nearest_rising, trial
+from .rules import PASSES, ROLLOUTS, SIZE
+
+I, II = "I: likely, rewarded", "II: unlikely, rewarded"
+III, IV = "III: unlikely, punished", "IV: likely, punished"
+QUADRANTS = {I: (1.0, LIKELY, -1), II: (1.0, UNLIKELY, 1), III: (-1.0, UNLIKELY, -1), IV: (-1.0, LIKELY, 1)}
+"""Sign of A, range of probabilities, and what more of them should do to the entropy."""
+FACTORS = (0.0, 0.5, 1.0, 1.5, 2.0)
+ENV = Parameter(
+    key="env",
+    label="Environment",
+    default="noisy",
+    options=("noisy", "on", "det", "pure"),
+    help="noisy: right arms pay with .6, others with .3. on: the same, with one update a rollout. det: 1 and 0. pure: "
+    "all alike.",
+)
+
+
+@trial(
+    "quadrants",
+    Parameter(
+        key="quadrant",
+        label="Quadrant",
+        default=I,
+        options=tuple(QUADRANTS),
+        help="Likely tokens have a probability above .8, unlikely ones below .2.",
+    ),
+    Parameter(
+        key="share",
+        label="Share that is touched",
+        default=0.5,
+        low=0.05,
+        high=1.0,
+        step=0.05,
+        help="Of the tokens of the quadrant, drawn at random. The paper touches .1; less shows less above the noise.",
+    ),
+    ENV,
+    ROLLOUTS,
+)
+def quadrants(quadrant: str, share: float, env: str, rollouts: int) -> Outcome:
+    """Tokens of one quadrant get a weight from 0, which masks them, to 2. How does the mean entropy of the run move
+    from that without weights?"""
+    sign, (low, high), direction = QUADRANTS[quadrant]
+    varied = {
+        name: [value] * len(FACTORS)
+        for name, value in (("sign", sign), ("p_low", low), ("p_high", high), ("share", share))
+    }
+    passes = 1 if env == "on" else 4
+    with at_hand(intervention=Region):
+        mean = side_by_side(
+            SIZE, {**varied, "factor": FACTORS}, env=env, controller="intervention", rollouts=rollouts, passes=passes
+        ).mean((1, 2))
+    effect = mean - mean[FACTORS.index(1.0)]
+    masked, doubled = -direction * effect[0], direction * effect[-1]
+    holds = bool(min(masked, doubled) >= NOTABLE)
+    return Outcome(
+        x=np.array(FACTORS),
+        x_title="weight of the tokens",
+        predicted=direction * nearest_rising(direction * effect),
+        measured=effect,
+        y_title="change of the mean entropy of a run (nats)",
+        holds=holds,
+        because=f"masking them moves the mean entropy by {effect[0]:+.3f} and doubling them by {effect[-1]:+.3f}; "
+        f"claimed is {'a rise and a fall' if direction < 0 else 'a fall and a rise'} of {NOTABLE} at least.",
+    )
+
+
+UPPER, LOWER = "upper", "lower"
+
+
+@trial(
+    "clip-mechanism",
+    Parameter(
+        key="bound",
+        label="Bound",
+        default=UPPER,
+        options=(UPPER, LOWER),
+        help="The upper bound of the ratio stops rewarded tokens that have grown, the lower one punished tokens that "
+        "have shrunk.",
+    ),
+    Parameter(
+        key="passes",
+        label="Updates a rollout",
+        symbol="M",
+        default=8,
+        low=1,
+        high=8,
+        step=1,
+        help="1 is strictly on-policy: the ratio is 1 and nothing is clipped.",
+    ),
+    Parameter(
+        key="std",
+        label="Spread of the first logits",
+        symbol="σ",
+        default=2.0,
+        low=0.5,
+        high=4.0,
+        step=0.1,
+        help="How concentrated the policy is.",
+    ),
+    Parameter(
+        key="rollouts",
+        label="Rollouts",
+        symbol="T",
+        default=15,
+        low=5,
+        high=60,
+        step=5,
+        help="Length of the run.",
+    ),
+)
+def clip_mechanism(bound: str, passes: int, std: float, rollouts: int) -> Outcome:
+    """The mean entropy flow of the tokens that one bound of GRPO's ratio clip stops: what they would have done to the
+    entropy. Predicted is the measured size with the claimed sign."""
+    settings = {"env": "noisy", "passes": passes, "logit_std": std, "rollouts": rollouts}
+    with at_hand(clip_probe=ClipProbe):
+        found = trajectory(SIZE, controller="clip_probe", **settings).metrics
+    name, sign = ("high", 1) if bound == UPPER else ("low", -1)
+    tokens, flow = (found[f"{name} {what}"].sum(0) for what in ("tokens", "flow"))
+    each = np.divide(flow, tokens, out=np.full(rollouts, np.nan), where=tokens > 0)
+    stopped, rewarded = tokens.sum(), found["positive tokens"].sum()
+    mean = flow.sum() / max(stopped, 1)
+    likely = found[f"{name} probability"].sum() / max(stopped, 1)
+    of_rewarded = found["positive probability"].sum() / max(rewarded, 1)
+    return Outcome(
+        x=np.arange(rollouts, dtype=np.float64),
+        x_title="rollout",
+        predicted=sign * np.abs(each),
+        measured=each,
+        y_title="mean flow of a stopped token (nats per unit step)",
+        holds=bool(sign * mean > 0 and likely < of_rewarded),
+        because=f"the tokens that the {bound} bound stops would change the entropy by {mean:+.3f} each, and should "
+        f"{'raise' if sign > 0 else 'lower'} it; their mean probability is {likely:.2f}, and should be below the "
+        f"{of_rewarded:.2f} of rewarded ones."
+        if stopped > 0
+        else f"the {bound} bound stops no token at all.",
+    )
+
+
+@trial(
+    "steer-collapse",
+    Parameter(
+        key="lambda_min",
+        label="Least weight",
+        symbol="λ_min",
+        default=0.7,
+        low=0.001,
+        high=1.0,
+        step=0.001,
+        help="Of the token with the largest Ω; 1 is GRPO.",
+    ),
+    Parameter(
+        key="rollouts",
+        label="Rollouts",
+        symbol="T",
+        default=60,
+        low=10,
+        high=150,
+        step=10,
+        help="Length of the run: the weights delay the fall.",
+    ),
+    PASSES,
+    ENV,
+)
+def steer_collapse(lambda_min: float, rollouts: int, passes: int, env: str) -> Outcome:
+    """Mean entropy under STEER's exponential weights; predicted is the half of the first entropy that it should keep
+    at least."""
+    entropy = side_by_side(
+        SIZE, {"lambda_min": [lambda_min]}, env=env, controller="steer", passes=passes, rollouts=rollouts
+    )[0].mean(0)
+    half = entropy[0] / 2
+    return Outcome(
+        x=np.arange(rollouts + 1, dtype=np.float64),
+        x_title="rollout",
+        predicted=np.full(rollouts + 1, half),
+        measured=entropy,
+        y_title="mean entropy H (nats)",
+        holds=bool(entropy[-1] >= half),
+        because=f"of {entropy[0]:.2f} nats {entropy[-1]:.2f} are left after {rollouts} rollouts; claimed is at least "
+        f"half, {half:.2f}.",
+    )

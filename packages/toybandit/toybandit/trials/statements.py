@@ -1,0 +1,106 @@
+"""What each claim says, in LaTeX; H is the entropy in nats, π and p the policy, K its arms, A the advantage."""
+
+
+def over(*lines: str) -> str:
+    """Lines over one another, so that a statement fits on a telephone."""
+    return r"\begin{gathered}" + r" \\ ".join(lines) + r"\end{gathered}"
+
+
+QUADRANTS = (
+    r"\frac{\partial H}{\partial w_{\mathrm{I}}},\ \frac{\partial H}{\partial w_{\mathrm{III}}} < 0 < "
+    r"\frac{\partial H}{\partial w_{\mathrm{II}}},\ \frac{\partial H}{\partial w_{\mathrm{IV}}}"
+)
+STABLE = (r"\text{stable} \iff", r"0 < gK_p < 2, \quad gK_i > 0,", r"2gK_p + gK_i < 4")
+STATEMENTS: dict[str, str] = {
+    "lemma1-order": over(
+        r"\Delta H = -\operatorname{Cov}_{a\sim p}(\log p_a,\ \Delta z_a) + O(\eta^2),", r"\Delta z = \eta\, d"
+    ),
+    "lemma1-remainder": r"|\Delta H + \operatorname{Cov}_p(\log p, \Delta z)| \le \lVert \Delta z \rVert_\infty^2",
+    "thm1-centred": over(
+        r"\mathbb{E}_\pi[A] = 0 \ \Rightarrow", r"\Delta H = -\eta \operatorname{Cov}_p(\log p,\ p\,A) + O(\eta^2)"
+    ),
+    "thm1-any-advantage": over(
+        r"\Delta H = -\eta \operatorname{Cov}_p(\log p,\ p\,A) + O(\eta^2)", r"\text{for any } A"
+    ),
+    "thm2-natural-gradient": over(
+        r"F^{+} g = A - \bar A,", r"\Delta H = -\eta \operatorname{Cov}_p(\log p,\ A) + O(\eta^2)"
+    ),
+    "law-fit": r"R = -a\, e^{H} + b",
+    "law-algorithms": r"\frac{a}{a_{\mathrm{GRPO}}},\ \frac{b}{b_{\mathrm{GRPO}}} \in [0.9,\ 1.1]",
+    "law-prediction": over(
+        r"\hat R(H) = -\hat a\, e^{H} + \hat b \ \text{ from the first 15\%},", r"\mathrm{RMSE}(\hat R, R) \le 0.05"
+    ),
+    "clip-cov": r"k_1 < k_2 \ \Rightarrow\ H_{\mathrm{end}}(k_1) < H_{\mathrm{end}}(k_2)",
+    "kl-cov": r"\beta_1 < \beta_2 \ \Rightarrow\ H_{\mathrm{end}}(\beta_1) < H_{\mathrm{end}}(\beta_2)",
+    "kl-cov-on-policy": r"\pi = \pi_{\mathrm{old}} \ \Rightarrow\ "
+    r"\nabla\, |\log \pi - \log \pi_{\mathrm{old}}| = 0",
+    "clip-thresholds": r"\frac{\partial H_{\mathrm{end}}}{\partial \varepsilon_{\mathrm{high}}} > 0, \qquad "
+    r"\frac{\partial H_{\mathrm{end}}}{\partial \varepsilon_{\mathrm{low}}} < 0",
+    "clip-free": over(
+        r"H_{\mathrm{end}}(\varepsilon = \infty) > H_{\mathrm{end}}(\varepsilon)",
+        r"\text{for the default and the tighter } \varepsilon",
+    ),
+    "clip-mechanism": over(
+        r"r > 1 + \varepsilon,\ A > 0: \quad \Delta H > 0,", r"r < 1 - \varepsilon,\ A < 0: \quad \Delta H < 0"
+    ),
+    "off-policy-updates": r"M_1 < M_2 \ \Rightarrow\ \Delta H(M_2) < \Delta H(M_1) < 0",
+    "cor4.1-collinear": r"\mathbb{E}[\Delta z_\alpha] = (1 + \alpha\,(1 - 2\rho))\ \mathbb{E}[\Delta z_0]",
+    "cor4.1-signs": r"\Delta H\,\big|_{A > 0} < 0 < \Delta H\,\big|_{A < 0}",
+    "thm4.2-p-control": r"\alpha = K_p\,(H - H^*) \ \Rightarrow\ H \to H^*",
+    "thm4.2-fixed-point": over(
+        r"|H - H^*| = \frac{\alpha^*}{K_p},", r"\alpha^* = \frac{q_1 - q_2}{q_1(1 - \rho) + (1 - q_1)\rho}"
+    ),
+    "thm4.3-pi-control": over(
+        r"\alpha = K_p\, e_t + K_i \textstyle\sum_{s \le t} e_s, \quad e = H - H^*", r"\Rightarrow\ H \to H^*"
+    ),
+    "thm4.3-off-policy": r"K_i > 0,\ \tau = 0,\ M > 1 \ \Rightarrow\ H \to H^*",
+    "thm4.3-on-policy": r"K_i = 0,\ M = 1 \ \Rightarrow\ H \to H^*",
+    "tau-zero": over(r"\tau = 0,\ M = 1 \ \Rightarrow", r"H < H^* - 0.2, \quad |\alpha| \to \infty"),
+    "tau-below-top": r"\tau = 0.95 \ \Rightarrow\ H \to H^*",
+    "windup": over(r"S_{t+1} = S_t + e_t \ \text{ without a bound} \ \Rightarrow", r"\min_t H_t > H^* - 0.1"),
+    "pi-stability-linear": over(*STABLE),
+    "pi-stability-exact": over(*STABLE, r"g = -\frac{\partial\, \Delta H}{\partial \alpha}\Big|_{H^*}"),
+    "entropy-bonus": over(
+        r"\mathcal{L} - c\, H:", r"c_1 < c_2 \ \Rightarrow\ H_{\mathrm{end}}(c_1) < H_{\mathrm{end}}(c_2)"
+    ),
+    "entropy-advantage": over(
+        r"A + \min\bigl(\alpha H, \tfrac{|A|}{\kappa}\bigr):", r"H_{\mathrm{end}} < H_{\mathrm{end}}^{\mathrm{GRPO}}"
+    ),
+    "adaptive-entropy": over(
+        r"\mathcal{L} - c_t\, \mathbf{1}[H < H^*]\, H, \quad c_{t+1} = c_t \pm \delta", r"\Rightarrow\ H \to H^*"
+    ),
+    "pos-adv-reweight": over(
+        r"A > 0:\ A \to \lambda_t A, \quad \lambda_{t+1} = \lambda_t \pm \delta", r"\Rightarrow\ H \to H^*"
+    ),
+    "thermostat": over(
+        r"\mathcal{L} - \mu_t H, \quad \mu_t = \frac{k\,(H^* - H)/\kappa - \bar\varphi}{\bar F}",
+        r"\Rightarrow\ H \to H^*",
+    ),
+    "token-flow": over(
+        r"\Delta H = -\eta\, w\, \varphi + O(\eta^2),",
+        r"\varphi = p\,(\log p + H) - (S_{2L} + H S_2),",
+        r"S_2 = \textstyle\sum_a p_a^2, \quad S_{2L} = \sum_a p_a^2 \log p_a",
+    ),
+    "token-flows-add": r"\Delta H = \textstyle\sum_{i} \Delta H_i + O(\eta^2)",
+    "sign-boundary": over(
+        r"w > 0: \quad \Delta H > 0 \iff p < p^*,",
+        r"p^* (\log p^* + H) = S_{2L} + H S_2, \quad p^* \ge e^{-H}",
+    ),
+    "steer-sign": r"\operatorname{sign} \Delta H = -\operatorname{sign} A\,(\log p + H)",
+    "opefo-sign": r"\operatorname{sign} \Delta H = -\operatorname{sign} A\,(\log p + H)",
+    "estimates-by-error": over(
+        r"\mathrm{MSE}_{\mathrm{exact}} < \mathrm{MSE}_{\mathrm{own\ logit}}",
+        r"< \mathrm{MSE}_{\Omega},\ \mathrm{MSE}_{\mathrm{OPEFO}} < \mathrm{MSE}_{\mathrm{Cov}}",
+    ),
+    "steer-table-7": over(
+        r"\mathrm{MSE}_\Omega < \mathrm{MSE}_{\mathrm{Cov}},",
+        r"r_\Omega > r_{\mathrm{Cov}}, \quad \rho_\Omega > \rho_{\mathrm{Cov}}",
+    ),
+    "four-quadrants": QUADRANTS,
+    "four-quadrants-det": QUADRANTS,
+    "steer-collapse": r"w = \lambda_{\min}^{\,\Omega / \max \Omega} \ \Rightarrow\ H_{\mathrm{end}} \ge \tfrac12 H_0",
+    "opefo-formula": r"\Delta H = -\eta\, A\,(1 - p)^2\,(\log p + H)",
+    "opefo-one-step": r"\textstyle\sum_i (1 \pm \lambda^*)\, \Delta H_i = 0 \ \Rightarrow\ |\Delta H| = O(\eta^2)",
+    "opefo-run": r"\textstyle\sum_i (1 \pm \lambda^*)\, \Delta H_i = 0 \ \Rightarrow\ H_t = H_0",
+}
+"""By the name of the claim."""

@@ -1,0 +1,197 @@
+"""Entropy change by one sampled token: what the formulas say of its size and of its sign."""
+
+from math import log
+
+import numpy as np
+import torch
+
+from entrostat import policy_stats
+
+from ..claims.ensembles import random_logits
+from ..claims.registry import Effort
+from ..claims.steer import ESTIMATES, estimates, estimates_of, weighted_pearson
+from ..claims.steer import ranks as ranks_of
+from ..claims.tokens import ARMS, STEP, boundary, every_token
+from .first_order import STD
+from .registry import Outcome, Parameter, nearest_rising, trial
+
+STATES = 24
+"""Random policies whose tokens are drawn."""
+TOLERANCE, WRONG = 1e-4, 1e-3
+"""Relative squared error, and share of tokens of the wrong sign, below which a formula counts as right."""
+LOG_P = "probability of the token, log₁₀ p"
+LOG_ETA = Parameter(
+    key="log_eta",
+    label="Step size, as a power of ten",
+    symbol="log₁₀ η",
+    default=-3.0,
+    low=-4.0,
+    high=1.0,
+    step=0.25,
+    help="The change of entropy is measured with this step, and divided by it.",
+)
+WEIGHT = Parameter(
+    key="weight",
+    label="Weight of the token",
+    symbol="w = A·r",
+    default=1.0,
+    low=-2.0,
+    high=2.0,
+    step=0.1,
+    help="Advantage times importance ratio; the same for every token here. Negative: the token is punished.",
+)
+
+
+@trial(
+    "token-flow",
+    Parameter(
+        key="estimator",
+        label="Formula",
+        default="exact",
+        options=ESTIMATES,
+        help="exact: the whole first order. own logit: only what the token's own logit does. STEER's Ω, OPEFO's "
+        "equation 6 and Cov are as published, Ω with its sign; Cov is a score and no change in nats.",
+    ),
+    LOG_ETA,
+    WEIGHT,
+    STD,
+)
+def token_flow(estimator: str, log_eta: float, weight: float, std: float) -> Outcome:
+    """Every arm of 24 random policies is the sampled token once, and the entropy that it changes is set beside the
+    formula's."""
+    logits = random_logits(STATES, ARMS, std, "trial policy")
+    logp, advantage = policy_stats(logits).logp, torch.full_like(logits, weight)
+    _, truth = every_token(logits, advantage, 10**log_eta)
+    batch = (x.unsqueeze(0) for x in (logits, logp, advantage, logp.exp() / STATES))
+    estimate = estimates_of(*batch)[estimator][0]
+    power = float((truth**2).sum())
+    error = float(((estimate - truth) ** 2).sum()) / power if power > 0 else float("nan")
+    return Outcome(
+        x=logp.flatten().numpy() / log(10),
+        x_title=LOG_P,
+        predicted=estimate.flatten().numpy(),
+        measured=truth.flatten().numpy(),
+        y_title="change of entropy per step ΔH/η (nats)",
+        holds=error < TOLERANCE,
+        because=f"the squared error of the formula is {error:.1e} of the squared change"
+        f"{'' if error < TOLERANCE else f', not below {TOLERANCE:.0e}'}."
+        if power > 0
+        else "a token without weight changes nothing, and nothing can be compared.",
+        points=True,
+    )
+
+
+P_STAR, INVERSE = "p*", "e^(−H)"
+
+
+@trial(
+    "token-sign",
+    Parameter(
+        key="boundary",
+        label="Boundary",
+        default=P_STAR,
+        options=(P_STAR, INVERSE),
+        help="Probability above which a rewarded token is said to lower the entropy. e^(−H) is STEER's and OPEFO's.",
+    ),
+    LOG_ETA,
+    WEIGHT,
+    STD,
+)
+def token_sign(boundary: str, log_eta: float, weight: float, std: float) -> Outcome:
+    """Every arm of 24 random policies is the sampled token once. Predicted is the measured size with the sign that the
+    boundary says, so that tokens on its wrong side stand mirrored."""
+    logits = random_logits(STATES, ARMS, std, "trial policy")
+    stats = policy_stats(logits)
+    p, inverse = stats.logp.exp(), (-stats.entropy).exp()
+    edge = (star(logits) if boundary == P_STAR else inverse).unsqueeze(-1)
+    _, truth = every_token(logits, torch.full_like(logits, weight), 10**log_eta)
+    side = (edge - p).sign() * (1.0 if boundary == P_STAR or weight >= 0 else -1.0)
+    clear = (p / edge - 1).abs() > 10 * STEP
+    wrong = float((p * (clear & (side * truth < 0))).sum(-1).mean())
+    moved = bool((truth != 0).any())
+    ratio = float((edge.squeeze(-1) / inverse).median())
+    return Outcome(
+        x=stats.logp.flatten().numpy() / log(10),
+        x_title=LOG_P,
+        predicted=(side * truth.abs()).flatten().numpy(),
+        measured=truth.flatten().numpy(),
+        y_title="change of entropy per step ΔH/η (nats)",
+        holds=moved and wrong < WRONG,
+        because=f"{wrong:.1%} of the tokens that the policy samples move the entropy to the other side than said; the "
+        f"boundary lies at {ratio:.2f}·e^(−H) in the median state."
+        if moved
+        else "a token without weight changes nothing, and has no sign.",
+        points=True,
+    )
+
+
+star = boundary
+SMALL = Effort(instances=8, runs=4, states=64, rollouts=1)
+SPREAD_OF_STATES = Parameter(
+    key="spread",
+    label="How much states differ",
+    default=0.0,
+    low=0.0,
+    high=0.99,
+    step=0.01,
+    help="The logits of the states are multiplied by factors from 1 − this to 1 + this, so that the policy is surer in "
+    "some states than in others.",
+)
+
+
+@trial("estimates", SPREAD_OF_STATES, LOG_ETA)
+def estimates_by_error(spread: float, log_eta: float) -> Outcome:
+    """Mean squared error of each estimate of ΔH over the tokens of a rollout in noisy, from the most complete to the
+    least."""
+    found, truth, share = estimates(SMALL, spread, 10**log_eta)
+    error = np.array([float((share * (found[name] - truth) ** 2).sum(-1).mean()) for name in ESTIMATES])
+    exact, own, steer, opefo, cov = error
+    holds = bool(exact < own < min(steer, opefo) and max(steer, opefo) < cov)
+    order = np.concatenate([[0, 1], 2 + np.argsort(error[2:4]), [4]])  # Ω and OPEFO may be in either order
+    claimed = np.empty_like(error)
+    claimed[order] = nearest_rising(error[order])
+    told = ", ".join(f"{name} {value:.2g}" for name, value in zip(ESTIMATES, error, strict=True))
+    return Outcome(
+        x=np.arange(5, dtype=np.float64),
+        x_title="estimate",
+        names=ESTIMATES,
+        predicted=claimed,
+        measured=error,
+        y_title="mean squared error of ΔH/η (nats²)",
+        holds=holds,
+        because=f"the errors are {told}; "
+        + ("each is larger than those it should be." if holds else "that is another order."),
+    )
+
+
+METRICS = ("error", "Pearson", "Spearman")
+
+
+@trial("omega-or-cov", SPREAD_OF_STATES, LOG_ETA)
+def omega_or_cov(spread: float, log_eta: float) -> Outcome:
+    """By how much Ω is the better estimate of ΔH than Cov, over the tokens of a rollout in noisy: the share of the
+    error that is saved, and what the correlations gain. The claim: nothing is below 0."""
+    found, truth, share = estimates(SMALL, spread, 10**log_eta)
+    true_ranks = ranks_of(truth, share)
+    score = {}
+    for name in ("STEER", "Cov"):
+        error = (share * (found[name] - truth) ** 2).sum(-1).mean()
+        pearson = weighted_pearson(found[name], truth, share).mean()
+        spearman = weighted_pearson(ranks_of(found[name], share), true_ranks, share).mean()
+        score[name] = np.array([float(error), float(pearson), float(spearman)])
+    omega, cov = score["STEER"], score["Cov"]
+    gain = omega - cov
+    gain[0] = 1 - omega[0] / cov[0]
+    worse = [name for name, value in zip(METRICS, gain, strict=True) if value <= 0]
+    told = ", ".join(f"{name} {a:.2f} and {b:.2f}" for name, a, b in zip(METRICS, omega, cov, strict=True))
+    return Outcome(
+        x=np.arange(3, dtype=np.float64),
+        x_title="measure",
+        names=METRICS,
+        predicted=np.maximum(gain, 0),
+        measured=gain,
+        y_title="gain of Ω over Cov",
+        holds=not worse,
+        because=f"Ω and Cov have {told}; "
+        + (f"Cov is no worse by {' and '.join(worse)}." if worse else "Ω is better by all."),
+    )
