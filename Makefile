@@ -1,18 +1,29 @@
 # make demo   warm up a small model, train it under several controllers, draw runs/demo/entropy.png
-# make test   the whole test suite
+# make app    open the explorer in a browser, over the run logs in runs/
+# make test   the whole test suite; on Debian, as root, it installs Chromium for the tests of the explorer
 # make lint   ruff and mypy
 # Each sets up .venv by itself; a second call installs nothing.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint clean
+.PHONY: demo app test chromium lint clean
 
 demo: $(STAMP)
 	$(BIN)/python -m llmtrain.demo
 
-test: $(STAMP)
+app: $(STAMP)
+	$(BIN)/entrostat-app
+
+test: $(STAMP) chromium
 	$(BIN)/python -m pytest
+
+chromium:
+	@if command -v chromium chromium-browser google-chrome >/dev/null; then :; \
+	elif [ -x "$$(command -v apt-get)" ] && [ "$$(id -u)" = 0 ]; then \
+	  echo "installing Chromium for the tests of the explorer"; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
+	else echo "tests of the explorer in a browser are skipped; to run them: sudo apt-get install chromium"; fi
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

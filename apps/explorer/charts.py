@@ -1,0 +1,178 @@
+"""Pictures: a Vega-Lite specification, made once for its shape, and the frame of numbers that it draws.
+
+A panel is one picture over the time axis. Panels stand over one another on the same axis, and the pointer marks the
+same moment in all. Numbers of the vertical axis stand in a margin inside the plot, so that a picture is as wide as the
+page, be that a desktop's or a telephone's.
+
+Altair takes a tenth of a second for a specification, so these are cached; numbers travel apart from them, as Arrow.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import ArrayLike
+
+from .palette import COLOURS, DASHES
+
+HEIGHT = 130
+"""Of a panel, pixels."""
+MARGIN = 0.08
+"""Left of the time axis, as a share of it: room for the numbers of the vertical axis."""
+INSIDE = alt.Axis(
+    title=None,
+    tickCount=4,
+    ticks=False,
+    domain=False,
+    labelAlign="left",
+    labelBaseline="bottom",
+    labelPadding=0,
+    labelOffset=-1,
+)
+"""A vertical axis whose numbers stand in the margin."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What is drawn."""
+
+    spec: Mapping[str, Any]
+    """Vega-Lite, without data."""
+    frame: pd.DataFrame
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """One picture over the time axis."""
+
+    title: str
+    """What the vertical axis shows, with its unit."""
+    frame: pd.DataFrame
+    """Columns x, series, value and, for bands, low and high."""
+
+
+def table(values: Mapping[str, ArrayLike], x: ArrayLike | None = None) -> pd.DataFrame:
+    """Named arrays (n,) as the frame of a panel; x counts from 0 unless given. NaN is left out of the picture."""
+    arrays = {name: np.asarray(array, dtype=np.float64) for name, array in values.items()}
+    return _frame(arrays, x, {"value": list(arrays.values())})
+
+
+def bands(values: Mapping[str, ArrayLike], x: ArrayLike | None = None) -> pd.DataFrame:
+    """Named arrays (runs, n) as the frame of a panel: means, and the least and greatest run as a band."""
+    runs = {name: np.asarray(array, dtype=np.float64) for name, array in values.items()}
+    means = {name: array.mean(0) for name, array in runs.items()}
+    low, high = ([edge(array, 0) for array in runs.values()] for edge in (np.min, np.max))
+    return _frame(means, x, {"value": list(means.values()), "low": low, "high": high})
+
+
+def _frame(
+    arrays: Mapping[str, np.ndarray], x: ArrayLike | None, columns: Mapping[str, list[np.ndarray]]
+) -> pd.DataFrame:
+    lengths = [len(array) for array in arrays.values()]
+    places = [np.arange(n) if x is None else np.asarray(x)[:n] for n in lengths]
+    numbers = {name: np.concatenate(parts) for name, parts in columns.items()}
+    return pd.DataFrame({"x": np.concatenate(places), "series": np.repeat(list(arrays), lengths), **numbers})
+
+
+def styles(series: Sequence[str]) -> dict[str, Any]:
+    """Encodings of colour and dash of the field `series`: the same for the same names in the same order."""
+    names = list(series)
+    colours = [COLOURS[i % len(COLOURS)] for i in range(len(names))]
+    dashes = [list(DASHES[i % len(DASHES)]) for i in range(len(names))]
+    legend = alt.Legend(
+        title=None,
+        orient="top",
+        symbolType="stroke",
+        symbolSize=400,
+        symbolStrokeWidth=2,
+        symbolOpacity=1,
+        columns=2 if max(map(len, names), default=0) > 12 else 3,
+        labelLimit=170,
+        offset=0,
+    )
+    shown = legend if len(names) > 1 else None
+    return {
+        "color": alt.Color("series:N", scale=alt.Scale(domain=names, range=colours), legend=shown),
+        "strokeDash": alt.StrokeDash("series:N", scale=alt.Scale(domain=names, range=dashes), legend=shown),
+    }
+
+
+def linked(panels: Sequence[Panel], x_title: str, *, height: int = HEIGHT) -> Picture:
+    """The panels over one another on one time axis."""
+    frame = pd.concat([panel.frame.assign(panel=panel.title) for panel in panels], ignore_index=True)
+    shapes = tuple((p.title, tuple(p.frame["series"].unique()), "low" in p.frame) for p in panels)
+    low, high = float(frame["x"].min()), float(frame["x"].max())
+    return Picture(_linked_spec(shapes, low, high, x_title, height), frame)
+
+
+Shape = tuple[str, tuple[str, ...], bool]
+"""Of a panel: title, series, whether it has bands."""
+
+
+@lru_cache(maxsize=256)
+def _linked_spec(shapes: tuple[Shape, ...], low: float, high: float, x_title: str, height: int) -> dict[str, Any]:
+    pointer = alt.selection_point(
+        name="pointer", fields=["x"], nearest=True, on="pointermove", clear="pointerout", empty=False
+    )
+    scale = alt.Scale(domain=[low - MARGIN * (high - low), high], nice=False)
+    charts = []
+    for number, shape in enumerate(shapes):
+        last = number == len(shapes) - 1
+        axis = alt.Axis(values=round_ticks(low, high), labels=last, ticks=False, labelFlush=True)
+        x = alt.X("x:Q", title=x_title if last else None, axis=axis, scale=scale)
+        charts.append(_lines(shape, x, x_title, pointer).properties(height=height))
+    stacked = alt.vconcat(*charts, spacing=14).resolve_scale(x="shared", color="independent", strokeDash="independent")
+    with warnings.catch_warnings():  # that the panels share the pointer is meant
+        warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
+        return specification(stacked.add_params(pointer).configure_view(strokeWidth=0))
+
+
+def _lines(shape: Shape, x: alt.X, x_title: str, pointer: alt.Parameter) -> Any:
+    title, series, has_bands = shape
+    style = styles(series)
+    base = alt.Chart().transform_filter(alt.datum.panel == title)
+    layers: list[Any] = []
+    if has_bands:
+        area = base.mark_area(opacity=0.18)
+        layers.append(area.encode(x=x, y=alt.Y("low:Q", axis=INSIDE), y2="high:Q", color=style["color"]))
+    y = alt.Y("value:Q", scale=alt.Scale(zero=False), axis=INSIDE)
+    layers.append(base.mark_line(strokeWidth=2).encode(x=x, y=y, **style))
+    tips = [
+        alt.Tooltip("series:N", title="series"),
+        alt.Tooltip("x:Q", title=x_title),
+        alt.Tooltip("value:Q", title=title, format=".4g"),
+    ]
+    near = base.transform_filter(pointer)
+    layers.append(near.mark_rule(color="#888888").encode(x=x))
+    layers.append(near.mark_point(size=45, filled=True).encode(x=x, y=y, color=style["color"], tooltip=tips))
+    return alt.layer(*layers).properties(title=alt.Title(title, anchor="start", fontSize=13, offset=4))
+
+
+def specification(chart: Any) -> dict[str, Any]:
+    """The Vega-Lite of an Altair chart that was made without data: its layers have none of their own either.
+
+    Screen readers are given the description of the whole picture, and not each of its marks.
+    """
+    spec: dict[str, Any] = chart.to_dict(validate=False, context={"data": None})
+    config = spec.setdefault("config", {})
+    config["mark"] = {**config.get("mark", {}), "aria": False}
+    return spec
+
+
+def round_ticks(low: float, high: float, count: int = 8) -> list[float]:
+    """At most `count` + 1 round numbers from low to high."""
+    span = max(high - low, 1e-12)
+    power = 10.0 ** np.floor(np.log10(span / count))
+    step = next(power * factor for factor in (1, 2, 5, 10) if span / (power * factor) <= count)
+    return [float(k * step) for k in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]
+
+
+def show(picture: Picture, alt_text: str, key: str, **options: Any) -> Any:
+    """The picture across the page, with a description for those who do not see it."""
+    return st.vega_lite_chart(picture.frame, dict(picture.spec), width="stretch", alt=alt_text, key=key, **options)

@@ -1,0 +1,186 @@
+"""A contender: one line of text that says what takes part in a comparison.
+
+    clip_higher+entropic kp=1 tau=0
+    careful: thermostat mode=both target=0.8
+    other rewards: grpo env=det lr=2.0
+
+A name and a colon where one is wanted, names of controllers joined by +, and settings: hyperparameters of the
+controllers, else its own target, preset or numbers of the bandit. What a line does not set comes from the page.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any
+
+from entrostat import Chain, list_controllers, make
+from entrostat.commandline import parse_settings
+from entrostat.registry import hyperparameters
+from toybandit import ENVIRONMENTS, Config
+from toybandit.control import build_controller
+from toybandit.leaderboard.entries import SUITED, Entry, entries
+from toybandit.sweep.grid import AXES, KINDS
+
+MOST = 8
+"""Contenders of one comparison: as many as colours, dashes and shapes tell apart."""
+SETTINGS = tuple(name for name in AXES if name not in ("controller_args", "device", "dtype"))
+"""Fields of Config that a line may set."""
+CHOICES = {"env": tuple(ENVIRONMENTS)}
+WRITTEN = ("lr", "group", "passes", "states", "rollouts")
+"""Numbers of the bandit that a pinned line always states, as a page has controls for them."""
+NAME = re.compile(r"[\w +\-.,=()/%]{1,60}")
+VALUE = re.compile(r"[\w.+\-]+")
+LARGEST, LONGEST = 4_096, 16
+"""States times arms of a bandit, and tokens of a response: what a link may ask of memory."""
+PLAIN = Config()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender(Entry):
+    """An entry of the leaderboard with a name and a bandit of its own."""
+
+    label: str
+    config: Config = field(compare=False)
+
+    @property
+    def name(self) -> str:
+        """What it is called in pictures and tables."""
+        return self.label
+
+
+def options() -> tuple[str, ...]:
+    """A line for each entry of the leaderboard: every controller as published, and with values that suit a bandit."""
+    return tuple(_line("grpo" if entry.controller == "ppo" else entry.controller, entry.args) for entry in entries())
+
+
+def parse(line: str, environment: Mapping[str, Any], target: float | None = None) -> Contender:
+    """The contender of one line.
+
+    environment: numbers of the bandit, arguments of Config, where the line does not set them. target: entropy (nats)
+    for a controller that holds one, likewise. Raises ValueError, one line, that begins with the contender.
+    """
+    before, colon, rest = line.partition(":")
+    name, words = (before.strip(), rest.split()) if colon else ("", line.split())
+    called = (name or " ".join(words))[:60]
+    try:
+        if colon and not NAME.fullmatch(name):
+            raise ValueError("a name has 1 to 60 letters, digits, spaces or + - _ . , = ( ) / %, and then a colon")
+        if not words:
+            raise ValueError("name a controller, such as grpo or thermostat")
+        return _contender(called, words[0], words[1:], environment, target)
+    except ValueError as error:
+        raise ValueError(f"{called or 'A contender'}: {error}") from error
+
+
+def _contender(
+    name: str, controller: str, words: Sequence[str], environment: Mapping[str, Any], target: float | None
+) -> Contender:
+    args, numbers = _settings(_chain(controller), words)
+    entry = next((e for e in SUITED if (e.controller, e.args) == (controller, args)), Entry(controller, args))
+    if entry.has_target and not any(key.endswith(".target") for key in args):
+        numbers.setdefault("target", target)
+    bandit = dict(environment) | numbers
+    choice = {key: bandit[key] for key in ("env", "gradient") if key in bandit}
+    if Config(**choice).environment().enumerated and "group" not in numbers:
+        bandit["group"] = None
+    config = Config(**bandit, controller=controller, controller_args=args)
+    found = config.environment()
+    if found.length > LONGEST or found.rows * found.arms > LARGEST:
+        raise ValueError(f"too large for a page: states × arms may be {LARGEST:,}, and length {LONGEST}")
+    build_controller(config, 1)
+    return Contender(controller, args, entry.open_loop, label=name, config=config)
+
+
+@lru_cache(maxsize=256)
+def _chain(controller: str) -> Chain:
+    """The chain with its own values. Raises ValueError that suggests the nearest name for an unknown one."""
+    for name in controller.split("+"):
+        if name not in list_controllers():
+            raise ValueError(_unknown("controller", name, list_controllers()))
+    return make(controller)
+
+
+def _settings(chain: Chain, words: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Hyperparameters, and fields of Config, of `key=value` words."""
+    owned = {key for part in (chain.surrogate, *chain.parts) for key in hyperparameters(type(part))} - {"target"}
+    args: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
+    for word in words:
+        key, _, text = word.partition("=")
+        if not VALUE.fullmatch(text):
+            raise ValueError(f"expected key=value, such as lr=0.5, not {word!r}")
+        if key in args or key in fields:
+            raise ValueError(f"{key} is set twice")
+        if key in owned or "." in key:
+            args |= parse_settings([word])
+            if args[key] != args[key]:
+                raise ValueError(f"{key} must not be nan")
+        elif key in SETTINGS or key == "target":
+            fields[key] = _value(key, text)
+        else:
+            raise ValueError(_unknown("setting", key, [*owned, "target", *SETTINGS]))
+    return args, fields
+
+
+def _value(key: str, text: str) -> Any:
+    """The value of a field of Config."""
+    if key in CHOICES and text not in CHOICES[key]:
+        raise ValueError(_unknown(key, text, CHOICES[key]))
+    kinds = KINDS[key]
+    if str in kinds:
+        return text
+    try:
+        value = int(text) if int in kinds else float(text)
+        if math.isfinite(value):
+            return value
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError(f"{key} must be {'a whole number' if int in kinds else 'a number'}, not {text!r}")
+
+
+def _unknown(kind: str, word: str, known: Iterable[str]) -> str:
+    names = sorted(known)
+    near = get_close_matches(word, names, n=1)
+    return f"unknown {kind} {word!r}; " + (f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(names)}")
+
+
+def parse_all(
+    lines: Iterable[str], environment: Mapping[str, Any], target: float | None = None
+) -> tuple[list[Contender], list[str]]:
+    """The contenders of all lines that are not blank, at most MOST, and a line about each that cannot take part."""
+    found: dict[str, Contender] = {}
+    errors: list[str] = []
+    for line in filter(str.strip, lines):
+        try:
+            contender = parse(line, environment, target)
+        except ValueError as error:
+            errors.append(str(error))
+            continue
+        if contender.name in found:
+            errors.append(f"{contender.name}: two contenders have this name; write another one and a colon before one")
+        elif len(found) == MOST:
+            errors.append(f"{contender.name}: left out, as {MOST} are shown at most; take another one away")
+        else:
+            found[contender.name] = contender
+    return list(found.values()), errors
+
+
+def pinned(contender: Contender, name: str) -> str:
+    """The line, under another name, that gives the same run whatever the page says. Raises ValueError on a bad name."""
+    if not NAME.fullmatch(name):
+        raise ValueError("a name has 1 to 60 letters, digits, spaces or + - _ . , = ( ) / %")
+    config = contender.config
+    environment = config.environment()
+    changed = {key: getattr(config, key) for key in SETTINGS if getattr(config, key) != getattr(PLAIN, key)}
+    written = {key: getattr(environment, key) for key in WRITTEN if getattr(environment, key) is not None}
+    target = {} if config.target is None else {"target": config.target}
+    settings = {**config.controller_args, **target, "env": config.env, **changed, **written}
+    return f"{name}: {_line(config.controller, settings)}"
+
+
+def _line(controller: str, settings: Mapping[str, Any]) -> str:
+    values = {key: str(value).lower() if isinstance(value, bool) else value for key, value in settings.items()}
+    return " ".join([controller, *(f"{key}={value}" for key, value in values.items())])

@@ -1,0 +1,114 @@
+"""A control: label, symbol, unit and help, bound to a query parameter, so that the URL holds the state of the page."""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+DRAWN = "drawn controls"
+"""Where the session keeps what every control that it has shown holds by default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control:
+    """One number, choice or switch; `default` decides which.
+
+    With `options` a choice, of several when the default is a tuple; with `low` and `high` a slider; else a switch or a
+    number, and a text field for numbers that are None or infinite.
+    """
+
+    key: str
+    """Its query parameter, and its key in the session's state."""
+    label: str
+    default: Any
+    help: str
+    symbol: str = ""
+    """As in the papers, such as η."""
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    step: float | None = None
+    options: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What stands over the control: label, symbol and unit."""
+        unit = f" ({self.unit})" if self.unit else ""
+        return " ".join(part for part in (self.label, self.symbol) if part) + unit
+
+    def draw(self) -> Any:
+        """Show the control here; its value."""
+        st.session_state.setdefault(DRAWN, {})[self.key] = self._held(self.default)
+        common: dict[str, Any] = {"key": self.key, "help": self.help, "bind": "query-params"}
+        if isinstance(self.default, bool):
+            return st.toggle(self.title, value=self.default, **common)
+        if self.options and isinstance(self.default, tuple):
+            return st.multiselect(self.title, self.options, default=list(self.default), **common)
+        if self.options:
+            return st.selectbox(self.title, self.options, index=self.options.index(self.default), **common)
+        if self.low is not None and self.high is not None:
+            kind = type(self.default)
+            step = kind(self.step if self.step is not None else 1)
+            return st.slider(self.title, kind(self.low), kind(self.high), self.default, step, **common)
+        if isinstance(self.default, int) or (isinstance(self.default, float) and math.isfinite(self.default)):
+            step = self.step if self.step is not None else coarseness(self.default)
+            number = type(self.default)
+            text = "%d" if isinstance(self.default, int) else "%g"
+            low = None if self.low is None else number(self.low)
+            return st.number_input(
+                self.title, min_value=low, value=self.default, step=number(step), format=text, **common
+            )
+        return self._number(st.text_input(self.title, value=self._held(self.default), **common))
+
+    def _held(self, value: Any) -> Any:
+        """A value as the session holds it."""
+        if value is None:
+            return ""
+        if isinstance(value, tuple):
+            return list(value)
+        return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+    def _number(self, text: str) -> Any:
+        """What stands in a text field: a number where it is one, None where there is nothing."""
+        if not text.strip():
+            return None
+        try:
+            return float(text)
+        except ValueError:
+            return text.strip()
+
+
+def coarseness(value: float) -> float:
+    """A step for a number: 1 for whole numbers, else a tenth of its power of ten; .1 for 0."""
+    if isinstance(value, int):
+        return 1
+    return 0.1 if value == 0 else 10.0 ** (math.floor(math.log10(abs(value))) - 1)
+
+
+def restore(values: Mapping[str, Any] | None = None) -> None:
+    """Set every control to its default but those in `values`. For callbacks: controls are not shown yet then."""
+    for key, value in {**st.session_state.get(DRAWN, {}), **(values or {})}.items():
+        st.session_state[key] = _plain(value)
+
+
+def in_state(values: Mapping[str, Any], except_for: Collection[str] = ()) -> bool:
+    """Whether every control on the page holds its default but those in `values`, which hold these."""
+    drawn: dict[str, Any] = st.session_state.get(DRAWN, {})
+    shown = {key: default for key, default in drawn.items() if key in st.session_state and key not in except_for}
+    held = {key: _plain(values.get(key, default)) for key, default in shown.items()}
+    return set(values) <= set(held) and all(_plain(st.session_state[key]) == value for key, value in held.items())
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def query(values: Mapping[str, Any]) -> dict[str, str | list[str]]:
+    """Values of controls as query parameters, as Streamlit writes them."""
+    return {key: [str(item) for item in v] if isinstance(v, tuple | list) else _text(v) for key, v in values.items()}
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

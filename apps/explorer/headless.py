@@ -1,0 +1,84 @@
+"""The explorer in a headless Chromium: for tests, benchmarks and the pictures of the documentation."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+START = 60.0
+"""Seconds that the server may take to answer."""
+
+
+def chromium_path() -> str | None:
+    """Where the system's Chromium is; None without one."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@contextmanager
+def server(runs: Path) -> Iterator[str]:
+    """The app over the run logs in `runs`, on a free port; its URL. Stopped at the end of the block."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    words = [sys.executable, "-m", "explorer.launch", "--runs", str(runs), "--port", str(port), "--no-browser"]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ.copy())
+    try:
+        url = f"http://127.0.0.1:{port}"
+        _wait(f"{url}/_stcore/health", process)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _wait(url: str, process: subprocess.Popen) -> None:
+    end = time.monotonic() + START
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=1):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError(f"the app did not answer at {url}")
+
+
+@contextmanager
+def chromium() -> "Iterator[Browser]":
+    """A headless browser. RuntimeError without Chromium, with the command that installs it on Debian."""
+    from playwright.sync_api import sync_playwright
+
+    path = chromium_path()
+    if path is None:
+        raise RuntimeError("Chromium is not installed: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def settled(page: "Page", timeout: float = 30.0) -> None:
+    """Wait until the page has run to its end: nothing is running or stale."""
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=1000 * timeout)
+    page.wait_for_selector("[data-stale=true]", state="detached", timeout=1000 * timeout)

@@ -1,0 +1,56 @@
+"""`entrostat-app`: open the explorer. Answers this machine alone, and reads run logs in one folder only."""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from entrostat.commandline import one_line_errors, parse_flags
+
+MAIN = Path(__file__).parent / "main.py"
+RUNS = "ENTROSTAT_RUNS"
+"""Environment variable that names the folder of run logs."""
+DESCRIPTION = """Explore entropy control in a browser: a live bandit, the theorems, and the logs of your runs.
+
+Example: entrostat-app --runs runs --port 8501
+
+The server answers this machine only (127.0.0.1). To reach it from another one, forward the port:
+ssh -L 8501:localhost:8501 HOST"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flags:
+    """Flags of `entrostat-app`."""
+
+    runs: Path = Path("runs")
+    """Folder whose run logs the page Runs shows; nothing outside it is read."""
+    port: int = 8501
+    """Port on 127.0.0.1."""
+    browser: bool = True
+    """Open the browser."""
+
+
+def command(flags: Flags) -> list[str]:
+    """The command line of the server. What it may be reached by is in .streamlit/config.toml, beside main.py."""
+    options = {"server.port": flags.port, "server.headless": str(not flags.browser).lower()}
+    return [
+        sys.executable, "-m", "streamlit", "run", str(MAIN),
+        *(word for key, value in options.items() for word in (f"--{key}", str(value))),
+    ]  # fmt: skip
+
+
+@one_line_errors
+def main(args: Sequence[str]) -> int:
+    """Start the explorer; returns when it is stopped."""
+    flags = parse_flags(Flags, args, prog="entrostat-app", description=DESCRIPTION)
+    if not 1 <= flags.port <= 65535:
+        raise ValueError(f"--port must be between 1 and 65535, not {flags.port}")
+    os.environ[RUNS] = str(flags.runs.resolve())
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    words = command(flags)
+    os.execv(words[0], words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

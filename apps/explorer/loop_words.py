@@ -1,0 +1,120 @@
+"""What the control room's pictures show, in words made of their numbers."""
+
+import numpy as np
+
+from entrostat import pi_control
+from toybandit import Trajectory
+from toybandit.local_plant import LocalPlant
+
+from .loop import Loop, errors_of, overshoot, settling
+
+
+def why_unstable(loop: Loop) -> str | None:
+    """Which of the conditions fails, in words; None when the loop is stable."""
+    if bool(pi_control.stable(loop.g, loop.kp, loop.ki)):
+        return None
+    s, c = loop.point
+    if s == 0:
+        return "g·Kp is 0: without a proportional part nothing damps the loop, and it swings or drifts for ever"
+    if c == 0 and s < 2:
+        return (
+            f"g·Ki is 0: the error shrinks, but stops at d/(g·Kp) = {loop.d / s:+.2f} nats, where α cancels the drift"
+        )
+    if s >= 2:
+        return f"g·Kp = {s:.2f} is not below 2: each step takes back more than twice the error, so that it grows"
+    return f"2·g·Kp + g·Ki = {2 * s + c:.2f} is not below 4: errors change sign in every step, and grow"
+
+
+def told_steps(steps: int | None) -> str:
+    """A settling time for people."""
+    return "never" if steps is None else f"{steps} steps"
+
+
+def response(loop: Loop) -> str:
+    """What the response does, from its numbers."""
+    found, reason = loop.response(), why_unstable(loop)
+    errors = found.error.numpy()
+    settled = settling(errors, loop.band)
+    past = overshoot(errors)
+    saturated = int((found.alpha.abs() >= loop.alpha_max).sum())
+    parts = [f"From {loop.error:+.2f} nats the error"]
+    if settled is None:
+        parts.append(f"is not within ±{loop.band:g} nats for good after {loop.steps} steps.")
+    else:
+        parts.append(f"is within ±{loop.band:g} nats for good after {settled} steps.")
+    if past > 1e-6 and past < 10:
+        parts.append(f"It overshoots by {past:.3f} nats.")
+    if saturated:
+        parts.append(
+            f"α stands at its bound in {saturated} of the {loop.steps + 1} steps, where the loop is not linear."
+        )
+    if reason:
+        parts.append(f"Not stable: {reason}.")
+    return " ".join(parts)
+
+
+def stability(loop: Loop) -> str:
+    """Where the gains lie, in words."""
+    s, c = loop.point
+    reason = why_unstable(loop)
+    if reason:
+        return f"These gains, at g·Kp = {s:.3g} and g·Ki = {c:.3g}, lie outside the stable triangle: {reason}."
+    room = min(2 / s, 4 / (2 * s + c))
+    return (
+        f"These gains, at g·Kp = {s:.3g} and g·Ki = {c:.3g}, lie inside the stable triangle. Both are proportional to "
+        f"g: the loop stays stable until the plant is {room:.1f} times as strong as it is taken to be."
+    )
+
+
+def poles(loop: Loop) -> str:
+    """Where the poles are and what follows."""
+    found = loop.poles
+    size = float(np.abs(found).max())
+    if abs(found[0].imag) > 1e-9:
+        where = f"Poles at {found[0].real:.2f} ± {abs(found[0].imag):.2f}i"
+    else:
+        where = f"Poles at {found[0].real:.3g} and {found[1].real:.3g}"
+    if size >= 1:
+        return f"{where}: one is not inside the unit circle, so that its part of an error never fades."
+    kind = "errors swing as they fade" if abs(found[0].imag) > 1e-9 else "errors fade without swinging"
+    if abs(found[0].imag) <= 1e-9 and found.real.min() < -1e-9:
+        kind = "the part of the negative one changes sign in every step"
+    tenfold = np.log(0.1) / np.log(size) if size > 0 else 1.0
+    return f"{where}, inside the unit circle; {kind}. The slower one takes {max(tenfold, 1):.0f} steps for a tenth."
+
+
+def bandit(trajectory: Trajectory, linear: Loop) -> str:
+    """How far linear theory goes, from the numbers."""
+    errors, theory = errors_of(trajectory).mean(0), linear.response().error.numpy()
+    gap = np.abs(errors - theory)
+    worst, last = int(gap.argmax()), len(errors) // 5
+    text = (
+        f"The bandit settles within ±{linear.band:g} nats: {told_steps(settling(errors, linear.band))}; by linear "
+        f"theory, with g and d as measured at the target: {told_steps(settling(theory, linear.band))}. They are "
+        f"furthest apart at rollout {worst}, by {gap[worst]:.3f} nats. "
+        f"Over the last fifth the error is {errors[-last:].mean():+z.3f}"
+    )
+    if linear.g < 0.1 * abs(linear.d):
+        return f"{text}. α has hardly any grip here: g is {linear.g:.4f} and the drift {linear.d:+z.3f}."
+    return f"{text}, by theory {theory[-last:].mean():+z.3f}."
+
+
+def windup(errors: dict[str, np.ndarray]) -> str:
+    """Overshoot of both ways."""
+    stops, goes = (overshoot(np.nan_to_num(x)) for x in errors.values())
+    text = f"The error overshoots by {stops:.3f} nats when the sum stops, and by {goes:.3f} when it goes on."
+    if goes - stops < 1e-6:
+        return f"{text} α is not at its bound for long enough to matter: lower its bound or raise the initial error."
+    return text
+
+
+def auto(runs: dict[str, Trajectory], loop: Loop, found: LocalPlant) -> str:
+    """What self-tuning came to."""
+    estimate = runs["auto"].metrics["entropic/plant_gain"].mean(0)
+    settled = {name: told_steps(settling(errors_of(run).mean(0), loop.band)) for name, run in runs.items()}
+    return (
+        f"The estimate of g goes from {estimate[0]:.3f} to {estimate[-1]:.3f}; measured on fresh policies at "
+        f"the target it is {found.gain:.3f}. Settled within ±{loop.band:g} nats: {settled['auto']} with gains that set "
+        f"themselves, "
+        f"{settled['these gains']} with Kp = {loop.kp:.3g} and Ki = {loop.ki:.3g}."
+    )

@@ -1,0 +1,250 @@
+"""Run logs as they are shown: metrics as columns, samples one at a time. Files are read once, then only what is added.
+
+log = read(root, "demo/grpo")
+log.metrics["entropy"]          Series: steps (n,), values (seeds, n)
+sample(root, "demo/grpo", 12)   the responses of step 12, or of the step before it
+"""
+
+import json
+import math
+import re
+import threading
+import time
+import zipfile
+from array import array
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import run_folder
+from .follow import Follower
+
+Array = NDArray[np.float64]
+
+MOST_METRICS = 64 * 2**20
+"""Bytes of a metrics.jsonl that are read."""
+MOST_SAMPLES = 2**30
+MOST_ARRAYS = 256 * 2**20
+"""Bytes of a trajectory.npz, unpacked."""
+MOST_KEYS = 500
+"""Metrics of a run."""
+QUIET = 120.0
+"""Seconds without a line after which a run that has not reached its end counts as stopped."""
+KEPT = 64
+"""Files that stay in memory."""
+
+
+class Series(NamedTuple):
+    """One metric of a run."""
+
+    step: Array
+    """(n,)."""
+    values: Array
+    """(seeds, n); one row unless the run holds several seeds."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """What is known of a run."""
+
+    name: str
+    config: Mapping[str, Any]
+    metrics: Mapping[str, Series]
+    """In the order in which they first appear."""
+    state: str
+    """done, running, stopped or empty."""
+    notes: tuple[str, ...] = ()
+    """What the reader of a picture must know, a sentence each."""
+
+    @property
+    def last_step(self) -> int:
+        """-1 before the first line."""
+        return max((int(series.step[-1]) for series in self.metrics.values()), default=-1)
+
+
+@dataclass
+class _Metrics:
+    """The columns of a metrics.jsonl so far."""
+
+    follower: Follower
+    columns: dict[str, tuple[array, array]] = field(default_factory=dict)
+    unreadable: int = 0
+    """Lines that are no metrics."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def update(self) -> dict[str, Series]:
+        """Read what was added; copies of the columns."""
+        with self.lock:
+            if self.follower.begins_anew():
+                self.columns.clear()
+                self.unreadable = 0
+            for _, line in self.follower.lines():
+                self._add(_record(line))
+            return {k: Series(np.array(step), np.array(values)[None]) for k, (step, values) in self.columns.items()}
+
+    def _add(self, record: dict[str, Any] | None) -> None:
+        step = None if record is None else record.pop("step", None)
+        if record is None or not _is_number(step):
+            self.unreadable += 1
+            return
+        for key, value in record.items():
+            if not _is_number(value):
+                continue
+            column = self.columns.get(key)
+            if column is None:
+                if len(self.columns) == MOST_KEYS:
+                    continue
+                column = self.columns[key] = array("d"), array("d")
+            column[0].append(step)
+            column[1].append(value)
+
+
+@dataclass
+class _Samples:
+    """Where the lines of a samples.jsonl lie, by step."""
+
+    follower: Follower
+    places: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def update(self) -> dict[int, list[tuple[int, int]]]:
+        with self.lock:
+            if self.follower.begins_anew():
+                self.places.clear()
+            for place, line in self.follower.lines():
+                found = re.match(rb'\{"step": (\d{1,15})[,}]', line)
+                step = int(found[1]) if found else (_record(line) or {}).get("step")
+                if isinstance(step, int):
+                    self.places.setdefault(step, []).append((place, len(line)))
+            return {step: list(places) for step, places in self.places.items()}
+
+
+_open_files: OrderedDict[Path, Any] = OrderedDict()
+_lock = threading.Lock()
+
+
+def _kept(path: Path, make: Any) -> Any:
+    """The reader of a file: the one there is, or a new one."""
+    with _lock:
+        if path not in _open_files:
+            _open_files[path] = make()
+        _open_files.move_to_end(path)
+        while len(_open_files) > KEPT:
+            _open_files.popitem(last=False)
+        return _open_files[path]
+
+
+def read(root: Path, name: str) -> Log:
+    """The run called `name`. ValueError, one line, when it is not in `root` or cannot be read."""
+    path = run_folder.file(root, name, "metrics.jsonl")
+    config = run_folder.config(root, name)
+    if path is None:
+        return Log(name, config, {}, "empty")
+    kept: _Metrics = _kept(path, lambda: _Metrics(Follower(path, MOST_METRICS)))
+    notes = []
+    metrics = kept.update()
+    if kept.follower.cut:
+        last = max(int(series.step[-1]) for series in metrics.values())
+        notes.append(f"{name} is shown up to step {last}: the first {MOST_METRICS // 2**20} MiB of its metrics.jsonl.")
+    if kept.unreadable:
+        notes.append(
+            f"{name}: {kept.unreadable} lines of its metrics.jsonl are not JSON objects with a step: left out."
+        )
+    try:
+        metrics |= _seeds(root, name, config, metrics)
+    except ValueError as error:
+        notes.append(f"{name} is shown without its seeds: {error}.")
+    return Log(name, config, metrics, _state(config, metrics, time.time() - kept.follower.changed), tuple(notes))
+
+
+def _state(config: Mapping[str, Any], metrics: Mapping[str, Series], age: float) -> str:
+    last = max((series.step[-1] for series in metrics.values()), default=-1)
+    total = config.get("steps", config.get("rollouts"))
+    if isinstance(total, int) and last >= total - 1:
+        return "done"
+    return "running" if age < QUIET else "stopped" if metrics else "empty"
+
+
+def _seeds(root: Path, name: str, config: Mapping[str, Any], metrics: Mapping[str, Series]) -> dict[str, Series]:
+    """The metrics whose values for each seed lie in trajectory.npz, when it belongs to these metrics."""
+    path, manifest = (run_folder.file(root, name, part) for part in ("trajectory.npz", "manifest.json"))
+    seeds = config.get("seeds")
+    if path is None or not isinstance(seeds, list) or len(seeds) < 2:
+        return {}
+    if manifest is not None and path.stat().st_mtime_ns < manifest.stat().st_mtime_ns:
+        return {}  # left by the run before
+    return {
+        key: Series(metrics[key].step, values[:, : len(metrics[key].step)])
+        for key, values in _arrays(path).items()
+        if key in metrics and values.shape[0] == len(seeds) and values.shape[1] >= len(metrics[key].step)
+    }
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    """The arrays (seeds, n) of a trajectory.npz."""
+    stamp = path.stat().st_mtime_ns, path.stat().st_size
+    kept: dict[Any, dict[str, Array]] = _kept(path, dict)
+    if stamp not in kept:
+        kept.clear()
+        kept[stamp] = _load_arrays(path)
+    return kept[stamp]
+
+
+def _load_arrays(path: Path) -> dict[str, Array]:
+    try:
+        with zipfile.ZipFile(path) as packed:
+            if sum(info.file_size for info in packed.infolist()) > MOST_ARRAYS:
+                raise ValueError(f"trajectory.npz is larger than {MOST_ARRAYS // 2**20} MiB")
+        with np.load(path, allow_pickle=False) as arrays:
+            found = {key: arrays[key] for key in arrays.files}
+    except (OSError, zipfile.BadZipFile, EOFError):
+        raise ValueError("trajectory.npz is not whole") from None
+    return {key: np.asarray(x, np.float64) for key, x in found.items() if x.ndim == 2 and x.dtype.kind in "fiu"}
+
+
+def sample_steps(root: Path, name: str) -> dict[int, list[tuple[int, int]]]:
+    """Where the samples of a run lie in its samples.jsonl: place and length in bytes, by step; ascending."""
+    path = run_folder.file(root, name, "samples.jsonl")
+    if path is None:
+        return {}
+    kept: _Samples = _kept(path, lambda: _Samples(Follower(path, MOST_SAMPLES)))
+    return dict(sorted(kept.update().items()))
+
+
+def samples(root: Path, name: str, step: int) -> list[dict[str, Any]]:
+    """The samples of the last step at or before `step` that has any."""
+    steps = sample_steps(root, name)
+    at = [known for known in steps if known <= step]
+    path = run_folder.file(root, name, "samples.jsonl")
+    if not at or path is None:
+        return []
+    found = []
+    with path.open("rb") as file:
+        for place, length in steps[at[-1]]:
+            file.seek(place)
+            record = _record(file.read(length))
+            if record is None:
+                raise ValueError(f"{name}/samples.jsonl: a line of step {at[-1]} is not a JSON object")
+            found.append(record)
+    return found
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    """The JSON object on a line; None when there is none."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    """Whether it is a finite number, as JSON gives them."""
+    if type(value) is float:
+        return math.isfinite(value)
+    return type(value) is int and abs(value) < 2**63

@@ -1,0 +1,78 @@
+"""Simulations by their configuration: cached, quick ones at once, slow ones behind a button with a progress bar."""
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from toybandit import Config, Trajectory, simulate
+
+OnRollout = Callable[[int, dict[str, float]], None]
+LIVE_UPDATES = 1_000
+"""Optimizer updates that are made without asking: what a control may take to redraw."""
+LIVE_NUMBERS = 4_000_000
+"""Log-probabilities in these updates, of tokens and of arms, over all runs."""
+
+
+def is_live(configs: Sequence[Config], runs: int = 1) -> bool:
+    """Whether `runs` of each configuration are quick enough to run whenever a control moves."""
+    updates = numbers = 0
+    for config in configs:
+        environment = config.environment()
+        responses = environment.group or 2 * environment.arms
+        row = responses * environment.length + environment.arms
+        updates += environment.rollouts * environment.passes
+        numbers += environment.rollouts * environment.passes * runs * environment.rows * row
+    return updates <= LIVE_UPDATES and numbers <= LIVE_NUMBERS
+
+
+def identity(config: Config) -> str:
+    """Everything that a run depends on, for the cache."""
+    return repr(sorted(config.resolved().items()))
+
+
+@st.cache_resource(max_entries=256, show_spinner=False, hash_funcs={Config: identity})
+def _slot(config: Config, seeds: tuple[int, ...]) -> list[Trajectory]:
+    """Where the trajectory is kept once it is there. What is cached may show nothing; the simulation shows progress."""
+    return []
+
+
+def is_known(config: Config, seeds: tuple[int, ...]) -> bool:
+    """Whether the trajectory is there already."""
+    return bool(_slot(config, seeds))
+
+
+def run(config: Config, seeds: tuple[int, ...], on_rollout: OnRollout | None = None) -> Trajectory:
+    """The trajectory with its policies and predictions, simulated once. Shared between sessions: do not write to it."""
+    slot = _slot(config, seeds)
+    if not slot:
+        slot.append(simulate(config, seeds, predict=True, keep_policies=True, on_rollout=on_rollout))
+    return slot[0]
+
+
+def run_or_ask(configs: Sequence[Config], seeds: tuple[int, ...], names: Sequence[str]) -> list[Trajectory] | None:
+    """The trajectories of several configurations; None while they are slow and the user has not asked for them.
+
+    names: of the configurations, for the progress bar. Raises ValueError, one line, on a controller that cannot run in
+    its environment.
+    """
+    new = {name: config for name, config in zip(names, configs, strict=True) if not is_known(config, seeds)}
+    if not is_live(list(new.values()), len(seeds)):
+        rollouts = sum(config.environment().rollouts for config in new.values())
+        many = f"{len(new)} slow simulations" if len(new) > 1 else "a slow simulation"
+        if not st.button(f"Run {many} ({rollouts:,} rollouts)", type="primary", icon=":material/hourglass:"):
+            return None
+        _run_with_progress(new, seeds)
+    return [run(config, seeds) for config in configs]
+
+
+def _run_with_progress(configs: dict[str, Config], seeds: tuple[int, ...]) -> None:
+    bar = st.progress(0.0, "Simulating")
+    for number, (name, config) in enumerate(configs.items()):
+        total = config.environment().rollouts
+
+        def tell(step: int, _: dict[str, float], number: int = number, name: str = name, total: int = total) -> None:
+            if step % 5 == 0:
+                bar.progress((number + step / total) / len(configs), f"{name}: rollout {step} of {total}")
+
+        run(config, seeds, tell)
+    bar.empty()

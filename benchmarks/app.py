@@ -1,0 +1,81 @@
+"""How quick the explorer is in Chromium: seconds to the first figure, milliseconds from a move to the new picture.
+
+    python benchmarks/app.py
+
+A move is a press of an arrow key on a slider. The picture is taken to be new when its svg has other lines.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+from statistics import median, quantiles
+
+from playwright.sync_api import Browser, Page
+
+from explorer.headless import chromium, server, settled
+
+FIGURE = "[data-testid=stVegaLiteChart] svg"
+WATCH = """(chart) => new Promise((done) => {
+  const lines = () => {
+    const svg = document.querySelectorAll('[data-testid=stVegaLiteChart]')[chart]?.querySelector('svg');
+    return svg ? Array.from(svg.querySelectorAll('path'), (path) => path.getAttribute('d')).join() : '';
+  };
+  const before = lines(), start = performance.now();
+  const look = () => {
+    const now = lines();
+    if (now !== '' && now !== before) done(performance.now() - start);
+    else if (performance.now() - start > 10000) done(Infinity);
+    else requestAnimationFrame(look);
+  };
+  look();
+})"""
+
+
+def first_figures(browser: Browser, url: str, visits: int) -> list[float]:
+    """Seconds from the visit to the first figure, each in a browser that has nothing of the app in its cache."""
+    found = []
+    for _ in range(visits):
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(url, wait_until="commit")
+        page.wait_for_selector(FIGURE)
+        found.append(page.evaluate("performance.now()") / 1000)
+        context.close()
+    return found
+
+
+def redraws(page: Page, key: str, chart: int, moves: int) -> list[float]:
+    """Milliseconds from a key press on the slider `key` to the new lines of the picture number `chart`."""
+    found = []
+    handle = page.locator(f".st-key-{key}").get_by_role("slider")
+    handle.focus()
+    for move in range(moves):
+        page.evaluate(f"() => {{ window.waiting = ({WATCH})({chart}) }}")
+        page.keyboard.press("ArrowRight" if move < moves else "ArrowLeft")
+        found.append(page.evaluate("window.waiting"))
+        settled(page)
+        page.wait_for_timeout(100)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--moves", type=int, default=50)
+    parser.add_argument("--visits", type=int, default=5)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as runs, server(Path(runs)) as url, chromium() as browser:
+        first_figures(browser, url, 1)  # warms the server
+        firsts = first_figures(browser, url, given.visits)
+        print(f"first figure: median {median(firsts):.2f} s, greatest {max(firsts):.2f} s, of {given.visits} visits")
+        page = browser.new_page()
+        page.goto(url)
+        page.wait_for_selector(FIGURE)
+        settled(page)
+        for key, chart in (("lr", 0), ("t", 1)):
+            times = redraws(page, key, chart, given.moves)
+            p95 = quantiles(times, n=20)[-1]
+            print(f"redraw after a move of {key}: median {median(times):.0f} ms, p95 {p95:.0f} ms, of {given.moves}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""The app in a real server and a real Chromium, once for all tests that ask for them."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from explorer.headless import chromium, chromium_path, server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+MAIN = Path(__file__).parents[2] / "apps" / "explorer" / "main.py"
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one run log in it."""
+    from toybandit.cli import main
+
+    folder = tmp_path_factory.mktemp("runs")
+    args = (
+        "run --env noisy --controller entropic --target 0.6 --states 4 --rollouts 30 --passes 2 --seeds 2 --set tau=0.3"
+    )
+    assert main([*args.split(), "--out", str(folder / "first")]) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def url(runs: Path) -> Iterator[str]:
+    """Where the app answers."""
+    with server(runs) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    """A headless Chromium."""
+    if chromium_path() is None:
+        pytest.skip("Chromium is not installed: apt-get install chromium")
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def tab(browser: "Browser") -> "Iterator[Page]":
+    """A new tab with nothing in its cache, 1280 pixels wide."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    yield context.new_page()
+    context.close()

@@ -1,0 +1,215 @@
+"""The explorer as people meet it: in Chromium, over a real server."""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from explorer.headless import settled
+from explorer.views import PAGES, address
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+FIGURE = "[data-testid=stVegaLiteChart] svg"
+PATHS = list(PAGES)
+
+
+def visit(tab: "Page", place: str) -> None:
+    """Open a page and wait until it has run to its end."""
+    tab.goto(place)
+    tab.wait_for_selector("h1")
+    settled(tab)
+    tab.wait_for_selector(FIGURE)
+    assert tab.get_by_role("dialog").count() == 0  # such as: page not found
+
+
+@dataclass
+class Seen:
+    """What a first visit shows, with no click."""
+
+    errors: list[str]
+    alerts: list[str]
+    asked: list[str]
+    descriptions: list[str]
+    violations: list[tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def seen(browser, url):
+    """What each page shows, visited once."""
+    found: dict[str, Seen] = {}
+
+    def look(path: str) -> Seen:
+        if path not in found:
+            context = browser.new_context(viewport={"width": 1280, "height": 900})
+            tab, errors, asked = context.new_page(), [], []
+            tab.on("pageerror", lambda error: errors.append(str(error)))
+            tab.on("request", lambda request: asked.append(request.url))
+            visit(tab, f"{url}/{address(path)}")
+            alerts = "[data-testid=stException], [data-testid=stAlertContentError]"
+            described = "e => (e.closest('[aria-label]') || e.querySelector('[aria-label]'))?.ariaLabel || ''"
+            violations = Axe().run(tab).response["violations"]
+            found[path] = Seen(
+                errors=errors,
+                alerts=tab.locator(alerts).all_inner_texts(),
+                asked=[place for place in asked if not place.startswith((url, "data:", "blob:"))],
+                descriptions=[svg.evaluate(described) for svg in tab.locator(FIGURE).all()],
+                violations=[
+                    (v["id"], node["html"][:160])
+                    for v in violations
+                    if v["impact"] in ("serious", "critical")
+                    for node in v["nodes"]
+                ],
+            )
+            context.close()
+        return found[path]
+
+    return look
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_first_visit_shows_a_figure_and_no_error(seen, path):
+    assert seen(path).errors == []
+    assert seen(path).alerts == []
+    assert seen(path).descriptions
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nothing_is_asked_of_other_hosts(seen, path):
+    assert seen(path).asked == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_serious_accessibility_finding(seen, path):
+    assert seen(path).violations == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_picture_has_a_description(seen, path):
+    assert [text for text in seen(path).descriptions if len(text) < 20] == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_telephone_needs_no_sideways_scrolling(browser, url, path):
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    tab = context.new_page()
+    visit(tab, f"{url}/{address(path)}")
+    main = tab.locator("[data-testid=stMain]")
+    assert main.evaluate("e => e.scrollWidth - e.clientWidth") <= 1
+    for svg in tab.locator(FIGURE).all():
+        box = svg.bounding_box()
+        assert box is None or box["width"] <= 390
+    context.close()
+
+
+def lines(tab: "Page") -> list[str]:
+    """Every line of the first picture."""
+    tab.wait_for_selector(FIGURE)
+    return (
+        tab.locator("[data-testid=stVegaLiteChart]")
+        .first.locator("svg .mark-line path")
+        .evaluate_all("paths => paths.map(path => path.getAttribute('d'))")
+    )
+
+
+def test_a_pasted_link_gives_the_same_figure(browser, tab, url):
+    visit(tab, url)
+    first = lines(tab)
+    tab.locator(".st-key-lr").get_by_role("slider").focus()
+    for _ in range(4):
+        tab.keyboard.press("ArrowRight")
+    tab.wait_for_url(re.compile(r"lr=1\.2"))
+    tab.locator(".st-key-seed").get_by_role("button", name="Increment").click()
+    tab.wait_for_url(re.compile("seed=1"))
+    tab.wait_for_timeout(500)
+    settled(tab)
+    moved = lines(tab)
+    assert moved != first
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    other = context.new_page()
+    visit(other, tab.url)
+    assert lines(other) == moved
+    context.close()
+
+
+def test_a_preset_and_the_way_back(tab, url):
+    visit(tab, f"{url}/?lr=2.0")
+    tab.get_by_role("button", name="Presets").click()
+    tab.get_by_role("button", name="Positives only").click()
+    tab.wait_for_url(re.compile("controller=positive_only"))
+    settled(tab)
+    assert "lr=" not in tab.url
+    tab.keyboard.press("Escape")
+    tab.get_by_role("button", name="Reset", exact=True).click()
+    tab.wait_for_url(re.compile(r"^[^?]*\??$"))
+
+
+@pytest.mark.parametrize(
+    ("label", "start"), [("CSV", b"x,"), ("Parquet", b"PAR1"), ("SVG", b"<svg"), ("PNG", b"\x89PNG")]
+)
+def test_downloads(tab, url, tmp_path, label, start):
+    visit(tab, url)
+    tab.get_by_text("Export, and repeat").click()
+    with tab.expect_download() as waiting:
+        tab.get_by_role("button", name=label, exact=True).click()
+    path = tmp_path / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    assert path.read_bytes().startswith(start)
+    if label == "Parquet":
+        frame = pd.read_parquet(path)
+        assert {"measured", "predicted", "entropy", "reward"} <= set(frame["series"])
+        assert len(frame) > 200
+
+
+def test_the_command_repeats_what_is_shown(tab, url, tmp_path):
+    """The entropy that the command writes to its log is the entropy in the download."""
+    import shlex
+
+    from entrostat.runlog import read_metrics
+    from toybandit.cli import main
+
+    visit(tab, f"{url}/?controller=entropic&entropic.tau=0.3&seed=5&states=4&rollouts=20&passes=2")
+    tab.get_by_text("Export, and repeat").click()
+    command = tab.locator("[data-testid=stCode] code").inner_text()
+    with tab.expect_download() as waiting:
+        tab.get_by_role("button", name="CSV", exact=True).click()
+    waiting.value.save_as(tmp_path / "shown.csv")
+    shown = pd.read_csv(tmp_path / "shown.csv")
+    words = shlex.split(command)
+    assert words[0] == "toybandit"
+    assert main([*words[1:], "--out", str(tmp_path / "run")]) == 0
+    logged = [line["entropy"] for line in read_metrics(tmp_path / "run")]
+    entropy = shown[shown["series"] == "entropy"]["value"].tolist()
+    assert entropy[:-1] == pytest.approx(logged, rel=1e-12)
+
+
+def test_embedded_without_the_frame(tab, url):
+    visit(tab, f"{url}/?embed=true&lr=2.0")
+    tab.wait_for_selector(FIGURE)
+    assert tab.locator("[data-testid=stMainMenu]").count() == 0
+
+
+def test_playing_moves_the_moment(tab, url):
+    visit(tab, url)
+    tab.get_by_text("Play", exact=True).click()
+    tab.wait_for_url(re.compile(r"t=[3-9]"), timeout=20000)
+
+
+def test_dark(browser, url):
+    context = browser.new_context(color_scheme="dark", viewport={"width": 1280, "height": 900})
+    tab = context.new_page()
+    visit(tab, url)
+    red, green, blue = (
+        int(part)
+        for part in re.findall(
+            r"\d+", tab.locator("[data-testid=stApp]").evaluate("e => getComputedStyle(e).backgroundColor")
+        )[:3]
+    )
+    assert max(red, green, blue) < 60
+    found = Axe().run(tab).response["violations"]
+    assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []
+    context.close()

@@ -1,0 +1,18 @@
+"""docs/app.md shows every page."""
+
+import re
+from pathlib import Path
+
+from explorer.views import PAGES
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_every_page_has_a_section_and_a_picture():
+    text = (DOCS / "app.md").read_text()
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", text)
+    assert {f"app/{path}.png" for path in PAGES} <= set(pictures)
+    for view in PAGES.values():
+        assert f"### {view.title}\n" in text
+    for picture in pictures:
+        assert (DOCS / picture).read_bytes().startswith(b"\x89PNG"), picture

@@ -1,0 +1,76 @@
+"""The server that `entrostat-app` starts, and what it is reached by."""
+
+import http.client
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from explorer import launch
+
+CONFIG = tomllib.loads((Path(launch.__file__).parent / ".streamlit" / "config.toml").read_text())
+
+
+def test_secure_by_default():
+    assert CONFIG["server"]["address"] == "127.0.0.1"
+    assert CONFIG["server"]["allowedHosts"] == ["localhost", "127.0.0.1"]
+    assert CONFIG["server"]["enableXsrfProtection"] is True
+    assert CONFIG["server"]["enableCORS"] is True
+    assert CONFIG["browser"]["gatherUsageStats"] is False
+
+
+def handshake(url: str, host: str, origin: str) -> int:
+    """Status of the answer to a WebSocket's opening, over which all that the app shows is sent; 101 opens it."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
+    headers = {
+        "Host": host,
+        "Origin": origin,
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }
+    connection.request("GET", "/_stcore/stream", headers=headers)
+    found = connection.getresponse().status
+    connection.close()
+    return found
+
+
+def test_only_its_own_names_are_answered(url):
+    own = url.removeprefix("http://")
+    assert handshake(url, own, url) == 101
+    assert handshake(url, "attacker.example", "http://attacker.example") == 403
+    assert handshake(url, own, "http://attacker.example") == 403
+
+
+def test_only_this_machine_is_answered(url):
+    import socket
+
+    port = int(url.rpartition(":")[2])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+            other = probe.getsockname()[0]
+        except OSError:
+            pytest.skip("this machine has no address but its loopback")
+    if other.startswith("127."):
+        pytest.skip("this machine has no address but its loopback")
+    with pytest.raises(OSError), socket.create_connection((other, port), timeout=2):  # noqa: PT011
+        pass
+
+
+def test_command_names_the_port():
+    words = launch.command(launch.Flags(port=8600, browser=False))
+    assert words[words.index("--server.port") + 1] == "8600"
+    assert words[words.index("--server.headless") + 1] == "true"
+
+
+def test_a_port_that_is_none(capsys):
+    assert launch.main(["--port", "99999"]) == 2
+    assert "--port must be between 1 and 65535" in capsys.readouterr().err
+
+
+def test_help_teaches(capsys):
+    with pytest.raises(SystemExit):
+        launch.main(["--help"])
+    assert "entrostat-app --runs runs" in capsys.readouterr().out
