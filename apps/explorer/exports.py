@@ -67,21 +67,29 @@ def run_command(config: Config, seeds: Sequence[int]) -> str:
     return shlex.join([*words, "--seeds", str(len(seeds)), "--first-seed", str(seeds[0])])
 
 
+@st.fragment
 def draw(picture: Picture, name: str, commands: Sequence[str]) -> None:
-    """The downloads and the commands, folded away. Files are made when they are asked for."""
+    """The downloads and the commands, folded away until they are asked for; files are made when they are.
+
+    name: of the files. commands: that give the same numbers; none where no command does.
+    """
     title = "Export, and repeat on the command line" if commands else "Export"
-    with st.expander(title, icon=":material/download:"):
-        files: dict[str, tuple[Callable[[], bytes], str]] = {
-            "CSV": (partial(csv, picture.frame), "text/csv"),
-            "Parquet": (partial(parquet, picture.frame), "application/vnd.apache.parquet"),
-            "SVG": (partial(svg, picture), "image/svg+xml"),
-            "PNG": (partial(png, picture), "image/png"),
-        }
-        with st.container(horizontal=True):
-            for label, (make, mime) in files.items():
-                st.download_button(
-                    label, make, f"{name}.{label.lower()}", mime, key=f"{name}-{label}", on_click="ignore"
-                )
-        if commands:
-            st.caption("The same numbers from the command line:")
-            st.code("\n".join(commands), language="shell", wrap_lines=True)
+    box = st.expander(title, icon=":material/download:", key=f"{name}-export", on_change="rerun")
+    if box.open:
+        with box:
+            _draw_open(picture, name, commands)
+
+
+def _draw_open(picture: Picture, name: str, commands: Sequence[str]) -> None:
+    files: dict[str, tuple[Callable[[], bytes], str]] = {
+        "CSV": (partial(csv, picture.frame), "text/csv"),
+        "Parquet": (partial(parquet, picture.frame), "application/vnd.apache.parquet"),
+        "SVG": (partial(svg, picture), "image/svg+xml"),
+        "PNG": (partial(png, picture), "image/png"),
+    }
+    with st.container(horizontal=True):
+        for label, (make, mime) in files.items():
+            st.download_button(label, make, f"{name}.{label.lower()}", mime, key=f"{name}-{label}", on_click="ignore")
+    if commands:
+        st.caption("The same numbers from the command line:")
+        st.code("\n".join(commands), language="shell", wrap_lines=True)

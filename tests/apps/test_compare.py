@@ -181,6 +181,9 @@ def test_the_page_at_its_defaults():
     assert not found.error
     assert set(table(found).index) == set(compare.DEFAULT)
     assert [header.value for header in found.header] == ["Over time", "Reward against entropy", "Standings"]
+    assert not found.code
+    found.session_state["compare-export"] = True
+    found.run()
     assert len(found.code[0].value.splitlines()) == len(compare.DEFAULT)
 
 

@@ -77,7 +77,7 @@ def test_a_hyperparameter_in_the_link_reaches_the_run():
 
 
 def test_a_moment_beyond_a_shorter_run():
-    found = app(t="70")
+    found = app(t="55")
     found.sidebar.slider(key="rollouts").set_value(20).run()
     assert not found.exception
     assert found.slider(key="t").value == 20

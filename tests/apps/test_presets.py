@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer import simulations
+from explorer import bandit, simulations
 from explorer.controls import query
 from explorer.presets import PRESETS
 from explorer.views import PAGES
-from toybandit import Config
 
-ENVIRONMENT = {"states": 16, "rollouts": 80, "passes": 4, "lr": 1.0, "group": 16}
+SEEDS = tuple(range(8))
 
 
-def entropy(controller: str, seeds: int = 8, **changes) -> np.ndarray:
-    return simulations.run(Config(controller=controller, **{**ENVIRONMENT, **changes}), tuple(range(seeds))).entropy
+def entropy(name: str, **changes) -> np.ndarray:
+    """Entropies of the preset's runs, (seeds, rollouts + 1)."""
+    return simulations.run(bandit.config_at({**PRESETS[name].query, **changes}), SEEDS).entropy
 
 
 def test_there_are_eight_and_more_on_pages_that_exist():
@@ -43,36 +43,44 @@ def test_every_preset_is_a_state_without_an_error(name):
 
 
 def test_collapse_is_fastest_at_first():
-    h = entropy("grpo").mean(0)
-    assert h[0] - h[20] > 0.5 * (h[0] - h[-1])
+    h = entropy("collapse").mean(0)
+    assert h[0] - h[15] > 0.5 * (h[0] - h[-1])
     assert h[-1] < 0.5 * h[0]
 
 
 def test_clip_higher_ends_above_the_default():
-    changes = {"passes": 8, "states": 8, "rollouts": 60}
-    assert entropy("clip_higher", **changes)[:, -1].mean() > entropy("grpo", **changes)[:, -1].mean()
+    assert entropy("clip-higher")[:, -1].mean() > entropy("clip-higher", controller=())[:, -1].mean()
 
 
 def test_positives_fall_below_and_negatives_stay_above():
-    assert (
-        entropy("positive_only")[:, -1].mean() < entropy("grpo")[:, -1].mean() < entropy("negative_only")[:, -1].mean()
-    )
+    both = entropy("collapse")[:, -1].mean()
+    assert entropy("positives-only")[:, -1].mean() < both < entropy("negatives-only")[:, -1].mean()
 
 
 def test_no_signal_falls_all_the_same():
-    h = entropy("grpo", env="pure").mean(0)
+    h = entropy("no-signal").mean(0)
     assert h[-1] < 0.8 * h[0]
 
 
+def test_groups_that_agree_stop_learning():
+    noisy, h = entropy("collapse").mean(0), entropy("deterministic", rollouts=200).mean(0)
+    assert noisy[0] - noisy[15] < 0.7 * (h[0] - h[15])
+    assert abs(h[-1] - h[-20]) < 0.02
+
+
 def test_the_thermostat_holds():
-    config = Config(controller="thermostat", target=0.8, **ENVIRONMENT)
-    held = simulations.run(config, tuple(range(8))).entropy[:, -20:].mean()
-    assert held == pytest.approx(0.8, abs=0.03)
+    assert entropy("thermostat")[:, -20:].mean() == pytest.approx(0.8, abs=0.03)
+
+
+def test_p_leaves_an_error_and_pi_none():
+    assert entropy("p-control")[:, -20:].mean() < 0.7
+    assert entropy("pi-control")[:, -20:].mean() == pytest.approx(0.8, abs=0.05)
+
+
+def test_windup_shoots_past():
+    stopped = entropy("windup", **{"entropic.anti_windup": True})
+    assert entropy("windup").min(-1).mean() < stopped.min(-1).mean() - 0.1
 
 
 def test_without_authority_entropy_falls_through_the_target():
-    config = Config(
-        env="on", controller="entropic", target=0.8, controller_args={"tau": 0.0},
-        states=16, rollouts=120, passes=1, lr=2.0, group=16,
-    )  # fmt: skip
-    assert simulations.run(config, tuple(range(8))).entropy[:, -1].mean() < 0.4
+    assert entropy("no-authority")[:, -1].mean() < 0.4

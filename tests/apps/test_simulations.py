@@ -15,7 +15,7 @@ def test_the_first_page_is_live_and_a_long_run_is_not():
     assert simulations.is_live([first])
     assert not simulations.is_live([replace(first, rollouts=2000)])
     assert not simulations.is_live([replace(first, states=64, group=64)], runs=64)
-    assert not simulations.is_live([first] * 4)
+    assert not simulations.is_live([first] * 5)
     assert simulations.is_live([])
 
 

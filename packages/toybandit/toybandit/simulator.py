@@ -22,7 +22,7 @@ from .compiled import Compiled
 from .config import Config
 from .control import EnumeratedReduce, build_controller
 from .environments import Environment
-from .episodes import token_mean, visits
+from .episodes import token_mean
 from .luck import Luck
 from .policy import (
     Policy,
@@ -283,7 +283,8 @@ class _Simulation:
         made of. Of the entropies at the nodes of a tree, not of how often they are visited.
         """
         slope = policy.p * (policy.logp + policy.entropy.unsqueeze(-1))
-        return self.lr.flatten() * (visits(policy, self.environment) * (slope * gradient).sum(-1)).sum(-1)
+        change = token_mean((slope * gradient).sum(-1), policy, self.environment)
+        return self.lr.flatten() * self.environment.states * change
 
     def kept(self, last: Policy) -> Array | None:
         if self.policies is None:
