@@ -157,3 +157,16 @@ def test_bad_arguments(model, tokenizer):
         sampler(model, tokenizer).generate([], 1)
     with pytest.raises(ValueError, match="no tokens"):
         sampler(model, tokenizer).generate(["1=", ""], 1)
+
+
+def test_a_prompt_is_answered_alike_by_whoever_answers_it(model, tokenizer):
+    """Two ranks with two prompts each give the responses of one process with all four."""
+    whole = sampler(model, tokenizer).generate(PROMPTS, 5)
+    parts = [sampler(model, tokenizer).generate(PROMPTS, 5, mine) for mine in ([0, 3], [1, 2])]
+    assert [part.prompt_index.unique().tolist() for part in parts] == [[0, 3], [1, 2]]
+    told = {}
+    for part in parts:
+        for place, (i, response) in enumerate(zip(part.prompt_index.tolist(), part.responses(), strict=True)):
+            told[i, place % 5] = response
+    for place, (i, response) in enumerate(zip(whole.prompt_index.tolist(), whole.responses(), strict=True)):
+        assert told[i, place % 5] == response

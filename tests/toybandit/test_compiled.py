@@ -1,4 +1,4 @@
-"""Compiled simulations: the same numbers, and one line where there is nothing to compile, or nothing to compile with."""
+"""Compiled simulations: the same numbers, and one line where there is nothing to compile, or to compile with."""
 
 import os
 import shutil

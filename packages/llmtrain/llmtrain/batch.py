@@ -83,3 +83,8 @@ def micro_batches(lengths: Tensor, sequences: Tensor, budget: int) -> list[Tenso
         slices.append(rest[:count])
         rest = rest[count:]
     return slices
+
+
+def padded(slices: list[Tensor], count: int) -> list[Tensor]:
+    """`count` slices: those given, then empty ones, with which a rank keeps step with the others."""
+    return slices + [torch.empty(0, dtype=torch.long)] * (count - len(slices))

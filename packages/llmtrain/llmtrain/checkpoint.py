@@ -1,6 +1,8 @@
 """Checkpoints: everything that changes during training, written whole or not at all.
 
-<run>/checkpoints/step-000020/   model and tokenizer as transformers writes them, and state.pt
+<run>/checkpoints/step-000020/   model and tokenizer as transformers writes them, state.pt, and what an engine adds
+
+With several ranks all of them call `save_checkpoint`; the first writes, and each the shards that only it holds.
 """
 
 import shutil
@@ -10,6 +12,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from .engine import Engine
 from .model import save
 
 KEEP = 2
@@ -30,19 +33,33 @@ def latest(run: str | Path) -> Path:
 
 
 def save_checkpoint(
-    run: str | Path, step: int, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, state: dict[str, Any]
+    run: str | Path,
+    step: int,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    state: dict[str, Any],
+    engine: Engine,
 ) -> Path:
     """Write the checkpoint of a run after `step` rollout steps, and remove old ones."""
     path = Path(run) / "checkpoints" / f"step-{step:06d}"
     part = path.with_suffix(".part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    save(model, tokenizer, part)
-    torch.save({"step": step, **state}, part / "state.pt")
-    shutil.rmtree(path, ignore_errors=True)
-    part.rename(path)
-    for old in checkpoints(run)[:-KEEP]:
-        shutil.rmtree(old)
+    writes = engine.ranks.rank == 0
+    if writes:
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+    engine.ranks.barrier()
+    with engine.whole():
+        if writes:
+            save(model, tokenizer, part)
+    engine.save_shards(part)
+    engine.ranks.barrier()
+    if writes:
+        torch.save({"step": step, "engine": engine.state_dict(), **state}, part / "state.pt")
+        shutil.rmtree(path, ignore_errors=True)
+        part.rename(path)
+        for old in checkpoints(run)[:-KEEP]:
+            shutil.rmtree(old)
+    engine.ranks.barrier()
     return path
 
 

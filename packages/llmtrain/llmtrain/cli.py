@@ -12,6 +12,7 @@ Settings of train: defaults < --preset < --config file.yaml < flags. `llmtrain C
 
 import argparse
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from pathlib import Path
 from entrostat.commandline import one_line_errors, parse_flags, parse_settings
 
 from .config import PRESETS, TrainConfig, get_preset, load_yaml, merge, to_dict
+from .launch import LostRankError, end_with_parent, is_first, is_worker, launch
 
 
 def read_config(args: list[str], prog: str) -> TrainConfig:
@@ -51,9 +53,10 @@ def train(args: list[str]) -> int:
     from .trainer import check
 
     check(config)  # a mistake should not cost a warm-up
-    if (Path(config.out) / "config.yaml").exists() and not config.overwrite:
+    if is_first() and (Path(config.out) / "config.yaml").exists() and not config.overwrite:
         raise ValueError(f"{config.out} holds a run: choose another --out, --overwrite it, or llmtrain resume it")
-    print_config(config)
+    if config.nproc > 1 and not is_worker():
+        return launch_run(["train", *args], config)
     return train_run(config)
 
 
@@ -65,8 +68,21 @@ def resume(args: list[str]) -> int:
     given = parser.parse_args(args)
     config = _run_config(given.run)
     config = replace(config, steps=given.steps or config.steps)
-    print_config(config)
+    if config.nproc > 1 and not is_worker():
+        return launch_run(["resume", *args], config)
     return train_run(config, resuming=True)
+
+
+def launch_run(command: list[str], config: TrainConfig) -> int:
+    """Train on several ranks of this machine; ValueError names the last checkpoint when one of them is lost."""
+    from .checkpoint import checkpoints
+
+    try:
+        return launch(command, config.nproc)
+    except LostRankError as error:
+        good = checkpoints(config.out)
+        where = f"last checkpoint: {good[-1]}" if good else "no checkpoint was written yet"
+        raise ValueError(f"{error}; {where}") from None
 
 
 def print_config(config: TrainConfig) -> None:
@@ -76,28 +92,44 @@ def print_config(config: TrainConfig) -> None:
 
 
 def train_run(config: TrainConfig, resuming: bool = False) -> int:
-    """Train and show it; exit code 0, 1 when training had to stop, 130 after Ctrl-C."""
-    import shutil
+    """Train and show it; exit code 0, 1 when training had to stop, 130 after Ctrl-C.
+
+    Of several ranks the first prepares the folder and the model, and speaks.
+    """
+    from contextlib import nullcontext
 
     from .display import TrainDisplay, WarmUpDisplay
+    from .ranks import Ranks, join, leave
     from .trainer import Trainer, TrainingStoppedError
     from .warmup import start_model
 
-    if not resuming:
-        shutil.rmtree(Path(config.out) / "checkpoints", ignore_errors=True)
-    start = config.out if resuming else start_model(config, WarmUpDisplay(config.sft.steps))
-    trainer = Trainer(config, start, resume=resuming)
+    end_with_parent()
+    ranks = join(config.device) if is_worker() else Ranks()
+    if is_first():
+        print_config(config)
+        if not resuming:
+            shutil.rmtree(Path(config.out) / "checkpoints", ignore_errors=True)
+            start_model(config, WarmUpDisplay(config.sft.steps))
+    ranks.barrier()
+    trainer = Trainer(config, config.out if resuming else start_model(config), resume=resuming)
+    display = TrainDisplay(config.controller, config.steps, trainer.step) if is_first() else nullcontext(unseen)
+    code, stream, said = 0, sys.stdout, f"done: {config.out}"
     try:
-        with TrainDisplay(config.controller, config.steps, trainer.step) as display:
-            trainer.run(display)
+        with display as report:
+            trainer.run(report)
+        if trainer.interrupted:
+            code = 130
+            said = f"stopped after step {trainer.step}; continue with: llmtrain resume {config.out}"
     except TrainingStoppedError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    if trainer.interrupted:
-        print(f"stopped after step {trainer.step}; continue with: llmtrain resume {config.out}")
-        return 130
-    print(f"done: {config.out}")
-    return 0
+        code, stream, said = 1, sys.stderr, f"error: {error}"
+    if is_first():
+        print(said, file=stream)
+    leave(code)
+    return code
+
+
+def unseen(step: int, metrics: dict[str, float]) -> None:
+    """What ranks show of a step that do not speak."""
 
 
 def evaluate(args: list[str]) -> int:

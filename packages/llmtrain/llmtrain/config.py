@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+ENGINES = ("torch", "deepspeed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +98,38 @@ class OptimConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EngineConfig:
+    """What takes the optimizer steps, and how the model is spread over processes."""
+
+    name: str = "torch"
+    """torch (one process) or deepspeed (any number of ranks, see nproc)."""
+    zero_stage: int = 2
+    """deepspeed: split over ranks nothing (0), optimizer states (1), gradients too (2), weights too (3)."""
+    offload_optimizer: bool = False
+    """deepspeed: keep optimizer states in CPU memory; needs zero_stage 1 or higher."""
+    offload_param: bool = False
+    """deepspeed: keep weights in CPU memory while they are not used; needs zero_stage 3."""
+    bf16: bool = False
+    """deepspeed: bf16 weights and activations, fp32 master weights; needs zero_stage 1 or higher."""
+    gradient_checkpointing: bool = False
+    """Keep each layer's input only and compute the rest again in the backward pass: a third more work."""
+    deepspeed: dict[str, Any] = field(default_factory=dict)
+    """In a --config file: keys of DeepSpeed's own configuration, laid over those made from the above."""
+
+    def __post_init__(self) -> None:
+        if self.name not in ENGINES:
+            raise ValueError(f"unknown engine.name {self.name!r}; choose from {', '.join(ENGINES)}")
+        if self.zero_stage not in range(4):
+            raise ValueError(f"engine.zero_stage must be 0, 1, 2 or 3; got {self.zero_stage}")
+        least = {"offload_optimizer": 1, "offload_param": 3, "bf16": 1}
+        for key, stage in least.items():
+            if getattr(self, key) and self.name == "torch":
+                raise ValueError(f"engine.{key} needs engine.name deepspeed")
+            if getattr(self, key) and self.zero_stage < stage:
+                raise ValueError(f"engine.{key} needs engine.zero_stage {stage} or higher; got {self.zero_stage}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class EvalConfig:
     """Evaluation on held-out problems."""
 
@@ -135,18 +168,22 @@ class TrainConfig:
     device: str = "cpu"
     """Where the policy lives: cpu or cuda."""
     threads: int = 0
-    """CPU threads; 0 leaves torch's choice."""
+    """CPU threads of each process; 0 leaves torch's choice."""
+    nproc: int = 1
+    """Processes to start on this machine, one a GPU. Leave it at 1 under torchrun, which starts them itself."""
     model: ModelConfig = ModelConfig()
     task: TaskConfig = TaskConfig()
     sft: SFTConfig = SFTConfig()
     rollout: RolloutConfig = RolloutConfig()
     optim: OptimConfig = OptimConfig()
+    engine: EngineConfig = EngineConfig()
     eval: EvalConfig = EvalConfig()
 
     def __post_init__(self) -> None:
         positive = {
             "steps": self.steps,
             "save_every": self.save_every,
+            "nproc": self.nproc,
             "rollout.prompts": self.rollout.prompts,
             "rollout.max_new_tokens": self.rollout.max_new_tokens,
             "rollout.temperature": self.rollout.temperature,

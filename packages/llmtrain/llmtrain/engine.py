@@ -1,17 +1,62 @@
-"""The torch engine: one process, AdamW, gradient clipping."""
+"""Engines turn losses into optimizer steps. The torch engine: one process, AdamW, gradient clipping."""
 
+import contextlib
 import math
-from typing import Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import LambdaLR
 from transformers import PreTrainedModel
 
 from .config import OptimConfig
+from .ranks import Ranks
 
 
 class NonFiniteError(ArithmeticError):
     """A loss or a gradient is NaN or infinite: the weights are those of before the update."""
+
+
+class Engine(Protocol):
+    """What learner and trainer need of an engine. All ranks make the same calls in the same order."""
+
+    @property
+    def ranks(self) -> Ranks:
+        """The processes that train together."""
+
+    def begin(self, slices: int) -> int:
+        """Announce the forward and backward passes of the next step; returns how many every rank must make."""
+
+    def backward(self, loss: Tensor) -> None:
+        """Accumulate gradients: they add up over passes and ranks. May raise NonFiniteError."""
+
+    def step(self) -> float:
+        """One optimizer step; returns the norm of the whole gradient before clipping.
+
+        Raises NonFiniteError on every rank when a loss or the norm is not finite, and leaves the weights as they were.
+        """
+
+    def whole(self) -> contextlib.AbstractContextManager:
+        """Inside, every rank holds all weights, to sample or to save."""
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+    def save_shards(self, folder: Path) -> None:
+        """Write what each rank holds for itself into a folder that all of them see."""
+
+    def load_shards(self, folder: Path) -> None:
+        """Read what `save_shards` wrote."""
+
+
+def adamw(parameters: Iterable[nn.Parameter], config: OptimConfig) -> tuple[torch.optim.AdamW, LambdaLR]:
+    """The optimizer and its learning rate, the same in all engines."""
+    optimizer = torch.optim.AdamW(parameters, lr=config.lr, betas=config.betas, weight_decay=config.weight_decay)
+    ramp = max(config.warmup_steps, 1)
+    return optimizer, LambdaLR(optimizer, lambda i: min((i + 1) / ramp, 1.0))
 
 
 class TorchEngine:
@@ -20,11 +65,11 @@ class TorchEngine:
     def __init__(self, model: PreTrainedModel, config: OptimConfig) -> None:
         self.model = model
         self.config = config
-        self.optimizer = torch.optim.AdamW(
-            model.parameters(), lr=config.lr, betas=config.betas, weight_decay=config.weight_decay
-        )
-        ramp = max(config.warmup_steps, 1)
-        self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda i: min((i + 1) / ramp, 1.0))
+        self.ranks = Ranks()
+        self.optimizer, self.scheduler = adamw(model.parameters(), config)
+
+    def begin(self, slices: int) -> int:
+        return slices
 
     def backward(self, loss: Tensor) -> None:
         """Accumulate gradients. Raises NonFiniteError when the loss is NaN or infinite."""
@@ -33,10 +78,6 @@ class TorchEngine:
         loss.backward()
 
     def step(self) -> float:
-        """One optimizer step; returns the gradient's norm before clipping.
-
-        Raises NonFiniteError when the norm is not finite, and leaves the weights as they were.
-        """
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_grad_norm).item()
         if not math.isfinite(norm):
             raise NonFiniteError(f"gradient norm is {norm}")
@@ -45,9 +86,18 @@ class TorchEngine:
         self.optimizer.zero_grad()
         return norm
 
+    def whole(self) -> contextlib.AbstractContextManager:
+        return contextlib.nullcontext()
+
     def state_dict(self) -> dict[str, Any]:
         return {"optimizer": self.optimizer.state_dict(), "scheduler": self.scheduler.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
+
+    def save_shards(self, folder: Path) -> None:
+        """Nothing: `state_dict` holds it all."""
+
+    def load_shards(self, folder: Path) -> None:
+        """Nothing: `state_dict` holds it all."""

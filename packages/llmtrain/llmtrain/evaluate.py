@@ -11,6 +11,7 @@ from transformers import PreTrainedTokenizerBase
 
 from .config import TrainConfig
 from .model import load
+from .ranks import Ranks
 from .rollout import HFRollout, Rollouts
 from .tasks import get_task
 
@@ -22,7 +23,7 @@ class Sampler(Protocol):
 
     tokenizer: PreTrainedTokenizerBase
 
-    def generate(self, prompts: Sequence[str], n: int) -> Rollouts: ...
+    def generate(self, prompts: Sequence[str], n: int, mine: Sequence[int] | None = None) -> Rollouts: ...
 
 
 class HasCorrect(Protocol):
@@ -66,6 +67,7 @@ def evaluate(
     prompt: Callable[[P], str],
     samples: int | None = None,
     batch_size: int = 256,
+    ranks: Ranks | None = None,
 ) -> dict[str, float]:
     """Sample every problem and score it.
 
@@ -77,6 +79,7 @@ def evaluate(
         prompt: problem to prompt text.
         samples: samples per problem, k by default; more make pass@k less noisy.
         batch_size: problems sampled at a time.
+        ranks: processes that share the problems; each gives the numbers of all.
 
     Returns:
         `eval/avg@k` and `eval/pass@k` (with k's value), `eval/pass@1`, `eval/length` (tokens, eos included) and
@@ -85,15 +88,22 @@ def evaluate(
     n = k if samples is None else samples
     if not problems:
         raise ValueError("evaluate needs at least one problem")
+    ranks = ranks or Ranks()
     correct = np.zeros((len(problems), n), dtype=np.int64)
     tokens = finished = 0
     for start in range(0, len(problems), batch_size):
         batch = problems[start : start + batch_size]
-        rollouts = rollout.generate([prompt(problem) for problem in batch], n)
+        mine = range(ranks.rank, len(batch), ranks.size)
+        if not mine:
+            continue
+        rollouts = rollout.generate([prompt(problem) for problem in batch], n, mine)
         for i, text in enumerate(rollouts.texts(rollout.tokenizer)):
-            correct[start + i // n, i % n] = verify(batch[i // n], text).correct
+            owner = mine[i // n]
+            correct[start + owner, i % n] = verify(batch[owner], text).correct
         tokens += int(rollouts.response_lengths.sum())
         finished += int(rollouts.finished.sum())
+    correct = ranks.total(torch.from_numpy(correct)).numpy()
+    tokens, finished = ranks.total(torch.tensor([tokens, finished])).tolist()
     return {
         f"eval/avg@{k}": avg_at_k(correct, n),
         f"eval/pass@{k}": pass_at_k(correct, k),

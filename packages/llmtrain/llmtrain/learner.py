@@ -3,7 +3,8 @@
     experience ─► mini-batch ─► Tokens ─► plan ─► [micro-batch ─► policy ─► plan.loss ─► backward]* ─► engine.step
 
 The plan sees the whole mini-batch, so the update does not depend on how it is cut into micro-batches. Sequences in
-which no token can have a gradient (advantage 0 and no bonus) never reach the model.
+which no token can have a gradient (advantage 0 and no bonus) never reach the model. Each rank holds its sequences of
+the mini-batch; the update is that of one process that holds them all.
 """
 
 from collections import defaultdict
@@ -15,12 +16,12 @@ from torch import Tensor
 
 from entrostat import Chain, Plan, Tokens, diagnose
 from entrostat.diagnostics import merge, to_floats
-from entrostat.draws import generator_seed
 
-from .batch import Batch, micro_batches, starts
+from .batch import Batch, micro_batches, padded, starts
 from .config import OptimConfig
-from .engine import TorchEngine
+from .engine import Engine
 from .kernels import HeadStats
+from .mini_batch import mini_batches
 from .policy import Policy
 
 POLICY_FIELDS = frozenset({"logp", "entropy", "s2", "s2l", "s2ll"})
@@ -89,7 +90,7 @@ class Experience:
 class Learner:
     """Turns experience into optimizer steps."""
 
-    def __init__(self, policy: Policy, engine: TorchEngine, controller: Chain, config: OptimConfig, seed: int) -> None:
+    def __init__(self, policy: Policy, engine: Engine, controller: Chain, config: OptimConfig, seed: int) -> None:
         self.policy = policy
         self.engine = engine
         self.controller = controller
@@ -107,8 +108,9 @@ class Learner:
             mini = experience.select(sequences)
             current = None
             if i > 0 and self.controller.needs & POLICY_FIELDS:  # the policy has moved since the rollout
-                current = self.policy.all_stats(mini.batch, self.config.micro_batch_tokens)
-            plan = self.controller.plan(mini.tokens(current), seed=self.seed, step=step * len(cuts) + i)
+                current = self.policy.all_stats(mini.batch, self.config.micro_batch_tokens, self.engine.ranks)
+            tokens, reduce = mini.tokens(current), self.engine.ranks.reduce
+            plan = self.controller.plan(tokens, reduce, seed=self.seed, step=step * len(cuts) + i)
             info = {key: float(value) for key, value in plan.info.items()}
             updates.append({**self.optimize(mini, plan, watch), **info})
             for key, value in info.items():
@@ -118,11 +120,9 @@ class Learner:
 
     def _mini_batches(self, group: Tensor, step: int) -> Iterator[Tensor]:
         """Sequence indices of each update; whole groups, in an order drawn anew for each pass."""
-        groups = group.unique()
+        prompts = self.engine.ranks.most(int(group.max()) + 1)
         for epoch in range(self.config.ppo_epochs):
-            generator = torch.Generator().manual_seed(generator_seed("mini-batches", self.seed, step, epoch))
-            order = groups[torch.randperm(len(groups), generator=generator)]
-            for some in order.split(self.config.mini_batch_size):
+            for some in mini_batches(prompts, self.config.mini_batch_size, self.seed, step, epoch):
                 yield torch.isin(group, some).nonzero()[:, 0]
 
     def optimize(self, mini: Experience, plan: Plan, watch: Watch = look_away) -> dict[str, float]:
@@ -131,19 +131,21 @@ class Learner:
         Metrics take the statistics of sequences that never reached the model from the rollout.
         """
         now = HeadStats(*(x.clone() for x in mini.stats))
-        loss_sum = 0.0
+        loss_sum = torch.zeros((), dtype=torch.float64)
         live = mini.owner[plan.active().cpu()].unique()
-        for some in micro_batches(mini.batch.lengths, live, self.config.micro_batch_tokens):
+        slices = micro_batches(mini.batch.lengths, live, self.config.micro_batch_tokens)
+        passes = self.engine.begin(len(slices))
+        for some in padded(slices, passes):
             index = mini.batch.response_index(some).to(now.logp.device)
             loss, stats = self.policy.loss(mini.batch, some, plan, index)
             self.engine.backward(loss)
-            loss_sum += loss.item()
+            loss_sum += loss.detach().cpu()
             for x, fresh in zip(now, stats, strict=True):
                 x[index] = fresh
         tokens = mini.tokens(now)
         watch(tokens, plan)
         return {
-            "loss": loss_sum,
-            "grad_norm": self.engine.step() if len(live) else 0.0,
-            **to_floats(diagnose(tokens, plan)),
+            "loss": float(self.engine.ranks.total(loss_sum)),
+            "grad_norm": self.engine.step() if passes else 0.0,
+            **to_floats(diagnose(tokens, plan, reduce=self.engine.ranks.reduce)),
         }

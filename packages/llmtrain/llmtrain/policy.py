@@ -1,37 +1,75 @@
 """The policy as the learner uses it: statistics of response tokens, through the model's body and the fused head."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from entrostat import Plan
 
-from .batch import Batch, micro_batches
+from .batch import Batch, micro_batches, padded
 from .kernels import HeadStats, head_loss, head_stats
+from .ranks import Ranks
 
 UNSUPPORTED = ("final_logit_softcapping", "logit_scale", "logits_scaling")
 """Settings of models that change the logits after the head, which the fused head does not apply."""
+ALONE = Ranks()
+IDLE = Batch(torch.tensor([0]), prompt_lengths=torch.tensor([1]), response_lengths=torch.tensor([0]))
+"""What passes through the model of a rank that has no tokens."""
 
 
-class Policy:
+class Head(nn.Module):
+    """The output layer. A module of its own, so that ZeRO-3 gathers its weight only while it runs."""
+
+    def __init__(self, weight: nn.Parameter) -> None:
+        super().__init__()
+        self.weight = weight
+
+    def forward(
+        self, hidden: Tensor, targets: Tensor, temperature: float, *, plan: Plan | None = None, index: Any = None
+    ) -> HeadStats | tuple[Tensor, HeadStats]:
+        """`head_stats` without a plan, `head_loss` with one."""
+        if plan is None:
+            return head_stats(hidden, self.weight, targets, temperature)
+        mode = "fused" if plan.elementwise else "recompute"
+        return head_loss(hidden, self.weight, targets, plan, index, temperature, mode=mode)
+
+
+class Policy(nn.Module):
     """A causal language model whose logits are never held all at once."""
 
+    enter: Callable[..., Any] | None = None
+    """What a loss goes through instead of the policy itself: an engine that wraps it."""
+
     def __init__(self, model: PreTrainedModel, temperature: float = 1.0) -> None:
+        super().__init__()
         for name in UNSUPPORTED:
             if getattr(model.config, name, None) not in (None, 1, 1.0):
                 raise ValueError(f"the fused head does not support models with {name}")
         self.model = model
-        self.body = model.base_model
+        self.output = Head(model.get_output_embeddings().weight)
         self.temperature = temperature
+
+    @property
+    def body(self) -> nn.Module:
+        """The model without its output layer."""
+        return self.model.base_model
 
     @property
     def head(self) -> Tensor:
         """Weight of the output layer (V, D)."""
-        return self.model.get_output_embeddings().weight
+        return self.output.weight
 
     def _states(self, batch: Batch, sequences: Tensor) -> tuple[Tensor, Tensor]:
-        """Hidden states (n, D) that predict the response tokens of `sequences`, and these tokens (n,), in order."""
-        device = self.head.device
+        """Hidden states (n, D) that predict the response tokens of `sequences`, and these tokens (n,), in order.
+
+        No sequences make a pass all the same, n = 0: the other ranks count on it.
+        """
+        device = self.model.device  # to ask the head would make ZeRO-3 gather it
+        if not len(sequences):
+            batch, sequences = IDLE, torch.tensor([0])
         ids = batch.padded(sequences)
         # Padding is on the right, where no token of a causal model looks: no attention mask is needed.
         hidden = self.body(input_ids=ids.to(device), use_cache=False).last_hidden_state
@@ -42,24 +80,32 @@ class Policy:
 
     def token_stats(self, batch: Batch, sequences: Tensor) -> HeadStats:
         """Statistics of the response tokens of `sequences`, in the order of `batch.response_index(sequences)`."""
-        hidden, targets = self._states(batch, sequences)
-        return head_stats(hidden, self.head, targets, self.temperature)
+        return self(batch=batch, sequences=sequences)
 
     def loss(self, batch: Batch, sequences: Tensor, plan: Plan, index: Tensor) -> tuple[Tensor, HeadStats]:
         """The plan's loss on these tokens, `index` being their places in the plan, and their statistics.
 
         Gradients are made while the logits are at hand, except for surrogates that look across a sequence.
         """
+        return (self.enter or self)(batch=batch, sequences=sequences, plan=plan, index=index)
+
+    def forward(
+        self, *, batch: Batch, sequences: Tensor, plan: Plan | None = None, index: Tensor | None = None
+    ) -> HeadStats | tuple[Tensor, HeadStats]:
+        """`token_stats` without a plan, `loss` with one."""
         hidden, targets = self._states(batch, sequences)
-        mode = "fused" if plan.elementwise else "recompute"
-        return head_loss(hidden, self.head, targets, plan, index, self.temperature, mode=mode)
+        return self.output(hidden, targets, self.temperature, plan=plan, index=index)
 
     @torch.no_grad()
-    def all_stats(self, batch: Batch, budget: int) -> HeadStats:
-        """`token_stats` of the whole batch without gradient, at most `budget` tokens at a time: (N,) each."""
+    def all_stats(self, batch: Batch, budget: int, ranks: Ranks = ALONE) -> HeadStats:
+        """`token_stats` of the whole batch without gradient, at most `budget` tokens at a time: (N,) each.
+
+        All `ranks` make the same number of passes, each over its own batch.
+        """
         dtype = torch.float64 if self.head.dtype == torch.float64 else torch.float32
         size = len(HeadStats._fields), int(batch.response_lengths.sum())
         out = torch.empty(size, dtype=dtype, device=self.head.device)
-        for some in micro_batches(batch.lengths, torch.arange(len(batch)), budget):
+        slices = micro_batches(batch.lengths, torch.arange(len(batch)), budget)
+        for some in padded(slices, ranks.most(len(slices))):
             out[:, batch.response_index(some).to(out.device)] = torch.stack(self.token_stats(batch, some))
         return HeadStats(*out)

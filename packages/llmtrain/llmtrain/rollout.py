@@ -90,8 +90,11 @@ class HFRollout:
         self.generator = generator
         self.eos_ids = torch.tensor(eos_token_ids(model, tokenizer), device=model.device)
 
-    def generate(self, prompts: Sequence[str], n: int) -> Rollouts:
+    def generate(self, prompts: Sequence[str], n: int, mine: Sequence[int] | None = None) -> Rollouts:
         """`n` responses to each prompt.
+
+        mine: indices of the prompts to answer here, all when None; others answer the rest. A prompt's responses are
+        the same whoever answers it.
 
         Raises:
             ValueError: for no prompts, an empty prompt, or n < 1.
@@ -101,11 +104,13 @@ class HFRollout:
         prompt_ids = self.tokenizer(list(prompts))["input_ids"]
         if not all(prompt_ids):
             raise ValueError("a prompt has no tokens")
+        chosen = list(range(len(prompts)) if mine is None else mine)
+        uniforms = self._uniforms((len(prompts), n, self.max_new_tokens))[chosen].flatten(0, 1)
         was_training = self.model.training
         self.model.eval()
         try:
             with torch.inference_mode():
-                tokens_BT, logp_BT, lengths_B, finished_B = self._decode(prompt_ids, n)
+                tokens_BT, logp_BT, lengths_B, finished_B = self._decode([prompt_ids[i] for i in chosen], n, uniforms)
         finally:
             self.model.train(was_training)
         lengths = lengths_B.cpu()
@@ -116,17 +121,17 @@ class HFRollout:
             response_ids=tokens_BT.cpu()[kept],
             response_lengths=lengths.clone(),
             logp=logp_BT.cpu()[kept],
-            prompt_index=torch.arange(len(prompts)).repeat_interleave(n),
+            prompt_index=torch.tensor(chosen).repeat_interleave(n),
             finished=finished_B.cpu().clone(),
         )
 
-    def _decode(self, prompt_ids: list[list[int]], n: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Tokens (B, T), their logp (B, T), lengths (B) and finished (B)."""
+    def _decode(self, prompt_ids: list[list[int]], n: int, uniforms: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Tokens (B, T), their logp (B, T), lengths (B) and finished (B), from a uniform number for each token."""
         device = self.model.device
         logits, cache, mask, position = self._prefill(prompt_ids, n)
         rows = torch.arange(len(position), device=device)
         shape = (len(rows), self.max_new_tokens)
-        uniforms = self._uniforms(shape).to(device)
+        uniforms = uniforms.to(device)
         tokens = torch.zeros(shape, dtype=torch.long, device=device)
         logps = torch.zeros(shape, dtype=torch.float32, device=device)
         lengths = torch.full((len(rows),), self.max_new_tokens, device=device)
@@ -181,8 +186,8 @@ class HFRollout:
         )
         return output.logits[:, -1]
 
-    def _uniforms(self, shape: tuple[int, int]) -> Tensor:
-        """One uniform number per sequence and step (B, T); greedy decoding draws none."""
+    def _uniforms(self, shape: tuple[int, ...]) -> Tensor:
+        """One uniform number per prompt, sample and step (P, n, T); greedy decoding draws none."""
         if self.temperature == 0:
             return torch.zeros(shape)
         # float32 cumulative sums and 24-bit uniforms would never reach tokens of small probability.

@@ -9,7 +9,8 @@ Randomness is keyed by (seed, step, purpose), so nothing but the step has to be 
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,14 @@ from entrostat.runlog import RunLog
 from .batch import Batch
 from .checkpoint import checkpoints, latest, load_state, save_checkpoint
 from .config import TrainConfig, to_dict
-from .engine import NonFiniteError, TorchEngine
+from .engine import Engine, NonFiniteError, TorchEngine
 from .evaluate import evaluate
+from .launch import world_size
 from .learner import Experience, Learner
+from .mini_batch import mini_batches, share
 from .model import load
 from .policy import Policy
+from .ranks import join
 from .rollout import HFRollout, Rollouts
 from .samples import TokenTable, pieces
 from .tasks import TASKS, Task, get_task
@@ -63,10 +67,43 @@ def check(config: TrainConfig) -> None:
         raise ValueError(f"unknown task {config.task.name!r}; choose from {', '.join(TASKS)}")
     if config.model.path is not None and not Path(config.model.path).is_dir():
         raise ValueError(f"model folder {config.model.path} does not exist")
+    check_ranks(config)
     if config.device not in ("cpu", "cuda"):
         raise ValueError(f"unknown device {config.device!r}; choose from cpu, cuda")
     if config.device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device cuda is not available here; use --device cpu")
+
+
+def check_ranks(config: TrainConfig) -> None:
+    """What can be wrong with the engine and the number of processes: ValueError."""
+    ranks, engine, size = world_size(config.nproc), config.engine, config.optim.mini_batch_size
+    if ranks > 1 and engine.name == "torch":
+        raise ValueError(f"the torch engine is one process, not {ranks}: use --engine.name deepspeed")
+    if size % ranks:
+        raise ValueError(f"optim.mini_batch_size {size} must be a multiple of the {ranks} ranks")
+    if engine.name == "deepspeed" and find_spec("deepspeed") is None:
+        raise ValueError("engine deepspeed is not installed; pip install 'entrostat[train,deepspeed]'")
+
+
+def make_engine(config: TrainConfig, policy: Policy) -> Engine:
+    """The engine of a run; deepspeed joins the process group that the environment describes."""
+    if config.engine.gradient_checkpointing:
+        policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+    if config.engine.name == "torch":
+        return TorchEngine(policy.model, config.optim)
+    from .deepspeed_engine import DeepSpeedEngine
+
+    return DeepSpeedEngine(policy, config.optim, config.engine, join(config.device))
+
+
+class NoLog:
+    """The run log of all ranks but the first, who writes for them."""
+
+    def log(self, step: int, metrics: Mapping[str, Any]) -> None: ...
+
+    def sample(self, step: int, **fields: Any) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Trainer:
@@ -84,15 +121,19 @@ class Trainer:
         self.tokenizer: PreTrainedTokenizerBase
         self.model, self.tokenizer = load(source)
         self.model.train().to(torch.device(config.device))
-        self.engine = TorchEngine(self.model, config.optim)
         self.policy = Policy(self.model, config.rollout.temperature)
+        self.engine = make_engine(config, self.policy)
+        self.ranks = self.engine.ranks
         self.learner = Learner(self.policy, self.engine, self.controller, config.optim, config.seed)
         self.trace = EntropyTrace()
         self.step = 0
         torch.manual_seed(config.seed)
         if resume:
             self._restore(load_state(source))
-        self.log = RunLog(config.out, to_dict(config), config.seed, resume_at=self.step if resume else None)
+            self.engine.load_shards(source)
+        self.log: RunLog | NoLog = NoLog()
+        if self.ranks.rank == 0:
+            self.log = RunLog(config.out, to_dict(config), config.seed, resume_at=self.step if resume else None)
         self._interrupted = False
 
     # State --------------------------------------------------------------------------------------------------------
@@ -108,13 +149,12 @@ class Trainer:
     def save(self) -> Path:
         """Write a checkpoint of the state after the last whole step."""
         state = {
-            "engine": self.engine.state_dict(),
             "controller": self.controller.state_dict(),
             "planned": self.learner.planned,
             "trace": self.trace.state_dict(),
             "rng": torch.get_rng_state(),
         }
-        return save_checkpoint(self.config.out, self.step, self.model, self.tokenizer, state)
+        return save_checkpoint(self.config.out, self.step, self.model, self.tokenizer, state, self.engine)
 
     # The loop -----------------------------------------------------------------------------------------------------
 
@@ -126,7 +166,7 @@ class Trainer:
         """
         previous = signal.signal(signal.SIGINT, self._on_interrupt)
         try:
-            while self.step < self.config.steps and not self._interrupted:
+            while self.step < self.config.steps and not self.ranks.most(int(self._interrupted)):
                 every = self.config.eval.every
                 metrics = self.evaluate() if every and self.step % every == 0 else {}
                 metrics |= self._train_step()
@@ -161,36 +201,41 @@ class Trainer:
         rollouts, texts, reward = self._rollout()
         sampled = time.perf_counter()
         experience = self._experience(rollouts, reward)
-        entropy = experience.stats.entropy.mean().item()
+        entropy = self._mean(experience.stats.entropy)
         self.controller.observe(self._step_stats(entropy))
         metrics = {
             **to_floats(self.trace.observe(entropy)),
-            "reward": reward.mean().item(),
-            "response_length": rollouts.response_lengths.float().mean().item(),
-            "finished": rollouts.finished.float().mean().item(),
+            "reward": self._mean(reward),
+            "response_length": self._mean(rollouts.response_lengths),
+            "finished": self._mean(rollouts.finished),
             **{key: float(value) for key, value in self.controller.metrics().items()},
         }
         shown = int(experience.advantage.ne(0).byte().argmax())  # the first response with an advantage, or the first
-        table = TokenTable(shown)
+        table = TokenTable(int(experience.sequence[shown]))
         updates = self.learner.update(experience, self.step, watch=table.see)
         self.trace.expect(updates.get("flow/total"))
         ended = time.perf_counter()
-        tokens = int(rollouts.response_lengths.sum())
-        self._log_sample(rollouts, texts[shown], reward[shown].item(), table)
+        tokens = int(self.ranks.total(rollouts.response_lengths.sum()))
+        self._log_sample(rollouts, shown, texts[shown], reward[shown].item(), table)
         return (metrics | updates | metrics) | {
             "tokens_per_second": tokens / (ended - began),
             "time/rollout": sampled - began,
             "time/step": ended - began,
         }
 
-    def _log_sample(self, rollouts: Rollouts, text: str, reward: float, table: TokenTable) -> None:
-        prompt = rollouts.prompt_ids[int(rollouts.prompt_index[table.sequence])]
+    def _mean(self, x: torch.Tensor) -> float:
+        """Mean of x (N,) over all ranks."""
+        total, count = self.ranks.total(torch.tensor([x.sum(dtype=torch.float64), len(x)], dtype=torch.float64))
+        return float(total / count)
+
+    def _log_sample(self, rollouts: Rollouts, shown: int, text: str, reward: float, table: TokenTable) -> None:
+        prompt = rollouts.prompt_ids[int(rollouts.prompt_index[shown])]
         self.log.sample(
             self.step,
             prompt=self.tokenizer.decode(prompt),
             response=text,
             reward=reward,
-            tokens=pieces(self.tokenizer, rollouts.responses()[table.sequence]),
+            tokens=pieces(self.tokenizer, rollouts.responses()[shown]),
             **table.columns,
         )
 
@@ -206,10 +251,13 @@ class Trainer:
         )
 
     def _rollout(self) -> tuple[Rollouts, list[str], torch.Tensor]:
-        """Responses of this step, their texts, and their rewards (B,)."""
-        settings = self.config.rollout
-        problems = self.task.train_batch(self.step, settings.prompts, self.config.seed)
-        rollouts = self._sampler("rollout").generate([self.task.prompt(p) for p in problems], settings.n)
+        """Responses of this rank in this step, their texts, and their rewards (B,)."""
+        settings, seed = self.config.rollout, self.config.seed
+        problems = self.task.train_batch(self.step, settings.prompts, seed)
+        parts = mini_batches(settings.prompts, self.config.optim.mini_batch_size, seed, self.step, epoch=0)
+        mine = share(parts, self.ranks.rank, self.ranks.size).tolist()
+        with self.engine.whole():
+            rollouts = self._sampler("rollout").generate([self.task.prompt(p) for p in problems], settings.n, mine)
         texts = rollouts.texts(self.tokenizer)
         owners = rollouts.prompt_index.tolist()
         reward = [float(self.task.verify(problems[i], text).correct) for i, text in zip(owners, texts, strict=True)]
@@ -219,13 +267,14 @@ class Trainer:
         batch = Batch.of(rollouts)
         wants_length = "length" in advantage_needs(self.config.advantage)
         lengths = {"length": rollouts.response_lengths} if wants_length else {}
+        sample = torch.arange(len(batch)) % self.config.rollout.n
         return Experience(
             batch,
-            self.policy.all_stats(batch, self.config.optim.micro_batch_tokens),
+            self.policy.all_stats(batch, self.config.optim.micro_batch_tokens, self.ranks),
             reward,
             self.advantage(reward, rollouts.prompt_index, **lengths),
             group=rollouts.prompt_index,
-            sequence=torch.arange(len(batch)),
+            sequence=rollouts.prompt_index * self.config.rollout.n + sample,
         )
 
     def _sampler(self, purpose: str) -> HFRollout:
@@ -241,11 +290,13 @@ class Trainer:
 
     def evaluate(self) -> dict[str, float]:
         """avg@k and pass@k on the held-out problems, with draws of their own."""
-        return evaluate(
-            self._sampler("eval"),
-            self.task.test,
-            self.task.verify,
-            self.config.eval.k,
-            prompt=self.task.prompt,
-            samples=self.config.eval.samples,
-        )
+        with self.engine.whole():
+            return evaluate(
+                self._sampler("eval"),
+                self.task.test,
+                self.task.verify,
+                self.config.eval.k,
+                prompt=self.task.prompt,
+                samples=self.config.eval.samples,
+                ranks=self.ranks,
+            )

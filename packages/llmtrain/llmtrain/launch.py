@@ -1,0 +1,124 @@
+"""Several ranks on this machine: the same command once for each, told apart by RANK, as under torchrun.
+
+    llmtrain train --nproc 4 --engine.name deepspeed ...
+    torchrun --nproc-per-node 4 -m llmtrain train --engine.name deepspeed ...       the same, and on several machines
+
+Ctrl-C goes to all ranks, once each. When a rank is lost the others are ended, too.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+GRACE = 10.0
+"""Seconds that the other ranks have to end by themselves after one was lost."""
+POLL = 0.1
+"""Seconds between looks at the ranks."""
+PARENT = "LLMTRAIN_PARENT"
+"""Environment variable with the process that started a rank."""
+
+
+def is_worker() -> bool:
+    """Whether a launcher started this process as one of several, this one or torchrun."""
+    return "RANK" in os.environ
+
+
+def is_first() -> bool:
+    """Whether this process speaks for all."""
+    return int(os.environ.get("RANK", 0)) == 0
+
+
+def world_size(nproc: int) -> int:
+    """Ranks of the run: those a launcher started, or the `nproc` that are to be."""
+    return int(os.environ["WORLD_SIZE"]) if is_worker() else nproc
+
+
+def free_port() -> int:
+    """A TCP port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def end_with_parent() -> None:
+    """In a rank that `launch` started: end when that process is gone, however it went."""
+    parent = int(os.environ.get(PARENT, 0))
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if parent:
+        threading.Thread(target=watch, daemon=True).start()
+
+
+class LostRankError(ValueError):
+    """A rank was killed; the others were ended."""
+
+
+def launch(command: list[str], nproc: int) -> int:
+    """Run `llmtrain` with the arguments `command` as `nproc` ranks; exit code of the first that failed, or 0.
+
+    Raises LostRankError naming the rank when one was killed.
+    """
+    common = {
+        PARENT: os.getpid(),
+        "WORLD_SIZE": nproc,
+        "LOCAL_WORLD_SIZE": nproc,
+        "LOCAL_SIZE": nproc,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": free_port(),
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", max(1, (os.cpu_count() or 1) // nproc)),
+    }
+    ranks: list[subprocess.Popen] = []
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def pass_on(number: int, frame: Any) -> None:
+        for process in ranks:
+            if process.poll() is None:
+                process.send_signal(number)
+
+    for number in previous:
+        signal.signal(number, pass_on)
+    try:
+        for rank in range(nproc):
+            environment = {key: str(value) for key, value in (common | {"RANK": rank, "LOCAL_RANK": rank}).items()}
+            ranks.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "llmtrain", *command],
+                    env=os.environ | environment,
+                    start_new_session=True,  # a terminal would send Ctrl-C a second time
+                )
+            )
+        return _wait(ranks)
+    finally:
+        for process in ranks:
+            process.kill()
+            process.wait()
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _wait(ranks: list[subprocess.Popen]) -> int:
+    """Wait for all ranks, or for one that fails and GRACE seconds more."""
+    while True:
+        codes = [process.poll() for process in ranks]
+        failed = [(rank, code) for rank, code in enumerate(codes) if code]
+        if failed:
+            break
+        if all(code == 0 for code in codes):
+            return 0
+        time.sleep(POLL)
+    end = time.monotonic() + GRACE
+    while time.monotonic() < end and any(process.poll() is None for process in ranks):
+        time.sleep(POLL)
+    rank, code = failed[0]
+    if code < 0:
+        raise LostRankError(f"rank {rank} was lost: killed by {signal.Signals(-code).name}")
+    return code

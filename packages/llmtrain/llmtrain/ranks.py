@@ -1,0 +1,91 @@
+"""The processes that train together: one, or the ranks of a torch.distributed process group.
+
+A rank holds its share of the sequences. What must be the same everywhere is made so here.
+"""
+
+import os
+import sys
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from entrostat import DistReduce
+from entrostat.reduce import LocalReduce
+
+from .launch import free_port, is_worker
+
+TIMEOUT = timedelta(minutes=30)
+"""How long a rank waits for the others, who may still be sampling."""
+
+
+class Ranks:
+    """A process on its own."""
+
+    rank: int = 0
+    size: int = 1
+
+    def __init__(self) -> None:
+        self.reduce = LocalReduce()
+        """For plans and diagnoses."""
+
+    def total(self, x: Tensor) -> Tensor:
+        """Sum of x over ranks, of one shape everywhere."""
+        return x
+
+    def most(self, count: int) -> int:
+        """The largest count of any rank."""
+        return count
+
+    def barrier(self) -> None:
+        """Wait until all ranks are here."""
+
+
+class DistRanks(Ranks):
+    """One of the ranks of the default process group; tensors travel by `device`."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.rank = dist.get_rank()
+        self.size = dist.get_world_size()
+        self.reduce = DistReduce()
+        self.device = device
+
+    def total(self, x: Tensor) -> Tensor:
+        return self._across(x, dist.ReduceOp.SUM)
+
+    def most(self, count: int) -> int:
+        return int(self._across(torch.tensor(count), dist.ReduceOp.MAX))
+
+    def _across(self, x: Tensor, op: dist.ReduceOp.RedOpType) -> Tensor:
+        sent = x.detach().to(self.device, copy=True)
+        dist.all_reduce(sent, op=op)
+        return sent.to(x.device)
+
+    def barrier(self) -> None:
+        self.most(0)
+
+
+def join(device: str) -> DistRanks:
+    """Join the process group that the environment describes, RANK, WORLD_SIZE and so on; a group of one without it."""
+    alone = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 1, "LOCAL_SIZE": 1, "MASTER_ADDR": "127.0.0.1"}
+    if not is_worker():
+        os.environ |= {name: str(value) for name, value in alone.items()} | {"MASTER_PORT": str(free_port())}
+    place = torch.device(device, int(os.environ["LOCAL_RANK"])) if device == "cuda" else torch.device(device)
+    if device == "cuda":
+        torch.cuda.set_device(place)
+    if not dist.is_initialized():
+        dist.init_process_group("nccl" if device == "cuda" else "gloo", timeout=TIMEOUT)
+    return DistRanks(place)
+
+
+def leave(code: int) -> None:
+    """End the process of a rank with this exit code, once all ranks are here; a process on its own goes on.
+
+    The interpreter's own way out is not taken: threads of the process group abort it now and then.
+    """
+    if dist.is_initialized():
+        dist.barrier()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

@@ -1,0 +1,255 @@
+"""What every rank of the DeepSpeed tests runs: all checks in one process group, whose start costs more than they do.
+
+RANK=0 WORLD_SIZE=2 ... python deepspeed_ranks.py OUT        rank 0 writes OUT/found.pt, which the tests judge
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+import yaml
+
+from entrostat import get_advantage, make
+from llmtrain.batch import Batch
+from llmtrain.config import EngineConfig, OptimConfig, TrainConfig, merge
+from llmtrain.deepspeed_engine import DeepSpeedEngine
+from llmtrain.engine import NonFiniteError, TorchEngine
+from llmtrain.learner import Experience, Learner
+from llmtrain.model import build_tiny
+from llmtrain.policy import Policy
+from llmtrain.ranks import join, leave
+from llmtrain.trainer import Trainer
+
+GROUPS, SAMPLES, VOCAB = 6, 4, 50
+BUDGET = 200
+"""Tokens of a micro-batch: several for a rank that holds most, one or none for others."""
+OPTIM = OptimConfig(lr=1e-3, weight_decay=0.1, warmup_steps=2, max_grad_norm=1e9, micro_batch_tokens=BUDGET)
+CLIPPED = replace(OptimConfig(**vars(OPTIM)), max_grad_norm=0.05)
+OWNERS = {1: [0] * 6, 2: [0, 0, 0, 0, 0, 1], 4: [0, 0, 0, 1, 1, 2]}
+"""Which rank holds each group: token counts differ, and of 4 ranks the last holds none."""
+PARTITIONED = {
+    "zero_optimization": {
+        "stage3_param_persistence_threshold": 0,
+        "stage3_max_live_parameters": 0,
+        "stage3_max_reuse_distance": 0,
+        "stage3_prefetch_bucket_size": 0,
+    }
+}
+"""So that ZeRO-3 treats the small weights of these models as it treats large ones."""
+STAGES = {f"zero{stage}": EngineConfig(name="deepspeed", zero_stage=stage, deepspeed=PARTITIONED) for stage in range(4)}
+OPTIONS = {
+    "offload2": replace(STAGES["zero2"], offload_optimizer=True),
+    "offload3": replace(STAGES["zero3"], offload_optimizer=True, offload_param=True),
+    "checkpointed2": replace(STAGES["zero2"], gradient_checkpointing=True),
+    "checkpointed3": replace(STAGES["zero3"], gradient_checkpointing=True),
+}
+BF16 = {f"bf16-{stage}": replace(STAGES[f"zero{stage}"], bf16=True) for stage in (1, 2, 3)}
+
+
+def policy_of(config: EngineConfig = EngineConfig()) -> Policy:  # noqa: B008
+    """A model with random weights, the same in every call."""
+    model = build_tiny(VOCAB, hidden=32, layers=2, heads=2, kv_heads=2, intermediate=64, seed=0).train()
+    if config.gradient_checkpointing:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    return Policy(model)
+
+
+def experience_of(policy: Policy) -> Experience:
+    """Random sequences of very different lengths, whose rollout policy differs a little from `policy`."""
+    generator = torch.Generator().manual_seed(3)
+    count = GROUPS * SAMPLES
+    prompts = torch.randint(2, 6, (count,), generator=generator)
+    responses = torch.randint(1, 30, (count,), generator=generator)
+    ids = torch.randint(2, VOCAB, (int((prompts + responses).sum()),), generator=generator)
+    batch = Batch(ids, prompts, responses)
+    stats = policy.all_stats(batch, BUDGET)
+    moved = 0.1 * torch.randn(len(stats.logp), generator=generator)
+    group = torch.arange(count) // SAMPLES
+    reward = torch.rand(count, generator=generator)
+    reward[group == 1] = 0.5  # a group without a signal
+    advantage = get_advantage("grpo")(reward, group)
+    return Experience(batch, stats._replace(logp=stats.logp + moved), reward, advantage, group, torch.arange(count))
+
+
+def part_of(experience: Experience, ranks) -> Experience:
+    owner = torch.tensor(OWNERS[ranks.size])[experience.group]
+    return experience.select((owner == ranks.rank).nonzero()[:, 0])
+
+
+def step(learner: Learner, experience: Experience) -> dict[str, float]:
+    """One update of the whole experience; the policy's statistics are computed anew."""
+    now = learner.policy.all_stats(experience.batch, BUDGET, learner.engine.ranks)
+    plan = learner.controller.plan(experience.tokens(now), learner.engine.ranks.reduce, seed=1, step=2)
+    return learner.optimize(experience, plan)
+
+
+def weights(engine, policy: Policy) -> torch.Tensor:
+    with engine.whole():
+        return torch.cat([p.detach().float().flatten().clone() for p in policy.model.parameters()])
+
+
+def moments(engine, policy: Policy) -> torch.Tensor:
+    """First moments of AdamW after one step, divided by 1 − β₁: the gradient."""
+    from deepspeed.utils import safe_get_full_optimizer_state
+
+    found = []
+    for p in policy.model.parameters():
+        state = engine.optimizer.state.get(p)
+        found.append(safe_get_full_optimizer_state(p, "exp_avg") if state is None else state["exp_avg"])
+    return torch.cat([x.detach().float().flatten() for x in found]) / (1 - OPTIM.betas[0])
+
+
+def masters(ranks) -> dict:
+    """Under bf16 the fp32 weights that the optimizer moves, before and after three steps, and the bf16 weights then."""
+    from deepspeed.utils import safe_get_full_fp32_param
+
+    found = {}
+    for name, config in BF16.items():
+        policy = policy_of(config)
+        experience = part_of(experience_of(policy), ranks)
+        engine = DeepSpeedEngine(policy, CLIPPED, config, ranks)
+        parameters = list(policy.model.parameters())
+        start = torch.cat([safe_get_full_fp32_param(p).flatten() for p in parameters]).clone()
+        update(engine, policy, "grpo", experience, CLIPPED, 3)
+        end = torch.cat([safe_get_full_fp32_param(p).flatten() for p in parameters])
+        found[name] = {"start": start, "end": end, "weights": weights(engine, policy)}
+    start = weights(TorchEngine(policy_of().model, OPTIM), policy_of())
+    return found | {"torch": {"start": start, "end": on_torch("grpo", CLIPPED, 3)["weights"]}}
+
+
+def update(engine, policy: Policy, spec: str, experience: Experience, optim: OptimConfig, steps: int = 1) -> dict:
+    learner = Learner(policy, engine, make(spec), optim, seed=0)
+    metrics = [step(learner, experience) for _ in range(steps)]
+    return {"gradient": moments(engine, policy), "weights": weights(engine, policy), "metrics": metrics}
+
+
+def on_torch(spec: str, optim: OptimConfig, steps: int = 1) -> dict:
+    policy = policy_of()
+    return update(TorchEngine(policy.model, optim), policy, spec, experience_of(policy), optim, steps)
+
+
+def on_deepspeed(spec: str, optim: OptimConfig, config: EngineConfig, ranks, steps: int = 1) -> dict:
+    policy = policy_of(config)
+    experience = part_of(experience_of(policy), ranks)
+    return update(DeepSpeedEngine(policy, optim, config, ranks), policy, spec, experience, optim, steps)
+
+
+def gradients(ranks) -> dict:
+    """The first gradient, for a surrogate of single tokens and one of whole sequences."""
+    chosen = {"entropy_bonus": {name: config for name, config in STAGES.items() if name != "zero0" or ranks.size < 4}}
+    if ranks.size == 2:
+        chosen = {"entropy_bonus": STAGES | OPTIONS, "gspo": {"zero3": STAGES["zero3"]}}
+    found = {}
+    for spec, variants in chosen.items():
+        found[spec, "torch"] = on_torch(spec, OPTIM)
+        found |= {(spec, name): on_deepspeed(spec, OPTIM, config, ranks) for name, config in variants.items()}
+    return found
+
+
+def three_steps(ranks) -> dict:
+    """Three steps with clipped gradients and a warm-up."""
+    variants = STAGES | {"bf16-2": BF16["bf16-2"]}
+    found = {name: on_deepspeed("grpo", CLIPPED, config, ranks, 3) for name, config in variants.items()}
+    return found | {"torch": on_torch("grpo", CLIPPED, 3)}
+
+
+def faults(ranks) -> dict:
+    """On the first rank only a NaN loss, and an infinite gradient: messages, and on how many ranks weights moved."""
+    found = {}
+    for name, config in STAGES.items():
+        for kind in ("nan", "inf"):
+            policy = policy_of(config)
+            experience = part_of(experience_of(policy), ranks)
+            if kind == "nan" and ranks.rank == 0:
+                experience = replace(experience, advantage=experience.advantage * torch.nan)
+            if kind == "inf" and ranks.rank == 0:
+                last = policy.model.base_model.layers[1]
+                last.register_full_backward_hook(lambda module, into, out: tuple(x * torch.inf for x in into))
+            engine = DeepSpeedEngine(policy, OPTIM, config, ranks)
+            before, message = weights(engine, policy), "nothing raised"
+            try:
+                step(Learner(policy, engine, make("grpo"), OPTIM, seed=0), experience)
+            except NonFiniteError as error:
+                message = str(error)
+            moved = int(not torch.equal(before, weights(engine, policy)))
+            raised = int(message != "nothing raised")
+            ranks_raised, ranks_moved = ranks.total(torch.tensor([raised, moved])).tolist()
+            found[name, kind] = {"message": message, "raised": ranks_raised, "moved": ranks_moved}
+    return found
+
+
+def head_status(ranks) -> list[tuple[str, bool]]:
+    """Whether the head's weight is gathered, at points of a pass under ZeRO-3."""
+    config = STAGES["zero3"]
+    policy = policy_of(config)
+    experience = part_of(experience_of(policy), ranks)
+    engine = DeepSpeedEngine(policy, OPTIM, config, ranks)
+    seen: list[tuple[str, bool]] = []
+    weight = policy.head  # to ask a module for it during the pass would gather it
+
+    def look(place: str) -> None:
+        seen.append((place, weight.ds_status.name == "AVAILABLE"))
+
+    layers = policy.model.base_model.layers
+    layers[1].register_forward_hook(lambda *_: look("last layer"))
+    layers[1].register_full_backward_hook(lambda *_: look("last layer, backward"))
+    policy.output.register_forward_pre_hook(lambda *_: look("head"))
+    step(Learner(policy, engine, make("grpo"), OPTIM, seed=0), experience)
+    look("after")
+    return seen
+
+
+def shards(ranks, out: Path) -> dict:
+    """Two of the three steps, a checkpoint, and the third by a new engine: the weights at both ends."""
+    found = {}
+    for name in ("zero0", "zero2", "zero3", "bf16-2"):
+        config, folder = (STAGES | BF16)[name], out / name
+        ends: list[torch.Tensor] = []
+        state: dict = {}
+        for steps in (2, 1):
+            policy = policy_of(config)
+            experience = part_of(experience_of(policy), ranks)
+            engine = DeepSpeedEngine(policy, CLIPPED, config, ranks)
+            if steps == 1:
+                engine.load_state_dict(state)
+                engine.load_shards(folder)
+            learner = Learner(policy, engine, make("grpo"), CLIPPED, seed=0)
+            for _ in range(steps):
+                step(learner, experience)
+            if steps == 2:
+                engine.save_shards(folder)
+                state = engine.state_dict()
+            ends.append(weights(engine, policy))
+        found[name] = {"before": ends[0], "resumed": ends[1]}
+    return found
+
+
+def runs(ranks, out: Path) -> None:
+    """Whole runs: torch in one process, ZeRO-3 by all ranks, and that one stopped and resumed."""
+    config = merge(TrainConfig(), yaml.safe_load((out / "config.yaml").read_text()))
+    zero3 = replace(config, engine=STAGES["zero3"])
+    if ranks.rank == 0:
+        Trainer(replace(config, out=str(out / "torch")), config.model.path).run()
+    ranks.barrier()
+    Trainer(replace(zero3, out=str(out / "zero3")), config.model.path).run()
+    halves = replace(zero3, out=str(out / "halves"))
+    Trainer(replace(halves, steps=2), config.model.path).run()
+    Trainer(halves, config.model.path, resume=True).run()
+
+
+def main(out: Path) -> None:
+    torch.set_num_threads(1)
+    ranks = join("cpu")
+    found: dict = {"gradients": gradients(ranks)}
+    if ranks.size == 2:
+        found |= {"faults": faults(ranks), "head": head_status(ranks), "masters": masters(ranks)}
+        found |= {"steps": three_steps(ranks), "shards": shards(ranks, out)}
+        runs(ranks, out)
+    if ranks.rank == 0:
+        torch.save(found, out / "found.pt")
+    leave(0)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

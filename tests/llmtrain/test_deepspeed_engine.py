@@ -1,0 +1,228 @@
+"""DeepSpeed on 1, 2 and 4 gloo ranks that hold different numbers of tokens: the update is that of the torch engine."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from entrostat.runlog import read_lines, read_metrics
+from llmtrain.checkpoint import checkpoints, latest
+from llmtrain.config import EngineConfig, to_dict
+from llmtrain.launch import free_port
+from llmtrain.model import load
+from llmtrain.trainer import check
+
+pytest.importorskip("deepspeed")
+pytestmark = pytest.mark.timeout(900)  # the first start on a machine compiles an operator
+SIZES = (1, 2, 4)
+STAGES = ("zero0", "zero1", "zero2", "zero3")
+
+
+@pytest.fixture(scope="module")
+def learns(small):
+    """A run in which every step has a gradient, whatever the rewards."""
+    optim = replace(small.optim, micro_batch_tokens=128)
+    return replace(small, steps=3, controller="entropy_bonus+steer", optim=optim, threads=1)
+
+
+def run_ranks(size: int, out: Path) -> None:
+    """`deepspeed_ranks.py` as `size` ranks; an AssertionError shows what the first that failed wrote."""
+    script = Path(__file__).with_name("deepspeed_ranks.py")
+    common = {"WORLD_SIZE": size, "LOCAL_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+    ranks = []
+    for rank in range(size):
+        names = common | {"RANK": rank, "LOCAL_RANK": rank, "OMP_NUM_THREADS": 1}
+        environment = os.environ | {key: str(value) for key, value in names.items()}
+        log = (out / f"rank-{rank}.log").open("w")
+        ranks.append(subprocess.Popen([sys.executable, script, out], env=environment, stdout=log, stderr=log))
+    try:
+        codes = [process.wait(timeout=800) for process in ranks]
+    finally:
+        for process in ranks:
+            process.kill()
+    for rank, code in enumerate(codes):
+        assert code == 0, (out / f"rank-{rank}.log").read_text()[-3000:]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory, learns):
+    """What the ranks found, by their number."""
+    results = {}
+    for size in SIZES:
+        out = tmp_path_factory.mktemp(f"ranks-{size}")
+        (out / "config.yaml").write_text(yaml.safe_dump(to_dict(learns)))
+        run_ranks(size, out)
+        results[size] = torch.load(out / "found.pt", weights_only=True) | {"out": out}
+    return results
+
+
+def distance(a: torch.Tensor, b: torch.Tensor) -> float:
+    """Largest difference, relative to the largest number."""
+    return float((a - b).abs().max() / b.abs().max())
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_gradients_are_those_of_the_torch_engine(found, size):
+    """1e-6 relative, fp32; surrogates of tokens and of sequences, and on 2 ranks every option."""
+    gradients = found[size]["gradients"]
+    assert {name for _, name in gradients} >= {"torch", *STAGES[1:]}
+    for (spec, name), result in gradients.items():
+        expected = gradients[spec, "torch"]
+        assert distance(result["gradient"], expected["gradient"]) < 1e-6, (spec, name)
+        for key in ("loss", "grad_norm", "entropy", "flow/total", "touched"):
+            assert result["metrics"][0][key] == pytest.approx(expected["metrics"][0][key], rel=2e-6), (spec, name, key)
+
+
+def test_options_were_among_them(found):
+    assert {n for _, n in found[2]["gradients"]} >= {"offload2", "offload3", "checkpointed2", "checkpointed3"}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_three_clipped_steps(found, stage):
+    """Moments show the clipping, which AdamW's weights hide; weights show decay and warm-up."""
+    expected, result = found[2]["steps"]["torch"], found[2]["steps"][stage]
+    assert expected["metrics"][0]["grad_norm"] > 4 * 0.05
+    assert distance(result["gradient"], expected["gradient"]) < 2e-5
+    assert float((result["weights"] - expected["weights"]).abs().max()) < 2e-6
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_bf16_has_master_weights(found, stage):
+    """They move as in fp32, also where bf16 would lose three steps of 1e-3 on a weight of 1; rounded, they are used."""
+    expected, result = found[2]["masters"]["torch"], found[2]["masters"][f"bf16-{stage}"]
+    assert torch.equal(result["weights"], result["end"].bfloat16().float())
+    ones = expected["start"] == 1
+    assert ones.any()
+    assert result["weights"][ones].eq(1).any()
+    assert result["end"][ones].ne(1).all()
+    moves = [x["end"] - x["start"] for x in (result, expected)]
+    for some in (ones, ~ones):
+        assert torch.cosine_similarity(moves[0][some], moves[1][some], dim=0) > 0.9
+
+
+@pytest.mark.parametrize("kind", ["nan", "inf"])
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_fault_on_one_rank_raises_on_all_and_moves_nothing(found, stage, kind):
+    fault = found[2]["faults"][stage, kind]
+    assert fault["message"].startswith("loss is nan" if kind == "nan" else "gradient norm is")
+    assert (fault["raised"], fault["moved"]) == (2, 0)
+
+
+def test_zero3_gathers_the_head_only_while_it_runs(found):
+    seen = found[2]["head"]
+    assert {place for place, _ in seen} == {"last layer", "head", "last layer, backward", "after"}
+    assert {place for place, gathered in seen if gathered} == {"head"}
+    assert all(gathered for place, gathered in seen if place == "head")
+
+
+@pytest.mark.parametrize("name", ["zero0", "zero2", "zero3", "bf16-2"])
+def test_a_new_engine_goes_on_from_shards_bit_for_bit(found, name):
+    shards = found[2]["shards"][name]
+    assert not torch.equal(shards["before"], shards["resumed"])
+    assert torch.equal(shards["resumed"], found[2]["steps"][name]["weights"])
+
+
+def lines(run: Path) -> list[dict]:
+    times = {"tokens_per_second", "time/rollout", "time/step"}
+    return [{k: v for k, v in line.items() if k not in times} for line in read_metrics(run)]
+
+
+def test_a_run_on_two_ranks_is_that_of_one_process(found):
+    """Same prompts, draws, mini-batches and plans: every metric of three steps, evaluations too."""
+    one, two = (lines(found[2]["out"] / name) for name in ("torch", "zero3"))
+    assert [line["step"] for line in one] == [line["step"] for line in two] == [0, 1, 2, 3]
+    assert all(line["grad_norm"] > 0 for line in one[:3])
+    for a, b in zip(one, two, strict=True):
+        assert a.keys() == b.keys()
+        for key, value in a.items():
+            assert b[key] == pytest.approx(value, rel=1e-4, abs=1e-5), key
+    assert len(read_lines(found[2]["out"] / "zero3" / "samples.jsonl")) == 3
+
+
+def test_a_resumed_run_is_the_uninterrupted_one(found):
+    straight, halves = (found[2]["out"] / name for name in ("zero3", "halves"))
+    assert lines(straight) == lines(halves)
+    ends = [load(latest(run))[0].state_dict() for run in (straight, halves)]
+    assert all(torch.equal(ends[0][key], ends[1][key]) for key in ends[0])
+
+
+def test_a_checkpoint_holds_an_ordinary_model(found, learns):
+    """Whole weights, though no rank had all of them: they are those the torch engine came to."""
+    models = [load(latest(found[2]["out"] / run))[0] for run in ("torch", "zero3")]
+    for (name, a), b in zip(models[0].named_parameters(), models[1].parameters(), strict=True):
+        torch.testing.assert_close(b, a, rtol=0, atol=2e-5, msg=name)
+    start = load(learns.model.path)[0].get_input_embeddings().weight
+    assert not torch.equal(start, models[1].get_input_embeddings().weight)
+
+
+def start_run(config, steps: int) -> subprocess.Popen:
+    """`llmtrain train --nproc 2`, once it has logged a step."""
+    engine = EngineConfig(name="deepspeed", zero_stage=3)
+    config = replace(config, nproc=2, steps=steps, save_every=2, engine=engine)
+    file = Path(config.out).with_suffix(".yaml")
+    file.write_text(yaml.safe_dump(to_dict(config)))
+    command = [sys.executable, "-m", "llmtrain", "train", "--config", str(file)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not checkpoints(config.out):
+        assert process.poll() is None, process.communicate()[1][-3000:]
+        time.sleep(0.05)
+    return process
+
+
+def children(pid: int) -> list[int]:
+    """Processes that `pid` started, oldest first (Linux)."""
+    return [int(x) for x in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_ctrl_c_leaves_a_resumable_run(learns, tmp_path):
+    config = replace(learns, out=str(tmp_path / "run"))
+    process = start_run(config, steps=500)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert out.count("stopped after step") == 1
+    assert f"continue with: llmtrain resume {config.out}" in out
+    assert out.count("zero_stage: 3") == 1
+
+
+def test_a_lost_rank_ends_the_run(learns, tmp_path):
+    config = replace(learns, out=str(tmp_path / "run"))
+    process = start_run(config, steps=500)
+    ranks = children(process.pid)
+    os.kill(ranks[1], signal.SIGKILL)
+    began = time.monotonic()
+    _, errors = process.communicate(timeout=60)
+    assert time.monotonic() - began < 20
+    assert process.returncode == 2
+    assert "error: rank 1 was lost: killed by SIGKILL; last checkpoint:" in errors
+    assert str(latest(config.out)) in errors
+    assert not any(Path(f"/proc/{pid}").exists() for pid in ranks)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"zero_stage": 4}, "engine.zero_stage must be 0, 1, 2 or 3; got 4"),
+        ({"name": "fsdp"}, "unknown engine.name 'fsdp'; choose from torch, deepspeed"),
+        ({"zero_stage": 2, "offload_param": True}, "engine.offload_param needs engine.zero_stage 3 or higher; got 2"),
+        ({"zero_stage": 0, "bf16": True}, "engine.bf16 needs engine.zero_stage 1 or higher; got 0"),
+        ({"name": "torch", "bf16": True}, "engine.bf16 needs engine.name deepspeed"),
+    ],
+)
+def test_engine_settings_that_cannot_be(changes, message):
+    with pytest.raises(ValueError, match=message):
+        EngineConfig(**({"name": "deepspeed"} | changes))
+
+
+def test_ranks_that_cannot_be(small):
+    with pytest.raises(ValueError, match=r"the torch engine is one process, not 2: use --engine.name deepspeed"):
+        check(replace(small, nproc=2))
+    with pytest.raises(ValueError, match=r"optim.mini_batch_size 4 must be a multiple of the 3 ranks"):
+        check(replace(small, nproc=3, engine=EngineConfig(name="deepspeed")))
