@@ -1,6 +1,7 @@
 """The app in a real server and a real Chromium, once for all tests that ask for them."""
 
 import os
+import sys
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 MAIN = Path(__file__).parents[2] / "apps" / "explorer" / "main.py"
+
+
+@pytest.fixture(autouse=True)
+def own_main() -> Iterator[None]:
+    """AppTest puts its script in the place of `__main__`, which processes that are spawned later would run."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
 
 
 @pytest.fixture(scope="session")
