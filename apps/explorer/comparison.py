@@ -128,7 +128,7 @@ def over_time(outcomes: Sequence[Outcome], target: float | None) -> Picture:
 
 def one_legend(picture: Picture, columns: int) -> Picture:
     """The picture of panels with the same series, with the legend of the first alone, in so many columns."""
-    spec, look = copy.deepcopy(dict(picture.spec)), {"columns": columns, "labelLimit": 300, "symbolOpacity": 1}
+    spec, look = copy.deepcopy(dict(picture.spec)), {"columns": columns, "labelLimit": 300}
     for number, panel in enumerate(spec["vconcat"]):
         for layer in panel["layer"]:
             for channel in ("color", "strokeDash"):

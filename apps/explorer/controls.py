@@ -40,7 +40,7 @@ class Control:
 
     def draw(self) -> Any:
         """Show the control here; its value."""
-        st.session_state.setdefault(DRAWN, {})[self.key] = self._held(self.default)
+        self.remember()
         common: dict[str, Any] = {"key": self.key, "help": self.help, "bind": "query-params"}
         if isinstance(self.default, bool):
             return st.toggle(self.title, value=self.default, **common)
@@ -62,6 +62,10 @@ class Control:
             )
         return self._number(st.text_input(self.title, value=self._held(self.default), **common))
 
+    def remember(self) -> None:
+        """Tell the session what this control holds by default, for `restore` and `in_state`."""
+        st.session_state.setdefault(DRAWN, {})[self.key] = self._held(self.default)
+
     def _held(self, value: Any) -> Any:
         """A value as the session holds it."""
         if value is None:
@@ -78,6 +82,25 @@ class Control:
             return float(text)
         except ValueError:
             return text.strip()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sections(Control):
+    """A choice between parts of a page, as a row of buttons."""
+
+    def draw(self) -> str:
+        """Show the buttons here; the name of the section."""
+        self.remember()
+        chosen = st.segmented_control(
+            self.title,
+            self.options,
+            default=self.default,
+            required=True,
+            key=self.key,
+            bind="query-params",
+            label_visibility="collapsed",
+        )
+        return chosen or self.default
 
 
 def coarseness(value: float) -> float:

@@ -110,10 +110,6 @@ PRESETS: dict[str, Preset] = {
         notice="Rewards without noise are learnt from at once, so entropy falls about twice as fast as under noisy "
         "ones. Then whole groups agree, their advantages become 0, and the run comes to a halt.",
     ),
-}
-
-
-PRESETS |= {
     "high-gain": Preset(
         title="Too high a gain",
         page="control-room",

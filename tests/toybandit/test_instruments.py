@@ -1,5 +1,7 @@
 """Instruments of experiments: they touch what they say, see what there is, and leave the registry as it was."""
 
+from threading import Event, Thread
+
 import pytest
 import torch
 
@@ -51,6 +53,25 @@ def test_a_probe_sees_every_update_and_changes_nothing():
 def test_binned_sums():
     values, bins = torch.tensor([[1.0, 2.0, 4.0]]), torch.tensor([[0, 2, 0]])
     assert binned(values, bins, 3).tolist() == [[5, 0, 2]]
+
+
+def test_another_thread_waits_for_the_registry():
+    started, lent = Event(), []
+
+    def lend() -> None:
+        started.set()
+        with at_hand(region=Region):
+            lent.append(True)
+
+    other = Thread(target=lend)
+    with at_hand(region=Region):
+        other.start()
+        assert started.wait(10)
+        other.join(0.2)
+        assert other.is_alive()
+        assert lent == []
+    other.join(10)
+    assert lent == [True]
 
 
 def test_a_name_that_is_taken_stays_with_its_owner():

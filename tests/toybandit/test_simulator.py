@@ -35,6 +35,16 @@ def test_policies_are_kept():
     assert simulate(Config(**SMALL)).policies is None
 
 
+def test_every_update_is_watched():
+    seen = []
+    watched = simulate(Config(**SMALL), range(2), watch=lambda tokens, plan: seen.append((tokens, plan)))
+    assert len(seen) == 5 * 3
+    for tokens, plan in seen:
+        assert tokens.get("logp").shape == tokens.get("s2ll").shape == (2, 6 * 16)
+        assert plan.weight.expand(2, 96).shape == (2, 96)
+    np.testing.assert_array_equal(watched.entropy, simulate(Config(**SMALL), range(2)).entropy)
+
+
 def test_no_seeds():
     with pytest.raises(ValueError, match="seeds must name at least one run"):
         simulate(Config(), [])

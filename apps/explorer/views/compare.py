@@ -14,7 +14,7 @@ from toybandit.leaderboard.standings import LEVEL
 from .. import bandit, charts, comparison, exports, presets, simulations, tradeoff
 from ..comparison import Outcome
 from ..contenders import MOST, Contender, options, parse_all, pinned
-from ..controls import DRAWN, Control
+from ..controls import Control
 
 OWN_DEFAULTS = {"states": 8, "rollouts": 40, "passes": 2}
 """Smaller bandits than the playground's, as there are several on this page."""
@@ -37,7 +37,7 @@ class Lineup(Control):
 
     def draw(self) -> Any:
         """Show the control here; the lines."""
-        st.session_state.setdefault(DRAWN, {})[self.key] = self._held(self.default)
+        self.remember()
         return st.multiselect(
             self.title,
             self.options,
@@ -59,7 +59,7 @@ class Lines(Control):
 
     def draw(self) -> list[str]:
         """Show the control here; its lines."""
-        st.session_state.setdefault(DRAWN, {})[self.key] = self._held(self.default)
+        self.remember()
         text = st.text_area(
             self.title,
             self.default,

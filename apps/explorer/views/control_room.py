@@ -11,7 +11,7 @@ from toybandit.local_plant import LocalPlant
 
 from .. import charts, exports, loop_pictures, loop_words, presets
 from ..charts import Panel
-from ..controls import DRAWN
+from ..controls import Sections
 from ..loop import Bandit, Loop, draw_bandit, draw_loop, errors_of, ideal_gains, overshoot, plant, run, settling
 from ..loop_words import told_steps, why_unstable
 
@@ -31,18 +31,10 @@ def page() -> None:
         loop = draw_loop()
         st.header("Bandit")
         bandit = draw_bandit()
-    st.session_state.setdefault(DRAWN, {})[SECTION] = FIRST
-    section = st.segmented_control(
-        "Section",
-        list(SECTIONS),
-        default=FIRST,
-        required=True,
-        key=SECTION,
-        bind="query-params",
-        label_visibility="collapsed",
-    )
+    names = tuple(SECTIONS)
+    section = Sections(key=SECTION, label="Section", default=names[0], options=names, help="").draw()
     try:
-        SECTIONS[section or FIRST](loop, bandit)
+        SECTIONS[section](loop, bandit)
     except ValueError as error:
         st.error(str(error))
 
@@ -245,4 +237,3 @@ SECTIONS: dict[str, Callable[[Loop, Bandit], None]] = {
     "Windup": draw_windup,
     "Auto-tuning": draw_auto,
 }
-FIRST = next(iter(SECTIONS))

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from .. import charts, exports, run_curves, run_folder, run_log
-from ..controls import Control
+from ..controls import Control, Sections
 from ..plain_text import plain
 from ..run_log import Log
 from . import runs_parts as parts
@@ -66,15 +66,7 @@ def page() -> None:
         return
     for problem in unknown(root, known, st.query_params.get_all("runs")):
         st.error(plain(problem))
-    section = st.segmented_control(
-        "Section",
-        SECTIONS,
-        default=SECTIONS[0],
-        required=True,
-        key="runs.show",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
+    section = Sections(key="runs.show", label="Section", default=SECTIONS[0], options=SECTIONS, help="").draw()
     with st.sidebar:
         chosen = Control(
             key="runs",

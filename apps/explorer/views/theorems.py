@@ -1,7 +1,6 @@
 """Theorems: each claim as an experiment, with sliders that break what it assumes."""
 
 from collections.abc import Mapping
-from threading import Lock
 from typing import Any
 
 import pandas as pd
@@ -25,8 +24,6 @@ PAPER = Control(
     options=(ALL, *dict.fromkeys(claim.paper for claim in CLAIMS.values())),
     help="Whose claims can be chosen below.",
 )
-ALONE = Lock()
-"""Some experiments and checks lend controllers to the registry, and so have to be made one at a time."""
 
 
 def page() -> None:
@@ -111,8 +108,7 @@ def draw_claim(name: str) -> None:
 @st.cache_resource(max_entries=512, show_spinner="Measuring")
 def run(name: str, values: tuple[tuple[str, Any], ...]) -> Outcome:
     """The trial of a claim at these values. Shared between sessions: do not write to it. ValueError, one line."""
-    with ALONE:
-        return CASES[name].run(**dict(values))
+    return CASES[name].run(**dict(values))
 
 
 def draw_trial(case: Case, values: Mapping[str, Any]) -> None:
@@ -180,7 +176,7 @@ def draw_measurement(name: str) -> None:
     st.markdown(f"Known verdict: **{plain(claim.expected)}**. The check is larger than the experiment above.")
     label = "Measure again (quick)" if record else "Measure now (quick)"
     if st.button(label, icon=":material/science:", help="Takes a few seconds."):
-        with st.spinner(f"Measuring {name}"), ALONE:
+        with st.spinner(f"Measuring {name}"):
             record = measured()[name] = claim(QUICK)
     if record is None:
         return

@@ -7,6 +7,7 @@ with at_hand(probe=probe(look, "logp")): simulate(Config(controller="grpo+probe"
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from threading import RLock
 from typing import ClassVar
 
 import torch
@@ -19,19 +20,26 @@ from entrostat.registry import REGISTRY, register
 Look = Callable[[Plan, Context], Mapping[str, Tensor]]
 """Takes the finished plan of an update, gives numbers (runs,) to be recorded."""
 
+LENDING = RLock()
+"""Held while the registry holds what is only lent to it."""
+
 
 @contextmanager
 def at_hand(**controllers: type[Controller]) -> Iterator[None]:
-    """Make controllers available by these names inside the block. ValueError on a name that is taken."""
+    """Make controllers available by these names inside the block. ValueError on a name that is taken.
+
+    The registry is one for all threads: another thread that wants to lend waits until this block has ended.
+    """
     lent: list[str] = []
-    try:
-        for name, controller in controllers.items():
-            register(name)(controller)
-            lent.append(name)
-        yield
-    finally:
-        for name in lent:
-            del REGISTRY[name]
+    with LENDING:
+        try:
+            for name, controller in controllers.items():
+                register(name)(controller)
+                lent.append(name)
+            yield
+        finally:
+            for name in lent:
+                del REGISTRY[name]
 
 
 @dataclass(kw_only=True)

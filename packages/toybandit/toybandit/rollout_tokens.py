@@ -6,7 +6,7 @@ others = described(update.tokens, planned_by(Config(controller="steer"), update)
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import nan
 from typing import NamedTuple
 
@@ -20,12 +20,8 @@ from entrostat.plan import importance_ratio
 
 from .config import Config
 from .control import build_controller
-from .simulator import _Simulation
+from .simulator import simulate
 from .trajectory import Array
-from .workspace import keep_freed_memory, one_thread
-
-WATCHED = frozenset(field.name for field in fields(Tokens)) - {"advantage", "truncated_entropy"}
-"""What is asked of the simulator, so that any controller can plan for the tokens."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -104,28 +100,7 @@ def by_quadrant(tokens: RolloutTokens, *, exact: bool = False) -> dict[str, Quad
 
 
 class _Reached(Exception):
-    """The update that was looked for."""
-
-    def __init__(self, tokens: Tokens, plan: Plan) -> None:
-        self.tokens, self.plan = tokens, plan
-
-
-class _Watcher:
-    """Takes the place of the simulator's metrics; stops it at an update."""
-
-    def __init__(self, step: int) -> None:
-        self.left = step
-
-    def rollout(self, entropy: Tensor) -> dict[str, Tensor]:
-        return {}
-
-    def step(self) -> dict[str, Tensor]:
-        return {}
-
-    def update(self, tokens: Tokens, plan: Plan) -> None:
-        if self.left == 0:
-            raise _Reached(tokens, plan)
-        self.left -= 1
+    """Ends the simulation at the update that was looked for."""
 
 
 def watch(config: Config, seed: int = 0, *, rollout: int = 0, number: int = -1) -> Update:
@@ -141,15 +116,18 @@ def watch(config: Config, seed: int = 0, *, rollout: int = 0, number: int = -1) 
     if not -environment.passes <= number < environment.passes:
         raise ValueError(f"number must be between 0 and {environment.passes - 1}, not {number}")
     number %= environment.passes
-    keep_freed_memory()
-    with torch.no_grad(), one_thread():
-        simulation = _Simulation(config, (seed,), False, False, False, None, 0)
-        simulation.needs |= WATCHED
-        simulation.metrics = _Watcher(rollout * environment.passes + number)  # type: ignore[assignment]
-        try:
-            simulation.run(None)
-        except _Reached as found:
-            tokens, plan = found.tokens, found.plan
+    seen = 0
+
+    def look(tokens: Tokens, plan: Plan) -> None:
+        nonlocal seen
+        seen += 1
+        if seen > rollout * environment.passes + number:
+            raise _Reached(tokens, plan)
+
+    try:
+        simulate(config, (seed,), watch=look)
+    except _Reached as found:
+        tokens, plan = found.args
     return Update(tokens=tokens, plan=plan, config=config, seed=seed, rollout=rollout, number=number)
 
 

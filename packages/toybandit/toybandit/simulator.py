@@ -8,6 +8,7 @@ state. Python loops over rollouts and passes only.
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +44,9 @@ from .workspace import keep_freed_memory, one_thread
 
 OnRollout = Callable[[int, dict[str, float]], None]
 """Takes the number of a rollout and its numbers as means over runs, named as in the run log."""
+Watch = Callable[[Tokens, Plan], None]
+WATCHED = frozenset(field.name for field in fields(Tokens)) - {"advantage", "truncated_entropy"}
+"""What `watch` sees besides advantages; the truncated entropy is that of a controller's own support."""
 IN_CACHE = 1 << 17
 """Logits of which all that a pass works on stays in the processor's cache."""
 
@@ -57,6 +61,7 @@ def simulate(
     start: Array | None = None,
     first_rollout: int = 0,
     on_rollout: OnRollout | None = None,
+    watch: Watch | None = None,
     compile: bool = False,
 ) -> Trajectory:
     """Run `config` once for each seed, side by side.
@@ -70,8 +75,10 @@ def simulate(
     start: logits to start from instead of the environment's, (runs, rows, K): `trajectory.logits` goes on from there.
     first_rollout: number of the first rollout, which its luck depends on; the environment's T is how many there are.
     on_rollout: called after each rollout with its number and the means over runs of everything that is recorded.
+    watch: sees the tokens (runs, N) of every update, with all that a controller may ask for, and the plan for them.
     compile: make machine code of a pass first, which takes seconds and a C++ compiler, and gives the same numbers but
-    for rounding. Not of what `predict` and `diagnostics` look at; controllers that cannot be compiled run as they are.
+    for rounding. Not of what `predict`, `diagnostics` and `watch` look at; controllers that cannot be compiled run as
+    they are.
     Raises ValueError on unknown names, on a controller that cannot run in this environment, without seeds, and on
     `compile` without a compiler or on another device than the CPU.
     """
@@ -82,7 +89,7 @@ def simulate(
     keep_freed_memory()
     place = nullcontext() if config.device == "cpu" else torch.device(config.device)
     with torch.no_grad(), one_thread(), place:
-        simulation = _Simulation(config, seeds, predict, diagnostics, keep_policies, start, first_rollout)
+        simulation = _Simulation(config, seeds, predict, diagnostics, keep_policies, watch, start, first_rollout)
         if compile:
             simulation.compile()
         return simulation.run(on_rollout)
@@ -109,6 +116,7 @@ class _Simulation:
         predict: bool,
         diagnostics: bool,
         keep_policies: bool,
+        watch: Watch | None,
         start: Array | None,
         first_rollout: int,
     ) -> None:
@@ -127,6 +135,9 @@ class _Simulation:
         if diagnostics:
             self.metrics = TokenMetrics(self.environment, self.reduce)
             self.needs |= DIAGNOSED
+        self.watch = watch
+        if watch is not None:
+            self.needs |= WATCHED
         dtype = getattr(torch, config.dtype)
         self.logits, self.success = draw_problem(self.environment, self.seeds, dtype)
         if start is not None:
@@ -181,7 +192,7 @@ class _Simulation:
         """Compile what can be. ValueError where there is no compiler, or on another device than the CPU."""
         if self.config.device != "cpu":
             raise ValueError("compile is for device cpu: leave it off")
-        if not self.predict and self.metrics is None:
+        if not self.predict and self.metrics is None and self.watch is None:
             self.fast = Compiled(moved, f"controller {self.config.controller!r}")
         self.respond = Compiled(respond, f"advantage {self.environment.advantage!r}")
 
@@ -212,6 +223,8 @@ class _Simulation:
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The new logits and the plan's info after a pass, of which is recorded what was asked for."""
         passed = self.take_pass(policy, rollout, fixed, number)
+        if self.watch is not None:
+            self.watch(passed.tokens, passed.plan)
         if self.metrics is not None:
             self.metrics.update(passed.tokens, passed.plan)
         if self.predict:
