@@ -33,6 +33,16 @@ def test_save_and_load(tmp_path):
     assert loaded.generation_config.eos_token_id == tokenizer.eos_token_id
 
 
+def test_a_loaded_tokenizer_reads_as_the_saved_one_did(tmp_path):
+    tokenizer = build_char_tokenizer("0123 =:")  # spaces and digits, which Qwen's own would read otherwise
+    save(build_tiny(len(tokenizer), hidden=16, layers=1, heads=2, kv_heads=2, intermediate=16), tokenizer, tmp_path)
+    text = "1 23  0=12:"
+    found = load(tmp_path)[1]
+    assert found(text)["input_ids"] == tokenizer(text)["input_ids"]
+    assert found.decode(found(text)["input_ids"]) == text
+    assert len(found) == len(tokenizer)
+
+
 def test_missing_folder_is_named_in_one_line(tmp_path):
     with pytest.raises(ValueError, match="nothing-here does not exist") as caught:
         load(tmp_path / "nothing-here")

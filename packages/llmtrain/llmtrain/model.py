@@ -6,13 +6,14 @@ from typing import cast
 import torch
 from transformers import (
     AutoModelForCausalLM,
-    AutoTokenizer,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     Qwen2Config,
     Qwen2ForCausalLM,
 )
 from transformers.utils.logging import disable_progress_bar
+
+from .tokenizer import load_tokenizer
 
 
 def build_tiny(
@@ -64,7 +65,7 @@ def load(path: str | Path, *, dtype: torch.dtype = torch.float32) -> tuple[PreTr
         raise ValueError(f"model folder {path} does not exist")
     disable_progress_bar()  # it would tear our own
     model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=True)
-    return model, AutoTokenizer.from_pretrained(path, local_files_only=True)
+    return model, load_tokenizer(path)
 
 
 def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, path: str | Path) -> None:

@@ -1,10 +1,15 @@
-"""A character tokenizer that is a real transformers tokenizer: it saves to a folder and loads with AutoTokenizer."""
+"""A character tokenizer that is a real transformers tokenizer, and the tokenizer of a folder as it was saved."""
+
+import json
+from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
+from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 PAD = "<pad>"
 EOS = "<eos>"
+PLAIN = ("TokenizersBackend", "PreTrainedTokenizerFast")
+"""Classes of a tokenizer that is its tokenizer.json and nothing else."""
 
 
 def build_char_tokenizer(alphabet: str) -> PreTrainedTokenizerFast:
@@ -24,3 +29,16 @@ def build_char_tokenizer(alphabet: str) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token=PAD, eos_token=EOS, clean_up_tokenization_spaces=False
     )
+
+
+def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
+    """The tokenizer in the folder of a model; nothing is downloaded.
+
+    AutoTokenizer puts the one that is usual for the model type in the place of a plain one: Qwen's, for a Qwen model,
+    which would leave out the spaces between the numbers of a prompt.
+    """
+    config = Path(folder) / "tokenizer_config.json"
+    named = json.loads(config.read_text()).get("tokenizer_class") if config.is_file() else None
+    loader = PreTrainedTokenizerFast if named in PLAIN else AutoTokenizer
+    found: PreTrainedTokenizerBase = loader.from_pretrained(folder, local_files_only=True)
+    return found
