@@ -31,6 +31,13 @@ def test_gspo_inside_its_bounds():
     assert not plan.clipped(LOGP).any()
 
 
+def test_slopes_in_inference_mode_are_those_outside_it():
+    expected = planned("gspo", eps_low=0.5, eps_high=0.5).coefficients(LOGP)[0]
+    with torch.inference_mode():
+        found = planned("gspo", advantage=A * 1, eps_low=0.5, eps_high=0.5).coefficients(LOGP * 1)[0]
+    assert torch.equal(found, expected)
+
+
 def test_gspo_stops_whole_sequences():
     plan = planned("gspo")  # both ratios are far outside 1 − 3e-4 and 1 + 4e-4
     assert plan.clipped(LOGP).all()

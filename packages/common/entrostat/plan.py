@@ -1,7 +1,7 @@
 """The outcome of looking at a whole mini-batch: plain per-token numbers, applied later to any slice of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import torch
@@ -45,6 +45,12 @@ class Slice:
         """Advantage with the sign it has after its weight, but not zero where the weight is."""
         turned = (self.weight < 0).to(self.unweighted.dtype)
         return self.unweighted * (1 - 2 * turned)
+
+    def differentiable(self) -> "Slice":
+        """Itself, with copies of the tensors that were made in inference mode, which autograd refuses."""
+        held = {f.name: getattr(self, f.name) for f in fields(self)}
+        made = {name: t.clone() for name, t in held.items() if t is not None and t.is_inference()}
+        return replace(self, **made) if made else self
 
 
 Surrogate = Callable[[Tensor, Slice], Tensor]

@@ -88,7 +88,7 @@ def simulate(
         raise ValueError("device 'cuda' is not available here: use cpu")
     keep_freed_memory()
     place = nullcontext() if config.device == "cpu" else torch.device(config.device)
-    with torch.no_grad(), one_thread(), place:
+    with (torch.no_grad if compile else torch.inference_mode)(), one_thread(), place:
         simulation = _Simulation(config, seeds, predict, diagnostics, keep_policies, watch, start, first_rollout)
         if compile:
             simulation.compile()

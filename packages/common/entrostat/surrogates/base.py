@@ -65,9 +65,9 @@ class SurrogateController(Controller):
 
     def slope(self, logp: Tensor, s: Slice) -> Tensor:
         """Derivative of each token's loss in its log π, (..., n): from autograd, where no closed form is given."""
-        with torch.enable_grad():
-            leaf = logp.detach().requires_grad_()
-            return torch.autograd.grad(self.loss(leaf, s).sum(), leaf)[0]
+        with torch.inference_mode(False), torch.enable_grad():
+            leaf = (logp.clone() if logp.is_inference() else logp.detach()).requires_grad_()
+            return torch.autograd.grad(self.loss(leaf, s.differentiable()).sum(), leaf)[0]
 
     def stopped(self, logp: Tensor, s: Slice) -> Tensor:
         """Mask (..., n) of the tokens that clipping leaves without policy gradient."""
