@@ -7,7 +7,6 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pandas as pd
-import streamlit as st
 import torch
 
 from entrostat import pi_control
@@ -56,7 +55,10 @@ def stability(loop: Loop) -> Picture:
     """The plane of (g·Kp, g·Ki): Jury's border, how slow the loop is inside it, and the loop."""
     s, c = loop.point
     point = pd.DataFrame({"s": [s], "c": [c], "part": [HERE]})
-    return Picture(_stability_spec(), pd.concat([stable_cells(), borders(), point], ignore_index=True))
+    frame = pd.concat([stable_cells(), borders(), point], ignore_index=True)
+    return Picture(
+        _stability_spec(), frame, "Plane of g·Kp and g·Ki: where the loop is stable, and where these gains lie."
+    )
 
 
 @lru_cache
@@ -108,7 +110,8 @@ def poles(loop: Loop) -> Picture:
     circle = pd.DataFrame({"re": np.cos(turn), "im": np.sin(turn), "part": "unit circle", "order": np.arange(91)})
     found = loop.poles
     points = pd.DataFrame({"re": found.real, "im": found.imag, "part": "pole", "order": 0})
-    return Picture(_poles_spec(), pd.concat([circle, points], ignore_index=True))
+    frame = pd.concat([circle, points], ignore_index=True)
+    return Picture(_poles_spec(), frame, "The poles of the loop in the complex plane, with the unit circle.")
 
 
 @lru_cache
@@ -127,11 +130,6 @@ def _poles_spec() -> dict[str, Any]:
         .properties(width=SIDE, height=SIDE, autosize="pad")
         .configure_view(strokeWidth=0)
     )
-
-
-def show_square(picture: Picture, alt_text: str, key: str) -> None:
-    """A picture whose axes have one scale, at its own size instead of across the page."""
-    st.vega_lite_chart(picture.frame, dict(picture.spec), width="content", alt=alt_text, key=key)
 
 
 def drawable(errors: np.ndarray) -> np.ndarray:

@@ -2,7 +2,9 @@
 
 import streamlit as st
 
+from explorer.garbage import spare_modules
 from explorer.views import PAGES, streamlit_page
 
+spare_modules()
 st.set_page_config(page_title="entrostat explorer", page_icon="📉", layout="wide")
 st.navigation([streamlit_page(path) for path in PAGES], position="top").run()

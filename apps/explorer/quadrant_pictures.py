@@ -58,7 +58,10 @@ def surface_picture(formula: str, arms: int, tokens: RolloutTokens | None) -> Pi
     if tokens is not None:
         places = pd.DataFrame({"p": tokens.p, "entropy": tokens.entropy}).round(6)
         parts.append(places.value_counts().rename("tokens").reset_index().assign(part="token"))
-    return Picture(_surface_spec(limit, log(arms)), pd.concat(parts, ignore_index=True))
+    words = (
+        "Entropy change of a token over its probability and the entropy of its state, with both boundaries of its sign."
+    )
+    return Picture(_surface_spec(limit, log(arms)), pd.concat(parts, ignore_index=True), words)
 
 
 @lru_cache
@@ -122,7 +125,8 @@ def token_picture(tokens: RolloutTokens, *, exact: bool, axis: str) -> Picture:
     """Tokens by probability and by what they do to the entropy; axis: RELATIVE or ABSOLUTE."""
     frame = token_frame(tokens, exact=exact)
     most = float(np.ceil(1.05 * frame["relative"].max())) if len(frame) else 2.0
-    return Picture(_token_spec(axis, most), frame)
+    words = "Tokens of an update by their probability and by what they do to the entropy, marked by quadrant."
+    return Picture(_token_spec(axis, most), frame, words)
 
 
 @lru_cache
@@ -167,7 +171,10 @@ def _token_spec(axis: str, most: float) -> dict[str, Any]:
 def comparison_picture(frame: pd.DataFrame, measure: str, title: str) -> Picture:
     """The frame of `token_plans.compared`: four bars for each controller, those of the quadrants."""
     shown = frame.assign(quadrant=frame["quadrant"].map(NAMES))
-    return Picture(_comparison_spec(tuple(frame["controller"].unique()), measure, title), shown)
+    names = tuple(frame["controller"].unique())
+    return Picture(
+        _comparison_spec(names, measure, title), shown, f"Bars: {title} in each quadrant under {', '.join(names)}."
+    )
 
 
 @lru_cache

@@ -128,7 +128,8 @@ def picture(panels: Mapping[str, Sequence[Curve]], axis: str, targets: Sequence[
         shapes.append((TITLES.get(metric, metric), has_band, has_raw, few, metric == "entropy" and bool(targets)))
     frame = pd.concat(frames, ignore_index=True)
     x = frame["x"]
-    return Picture(_spec(tuple(shapes), series, float(x.min()), float(x.max()), AXES[axis], height), frame)
+    spec = _spec(tuple(shapes), series, float(x.min()), float(x.max()), AXES[axis], height)
+    return Picture(spec, frame, charts.lines_alt([shape[0] for shape in shapes], AXES[axis]))
 
 
 def _frame(line: Curve) -> pd.DataFrame:

@@ -150,7 +150,10 @@ def picture(found: Fit, height: int = 340) -> Picture:
     pad = 0.1 * max(np.ptp(r), 1e-6)
     bottom, top = min(r.min(), law.ceiling) - pad, max(r.max(), law.ceiling) + pad
     y_range = (float(f"{bottom:.3g}"), float(f"{top:.3g}"))
-    return Picture(_spec(*y_range, float(h.max()), found.prediction is not None, height), pd.concat(frames))
+    spec = _spec(*y_range, float(h.max()), found.prediction is not None, height)
+    return Picture(
+        spec, pd.concat(frames), "Reward against entropy: the points of a run, the law fitted to them, and its ceiling."
+    )
 
 
 @lru_cache(maxsize=64)

@@ -54,7 +54,8 @@ def picture(outcomes: Sequence[Outcome], target: float | None) -> Picture:
     if target is not None:
         frames.append(pd.DataFrame({"kind": "target", "series": f"target {target:g}", "entropy": [target]}))
     frame = pd.concat(frames, ignore_index=True)
-    return Picture(_spec(tuple(found.name for found in outcomes)), frame)
+    names = tuple(found.name for found in outcomes)
+    return Picture(_spec(names), frame, f"Reward against entropy: the paths of {', '.join(names)}, and the frontier.")
 
 
 def quarters(path: pd.DataFrame) -> pd.DataFrame:
@@ -133,15 +134,6 @@ def titles(lines: Sequence[pd.DataFrame], span: float) -> list[pd.DataFrame]:
         if all(abs(height - other) > ROW / PLOT * span for other in found):
             found[height] = last.assign(kind="title")
     return list(found.values())
-
-
-def description(outcomes: Sequence[Outcome]) -> str:
-    """What the picture shows, in words."""
-    parts = []
-    for found in outcomes:
-        last = found.path.iloc[-1]
-        parts.append(f"{found.name} ends at {last['entropy']:.2f} nats with reward {last['reward']:.3f}")
-    return "Reward against entropy over time: " + "; ".join(parts) + "."
 
 
 @lru_cache(maxsize=64)

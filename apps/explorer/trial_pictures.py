@@ -42,7 +42,10 @@ def picture(outcome: Outcome) -> Picture:
     if outcome.names:
         frame["name"] = np.array(outcome.names)[frame["x"].astype(int)]
     log = (outcome.log_x, outcome.log_y)
-    return Picture(_spec(outcome.x_title, outcome.y_title, log, joined, outcome.names), frame)
+    spec = _spec(outcome.x_title, outcome.y_title, log, joined, outcome.names)
+    return Picture(
+        spec, frame, f"{outcome.y_title} against {outcome.x_title}: measured, predicted, and their difference."
+    )
 
 
 @lru_cache(maxsize=64)
@@ -99,8 +102,9 @@ def _marks(base: Any, where: alt.Tooltip, title: str, joined: bool, last: bool) 
     return layers
 
 
-def description(outcome: Outcome) -> str:
-    """What the picture shows, in words."""
+def difference(outcome: Outcome) -> str:
+    """How far what was measured is from what was predicted, in words."""
     residual = outcome.residual[np.isfinite(outcome.residual)]
-    largest = f"they differ by {np.abs(residual).max():.3g} at most" if residual.size else "nothing can be compared"
-    return f"{outcome.y_title} against {outcome.x_title}, measured and predicted: {largest}. {outcome.verdict}"
+    if not residual.size:
+        return "Nothing can be compared."
+    return f"Measured and predicted differ by {np.abs(residual).max():.3g} at most."

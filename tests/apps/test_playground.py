@@ -36,7 +36,7 @@ def test_panels_hold_the_numbers_of_the_run():
 
 def test_words_are_made_of_the_numbers():
     trajectory = simulations.run(Config(controller="thermostat", target=0.5, **SMALL), (0,))
-    text = playground.notice(trajectory)
+    text = f"{playground.summary(trajectory)} {playground.notice(trajectory)}"
     assert f"from {trajectory.entropy[0, 0]:.2f} to {trajectory.entropy[0, -1]:.2f} nats" in text
     assert f"{trajectory.entropy[0, -4:].mean() - 0.5:+.2f} from the target" in text
 

@@ -149,13 +149,13 @@ def draw(outcomes: Sequence[Outcome], target: float) -> None:
     with left:
         st.header("Over time")
         over_time = comparison.over_time(outcomes, target)
-        charts.show(over_time, comparison.summary(outcomes), key="over-time")
+        charts.show(over_time, key="over-time")
         exports.draw(over_time, "compare", commands)
     with right:
         st.header("Reward against entropy")
         held = target if comparison.holders(outcomes, target) else None
         paths = tradeoff.picture(outcomes, held)
-        charts.show(paths, tradeoff.description(outcomes), key="trade-off")
+        charts.show(paths, key="trade-off")
         st.caption(
             "Each contender walks from its first policy to the mark at its end, with a dot at each quarter of the run; "
             "the cross at the mark is its range over seeds. No policy lies above the grey frontier."

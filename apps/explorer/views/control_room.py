@@ -51,19 +51,19 @@ def draw_linear(loop: Loop, bandit: Bandit) -> None:
     with left:
         st.header("Response to an initial error")
         picture, words = charts.linked(loop_pictures.step_panels(loop), "step", height=170), loop_words.response(loop)
-        charts.show(picture, words, key="response")
+        charts.show(picture, key="response")
         st.info(words, icon=":material/visibility:")
         exports.draw(picture, "control-room-response", [])
     with right:
         st.header("Where gains are stable")
         stability, words = loop_pictures.stability(loop), loop_words.stability(loop)
-        charts.show(stability, words, key="stability")
+        charts.show(stability, key="stability")
         st.caption("◆ is where these gains lie. Dark: the slower part of an error takes long to fade.")
         exports.draw(stability, "control-room-stability", [])
     left, right = st.columns([2, 3], gap="medium")
     with left:
         st.header("Poles")
-        loop_pictures.show_square(loop_pictures.poles(loop), loop_words.poles(loop), key="poles")
+        charts.show(loop_pictures.poles(loop), key="poles", width="content")
     with right:
         st.header("What the pictures say")
         st.write(words)
@@ -95,7 +95,7 @@ def draw_bandit_section(loop: Loop, bandit: Bandit) -> None:
     draw_plant(loop, bandit, found)
     picture = charts.linked(bandit_panels(trajectory, linear), "rollout", height=170)
     words = loop_words.bandit(trajectory, linear)
-    charts.show(picture, words, key="bandit")
+    charts.show(picture, key="bandit")
     st.info(words, icon=":material/visibility:")
     exports.draw(picture, "control-room-bandit", [exports.run_command(config, bandit.seeds)])
 
@@ -190,7 +190,7 @@ def show_windup(found: dict[str, Windup], name: str, commands: list[str]) -> Non
     ]
     picture = charts.linked(panels, "rollout")
     words = loop_words.windup({way: arrays["Error e (nats)"].mean(0) for way, arrays in found.items()})
-    charts.show(picture, words, key=f"windup-{name}")
+    charts.show(picture, key=f"windup-{name}")
     st.write(words)
     exports.draw(picture, f"control-room-windup-{name}", commands)
 
@@ -209,7 +209,7 @@ def draw_auto(loop: Loop, bandit: Bandit) -> None:
     )
     picture = charts.linked(auto_panels(runs, loop, found), "rollout", height=115)
     words = loop_words.auto(runs, loop, found)
-    charts.show(picture, words, key="auto")
+    charts.show(picture, key="auto")
     st.info(words, icon=":material/visibility:")
     exports.draw(picture, "control-room-auto", [exports.run_command(config, bandit.seeds) for config in (auto, hand)])
 

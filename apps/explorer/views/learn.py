@@ -110,7 +110,8 @@ def page() -> None:
     st.header(f"{number}. {step.title}")
     st.markdown(step.text)
     runs = simulate(step)
-    charts.show(picture(runs), summary(runs), key="tour")
+    charts.show(picture(runs), key="tour")
+    st.caption(summary(runs))
     st.markdown(f"**Try it.** {step.question}")
     with st.container(horizontal=True):
         st.button("Back", on_click=_go, args=(number - 1,), disabled=number == 1, icon=":material/arrow_back:")

@@ -40,10 +40,12 @@ def page() -> None:
     picture = charts.linked(panels(trajectory), "rollout")
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        charts.show(picture, summary(trajectory), key="linked")
+        charts.show(picture, key="linked")
+        st.caption(summary(trajectory))
     with right:
         preset = presets.current("playground")
-        st.info(preset.notice if preset else notice(trajectory), icon=":material/visibility:")
+        if words := preset.notice if preset else notice(trajectory):
+            st.info(words, icon=":material/visibility:")
         draw_policy(trajectory)
     exports.draw(picture, "playground", [exports.run_command(config, (seed,))])
 
@@ -77,12 +79,12 @@ def summary(trajectory: Trajectory) -> str:
 
 
 def notice(trajectory: Trajectory) -> str:
-    """What is worth noticing in a run, from its numbers."""
+    """What is worth noticing in a run, from its numbers; empty where nothing is."""
     entropy, target = trajectory.entropy[0], trajectory.config.target
     assert trajectory.predicted is not None
     fall = entropy[0] - entropy[-1]
     early = entropy[0] - entropy[len(entropy) // 4]
-    parts = [summary(trajectory)]
+    parts = []
     if fall > 0.1:
         parts.append(f"The first quarter of the run takes {100 * early / fall:.0f}% of the fall.")
     if target is not None:
@@ -124,13 +126,13 @@ def scrubber(trajectory: Trajectory, playing: bool) -> None:
         ).draw()
     p, q = trajectory.policies[0, moment, state], trajectory.success[0, state]
     entropy = float(-(p * np.log(p, out=np.zeros_like(p), where=p > 0)).sum())
-    st.caption(f"State {state} before rollout {moment}: H = {entropy:.3f} nats, expected reward {p @ q:.3f}.")
     best = int(p.argmax())
+    st.caption(
+        f"State {state} before rollout {moment}: H = {entropy:.3f} nats, expected reward {p @ q:.3f}. "
+        f"The likeliest arm is {best}, with {p[best]:.2f}."
+    )
     charts.show(
-        Picture(_arms_spec(), arms(p, q)),
-        f"Probabilities of the {len(p)} arms of state {state} before rollout {moment}: the likeliest is arm {best} "
-        f"with {p[best]:.2f}.",
-        key="arms",
+        Picture(_arms_spec(), arms(p, q), "Bars: probability of each arm, and which arms pay more."), key="arms"
     )
 
 

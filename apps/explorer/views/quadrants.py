@@ -136,7 +136,7 @@ def draw_surface(tokens: RolloutTokens | None) -> None:
     arms = Config().environment().arms
     picture = quadrant_pictures.surface_picture(formula, arms, tokens)
     words = told_surface(formula, tokens)
-    charts.show(picture, words, key="surface")
+    charts.show(picture, key="surface")
     st.write(words)
     exports.draw(picture, "quadrants-surface", [])
 
@@ -166,7 +166,7 @@ def draw_tokens(tokens: RolloutTokens, exact: bool) -> None:
         st.info(words, icon=":material/visibility:")
         return
     picture = quadrant_pictures.token_picture(tokens, exact=exact, axis=axis)
-    charts.show(picture, words, key="tokens")
+    charts.show(picture, key="tokens")
     st.write(f"{words} Hollow ones get no gradient: clipping stops them, or the controller drops them.")
     exports.draw(picture, "quadrants-tokens", [])
 
@@ -218,7 +218,7 @@ def draw_controllers(
     title = f"{measure} (mnats)" if measure == "entropy change" else measure
     picture = quadrant_pictures.comparison_picture(frame, measure, title)
     words = told_controllers(named, exact)
-    charts.show(picture, words, key="controllers")
+    charts.show(picture, key="controllers")
     st.info(words, icon=":material/visibility:")
     number = st.column_config.NumberColumn(format="%.1f" if measure == "entropy change" else "%.3f")
     st.dataframe(

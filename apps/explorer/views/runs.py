@@ -162,7 +162,7 @@ def draw_curves(
     picture = run_curves.picture(panels, axis, targets, HEIGHTS.get(len(panels), charts.HEIGHT))
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        charts.show(picture, summary(panels), key="runs.curves")
+        charts.show(picture, key="runs.curves")
     with right:
         st.info(plain(notice(panels, logs)), icon=":material/visibility:")
         absent = [name for name in groups if not all(any(c.name == name for c in lines) for lines in panels.values())]
@@ -175,15 +175,6 @@ def target(config: Mapping[str, Any]) -> float | None:
     """The entropy that a run is to hold; None without one."""
     found = config.get("target_entropy", config.get("target"))
     return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
-
-
-def summary(panels: Mapping[str, Sequence[run_curves.Curve]]) -> str:
-    """What the pictures show, in words."""
-    found = []
-    for metric, lines in panels.items():
-        ends = ", ".join(f"{c.name} from {c.smooth[:, 0].mean():.3g} to {c.smooth[:, -1].mean():.3g}" for c in lines)
-        found.append(f"{metric}: {ends}.")
-    return " ".join(found)
 
 
 def notice(panels: Mapping[str, Sequence[run_curves.Curve]], logs: Sequence[Log]) -> str:

@@ -135,7 +135,7 @@ def draw_law(root: Path, logs: Sequence[Log], name: str, share: float) -> None:
     picture = run_law.picture(found)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        charts.show(picture, f"{log.name}: {run_law.summary(found)}", key="runs.law")
+        charts.show(picture, key="runs.law")
     with right:
         for warning in run_law.warnings(found):
             st.warning(warning, icon=":material/warning:")

@@ -123,7 +123,8 @@ def draw_trial(case: Case, values: Mapping[str, Any]) -> None:
     picture = trial_pictures.picture(outcome)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        charts.show(picture, trial_pictures.description(outcome), key="trial")
+        charts.show(picture, key="trial")
+        st.caption(trial_pictures.difference(outcome))
     with right:
         draw_verdict(case, values, outcome)
     exports.draw(picture, f"theorems-{case.claim}", [])
