@@ -36,6 +36,7 @@ def sampled_tokens(*shape: int, actions: int = 12, seed: int = 0, dtype: torch.d
         "reward": reward,
         "ref_logp": old.logp.gather(-1, (chosen + 1) % actions).squeeze(-1),
         "truncated_entropy": new.entropy / 2,
+        "rollout_logp": old.logp.gather(-1, chosen).squeeze(-1) + 0.2 * torch.randn(*shape, generator=g),
     }
     values = {key: value.to(dtype) for key, value in values.items()}
     return Tokens(**values, seq_id=sequence, group_id=sequence // 5, position=torch.arange(n) % 4)
@@ -64,6 +65,11 @@ class Ragged:
         return self.owner % world
 
 
+def other_rollout(logp: torch.Tensor, seed: int) -> torch.Tensor:
+    """log π of a rollout engine that is a little off."""
+    return logp + 0.3 * torch.randn(logp.shape, generator=torch.Generator().manual_seed(seed), dtype=logp.dtype)
+
+
 def ragged_batch(seed: int, features: int = 6, actions: int = 7, moved: float = 0.3) -> Ragged:
     """One to six prompts with one to five responses of one to nine tokens, after the policy has `moved` a little."""
     g = torch.Generator().manual_seed(seed)
@@ -87,6 +93,7 @@ def ragged_batch(seed: int, features: int = 6, actions: int = 7, moved: float = 
         logp=new.logp.gather(-1, action)[:, 0],
         old_logp=old.logp.gather(-1, action)[:, 0],
         ref_logp=ref.logp.gather(-1, action)[:, 0],
+        rollout_logp=other_rollout(old.logp.gather(-1, action)[:, 0], seed),
         advantage=get_advantage("grpo")(reward, group_of_sequence)[owner],
         reward=reward[owner],
         old_entropy=old.entropy,

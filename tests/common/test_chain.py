@@ -86,6 +86,8 @@ def test_order_does_not_matter(data, seed):
     some = data.draw(st.lists(st.sampled_from(PARTS), min_size=2, max_size=3).filter(compatible))
     order = data.draw(st.permutations(some))
     batch = ragged_batch(seed)
+    each = [planned([one], batch) for one in some]
+    assume(all(bool((p.weight >= 0).all()) for p in each))  # a negative weight turns which bound clips a token
     first, second = planned(some, batch), planned(order, batch)
     torch.testing.assert_close(first.weight, second.weight, rtol=1e-14, atol=0)
     assert torch.equal(first.keep, second.keep)

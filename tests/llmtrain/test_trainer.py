@@ -18,7 +18,7 @@ from llmtrain.config import to_dict
 from llmtrain.engine import NonFiniteError, TorchEngine
 from llmtrain.trainer import Trainer, TrainingStoppedError, make_controller
 
-TIMES = {"tokens_per_second", "time/rollout", "time/step"}
+TIMES = ("tokens_per_second", "time/")
 
 
 def command(config, *args: str) -> list[str]:
@@ -28,7 +28,7 @@ def command(config, *args: str) -> list[str]:
 
 
 def without_times(run) -> list[dict]:
-    return [{k: v for k, v in line.items() if k not in TIMES} for line in read_metrics(run)]
+    return [{k: v for k, v in line.items() if not k.startswith(TIMES)} for line in read_metrics(run)]
 
 
 def same(a, b) -> bool:
@@ -203,6 +203,7 @@ def test_lengths_and_whole_sequences_reach_who_needs_them(small, tmp_path, contr
         trainer = Trainer(config, small.model.path)
         trainer.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
         experience = trainer._experience(*trainer._rollout()[::2])
+        trainer.asked = 0  # what was answered above is asked for again
         length, r = experience.batch.response_lengths[:4].float(), experience.reward[:4]
         expected = r - (length * r).sum() / length.sum()
         torch.testing.assert_close(experience.advantage[:4], expected)

@@ -24,6 +24,8 @@ class Tokens:
     old_logp: Tensor | None
     """log π_old(o_t) under the policy that made the rollout (nats)."""
     advantage: Tensor
+    rollout_logp: Tensor | None = None
+    """log π(o_t) as the engine that sampled it had it (nats): another program than the trainer's, or older weights."""
     reward: Tensor | None = None
     """Reward of the response the token belongs to."""
     entropy: Tensor | None = None

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 ENGINES = ("torch", "deepspeed")
+ROLLOUTS = ("hf", "vllm")
+TOPOLOGIES = ("local", "ray")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +65,10 @@ class SFTConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class RolloutConfig:
-    """Sampling of responses."""
+    """Sampling of responses, and the engine that does it."""
 
+    name: str = "hf"
+    """hf (the policy samples for itself) or vllm (an engine of its own, which is sent the weights)."""
     prompts: int = 32
     """Prompts a rollout step."""
     n: int = 8
@@ -73,6 +77,67 @@ class RolloutConfig:
     """Sampling temperature; the policy's log-probabilities and entropy are those at this temperature."""
     max_new_tokens: int = 24
     """Longest response, in tokens."""
+    top_p: float = 1.0
+    """Must stay 1: importance ratios are of whole distributions, not of truncated ones."""
+    top_k: int = 0
+    """Must stay 0 (all tokens), for the same reason."""
+    stop_token_ids: tuple[int, ...] = ()
+    """Tokens that end a response besides the model's eos."""
+    tensor_parallel_size: int = 1
+    """vllm: GPUs that share an engine."""
+    gpu_memory_utilization: float = 0.5
+    """vllm: share of a GPU's memory that the engine may take."""
+    kv_cache_gib: float = 1.0
+    """vllm on a CPU: memory for keys and values, GiB."""
+    max_model_len: int = 0
+    """vllm: longest prompt and response together, in tokens; 0 takes the model's limit."""
+    enable_prefix_caching: bool = True
+    """vllm: prompts that begin alike are read once; forgotten when weights change."""
+    old_logp: str = "trainer"
+    """Whose log-probabilities importance ratios are taken from: trainer (computed again) or rollout (as sampled)."""
+    timeout: float = 600.0
+    """Seconds that an engine may take for an answer before it counts as hung."""
+
+    def __post_init__(self) -> None:
+        if self.name not in ROLLOUTS:
+            raise ValueError(f"unknown rollout.name {self.name!r}; choose from {', '.join(ROLLOUTS)}")
+        if self.top_p != 1 or self.top_k > 0:
+            raise ValueError(
+                "rollout.top_p must be 1 and rollout.top_k 0: samples of a truncated distribution have probability 0 "
+                "elsewhere, and importance ratios to the whole one would be wrong"
+            )
+        if self.old_logp not in ("trainer", "rollout"):
+            raise ValueError(f"rollout.old_logp must be trainer or rollout; got {self.old_logp!r}")
+        if self.timeout <= 0:
+            raise ValueError(f"rollout.timeout must be positive; got {self.timeout}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopologyConfig:
+    """Where learner and rollout engines live."""
+
+    name: str = "local"
+    """local (every rank samples for itself) or ray (learners and rollout engines are actors of a Ray cluster)."""
+    placement: str = "colocated"
+    """ray: colocated (rollout engines share the learners' GPUs) or disaggregated (they have GPUs of their own)."""
+    rollout_engines: int = 1
+    """ray: rollout engines, each with rollout.tensor_parallel_size GPUs."""
+    staleness: int = 0
+    """ray: rollout steps by which the weights that drew a response may be behind; 0 trains synchronously."""
+    address: str = ""
+    """ray: cluster to join, such as auto; empty starts one on this machine, bound to loopback."""
+    restarts: int = 0
+    """ray: how often a rollout engine that died may be started anew in a run."""
+
+    def __post_init__(self) -> None:
+        if self.name not in TOPOLOGIES:
+            raise ValueError(f"unknown topology.name {self.name!r}; choose from {', '.join(TOPOLOGIES)}")
+        if self.placement not in ("colocated", "disaggregated"):
+            raise ValueError(f"topology.placement must be colocated or disaggregated; got {self.placement!r}")
+        if self.rollout_engines < 1 or self.staleness < 0 or self.restarts < 0:
+            raise ValueError("topology.rollout_engines must be positive, staleness and restarts not negative")
+        if self.staleness and self.name == "local":
+            raise ValueError("topology.staleness needs topology.name ray: a local rollout is never stale")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +242,7 @@ class TrainConfig:
     rollout: RolloutConfig = RolloutConfig()
     optim: OptimConfig = OptimConfig()
     engine: EngineConfig = EngineConfig()
+    topology: TopologyConfig = TopologyConfig()
     eval: EvalConfig = EvalConfig()
 
     def __post_init__(self) -> None:

@@ -20,11 +20,7 @@ RUNS: dict[str, dict] = {
     "grpo": {"controller": "grpo"},
     "clip_higher": {"controller": "clip_higher"},
     "entropic": {"controller": "entropic", "target_entropy": TARGET},
-    "adaptive_entropy": {
-        "controller": "adaptive_entropy",
-        "target_entropy": TARGET,
-        "controller_args": {"delta": 0.005, "coef_max": 0.1},
-    },
+    "thermostat": {"controller": "thermostat", "target_entropy": TARGET},
 }
 
 

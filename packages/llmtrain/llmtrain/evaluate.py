@@ -21,7 +21,8 @@ P = TypeVar("P")
 class Sampler(Protocol):
     """What evaluation needs of a rollout engine."""
 
-    tokenizer: PreTrainedTokenizerBase
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase: ...
 
     def generate(self, prompts: Sequence[str], n: int, mine: Sequence[int] | None = None) -> Rollouts: ...
 
@@ -94,8 +95,6 @@ def evaluate(
     for start in range(0, len(problems), batch_size):
         batch = problems[start : start + batch_size]
         mine = range(ranks.rank, len(batch), ranks.size)
-        if not mine:
-            continue
         rollouts = rollout.generate([prompt(problem) for problem in batch], n, mine)
         for i, text in enumerate(rollouts.texts(rollout.tokenizer)):
             owner = mine[i // n]

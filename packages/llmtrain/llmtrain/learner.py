@@ -18,6 +18,7 @@ from entrostat import Chain, Plan, Tokens, diagnose
 from entrostat.diagnostics import merge, to_floats
 
 from .batch import Batch, micro_batches, padded, starts
+from .clock import Clock
 from .config import OptimConfig
 from .engine import Engine
 from .kernels import HeadStats
@@ -40,7 +41,7 @@ class Experience:
 
     batch: Batch
     stats: HeadStats
-    """Statistics under the policy that made the rollout, (N,) each."""
+    """Statistics under the policy that made the rollout, (N,) each, as the trainer computes them."""
     reward: Tensor
     """(B,)."""
     advantage: Tensor
@@ -49,6 +50,10 @@ class Experience:
     """Which prompt each sequence answers, (B,)."""
     sequence: Tensor
     """Identity of each sequence in the rollout, (B,)."""
+    rollout_logp: Tensor | None = None
+    """log π of the tokens as their rollout engine had it, (N,)."""
+    from_rollout: bool = False
+    """Whether importance ratios are taken to `rollout_logp` rather than to `stats.logp`."""
 
     def select(self, sequences: Tensor) -> "Experience":
         """The experience of some of the sequences."""
@@ -60,6 +65,8 @@ class Experience:
             self.advantage[sequences],
             self.group[sequences],
             self.sequence[sequences],
+            None if self.rollout_logp is None else self.rollout_logp[index],
+            self.from_rollout,
         )
 
     @property
@@ -73,7 +80,8 @@ class Experience:
         position = torch.arange(len(owner)) - starts(self.batch.response_lengths)[owner]
         return Tokens(
             logp=now.logp,
-            old_logp=self.stats.logp,
+            old_logp=self.rollout_logp if self.from_rollout else self.stats.logp,
+            rollout_logp=self.rollout_logp,
             advantage=self.advantage[owner].to(device),
             reward=self.reward[owner].to(device),
             entropy=now.entropy,
@@ -90,7 +98,16 @@ class Experience:
 class Learner:
     """Turns experience into optimizer steps."""
 
-    def __init__(self, policy: Policy, engine: Engine, controller: Chain, config: OptimConfig, seed: int) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        engine: Engine,
+        controller: Chain,
+        config: OptimConfig,
+        seed: int,
+        clock: Clock | None = None,
+    ) -> None:
+        self.clock = clock or Clock()
         self.policy = policy
         self.engine = engine
         self.controller = controller
@@ -108,9 +125,11 @@ class Learner:
             mini = experience.select(sequences)
             current = None
             if i > 0 and self.controller.needs & POLICY_FIELDS:  # the policy has moved since the rollout
-                current = self.policy.all_stats(mini.batch, self.config.micro_batch_tokens, self.engine.ranks)
+                with self.clock.phase("forward"):
+                    current = self.policy.all_stats(mini.batch, self.config.micro_batch_tokens, self.engine.ranks)
             tokens, reduce = mini.tokens(current), self.engine.ranks.reduce
-            plan = self.controller.plan(tokens, reduce, seed=self.seed, step=step * len(cuts) + i)
+            with self.clock.phase("plan"):
+                plan = self.controller.plan(tokens, reduce, seed=self.seed, step=step * len(cuts) + i)
             info = {key: float(value) for key, value in plan.info.items()}
             updates.append({**self.optimize(mini, plan, watch), **info})
             for key, value in info.items():
@@ -137,15 +156,19 @@ class Learner:
         passes = self.engine.begin(len(slices))
         for some in padded(slices, passes):
             index = mini.batch.response_index(some).to(now.logp.device)
-            loss, stats = self.policy.loss(mini.batch, some, plan, index)
-            self.engine.backward(loss)
+            with self.clock.phase("forward"):
+                loss, stats = self.policy.loss(mini.batch, some, plan, index)
+            with self.clock.phase("backward"):
+                self.engine.backward(loss)
             loss_sum += loss.detach().cpu()
             for x, fresh in zip(now, stats, strict=True):
                 x[index] = fresh
         tokens = mini.tokens(now)
         watch(tokens, plan)
+        with self.clock.phase("optimizer"):
+            norm = self.engine.step() if passes else 0.0
         return {
             "loss": float(self.engine.ranks.total(loss_sum)),
-            "grad_norm": self.engine.step() if passes else 0.0,
+            "grad_norm": norm,
             **to_floats(diagnose(tokens, plan, reduce=self.engine.ranks.reduce)),
         }

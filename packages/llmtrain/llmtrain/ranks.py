@@ -38,6 +38,10 @@ class Ranks:
         """The largest count of any rank."""
         return count
 
+    def greatest(self, x: Tensor) -> Tensor:
+        """The greatest of any rank, for each of the numbers x, of one shape everywhere."""
+        return x
+
     def barrier(self) -> None:
         """Wait until all ranks are here."""
 
@@ -55,7 +59,10 @@ class DistRanks(Ranks):
         return self._across(x, dist.ReduceOp.SUM)
 
     def most(self, count: int) -> int:
-        return int(self._across(torch.tensor(count), dist.ReduceOp.MAX))
+        return int(self.greatest(torch.tensor(count)))
+
+    def greatest(self, x: Tensor) -> Tensor:
+        return self._across(x, dist.ReduceOp.MAX)
 
     def _across(self, x: Tensor, op: dist.ReduceOp.RedOpType) -> Tensor:
         sent = x.detach().to(self.device, copy=True)

@@ -29,6 +29,7 @@ class Rollouts:
         logp: log-probability of each sampled token at the sampling temperature, in nats (N), float32.
         prompt_index: the prompt each sequence answers (B), int64.
         finished: whether the sequence ended with eos rather than at the length limit (B), bool.
+        version: of the weights that they were drawn from: the rollout step that these were made for.
     """
 
     prompt_ids: list[list[int]]
@@ -37,6 +38,7 @@ class Rollouts:
     logp: Tensor
     prompt_index: Tensor
     finished: Tensor
+    version: int = 0
 
     def __len__(self) -> int:
         return len(self.response_lengths)
@@ -106,6 +108,9 @@ class HFRollout:
             raise ValueError("a prompt has no tokens")
         chosen = list(range(len(prompts)) if mine is None else mine)
         uniforms = self._uniforms((len(prompts), n, self.max_new_tokens))[chosen].flatten(0, 1)
+        if not chosen:
+            nothing = torch.empty(0, dtype=torch.long)
+            return Rollouts(prompt_ids, nothing, nothing, torch.empty(0), nothing, nothing.bool())
         was_training = self.model.training
         self.model.eval()
         try:

@@ -8,7 +8,7 @@ Randomness is keyed by (seed, step, purpose), so nothing but the step has to be 
 """
 
 import signal
-import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,16 +25,20 @@ from entrostat.runlog import RunLog
 
 from .batch import Batch
 from .checkpoint import checkpoints, latest, load_state, save_checkpoint
+from .clock import Clock
 from .config import TrainConfig, to_dict
 from .engine import Engine, NonFiniteError, TorchEngine
 from .evaluate import evaluate
 from .launch import world_size
 from .learner import Experience, Learner
 from .mini_batch import mini_batches, share
+from .mismatch import mismatch
 from .model import load
 from .policy import Policy
 from .ranks import join
-from .rollout import HFRollout, Rollouts
+from .rollout import Rollouts
+from .rollout_engine import HFEngine, Pending, Request, RolloutEngine, RolloutError, Sampler
+from .rollout_engine import check as check_rollouts
 from .samples import TokenTable, pieces
 from .tasks import TASKS, Task, get_task
 
@@ -96,6 +100,17 @@ def make_engine(config: TrainConfig, policy: Policy) -> Engine:
     return DeepSpeedEngine(policy, config.optim, config.engine, join(config.device))
 
 
+def make_rollout_engine(
+    config: TrainConfig,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    engine: Engine,
+    source: str | Path,
+) -> RolloutEngine:
+    """The rollout engine of a run; source: folder of the model that it starts from."""
+    return HFEngine(model, tokenizer, config.rollout, rank=engine.ranks.rank, whole=engine.whole)
+
+
 class NoLog:
     """The run log of all ranks but the first, who writes for them."""
 
@@ -124,9 +139,13 @@ class Trainer:
         self.policy = Policy(self.model, config.rollout.temperature)
         self.engine = make_engine(config, self.policy)
         self.ranks = self.engine.ranks
-        self.learner = Learner(self.policy, self.engine, self.controller, config.optim, config.seed)
+        self.rollout = make_rollout_engine(config, self.model, self.tokenizer, self.engine, source)
+        self.clock = Clock(config.device)
+        self.learner = Learner(self.policy, self.engine, self.controller, config.optim, config.seed, self.clock)
         self.trace = EntropyTrace()
-        self.step = 0
+        self.step = self.asked = 0
+        self.pending: deque[tuple[list[Any], Request, Pending]] = deque()
+        """What was asked for and is not trained on yet: problems, request, answer."""
         torch.manual_seed(config.seed)
         if resume:
             self._restore(load_state(source))
@@ -178,12 +197,13 @@ class Trainer:
             self.save()
             if self.config.eval.every and not self.interrupted:
                 self.log.log(self.step, self.evaluate())
-        except NonFiniteError as error:
+        except (NonFiniteError, RolloutError) as error:
             good = checkpoints(self.config.out)
             where = f"last good checkpoint: {good[-1]}" if good else "no checkpoint was written yet"
             raise TrainingStoppedError(f"step {self.step}: {error}; {where}") from None
         finally:
             signal.signal(signal.SIGINT, previous)
+            self.rollout.close()
             self.log.close()
 
     def _on_interrupt(self, signum: int, frame: Any) -> None:
@@ -197,30 +217,33 @@ class Trainer:
         return self.step < self.config.steps
 
     def _train_step(self) -> dict[str, float]:
-        began = time.perf_counter()
-        rollouts, texts, reward = self._rollout()
-        sampled = time.perf_counter()
-        experience = self._experience(rollouts, reward)
-        entropy = self._mean(experience.stats.entropy)
-        self.controller.observe(self._step_stats(entropy))
-        metrics = {
-            **to_floats(self.trace.observe(entropy)),
-            "reward": self._mean(reward),
-            "response_length": self._mean(rollouts.response_lengths),
-            "finished": self._mean(rollouts.finished),
-            **{key: float(value) for key, value in self.controller.metrics().items()},
-        }
-        shown = int(experience.advantage.ne(0).byte().argmax())  # the first response with an advantage, or the first
-        table = TokenTable(int(experience.sequence[shown]))
-        updates = self.learner.update(experience, self.step, watch=table.see)
-        self.trace.expect(updates.get("flow/total"))
-        ended = time.perf_counter()
+        with self.clock.phase("other"):
+            rollouts, texts, reward = self._rollout()
+            experience = self._experience(rollouts, reward)
+            entropy = self._mean(experience.stats.entropy)
+            self.controller.observe(self._step_stats(entropy))
+            metrics = {
+                **to_floats(self.trace.observe(entropy)),
+                "reward": self._mean(reward),
+                "response_length": self._mean(rollouts.response_lengths),
+                "finished": self._mean(rollouts.finished),
+                "staleness": self.step - rollouts.version,
+                **mismatch(experience.stats.logp, rollouts.logp, self.ranks),
+                **{key: float(value) for key, value in self.controller.metrics().items()},
+            }
+            shown = int(experience.advantage.ne(0).byte().argmax())  # the first with an advantage, or the first
+            table = TokenTable(int(experience.sequence[shown]))
+            updates = self.learner.update(experience, self.step, watch=table.see)
+            self.trace.expect(updates.get("flow/total"))
+        times = self.clock.read()
+        seconds = sum(times.values()) - times.get("time/eval", 0.0)
         tokens = int(self.ranks.total(rollouts.response_lengths.sum()))
         self._log_sample(rollouts, shown, texts[shown], reward[shown].item(), table)
         return (metrics | updates | metrics) | {
-            "tokens_per_second": tokens / (ended - began),
-            "time/rollout": sampled - began,
-            "time/step": ended - began,
+            "tokens_per_second": tokens / seconds,
+            "tokens_per_second_per_gpu": tokens / seconds / self.ranks.size,
+            **times,
+            "time/step": seconds,
         }
 
     def _mean(self, x: torch.Tensor) -> float:
@@ -250,17 +273,39 @@ class Trainer:
             planned=self.learner.planned,
         )
 
+    def _send_weights(self) -> None:
+        """Let the rollout engine have the weights of this step."""
+        if self.rollout.version != self.step:
+            with self.clock.phase("sync"), self.engine.whole():
+                self.rollout.update(self.model.named_parameters(), self.step)
+
+    def _ask(self) -> None:
+        """Ask for the responses of this rollout step and of as many after it as may be drawn from its weights."""
+        settings, seed = self.config.rollout, self.config.seed
+        last = min(self.step + self.config.topology.staleness, self.config.steps - 1)
+        for step in range(max(self.asked, self.step), last + 1):
+            problems = self.task.train_batch(step, settings.prompts, seed)
+            parts = mini_batches(settings.prompts, self.config.optim.mini_batch_size, seed, step, epoch=0)
+            shares = [share(parts, rank, self.ranks.size).tolist() for rank in range(self.ranks.size)]
+            prompts = [self.task.prompt(problem) for problem in problems]
+            request = Request(prompts, settings.n, shares, generator_seed("rollout", seed, step))
+            self.pending.append((problems, request, self.rollout.submit(request)))
+            self.asked = step + 1
+
     def _rollout(self) -> tuple[Rollouts, list[str], torch.Tensor]:
         """Responses of this rank in this step, their texts, and their rewards (B,)."""
-        settings, seed = self.config.rollout, self.config.seed
-        problems = self.task.train_batch(self.step, settings.prompts, seed)
-        parts = mini_batches(settings.prompts, self.config.optim.mini_batch_size, seed, self.step, epoch=0)
-        mine = share(parts, self.ranks.rank, self.ranks.size).tolist()
-        with self.engine.whole():
-            rollouts = self._sampler("rollout").generate([self.task.prompt(p) for p in problems], settings.n, mine)
-        texts = rollouts.texts(self.tokenizer)
-        owners = rollouts.prompt_index.tolist()
-        reward = [float(self.task.verify(problems[i], text).correct) for i, text in zip(owners, texts, strict=True)]
+        self._send_weights()
+        with self.clock.phase("rollout"):
+            self._ask()
+            problems, request, answer = self.pending.popleft()
+            rollouts = answer()
+        check_rollouts(
+            rollouts, request, self.config.rollout, self.step - self.config.topology.staleness, self.ranks.rank
+        )
+        with self.clock.phase("verify"):
+            texts = rollouts.texts(self.tokenizer)
+            owners = rollouts.prompt_index.tolist()
+            reward = [float(self.task.verify(problems[i], text).correct) for i, text in zip(owners, texts, strict=True)]
         return rollouts, texts, torch.tensor(reward)
 
     def _experience(self, rollouts: Rollouts, reward: torch.Tensor) -> Experience:
@@ -268,31 +313,26 @@ class Trainer:
         wants_length = "length" in advantage_needs(self.config.advantage)
         lengths = {"length": rollouts.response_lengths} if wants_length else {}
         sample = torch.arange(len(batch)) % self.config.rollout.n
+        with self.clock.phase("forward"):
+            stats = self.policy.all_stats(batch, self.config.optim.micro_batch_tokens, self.ranks)
         return Experience(
             batch,
-            self.policy.all_stats(batch, self.config.optim.micro_batch_tokens, self.ranks),
+            stats,
             reward,
             self.advantage(reward, rollouts.prompt_index, **lengths),
             group=rollouts.prompt_index,
             sequence=rollouts.prompt_index * self.config.rollout.n + sample,
-        )
-
-    def _sampler(self, purpose: str) -> HFRollout:
-        settings = self.config.rollout
-        generator = torch.Generator().manual_seed(generator_seed(purpose, self.config.seed, self.step))
-        return HFRollout(
-            self.model,
-            self.tokenizer,
-            max_new_tokens=settings.max_new_tokens,
-            temperature=settings.temperature,
-            generator=generator,
+            rollout_logp=rollouts.logp.to(stats.logp),
+            from_rollout=self.config.rollout.old_logp == "rollout",
         )
 
     def evaluate(self) -> dict[str, float]:
         """avg@k and pass@k on the held-out problems, with draws of their own."""
-        with self.engine.whole():
+        self._send_weights()
+        seed = generator_seed("eval", self.config.seed, self.step)
+        with self.clock.phase("eval"):
             return evaluate(
-                self._sampler("eval"),
+                Sampler(self.rollout, self.tokenizer, seed, self.ranks.size),
                 self.task.test,
                 self.task.verify,
                 self.config.eval.k,

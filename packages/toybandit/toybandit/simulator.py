@@ -262,6 +262,7 @@ class _Simulation:
         arm = rollout.arm
         fields: dict[str, Callable[[], Tensor]] = {
             "old_logp": lambda: token_logp(old, arm),
+            "rollout_logp": lambda: token_logp(old, arm),
             "old_entropy": lambda: per_token(old.entropy, arm, rollout.node),
             "ref_logp": lambda: token_logp(self.reference, arm),
             "reward": lambda: rollout.reward.flatten(1),

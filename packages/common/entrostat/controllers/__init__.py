@@ -18,6 +18,7 @@ from . import (
     positive,
     ppl_advantage,
     random_positive_clip,
+    rollout_correction,
     steer,
     thermostat,
     truncated_entropy,
@@ -40,6 +41,7 @@ from .position_advantage import PositionAdvantage
 from .positive import PositiveReweight
 from .ppl_advantage import PplAdvantage
 from .random_positive_clip import RandomPositiveClip
+from .rollout_correction import RolloutCorrection
 from .steer import Steer
 from .thermostat import Thermostat
 from .truncated_entropy import TruncatedEntropyBonus
@@ -67,6 +69,7 @@ __all__ = [
     "PositiveReweight",
     "PplAdvantage",
     "RandomPositiveClip",
+    "RolloutCorrection",
     "Steer",
     "Thermostat",
     "TruncatedEntropyBonus",
@@ -88,6 +91,7 @@ __all__ = [
     "positive",
     "ppl_advantage",
     "random_positive_clip",
+    "rollout_correction",
     "steer",
     "thermostat",
     "truncated_entropy",

@@ -140,7 +140,10 @@ class EntrostatGRPOTrainer(GRPOTrainer):
                 "a plan needs all tokens of its optimizer step from one rollout"
             )
         available = AVAILABLE if self.beta == 0.0 else AVAILABLE | {"ref_logp"}
-        hints = {"ref_logp": "set beta in GRPOConfig, which makes TRL load the reference policy"}
+        hints = {
+            "ref_logp": "set beta in GRPOConfig, which makes TRL load the reference policy",
+            "rollout_logp": "TRL corrects by itself, GRPOConfig.vllm_importance_sampling_correction",
+        }
         require_fields(self.controller, available, "this trainer", hints)
         rollout, group = self.args.per_device_train_batch_size * steps, self.args.num_generations
         assert group is not None

@@ -36,6 +36,7 @@ CHAIN = "chain"
 AVAILABLE = frozenset({"logp", "old_logp", "seq_id", "position"})
 """Fields of Tokens that a policy loss of verl can fill, besides the advantage."""
 HINTS = {
+    "rollout_logp": "verl corrects by itself, algorithm.rollout_correction",
     "ref_logp": "verl has a KL term of its own, actor.use_kl_loss",
     "entropy": "verl passes no entropy to a policy loss",
     "old_entropy": "verl passes no entropy to a policy loss",

@@ -1,0 +1,52 @@
+"""Samples are another program's: importance weights from the engine that sampled to the policy that trains."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ..controller import Context, Controller, column
+from ..plan import Plan
+from ..registry import register
+from .one_sign import share
+
+MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
+
+
+@register("rollout_correction")
+@dataclass(kw_only=True)
+class RolloutCorrection(Controller):
+    """Weight w = π_old(o)/π_rollout(o), of each token or of its whole response, cut off at `cap`, or 0 beyond it.
+
+    π_old is the policy before the update as the trainer computes it; π_rollout is what the rollout engine sampled
+    from, which differs by rounding, kernels and, in asynchronous training, by updates in between. Importance ratios of
+    the surrogate stay those of π/π_old. Put it before controllers that look at weights, such as thermostat.
+    """
+
+    mode: str = "token_truncate"
+    """token_truncate, token_mask, sequence_truncate or sequence_mask."""
+    cap: float | Tensor = 2.0
+    """Weights above it become `cap` (truncate) or 0 (mask)."""
+    source: ClassVar = "Yao et al. 2025 (truncated importance sampling); IcePop (masking); Espeholt et al. 2018, eq. 1"
+    quadrants: ClassVar = ("I", "II", "III", "IV")
+
+    def __post_init__(self) -> None:
+        self._require(self.mode in MODES, f"mode must be one of {', '.join(MODES)}")
+        self._require(torch.as_tensor(self.cap) > 0, "cap must be positive")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"old_logp", "rollout_logp"} | ({"seq_id"} if self.mode.startswith("sequence") else set()))
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        tokens = context.tokens
+        gap = tokens.get("old_logp") - tokens.get("rollout_logp")
+        if self.mode.startswith("sequence"):
+            gap = context.sequences.spread(context.sequences.sum(gap))
+        weight, cap = gap.exp(), column(self.cap, gap)
+        beyond = weight > cap
+        info = {"rollout_correction/beyond": share(beyond, context)}
+        if self.mode.endswith("mask"):
+            return plan.reweight(torch.where(beyond, 0.0, weight)).drop(beyond, **info)
+        return plan.reweight(weight.minimum(cap), **info)

@@ -1,0 +1,44 @@
+"""Where the time of a rollout step goes."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+
+class Clock:
+    """Seconds of each phase since the last reading. A phase inside another one is counted as the inner one alone."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = device
+        self.spent: dict[str, float] = defaultdict(float)
+        self._open: list[str] = []
+        self._since = 0.0
+
+    def _mark(self) -> None:
+        """Count the time since the last mark to the innermost open phase."""
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+        now = time.perf_counter()
+        if self._open:
+            self.spent[self._open[-1]] += now - self._since
+        self._since = now
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Count the time inside to this phase."""
+        self._mark()
+        self._open.append(name)
+        try:
+            yield
+        finally:
+            self._mark()
+            self._open.pop()
+
+    def read(self) -> dict[str, float]:
+        """`time/<phase>` in seconds, and begin anew."""
+        self._mark()
+        spent, self.spent = self.spent, defaultdict(float)
+        return {f"time/{name}": seconds for name, seconds in spent.items()}

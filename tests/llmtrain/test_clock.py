@@ -1,0 +1,39 @@
+"""Phases and what lies inside them."""
+
+import time
+
+import pytest
+
+from llmtrain.clock import Clock
+
+
+def test_the_inner_phase_alone_counts_its_time():
+    clock = Clock()
+    with clock.phase("outer"):
+        time.sleep(0.02)
+        with clock.phase("inner"):
+            time.sleep(0.05)
+        with clock.phase("inner"):
+            time.sleep(0.05)
+    spent = clock.read()
+    assert set(spent) == {"time/outer", "time/inner"}
+    assert spent["time/inner"] >= 0.1
+    assert 0.02 <= spent["time/outer"] < spent["time/inner"]
+    assert clock.read() == {}
+
+
+def test_a_reading_inside_a_phase_begins_anew():
+    clock = Clock()
+    with clock.phase("long"):
+        time.sleep(0.03)
+        assert clock.read()["time/long"] >= 0.03
+    assert clock.read()["time/long"] < 0.03
+
+
+def test_an_error_ends_the_phase():
+    clock = Clock()
+    with pytest.raises(KeyError), clock.phase("bad"):
+        raise KeyError
+    with clock.phase("good"):
+        pass
+    assert set(clock.read()) == {"time/bad", "time/good"}
