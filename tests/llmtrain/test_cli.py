@@ -19,7 +19,10 @@ from llmtrain.cli import main
         (["train", "--set", "lambda"], ["expected key=value", "'lambda'"]),
         (["train", "--advantage", "gae"], ["unknown advantage 'gae'", "rloo"]),
         (["train", "--advantage", "prime"], ["advantage 'prime' needs prm_logp", "llmtrain has not"]),
-        (["train", "--controller", "kl_ref+steer"], ["'kl_ref+steer' needs ref_logp", "llmtrain has not"]),
+        (
+            ["train", "--controller", "truncated_entropy_bonus"],
+            ["needs truncated_entropy", "llmtrain has not"],
+        ),
         (["train", "--task.name", "chess"], ["unknown task 'chess'", "countdown"]),
         (["train", "--model.path", "no/such/model"], ["no/such/model", "does not exist"]),
         (["train", "--stepz", "3"], ["unknown option --stepz", "--help"]),

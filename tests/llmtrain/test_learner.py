@@ -106,7 +106,7 @@ def test_mini_batches_hold_whole_groups_once_a_pass(scene):
     small, _, policy, experience = scene
     config = replace(small.optim, mini_batch_size=4, ppo_epochs=2)
     learner = Learner(policy, TorchEngine(policy.model, config), make("grpo"), config, seed=0)
-    cuts = list(learner._mini_batches(experience.group, step=0))
+    cuts = list(learner._mini_batches(experience, step=0))
     assert [len(c) for c in cuts] == [16] * 4
     for epoch in (cuts[:2], cuts[2:]):
         assert torch.cat(epoch).sort().values.tolist() == list(range(32))

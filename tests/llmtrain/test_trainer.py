@@ -14,8 +14,10 @@ import yaml
 
 from entrostat.runlog import read_lines, read_metrics
 from llmtrain.checkpoint import checkpoints, latest, load_state
-from llmtrain.config import to_dict
+from llmtrain.config import RewardConfig, to_dict
 from llmtrain.engine import NonFiniteError, TorchEngine
+from llmtrain.model import load
+from llmtrain.policy import Policy
 from llmtrain.trainer import Trainer, TrainingStoppedError, make_controller
 
 TIMES = ("tokens_per_second", "time/")
@@ -67,7 +69,7 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
     assert [end.name for end in ends] == ["step-000006"] * 2
     assert same(*(load_state(end) for end in ends))
     weights = [torch.load(end / "state.pt", weights_only=True) for end in ends]
-    assert {"engine", "controller", "planned", "trace", "rng", "step"} == set(weights[0])
+    assert {"engine", "controller", "planned", "batches", "trace", "rng", "step"} == set(weights[0])
     from safetensors.torch import load_file
 
     assert same(*(load_file(end / "model.safetensors") for end in ends))
@@ -77,7 +79,7 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
 def test_the_update_goes_up_the_reward_gradient(small, tmp_path):
     """With the reward 1 for short responses and 0 for long ones, responses get shorter."""
     trainer = Trainer(replace(small, steps=12, out=str(tmp_path / "run"), save_every=100), small.model.path)
-    trainer.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+    trainer.collector.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
     trainer.run()
     rewards = [line["reward"] for line in read_metrics(tmp_path / "run") if "reward" in line]
     assert sum(rewards[-3:]) / 3 > sum(rewards[:3]) / 3 + 0.2
@@ -108,7 +110,7 @@ def test_metrics_of_a_run(small, tmp_path):
 
 def test_samples_of_a_run_hold_their_tokens(small, tmp_path):
     trainer = Trainer(replace(small, out=str(tmp_path / "run"), controller="steer"), small.model.path)
-    trainer.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+    trainer.collector.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
     trainer.run()
     samples = read_lines(tmp_path / "run" / "samples.jsonl")
     assert [sample["step"] for sample in samples] == [0, 1, 2, 3]
@@ -143,7 +145,7 @@ class BreaksAt(TorchEngine):
 
 def test_a_nan_loss_stops_the_run_and_names_step_and_checkpoint(small, tmp_path):
     trainer = Trainer(replace(small, out=str(tmp_path / "run")), small.model.path)
-    trainer.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+    trainer.collector.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
     trainer.learner.engine = trainer.engine = BreaksAt(trainer.model, small.optim, at=4)
     with pytest.raises(TrainingStoppedError, match=r"step 2: loss is nan; last good checkpoint: .*step-000002"):
         trainer.run()
@@ -201,12 +203,95 @@ def test_lengths_and_whole_sequences_reach_who_needs_them(small, tmp_path, contr
         out = str(tmp_path / f"{budget}")
         config = replace(small, out=out, steps=1, controller=controller, advantage="opo", optim=optim)
         trainer = Trainer(config, small.model.path)
-        trainer.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
-        experience = trainer._experience(*trainer._rollout()[::2])
-        trainer.asked = 0  # what was answered above is asked for again
+        trainer.collector.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+        found = trainer.collector.collect(0)
+        trainer.collector.used = 0  # what was answered here is asked for again
+        experience = trainer._experience(found.rollouts, found.reward)
         length, r = experience.batch.response_lengths[:4].float(), experience.reward[:4]
         expected = r - (length * r).sum() / length.sum()
         torch.testing.assert_close(experience.advantage[:4], expected)
         trainer.run()
         weights.append(trainer.model.get_output_embeddings().weight.detach().clone())
     torch.testing.assert_close(weights[0], weights[1], rtol=0, atol=2e-5)
+
+
+def metrics_of(config) -> list[dict]:
+    Trainer(config, config.model.path).run()
+    return [line for line in read_metrics(config.out) if "reward" in line]
+
+
+def test_filtered_groups_are_sampled_again(small, tmp_path):
+    """All groups that are trained on have an advantage, so no update is skipped."""
+    rollout = replace(small.rollout, filter_groups=True, max_gen_batches=20)
+    config = replace(small, out=str(tmp_path / "filtered"), rollout=rollout, steps=2)
+    trainer = Trainer(config, small.model.path)
+    trainer.collector.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+    found = trainer.collector.collect(0)
+    experience = trainer._experience(found.rollouts, found.reward)
+    assert len(experience.batch) == config.rollout.prompts * config.rollout.n
+    assert bool((experience.advantage.view(-1, config.rollout.n) != 0).any(1).all())
+    assert 0 < found.metrics["groups/kept"] < 1
+
+
+def test_an_unfinished_response_is_left_out_of_the_loss(small, tmp_path):
+    """Filtering in a rollout in which nothing finishes leaves the weights as they were; otherwise they move."""
+    rollout = replace(small.rollout, max_new_tokens=2)
+    still = replace(small, rollout=rollout, steps=1, reward=RewardConfig(overlong_filter=True, overlong_buffer=2))
+    moved = []
+    for name, config in {"filter": still, "all": replace(still, reward=RewardConfig(overlong_buffer=2))}.items():
+        trainer = Trainer(replace(config, out=str(tmp_path / name)), small.model.path)
+        before = trainer.model.get_output_embeddings().weight.detach().clone()
+        found = trainer.collector.collect(0)
+        found.rollouts.finished[:] = False
+        experience = trainer._experience(found.rollouts, torch.rand(len(found.reward)))
+        trainer.learner.update(experience, 0)
+        moved.append(not torch.equal(before, trainer.model.get_output_embeddings().weight))
+    assert moved == [False, True]
+
+
+def test_a_length_penalty_is_in_the_advantage_and_not_in_the_reward(small, tmp_path):
+    config = replace(small, out=str(tmp_path / "run"), reward=RewardConfig(overlong_buffer=12))
+    trainer = Trainer(config, small.model.path)
+    found = trainer.collector.collect(0)
+    experience = trainer._experience(found.rollouts, found.reward)
+    lengths = found.rollouts.response_lengths
+    torch.testing.assert_close(experience.reward, found.reward - lengths / 12)
+    assert set(found.reward.tolist()) <= {0.0, 1.0}
+
+
+def test_the_reference_policy_is_that_of_the_start(small, tmp_path):
+    """At the first step its divergence is 0; a penalty keeps the policy nearer to it."""
+    apart = {}
+    for beta in (0.0, 1.0):
+        config = replace(small, out=str(tmp_path / f"{beta}"), steps=6, controller="kl_ref")
+        trainer = Trainer(replace(config, controller_args={"beta": beta}), small.model.path)
+        trainer.collector.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+        found = trainer.collector.collect(0)
+        trainer.collector.used = 0
+        experience = trainer._experience(found.rollouts, found.reward)
+        torch.testing.assert_close(experience.ref_logp, experience.stats.logp)
+        trainer.run()
+        experience = trainer._experience(found.rollouts, found.reward)
+        apart[beta] = (experience.stats.logp - experience.ref_logp).abs().mean().item()
+    assert apart[1.0] < 0.8 * apart[0.0]
+
+
+def test_statistics_of_the_rollout_save_a_forward_pass(small, tmp_path, monkeypatch):
+    passes = []
+    plain = Policy.all_stats
+    monkeypatch.setattr(Policy, "all_stats", lambda self, *args: passes.append(1) or plain(self, *args))
+    for stats in ("fresh", "rollout"):
+        optim = replace(small.optim, stats=stats)
+        metrics_of(replace(small, out=str(tmp_path / stats), steps=1, optim=optim, controller="steer"))
+        passes.append(0)
+    assert passes == [1, 1, 0, 1, 0]  # two updates: once for the rollout, and fresh once more for the second
+
+
+def test_log_probabilities_of_the_rollout_as_the_old_ones(small, tmp_path):
+    rollout = replace(small.rollout, old_logp="rollout")
+    theirs = metrics_of(replace(small, out=str(tmp_path / "rollout"), rollout=rollout))
+    ours = metrics_of(replace(small, out=str(tmp_path / "trainer"), controller="ppo+rollout_correction"))
+    for a, b in zip(theirs, ours, strict=True):
+        assert a["mismatch/ratio_max"] < 1 + 1e-4
+        assert a["grad_norm"] == pytest.approx(b["grad_norm"], rel=1e-3)
+        assert b["rollout_correction/beyond"] == 0

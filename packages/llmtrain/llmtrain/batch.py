@@ -29,7 +29,8 @@ class Batch:
         for i, response in zip(rollouts.prompt_index.tolist(), responses, strict=True):
             parts += [prompts[i], response]
         prompt_lengths = torch.tensor([len(ids) for ids in rollouts.prompt_ids])[rollouts.prompt_index]
-        return Batch(torch.cat(parts), prompt_lengths, rollouts.response_lengths)
+        nothing = torch.empty(0, dtype=torch.long)
+        return Batch(torch.cat([nothing, *parts]), prompt_lengths, rollouts.response_lengths)
 
     def __len__(self) -> int:
         return len(self.prompt_lengths)

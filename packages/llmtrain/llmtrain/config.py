@@ -19,6 +19,8 @@ TOPOLOGIES = ("local", "ray")
 class ModelConfig:
     """The policy."""
 
+    ref_path: str | None = None
+    """Folder of the reference policy of kl_ref. None: the model that the run starts from."""
     path: str | None = None
     """Folder of a causal language model (weights and tokenizer). None: build a small Qwen2 and warm it up, once."""
     hidden_size: int = 128
@@ -93,6 +95,10 @@ class RolloutConfig:
     """vllm: longest prompt and response together, in tokens; 0 takes the model's limit."""
     enable_prefix_caching: bool = True
     """vllm: prompts that begin alike are read once; forgotten when weights change."""
+    filter_groups: bool = False
+    """Dynamic sampling (DAPO): drop groups whose responses are all right or all wrong, and sample others instead."""
+    max_gen_batches: int = 10
+    """filter_groups: batches of `prompts` prompts that a rollout step may sample to fill itself."""
     old_logp: str = "trainer"
     """Whose log-probabilities importance ratios are taken from: trainer (computed again) or rollout (as sampled)."""
     timeout: float = 600.0
@@ -108,6 +114,8 @@ class RolloutConfig:
             )
         if self.old_logp not in ("trainer", "rollout"):
             raise ValueError(f"rollout.old_logp must be trainer or rollout; got {self.old_logp!r}")
+        if self.max_gen_batches < 1:
+            raise ValueError(f"rollout.max_gen_batches must be positive; got {self.max_gen_batches}")
         if self.timeout <= 0:
             raise ValueError(f"rollout.timeout must be positive; got {self.timeout}")
 
@@ -127,7 +135,7 @@ class TopologyConfig:
     address: str = ""
     """ray: cluster to join, such as auto; empty starts one on this machine, bound to loopback."""
     restarts: int = 0
-    """ray: how often a rollout engine that died may be started anew in a run."""
+    """ray: how often rollout engines that died, hang or gave what cannot be may be started anew in a run."""
 
     def __post_init__(self) -> None:
         if self.name not in TOPOLOGIES:
@@ -138,6 +146,22 @@ class TopologyConfig:
             raise ValueError("topology.rollout_engines must be positive, staleness and restarts not negative")
         if self.staleness and self.name == "local":
             raise ValueError("topology.staleness needs topology.name ray: a local rollout is never stale")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardConfig:
+    """What is added to the verifier's verdict, 1 or 0."""
+
+    overlong_filter: bool = False
+    """Responses cut off at rollout.max_new_tokens are left out of the loss (DAPO)."""
+    overlong_buffer: int = 0
+    """Tokens before rollout.max_new_tokens over which a penalty grows (DAPO, eq. 13); 0 penalises no length."""
+    overlong_penalty: float = 1.0
+    """Penalty of a response that fills the buffer."""
+
+    def __post_init__(self) -> None:
+        if self.overlong_buffer < 0 or self.overlong_penalty < 0:
+            raise ValueError("reward.overlong_buffer and reward.overlong_penalty must not be negative")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,8 +182,14 @@ class OptimConfig:
     """Prompts an optimizer step."""
     ppo_epochs: int = 1
     """Passes over each rollout."""
+    stats: str = "fresh"
+    """What controllers see after the first update of a rollout: fresh (a forward pass more) or rollout (as sampled)."""
     micro_batch_tokens: int = 8192
     """Tokens, padding included, that go through the model at once. Changes speed and memory, never the update."""
+
+    def __post_init__(self) -> None:
+        if self.stats not in ("fresh", "rollout"):
+            raise ValueError(f"optim.stats must be fresh or rollout; got {self.stats!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,11 +265,12 @@ class TrainConfig:
     threads: int = 0
     """CPU threads of each process; 0 leaves torch's choice."""
     nproc: int = 1
-    """Processes to start on this machine, one a GPU. Leave it at 1 under torchrun, which starts them itself."""
+    """Ranks to start, one a GPU: on this machine, or on the Ray cluster. Leave it at 1 under torchrun."""
     model: ModelConfig = ModelConfig()
     task: TaskConfig = TaskConfig()
     sft: SFTConfig = SFTConfig()
     rollout: RolloutConfig = RolloutConfig()
+    reward: RewardConfig = RewardConfig()
     optim: OptimConfig = OptimConfig()
     engine: EngineConfig = EngineConfig()
     topology: TopologyConfig = TopologyConfig()
@@ -267,12 +298,21 @@ class TrainConfig:
             raise ValueError(
                 f"optim.mini_batch_size {self.optim.mini_batch_size} must divide rollout.prompts {self.rollout.prompts}"
             )
+        if self.reward.overlong_buffer > self.rollout.max_new_tokens:
+            raise ValueError("reward.overlong_buffer must not exceed rollout.max_new_tokens")
         if self.eval.samples < self.eval.k:
             raise ValueError(f"eval.samples {self.eval.samples} must not be below eval.k {self.eval.k}")
 
 
 PRESETS: dict[str, TrainConfig] = {
     "countdown-cpu": TrainConfig(out="runs/countdown"),
+    "countdown-ray": TrainConfig(
+        out="runs/countdown-ray",
+        nproc=2,
+        engine=EngineConfig(name="deepspeed", zero_stage=2),
+        rollout=RolloutConfig(name="vllm"),
+        topology=TopologyConfig(name="ray"),
+    ),
 }
 
 

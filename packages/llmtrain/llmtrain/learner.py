@@ -52,6 +52,10 @@ class Experience:
     """Identity of each sequence in the rollout, (B,)."""
     rollout_logp: Tensor | None = None
     """log π of the tokens as their rollout engine had it, (N,)."""
+    ref_logp: Tensor | None = None
+    """log π_ref of the tokens, (N,)."""
+    trained: Tensor | None = None
+    """Mask (B,) of the sequences that enter the loss; None is all."""
     from_rollout: bool = False
     """Whether importance ratios are taken to `rollout_logp` rather than to `stats.logp`."""
 
@@ -66,6 +70,8 @@ class Experience:
             self.group[sequences],
             self.sequence[sequences],
             None if self.rollout_logp is None else self.rollout_logp[index],
+            None if self.ref_logp is None else self.ref_logp[index],
+            None if self.trained is None else self.trained[sequences],
             self.from_rollout,
         )
 
@@ -82,6 +88,7 @@ class Experience:
             logp=now.logp,
             old_logp=self.rollout_logp if self.from_rollout else self.stats.logp,
             rollout_logp=self.rollout_logp,
+            ref_logp=self.ref_logp,
             advantage=self.advantage[owner].to(device),
             reward=self.reward[owner].to(device),
             entropy=now.entropy,
@@ -120,11 +127,12 @@ class Learner:
         """All updates of rollout step `step`; returns metrics merged over them."""
         updates: list[dict[str, float | Tensor]] = []
         planned: dict[str, float] = defaultdict(float)
-        cuts = list(self._mini_batches(experience.group, step))
+        cuts = list(self._mini_batches(experience, step))
         for i, sequences in enumerate(cuts):
             mini = experience.select(sequences)
             current = None
-            if i > 0 and self.controller.needs & POLICY_FIELDS:  # the policy has moved since the rollout
+            moved = i > 0 and self.config.stats == "fresh"
+            if moved and self.controller.needs & POLICY_FIELDS:
                 with self.clock.phase("forward"):
                     current = self.policy.all_stats(mini.batch, self.config.micro_batch_tokens, self.engine.ranks)
             tokens, reduce = mini.tokens(current), self.engine.ranks.reduce
@@ -137,12 +145,14 @@ class Learner:
         self.planned = dict(planned)
         return to_floats(merge(updates))
 
-    def _mini_batches(self, group: Tensor, step: int) -> Iterator[Tensor]:
+    def _mini_batches(self, experience: Experience, step: int) -> Iterator[Tensor]:
         """Sequence indices of each update; whole groups, in an order drawn anew for each pass."""
-        prompts = self.engine.ranks.most(int(group.max()) + 1)
+        group = experience.group
+        prompts = self.engine.ranks.most(int(group.max()) + 1 if len(group) else 0)
+        trained = torch.ones(len(group), dtype=torch.bool) if experience.trained is None else experience.trained
         for epoch in range(self.config.ppo_epochs):
             for some in mini_batches(prompts, self.config.mini_batch_size, self.seed, step, epoch):
-                yield torch.isin(group, some).nonzero()[:, 0]
+                yield (torch.isin(group, some) & trained).nonzero()[:, 0]
 
     def optimize(self, mini: Experience, plan: Plan, watch: Watch = look_away) -> dict[str, float]:
         """One optimizer step under the plan of a mini-batch; none when no token can have a gradient.

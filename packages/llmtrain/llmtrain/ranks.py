@@ -5,7 +5,9 @@ A rank holds its share of the sequences. What must be the same everywhere is mad
 
 import os
 import sys
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import TypeVar, cast
 
 import torch
 import torch.distributed as dist
@@ -16,6 +18,7 @@ from entrostat.reduce import LocalReduce
 
 from .launch import free_port, is_worker
 
+T = TypeVar("T")
 TIMEOUT = timedelta(minutes=30)
 """How long a rank waits for the others, who may still be sampling."""
 
@@ -34,6 +37,11 @@ class Ranks:
         """Sum of x over ranks, of one shape everywhere."""
         return x
 
+    def mean(self, x: Tensor) -> float:
+        """Mean of the numbers x (N,) of all ranks; NaN of none."""
+        total, count = self.total(torch.tensor([x.sum(dtype=torch.float64), len(x)], dtype=torch.float64))
+        return float(total / count)
+
     def most(self, count: int) -> int:
         """The largest count of any rank."""
         return count
@@ -41,6 +49,11 @@ class Ranks:
     def greatest(self, x: Tensor) -> Tensor:
         """The greatest of any rank, for each of the numbers x, of one shape everywhere."""
         return x
+
+    def deal(self, parts: Sequence[T] | None) -> T:
+        """Each rank's of the parts that the first rank has, one a rank; the others give None."""
+        assert parts is not None
+        return parts[0]
 
     def barrier(self) -> None:
         """Wait until all ranks are here."""
@@ -68,6 +81,11 @@ class DistRanks(Ranks):
         sent = x.detach().to(self.device, copy=True)
         dist.all_reduce(sent, op=op)
         return sent.to(x.device)
+
+    def deal(self, parts: Sequence[T] | None) -> T:
+        dealt: list[T | None] = [None]
+        dist.scatter_object_list(dealt, None if parts is None else list(parts))
+        return cast(T, dealt[0])
 
     def barrier(self) -> None:
         self.most(0)

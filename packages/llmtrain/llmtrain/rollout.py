@@ -28,7 +28,7 @@ class Rollouts:
         response_lengths: tokens of each response (B), int64.
         logp: log-probability of each sampled token at the sampling temperature, in nats (N), float32.
         prompt_index: the prompt each sequence answers (B), int64.
-        finished: whether the sequence ended with eos rather than at the length limit (B), bool.
+        finished: whether the sequence ended with eos or a stop token rather than at the length limit (B), bool.
         version: of the weights that they were drawn from: the rollout step that these were made for.
     """
 
@@ -43,12 +43,28 @@ class Rollouts:
     def __len__(self) -> int:
         return len(self.response_lengths)
 
+    def keep(self, prompts: Tensor) -> "Rollouts":
+        """The responses to some of the prompts, which are numbered anew from 0 in the order given."""
+        number = torch.full((len(self.prompt_ids),), -1)
+        number[prompts] = torch.arange(len(prompts))
+        sequences = number[self.prompt_index] >= 0
+        tokens = sequences.repeat_interleave(self.response_lengths)
+        return Rollouts(
+            [self.prompt_ids[i] for i in prompts.tolist()],
+            self.response_ids[tokens],
+            self.response_lengths[sequences],
+            self.logp[tokens],
+            number[self.prompt_index][sequences],
+            self.finished[sequences],
+            self.version,
+        )
+
     def responses(self) -> list[list[int]]:
         """Token ids of each response, eos included (B lists)."""
         return [part.tolist() for part in self.response_ids.split(self.response_lengths.tolist())]
 
     def texts(self, tokenizer: PreTrainedTokenizerBase) -> list[str]:
-        """Text of each response without its final eos.
+        """Text of each response without the eos or stop token that ended it.
 
         Other special tokens stay visible: a verifier must not read `1<pad>+2` as `1+2`.
         """
@@ -56,6 +72,20 @@ class Rollouts:
             ids[:-1] if ended else ids for ids, ended in zip(self.responses(), self.finished.tolist(), strict=True)
         ]
         return tokenizer.batch_decode(bodies, skip_special_tokens=False)
+
+
+def join(parts: Sequence[Rollouts]) -> Rollouts:
+    """One after the other, prompts numbered through; the version is the oldest."""
+    starts = torch.tensor([0, *(len(part.prompt_ids) for part in parts)]).cumsum(0)
+    return Rollouts(
+        [ids for part in parts for ids in part.prompt_ids],
+        torch.cat([part.response_ids for part in parts]),
+        torch.cat([part.response_lengths for part in parts]),
+        torch.cat([part.logp for part in parts]),
+        torch.cat([part.prompt_index + start for part, start in zip(parts, starts[:-1], strict=True)]),
+        torch.cat([part.finished for part in parts]),
+        min(part.version for part in parts),
+    )
 
 
 class HFRollout:
@@ -70,6 +100,7 @@ class HFRollout:
         max_new_tokens: limit on response tokens, eos included.
         temperature: divides the logits; 0 takes the most likely token and reports its log-probability at 1.
         generator: source of all randomness; restoring its state repeats the rollouts.
+        stop_token_ids: tokens that end a response besides eos; like it they stay in the response.
     """
 
     def __init__(
@@ -80,6 +111,7 @@ class HFRollout:
         max_new_tokens: int,
         temperature: float = 1.0,
         generator: torch.Generator,
+        stop_token_ids: Sequence[int] = (),
     ):
         if max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be at least 1; got {max_new_tokens}")
@@ -90,7 +122,7 @@ class HFRollout:
         self.max_new_tokens = max_new_tokens
         self.temperature = temperature
         self.generator = generator
-        self.eos_ids = torch.tensor(eos_token_ids(model, tokenizer), device=model.device)
+        self.eos_ids = torch.tensor([*eos_token_ids(model, tokenizer), *stop_token_ids], device=model.device)
 
     def generate(self, prompts: Sequence[str], n: int, mine: Sequence[int] | None = None) -> Rollouts:
         """`n` responses to each prompt.

@@ -100,6 +100,7 @@ class HFEngine:
             max_new_tokens=self.config.max_new_tokens,
             temperature=self.config.temperature,
             generator=torch.Generator().manual_seed(request.seed),
+            stop_token_ids=self.config.stop_token_ids,
         )
         with self.whole():
             rollouts = sampler.generate(request.prompts, request.n, request.shares[self.rank])

@@ -8,7 +8,6 @@ Randomness is keyed by (seed, step, purpose), so nothing but the step has to be 
 """
 
 import signal
-from collections import deque
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,23 +25,25 @@ from entrostat.runlog import RunLog
 from .batch import Batch
 from .checkpoint import checkpoints, latest, load_state, save_checkpoint
 from .clock import Clock
+from .collect import Collector
 from .config import TrainConfig, to_dict
 from .engine import Engine, NonFiniteError, TorchEngine
 from .evaluate import evaluate
 from .launch import world_size
 from .learner import Experience, Learner
-from .mini_batch import mini_batches, share
 from .mismatch import mismatch
 from .model import load
 from .policy import Policy
 from .ranks import join
-from .rollout import Rollouts
-from .rollout_engine import HFEngine, Pending, Request, RolloutEngine, RolloutError, Sampler
-from .rollout_engine import check as check_rollouts
+from .rewards import overlong
+from .rollout import Rollouts, eos_token_ids
+from .rollout_engine import HFEngine, RolloutEngine, RolloutError, Sampler
 from .samples import TokenTable, pieces
 from .tasks import TASKS, Task, get_task
+from .vllm_start import INSTALL
+from .warmup import start_model
 
-ABSENT_FIELDS = frozenset({"ref_logp", "truncated_entropy"})
+ABSENT_FIELDS = frozenset({"truncated_entropy"})
 """Fields of Tokens that this trainer does not compute."""
 Report = Callable[[int, dict[str, float]], None]
 
@@ -72,9 +73,14 @@ def check(config: TrainConfig) -> None:
     if config.model.path is not None and not Path(config.model.path).is_dir():
         raise ValueError(f"model folder {config.model.path} does not exist")
     check_ranks(config)
+    check_vllm(config)
     if config.device not in ("cpu", "cuda"):
         raise ValueError(f"unknown device {config.device!r}; choose from cpu, cuda")
-    if config.device == "cuda" and not torch.cuda.is_available():
+    if config.topology.name == "ray":
+        from .ray_topology import check as check_ray
+
+        check_ray(config)
+    elif config.device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device cuda is not available here; use --device cpu")
 
 
@@ -87,6 +93,17 @@ def check_ranks(config: TrainConfig) -> None:
         raise ValueError(f"optim.mini_batch_size {size} must be a multiple of the {ranks} ranks")
     if engine.name == "deepspeed" and find_spec("deepspeed") is None:
         raise ValueError("engine deepspeed is not installed; pip install 'entrostat[train,deepspeed]'")
+
+
+def check_vllm(config: TrainConfig) -> None:
+    """Whether the rollout engine vllm can be had, where it is asked for: ValueError."""
+    settings = config.rollout
+    if settings.name != "vllm":
+        return
+    if find_spec("vllm") is None:
+        raise ValueError(f"rollout engine vllm is not installed; {INSTALL}")
+    if settings.tensor_parallel_size > 1 and config.device == "cuda" and config.topology.name == "local":
+        raise ValueError("rollout.tensor_parallel_size above 1 on cuda needs --topology.name ray: a rank has one GPU")
 
 
 def make_engine(config: TrainConfig, policy: Policy) -> Engine:
@@ -108,6 +125,17 @@ def make_rollout_engine(
     source: str | Path,
 ) -> RolloutEngine:
     """The rollout engine of a run; source: folder of the model that it starts from."""
+    if config.topology.name == "ray":
+        from .ray_rollout import remote_engine
+
+        return remote_engine(config, source, eos_token_ids(model, tokenizer), engine.ranks)
+    if config.rollout.name == "vllm":
+        from .vllm_rollout import VLLMEngine
+
+        stops = [*eos_token_ids(model, tokenizer), *config.rollout.stop_token_ids]
+        return VLLMEngine(
+            source, tokenizer, config.rollout, stops, rank=engine.ranks.rank, device=config.device, sleeps=True
+        )
     return HFEngine(model, tokenizer, config.rollout, rank=engine.ranks.rank, whole=engine.whole)
 
 
@@ -143,9 +171,9 @@ class Trainer:
         self.clock = Clock(config.device)
         self.learner = Learner(self.policy, self.engine, self.controller, config.optim, config.seed, self.clock)
         self.trace = EntropyTrace()
-        self.step = self.asked = 0
-        self.pending: deque[tuple[list[Any], Request, Pending]] = deque()
-        """What was asked for and is not trained on yet: problems, request, answer."""
+        self.reference = self._load_reference()
+        self.collector = Collector(config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock)
+        self.step = 0
         torch.manual_seed(config.seed)
         if resume:
             self._restore(load_state(source))
@@ -158,7 +186,7 @@ class Trainer:
     # State --------------------------------------------------------------------------------------------------------
 
     def _restore(self, state: dict[str, Any]) -> None:
-        self.step = state["step"]
+        self.step, self.collector.used = state["step"], state["batches"]
         self.engine.load_state_dict(state["engine"])
         self.controller.load_state_dict(state["controller"])
         self.learner.planned = state["planned"]
@@ -170,10 +198,18 @@ class Trainer:
         state = {
             "controller": self.controller.state_dict(),
             "planned": self.learner.planned,
+            "batches": self.collector.used,
             "trace": self.trace.state_dict(),
             "rng": torch.get_rng_state(),
         }
         return save_checkpoint(self.config.out, self.step, self.model, self.tokenizer, state, self.engine)
+
+    def _load_reference(self) -> Policy | None:
+        """The reference policy, whole on every rank, where the controller asks for one."""
+        if "ref_logp" not in self.controller.needs:
+            return None
+        model, _ = load(self.config.model.ref_path or start_model(self.config), dtype=self.model.dtype)
+        return Policy(model.eval().requires_grad_(False).to(self.config.device), self.config.rollout.temperature)
 
     # The loop -----------------------------------------------------------------------------------------------------
 
@@ -218,46 +254,49 @@ class Trainer:
 
     def _train_step(self) -> dict[str, float]:
         with self.clock.phase("other"):
-            rollouts, texts, reward = self._rollout()
-            experience = self._experience(rollouts, reward)
-            entropy = self._mean(experience.stats.entropy)
+            self._send_weights()
+            found = self.collector.collect(self.step)
+            rollouts = found.rollouts
+            experience = self._experience(rollouts, found.reward)
+            entropy = self.ranks.mean(experience.stats.entropy)
             self.controller.observe(self._step_stats(entropy))
             metrics = {
                 **to_floats(self.trace.observe(entropy)),
-                "reward": self._mean(reward),
-                "response_length": self._mean(rollouts.response_lengths),
-                "finished": self._mean(rollouts.finished),
+                **found.metrics,
+                "finished": self.ranks.mean(rollouts.finished),
                 "staleness": self.step - rollouts.version,
                 **mismatch(experience.stats.logp, rollouts.logp, self.ranks),
                 **{key: float(value) for key, value in self.controller.metrics().items()},
             }
-            shown = int(experience.advantage.ne(0).byte().argmax())  # the first with an advantage, or the first
-            table = TokenTable(int(experience.sequence[shown]))
+            shown, table = self._shown(experience)
             updates = self.learner.update(experience, self.step, watch=table.see)
             self.trace.expect(updates.get("flow/total"))
         times = self.clock.read()
         seconds = sum(times.values()) - times.get("time/eval", 0.0)
-        tokens = int(self.ranks.total(rollouts.response_lengths.sum()))
-        self._log_sample(rollouts, shown, texts[shown], reward[shown].item(), table)
+        self._log_sample(rollouts, shown, found.reward, table)
         return (metrics | updates | metrics) | {
-            "tokens_per_second": tokens / seconds,
-            "tokens_per_second_per_gpu": tokens / seconds / self.ranks.size,
+            "tokens_per_second": found.metrics["tokens"] / seconds,
+            "tokens_per_second_per_gpu": found.metrics["tokens"] / seconds / self.ranks.size,
             **times,
             "time/step": seconds,
         }
 
-    def _mean(self, x: torch.Tensor) -> float:
-        """Mean of x (N,) over all ranks."""
-        total, count = self.ranks.total(torch.tensor([x.sum(dtype=torch.float64), len(x)], dtype=torch.float64))
-        return float(total / count)
+    def _shown(self, experience: Experience) -> tuple[int, TokenTable]:
+        """A sequence for the log of samples, and the table that will hold its tokens: one with an advantage if any."""
+        if not len(experience.batch):
+            return 0, TokenTable(-1)
+        shown = int(experience.advantage.ne(0).byte().argmax())
+        return shown, TokenTable(int(experience.sequence[shown]))
 
-    def _log_sample(self, rollouts: Rollouts, shown: int, text: str, reward: float, table: TokenTable) -> None:
+    def _log_sample(self, rollouts: Rollouts, shown: int, reward: torch.Tensor, table: TokenTable) -> None:
+        if not len(rollouts):
+            return
         prompt = rollouts.prompt_ids[int(rollouts.prompt_index[shown])]
         self.log.sample(
             self.step,
             prompt=self.tokenizer.decode(prompt),
-            response=text,
-            reward=reward,
+            response=rollouts.texts(self.tokenizer)[shown],
+            reward=reward[shown].item(),
             tokens=pieces(self.tokenizer, rollouts.responses()[shown]),
             **table.columns,
         )
@@ -279,51 +318,28 @@ class Trainer:
             with self.clock.phase("sync"), self.engine.whole():
                 self.rollout.update(self.model.named_parameters(), self.step)
 
-    def _ask(self) -> None:
-        """Ask for the responses of this rollout step and of as many after it as may be drawn from its weights."""
-        settings, seed = self.config.rollout, self.config.seed
-        last = min(self.step + self.config.topology.staleness, self.config.steps - 1)
-        for step in range(max(self.asked, self.step), last + 1):
-            problems = self.task.train_batch(step, settings.prompts, seed)
-            parts = mini_batches(settings.prompts, self.config.optim.mini_batch_size, seed, step, epoch=0)
-            shares = [share(parts, rank, self.ranks.size).tolist() for rank in range(self.ranks.size)]
-            prompts = [self.task.prompt(problem) for problem in problems]
-            request = Request(prompts, settings.n, shares, generator_seed("rollout", seed, step))
-            self.pending.append((problems, request, self.rollout.submit(request)))
-            self.asked = step + 1
-
-    def _rollout(self) -> tuple[Rollouts, list[str], torch.Tensor]:
-        """Responses of this rank in this step, their texts, and their rewards (B,)."""
-        self._send_weights()
-        with self.clock.phase("rollout"):
-            self._ask()
-            problems, request, answer = self.pending.popleft()
-            rollouts = answer()
-        check_rollouts(
-            rollouts, request, self.config.rollout, self.step - self.config.topology.staleness, self.ranks.rank
-        )
-        with self.clock.phase("verify"):
-            texts = rollouts.texts(self.tokenizer)
-            owners = rollouts.prompt_index.tolist()
-            reward = [float(self.task.verify(problems[i], text).correct) for i, text in zip(owners, texts, strict=True)]
-        return rollouts, texts, torch.tensor(reward)
-
     def _experience(self, rollouts: Rollouts, reward: torch.Tensor) -> Experience:
-        batch = Batch.of(rollouts)
-        wants_length = "length" in advantage_needs(self.config.advantage)
-        lengths = {"length": rollouts.response_lengths} if wants_length else {}
-        sample = torch.arange(len(batch)) % self.config.rollout.n
+        batch, lengths, config = Batch.of(rollouts), rollouts.response_lengths, self.config
+        shaped = reward - overlong(lengths, config.rollout.max_new_tokens, config.reward)
+        wanted = {"length": lengths} if "length" in advantage_needs(config.advantage) else {}
+        sample = torch.arange(len(batch)) % config.rollout.n
         with self.clock.phase("forward"):
-            stats = self.policy.all_stats(batch, self.config.optim.micro_batch_tokens, self.ranks)
+            stats = self.policy.all_stats(batch, config.optim.micro_batch_tokens, self.ranks)
+        ref_logp = None
+        if self.reference is not None:
+            with self.clock.phase("reference"):
+                ref_logp = self.reference.all_stats(batch, config.optim.micro_batch_tokens, self.ranks).logp
         return Experience(
             batch,
             stats,
-            reward,
-            self.advantage(reward, rollouts.prompt_index, **lengths),
+            shaped,
+            self.advantage(shaped, rollouts.prompt_index, **wanted),
             group=rollouts.prompt_index,
-            sequence=rollouts.prompt_index * self.config.rollout.n + sample,
+            sequence=rollouts.prompt_index * config.rollout.n + sample,
             rollout_logp=rollouts.logp.to(stats.logp),
-            from_rollout=self.config.rollout.old_logp == "rollout",
+            ref_logp=ref_logp,
+            trained=rollouts.finished if config.reward.overlong_filter else None,
+            from_rollout=config.rollout.old_logp == "rollout",
         )
 
     def evaluate(self) -> dict[str, float]:

@@ -1,0 +1,124 @@
+"""Which responses a rollout step trains on, with an engine and a verifier whose answers are given."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+
+from llmtrain.clock import Clock
+from llmtrain.collect import Collector
+from llmtrain.config import OptimConfig, RolloutConfig, TopologyConfig, TrainConfig
+from llmtrain.ranks import Ranks
+from llmtrain.rollout import Rollouts
+from llmtrain.rollout_engine import RolloutError
+from llmtrain.tasks import get_task
+
+N = 3
+CONFIG = TrainConfig(
+    steps=9,
+    rollout=RolloutConfig(prompts=4, n=N, max_new_tokens=5, filter_groups=True, max_gen_batches=3),
+    optim=OptimConfig(mini_batch_size=2),
+)
+
+
+class Engine:
+    """Answers each request with one token a response: the number of the request, counted from 0."""
+
+    def __init__(self, version: int = 0) -> None:
+        self.requests, self.version = [], version
+
+    def submit(self, request):
+        number = len(self.requests)
+        self.requests.append(request)
+        count = len(request.shares[0]) * request.n
+        version = self.version
+        return lambda: Rollouts(
+            prompt_ids=[[7, i] for i in range(len(request.prompts))],
+            response_ids=torch.full((count,), number),
+            response_lengths=torch.ones(count, dtype=torch.long),
+            logp=torch.full((count,), -1.0),
+            prompt_index=torch.tensor(request.shares[0]).repeat_interleave(request.n),
+            finished=torch.ones(count, dtype=torch.bool),
+            version=version,
+        )
+
+
+class Words:
+    """A tokenizer that writes the numbers of tokens."""
+
+    def batch_decode(self, ids, skip_special_tokens):
+        return ["" for _ in ids]
+
+
+@dataclass
+class Verdict:
+    correct: bool
+
+
+def collector(config, rewards, engine):
+    """rewards: for each batch the rewards of its 4 · N responses, in order."""
+    left = iter([r for batch in rewards for r in batch])
+    task = replace(get_task(CONFIG.task), verify=lambda problem, text: Verdict(next(left)))
+    return Collector(config, task, Words(), engine, Ranks(), Clock())
+
+
+RIGHT, WRONG, MIXED = [1] * N, [0] * N, [1, 0, 0]
+
+
+def test_groups_of_one_reward_are_replaced():
+    engine = Engine()
+    rewards = [MIXED + RIGHT + WRONG + MIXED, WRONG + RIGHT + RIGHT + MIXED, MIXED + MIXED + MIXED + MIXED]
+    found = collector(CONFIG, rewards, engine).collect(0)
+    assert found.rollouts.prompt_index.tolist() == [i for i in range(4) for _ in range(N)]
+    assert found.rollouts.response_ids.tolist() == [0] * 2 * N + [1] * N + [2] * N
+    assert found.rollouts.prompt_ids == [[7, 0], [7, 3], [7, 3], [7, 0]]
+    assert found.reward.tolist() == MIXED * 4
+    assert found.metrics["groups/kept"] == 4 / 12
+    assert found.metrics["reward"] == pytest.approx(sum(map(sum, rewards)) / 36)
+    assert found.metrics["tokens"] == 36
+    assert len({tuple(request.prompts) for request in engine.requests}) == 3
+
+
+def test_batches_are_numbered_through_the_run():
+    engine = Engine()
+    several = collector(CONFIG, [MIXED + WRONG * 3, MIXED * 3 + WRONG, MIXED * 4], engine)
+    several.collect(0)
+    assert several.used == 2
+    engine.version = 1
+    several.collect(1)
+    plain, straight = Engine(), replace(CONFIG, rollout=replace(CONFIG.rollout, filter_groups=False))
+    fixed = collector(straight, [MIXED * 4] * 3, plain)
+    for plain.version in range(3):
+        fixed.collect(plain.version)
+    assert [r.prompts for r in engine.requests] == [r.prompts for r in plain.requests]
+    assert [r.seed for r in engine.requests] == [r.seed for r in plain.requests]
+
+
+def test_it_gives_up_and_trains_on_what_there_is():
+    found = collector(CONFIG, [WRONG * 4, WRONG * 3 + MIXED, RIGHT * 4], Engine()).collect(0)
+    assert found.rollouts.response_ids.tolist() == [1] * N
+    found = collector(CONFIG, [WRONG * 4] * 3, Engine()).collect(0)
+    assert len(found.rollouts) == 4 * N
+    assert found.metrics["groups/kept"] == 0
+
+
+def test_staleness_asks_ahead_and_never_trains_on_older_responses():
+    config = replace(
+        CONFIG,
+        steps=4,
+        rollout=replace(CONFIG.rollout, filter_groups=False),
+        topology=TopologyConfig(name="ray", staleness=2),
+    )
+    engine = Engine()
+    ahead = collector(config, [MIXED * 4] * 4, engine)
+    asked, versions = [], []
+    for step in range(4):
+        engine.version = step
+        versions.append(ahead.collect(step).rollouts.version)
+        asked.append(len(engine.requests))
+    assert asked == [3, 4, 4, 4]
+    assert versions == [0, 0, 0, 1]
+    engine.version = 9
+    late = collector(config, [MIXED * 4] * 4, Engine())
+    with pytest.raises(RolloutError, match="older than"):
+        late.collect(5)
