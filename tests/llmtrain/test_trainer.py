@@ -153,7 +153,6 @@ def test_a_nan_loss_stops_the_run_and_names_step_and_checkpoint(small, tmp_path)
 
 
 def test_a_gradient_that_is_not_finite_leaves_the_weights(small):
-    from llmtrain.model import load
 
     model, _ = load(small.model.path)
     engine = TorchEngine(model, small.optim)

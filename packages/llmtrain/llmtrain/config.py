@@ -186,6 +186,8 @@ class OptimConfig:
     """What controllers see after the first update of a rollout: fresh (a forward pass more) or rollout (as sampled)."""
     micro_batch_tokens: int = 8192
     """Tokens, padding included, that go through the model at once. Changes speed and memory, never the update."""
+    packing: bool = False
+    """Sequences of a micro-batch in one row without padding, balanced; saves most where lengths differ."""
 
     def __post_init__(self) -> None:
         if self.stats not in ("fresh", "rollout"):

@@ -17,7 +17,7 @@ from torch import Tensor
 from entrostat import Chain, Plan, Tokens, diagnose
 from entrostat.diagnostics import merge, to_floats
 
-from .batch import Batch, micro_batches, padded, starts
+from .batch import Batch, padded, starts
 from .clock import Clock
 from .config import OptimConfig
 from .engine import Engine
@@ -162,7 +162,7 @@ class Learner:
         now = HeadStats(*(x.clone() for x in mini.stats))
         loss_sum = torch.zeros((), dtype=torch.float64)
         live = mini.owner[plan.active().cpu()].unique()
-        slices = micro_batches(mini.batch.lengths, live, self.config.micro_batch_tokens)
+        slices = self.policy.slices(mini.batch, live, self.config.micro_batch_tokens)
         passes = self.engine.begin(len(slices))
         for some in padded(slices, passes):
             index = mini.batch.response_index(some).to(now.logp.device)

@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 
 from entrostat import Plan
 
-from .batch import Batch, micro_batches, padded
+from .batch import Batch, micro_batches, packs, padded, ranges, starts
 from .kernels import HeadStats, head_loss, head_stats
 from .ranks import Ranks
 
@@ -43,7 +43,12 @@ class Policy(nn.Module):
     enter: Callable[..., Any] | None = None
     """What a loss goes through instead of the policy itself: an engine that wraps it."""
 
-    def __init__(self, model: PreTrainedModel, temperature: float = 1.0) -> None:
+    def __init__(self, model: PreTrainedModel, temperature: float = 1.0, *, packing: bool = False) -> None:
+        """packing: whether sequences pass through the model one after the other in a row, without padding.
+
+        Raises ValueError for a model that the fused head cannot stand for, or whose attention would look from one
+        packed sequence into another.
+        """
         super().__init__()
         for name in UNSUPPORTED:
             if getattr(model.config, name, None) not in (None, 1, 1.0):
@@ -51,6 +56,28 @@ class Policy(nn.Module):
         self.model = model
         self.output = Head(model.get_output_embeddings().weight)
         self.temperature = temperature
+        self.packing = packing
+        if packing and self._leaks():
+            raise ValueError(
+                "attention of this model looks from one packed sequence into another: set packing to false"
+            )
+
+    def slices(self, batch: Batch, sequences: Tensor, budget: int) -> list[Tensor]:
+        """Cut `sequences` into those that pass through the model together: at most `budget` tokens."""
+        return (packs if self.packing else micro_batches)(batch.lengths, sequences, budget)
+
+    @torch.no_grad()
+    def _leaks(self) -> bool:
+        """Whether a sequence is another one when it is packed behind others."""
+        size = int(self.model.config.vocab_size)
+        ids = torch.tensor([1, 2, 3, 4, 5, 6]) % size
+        three = Batch(
+            ids, prompt_lengths=torch.ones(3, dtype=torch.long), response_lengths=torch.ones(3, dtype=torch.long)
+        )
+        together, _ = self._packed_states(three, torch.arange(3), self.model.device)
+        alone = [self._packed_states(three, torch.tensor([i]), self.model.device)[0] for i in range(3)]
+        apart = (together - torch.cat(alone)).abs().max()
+        return bool(apart > 0.05 * together.abs().max())
 
     @property
     def body(self) -> nn.Module:
@@ -70,6 +97,8 @@ class Policy(nn.Module):
         device = self.model.device  # to ask the head would make ZeRO-3 gather it
         if not len(sequences):
             batch, sequences = IDLE, torch.tensor([0])
+        if self.packing:
+            return self._packed_states(batch, sequences, device)
         ids = batch.padded(sequences)
         # Padding is on the right, where no token of a causal model looks: no attention mask is needed.
         hidden = self.body(input_ids=ids.to(device), use_cache=False).last_hidden_state
@@ -77,6 +106,15 @@ class Policy(nn.Module):
         first = batch.prompt_lengths[sequences, None] - 1  # the last prompt token predicts the first response token
         predicts = (column >= first) & (column < first + batch.response_lengths[sequences, None])
         return hidden[:, :-1][predicts.to(device)], ids[:, 1:][predicts].to(device)
+
+    def _packed_states(self, batch: Batch, sequences: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
+        """The same, with the sequences in one row: where positions begin anew, attention does not look back."""
+        ids, position = batch.packed(sequences)
+        row = {"input_ids": ids[None].to(device), "position_ids": position[None].to(device)}
+        hidden = self.body(**row, use_cache=False).last_hidden_state[0]
+        first = starts(batch.lengths[sequences]) + batch.prompt_lengths[sequences]
+        responses = ranges(first, batch.response_lengths[sequences])
+        return hidden[(responses - 1).to(device)], ids[responses].to(device)
 
     def token_stats(self, batch: Batch, sequences: Tensor) -> HeadStats:
         """Statistics of the response tokens of `sequences`, in the order of `batch.response_index(sequences)`."""
@@ -105,7 +143,7 @@ class Policy(nn.Module):
         dtype = torch.float64 if self.head.dtype == torch.float64 else torch.float32
         size = len(HeadStats._fields), int(batch.response_lengths.sum())
         out = torch.empty(size, dtype=dtype, device=self.head.device)
-        slices = micro_batches(batch.lengths, torch.arange(len(batch)), budget)
+        slices = self.slices(batch, torch.arange(len(batch)), budget)
         for some in padded(slices, ranks.most(len(slices))):
             out[:, batch.response_index(some).to(out.device)] = torch.stack(self.token_stats(batch, some))
         return HeadStats(*out)

@@ -164,7 +164,7 @@ class Trainer:
         self.tokenizer: PreTrainedTokenizerBase
         self.model, self.tokenizer = load(source)
         self.model.train().to(torch.device(config.device))
-        self.policy = Policy(self.model, config.rollout.temperature)
+        self.policy = Policy(self.model, config.rollout.temperature, packing=config.optim.packing)
         self.engine = make_engine(config, self.policy)
         self.ranks = self.engine.ranks
         self.rollout = make_rollout_engine(config, self.model, self.tokenizer, self.engine, source)
@@ -209,7 +209,8 @@ class Trainer:
         if "ref_logp" not in self.controller.needs:
             return None
         model, _ = load(self.config.model.ref_path or start_model(self.config), dtype=self.model.dtype)
-        return Policy(model.eval().requires_grad_(False).to(self.config.device), self.config.rollout.temperature)
+        model = model.eval().requires_grad_(False).to(self.config.device)
+        return Policy(model, self.config.rollout.temperature, packing=self.config.optim.packing)
 
     # The loop -----------------------------------------------------------------------------------------------------
 
