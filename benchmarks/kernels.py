@@ -148,7 +148,9 @@ def store(change: dict[str, Any]) -> None:
         found["kernels"] = [old for old in found["kernels"] if where(old) != where(run)] + [run]
     found["kernels"].sort(key=where)
     file.write_text(json.dumps(found | change, indent=1) + "\n")
-    (DOCS / "benchmarks.md").write_text(page(found | change))
+    file = DOCS / "benchmarks.md"
+    others = file.read_text().partition("\n## Training against TRL")[1:] if file.is_file() else ()
+    file.write_text(page(found | change) + "".join(others))  # what benchmarks/trainer.py wrote stays
 
 
 def where(run: dict[str, Any]) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
 import torch
 
-from llmtrain.batch import Batch, micro_batches
+from llmtrain.batch import Batch
 from llmtrain.rollout import Rollouts
 
 ROLLOUTS = Rollouts(
@@ -31,17 +31,3 @@ def test_select():
     assert part.ids.tolist() == [9, 4, 5, 6, 7, 8, 2, 3]
     assert part.prompt_lengths.tolist() == [1, 2]
     assert part.response_lengths.tolist() == [3, 2]
-
-
-def test_micro_batches_cover_each_sequence_once_within_the_budget():
-    lengths = torch.randint(1, 50, (200,), generator=torch.Generator().manual_seed(0))
-    sequences = torch.arange(0, 200, 2)
-    slices = micro_batches(lengths, sequences, 100)
-    assert torch.cat(slices).sort().values.tolist() == sequences.tolist()
-    assert all(len(s) * int(lengths[s].max()) <= 100 for s in slices)
-    assert len(slices) < 45  # 25 tokens on average: four a slice fit
-
-
-def test_a_sequence_above_the_budget_gets_its_own_slice():
-    assert [s.tolist() for s in micro_batches(torch.tensor([9, 500, 9]), torch.arange(3), 20)] == [[1], [0, 2]]
-    assert micro_batches(torch.tensor([3]), torch.arange(0), 20) == []

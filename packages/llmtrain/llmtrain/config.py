@@ -13,6 +13,7 @@ T = TypeVar("T")
 ENGINES = ("torch", "deepspeed")
 ROLLOUTS = ("hf", "vllm")
 TOPOLOGIES = ("local", "ray")
+LAYOUTS = ("padded", "packed", "shared")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,12 @@ class ModelConfig:
     """Folder of the reference policy of kl_ref. None: the model that the run starts from."""
     path: str | None = None
     """Folder of a causal language model (weights and tokenizer). None: build a small Qwen2 and warm it up, once."""
+    lora_rank: int = 0
+    """Rank of low-rank updates (LoRA) that are trained instead of the weights; 0 trains all weights."""
+    lora_alpha: float = 32.0
+    """Updates are multiplied by lora_alpha / lora_rank."""
+    lora_target_modules: tuple[str, ...] = ()
+    """Last parts of the names of the layers that get an update, such as q_proj; empty is all linear layers."""
     hidden_size: int = 128
     """Width of the built model."""
     num_layers: int = 4
@@ -165,6 +172,20 @@ class RewardConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PrimeConfig:
+    """The implicit reward model of the advantage `prime`."""
+
+    lr: float = 1e-6
+    """Its learning rate."""
+    beta: float = 0.05
+    """Scale of its rewards."""
+
+    def __post_init__(self) -> None:
+        if self.lr < 0 or self.beta <= 0:
+            raise ValueError("prime.lr must not be negative, and prime.beta must be positive")
+
+
+@dataclass(frozen=True, kw_only=True)
 class OptimConfig:
     """AdamW, and how a rollout is cut into updates."""
 
@@ -186,10 +207,12 @@ class OptimConfig:
     """What controllers see after the first update of a rollout: fresh (a forward pass more) or rollout (as sampled)."""
     micro_batch_tokens: int = 8192
     """Tokens, padding included, that go through the model at once. Changes speed and memory, never the update."""
-    packing: bool = False
-    """Sequences of a micro-batch in one row without padding, balanced; saves most where lengths differ."""
+    layout: str = "padded"
+    """How sequences pass through the model: padded, packed (no padding) or shared (each prompt once for its group)."""
 
     def __post_init__(self) -> None:
+        if self.layout not in LAYOUTS:
+            raise ValueError(f"optim.layout must be one of {', '.join(LAYOUTS)}; got {self.layout!r}")
         if self.stats not in ("fresh", "rollout"):
             raise ValueError(f"optim.stats must be fresh or rollout; got {self.stats!r}")
 
@@ -239,6 +262,30 @@ class EvalConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LogConfig:
+    """Who sees the metrics besides the run log."""
+
+    tensorboard: bool = True
+    """Event files in <out>/tensorboard."""
+    wandb: bool = False
+    """Weights & Biases, which must be installed."""
+    wandb_project: str = "llmtrain"
+    """Project of Weights & Biases that the run belongs to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileConfig:
+    """Traces of torch's profiler, in <out>/trace."""
+
+    steps: tuple[int, ...] = ()
+    """Rollout steps to trace, from 0."""
+
+    def __post_init__(self) -> None:
+        if any(step < 0 for step in self.steps):
+            raise ValueError(f"profile.steps must not be negative; got {min(self.steps)}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrainConfig:
     """Train a policy by reinforcement learning with verifiable rewards, under an entropy controller."""
 
@@ -261,7 +308,7 @@ class TrainConfig:
     target_entropy: float | None = None
     """Entropy to hold (nats), for controllers that have a target."""
     advantage: str = "grpo"
-    """grpo, dr_grpo, rloo, reinforce_pp, opo, w_reinforce, psr or nsr."""
+    """grpo, dr_grpo, rloo, reinforce_pp, opo, w_reinforce, psr, nsr or prime (a reward model learns along)."""
     device: str = "cpu"
     """Where the policy lives: cpu or cuda."""
     threads: int = 0
@@ -273,10 +320,13 @@ class TrainConfig:
     sft: SFTConfig = SFTConfig()
     rollout: RolloutConfig = RolloutConfig()
     reward: RewardConfig = RewardConfig()
+    prime: PrimeConfig = PrimeConfig()
     optim: OptimConfig = OptimConfig()
     engine: EngineConfig = EngineConfig()
     topology: TopologyConfig = TopologyConfig()
     eval: EvalConfig = EvalConfig()
+    log: LogConfig = LogConfig()
+    profile: ProfileConfig = ProfileConfig()
 
     def __post_init__(self) -> None:
         positive = {
@@ -307,11 +357,12 @@ class TrainConfig:
 
 
 PRESETS: dict[str, TrainConfig] = {
-    "countdown-cpu": TrainConfig(out="runs/countdown"),
+    "countdown-cpu": TrainConfig(out="runs/countdown", optim=OptimConfig(layout="shared")),
     "countdown-ray": TrainConfig(
         out="runs/countdown-ray",
         nproc=2,
         engine=EngineConfig(name="deepspeed", zero_stage=2),
+        optim=OptimConfig(layout="shared"),
         rollout=RolloutConfig(name="vllm"),
         topology=TopologyConfig(name="ray"),
     ),

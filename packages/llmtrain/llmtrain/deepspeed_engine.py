@@ -37,7 +37,7 @@ def settings(config: EngineConfig, optim: OptimConfig, parameters: int, device: 
 
     Stage 0 is clipped by this engine: DeepSpeed would neither tell the norm nor refuse one that is not finite.
     """
-    bucket = min(parameters, BUCKET)
+    bucket = min(parameters + parameters % 2, BUCKET)  # DeepSpeed wants an even number
     zero: dict[str, Any] = {
         "stage": config.zero_stage,
         "reduce_bucket_size": bucket,
@@ -89,7 +89,7 @@ class DeepSpeedEngine:
         self.ranks = ranks
         self.config = config
         self.max_grad_norm = optim.max_grad_norm
-        parameters = list(policy.parameters())
+        parameters = [parameter for parameter in policy.parameters() if parameter.requires_grad]
         self.optimizer, self.scheduler = adamw(parameters, optim)
         options = settings(config, optim, sum(p.numel() for p in parameters), ranks.device)
         self.deepspeed, *_ = deepspeed.initialize(

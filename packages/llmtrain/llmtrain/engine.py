@@ -54,7 +54,8 @@ class Engine(Protocol):
 
 def adamw(parameters: Iterable[nn.Parameter], config: OptimConfig) -> tuple[torch.optim.AdamW, LambdaLR]:
     """The optimizer and its learning rate, the same in all engines."""
-    optimizer = torch.optim.AdamW(parameters, lr=config.lr, betas=config.betas, weight_decay=config.weight_decay)
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=config.lr, betas=config.betas, weight_decay=config.weight_decay)
     ramp = max(config.warmup_steps, 1)
     return optimizer, LambdaLR(optimizer, lambda i: min((i + 1) / ramp, 1.0))
 

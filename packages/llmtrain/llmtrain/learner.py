@@ -9,7 +9,6 @@ the mini-batch; the update is that of one process that holds them all.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -17,10 +16,11 @@ from torch import Tensor
 from entrostat import Chain, Plan, Tokens, diagnose
 from entrostat.diagnostics import merge, to_floats
 
-from .batch import Batch, padded, starts
+from .batch import padded
 from .clock import Clock
 from .config import OptimConfig
 from .engine import Engine
+from .experience import Experience
 from .kernels import HeadStats
 from .mini_batch import mini_batches
 from .policy import Policy
@@ -33,73 +33,6 @@ Watch = Callable[[Tokens, Plan], None]
 
 def look_away(tokens: Tokens, plan: Plan) -> None:
     """Watch nothing."""
-
-
-@dataclass(frozen=True, eq=False)
-class Experience:
-    """A scored rollout, or a mini-batch of it: B sequences with N response tokens."""
-
-    batch: Batch
-    stats: HeadStats
-    """Statistics under the policy that made the rollout, (N,) each, as the trainer computes them."""
-    reward: Tensor
-    """(B,)."""
-    advantage: Tensor
-    """(B,)."""
-    group: Tensor
-    """Which prompt each sequence answers, (B,)."""
-    sequence: Tensor
-    """Identity of each sequence in the rollout, (B,)."""
-    rollout_logp: Tensor | None = None
-    """log π of the tokens as their rollout engine had it, (N,)."""
-    ref_logp: Tensor | None = None
-    """log π_ref of the tokens, (N,)."""
-    trained: Tensor | None = None
-    """Mask (B,) of the sequences that enter the loss; None is all."""
-    from_rollout: bool = False
-    """Whether importance ratios are taken to `rollout_logp` rather than to `stats.logp`."""
-
-    def select(self, sequences: Tensor) -> "Experience":
-        """The experience of some of the sequences."""
-        index = self.batch.response_index(sequences).to(self.stats.logp.device)
-        return Experience(
-            self.batch.select(sequences),
-            HeadStats(*(x[index] for x in self.stats)),
-            self.reward[sequences],
-            self.advantage[sequences],
-            self.group[sequences],
-            self.sequence[sequences],
-            None if self.rollout_logp is None else self.rollout_logp[index],
-            None if self.ref_logp is None else self.ref_logp[index],
-            None if self.trained is None else self.trained[sequences],
-            self.from_rollout,
-        )
-
-    @property
-    def owner(self) -> Tensor:
-        """Which of the B sequences each token belongs to, (N,)."""
-        return torch.repeat_interleave(torch.arange(len(self.batch)), self.batch.response_lengths)
-
-    def tokens(self, current: HeadStats | None) -> Tokens:
-        """What controllers see; `current` are the statistics now, None when the policy has not moved."""
-        now, owner, device = current or self.stats, self.owner, self.stats.logp.device
-        position = torch.arange(len(owner)) - starts(self.batch.response_lengths)[owner]
-        return Tokens(
-            logp=now.logp,
-            old_logp=self.rollout_logp if self.from_rollout else self.stats.logp,
-            rollout_logp=self.rollout_logp,
-            ref_logp=self.ref_logp,
-            advantage=self.advantage[owner].to(device),
-            reward=self.reward[owner].to(device),
-            entropy=now.entropy,
-            old_entropy=self.stats.entropy,
-            s2=now.s2,
-            s2l=now.s2l,
-            s2ll=now.s2ll,
-            seq_id=self.sequence[owner].to(device),
-            group_id=self.group[owner].to(device),
-            position=position.to(device),
-        )
 
 
 class Learner:

@@ -13,6 +13,7 @@ from transformers import (
 )
 from transformers.utils.logging import disable_progress_bar
 
+from .lora import has_updates, whole_weights
 from .tokenizer import load_tokenizer
 
 
@@ -71,5 +72,5 @@ def load(path: str | Path, *, dtype: torch.dtype = torch.float32) -> tuple[PreTr
 def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, path: str | Path) -> None:
     """Write weights, configuration and tokenizer in the form that `load` and AutoModelForCausalLM read."""
     disable_progress_bar()
-    model.save_pretrained(path)
+    model.save_pretrained(path, state_dict=dict(whole_weights(model)) if has_updates(model) else None)
     tokenizer.save_pretrained(path)

@@ -9,8 +9,10 @@ from transformers import PreTrainedModel
 
 from entrostat import Plan
 
-from .batch import Batch, micro_batches, packs, padded, ranges, starts
+from .batch import Batch, padded, ranges, starts
 from .kernels import HeadStats, head_loss, head_stats
+from .layout import LAYOUTS, Lay
+from .layout import padded as padded_layout
 from .ranks import Ranks
 
 UNSUPPORTED = ("final_logit_softcapping", "logit_scale", "logits_scaling")
@@ -43,11 +45,10 @@ class Policy(nn.Module):
     enter: Callable[..., Any] | None = None
     """What a loss goes through instead of the policy itself: an engine that wraps it."""
 
-    def __init__(self, model: PreTrainedModel, temperature: float = 1.0, *, packing: bool = False) -> None:
-        """packing: whether sequences pass through the model one after the other in a row, without padding.
+    def __init__(self, model: PreTrainedModel, temperature: float = 1.0, *, layout: str = "padded") -> None:
+        """layout: how sequences pass through the model together, see `llmtrain.layout`.
 
-        Raises ValueError for a model that the fused head cannot stand for, or whose attention would look from one
-        packed sequence into another.
+        Raises ValueError for models that the fused head cannot stand for, and whose states depend on the layout.
         """
         super().__init__()
         for name in UNSUPPORTED:
@@ -56,28 +57,17 @@ class Policy(nn.Module):
         self.model = model
         self.output = Head(model.get_output_embeddings().weight)
         self.temperature = temperature
-        self.packing = packing
-        if packing and self._leaks():
-            raise ValueError(
-                "attention of this model looks from one packed sequence into another: set packing to false"
-            )
-
-    def slices(self, batch: Batch, sequences: Tensor, budget: int) -> list[Tensor]:
-        """Cut `sequences` into those that pass through the model together: at most `budget` tokens."""
-        return (packs if self.packing else micro_batches)(batch.lengths, sequences, budget)
+        self.lay, self.slices = LAYOUTS[layout]
+        if self.lay is not padded_layout and self._depends():
+            raise ValueError(f"sequences of this model see one another in layout {layout!r}: use --optim.layout padded")
 
     @torch.no_grad()
-    def _leaks(self) -> bool:
-        """Whether a sequence is another one when it is packed behind others."""
-        size = int(self.model.config.vocab_size)
-        ids = torch.tensor([1, 2, 3, 4, 5, 6]) % size
-        three = Batch(
-            ids, prompt_lengths=torch.ones(3, dtype=torch.long), response_lengths=torch.ones(3, dtype=torch.long)
-        )
-        together, _ = self._packed_states(three, torch.arange(3), self.model.device)
-        alone = [self._packed_states(three, torch.tensor([i]), self.model.device)[0] for i in range(3)]
-        apart = (together - torch.cat(alone)).abs().max()
-        return bool(apart > 0.05 * together.abs().max())
+    def _depends(self) -> bool:
+        """Whether the states of three sequences, two with the same prompt, are others than in rows of their own."""
+        ids = torch.tensor([1, 2, 3, 4, 1, 2, 5, 6, 7, 8, 9, 1]) % int(self.model.config.vocab_size)
+        three = Batch(ids, prompt_lengths=torch.tensor([2, 2, 1]), response_lengths=torch.tensor([2, 2, 3]))
+        found, plain = (self._states(three, torch.arange(3), lay)[0] for lay in (self.lay, padded_layout))
+        return bool((found - plain).abs().max() > 0.05 * plain.abs().max())
 
     @property
     def body(self) -> nn.Module:
@@ -89,7 +79,7 @@ class Policy(nn.Module):
         """Weight of the output layer (V, D)."""
         return self.output.weight
 
-    def _states(self, batch: Batch, sequences: Tensor) -> tuple[Tensor, Tensor]:
+    def _states(self, batch: Batch, sequences: Tensor, lay: Lay | None = None) -> tuple[Tensor, Tensor]:
         """Hidden states (n, D) that predict the response tokens of `sequences`, and these tokens (n,), in order.
 
         No sequences make a pass all the same, n = 0: the other ranks count on it.
@@ -97,24 +87,13 @@ class Policy(nn.Module):
         device = self.model.device  # to ask the head would make ZeRO-3 gather it
         if not len(sequences):
             batch, sequences = IDLE, torch.tensor([0])
-        if self.packing:
-            return self._packed_states(batch, sequences, device)
-        ids = batch.padded(sequences)
-        # Padding is on the right, where no token of a causal model looks: no attention mask is needed.
-        hidden = self.body(input_ids=ids.to(device), use_cache=False).last_hidden_state
-        column = torch.arange(ids.shape[1] - 1)
-        first = batch.prompt_lengths[sequences, None] - 1  # the last prompt token predicts the first response token
-        predicts = (column >= first) & (column < first + batch.response_lengths[sequences, None])
-        return hidden[:, :-1][predicts.to(device)], ids[:, 1:][predicts].to(device)
-
-    def _packed_states(self, batch: Batch, sequences: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
-        """The same, with the sequences in one row: where positions begin anew, attention does not look back."""
-        ids, position = batch.packed(sequences)
-        row = {"input_ids": ids[None].to(device), "position_ids": position[None].to(device)}
-        hidden = self.body(**row, use_cache=False).last_hidden_state[0]
-        first = starts(batch.lengths[sequences]) + batch.prompt_lengths[sequences]
-        responses = ranges(first, batch.response_lengths[sequences])
-        return hidden[(responses - 1).to(device)], ids[responses].to(device)
+        ids, position, mask, row, column = (lay or self.lay)(batch, sequences)
+        given = {"position_ids": position, "attention_mask": mask}
+        told = {name: x.to(device) for name, x in given.items() if x is not None}
+        hidden = self.body(input_ids=ids.to(device), **told, use_cache=False).last_hidden_state
+        first = starts(batch.lengths)[sequences] + batch.prompt_lengths[sequences]
+        targets = batch.ids[ranges(first, batch.response_lengths[sequences])]
+        return hidden[row.to(device), column.to(device)], targets.to(device)
 
     def token_stats(self, batch: Batch, sequences: Tensor) -> HeadStats:
         """Statistics of the response tokens of `sequences`, in the order of `batch.response_index(sequences)`."""

@@ -16,30 +16,31 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from entrostat import Chain, StepStats, get_advantage, make
+from entrostat import Chain, StepStats, make
 from entrostat.advantages import advantage_needs
 from entrostat.diagnostics import EntropyTrace, to_floats
 from entrostat.draws import generator_seed
 from entrostat.runlog import RunLog
 
-from .batch import Batch
 from .checkpoint import checkpoints, latest, load_state, save_checkpoint
 from .clock import Clock
 from .collect import Collector
-from .config import TrainConfig, to_dict
+from .config import TrainConfig
 from .engine import Engine, NonFiniteError, TorchEngine
 from .evaluate import evaluate
+from .experience import Annotator, Experience
 from .launch import world_size
-from .learner import Experience, Learner
+from .learner import Learner
+from .lora import adapter_state, attach, load_adapter_state, whole_weights
 from .mismatch import mismatch
 from .model import load
 from .policy import Policy
 from .ranks import join
-from .rewards import overlong
 from .rollout import Rollouts, eos_token_ids
 from .rollout_engine import HFEngine, RolloutEngine, RolloutError, Sampler
 from .samples import TokenTable, pieces
 from .tasks import TASKS, Task, get_task
+from .telemetry import WatchedRunLog, check_sinks, traced
 from .vllm_start import INSTALL
 from .warmup import start_model
 
@@ -65,7 +66,7 @@ def check(config: TrainConfig) -> None:
     absent = make_controller(config).needs & ABSENT_FIELDS
     if absent:
         raise ValueError(f"controller {config.controller!r} needs {', '.join(sorted(absent))}, which llmtrain has not")
-    missing = set(advantage_needs(config.advantage)) - {"length"}
+    missing = set() if config.advantage == "prime" else set(advantage_needs(config.advantage)) - {"length"}
     if missing:
         raise ValueError(f"advantage {config.advantage!r} needs {', '.join(sorted(missing))}, which llmtrain has not")
     if config.task.name not in TASKS:
@@ -73,6 +74,7 @@ def check(config: TrainConfig) -> None:
     if config.model.path is not None and not Path(config.model.path).is_dir():
         raise ValueError(f"model folder {config.model.path} does not exist")
     check_ranks(config)
+    check_sinks(config)
     check_vllm(config)
     if config.device not in ("cpu", "cuda"):
         raise ValueError(f"unknown device {config.device!r}; choose from cpu, cuda")
@@ -91,6 +93,8 @@ def check_ranks(config: TrainConfig) -> None:
         raise ValueError(f"the torch engine is one process, not {ranks}: use --engine.name deepspeed")
     if size % ranks:
         raise ValueError(f"optim.mini_batch_size {size} must be a multiple of the {ranks} ranks")
+    if config.model.lora_rank and engine.name == "deepspeed" and engine.zero_stage == 3:
+        raise ValueError("model.lora_rank needs engine.zero_stage 2 or lower: whole weights are read in every process")
     if engine.name == "deepspeed" and find_spec("deepspeed") is None:
         raise ValueError("engine deepspeed is not installed; pip install 'entrostat[train,deepspeed]'")
 
@@ -102,8 +106,9 @@ def check_vllm(config: TrainConfig) -> None:
         return
     if find_spec("vllm") is None:
         raise ValueError(f"rollout engine vllm is not installed; {INSTALL}")
-    if settings.tensor_parallel_size > 1 and config.device == "cuda" and config.topology.name == "local":
-        raise ValueError("rollout.tensor_parallel_size above 1 on cuda needs --topology.name ray: a rank has one GPU")
+    alone = world_size(config.nproc) == 1 or config.topology.name == "ray"
+    if settings.tensor_parallel_size > 1 and config.device == "cuda" and not alone:
+        raise ValueError("rollout.tensor_parallel_size above 1 needs --topology.name ray: a rank has one GPU")
 
 
 def make_engine(config: TrainConfig, policy: Policy) -> Engine:
@@ -133,9 +138,11 @@ def make_rollout_engine(
         from .vllm_rollout import VLLMEngine
 
         stops = [*eos_token_ids(model, tokenizer), *config.rollout.stop_token_ids]
-        return VLLMEngine(
-            source, tokenizer, config.rollout, stops, rank=engine.ranks.rank, device=config.device, sleeps=True
-        )
+        rank, device = engine.ranks.rank, config.device
+        try:
+            return VLLMEngine(source, tokenizer, config.rollout, stops, rank=rank, device=device, sleeps=True)
+        except RolloutError as error:  # nothing has begun yet: the user sets it right
+            raise ValueError(str(error)) from error
     return HFEngine(model, tokenizer, config.rollout, rank=engine.ranks.rank, whole=engine.whole)
 
 
@@ -157,21 +164,23 @@ class Trainer:
             torch.set_num_threads(config.threads)
         self.config = config
         self.controller = make_controller(config)
-        self.advantage = get_advantage(config.advantage)
         self.task: Task = get_task(config.task)
         source = latest(config.out) if resume else Path(model_path)
         self.model: PreTrainedModel
         self.tokenizer: PreTrainedTokenizerBase
-        self.model, self.tokenizer = load(source)
+        lora = config.model.lora_rank > 0
+        self.model, self.tokenizer = load(start_model(config) if lora else source)
+        if lora:
+            attach(self.model, config.model, config.seed)
         self.model.train().to(torch.device(config.device))
-        self.policy = Policy(self.model, config.rollout.temperature, packing=config.optim.packing)
+        self.policy = Policy(self.model, config.rollout.temperature, layout=config.optim.layout)
         self.engine = make_engine(config, self.policy)
         self.ranks = self.engine.ranks
         self.rollout = make_rollout_engine(config, self.model, self.tokenizer, self.engine, source)
         self.clock = Clock(config.device)
         self.learner = Learner(self.policy, self.engine, self.controller, config.optim, config.seed, self.clock)
         self.trace = EntropyTrace()
-        self.reference = self._load_reference()
+        self.annotator = Annotator(config, self.policy, self.ranks, self.clock, self.controller.needs)
         self.collector = Collector(config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock)
         self.step = 0
         torch.manual_seed(config.seed)
@@ -180,7 +189,7 @@ class Trainer:
             self.engine.load_shards(source)
         self.log: RunLog | NoLog = NoLog()
         if self.ranks.rank == 0:
-            self.log = RunLog(config.out, to_dict(config), config.seed, resume_at=self.step if resume else None)
+            self.log = WatchedRunLog(config, resume_at=self.step if resume else None)
         self._interrupted = False
 
     # State --------------------------------------------------------------------------------------------------------
@@ -189,6 +198,8 @@ class Trainer:
         self.step, self.collector.used = state["step"], state["batches"]
         self.engine.load_state_dict(state["engine"])
         self.controller.load_state_dict(state["controller"])
+        load_adapter_state(self.model, state["lora"])
+        self.annotator.load_state_dict(state)
         self.learner.planned = state["planned"]
         self.trace.load_state_dict(state["trace"])
         torch.set_rng_state(state["rng"])
@@ -199,18 +210,12 @@ class Trainer:
             "controller": self.controller.state_dict(),
             "planned": self.learner.planned,
             "batches": self.collector.used,
+            "lora": adapter_state(self.model),
+            **self.annotator.state_dict(),
             "trace": self.trace.state_dict(),
             "rng": torch.get_rng_state(),
         }
         return save_checkpoint(self.config.out, self.step, self.model, self.tokenizer, state, self.engine)
-
-    def _load_reference(self) -> Policy | None:
-        """The reference policy, whole on every rank, where the controller asks for one."""
-        if "ref_logp" not in self.controller.needs:
-            return None
-        model, _ = load(self.config.model.ref_path or start_model(self.config), dtype=self.model.dtype)
-        model = model.eval().requires_grad_(False).to(self.config.device)
-        return Policy(model, self.config.rollout.temperature, packing=self.config.optim.packing)
 
     # The loop -----------------------------------------------------------------------------------------------------
 
@@ -225,7 +230,8 @@ class Trainer:
             while self.step < self.config.steps and not self.ranks.most(int(self._interrupted)):
                 every = self.config.eval.every
                 metrics = self.evaluate() if every and self.step % every == 0 else {}
-                metrics |= self._train_step()
+                with traced(self.config, self.step, self.ranks.rank):
+                    metrics |= self._train_step()
                 self.log.log(self.step, metrics)
                 report(self.step, metrics)
                 self.step += 1
@@ -258,7 +264,7 @@ class Trainer:
             self._send_weights()
             found = self.collector.collect(self.step)
             rollouts = found.rollouts
-            experience = self._experience(rollouts, found.reward)
+            experience, learned = self.annotator.experience(rollouts, found.reward)
             entropy = self.ranks.mean(experience.stats.entropy)
             self.controller.observe(self._step_stats(entropy))
             metrics = {
@@ -266,6 +272,7 @@ class Trainer:
                 **found.metrics,
                 "finished": self.ranks.mean(rollouts.finished),
                 "staleness": self.step - rollouts.version,
+                **learned,
                 **mismatch(experience.stats.logp, rollouts.logp, self.ranks),
                 **{key: float(value) for key, value in self.controller.metrics().items()},
             }
@@ -317,31 +324,7 @@ class Trainer:
         """Let the rollout engine have the weights of this step."""
         if self.rollout.version != self.step:
             with self.clock.phase("sync"), self.engine.whole():
-                self.rollout.update(self.model.named_parameters(), self.step)
-
-    def _experience(self, rollouts: Rollouts, reward: torch.Tensor) -> Experience:
-        batch, lengths, config = Batch.of(rollouts), rollouts.response_lengths, self.config
-        shaped = reward - overlong(lengths, config.rollout.max_new_tokens, config.reward)
-        wanted = {"length": lengths} if "length" in advantage_needs(config.advantage) else {}
-        sample = torch.arange(len(batch)) % config.rollout.n
-        with self.clock.phase("forward"):
-            stats = self.policy.all_stats(batch, config.optim.micro_batch_tokens, self.ranks)
-        ref_logp = None
-        if self.reference is not None:
-            with self.clock.phase("reference"):
-                ref_logp = self.reference.all_stats(batch, config.optim.micro_batch_tokens, self.ranks).logp
-        return Experience(
-            batch,
-            stats,
-            shaped,
-            self.advantage(shaped, rollouts.prompt_index, **wanted),
-            group=rollouts.prompt_index,
-            sequence=rollouts.prompt_index * config.rollout.n + sample,
-            rollout_logp=rollouts.logp.to(stats.logp),
-            ref_logp=ref_logp,
-            trained=rollouts.finished if config.reward.overlong_filter else None,
-            from_rollout=config.rollout.old_logp == "rollout",
-        )
+                self.rollout.update(whole_weights(self.model), self.step)
 
     def evaluate(self) -> dict[str, float]:
         """avg@k and pass@k on the held-out problems, with draws of their own."""

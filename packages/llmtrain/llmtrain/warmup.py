@@ -12,12 +12,15 @@ from .tasks import get_task
 from .tokenizer import build_char_tokenizer
 
 CACHE = Path("runs/.cache")
+SHAPE = ("hidden_size", "num_layers", "num_heads", "intermediate_size")
+"""Settings of the built model; all others are of how it is trained."""
 Progress = Callable[[int, float], None]
 
 
 def cached_path(config: TrainConfig) -> Path:
     """Where the warmed-up model of this configuration lies: a name made of everything it depends on."""
-    key = {part: to_dict(getattr(config, part)) for part in ("model", "task", "sft")}
+    shape = {name: getattr(config.model, name) for name in SHAPE}
+    key = {"model": {"path": None} | shape, **{part: to_dict(getattr(config, part)) for part in ("task", "sft")}}
     return CACHE / f"sft-{hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]}"
 
 

@@ -1,0 +1,51 @@
+"""Tokens a second of the rollout engines, and milliseconds to send them weights, on this machine.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.rollout
+
+The model of the presets (0.86M parameters, random weights), 64 prompts, 8 responses to each, at most 64 tokens.
+"""
+
+import statistics
+import tempfile
+import time
+
+import torch
+
+from llmtrain.config import RolloutConfig, TaskConfig
+from llmtrain.model import build_tiny, save
+from llmtrain.rollout import eos_token_ids
+from llmtrain.rollout_engine import HFEngine, Request
+from llmtrain.tasks import get_task
+from llmtrain.tokenizer import build_char_tokenizer
+from llmtrain.vllm_rollout import VLLMEngine
+
+PROMPTS, N, ROUNDS = 64, 8, 5
+
+
+def main() -> None:
+    config = RolloutConfig(max_new_tokens=64, kv_cache_gib=0.5)
+    task = get_task(TaskConfig())
+    tokenizer = build_char_tokenizer(task.alphabet)
+    model = build_tiny(len(tokenizer))
+    prompts = [task.prompt(problem) for problem in task.train_batch(0, PROMPTS, 0)]
+    request = Request(prompts, N, [list(range(PROMPTS))], seed=0)
+    with tempfile.TemporaryDirectory() as folder:
+        save(model, tokenizer, folder)
+        began = time.perf_counter()
+        vllm = VLLMEngine(folder, tokenizer, config, eos_token_ids(model, tokenizer))
+        print(f"vllm starts in {time.perf_counter() - began:.1f} s; {torch.get_num_threads()} threads")
+        for name, engine in {"hf": HFEngine(model, tokenizer, config), "vllm": vllm}.items():
+            speeds, syncs = [], []
+            for version in range(1, ROUNDS + 1):
+                began = time.perf_counter()
+                engine.update(model.named_parameters(), version)
+                syncs.append(time.perf_counter() - began)
+                began = time.perf_counter()
+                tokens = len(engine.submit(request)().response_ids)
+                speeds.append(tokens / (time.perf_counter() - began))
+            print(f"{name:5} {statistics.median(speeds):,.0f} tokens/s, sync {1e3 * statistics.median(syncs):.1f} ms")
+        vllm.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""From scored responses to experience: what an update needs to know of them.
+
+responses ► statistics under the policy ► log π_ref ► reward model ► advantages ► Experience ► learner
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from entrostat import Tokens, get_advantage
+from entrostat.advantages import advantage_needs
+
+from .batch import Batch, starts
+from .clock import Clock
+from .config import TrainConfig
+from .implicit_reward import ImplicitReward
+from .kernels import HeadStats
+from .model import load
+from .policy import Policy
+from .ranks import Ranks
+from .rewards import overlong
+from .rollout import Rollouts
+from .warmup import start_model
+
+
+@dataclass(frozen=True, eq=False)
+class Experience:
+    """A scored rollout, or a mini-batch of it: B sequences with N response tokens."""
+
+    batch: Batch
+    stats: HeadStats
+    """Statistics under the policy that made the rollout, (N,) each, as the trainer computes them."""
+    reward: Tensor
+    """(B,)."""
+    advantage: Tensor
+    """(B,)."""
+    group: Tensor
+    """Which prompt each sequence answers, (B,)."""
+    sequence: Tensor
+    """Identity of each sequence in the rollout, (B,)."""
+    rollout_logp: Tensor | None = None
+    """log π of the tokens as their rollout engine had it, (N,)."""
+    token_advantage: Tensor | None = None
+    """Advantages of the tokens, (N,), where those of a sequence differ."""
+    ref_logp: Tensor | None = None
+    """log π_ref of the tokens, (N,)."""
+    trained: Tensor | None = None
+    """Mask (B,) of the sequences that enter the loss; None is all."""
+    from_rollout: bool = False
+    """Whether importance ratios are taken to `rollout_logp` rather than to `stats.logp`."""
+
+    def select(self, sequences: Tensor) -> "Experience":
+        """The experience of some of the sequences."""
+        index = self.batch.response_index(sequences).to(self.stats.logp.device)
+        return Experience(
+            self.batch.select(sequences),
+            HeadStats(*(x[index] for x in self.stats)),
+            self.reward[sequences],
+            self.advantage[sequences],
+            self.group[sequences],
+            self.sequence[sequences],
+            None if self.rollout_logp is None else self.rollout_logp[index],
+            None if self.token_advantage is None else self.token_advantage[index],
+            None if self.ref_logp is None else self.ref_logp[index],
+            None if self.trained is None else self.trained[sequences],
+            self.from_rollout,
+        )
+
+    @property
+    def owner(self) -> Tensor:
+        """Which of the B sequences each token belongs to, (N,)."""
+        return torch.repeat_interleave(torch.arange(len(self.batch)), self.batch.response_lengths)
+
+    def tokens(self, current: HeadStats | None) -> Tokens:
+        """What controllers see; `current` are the statistics now, None when the policy has not moved."""
+        now, owner, device = current or self.stats, self.owner, self.stats.logp.device
+        position = torch.arange(len(owner)) - starts(self.batch.response_lengths)[owner]
+        return Tokens(
+            logp=now.logp,
+            old_logp=self.rollout_logp if self.from_rollout else self.stats.logp,
+            rollout_logp=self.rollout_logp,
+            ref_logp=self.ref_logp,
+            advantage=self.advantage[owner].to(device) if self.token_advantage is None else self.token_advantage,
+            reward=self.reward[owner].to(device),
+            entropy=now.entropy,
+            old_entropy=self.stats.entropy,
+            s2=now.s2,
+            s2l=now.s2l,
+            s2ll=now.s2ll,
+            seq_id=self.sequence[owner].to(device),
+            group_id=self.group[owner].to(device),
+            position=position.to(device),
+        )
+
+
+class Annotator:
+    """Makes experience of responses; holds the models that are asked besides the policy."""
+
+    def __init__(self, config: TrainConfig, policy: Policy, ranks: Ranks, clock: Clock, needs: frozenset[str]) -> None:
+        """needs: fields of Tokens that the controller asks for."""
+        self.config, self.policy, self.ranks, self.clock = config, policy, ranks, clock
+        self.advantage = get_advantage(config.advantage)
+        self.prime: ImplicitReward | None = None
+        wanted = "ref_logp" in needs
+        self.reference = self._start_policy() if wanted or config.advantage == "prime" else None
+        if config.advantage == "prime":
+            assert self.reference is not None
+            self.prime = ImplicitReward(self._start_policy(True), self.reference, config.prime, config.optim, ranks)
+
+    def _start_policy(self, trains: bool = False) -> Policy:
+        """A policy besides the one that is trained, as it was at the start, whole on every rank."""
+        model, _ = load(self.config.model.ref_path or start_model(self.config), dtype=self.policy.model.dtype)
+        model = model.train(trains).requires_grad_(trains).to(self.config.device)
+        return Policy(model, self.config.rollout.temperature, layout=self.config.optim.layout)
+
+    def experience(self, rollouts: Rollouts, reward: Tensor) -> tuple[Experience, dict[str, float]]:
+        """Experience of responses with these verdicts (B,), and metrics. A reward model learns from them on the way."""
+        batch, config, group = Batch.of(rollouts), self.config, rollouts.prompt_index
+        shaped = reward - overlong(rollouts.response_lengths, config.rollout.max_new_tokens, config.reward)
+        with self.clock.phase("forward"):
+            stats = self.policy.all_stats(batch, config.optim.micro_batch_tokens, self.ranks)
+        ref_logp = None
+        if self.reference is not None:
+            with self.clock.phase("reference"):
+                ref_logp = self.reference.all_stats(batch, config.optim.micro_batch_tokens, self.ranks).logp
+        made = Experience(
+            batch,
+            stats,
+            shaped,
+            self._outcome_advantage(shaped, group, rollouts.response_lengths),
+            group=group,
+            sequence=group * config.rollout.n + torch.arange(len(batch)) % config.rollout.n,
+            rollout_logp=rollouts.logp.to(stats.logp),
+            ref_logp=ref_logp,
+            trained=rollouts.finished if config.reward.overlong_filter else None,
+            from_rollout=config.rollout.old_logp == "rollout",
+        )
+        return self._with_process_rewards(made, reward)
+
+    def _outcome_advantage(self, reward: Tensor, group: Tensor, lengths: Tensor) -> Tensor:
+        """(B,); under `prime` that of the outcome alone."""
+        if self.prime is not None:
+            return get_advantage("rloo")(reward, group)
+        wanted = {"length": lengths} if "length" in advantage_needs(self.config.advantage) else {}
+        return self.advantage(reward, group, **wanted)
+
+    def _with_process_rewards(self, made: Experience, correct: Tensor) -> tuple[Experience, dict[str, float]]:
+        """With advantages of tokens from the implicit reward model as it is, which then learns from the verdicts."""
+        if self.prime is None:
+            return made, {}
+        assert made.ref_logp is not None
+        with self.clock.phase("reward model"):
+            prm = self.prime.model.all_stats(made.batch, self.config.optim.micro_batch_tokens, self.ranks).logp
+            reward, group, owner = (x.to(prm.device) for x in (made.reward.to(prm), made.group, made.owner))
+            told = {"prm_logp": prm, "ref_logp": made.ref_logp, "response": owner, "beta": self.config.prime.beta}
+            advantage = self.advantage(reward, group, **told)
+            metrics = self.prime.learn(made.batch, made.ref_logp, correct)
+        return replace(made, token_advantage=advantage), metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"prime": None if self.prime is None else self.prime.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        if self.prime is not None:
+            self.prime.load_state_dict(state["prime"])

@@ -1,0 +1,81 @@
+"""LoRA: the weights stay, and low-rank updates beside them are trained. The layers are peft's.
+
+The model keeps its class and names, so all else is as without: what leaves it, checkpoints and weights for rollout
+engines, are whole weights with the updates added.
+"""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from .config import ModelConfig
+
+ADAPTER = "policy"
+
+
+def attach(model: PreTrainedModel, config: ModelConfig, seed: int) -> None:
+    """Put updates of rank `config.lora_rank` beside the linear layers of the body; all other weights stop training.
+
+    They are 0 at first. Raises ValueError when peft is missing, or `lora_target_modules` names no layer.
+    """
+    try:
+        from peft import LoraConfig, inject_adapter_in_model
+    except ImportError:
+        raise ValueError("model.lora_rank needs peft: pip install 'entrostat[lora]'") from None
+    names = list(config.lora_target_modules) or linear_layers(model)
+    settings = LoraConfig(r=config.lora_rank, lora_alpha=int(config.lora_alpha), target_modules=names, lora_dropout=0.0)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        inject_adapter_in_model(settings, model, adapter_name=ADAPTER)
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_("lora_" in name)
+
+
+def linear_layers(model: PreTrainedModel) -> list[str]:
+    """Last parts of the names of all linear layers but the output layer."""
+    head = model.get_output_embeddings()
+    found = {name for name, module in model.named_modules() if isinstance(module, nn.Linear) and module is not head}
+    return sorted({name.rsplit(".", 1)[-1] for name in found})
+
+
+def layers(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """The layers that have an update, by name."""
+    for name, module in model.named_modules():
+        if hasattr(module, "lora_A") and ADAPTER in module.lora_A:
+            yield name, module
+
+
+def has_updates(model: nn.Module) -> bool:
+    """Whether some layer has an update."""
+    return next(layers(model), None) is not None
+
+
+def whole_weights(model: PreTrainedModel) -> Iterator[tuple[str, Tensor]]:
+    """Every parameter of the model as it would be without LoRA: its name, and its value with the update added."""
+    updated = {f"{name}.base_layer.weight": module for name, module in layers(model)}
+    for name, parameter in model.named_parameters():
+        if ".lora_" in name:
+            continue
+        module = updated.get(name)
+        value = parameter.detach()
+        if module is not None:
+            value = value + cast(Any, module).get_delta_weight(ADAPTER).to(value)
+        yield name.replace(".base_layer.", "."), value
+
+
+def adapter_state(model: PreTrainedModel) -> dict[str, Tensor]:
+    """What is trained, by name."""
+    return {name: p.detach().cpu().clone() for name, p in model.named_parameters() if ".lora_" in name}
+
+
+def load_adapter_state(model: PreTrainedModel, state: dict[str, Tensor]) -> None:
+    """Put back what `adapter_state` took."""
+    mine = {name: p for name, p in model.named_parameters() if ".lora_" in name}
+    if mine.keys() != state.keys():
+        raise ValueError("the checkpoint has other LoRA layers than the configuration")
+    with torch.no_grad():
+        for name, value in state.items():
+            mine[name].copy_(value)

@@ -1,0 +1,141 @@
+"""Weights on their way to vLLM, through its weight-transfer API.
+
+    transport   vLLM's workers are                       what travels
+    value       in the trainer's process                 the tensors themselves
+    file        other processes of this machine          a safetensors file in shared memory
+    ipc         other processes on the trainers' GPUs    handles of GPU memory
+    nccl        on GPUs of their own                     a broadcast from the first trainer rank
+
+    Parameters ► sender ► Client ► vLLM ► a worker's transfer engine ► model.load_weights
+        └─ checksums of what leaves              └─ checksums of what arrives (vllm_worker)
+
+`ipc` and `nccl` are vLLM's own backends with checksums added; they need GPUs and have not been run by the tests.
+"""
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+from vllm.distributed.weight_transfer.base import ParamMeta, TrainerInitInfo, TrainerWeightTransferEngine, WeightSource
+from vllm.distributed.weight_transfer.factory import WeightTransferTrainerFactory
+from vllm.distributed.weight_transfer.ipc_engine import IPCTrainerInitInfo
+from vllm.distributed.weight_transfer.nccl_engine import NCCLTrainerInitInfo
+
+from .vllm_worker import checksum
+
+BACKENDS = {"value": "checked_direct", "file": "checked_direct", "ipc": "checked_ipc", "nccl": "checked_nccl"}
+"""vLLM's name of the backend that each transport uses in its workers."""
+
+
+class Parameters(WeightSource):
+    """The weights of the moment, of the engine's type and kind of device, each with a checksum as it leaves."""
+
+    def __init__(self, dtype: torch.dtype, device: str) -> None:
+        self.dtype, self.device = dtype, device
+        self.weights: list[tuple[str, Tensor]] = []
+        self.sent: dict[str, int] = {}
+
+    def hold(self, weights: Iterable[tuple[str, Tensor]]) -> None:
+        """Send these from now on, by the names that transformers gives them."""
+        self.weights, self.sent = list(weights), {}
+
+    def metadata(self) -> list[ParamMeta]:
+        return [ParamMeta(name, self.dtype, tuple(weight.shape)) for name, weight in self.weights]
+
+    def __iter__(self) -> Iterator[tuple[str, Tensor]]:
+        for name, weight in self.weights:
+            tensor = weight.detach().to(self.device, self.dtype).contiguous()
+            self.sent[name] = checksum(name, tensor)
+            yield name, tensor
+
+
+class Client:
+    """What a sender calls of an engine; the update it ends gets the version that was set here."""
+
+    def __init__(self, llm: Any) -> None:
+        self.llm = llm
+        self.version = 0
+
+    def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
+        self.llm.init_weight_transfer_engine({"init_info": init_info})
+
+    def start_weight_update(self) -> None:
+        self.llm.start_weight_update()
+
+    def update_weights(self, update_info: Any) -> None:
+        self.llm.update_weights({"update_info": update_info})
+
+    def finish_weight_update(self, weight_version: str | None = None) -> None:
+        self.llm.finish_weight_update(weight_version or str(self.version))
+
+
+@dataclass
+class DirectTrainerInit(TrainerInitInfo):
+    backend: ClassVar[str] = "checked_direct"
+    folder: str | None = None
+    """Where files are laid for the workers; None hands them the tensors."""
+
+
+class DirectSender(TrainerWeightTransferEngine[DirectTrainerInit]):
+    """Sends by value or by file, in one piece."""
+
+    init_info_cls = DirectTrainerInit
+    folder: str | None = None
+
+    @classmethod
+    def trainer_init(cls, init_info: DirectTrainerInit, *, client: Any, source: WeightSource | None = None) -> Any:
+        sender = cls(client=client, source=source, is_sender=init_info.is_sender)
+        sender.folder = init_info.folder
+        if sender.is_sender:
+            client.init_weight_transfer_engine({})
+        return sender
+
+    def send_weights(self) -> None:
+        weights = dict(self.source)  # all ranks: to read them may be a collective
+        if not self.is_sender:
+            return
+        self.client.start_weight_update()
+        if self.folder is None:
+            self.client.update_weights({"names": list(weights), "tensors": list(weights.values())})
+        else:
+            with tempfile.TemporaryDirectory(dir=self.folder, prefix="llmtrain-") as folder:
+                path = str(Path(folder, "weights.safetensors"))
+                save_file(weights, path)
+                self.client.update_weights({"path": path})
+        self.client.finish_weight_update()
+
+
+def make_sender(
+    transport: str,
+    client: Any,
+    source: Parameters,
+    *,
+    rank: int = 0,
+    address: str = "",
+    port: int = 0,
+    workers: int = 1,
+) -> TrainerWeightTransferEngine:
+    """The trainer's end of a transport; its `send_weights` is one whole update. All trainer ranks make one.
+
+    Args:
+        client: `Client`, or an object with its methods that reaches the engine elsewhere; used by rank 0.
+        rank: of this trainer among those that send together.
+        address, port: nccl: of the first trainer, where the workers meet it.
+        workers: nccl: all workers of all engines.
+    """
+    shared = "/dev/shm" if Path("/dev/shm").is_dir() else tempfile.gettempdir()
+    info = {
+        "value": lambda: DirectTrainerInit(rank=rank),
+        "file": lambda: DirectTrainerInit(shared, rank=rank),
+        "ipc": lambda: IPCTrainerInitInfo(packed=True, rank=rank),
+        "nccl": lambda: NCCLTrainerInitInfo(address, port, 1 + workers, rank=rank),
+    }[transport]()
+    return WeightTransferTrainerFactory.trainer_init(info, client=client, source=source)
+
+
+WeightTransferTrainerFactory.register_engine("checked_direct", DirectSender)

@@ -1,0 +1,156 @@
+"""What vLLM's workers import: transfer engines that take checksums of the weights that arrive.
+
+checked_direct   tensors of the same process, or a file
+checked_ipc      vLLM's ipc
+checked_nccl     vLLM's nccl
+"""
+
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+from vllm.distributed.weight_transfer.base import (
+    WeightTransferEngine,
+    WeightTransferInitInfo,
+    WeightTransferUpdateInfo,
+)
+from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
+from vllm.distributed.weight_transfer.ipc_engine import IPCWeightTransferEngine
+from vllm.distributed.weight_transfer.nccl_engine import NCCLWeightTransferEngine
+from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, initialize_layerwise_reload
+
+WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+AT_ONCE = 1 << 24
+"""Numbers of a tensor that a checksum takes at once, each as 16 bytes."""
+
+
+def checksum(name: str, tensor: Tensor) -> int:
+    """64 bits that change with any bit of the tensor, with where it stands, and with name, type and shape."""
+    words = tensor.detach().reshape(-1).view(WORDS[tensor.element_size()])
+    total = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+    for start in range(0, len(words), AT_ONCE):
+        part = words[start : start + AT_ONCE].long()
+        odd = torch.arange(start, start + len(part), device=part.device) * 2 + 1
+        total += int((part * odd).sum())
+    return total % (1 << 64)
+
+
+class Arriving:
+    """Stands before a model while weights are loaded into it, and takes their checksums."""
+
+    def __init__(self, model: Any, arrived: dict[str, int]) -> None:
+        self.model, self.arrived = model, arrived
+
+    def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> Any:
+        held = list(weights)
+        self.arrived.update((name, checksum(name, tensor)) for name, tensor in held)
+        return self.model.load_weights(held)
+
+
+class Checked:
+    """Mixed into a transfer engine of a worker: checksums of what arrives, and an output head that follows it."""
+
+    model: Any
+
+    def start_weight_update(self) -> None:
+        self.arrived: dict[str, int] = {}
+        super().start_weight_update()  # type: ignore[misc]
+
+    def receive_weights(self, update_info: Any) -> None:
+        model = self.model
+        self.model = Arriving(model, self.arrived)
+        try:
+            super().receive_weights(update_info)  # type: ignore[misc]
+        finally:
+            self.model = model
+
+    def finish_weight_update(self) -> None:
+        super().finish_weight_update()  # type: ignore[misc]
+        repack_head(self.model)
+
+
+def packed_head(model: Any) -> Any:
+    """The output head of a model on a CPU, or None: one that shares the embedding multiplies with a packed copy."""
+    head = getattr(model, "lm_head", None)
+    weight = getattr(head, "weight", None)
+    return head if isinstance(weight, Tensor) and weight.device.type == "cpu" else None
+
+
+def repack_head(model: Any) -> None:
+    """Pack the head's copy of the embedding anew, which no reload of weights does."""
+    if (head := packed_head(model)) is not None:
+        head.quant_method.process_weights_after_loading(head)
+
+
+def check_head(model: Any) -> None:
+    """RuntimeError when the output head computes with other weights than it holds; some of their columns are read."""
+    if (head := packed_head(model)) is None:
+        return
+    columns = torch.linspace(0, head.weight.shape[1] - 1, 32).long()
+    unit = torch.zeros(len(columns), head.weight.shape[1], dtype=head.weight.dtype)
+    unit[torch.arange(len(columns)), columns] = 1
+    if not torch.allclose(head.quant_method.apply(head, unit), head.weight[:, columns].T, rtol=1e-6, atol=1e-12):
+        raise RuntimeError("the output head computes with weights of an earlier version")
+
+
+@dataclass
+class DirectInit(WeightTransferInitInfo):
+    """Nothing to agree on."""
+
+
+@dataclass
+class DirectUpdate(WeightTransferUpdateInfo):
+    names: list[str] = field(default_factory=list)
+    tensors: list[Tensor] = field(default_factory=list)
+    path: str | None = None
+    """A safetensors file instead."""
+
+
+class Direct(WeightTransferEngine[DirectInit, DirectUpdate]):
+    """Loads tensors of the same process, or a file."""
+
+    init_info_cls = DirectInit
+    update_info_cls = DirectUpdate
+
+    def init_transfer_engine(self, init_info: DirectInit) -> None: ...
+
+    def start_weight_update(self) -> None:
+        initialize_layerwise_reload(self.model)
+
+    def receive_weights(self, update_info: DirectUpdate) -> None:
+        if update_info.path is not None:
+            self.model.load_weights(load_file(update_info.path).items())
+        else:
+            self.model.load_weights(zip(update_info.names, update_info.tensors, strict=True))
+
+    def finish_weight_update(self) -> None:
+        finalize_layerwise_reload(self.model, self.model_config)
+
+    def shutdown(self) -> None: ...
+
+
+class CheckedDirect(Checked, Direct): ...
+
+
+class CheckedIPC(Checked, IPCWeightTransferEngine): ...
+
+
+class CheckedNCCL(Checked, NCCLWeightTransferEngine): ...
+
+
+class Extension:
+    """Added to vLLM's workers, which import this module for it and so know the backends."""
+
+    def arrived_weights(self) -> dict[str, int]:
+        """Checksums of the last update, by name; RuntimeError when the output head does not follow it."""
+        engine: Checked = self.weight_transfer_engine  # type: ignore[attr-defined]
+        check_head(engine.model)
+        return engine.arrived
+
+
+for name, engine in {"direct": CheckedDirect, "ipc": CheckedIPC, "nccl": CheckedNCCL}.items():
+    WeightTransferEngineFactory.register_engine(f"checked_{name}", engine)

