@@ -87,6 +87,7 @@ CONTROLLER = Control(
     label="Controller",
     default=(),
     options=tuple(entrostat.list_controllers()),
+    empty="none: plain GRPO",
     help="None is plain GRPO with clipping .2 / .2. Several make a chain, in this order.",
 )
 TARGET = Control(

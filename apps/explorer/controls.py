@@ -31,6 +31,8 @@ class Control:
     high: float | None = None
     step: float | None = None
     options: tuple[str, ...] = ()
+    empty: str | None = None
+    """What a choice of none means, shown in its place."""
 
     @property
     def title(self) -> str:
@@ -45,7 +47,8 @@ class Control:
         if isinstance(self.default, bool):
             return st.toggle(self.title, value=self.default, **common)
         if self.options and isinstance(self.default, tuple):
-            return st.multiselect(self.title, self.options, default=list(self.default), **common)
+            chosen = list(self.default)
+            return st.multiselect(self.title, self.options, default=chosen, placeholder=self.empty, **common)
         if self.options:
             return st.selectbox(self.title, self.options, index=self.options.index(self.default), **common)
         if self.low is not None and self.high is not None:

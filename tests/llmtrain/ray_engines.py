@@ -1,0 +1,71 @@
+"""A rollout engine for the tests of those that hold one: quick, and faulty on demand."""
+
+import os
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from llmtrain.rollout import Rollouts
+from llmtrain.rollout_engine import Pending, Request, Weights
+
+
+@dataclass
+class Scripted:
+    """Its tokens tell prompt, sample, seed and the weight that it holds.
+
+    faults: what it does when it is asked with a seed: die, stop (its process), hang, raise, or lie: nan, short, long,
+    stale; a number makes it slow, in seconds.
+    once: a file that it leaves at its first fault; where it lies there is none.
+    """
+
+    faults: dict[int, str | float] = field(default_factory=dict)
+    once: Path | None = None
+    version: int = 0
+    weight: int = 0
+
+    def submit(self, request: Request) -> Pending:
+        fault = self.faults.get(request.seed, "")
+        if fault and self.once:
+            fault = "" if self.once.exists() else fault
+            self.once.touch()
+        if fault in ("die", "stop"):
+            os.kill(os.getpid(), signal.SIGKILL if fault == "die" else signal.SIGSTOP)
+        if isinstance(fault, float):
+            time.sleep(fault)
+        if fault == "raise":
+            raise OSError("disk full\nin two lines")
+        return self._answer(request, fault)
+
+    def _answer(self, request: Request, fault: str | float) -> Pending:
+        owners = [prompt for prompt in request.shares[0] for _ in range(request.n)]
+        bodies = [[prompt, i % request.n, request.seed, self.weight] for i, prompt in enumerate(owners)]
+        bodies = [body[: 1 + prompt % 4] for prompt, body in zip(owners, bodies, strict=True)]
+        if fault == "short":
+            owners, bodies = owners[1:], bodies[1:]
+        if fault == "long":
+            bodies[0] = [0] * 100
+        ids = torch.tensor([token for body in bodies for token in body])
+        logp = torch.full((len(ids),), -0.5)
+        if fault == "nan":
+            logp[-1] = torch.nan
+        rollouts = Rollouts(
+            prompt_ids=[[1]] * len(request.prompts),
+            response_ids=ids,
+            response_lengths=torch.tensor([len(body) for body in bodies]),
+            logp=logp,
+            prompt_index=torch.tensor(owners),
+            finished=torch.ones(len(bodies), dtype=torch.bool),
+            version=self.version - (fault == "stale"),
+        )
+        return lambda: rollouts
+
+    def update(self, weights: Weights, version: int) -> None:
+        """Negative weights are dropped, and nothing is said."""
+        found = int(dict(weights)["w"])
+        if found >= 0:
+            self.weight, self.version = found, version
+
+    def close(self) -> None: ...
