@@ -32,8 +32,9 @@ def test_a_reading_inside_a_phase_begins_anew():
 
 def test_an_error_ends_the_phase():
     clock = Clock()
-    with pytest.raises(KeyError), clock.phase("bad"):
+    with pytest.raises(KeyError), clock.phase("around"), clock.phase("bad"):
         raise KeyError
+    assert clock.failed == "bad"
     with clock.phase("good"):
         pass
-    assert set(clock.read()) == {"time/bad", "time/good"}
+    assert set(clock.read()) == {"time/around", "time/bad", "time/good"}

@@ -110,7 +110,7 @@ def test_the_kuberay_example():
     job = yaml.safe_load((EXAMPLES / "kuberay.yaml").read_text())
     assert (job["apiVersion"], job["kind"]) == ("ray.io/v1", "RayJob")
     words = shlex.split(job["spec"]["entrypoint"])
-    assert words[:4] == ["llmtrain", "train", "--config", "/work/config.yaml"]
+    assert words[:4] == ["llmtrain", "train", "--config", "/data/config.yaml"]
     config = read_config(words[4:], "t")
     assert (config.topology.name, config.topology.address) == ("ray", "auto")
     cluster = job["spec"]["rayClusterSpec"]
@@ -122,7 +122,7 @@ def test_the_kuberay_example():
         gpus[name] = int(container["resources"]["limits"].get("nvidia.com/gpu", 0))
         volumes = {volume["name"] for volume in group["template"]["spec"]["volumes"]}
         assert {mount["name"] for mount in container["volumeMounts"]} == volumes
-        assert "/work" in [mount["mountPath"] for mount in container["volumeMounts"]]
+        assert "/data" in [mount["mountPath"] for mount in container["volumeMounts"]]
     assert workers["replicas"] * gpus["worker"] == sum(bundle["GPU"] for bundle in layout(config).bundles)
     version = cluster["rayVersion"]
     assert f"ray=={version}\n" in (EXAMPLES.parent / "constraints.txt").read_text()

@@ -294,3 +294,18 @@ def test_log_probabilities_of_the_rollout_as_the_old_ones(small, tmp_path):
         assert a["mismatch/ratio_max"] < 1 + 1e-4
         assert a["grad_norm"] == pytest.approx(b["grad_norm"], rel=1e-3)
         assert b["rollout_correction/beyond"] == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "phase", "advice"), [("backward", "backward", "micro_batch_tokens"), ("step", "optimizer", "zero_stage")]
+)
+def test_out_of_memory_names_the_phase_and_what_to_lower(small, tmp_path, monkeypatch, method, phase, advice):
+    def full(self, *args):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 7 GiB")
+
+    trainer = Trainer(replace(small, out=str(tmp_path / "run"), controller="entropy_bonus"), small.model.path)
+    monkeypatch.setattr(TorchEngine, method, full)
+    with pytest.raises(
+        TrainingStoppedError, match=rf"step 0: out of memory in phase '{phase}': .*{advice}.*no checkpoint"
+    ):
+        trainer.run()

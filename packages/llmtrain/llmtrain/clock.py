@@ -14,12 +14,14 @@ class Clock:
     def __init__(self, device: str = "cpu") -> None:
         self.device = device
         self.spent: dict[str, float] = defaultdict(float)
+        self.failed: str | None = None
+        """The innermost phase that an error left."""
         self._open: list[str] = []
         self._since = 0.0
 
     def _mark(self) -> None:
         """Count the time since the last mark to the innermost open phase."""
-        if self.device == "cuda":
+        if self.device == "cuda" and self.failed is None:
             torch.cuda.synchronize()
         now = time.perf_counter()
         if self._open:
@@ -33,6 +35,9 @@ class Clock:
         self._open.append(name)
         try:
             yield
+        except BaseException:
+            self.failed = self.failed or name
+            raise
         finally:
             self._mark()
             self._open.pop()

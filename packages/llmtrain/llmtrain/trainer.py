@@ -47,6 +47,14 @@ from .warmup import start_model
 ABSENT_FIELDS = frozenset({"truncated_entropy"})
 """Fields of Tokens that this trainer does not compute."""
 Report = Callable[[int, dict[str, float]], None]
+LOWER = {
+    "rollout": "lower rollout.prompts, rollout.max_new_tokens or rollout.gpu_memory_utilization",
+    "eval": "lower eval.samples or rollout.max_new_tokens",
+    "sync": "lower rollout.gpu_memory_utilization",
+    "forward": "lower optim.micro_batch_tokens, or turn engine.gradient_checkpointing on",
+    "optimizer": "raise engine.zero_stage, or turn engine.offload_optimizer on",
+}
+"""By phase, what takes less memory there."""
 
 
 class TrainingStoppedError(RuntimeError):
@@ -223,7 +231,8 @@ class Trainer:
         """Train to the last step, or to the first Ctrl-C, and leave a checkpoint.
 
         report: called after every step with its metrics.
-        Raises TrainingStoppedError when a loss is not finite; the last good checkpoint stays.
+        Raises TrainingStoppedError when a loss is not finite, memory runs out or the rollout engine fails; the last
+        good checkpoint stays.
         """
         previous = signal.signal(signal.SIGINT, self._on_interrupt)
         try:
@@ -240,14 +249,19 @@ class Trainer:
             self.save()
             if self.config.eval.every and not self.interrupted:
                 self.log.log(self.step, self.evaluate())
-        except (NonFiniteError, RolloutError) as error:
+        except (NonFiniteError, RolloutError, torch.OutOfMemoryError) as error:
             good = checkpoints(self.config.out)
             where = f"last good checkpoint: {good[-1]}" if good else "no checkpoint was written yet"
-            raise TrainingStoppedError(f"step {self.step}: {error}; {where}") from None
+            said = self._out_of_memory() if isinstance(error, torch.OutOfMemoryError) else error
+            raise TrainingStoppedError(f"step {self.step}: {said}; {where}") from None
         finally:
             signal.signal(signal.SIGINT, previous)
             self.rollout.close()
             self.log.close()
+
+    def _out_of_memory(self) -> str:
+        phase = self.clock.failed or "other"
+        return f"out of memory in phase {phase!r}: {LOWER.get(phase, LOWER['forward'])}"
 
     def _on_interrupt(self, signum: int, frame: Any) -> None:
         if self._interrupted:
