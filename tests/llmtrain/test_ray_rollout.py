@@ -12,9 +12,10 @@ from ray_engines import Scripted
 
 from llmtrain.config import RolloutConfig
 from llmtrain.model import load
+from llmtrain.packed_weights import pack, unpack
 from llmtrain.ranks import Ranks
 from llmtrain.ray_places import Seat
-from llmtrain.ray_rollout import CopyEngine, RemoteEngine, pack, unpack
+from llmtrain.ray_rollout import CopyEngine, RemoteEngine
 from llmtrain.ray_topology import cluster
 from llmtrain.rollout_engine import HFEngine, Request, RolloutError
 

@@ -31,8 +31,8 @@ def configurations(base: TrainConfig) -> list[TrainConfig]:
 
 @one_line_errors
 def main(args: list[str]) -> int:
-    from .cli import train_run
     from .compare import Run, figure, table
+    from .run import train_run
 
     console = Console()
     began = time.monotonic()

@@ -10,10 +10,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 from .config import TrainConfig
-from .ray_actors import Place
+from .launch import is_worker
 
 CPUS = 0.25
 """What an actor reserves of a CPU: a machine of two has room for all. GPUs are what is counted."""
@@ -21,6 +22,21 @@ WAIT_HERE, WAIT = 10.0, 600.0
 """Seconds to wait for resources of this machine, and of a cluster, whose nodes may be on their way."""
 ENVIRONMENTS = "LLMTRAIN_ROLLOUT_ENVIRONMENTS"
 """Environment variable of learners: what to set for each rollout engine, as JSON."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a learner lives."""
+
+    node: str
+    host: str
+    pid: int
+    port: int
+    """A free one, for the process group."""
+    cpus: int
+    """Of its machine."""
+    gpus: list[str]
+    """Its GPUs, as CUDA_VISIBLE_DEVICES names them."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +54,17 @@ class Seat:
 
     options: dict[str, Any]
     environment: dict[str, str] = field(default_factory=dict)
+
+
+def check(config: TrainConfig) -> None:
+    """What can be known to be wrong before the cluster is: ValueError."""
+    if find_spec("ray") is None:
+        raise ValueError("topology ray is not installed; pip install 'entrostat[train,ray]'")
+    if is_worker():
+        raise ValueError("topology ray starts the ranks itself: run llmtrain without torchrun, with --nproc")
+    if config.topology.address.startswith("ray://"):
+        raise ValueError("topology.address must be HOST:PORT or auto; from outside a cluster use llmtrain launch")
+    layout(config)
 
 
 def layout(config: TrainConfig) -> Layout:

@@ -9,7 +9,7 @@ the weights before them, however long it takes, so that staleness is exact and r
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,13 +18,13 @@ from typing import Any
 import ray
 import torch
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
-from torch import Tensor
 
 from .config import RolloutConfig, TrainConfig
 from .model import load
+from .packed_weights import pack
 from .ranks import Ranks
-from .ray_actors import RolloutActor
 from .ray_places import Seat, seats
+from .ray_rollout_actor import RolloutActor
 from .rollout import Rollouts
 from .rollout_engine import HFEngine, Pending, Request, RolloutEngine, RolloutError, Weights, check
 from .tokenizer import load_tokenizer
@@ -74,17 +74,6 @@ def remote_engine(config: TrainConfig, source: str | Path, eos: Sequence[int], r
     stops = [*eos, *config.rollout.stop_token_ids]
     make = partial(make_engine, str(Path(source).resolve()), config, stops, sleeps)
     return RemoteEngine(make, config.rollout, ranks, seats(config), config.topology.restarts)
-
-
-def pack(weights: Weights) -> dict[str, Any]:
-    """Weights as the object store keeps them without a copy for each reader: bytes, type and shape by name."""
-    return {name: (w.detach().cpu().flatten().view(torch.uint8).numpy(), w.dtype, w.shape) for name, w in weights}
-
-
-def unpack(packed: dict[str, Any]) -> Iterator[tuple[str, Tensor]]:
-    """The weights that `pack` packed, each a copy."""
-    for name, (data, dtype, shape) in packed.items():
-        yield name, torch.from_numpy(data.copy()).view(dtype).view(shape)
 
 
 def merge(parts: Sequence[Rollouts]) -> Rollouts:

@@ -11,7 +11,6 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +19,14 @@ from entrostat.runlog import read_metrics
 from .checkpoint import latest
 from .config import TrainConfig
 from .display import TrainDisplay
-from .launch import GRACE, LostRankError, is_worker
-from .ray_actors import INTERRUPT, Learner, Place, send_signal
-from .ray_places import environments, layout, options, placement
+from .launch import GRACE, LostRankError
+from .ray_learner import INTERRUPT, Learner, send_signal
+from .ray_places import Place, environments, layout, options, placement
 
 KNOCK = 5.0
 """Seconds that a cluster may take to answer at all."""
 POLL = 0.5
 """Seconds between looks at the run."""
-
-
-def check(config: TrainConfig) -> None:
-    """What can be known to be wrong before the cluster is: ValueError."""
-    if find_spec("ray") is None:
-        raise ValueError("topology ray is not installed; pip install 'entrostat[train,ray]'")
-    if is_worker():
-        raise ValueError("topology ray starts the ranks itself: run llmtrain without torchrun, with --nproc")
-    if config.topology.address.startswith("ray://"):
-        raise ValueError("topology.address must be HOST:PORT or auto; from outside a cluster use llmtrain launch")
-    layout(config)
 
 
 @contextmanager

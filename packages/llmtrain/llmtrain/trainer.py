@@ -87,7 +87,7 @@ def check(config: TrainConfig) -> None:
     if config.device not in ("cpu", "cuda"):
         raise ValueError(f"unknown device {config.device!r}; choose from cpu, cuda")
     if config.topology.name == "ray":
-        from .ray_topology import check as check_ray
+        from .ray_places import check as check_ray
 
         check_ray(config)
     elif config.device == "cuda" and not torch.cuda.is_available():

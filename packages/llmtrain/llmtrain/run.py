@@ -1,0 +1,74 @@
+"""A run from its configuration to its last words, as one process or as one of several ranks."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from .config import TrainConfig, to_dict
+from .launch import end_with_parent, is_first, is_worker
+
+
+def print_config(config: TrainConfig) -> None:
+    import yaml
+
+    print(yaml.safe_dump(to_dict(config), sort_keys=False, allow_unicode=True), end="")
+
+
+def prepare(config: TrainConfig, resuming: bool) -> None:
+    """What is done once for all ranks: show the settings, clear the folder, warm up the model."""
+    from .display import WarmUpDisplay
+    from .warmup import start_model
+
+    print_config(config)
+    if not resuming:
+        shutil.rmtree(Path(config.out) / "checkpoints", ignore_errors=True)
+        start_model(config, WarmUpDisplay(config.sft.steps))
+
+
+def train_run(config: TrainConfig, resuming: bool = False) -> int:
+    """Train and show it, in one process or as one of several ranks, of which the first prepares and speaks."""
+    from .ranks import Ranks, join, leave
+
+    end_with_parent()
+    ranks = join(config.device) if is_worker() else Ranks()
+    if is_first():
+        prepare(config, resuming)
+    ranks.barrier()
+    code, said = train_rank(config, resuming, shown=is_first())
+    if is_first():
+        say(code, said)
+    leave(code)
+    return code
+
+
+def train_rank(config: TrainConfig, resuming: bool, shown: bool = False) -> tuple[int, str]:
+    """Train as one rank of a run that is prepared, wherever it was started.
+
+    Returns exit code and last words: 0, 1 when training had to stop, 130 after Ctrl-C.
+    """
+    from contextlib import nullcontext
+
+    from .display import TrainDisplay
+    from .trainer import Trainer, TrainingStoppedError
+    from .warmup import start_model
+
+    trainer = Trainer(config, config.out if resuming else start_model(config), resume=resuming)
+    display = TrainDisplay(config.controller, config.steps, trainer.step) if shown else nullcontext(unseen)
+    try:
+        with display as report:
+            trainer.run(report)
+    except TrainingStoppedError as error:
+        return 1, f"error: {error}"
+    if trainer.interrupted:
+        return 130, f"stopped after step {trainer.step}; continue with: llmtrain resume {config.out}"
+    return 0, f"done: {config.out}"
+
+
+def say(code: int, said: str) -> int:
+    """Print the last words of a run; its exit code."""
+    print(said, file=sys.stderr if code == 1 else sys.stdout)
+    return code
+
+
+def unseen(step: int, metrics: dict[str, float]) -> None:
+    """What ranks show of a step that do not speak."""
