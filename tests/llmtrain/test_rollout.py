@@ -177,3 +177,13 @@ def test_a_prompt_is_answered_alike_by_whoever_answers_it(model, tokenizer):
             told[i, place % 5] = response
     for place, (i, response) in enumerate(zip(whole.prompt_index.tolist(), whole.responses(), strict=True)):
         assert told[i, place % 5] == response
+
+
+@pytest.mark.parametrize("together", [1, 7, 10, 1000])
+def test_how_many_are_sampled_together_changes_nothing(model, tokenizer, together):
+    whole = sampler(model, tokenizer).generate(PROMPTS, 5)
+    parts = sampler(model, tokenizer, max_num_seqs=together).generate(PROMPTS, 5)
+    assert parts.responses() == whole.responses()
+    assert parts.prompt_index.tolist() == whole.prompt_index.tolist()
+    assert parts.finished.tolist() == whole.finished.tolist()
+    torch.testing.assert_close(parts.logp, whole.logp, rtol=1e-5, atol=1e-5)

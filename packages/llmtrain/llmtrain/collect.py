@@ -18,7 +18,7 @@ from entrostat.draws import generator_seed
 
 from .clock import Clock
 from .config import TrainConfig
-from .mini_batch import mini_batches, share
+from .mini_batch import mini_batches, shares
 from .ranks import Ranks
 from .rollout import Rollouts, join
 from .rollout_engine import Pending, Request, RolloutEngine, check
@@ -91,9 +91,9 @@ class Collector:
             number = self.used + len(self._pending)
             problems = self.task.train_batch(number, settings.prompts, seed)
             cuts = mini_batches(settings.prompts, self.config.optim.mini_batch_size, seed, number, epoch=0)
-            shares = [share(cuts, rank, self.ranks.size).tolist() for rank in range(self.ranks.size)]
             prompts = [self.task.prompt(problem) for problem in problems]
-            request = Request(prompts, settings.n, shares, generator_seed("rollout", seed, number))
+            dealt = shares(cuts, torch.tensor([len(prompt) for prompt in prompts]), self.ranks.size)
+            request = Request(prompts, settings.n, dealt, generator_seed("rollout", seed, number))
             self._pending.append((problems, request, self.engine.submit(request)))
 
     def _batch(self, step: int) -> tuple[Rollouts, Tensor]:
@@ -101,6 +101,7 @@ class Collector:
         with self.clock.phase("rollout"):
             self._ask(step)
             problems, request, answer = self._pending.popleft()
+        with self.clock.phase("idle" if self.config.topology.staleness else "rollout"):
             rollouts = answer()
         self.used += 1
         oldest = step - self.config.topology.staleness

@@ -90,6 +90,8 @@ class RolloutConfig:
     """Must stay 1: importance ratios are of whole distributions, not of truncated ones."""
     top_k: int = 0
     """Must stay 0 (all tokens), for the same reason."""
+    max_num_seqs: int = 0
+    """hf: sequences that are sampled together, prompts of similar length with one another; 0 samples all at once."""
     stop_token_ids: tuple[int, ...] = ()
     """Tokens that end a response besides the model's eos."""
     tensor_parallel_size: int = 1
@@ -121,6 +123,8 @@ class RolloutConfig:
             )
         if self.old_logp not in ("trainer", "rollout"):
             raise ValueError(f"rollout.old_logp must be trainer or rollout; got {self.old_logp!r}")
+        if self.max_num_seqs < 0:
+            raise ValueError(f"rollout.max_num_seqs must not be negative; got {self.max_num_seqs}")
         if self.max_gen_batches < 1:
             raise ValueError(f"rollout.max_gen_batches must be positive; got {self.max_gen_batches}")
         if self.timeout <= 0:

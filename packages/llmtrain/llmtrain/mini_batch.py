@@ -15,6 +15,15 @@ def mini_batches(prompts: int, size: int, seed: int, step: int, epoch: int) -> t
     return torch.randperm(prompts, generator=generator).split(size)
 
 
-def share(parts: tuple[Tensor, ...], rank: int, ranks: int) -> Tensor:
-    """The prompts that a rank answers, ascending: the same number of each mini-batch, as far as they divide."""
-    return torch.cat([part[rank::ranks] for part in parts]).sort().values
+def shares(parts: tuple[Tensor, ...], sizes: Tensor, ranks: int) -> list[list[int]]:
+    """The prompts that each rank answers, ascending: the same number of each mini-batch, as far as they divide.
+
+    sizes: what each prompt costs, (P,). They are dealt out from the largest, there and back over the ranks, so that
+    costs are about the same.
+    """
+    dealt: list[list[int]] = [[] for _ in range(ranks)]
+    for part in parts:
+        for place, prompt in enumerate(part[sizes[part].argsort(descending=True, stable=True)].tolist()):
+            turn, seat = divmod(place, ranks)
+            dealt[seat if turn % 2 == 0 else ranks - 1 - seat].append(prompt)
+    return [sorted(prompts) for prompts in dealt]

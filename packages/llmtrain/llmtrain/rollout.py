@@ -101,6 +101,7 @@ class HFRollout:
         temperature: divides the logits; 0 takes the most likely token and reports its log-probability at 1.
         generator: source of all randomness; restoring its state repeats the rollouts.
         stop_token_ids: tokens that end a response besides eos; like it they stay in the response.
+        max_num_seqs: sequences that are sampled together, prompts of similar length; 0 samples all at once.
     """
 
     def __init__(
@@ -112,6 +113,7 @@ class HFRollout:
         temperature: float = 1.0,
         generator: torch.Generator,
         stop_token_ids: Sequence[int] = (),
+        max_num_seqs: int = 0,
     ):
         if max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be at least 1; got {max_new_tokens}")
@@ -122,6 +124,7 @@ class HFRollout:
         self.max_new_tokens = max_new_tokens
         self.temperature = temperature
         self.generator = generator
+        self.max_num_seqs = max_num_seqs
         self.eos_ids = torch.tensor([*eos_token_ids(model, tokenizer), *stop_token_ids], device=model.device)
 
     def generate(self, prompts: Sequence[str], n: int, mine: Sequence[int] | None = None) -> Rollouts:
@@ -139,7 +142,7 @@ class HFRollout:
         if not all(prompt_ids):
             raise ValueError("a prompt has no tokens")
         chosen = list(range(len(prompts)) if mine is None else mine)
-        uniforms = self._uniforms((len(prompts), n, self.max_new_tokens))[chosen].flatten(0, 1)
+        uniforms = self._uniforms((len(prompts), n, self.max_new_tokens))
         if not chosen:
             nothing = torch.empty(0, dtype=torch.long)
             return Rollouts(prompt_ids, nothing, nothing, torch.empty(0), nothing, nothing.bool())
@@ -147,20 +150,32 @@ class HFRollout:
         self.model.eval()
         try:
             with torch.inference_mode():
-                tokens_BT, logp_BT, lengths_B, finished_B = self._decode([prompt_ids[i] for i in chosen], n, uniforms)
+                together = self._together(chosen, prompt_ids, n)
+                parts = [
+                    self._decode([prompt_ids[i] for i in some], n, uniforms[some].flatten(0, 1)) for some in together
+                ]
         finally:
             self.model.train(was_training)
-        lengths = lengths_B.cpu()
+        owner = torch.tensor([i for some in together for i in some]).repeat_interleave(n)
+        order = owner.argsort(stable=True)
+        columns = zip(*parts, strict=True)
+        tokens_BT, logp_BT, lengths, finished_B = (torch.cat([x.cpu() for x in xs])[order] for xs in columns)
         kept = torch.arange(self.max_new_tokens) < lengths[:, None]
         # Indexing outside inference mode makes ordinary tensors, which autograd may save.
         return Rollouts(
             prompt_ids=prompt_ids,
-            response_ids=tokens_BT.cpu()[kept],
+            response_ids=tokens_BT[kept],
             response_lengths=lengths.clone(),
-            logp=logp_BT.cpu()[kept],
-            prompt_index=torch.tensor(chosen).repeat_interleave(n),
-            finished=finished_B.cpu().clone(),
+            logp=logp_BT[kept],
+            prompt_index=owner[order],
+            finished=finished_B.clone(),
         )
+
+    def _together(self, chosen: list[int], prompt_ids: list[list[int]], n: int) -> list[list[int]]:
+        """The chosen prompts, cut into those that are answered together."""
+        size = max(1, self.max_num_seqs // n) if self.max_num_seqs else len(chosen)
+        by_length = sorted(chosen, key=lambda i: len(prompt_ids[i])) if size < len(chosen) else chosen
+        return [by_length[i : i + size] for i in range(0, len(chosen), size)]
 
     def _decode(self, prompt_ids: list[list[int]], n: int, uniforms: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Tokens (B, T), their logp (B, T), lengths (B) and finished (B), from a uniform number for each token."""

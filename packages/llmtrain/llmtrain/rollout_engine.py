@@ -101,6 +101,7 @@ class HFEngine:
             temperature=self.config.temperature,
             generator=torch.Generator().manual_seed(request.seed),
             stop_token_ids=self.config.stop_token_ids,
+            max_num_seqs=self.config.max_num_seqs,
         )
         with self.whole():
             rollouts = sampler.generate(request.prompts, request.n, request.shares[self.rank])
