@@ -15,8 +15,6 @@ from .layout import LAYOUTS, Lay
 from .layout import padded as padded_layout
 from .ranks import Ranks
 
-UNSUPPORTED = ("final_logit_softcapping", "logit_scale", "logits_scaling")
-"""Settings of models that change the logits after the head, which the fused head does not apply."""
 ALONE = Ranks()
 IDLE = Batch(torch.tensor([0]), prompt_lengths=torch.tensor([1]), response_lengths=torch.tensor([0]))
 """What passes through the model of a rank that has no tokens."""
@@ -25,18 +23,21 @@ IDLE = Batch(torch.tensor([0]), prompt_lengths=torch.tensor([1]), response_lengt
 class Head(nn.Module):
     """The output layer. A module of its own, so that ZeRO-3 gathers its weight only while it runs."""
 
-    def __init__(self, weight: nn.Parameter) -> None:
+    def __init__(self, weight: nn.Parameter, scale: float = 1.0, softcap: float | None = None) -> None:
+        """scale: multiplies the logits. softcap: c of c·tanh(logit/c), applied after it."""
         super().__init__()
-        self.weight = weight
+        self.weight, self.scale, self.softcap = weight, scale, softcap
 
     def forward(
         self, hidden: Tensor, targets: Tensor, temperature: float, *, plan: Plan | None = None, index: Any = None
     ) -> HeadStats | tuple[Tensor, HeadStats]:
         """`head_stats` without a plan, `head_loss` with one."""
+        if self.scale != 1.0:
+            hidden = hidden * self.scale
         if plan is None:
-            return head_stats(hidden, self.weight, targets, temperature)
+            return head_stats(hidden, self.weight, targets, temperature, softcap=self.softcap)
         mode = "fused" if plan.elementwise else "recompute"
-        return head_loss(hidden, self.weight, targets, plan, index, temperature, mode=mode)
+        return head_loss(hidden, self.weight, targets, plan, index, temperature, mode=mode, softcap=self.softcap)
 
 
 class Policy(nn.Module):
@@ -48,14 +49,15 @@ class Policy(nn.Module):
     def __init__(self, model: PreTrainedModel, temperature: float = 1.0, *, layout: str = "padded") -> None:
         """layout: how sequences pass through the model together, see `llmtrain.layout`.
 
-        Raises ValueError for models that the fused head cannot stand for, and whose states depend on the layout.
+        Raises ValueError for a model whose states depend on the layout, or whose logits have an offset.
         """
         super().__init__()
-        for name in UNSUPPORTED:
-            if getattr(model.config, name, None) not in (None, 1, 1.0):
-                raise ValueError(f"the fused head does not support models with {name}")
+        head, config = model.get_output_embeddings(), model.config
+        if getattr(head, "bias", None) is not None:
+            raise ValueError("the output layer of this model has a bias, which the trainer does not know")
+        scale = (getattr(config, "logit_scale", None) or 1.0) / (getattr(config, "logits_scaling", None) or 1.0)
         self.model = model
-        self.output = Head(model.get_output_embeddings().weight)
+        self.output = Head(head.weight, scale, getattr(config, "final_logit_softcapping", None))
         self.temperature = temperature
         self.lay, self.slices = LAYOUTS[layout]
         if self.lay is not padded_layout and self._depends():

@@ -1,0 +1,43 @@
+"""Statistics are those of the model's own logits, also where a model changes these after its output layer."""
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, CohereConfig, Gemma2Config, GPTJConfig, GraniteConfig, Qwen2Config
+
+from llmtrain.batch import Batch
+from llmtrain.policy import Policy
+
+SIZE = {
+    "vocab_size": 40,
+    "hidden_size": 16,
+    "intermediate_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+MODELS = {
+    "plain": Qwen2Config(**SIZE),
+    "softcap": Gemma2Config(**SIZE, head_dim=8, final_logit_softcapping=0.05),
+    "multiplied": CohereConfig(**SIZE, logit_scale=7.0),
+    "divided": GraniteConfig(**SIZE, logits_scaling=0.1),
+}
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.5])
+@pytest.mark.parametrize("name", MODELS)
+def test_statistics_are_those_of_the_models_logits(name, temperature):
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(MODELS[name]).eval().float()
+    ids = torch.randint(3, 40, (9,))
+    found = Policy(model, temperature).all_stats(Batch(ids, torch.tensor([3]), torch.tensor([6])), 100)
+    logp = (model(ids[None]).logits[0, 2:8].float() / temperature).log_softmax(-1)
+    torch.testing.assert_close(found.logp, logp.gather(1, ids[3:, None])[:, 0], rtol=0, atol=2e-6)
+    torch.testing.assert_close(found.entropy, -(logp.exp() * logp).sum(-1), rtol=0, atol=2e-6)
+
+
+def test_a_bias_of_the_output_layer_is_refused():
+    config = GPTJConfig(vocab_size=40, n_positions=32, n_embd=16, n_layer=1, n_head=2, rotary_dim=4)
+    with pytest.raises(ValueError, match="has a bias"):
+        Policy(AutoModelForCausalLM.from_config(config))
