@@ -128,6 +128,7 @@ def test_no_process_stays_behind(sick, tmp_path, name, verdict):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_stays_behind_the_doctor_itself(sick, tmp_path, number):
     code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"  # jobs in the background ignore it
         "from llmtrain.doctor import Check, examine;examine(Check('b', 'json', '', 60.0, target='sick:breed_and_hang'))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, start_new_session=True)

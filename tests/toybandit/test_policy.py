@@ -42,6 +42,7 @@ def tokens() -> Tokens:
         position=torch.zeros(STATES * SAMPLES, dtype=torch.int64),
         reward=(ADVANTAGE > 0).double(),
         ref_logp=token_logp(old, ARM),
+        rollout_logp=token_logp(policy, ARM),
         truncated_entropy=per_token(policy.entropy, ARM),
         **token_moments(policy, ARM, {"s2", "s2l", "s2ll"}),
     )

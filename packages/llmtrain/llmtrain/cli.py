@@ -169,6 +169,13 @@ def doctor(args: list[str]) -> int:
     return run(args)
 
 
+def score(args: list[str]) -> int:
+    """Judge the responses of a file: llmtrain score --verifier math --in FILE --out FILE."""
+    from .verifiers.score import score as run
+
+    return run(args)
+
+
 def _run_config(run: str | Path) -> TrainConfig:
     """The configuration a run was started with."""
     if not (Path(run) / "config.yaml").is_file():
@@ -190,6 +197,7 @@ COMMANDS = {
     "plan": plan,
     "launch": launch_job,
     "doctor": doctor,
+    "score": score,
 }
 
 

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ..verdict import Verdict
+
 ALPHABET = "0123456789+-*/()=: "
 """Every character that occurs in prompts and responses."""
 
@@ -35,14 +37,6 @@ class Problem:
     def key(self) -> tuple[tuple[int, ...], int]:
         """Identity of the problem: the sorted multiset of numbers, and the target."""
         return tuple(sorted(self.numbers)), self.target
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Outcome of one check; `reason` is "correct" or says what is wrong."""
-
-    correct: bool
-    reason: str
 
 
 class _ParseError(Exception):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..config import SFTConfig, TaskConfig
+from ..verdict import Verdict
 from . import countdown
 
 
@@ -18,7 +19,7 @@ class Task:
     alphabet: str
     """Characters of prompts and responses, for a character tokenizer."""
     prompt: Callable[[Any], str]
-    verify: Callable[[Any, str], countdown.Verdict]
+    verify: Callable[[Any, str], Verdict]
     """(problem, response) to a verdict; never raises."""
     examples: Callable[[SFTConfig], list[tuple[str, str]]]
     """(prompt, response) pairs for the supervised warm-up."""

@@ -1,0 +1,9 @@
+"""Verifiers tell right responses from wrong ones: get_verifier("math")(responses, ground_truths) -> verdicts.
+
+Importing this package needs no torch. What a response says is never executed in the calling process.
+"""
+
+from ..verdict import Verdict
+from .registry import VERIFIERS, Verifier, get_verifier
+
+__all__ = ["VERIFIERS", "Verdict", "Verifier", "get_verifier"]

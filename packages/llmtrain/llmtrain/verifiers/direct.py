@@ -1,0 +1,61 @@
+"""Checks that cannot hang, run in the calling process: exact text, Countdown."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from ..tasks import countdown
+from ..verdict import Verdict
+
+
+def exact(response: str, ground_truth: Any) -> Verdict:
+    """Are the texts equal, apart from white space around them?"""
+    same = response.strip() == str(ground_truth).strip()
+    return Verdict(same, "equal" if same else "not equal")
+
+
+def countdown_check(response: str, ground_truth: Any) -> Verdict:
+    """Verdict on an expression, alone or within the last <answer></answer>; the truth is {"numbers", "target"}.
+
+    Raises:
+        ValueError: for a ground truth without these fields.
+    """
+    try:
+        problem = countdown.Problem(tuple(int(x) for x in ground_truth["numbers"]), int(ground_truth["target"]))
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(
+            f'the ground truth of countdown is {{"numbers": [3, 5], "target": 8}}, not {str(ground_truth)[:80]}'
+        ) from None
+    tagged = response.rpartition("<answer>")[2].partition("</answer>")[0] if "<answer>" in response else response
+    expression = tagged.strip()
+    verdict = countdown.verify(problem, expression)
+    return replace(verdict, extracted=expression[: countdown.MAX_RESPONSE_CHARS])
+
+
+DIRECT: dict[str, Callable[[str, Any], Verdict]] = {"exact": exact, "countdown": countdown_check}
+
+
+class DirectVerifier:
+    """A verifier that calls its check here."""
+
+    def __init__(self, check: Callable[[str, Any], Verdict]) -> None:
+        self.check = check
+        self.failures: dict[str, int] = Counter()
+
+    def __call__(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
+        if len(responses) != len(ground_truths):
+            raise ValueError(f"{len(responses)} responses for {len(ground_truths)} ground truths")
+        return [self.check(response, truth) for response, truth in zip(responses, ground_truths, strict=True)]
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

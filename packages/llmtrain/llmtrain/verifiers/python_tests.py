@@ -1,0 +1,149 @@
+"""Does the Python program in a response pass its unit tests?
+
+The program is the last ```python block, or the whole response; the ground truth is Python text, or a list of
+statements such as "assert add(1, 2) == 3". Both go into a file that a process of its own runs: in an empty folder, with
+an empty environment, limits on time, memory, processes and file size, no network where the kernel allows, and its
+process group killed at the end.
+
+What this does not protect from:
+- reading files that the user who trains may read, among them the tests themselves: a program can look for them in its
+  own file, so a reward earned this way is possible;
+- writing, where nobody else's rights prevent it, to files outside its folder (as root it runs as a user without rights
+  to write); many files, each under the limit, fill a disk until the check ends;
+- the network, where the kernel allows no namespaces (then also processes that left their group survive the check);
+- using the processor up to its time limit, on as many cores as it has processes;
+- faults of the kernel: for code by an adversary, train in a container or a virtual machine.
+"""
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..verdict import Verdict
+
+MAX_PROCESSES = 16
+MAX_FILE_MIB = 16
+TAIL_BYTES = 4096
+_FENCE = re.compile(r"^[ \t]*```(?:python|py)?[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_CLOSE = re.compile(r"^[ \t]*```[ \t]*$", re.MULTILINE)
+
+
+def program(response: str) -> str:
+    """The code of the last closed block of Python, or the whole response."""
+    code, at = None, 0
+    while opening := _FENCE.search(response, at):
+        closing = _CLOSE.search(response, opening.end())
+        if not closing:
+            break
+        code, at = response[opening.end() : closing.start()].strip("\n"), closing.end()
+    return response if code is None else code
+
+
+def tests(ground_truth: Any) -> str:
+    """The tests as text.
+
+    Raises:
+        ValueError: for a ground truth that is neither text nor a list of texts, or empty.
+    """
+    lines = [ground_truth] if isinstance(ground_truth, str) else ground_truth
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines) or not "".join(lines).strip():
+        raise ValueError("the ground truth of python is its unit tests: Python text, or a list of statements")
+    return "\n".join(lines)
+
+
+class PythonVerifier:
+    """Runs unit tests, `workers` at a time, each for at most `timeout` seconds in `memory_mib` MiB."""
+
+    def __init__(self, *, workers: int = 2, timeout: float = 5.0, memory_mib: int = 1024) -> None:
+        self.timeout, self.memory_mib = timeout, memory_mib
+        self.failures: dict[str, int] = Counter()
+        self._threads = ThreadPoolExecutor(workers)
+
+    def __call__(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
+        if len(responses) != len(ground_truths):
+            raise ValueError(f"{len(responses)} responses for {len(ground_truths)} ground truths")
+        checks = [tests(truth) for truth in ground_truths]
+        return list(self._threads.map(self._check, map(program, responses), checks))
+
+    def _check(self, code: str, checks: str) -> Verdict:
+        passed = secrets.token_hex(16)  # a program that exits before its tests does not say this
+        with tempfile.TemporaryDirectory(prefix="llmtrain-check-", ignore_cleanup_errors=True) as folder:
+            file, out, err = (Path(folder) / name for name in ("program.py", "stdout", "stderr"))
+            text = f"{code}\n\n{checks}\n\nprint('\\n{passed}', flush=True)\n"
+            file.write_bytes(text.encode(errors="replace"))
+            with out.open("wb") as stdout, err.open("wb") as stderr:
+                exit_code = self._run(file, stdout, stderr)
+            said, problem = _tail(out), _tail(err)
+        if exit_code is None:
+            self.failures["timeout"] += 1
+            return Verdict(False, f"timed out after {self.timeout:g} s", code)
+        if exit_code == 0 and said.endswith(passed):
+            return Verdict(True, "all tests passed", code)
+        return Verdict(False, _why(exit_code, problem), code)
+
+    def _run(self, file: Path, stdout: Any, stderr: Any) -> int | None:
+        """Exit code of the program; None when it ran out of time."""
+        settings = {
+            "program": file.name,
+            "cpu_seconds": int(self.timeout) + 1,
+            "memory_mib": self.memory_mib,
+            "processes": MAX_PROCESSES,
+            "file_mib": MAX_FILE_MIB,
+        }
+        sandbox = str(Path(__file__).with_name("sandbox.py"))
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-B", sandbox, json.dumps(settings)],
+            cwd=file.parent,
+            env={},
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
+        try:
+            return process.wait(self.timeout)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._threads.shutdown()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _tail(path: Path) -> str:
+    """The end of a file, without white space after it."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+        return file.read().decode(errors="replace").rstrip()
+
+
+def _why(exit_code: int, problem: str) -> str:
+    """What is wrong, in a line."""
+    if exit_code > 128:
+        return f"the program ended by {signal.Signals(exit_code - 128).name}"
+    last = problem.rpartition("\n")[2][:200]
+    return last or f"the program ended with exit code {exit_code} before its tests"

@@ -1,0 +1,125 @@
+"""llmtrain score: verdicts on responses that are in a file.
+
+A line of the input is an object with `response` and `ground_truth`; a line of the output is the verdict on it:
+{"correct": true, "extracted": "42", "reason": "equal as text"}. Lines left out by --skip-bad have no verdict.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..verdict import Verdict
+from .registry import VERIFIERS, Verifier, get_verifier
+
+AT_A_TIME = 512
+FIELDS = ("response", "ground_truth")
+
+
+class Row(NamedTuple):
+    """A line of the input."""
+
+    line: int
+    response: str
+    ground_truth: Any
+
+
+def score(args: list[str]) -> int:
+    """Judge the responses of a file: llmtrain score --verifier math --in FILE --out FILE."""
+    parser = argparse.ArgumentParser(prog="llmtrain score", description=score.__doc__)
+    parser.add_argument("--verifier", required=True, help=f"{', '.join(VERIFIERS)}, or a function as module:function")
+    parser.add_argument("--in", dest="source", required=True, help="jsonl: response, ground_truth")
+    parser.add_argument("--out", required=True, help="jsonl to write: correct, extracted, reason")
+    parser.add_argument("--workers", type=int, default=2, help="checks at a time")
+    parser.add_argument("--timeout", type=float, default=5.0, help="seconds for one response")
+    parser.add_argument("--skip-bad", action="store_true", help="leave out lines that cannot be read, and count them")
+    given = parser.parse_args(args)
+    source, out = Path(given.source), Path(given.out)
+    if not source.is_file():
+        raise ValueError(f"{source} is not a file")
+    if out.resolve() == source.resolve():
+        raise ValueError(f"--out {out} is the input itself")
+    bad: list[str] = []
+    with get_verifier(given.verifier, workers=given.workers, timeout=given.timeout) as verifier:
+        judged, correct = _score(verifier, source, out, bad if given.skip_bad else None)
+    lost = "".join(f", {n} {kind}" for kind, n in sorted(verifier.failures.items()))
+    skipped = f", {len(bad)} lines skipped (the first: {bad[0]})" if bad else ""
+    share = f" ({correct / judged:.1%})" if judged else ""
+    print(f"{out}: {judged} judged, {correct} correct{share}{lost}{skipped}")
+    return 0
+
+
+def _score(verifier: Verifier, source: Path, out: Path, bad: list[str] | None) -> tuple[int, int]:
+    """Write the verdicts; how many there are, and how many say correct."""
+    judged = correct = 0
+    columns = (TextColumn("[bold]score"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    total = sum(1 for _ in read(source, None if bad is None else []))  # a bad line is known before any work is done
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar, out.open("w") as file_out:
+        task = bar.add_task("score", total=total)
+        rows = read(source, bad)
+        while batch := list(islice(rows, AT_A_TIME)):
+            for verdict in _judge(verifier, source, batch, bad):
+                line = {"correct": verdict.correct, "extracted": verdict.extracted, "reason": verdict.reason}
+                file_out.write(json.dumps(line) + "\n")
+                correct += verdict.correct
+                judged += 1
+            bar.advance(task, len(batch))
+    return judged, correct
+
+
+def _judge(verifier: Verifier, source: Path, rows: list[Row], bad: list[str] | None) -> list[Verdict]:
+    """Verdicts on the rows, but for those whose ground truth the verifier cannot use: these are bad lines too."""
+    try:
+        return verifier([row.response for row in rows], [row.ground_truth for row in rows])
+    except ValueError as error:
+        if len(rows) > 1:
+            return [verdict for row in rows for verdict in _judge(verifier, source, [row], bad)]
+        _report(f"{source}, line {rows[0].line}: field 'ground_truth': {error}", bad)
+        return []
+
+
+def _report(problem: str, bad: list[str] | None) -> None:
+    if bad is None:
+        raise ValueError(f"{problem}; --skip-bad leaves such lines out") from None
+    bad.append(problem)
+
+
+def read(source: Path, bad: list[str] | None = None) -> Iterator[Row]:
+    """The lines that are not empty.
+
+    A bad line is described in `bad`, where there is one.
+
+    Raises:
+        ValueError: for a bad line, with file, line and field, when `bad` is None.
+    """
+    with source.open("rb") as file:
+        for i, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                yield Row(i, *_fields(line))
+            except ValueError as error:
+                _report(f"{source}, line {i}: {error}", bad)
+
+
+def _fields(line: bytes) -> tuple[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"not JSON: {error}") from None
+    if not isinstance(row, dict):
+        raise ValueError(f"expected an object with {' and '.join(FIELDS)}, got {type(row).__name__}")
+    for field in FIELDS:
+        if row.get(field) is None:
+            raise ValueError(f"field {field!r} is missing")
+    if not isinstance(row["response"], str):
+        raise ValueError(f"field 'response' is {type(row['response']).__name__}, not text")
+    if row["ground_truth"] == "":
+        raise ValueError("field 'ground_truth' is empty")
+    return row["response"], row["ground_truth"]

@@ -1,0 +1,164 @@
+"""The process behind a CheckPool: imports a check, forks the process that runs it, kills that one when it is late.
+
+Started as `python -m llmtrain.verifiers.worker FD`, with a connection to the pool at the file descriptor FD.
+"""
+
+import ctypes
+import importlib
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection, Pipe
+from typing import Any
+
+from ..verdict import Verdict
+
+MAX_SHOWN = 1000
+"""Characters of `extracted` and `reason` that are sent back."""
+PR_SET_PDEATHSIG = 1
+
+Check = Callable[[str, Any], "bool | Verdict"]
+
+
+class Checker:
+    """A fork of this process, in a process group of its own, that answers one item after the other."""
+
+    def __init__(self, check: Check, memory_mib: int, pool: Connection) -> None:
+        self.connection, theirs = Pipe()
+        keeper = os.getpid()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                self.connection.close()
+                pool.close()
+                os.setsid()
+                _die_with(keeper)
+                _limit_memory(memory_mib)
+                _answer(theirs, check)
+            finally:
+                os._exit(0)
+        theirs.close()
+
+    def ask(self, item: bytes, timeout: float) -> bytes | None:
+        """The reply to `item`; None when the process ended instead.
+
+        Raises:
+            TimeoutError: when there is no reply after `timeout` seconds.
+        """
+        try:
+            self.connection.send_bytes(item)
+            if not self.connection.poll(timeout):
+                raise TimeoutError
+            return self.connection.recv_bytes()
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            return None
+
+    def end(self) -> str:
+        """Kill the process and what it started; says how it ended."""
+        self.connection.close()
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            os.kill(self.pid, signal.SIGKILL)  # it has not come to setsid yet, or has ended and waits to be reaped
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return signal.Signals(-status).name if status < 0 else f"exit code {status}"
+
+
+def _die_with(keeper: int) -> None:
+    """End this process when the keeper ends, however that happens."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != keeper:
+        os._exit(0)
+
+
+def _limit_memory(mib: int) -> None:
+    """Let this process allocate `mib` MiB beyond what it has."""
+    if sys.platform == "linux":
+        with open("/proc/self/statm") as file:
+            now = int(file.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (now + mib * 2**20, now + mib * 2**20))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _answer(connection: Connection, check: Check) -> None:
+    """Answer items until the connection ends."""
+    while True:
+        try:
+            response, truth = json.loads(connection.recv_bytes())
+        except EOFError:
+            return
+        connection.send_bytes(json.dumps(_run(check, response, truth)).encode())
+
+
+def _run(check: Check, response: str, truth: Any) -> dict[str, Any]:
+    """The reply to one item."""
+    try:
+        found = check(response, truth)
+    except Exception as error:  # a user's check may raise anything; its item alone is lost
+        return failure("error", f"the check raised {type(error).__name__}: {error}")
+    if isinstance(found, bool):
+        found = Verdict(found, "correct" if found else "wrong")
+    if not isinstance(found, Verdict):
+        return failure("error", f"the check returned {type(found).__name__}, not a bool or a Verdict")
+    extracted = None if found.extracted is None else found.extracted[:MAX_SHOWN]
+    return {"correct": found.correct, "reason": found.reason[:MAX_SHOWN], "extracted": extracted, "failure": None}
+
+
+def failure(kind: str, reason: str) -> dict[str, Any]:
+    """The reply to an item that could not be checked; `kind` is timeout, crash or error."""
+    return {"correct": False, "reason": reason[:MAX_SHOWN], "extracted": None, "failure": kind}
+
+
+def load(path: str) -> Check:
+    """The function at `module:function`.
+
+    Raises:
+        ValueError: when there is none.
+    """
+    module, _, name = path.partition(":")
+    try:
+        check = importlib.import_module(module)
+        for part in name.split("."):
+            check = getattr(check, part)
+    except Exception as error:  # importing a user's module runs its code
+        raise ValueError(f"{type(error).__name__}: {error}") from None
+    if not callable(check):
+        raise ValueError(f"{name} is not a function")
+    return check
+
+
+def serve(pool: Connection) -> None:
+    """Answer the pool's items until it goes."""
+    settings = json.loads(pool.recv_bytes())
+    sys.path[:] = settings["path"]
+    try:
+        check = load(settings["check"])
+    except ValueError as error:
+        return pool.send_bytes(json.dumps(str(error)).encode())
+    checker = Checker(check, settings["memory_mib"], pool)
+    pool.send_bytes(b'"ready"')
+    while True:
+        try:
+            item = pool.recv_bytes()
+        except (EOFError, ConnectionResetError):
+            checker.end()
+            return None
+        try:
+            reply = checker.ask(item, settings["timeout"])
+            lost = None if reply else ("crash", "the check ended its process: ")
+        except TimeoutError:
+            reply, lost = None, ("timeout", f"timed out after {settings['timeout']:g} s")
+        if lost:
+            end = checker.end()
+            reply = json.dumps(failure(lost[0], lost[1] + (end if lost[0] == "crash" else ""))).encode()
+            checker = Checker(check, settings["memory_mib"], pool)
+        assert reply is not None
+        pool.send_bytes(reply)
+
+
+if __name__ == "__main__":
+    serve(Connection(int(sys.argv[1])))

@@ -1,0 +1,33 @@
+"""Checks for the pool: some hang, some crash."""
+
+import os
+import time
+
+from llmtrain.verdict import Verdict
+
+
+def check(response, ground_truth):
+    if response == "hang":
+        time.sleep(60)
+    if response == "spin":
+        while True:
+            pass
+    if response == "exit":
+        os._exit(3)
+    if response == "abort":
+        os.abort()
+    if response == "raise":
+        raise KeyError("no such thing")
+    if response == "memory":
+        return len(bytearray(1 << 40)) > 0
+    if response == "number":
+        return 1
+    if response == "verdict":
+        return Verdict(True, "as asked", "x" * 5000)
+    if response == "orphan":
+        os.spawnv(os.P_NOWAIT, "/bin/sleep", ["sleep", "61.25"])
+        time.sleep(60)
+    return response == ground_truth
+
+
+not_a_function = 3

@@ -1,0 +1,75 @@
+"""Unit tests in a subprocess, and programs that would do harm."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from llmtrain.verifiers import get_verifier
+from llmtrain.verifiers.python_tests import program
+
+TESTS = ["assert add(1, 2) == 3", "assert add(-1, 1) == 0"]
+
+
+@pytest.fixture(scope="module")
+def verify():
+    with get_verifier("python", workers=1, timeout=2.0, memory_mib=512) as verifier:
+        yield verifier
+
+
+@pytest.mark.parametrize(
+    ("code", "correct", "reason"),
+    [
+        ("def add(a, b): return a + b", True, "all tests passed"),
+        ("def add(a, b): return a - b", False, "AssertionError"),
+        ("def add(a, b) return", False, "SyntaxError"),
+        ("import sys; sys.exit(0)", False, "exit code 0 before its tests"),
+        ("import os; os._exit(0)", False, "exit code 0 before its tests"),
+        ("import os; os.abort()", False, "SIGABRT"),
+        ("while True: pass", False, "timed out after 2 s"),
+        ("held = bytearray(1 << 32)", False, "MemoryError"),
+        ("f = open('big', 'wb')\nwhile True: f.write(bytes(1 << 20))", False, "File too large"),
+        ("while True: print('x' * 1000)", False, "File too large"),
+    ],
+)
+def test_programs(verify, code, correct, reason):
+    verdict = verify([f"Here it is:\n```python\n{code}\n```\nDone."], [TESTS])[0]
+    assert verdict.correct is correct
+    assert reason in verdict.reason
+    assert verdict.extracted == code
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other kernels have other limits")
+def test_a_fork_bomb_is_stopped_and_leaves_nothing(verify):
+    bomb = "import os, time\nwhile True:\n    try: os.fork()\n    except OSError: time.sleep(0.05)"
+    start = time.monotonic()
+    assert "timed out" in verify([bomb], [TESTS])[0].reason
+    assert time.monotonic() - start < 4
+    time.sleep(0.3)
+    assert "-I -B program.py" not in subprocess.run(["ps", "axo", "args"], capture_output=True, text=True).stdout
+
+
+def test_the_environment_is_empty(verify, monkeypatch):
+    monkeypatch.setenv("SECRET_TOKEN", "x")
+    code = "import os\nassert not set(os.environ) - {'LC_CTYPE'}, set(os.environ)\ndef add(a, b): return a + b"
+    assert verify([code], [TESTS])[0].correct
+
+
+def test_the_folder_is_removed(verify):
+    code = "import os\nopen('here', 'w').write('x')\nraise ValueError(os.getcwd())"
+    folder = Path(verify([code], [TESTS])[0].reason.partition(": ")[2])
+    assert folder.name.startswith("llmtrain-check-")
+    assert not folder.exists()
+
+
+def test_the_last_closed_block_counts():
+    assert program("```python\na\n```\n```py\nb\n```\n```python\nc") == "b"
+    assert program("x = 1") == "x = 1"
+
+
+@pytest.mark.parametrize("truth", ["", [], [1], None, {"a": 1}])
+def test_a_ground_truth_without_tests(verify, truth):
+    with pytest.raises(ValueError, match="unit tests"):
+        verify(["x = 1"], [truth])
