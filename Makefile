@@ -1,7 +1,7 @@
 # make demo   warm up a small model, train it under several controllers, draw runs/demo/entropy.png
 # make app    open the explorer in a browser, over the run logs in runs/
 # make test   the whole test suite; on Debian, as root, it installs Chromium for the tests of the explorer
-# make test-long   half an hour more: learning curves of the trainer's two ways to run
+# make test-long   five minutes more: learning curves of the trainer's two ways to run
 # make lint   ruff and mypy
 # Each sets up .venv by itself; a second call installs nothing.
 PYTHON ?= python3

@@ -1,6 +1,6 @@
 """Two ways to train the same: hf and torch in one process, vLLM and DeepSpeed under Ray.
 
-`make test-long` runs it, half an hour. Draws differ between the two, so curves agree as those of other seeds do and no
+`make test-long` runs it, five minutes. Draws differ between the two, so curves agree as those of other seeds do and no
 closer: over three seeds each, means must not be further apart than three standard errors of their difference.
 """
 
@@ -12,7 +12,7 @@ import pytest
 from entrostat.runlog import read_metrics
 
 pytestmark = [
-    pytest.mark.skipif("LLMTRAIN_LONG" not in os.environ, reason="takes half an hour: make test-long"),
+    pytest.mark.skipif("LLMTRAIN_LONG" not in os.environ, reason="takes five minutes: make test-long"),
     pytest.mark.timeout(3 * 3600),
 ]
 STEPS, SEEDS = 60, (0, 1, 2)
