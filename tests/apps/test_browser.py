@@ -136,6 +136,20 @@ def test_a_pasted_link_gives_the_same_figure(browser, tab, url):
     context.close()
 
 
+def test_a_move_draws_into_the_picture_that_is_there(tab, url):
+    """A picture that is compiled anew takes a tenth of a second longer."""
+    visit(tab, url)
+    first = lines(tab)
+    tab.locator(FIGURE).first.evaluate("svg => { svg.dataset.seen = 'before' }")
+    tab.locator(".st-key-lr").get_by_role("slider").focus()
+    tab.keyboard.press("ArrowRight")
+    tab.wait_for_url(re.compile(r"lr=1\.05"))
+    tab.wait_for_timeout(500)
+    settled(tab)
+    assert lines(tab) != first
+    assert tab.locator(FIGURE).first.get_attribute("data-seen") == "before"
+
+
 def test_a_preset_and_the_way_back(tab, url):
     visit(tab, f"{url}/?lr=2.0")
     tab.get_by_role("button", name="Presets").click()

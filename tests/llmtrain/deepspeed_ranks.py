@@ -12,11 +12,12 @@ import yaml
 
 from entrostat import get_advantage, make
 from llmtrain.batch import Batch
-from llmtrain.config import EngineConfig, OptimConfig, TrainConfig, merge
+from llmtrain.config import EngineConfig, OptimConfig, TrainConfig
 from llmtrain.deepspeed_engine import DeepSpeedEngine
 from llmtrain.engine import NonFiniteError, TorchEngine
 from llmtrain.learner import Experience, Learner
 from llmtrain.model import build_tiny
+from llmtrain.nested import merge
 from llmtrain.policy import Policy
 from llmtrain.ranks import join, leave
 from llmtrain.trainer import Trainer

@@ -2,7 +2,8 @@ import pytest
 import yaml
 
 from llmtrain.cli import read_config
-from llmtrain.config import PRESETS, TrainConfig, get_preset, load_yaml, merge, to_dict
+from llmtrain.config import PRESETS, TrainConfig, get_preset
+from llmtrain.nested import load_yaml, merge, to_dict
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -14,9 +14,10 @@ import yaml
 
 from entrostat.runlog import read_lines, read_metrics
 from llmtrain.checkpoint import checkpoints, latest
-from llmtrain.config import EngineConfig, to_dict
+from llmtrain.config import EngineConfig
 from llmtrain.launch import free_port
 from llmtrain.model import load
+from llmtrain.nested import to_dict
 from llmtrain.trainer import check
 
 pytest.importorskip("deepspeed")

@@ -39,11 +39,11 @@ CORRECT = (torch.arange(COUNT) % 3 == 0).float()
 
 def test_loss_and_gradient_are_those_of_the_formula():
     found, batch = reward_model(lr=0.0), batch_of()
-    logps = found.token_logps(batch)
-    metrics = found.learn(batch, logps["ref_logp"], CORRECT)
+    ref_logp = found.reference.all_stats(batch, 40).logp
+    metrics = found.learn(batch, ref_logp, CORRECT)
     model = policy_of()
     logp = model.token_stats(batch, torch.arange(COUNT)).logp
-    gaps = (logp - logps["ref_logp"]).split(batch.response_lengths.tolist())
+    gaps = (logp - ref_logp).split(batch.response_lengths.tolist())
     reward = torch.stack([0.5 * gap.sum() for gap in gaps])
     loss = -(CORRECT * reward.sigmoid().log() + (1 - CORRECT) * (-reward).sigmoid().log()).mean()
     loss.backward()
@@ -56,7 +56,7 @@ def test_loss_and_gradient_are_those_of_the_formula():
 
 def test_it_learns_the_verdicts():
     model, batch = reward_model(lr=3e-3), batch_of()
-    ref_logp = model.token_logps(batch)["ref_logp"]
+    ref_logp = model.reference.all_stats(batch, 40).logp
     seen = [model.learn(batch, ref_logp, CORRECT) for _ in range(40)]
     assert seen[-1]["prime/loss"] < 0.3 * seen[0]["prime/loss"]
     assert seen[-1]["prime/accuracy"] == 1.0
@@ -100,8 +100,9 @@ def test_advantages_are_those_of_entrostat(small, tmp_path):
     found = trainer.collector.collect(0)
     with torch.no_grad():
         trainer.annotator.prime.model.model.get_output_embeddings().weight.mul_(1.1)
-    logps = trainer.annotator.prime.token_logps
     experience, _ = trainer.annotator.experience(found.rollouts, found.reward)
-    told = logps(experience.batch)  # after a step of 1e-6, which has hardly moved it
+    prime = trainer.annotator.prime  # after a step of 1e-6, which has hardly moved it
+    both = {"prm_logp": prime.model, "ref_logp": prime.reference}
+    told = {name: policy.all_stats(experience.batch, 256).logp for name, policy in both.items()}
     expected = get_advantage("prime")(found.reward, experience.group, response=experience.owner, **told)
     torch.testing.assert_close(experience.tokens(None).advantage, expected, rtol=1e-2, atol=1e-3)

@@ -19,7 +19,8 @@ import yaml
 from entrostat.runlog import read_lines, read_metrics
 from llmtrain.checkpoint import checkpoints, latest
 from llmtrain.cli import main
-from llmtrain.config import EngineConfig, ModelConfig, RolloutConfig, TopologyConfig, TrainConfig, get_preset, to_dict
+from llmtrain.config import EngineConfig, ModelConfig, RolloutConfig, TopologyConfig, TrainConfig, get_preset
+from llmtrain.nested import to_dict
 from llmtrain.ray_learner import Learner
 from llmtrain.ray_places import ENVIRONMENTS, environments, layout, options, placement
 from llmtrain.trainer import Trainer

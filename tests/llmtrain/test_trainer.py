@@ -14,9 +14,10 @@ import yaml
 
 from entrostat.runlog import read_lines, read_metrics
 from llmtrain.checkpoint import checkpoints, latest, load_state
-from llmtrain.config import RewardConfig, to_dict
+from llmtrain.config import RewardConfig
 from llmtrain.engine import NonFiniteError, TorchEngine
 from llmtrain.model import load
+from llmtrain.nested import to_dict
 from llmtrain.policy import Policy
 from llmtrain.trainer import Trainer, TrainingStoppedError, make_controller
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from .ragged import ranges, starts
 from .rollout import Rollouts
 
 
@@ -60,16 +61,6 @@ class Batch:
         inside = column < lengths
         index = starts(self.lengths)[sequences, None] + column
         return torch.where(inside, self.ids[index.clamp(max=len(self.ids) - 1)], 0)
-
-
-def starts(lengths: Tensor) -> Tensor:
-    """First index of each of consecutive runs of the given lengths."""
-    return lengths.cumsum(0) - lengths
-
-
-def ranges(first: Tensor, lengths: Tensor) -> Tensor:
-    """Concatenation of first[i], first[i]+1, … first[i]+lengths[i]−1."""
-    return torch.repeat_interleave(first - starts(lengths), lengths) + torch.arange(int(lengths.sum()))
 
 
 def padded(slices: list[Tensor], count: int) -> list[Tensor]:

@@ -19,8 +19,9 @@ from pathlib import Path
 
 from entrostat.commandline import one_line_errors, parse_flags, parse_settings
 
-from .config import PRESETS, TrainConfig, get_preset, load_yaml, merge
+from .config import PRESETS, TrainConfig, get_preset
 from .launch import LostRankError, is_first, is_worker, launch
+from .nested import load_yaml, merge
 from .run import prepare, say, train_run
 
 

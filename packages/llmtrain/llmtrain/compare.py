@@ -12,7 +12,7 @@ from rich.table import Table
 
 from entrostat.runlog import read_metrics
 
-from .config import load_yaml
+from .nested import load_yaml
 
 HOLDS_WITHIN = 0.15
 """Relative error of the mean entropy over the last third up to which a target counts as held."""

@@ -24,7 +24,7 @@ class Sampler(Protocol):
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase: ...
 
-    def generate(self, prompts: Sequence[str], n: int, mine: Sequence[int] | None = None) -> Rollouts: ...
+    def generate(self, prompts: Sequence[str], n: int) -> Rollouts: ...
 
 
 class HasCorrect(Protocol):
@@ -73,7 +73,7 @@ def evaluate(
     """Sample every problem and score it.
 
     Args:
-        rollout: draws the responses.
+        rollout: draws the responses, those of this rank.
         problems: what to solve.
         verify: (problem, response text) to verdict.
         k: k of avg@k and pass@k.
@@ -94,10 +94,10 @@ def evaluate(
     tokens = finished = 0
     for start in range(0, len(problems), batch_size):
         batch = problems[start : start + batch_size]
-        mine = range(ranks.rank, len(batch), ranks.size)
-        rollouts = rollout.generate([prompt(problem) for problem in batch], n, mine)
+        rollouts = rollout.generate([prompt(problem) for problem in batch], n)
+        owners = rollouts.prompt_index.tolist()
         for i, text in enumerate(rollouts.texts(rollout.tokenizer)):
-            owner = mine[i // n]
+            owner = owners[i]
             correct[start + owner, i % n] = verify(batch[owner], text).correct
         tokens += int(rollouts.response_lengths.sum())
         finished += int(rollouts.finished.sum())

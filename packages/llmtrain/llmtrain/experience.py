@@ -13,13 +13,14 @@ from torch import Tensor
 from entrostat import Tokens, get_advantage
 from entrostat.advantages import advantage_needs
 
-from .batch import Batch, starts
+from .batch import Batch
 from .clock import Clock
 from .config import TrainConfig
 from .implicit_reward import ImplicitReward
 from .kernels import HeadStats
 from .model import load
 from .policy import Policy
+from .ragged import starts
 from .ranks import Ranks
 from .rewards import overlong
 from .rollout import Rollouts

@@ -27,11 +27,6 @@ class ImplicitReward:
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(self.parameters, lr=config.lr, weight_decay=0.0)
 
-    def token_logps(self, batch: Batch) -> dict[str, Tensor]:
-        """log π of the response tokens, (N,) each, by the names that the advantage `prime` knows them by."""
-        both = {"prm_logp": self.model, "ref_logp": self.reference}
-        return {name: policy.all_stats(batch, self.budget, self.ranks).logp for name, policy in both.items()}
-
     def learn(self, batch: Batch, ref_logp: Tensor, correct: Tensor) -> dict[str, float]:
         """One optimizer step on the verdicts (B,) of the responses; metrics of the model as it was before.
 

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .batch import Batch, ranges, starts
+from .batch import Batch
+from .ragged import ranges, starts
 
 
 class Layout(NamedTuple):

@@ -9,10 +9,11 @@ from transformers import PreTrainedModel
 
 from entrostat import Plan
 
-from .batch import Batch, padded, ranges, starts
+from .batch import Batch, padded
 from .kernels import HeadStats, head_loss, head_stats
 from .layout import LAYOUTS, Lay
 from .layout import padded as padded_layout
+from .ragged import ranges, starts
 from .ranks import Ranks
 
 ALONE = Ranks()

@@ -25,7 +25,7 @@ from .packed_weights import pack
 from .ranks import Ranks
 from .ray_places import Seat, seats
 from .ray_rollout_actor import RolloutActor
-from .rollout import Rollouts
+from .rollout import Rollouts, merge
 from .rollout_engine import HFEngine, Pending, Request, RolloutEngine, RolloutError, Weights, check
 from .tokenizer import load_tokenizer
 
@@ -74,33 +74,6 @@ def remote_engine(config: TrainConfig, source: str | Path, eos: Sequence[int], r
     stops = [*eos, *config.rollout.stop_token_ids]
     make = partial(make_engine, str(Path(source).resolve()), config, stops, sleeps)
     return RemoteEngine(make, config.rollout, ranks, seats(config), config.topology.restarts)
-
-
-def merge(parts: Sequence[Rollouts]) -> Rollouts:
-    """Answers to different prompts of one request, as one answer ordered by prompt."""
-    index = torch.cat([part.prompt_index for part in parts])
-    order = index.argsort(stable=True)
-    lengths = torch.cat([part.response_lengths for part in parts])
-    ids, logp = (torch.cat([getattr(part, name) for part in parts]) for name in ("response_ids", "logp"))
-    ids, logp = (torch.cat([x.split(lengths.tolist())[i] for i in order.tolist()]) for x in (ids, logp))
-    finished = torch.cat([part.finished for part in parts])
-    version = min(part.version for part in parts)
-    return Rollouts(parts[0].prompt_ids, ids, lengths[order], logp, index[order], finished[order], version)
-
-
-def select(rollouts: Rollouts, prompts: Sequence[int]) -> Rollouts:
-    """The responses to some of the prompts."""
-    rows = torch.isin(rollouts.prompt_index, torch.tensor(prompts, dtype=torch.long))
-    flat = rows.repeat_interleave(rollouts.response_lengths)
-    return Rollouts(
-        rollouts.prompt_ids,
-        rollouts.response_ids[flat],
-        rollouts.response_lengths[rows],
-        rollouts.logp[flat],
-        rollouts.prompt_index[rows],
-        rollouts.finished[rows],
-        rollouts.version,
-    )
 
 
 @dataclass
@@ -199,7 +172,7 @@ class RemoteEngine:
             self.jobs.remove(job)
         needed = min([self.version, *(job.version for job in self.jobs)])
         self.weights = {version: packed for version, packed in self.weights.items() if version >= needed}
-        return [select(whole, share) for share in job.request.shares]
+        return [whole.answering(torch.tensor(share, dtype=torch.long)) for share in job.request.shares]
 
     def _part(self, i: int, job: Job, began: float) -> Rollouts:
         """What engine i answers, after as many fresh starts as are allowed."""

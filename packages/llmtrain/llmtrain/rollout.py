@@ -6,11 +6,14 @@ Shapes: P prompts, B = P·n sequences, T max_new_tokens, V vocabulary, N respons
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
+
+from .ragged import ranges, starts
 
 DROP_BELOW = 0.8
 """Finished rows leave the batch once the share of unfinished ones is below this; each time copies the cache."""
@@ -43,21 +46,30 @@ class Rollouts:
     def __len__(self) -> int:
         return len(self.response_lengths)
 
+    def take(self, sequences: Tensor) -> "Rollouts":
+        """Some of the sequences, in the order given."""
+        lengths = self.response_lengths[sequences]
+        tokens = ranges(starts(self.response_lengths)[sequences], lengths)
+        return replace(
+            self,
+            response_ids=self.response_ids[tokens],
+            response_lengths=lengths,
+            logp=self.logp[tokens],
+            prompt_index=self.prompt_index[sequences],
+            finished=self.finished[sequences],
+        )
+
+    def answering(self, prompts: Tensor) -> "Rollouts":
+        """The responses to some of the prompts."""
+        return self.take(torch.isin(self.prompt_index, prompts).nonzero()[:, 0])
+
     def keep(self, prompts: Tensor) -> "Rollouts":
         """The responses to some of the prompts, which are numbered anew from 0 in the order given."""
         number = torch.full((len(self.prompt_ids),), -1)
         number[prompts] = torch.arange(len(prompts))
-        sequences = number[self.prompt_index] >= 0
-        tokens = sequences.repeat_interleave(self.response_lengths)
-        return Rollouts(
-            [self.prompt_ids[i] for i in prompts.tolist()],
-            self.response_ids[tokens],
-            self.response_lengths[sequences],
-            self.logp[tokens],
-            number[self.prompt_index][sequences],
-            self.finished[sequences],
-            self.version,
-        )
+        kept = self.answering(prompts)
+        ids = [self.prompt_ids[i] for i in prompts.tolist()]
+        return replace(kept, prompt_ids=ids, prompt_index=number[kept.prompt_index])
 
     def responses(self) -> list[list[int]]:
         """Token ids of each response, eos included (B lists)."""
@@ -75,17 +87,24 @@ class Rollouts:
 
 
 def join(parts: Sequence[Rollouts]) -> Rollouts:
-    """One after the other, prompts numbered through; the version is the oldest."""
-    starts = torch.tensor([0, *(len(part.prompt_ids) for part in parts)]).cumsum(0)
-    return Rollouts(
-        [ids for part in parts for ids in part.prompt_ids],
-        torch.cat([part.response_ids for part in parts]),
-        torch.cat([part.response_lengths for part in parts]),
-        torch.cat([part.logp for part in parts]),
-        torch.cat([part.prompt_index + start for part, start in zip(parts, starts[:-1], strict=True)]),
-        torch.cat([part.finished for part in parts]),
-        min(part.version for part in parts),
-    )
+    """Responses to different prompts one after the other, prompts numbered through; the version is the oldest."""
+    sizes = torch.tensor([len(part.prompt_ids) for part in parts])
+    index = [part.prompt_index + start for part, start in zip(parts, starts(sizes), strict=True)]
+    ids = [ids for part in parts for ids in part.prompt_ids]
+    return replace(_joined(parts), prompt_ids=ids, prompt_index=torch.cat(index))
+
+
+def merge(parts: Sequence[Rollouts]) -> Rollouts:
+    """Answers to different prompts of one request, as one answer ordered by prompt; the version is the oldest."""
+    whole = _joined(parts)
+    return whole.take(whole.prompt_index.argsort(stable=True))
+
+
+def _joined(parts: Sequence[Rollouts]) -> Rollouts:
+    """One after the other, with the prompts and their numbers as they are."""
+    flat = ("response_ids", "response_lengths", "logp", "prompt_index", "finished")
+    whole: dict[str, Any] = {name: torch.cat([getattr(part, name) for part in parts]) for name in flat}
+    return replace(parts[0], **whole, version=min(part.version for part in parts))
 
 
 class HFRollout:

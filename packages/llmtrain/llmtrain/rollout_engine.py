@@ -124,7 +124,7 @@ class Sampler:
     seed: int
     ranks: int
 
-    def generate(self, prompts: Sequence[str], n: int, mine: Sequence[int] | None = None) -> Rollouts:
+    def generate(self, prompts: Sequence[str], n: int) -> Rollouts:
         """`n` responses to each prompt of this rank, which are dealt out one after the other."""
         shares = [list(range(rank, len(prompts), self.ranks)) for rank in range(self.ranks)]
         return self.engine.submit(Request(list(prompts), n, shares, self.seed))()

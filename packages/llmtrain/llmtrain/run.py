@@ -4,8 +4,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from .config import TrainConfig, to_dict
+from .config import TrainConfig
 from .launch import end_with_parent, is_first, is_worker
+from .nested import to_dict
 
 
 def print_config(config: TrainConfig) -> None:

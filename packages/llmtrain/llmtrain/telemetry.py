@@ -18,7 +18,8 @@ import torch
 
 from entrostat.runlog import RunLog
 
-from .config import TrainConfig, to_dict
+from .config import TrainConfig
+from .nested import to_dict
 
 INSTALL = {"tensorboard": "pip install tensorboard, or --log.no-tensorboard", "wandb": "pip install wandb"}
 

@@ -5,8 +5,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from .config import TrainConfig, to_dict
+from .config import TrainConfig
 from .model import build_tiny, save
+from .nested import to_dict
 from .sft import warm_up
 from .tasks import get_task
 from .tokenizer import build_char_tokenizer

@@ -1,6 +1,7 @@
 import pytest
 
-from llmtrain.config import TrainConfig, merge
+from llmtrain.config import TrainConfig
+from llmtrain.nested import merge
 from llmtrain.plan.cost import make_plan
 from llmtrain.plan.presets import PRESETS, get_preset
 

@@ -6,7 +6,7 @@ import sys
 
 from entrostat.commandline import parse_flags, parse_settings
 
-from ..config import load_yaml, merge
+from ..nested import load_yaml, merge
 from .config import PlanConfig
 from .cost import make_plan
 from .presets import PRESETS, Preset, get_preset

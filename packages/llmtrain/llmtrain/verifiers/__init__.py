@@ -4,6 +4,7 @@ Importing this package needs no torch. What a response says is never executed in
 """
 
 from ..verdict import Verdict
-from .registry import VERIFIERS, Verifier, get_verifier
+from .registry import VERIFIERS, get_verifier
+from .verifier import Verifier
 
 __all__ = ["VERIFIERS", "Verdict", "Verifier", "get_verifier"]

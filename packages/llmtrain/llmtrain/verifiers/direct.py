@@ -1,13 +1,12 @@
 """Checks that cannot hang, run in the calling process: exact text, Countdown."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from ..tasks import countdown
 from ..verdict import Verdict
+from .verifier import Verifier
 
 
 def exact(response: str, ground_truth: Any) -> Verdict:
@@ -37,25 +36,12 @@ def countdown_check(response: str, ground_truth: Any) -> Verdict:
 DIRECT: dict[str, Callable[[str, Any], Verdict]] = {"exact": exact, "countdown": countdown_check}
 
 
-class DirectVerifier:
+class DirectVerifier(Verifier):
     """A verifier that calls its check here."""
 
     def __init__(self, check: Callable[[str, Any], Verdict]) -> None:
+        super().__init__()
         self.check = check
-        self.failures: dict[str, int] = Counter()
 
-    def __call__(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
-        if len(responses) != len(ground_truths):
-            raise ValueError(f"{len(responses)} responses for {len(ground_truths)} ground truths")
+    def judge(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
         return [self.check(response, truth) for response, truth in zip(responses, ground_truths, strict=True)]
-
-    def close(self) -> None:
-        """Nothing to end."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

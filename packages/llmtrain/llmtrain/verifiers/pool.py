@@ -14,13 +14,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Sequence
 from multiprocessing.connection import Connection, Pipe, wait
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from ..verdict import Verdict
+from .verifier import Verifier
 
 IMPORT_SECONDS = 300.0
 """A keeper that has not imported its check by then is given up."""
@@ -75,7 +75,7 @@ class Keeper:
             self.process.wait()
 
 
-class CheckPool:
+class CheckPool(Verifier):
     """A verifier that runs `check` in `workers` processes; for one caller at a time.
 
     Args:
@@ -89,8 +89,8 @@ class CheckPool:
     """
 
     def __init__(self, check: str, *, workers: int = 2, timeout: float = 5.0, memory_mib: int = 1024) -> None:
+        super().__init__()
         self.check, self.timeout, self.memory_mib = check, timeout, memory_mib
-        self.failures: dict[str, int] = Counter()
         self._keepers = [self._start() for _ in range(workers)]
         for keeper in self._keepers:
             self._await_import(keeper)
@@ -107,10 +107,8 @@ class CheckPool:
             problem = hello or ("importing it ended the process" if answered else "importing it takes too long")
             raise ValueError(f"cannot use the check {self.check!r}: {problem}")
 
-    def __call__(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
+    def judge(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
         """One verdict for each pair, in order; the fastest checks do not wait for the slowest."""
-        if len(responses) != len(ground_truths):
-            raise ValueError(f"{len(responses)} responses for {len(ground_truths)} ground truths")
         if not self._keepers:
             raise ValueError("this verifier is closed")
         for i, truth in enumerate(ground_truths):
@@ -152,14 +150,6 @@ class CheckPool:
         for keeper in self._keepers:
             keeper.close()
         self._keepers = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _require_json(i: int, truth: Any) -> None:

@@ -24,14 +24,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from ..verdict import Verdict
+from .verifier import Verifier
 
 MAX_PROCESSES = 16
 MAX_FILE_MIB = 16
@@ -63,17 +62,15 @@ def tests(ground_truth: Any) -> str:
     return "\n".join(lines)
 
 
-class PythonVerifier:
+class PythonVerifier(Verifier):
     """Runs unit tests, `workers` at a time, each for at most `timeout` seconds in `memory_mib` MiB."""
 
     def __init__(self, *, workers: int = 2, timeout: float = 5.0, memory_mib: int = 1024) -> None:
+        super().__init__()
         self.timeout, self.memory_mib = timeout, memory_mib
-        self.failures: dict[str, int] = Counter()
         self._threads = ThreadPoolExecutor(workers)
 
-    def __call__(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
-        if len(responses) != len(ground_truths):
-            raise ValueError(f"{len(responses)} responses for {len(ground_truths)} ground truths")
+    def judge(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
         checks = [tests(truth) for truth in ground_truths]
         return list(self._threads.map(self._check, map(program, responses), checks))
 
@@ -124,14 +121,6 @@ class PythonVerifier:
     def close(self) -> None:
         """End the threads."""
         self._threads.shutdown()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _tail(path: Path) -> str:

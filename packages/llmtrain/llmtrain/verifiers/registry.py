@@ -7,36 +7,10 @@ A user's function takes (response, ground_truth) and returns a bool or a Verdict
 may hang or crash without harm to the others. Its import path is `package.module:function`.
 """
 
-from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Any, Protocol, Self
+from collections.abc import Callable
+from typing import Any
 
-from ..verdict import Verdict
-
-
-class Verifier(Protocol):
-    """Judges responses; a context manager, because it may hold processes."""
-
-    failures: dict[str, int]
-    """Checks without an answer so far, by kind: timeout, crash, error. Their responses count as wrong."""
-
-    def __call__(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
-        """One verdict for each pair, in order.
-
-        Raises:
-            ValueError: for two sequences of different lengths, and for a ground truth the verifier cannot use.
-        """
-        ...
-
-    def close(self) -> None:
-        """End the processes, if there are any."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+from .verifier import Verifier
 
 
 def _pooled(check: str) -> Callable[..., Verifier]:

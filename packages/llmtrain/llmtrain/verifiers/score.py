@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..verdict import Verdict
-from .registry import VERIFIERS, Verifier, get_verifier
+from .registry import VERIFIERS, get_verifier
+from .verifier import Verifier
 
 AT_A_TIME = 512
 FIELDS = ("response", "ground_truth")
