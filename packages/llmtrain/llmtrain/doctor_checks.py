@@ -82,9 +82,8 @@ def add_up(backend: str, size: int) -> str:
     import torch.multiprocessing as mp
 
     with tempfile.TemporaryDirectory() as folder:
-        start: Any = mp.get_context(
-            "spawn" if backend == "nccl" else "fork"
-        )  # CUDA cannot be forked; gloo starts faster
+        method = "spawn" if backend == "nccl" else "fork"  # CUDA cannot be forked; gloo starts faster
+        start: Any = mp.get_context(method)
         others = [start.Process(target=add, args=(backend, rank, size, folder)) for rank in range(size - 1)]
         for process in others:
             process.start()
