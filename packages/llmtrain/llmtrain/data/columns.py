@@ -1,0 +1,165 @@
+"""From a row to a question: which columns hold the prompt, the answer, the source and the worked solution.
+
+Common names are recognised; a dotted name is a field within a column (`reward_model.ground_truth`, as verl has it).
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..verifiers.final_answer import last_boxed
+from .question import Message, Prompt, Question
+from .table import Table, one_line
+
+PROMPTS = ("prompt", "question", "problem", "input")
+ANSWERS = ("reward_model.ground_truth", "ground_truth", "answer", "solution", "target")
+SOLUTIONS = ("solution", "extra_info.solution", "extra_info.answer")
+SOURCE = "data_source"
+SHOWN = 30
+
+_CALCULATOR = re.compile(r"<<[^<>\n]*>>")
+_THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
+
+
+class Columns(NamedTuple):
+    """Names of the columns of a table. An empty one is not there."""
+
+    prompt: str
+    answer: str
+    solution: str
+    source: str
+
+    @classmethod
+    def of(cls, table: Table, prompt: str = "", answer: str = "") -> "Columns":
+        """Those that are asked for, else those of a known name.
+
+        Raises:
+            ValueError: with the columns there are, where one is missing.
+        """
+        answer = _choose(table, answer, ANSWERS, "an answer", "answer_key")
+        solution = next((c for c in SOLUTIONS if c in table.columns and c != answer), "")
+        prompt = _choose(table, prompt, PROMPTS, "a prompt", "prompt_key")
+        return cls(prompt, answer, solution, SOURCE if SOURCE in table.columns else "")
+
+    @property
+    def names(self) -> list[str]:
+        """The columns to read."""
+        return list(dict.fromkeys(column for column in self if column))
+
+    def question(self, row: dict[str, Any], source: str, where: str) -> Question:
+        """The question of a row; `source` where the row does not say.
+
+        Raises:
+            ValueError: naming the column, for a row without a prompt or an answer, or with one of a wrong form.
+        """
+        prompt = _within(self.prompt, parse_prompt, _value(row, self.prompt))
+        truth, worked = _within(self.answer, lambda v: parse_answer(v, self.answer), _value(row, self.answer))
+        found = _value(row, self.solution) if self.solution and worked is None else None
+        solution = worked if worked is not None else found if isinstance(found, str) and found.strip() else None
+        named = _value(row, self.source) if self.source else None
+        return Question(prompt, truth, named if isinstance(named, str) and named else source, solution, 1, where)
+
+
+def _choose(table: Table, given: str, known: Sequence[str], what: str, key: str) -> str:
+    wanted = (given,) if given else known
+    for column in wanted:
+        if column in table.columns:
+            return column
+    more = f", and {len(table.columns) - SHOWN} more" if len(table.columns) > SHOWN else ""
+    there = (", ".join(one_line(column, 60) for column in table.columns[:SHOWN]) or "none") + more
+    if given:
+        raise ValueError(f"{table.name}: no column {given!r} ({key}); its columns: {there}")
+    raise ValueError(f"{table.name}: no column of {what} ({', '.join(known)}): set {key}; its columns: {there}")
+
+
+def _value(row: Any, column: str) -> Any:
+    """The value in a column, or in a field within one; None where it is missing."""
+    if not isinstance(row, dict):
+        return None
+    if column in row:
+        return row[column]
+    first, _, rest = column.partition(".")
+    return _value(row.get(first), rest) if rest else None
+
+
+def _within(column: str, parse: Any, value: Any) -> Any:
+    try:
+        return parse(value)
+    except ValueError as error:
+        raise ValueError(f"column {column!r} {error}") from None
+
+
+def parse_prompt(value: Any) -> Prompt:
+    """Text as it is, or chat messages, of which role and content are kept.
+
+    Raises:
+        ValueError: for anything else, and for an empty prompt.
+    """
+    if value is None:
+        raise ValueError("is missing")
+    if isinstance(value, str):
+        if not value.strip():
+            raise ValueError("is empty")
+        return _sound(value)
+    if not isinstance(value, list):
+        raise ValueError(f"is {type(value).__name__}, neither text nor a list of messages")
+    if not value:
+        raise ValueError("is empty")
+    messages = tuple(_message(i, message) for i, message in enumerate(value))
+    if not messages[-1]["content"].strip():
+        raise ValueError("is empty: its last message says nothing")
+    return messages
+
+
+def _message(number: int, message: Any) -> Message:
+    if not isinstance(message, dict):
+        raise ValueError(f"has a message {number} that is {type(message).__name__}, not role and content")
+    for field in ("role", "content"):
+        if message.get(field) is None:
+            raise ValueError(f"has a message {number} without {field!r}")
+        if not isinstance(message[field], str):
+            raise ValueError(f"has a message {number} whose {field!r} is {type(message[field]).__name__}, not text")
+    if not message["role"]:
+        raise ValueError(f"has a message {number} whose 'role' is empty")
+    return {"role": _sound(message["role"]), "content": _sound(message["content"])}
+
+
+def _sound(text: str) -> str:
+    """The text, when it can be encoded: JSON can hold half of a surrogate pair, which no tokenizer takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"has half a character (a lone surrogate) at {error.start}") from None
+    return text
+
+
+def parse_answer(value: Any, column: str = "") -> tuple[Any, str | None]:
+    """Ground truth, and the worked solution where the answer is one.
+
+    Text whose last line is `#### 72` (GSM8K) is a worked solution: the ground truth is 72, without commas between
+    thousands, and the solution the whole text without the calculator marks `<<48/2=24>>`. So is text with a
+    `\\boxed{}` in a column named `solution` (MATH): the ground truth is what is in the last box.
+
+    Raises:
+        ValueError: for an answer that is missing or empty, or neither text, number, list nor object.
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        raise ValueError("is missing")
+    if not isinstance(value, str | int | float | list | dict):
+        raise ValueError(f"is {type(value).__name__}, neither text, number, list nor object")
+    if value in ("", [], {}) or (isinstance(value, str) and not value.strip()):
+        raise ValueError("is empty")
+    if not isinstance(value, str):
+        return value, None
+    before, mark, final = _sound(value).rpartition("####")
+    if mark and (not before or before.endswith("\n")) and "\n" not in final.strip():
+        if not final.strip():
+            raise ValueError("has no answer after ####")
+        final = final.strip()
+        return final.replace(",", "") if _THOUSANDS.fullmatch(final) else final, _CALCULATOR.sub("", value)
+    if column.rpartition(".")[2] == "solution":
+        boxed = last_boxed(value)
+        if boxed is not None and boxed.strip():
+            return boxed.strip(), value
+    return value, None

@@ -1,0 +1,85 @@
+"""Files of rows as tables: parquet, jsonl (an object a line) and json (an array of objects).
+
+Rows of parquet and of a json array count from 0, lines of jsonl from 1.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .table import AT_A_TIME, Row, Table, arrow_rows, field_names, one_line
+
+KINDS = (".parquet", ".jsonl", ".json")
+DEEP = 4
+"""Fields within fields of a JSON row that are columns."""
+
+
+def file_table(path: Path, name: str, source: str) -> Table:
+    """The table of one file."""
+    if path.suffix not in KINDS:
+        raise ValueError(f"{path}: unknown kind of file {path.suffix!r}; known are {', '.join(KINDS)}")
+    if not path.stat().st_size:
+        raise ValueError(f"{path} is empty")
+    return (_parquet if path.suffix == ".parquet" else _json)(path, name, source)
+
+
+def _parquet(path: Path, name: str, source: str) -> Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+        schema, rows = file.schema_arrow, file.metadata.num_rows
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        raise ValueError(f"{path} is not a whole parquet file: {one_line(error)}") from None
+    if not rows:
+        raise ValueError(f"{path} has no rows")
+
+    def batches(columns: Sequence[str]) -> Iterator[Any]:
+        with pq.ParquetFile(path, page_checksum_verification=True) as opened:
+            yield from opened.iter_batches(AT_A_TIME, columns=list(columns))
+
+    return Table(name, source, "row", field_names(schema), partial(arrow_rows, str(path), batches))
+
+
+def _json(path: Path, name: str, source: str) -> Table:
+    """An object a line, or one array of objects."""
+    data = path.read_bytes()
+    if data.lstrip()[:1] == b"[" and path.suffix == ".json":
+        found = _parse(data)
+        if isinstance(found, ValueError):
+            raise ValueError(f"{path}: {found}")
+        rows, unit = [(i, _object(row)) for i, row in enumerate(found)], "row"
+    else:
+        lines = enumerate(data.split(b"\n"), 1)
+        rows, unit = [(i, _object(_parse(line))) for i, line in lines if line.strip()], "line"
+    if not rows:
+        raise ValueError(f"{path} has no rows")
+    columns: dict[str, None] = {}
+    for _, row in rows:
+        if isinstance(row, dict):
+            columns.update(dict.fromkeys(_keys(row)))
+    return Table(name, source, unit, list(columns), lambda _: iter(rows))
+
+
+def _parse(data: bytes) -> Any:
+    """The JSON value, or what is wrong."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        return ValueError(f"not JSON: {one_line(error)}")
+
+
+def _object(value: Any) -> Row:
+    if isinstance(value, dict | ValueError):
+        return value
+    return ValueError(f"expected an object, got {type(value).__name__}")
+
+
+def _keys(row: dict[str, Any], prefix: str = "", deep: int = DEEP) -> Iterator[str]:
+    for key, value in row.items():
+        yield prefix + key
+        if deep and isinstance(value, dict):
+            yield from _keys(value, f"{prefix}{key}.", deep - 1)

@@ -1,0 +1,102 @@
+"""Questions from a file, a folder, or a data set of the HF hub.
+
+    questions, skipped = read("aime24.parquet")              # 30 questions, each with repeats=32
+    read("gsm8k_train.jsonl"), read("openai/gsm8k:main", split="test"), read("folder", skip_bad=True)
+
+Read are parquet (verl's form, or plain columns), jsonl, json, folders of these, and what `datasets` saved.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from .columns import Columns
+from .question import Prompt, Question
+from .tables import tables
+
+
+class Read(NamedTuple):
+    """What was read."""
+
+    questions: list[Question]
+    """In the order of the file."""
+    skipped: list[str]
+    """A line for each bad row, with file, row and column."""
+
+
+def read(
+    name: str, *, prompt_key: str = "", answer_key: str = "", split: str = "train", skip_bad: bool = False
+) -> Read:
+    """The questions of `name`, each once.
+
+    Rows of the same source, prompt and ground truth are one question, with their number in `repeats`; of worked
+    solutions the first is kept. Rows of the same source and prompt whose ground truths differ contradict each other:
+    which is right cannot be told, so all of them are bad.
+
+    Args:
+        name: file, folder, or name on the hub ("openai/gsm8k:main" is name and configuration). A folder may be one of
+            `datasets.save_to_disk`.
+        prompt_key: column of the prompt, dotted for a field within one; "" takes the first of `columns.PROMPTS`.
+        answer_key: column of the ground truth; "" takes the first of `columns.ANSWERS`.
+        split: of a folder or a data set of the hub; a file is read whole.
+        skip_bad: leave bad rows out and describe them in `skipped`, where otherwise the first raises.
+
+    Raises:
+        ValueError: in one line, with file, row and column. Rows count from 0, lines of jsonl from 1. A broken file, a
+            missing column, and a file without a single good row are errors with `skip_bad` too.
+    """
+    bad: list[str] = []
+    groups: dict[Any, list[Question]] = {}
+    for where, found in _rows(name, prompt_key, answer_key, split):
+        if isinstance(found, Question):
+            groups.setdefault((found.source, _asked(found.prompt)), []).append(found)
+        else:
+            _report(f"{where}: {found}", bad, skip_bad)
+    questions = []
+    for group in groups.values():
+        against = next((q for q in group if not _same(q.ground_truth, group[0].ground_truth)), None)
+        if against is None:
+            solution = next((q.solution for q in group if q.solution), None)
+            questions.append(replace(group[0], repeats=len(group), solution=solution))
+            continue
+        for one in group:
+            other = group[0] if one is not group[0] else against
+            truths = f"{_short(one.ground_truth)} here, {_short(other.ground_truth)} there"
+            _report(f"{one.where}: contradicts {other.where}: same prompt, ground truth {truths}", bad, skip_bad)
+    if not questions:
+        raise ValueError(f"{name} has no good row: {bad[0]}")
+    return Read(questions, bad)
+
+
+def _rows(name: str, prompt_key: str, answer_key: str, split: str) -> Iterator[tuple[str, Question | ValueError]]:
+    """Where each row is, and its question or what is wrong with it."""
+    for table in tables(name, split):
+        columns = Columns.of(table, prompt_key, answer_key)
+        for number, row in table.rows(columns.names):
+            where = f"{table.name}, {table.unit} {number}"
+            try:
+                if isinstance(row, ValueError):
+                    raise row
+                yield where, columns.question(row, table.source, where)
+            except ValueError as error:
+                yield where, error
+
+
+def _asked(prompt: Prompt) -> Any:
+    """The prompt as something that can be a key."""
+    return prompt if isinstance(prompt, str) else tuple((m["role"], m["content"]) for m in prompt)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _report(problem: str, bad: list[str], skip_bad: bool) -> None:
+    if not skip_bad:
+        raise ValueError(f"{problem}; --skip-bad leaves such rows out")
+    bad.append(problem)

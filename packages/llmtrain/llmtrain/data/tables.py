@@ -1,0 +1,112 @@
+"""The tables that a name stands for: a file, a folder of files, or a data set of the HF hub.
+
+for table in tables("runs/data", split="train"):
+    for number, row in table.rows(["prompt", "reward_model.ground_truth"]):
+        ...
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .files import KINDS, file_table
+from .table import AT_A_TIME, Table, arrow_rows, field_names, one_line
+
+SPLITS = ("train", "test", "validation", "valid", "val", "dev")
+ABOUT = ("dataset_info.json", "dataset_infos.json")
+"""What the `datasets` library keeps beside the data."""
+_HUB = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?(:[\w.-]+)?")
+_SHARD = re.compile(r"[-_.]?\d+-of-\d+$")
+
+
+def tables(name: str, split: str = "train") -> Iterator[Table]:
+    """The tables of a file, a folder, or a data set of the hub ("openai/gsm8k:main": name and configuration).
+
+    Of a folder or a data set of the hub the split that is asked for is read. In a folder of plain files a file is left
+    out when its path names another split (`test-00000-of-00001.parquet`, `test/a.jsonl`); one that names none stays.
+
+    Raises:
+        ValueError: in one line, for what is missing, empty, broken, or of an unknown kind.
+    """
+    path = Path(name)
+    if path.is_file():
+        yield file_table(path, path.name, path.stem)
+    elif (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
+        yield _saved(path, split)
+    elif path.is_dir():
+        yield from _folder(path, split)
+    elif path.suffix not in KINDS and _HUB.fullmatch(name):
+        yield _hub(name, split)
+    else:
+        raise ValueError(f"{name} does not exist")
+
+
+def _folder(path: Path, split: str) -> Iterator[Table]:
+    files = sorted(p for p in path.rglob("[!.]*") if p.suffix in KINDS and p.name not in ABOUT and p.is_file())
+    if not files:
+        raise ValueError(f"{path} has no file of a known kind ({', '.join(KINDS)})")
+    named = {file: _split(file.relative_to(path)) for file in files}
+    asked = _split(Path(split)) or split
+    chosen = [file for file in files if named[file] in ("", asked)]
+    if not chosen:
+        raise ValueError(f"{path} has no split {split!r}; it has {', '.join(sorted(set(named.values())))}")
+    for file in chosen:
+        stem = _SHARD.sub("", file.stem)
+        yield file_table(file, str(file.relative_to(path.parent)), path.name if stem in SPLITS else stem or path.name)
+
+
+def _split(path: Path) -> str:
+    """The split that a path names, "" for none: the last word of SPLITS in it."""
+    words = re.split(r"[-_./ ]", str(path))
+    found = [word for word in words if word in SPLITS]
+    return {"valid": "validation", "val": "validation", "dev": "validation"}.get(found[-1], found[-1]) if found else ""
+
+
+def _datasets() -> Any:
+    try:
+        import datasets
+    except ImportError:
+        raise ValueError("this data needs the package `datasets`: pip install datasets") from None
+    return datasets
+
+
+def _saved(path: Path, split: str) -> Table:
+    """What `datasets.save_to_disk` wrote."""
+    library = _datasets()
+    try:
+        found = library.load_from_disk(str(path))
+    except Exception as error:
+        raise ValueError(f"{path} is not a whole saved data set: {one_line(error)}") from None
+    if isinstance(found, dict):
+        if split not in found:
+            raise ValueError(f"{path} has no split {split!r}; it has {', '.join(found)}")
+        found = found[split]
+    return _dataset(found, str(path), path.name)
+
+
+def _hub(name: str, split: str) -> Table:
+    library = _datasets()
+    repository, _, config = name.partition(":")
+    try:
+        found = library.load_dataset(repository, config or None, split=split)
+    except Exception as error:  # the hub, its cache and the network each have errors of their own
+        raise ValueError(
+            f"{name} is no file or folder, and split {split!r} could not be had from the HF hub or its cache: "
+            f"{type(error).__name__}: {one_line(error)}"
+        ) from None
+    return _dataset(found, name, repository)
+
+
+def _dataset(found: Any, name: str, source: str) -> Table:
+    """A table of the `datasets` library."""
+    if not len(found):
+        raise ValueError(f"{name} has no rows")
+
+    def batches(columns: Sequence[str]) -> Iterator[Any]:
+        top = list(dict.fromkeys(c if c in found.column_names else c.partition(".")[0] for c in columns))
+        for part in found.select_columns(top).with_format("arrow").iter(AT_A_TIME):
+            yield from part.to_batches()
+
+    return Table(name, source, "row", field_names(found.features.arrow_schema), partial(arrow_rows, name, batches))

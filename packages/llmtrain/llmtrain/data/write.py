@@ -1,0 +1,55 @@
+"""Questions as a parquet file in verl's form, which `read` gives back as they were."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .question import Question
+from .read import read
+from .table import one_line
+
+
+def write(questions: Sequence[Question], path: str | Path) -> None:
+    """Write `questions`, each in as many rows as it repeats, in the place of `path`.
+
+    Columns: data_source, prompt, reward_model (ground_truth, style), solution, extra_info (index).
+
+    Raises:
+        ValueError: for a path that does not end in .parquet, and for questions that no table of one type per column
+            can hold, such as prompts of which some are chat messages and others text. The file is then as it was.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = Path(path)
+    if path.suffix != ".parquet":
+        raise ValueError(f"{path}: the file to write must end in .parquet")
+    rows = [_row(i, question) for i, question in enumerate(questions) for _ in range(question.repeats)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.stem}.part.parquet")
+    try:
+        pq.write_table(pa.Table.from_pylist(rows), part)
+        found = read(str(part)).questions
+        for one, other in zip(questions, found, strict=True):
+            if _what(one) != _what(other):
+                raise ValueError(f"{one.where}: does not read back as it was written")
+        part.replace(path)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise ValueError(f"{path} cannot be written: {one_line(error)}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _row(index: int, question: Question) -> dict[str, Any]:
+    prompt = question.prompt
+    return {
+        "data_source": question.source,
+        "prompt": prompt if isinstance(prompt, str) else list(prompt),
+        "reward_model": {"ground_truth": question.ground_truth, "style": "rule"},
+        "solution": question.solution,
+        "extra_info": {"index": index},
+    }
+
+
+def _what(question: Question) -> tuple[Any, ...]:
+    return question.prompt, question.ground_truth, question.source, question.solution, question.repeats
