@@ -16,6 +16,7 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -36,6 +37,7 @@ from llmtrain.kernels import HeadStats, head_loss, head_stats
 from llmtrain.kernels.peers import dense_statistics
 from llmtrain.policy import Policy
 from llmtrain.trainer import Trainer
+from llmtrain.verifiers import Verdict, Verifier
 
 DOCS = Path(__file__).parents[1] / "docs"
 VOCABULARY = 32_768
@@ -120,24 +122,27 @@ def step(args: list[str]) -> None:
 def make_trainer(kind: str, folder: Path) -> TimedTrainer:
     from llmtrain.model import build_tiny, save
     from llmtrain.tasks import get_task
-    from llmtrain.tokenizer import build_char_tokenizer
 
     base = get_preset("countdown-cpu")
     model = build_tiny(VOCABULARY, seed=1)
-    save(model, build_char_tokenizer(get_task(base.task).alphabet), folder / "model")
+    save(model, get_task(base).build_tokenizer(0), folder / "model")
     config = replace(base, out=str(folder / kind), controller="clip_higher+entropy_bonus", overwrite=True)
     trainer = TimedTrainer(config, folder / "model")
     trainer.policy = trainer.learner.policy = trainer.timed = TimedPolicy(trainer.model, kind)
     coins = random.Random(0)
-    trainer.task = replace(trainer.task, verify=lambda problem, text: Coin(coins.random() < 0.5))
+    trainer.task = trainer.collector.task = replace(trainer.task, start_verifier=lambda: Coins(coins))
     return trainer
 
 
-class Coin:
-    """A verdict by chance."""
+class Coins(Verifier):
+    """Verdicts by chance."""
 
-    def __init__(self, correct: bool) -> None:
-        self.correct = correct
+    def __init__(self, coins: random.Random) -> None:
+        super().__init__()
+        self.coins = coins
+
+    def judge(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
+        return [Verdict(self.coins.random() < 0.5, "by chance") for _ in responses]
 
 
 def store(change: dict[str, Any]) -> None:

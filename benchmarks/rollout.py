@@ -11,12 +11,12 @@ import time
 
 import torch
 
-from llmtrain.config import RolloutConfig, TaskConfig
+from llmtrain.config import RolloutConfig, TrainConfig
 from llmtrain.model import build_tiny, save
+from llmtrain.prompts import encode_all
 from llmtrain.rollout import eos_token_ids
 from llmtrain.rollout_engine import HFEngine, Request
 from llmtrain.tasks import get_task
-from llmtrain.tokenizer import build_char_tokenizer
 from llmtrain.vllm_rollout import VLLMEngine
 
 PROMPTS, N, ROUNDS = 64, 8, 5
@@ -24,15 +24,15 @@ PROMPTS, N, ROUNDS = 64, 8, 5
 
 def main() -> None:
     config = RolloutConfig(max_new_tokens=64, kv_cache_gib=0.5)
-    task = get_task(TaskConfig())
-    tokenizer = build_char_tokenizer(task.alphabet)
+    task = get_task(TrainConfig())
+    tokenizer = task.build_tokenizer(0)
     model = build_tiny(len(tokenizer))
-    prompts = [task.prompt(problem) for problem in task.train_batch(0, PROMPTS, 0)]
-    request = Request(prompts, N, [list(range(PROMPTS))], seed=0)
+    prompts = [question.prompt for question in task.train_batch(0, PROMPTS, 0)]
+    request = Request(encode_all(tokenizer, prompts), N, [list(range(PROMPTS))], seed=0)
     with tempfile.TemporaryDirectory() as folder:
         save(model, tokenizer, folder)
         began = time.perf_counter()
-        vllm = VLLMEngine(folder, tokenizer, config, eos_token_ids(model, tokenizer))
+        vllm = VLLMEngine(folder, config, eos_token_ids(model, tokenizer))
         print(f"vllm starts in {time.perf_counter() - began:.1f} s; {torch.get_num_threads()} threads")
         for name, engine in {"hf": HFEngine(model, tokenizer, config), "vllm": vllm}.items():
             speeds, syncs = [], []

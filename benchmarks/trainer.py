@@ -102,15 +102,14 @@ def trl(config: TrainConfig, gate: Gate) -> None:
                 last = state.log_history[-1] if state.log_history else {}
                 gate(**{ours: last[key] for ours, key in KEYS.items() if key in last})
 
-    task, rollout = get_task(config.task), config.rollout
-    index = {problem.key: i for i, problem in enumerate(task.train)}
-    problems = [p for step in range(config.steps) for p in task.train_batch(step, rollout.prompts, config.seed)]
-    rows = {"prompt": [task.prompt(p) for p in problems], "problem": [index[p.key] for p in problems]}
+    task, rollout = get_task(config), config.rollout
+    questions = [q for step in range(config.steps) for q in task.train_batch(step, rollout.prompts, config.seed)]
+    rows = {"prompt": [q.prompt for q in questions], "problem": list(range(len(questions)))}
     asked: list[list[int]] = []
 
     def reward(completions: list[str], problem: list[int], **_: Any) -> list[float]:
         asked.append(problem)
-        return [float(task.verify(task.train[i], text).correct) for i, text in zip(problem, completions, strict=True)]
+        return [float(verdict.correct) for verdict in task.verify([questions[i] for i in problem], completions)]
 
     model, tokenizer = load(start_model(config))
     size = rollout.prompts * rollout.n // UPDATES
@@ -183,11 +182,12 @@ def measure(rounds: int, warm_up: int, threads: int, model: str | None = None) -
 
 
 def summary(found: dict[str, list[dict[str, float]]], threads: int, load: float) -> dict[str, Any]:
-    """Medians over the rounds, as stored."""
+    """Medians over the rounds, and the shares of all their time, as stored."""
     from importlib.metadata import version
 
     phases = sorted(key for key in found["llmtrain"][0] if key.startswith("time/") and key != "time/step")
-    shares = {key[5:]: median(x[key] / x["seconds"] for x in found["llmtrain"]) for key in phases}
+    whole = sum(x["time/step"] for x in found["llmtrain"])
+    shares = {key[5:]: sum(x[key] for x in found["llmtrain"]) / whole for key in phases}
     return {
         "machine": machine("cpu", threads),
         "versions": {name: version(name) for name in ("torch", "transformers", "trl")},

@@ -52,7 +52,7 @@ class Scripted:
         if fault == "nan":
             logp[-1] = torch.nan
         rollouts = Rollouts(
-            prompt_ids=[[1]] * len(request.prompts),
+            prompt_ids=[[1]] * len(request.prompt_ids),
             response_ids=ids,
             response_lengths=torch.tensor([len(body) for body in bodies]),
             logp=logp,

@@ -126,4 +126,4 @@ def test_training_beside_trl(small):
     assert ours[4] == pytest.approx(theirs[4], rel=0.1)  # entropy
     shares = re.findall(r"(\w+) (\d+)%", next(x for x in done.stdout.splitlines() if x.startswith("Where our time")))
     assert {name for name, _ in shares} >= {"rollout", "forward"}
-    assert 90 <= sum(int(share) for _, share in shares) <= 103
+    assert 95 <= sum(int(share) for _, share in shares) <= 105  # rounded, and those below half a percent left out

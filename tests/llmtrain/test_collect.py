@@ -1,6 +1,6 @@
 """Which responses a rollout step trains on, with an engine and a verifier whose answers are given."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,6 +12,7 @@ from llmtrain.ranks import Ranks
 from llmtrain.rollout import Rollouts
 from llmtrain.rollout_engine import RolloutError
 from llmtrain.tasks import get_task
+from llmtrain.verifiers import Verdict, Verifier
 
 N = 3
 CONFIG = TrainConfig(
@@ -33,7 +34,7 @@ class Engine:
         count = len(request.shares[0]) * request.n
         version = self.version
         return lambda: Rollouts(
-            prompt_ids=[[7, i] for i in range(len(request.prompts))],
+            prompt_ids=[[7, i] for i in range(len(request.prompt_ids))],
             response_ids=torch.full((count,), number),
             response_lengths=torch.ones(count, dtype=torch.long),
             logp=torch.full((count,), -1.0),
@@ -44,21 +45,35 @@ class Engine:
 
 
 class Words:
-    """A tokenizer that writes the numbers of tokens."""
+    """A tokenizer whose tokens are characters, and which writes nothing."""
+
+    def __call__(self, texts, add_special_tokens):
+        return {"input_ids": [[*map(ord, text)] for text in texts]}
 
     def batch_decode(self, ids, skip_special_tokens):
         return ["" for _ in ids]
 
 
-@dataclass
-class Verdict:
-    correct: bool
+class Given(Verifier):
+    """Gives these rewards, one after the other; at `lost`, a number of a response, a check is lost."""
+
+    def __init__(self, rewards, lost=()):
+        super().__init__()
+        self.rewards, self.lost, self.given = iter(rewards), lost, 0
+
+    def judge(self, responses, ground_truths):
+        verdicts = []
+        for _ in responses:
+            self.failures["timeout"] += self.given in self.lost
+            self.given += 1
+            verdicts.append(Verdict(bool(next(self.rewards)), ""))
+        return verdicts
 
 
-def collector(config, rewards, engine):
+def collector(config, rewards, engine, lost=()):
     """rewards: for each batch the rewards of its 4 · N responses, in order."""
-    left = iter([r for batch in rewards for r in batch])
-    task = replace(get_task(CONFIG.task), verify=lambda problem, text: Verdict(next(left)))
+    verifier = Given([r for batch in rewards for r in batch], lost)
+    task = replace(get_task(CONFIG), start_verifier=lambda: verifier)
     return Collector(config, task, Words(), engine, Ranks(), Clock())
 
 
@@ -76,7 +91,17 @@ def test_groups_of_one_reward_are_replaced():
     assert found.metrics["groups/kept"] == 4 / 12
     assert found.metrics["reward"] == pytest.approx(sum(map(sum, rewards)) / 36)
     assert found.metrics["tokens"] == 36
-    assert len({tuple(request.prompts) for request in engine.requests}) == 3
+    assert len({tuple(map(tuple, request.prompt_ids)) for request in engine.requests}) == 3
+
+
+def test_checks_without_an_answer_are_counted_by_step():
+    config = replace(CONFIG, rollout=replace(CONFIG.rollout, filter_groups=False))
+    engine = Engine()
+    several = collector(config, [MIXED * 4] * 3, engine, lost=(2, 5, 30))
+    told = []
+    for engine.version in range(3):
+        told.append(several.collect(engine.version).metrics.get("verify/timeout"))
+    assert told == [2, None, 1]
 
 
 def test_batches_are_numbered_through_the_run():
@@ -90,7 +115,7 @@ def test_batches_are_numbered_through_the_run():
     fixed = collector(straight, [MIXED * 4] * 3, plain)
     for plain.version in range(3):
         fixed.collect(plain.version)
-    assert [r.prompts for r in engine.requests] == [r.prompts for r in plain.requests]
+    assert [r.prompt_ids for r in engine.requests] == [r.prompt_ids for r in plain.requests]
     assert [r.seed for r in engine.requests] == [r.seed for r in plain.requests]
 
 

@@ -78,14 +78,15 @@ def test_a_run(small, tmp_path):
     lines = [line for line in read_metrics(straight.out) if "prime/loss" in line]
     assert len(lines) == 4
     assert lines[0]["prime/loss"] == pytest.approx(0.6931, abs=1e-3)  # the model is its reference yet
-    assert lines[-1]["prime/loss"] < lines[0]["prime/loss"]
+    # Each loss is of responses to other prompts, so four of them need not fall; see test_it_learns_the_verdicts.
+    assert all(abs(line["prime/loss"] - 0.6931) > 1e-3 for line in lines[1:])
 
     halves = replace(config, steps=2, out=str(tmp_path / "halves"))
     Trainer(halves, small.model.path).run()
     resumed = Trainer(replace(halves, steps=4), halves.out, resume=True)
     resumed.rollout.update([], 2)
     found = resumed.collector.collect(2)
-    experience, _ = resumed.annotator.experience(found.rollouts, found.reward)
+    experience, _ = resumed.annotator.experience(found)
     first = experience.token_advantage[: int(experience.batch.response_lengths[0])]
     assert first.unique().numel() > 1
     resumed = Trainer(replace(halves, steps=4), halves.out, resume=True)
@@ -100,7 +101,7 @@ def test_advantages_are_those_of_entrostat(small, tmp_path):
     found = trainer.collector.collect(0)
     with torch.no_grad():
         trainer.annotator.prime.model.model.get_output_embeddings().weight.mul_(1.1)
-    experience, _ = trainer.annotator.experience(found.rollouts, found.reward)
+    experience, _ = trainer.annotator.experience(found)
     prime = trainer.annotator.prime  # after a step of 1e-6, which has hardly moved it
     both = {"prm_logp": prime.model, "ref_logp": prime.reference}
     told = {name: policy.all_stats(experience.batch, 256).logp for name, policy in both.items()}

@@ -11,6 +11,7 @@ from llmtrain.engine import TorchEngine
 from llmtrain.learner import Experience, Learner
 from llmtrain.model import load
 from llmtrain.policy import Policy
+from llmtrain.prompts import encode_all
 from llmtrain.rollout import HFRollout
 from llmtrain.tasks import get_task
 
@@ -22,10 +23,10 @@ SETTINGS = {"clip_cov": {"k": 0.1, "omega_low": -9.0, "omega_high": 9.0}, "kl_co
 def scene(small):
     """A model in float64, and a scored rollout of it after which it moved a little."""
     model, tokenizer = load(small.model.path)
-    task = get_task(small.task)
+    task = get_task(small)
     rollout = HFRollout(model, tokenizer, max_new_tokens=12, generator=torch.Generator().manual_seed(0))
     problems = task.train_batch(0, 8, seed=0)
-    rollouts = rollout.generate([task.prompt(p) for p in problems], 4)
+    rollouts = rollout.generate(encode_all(tokenizer, [p.prompt for p in problems]), 4)
     model.double()
     policy = Policy(model)
     batch = Batch.of(rollouts)

@@ -57,7 +57,7 @@ def pair(here):
 
 
 def request(prompts=5, n=2, shares=None, seed=7):
-    return Request([str(i) for i in range(prompts)], n, shares or [list(range(prompts))], seed)
+    return Request([[i] for i in range(prompts)], n, shares or [list(range(prompts))], seed)
 
 
 def weights(value):
@@ -201,7 +201,7 @@ def test_a_copy_of_the_policy_answers_as_the_policy(small):
     model, tokenizer = load(small.model.path)
     policy, copy = HFEngine(model, tokenizer, small.rollout), CopyEngine(small.model.path, small.rollout)
     for version in (0, 1):
-        asked = Request(["1 2 3=", "4 5="], 3, [[0, 1]], seed=5)
+        asked = Request(tokenizer(["1 2 3=", "4 5="])["input_ids"], 3, [[0, 1]], seed=5)
         mine, its = policy.submit(asked)(), copy.submit(asked)()
         assert mine.responses() == its.responses()
         assert torch.equal(mine.logp, its.logp)

@@ -141,10 +141,10 @@ def test_the_preset_with_vllm(here, learns, tmp_path, staleness):
 def wide(folder: Path) -> ModelConfig:
     """A model whose heads are as wide as vLLM needs them."""
     from llmtrain.model import build_tiny, save
-    from llmtrain.tasks import get_task
+    from llmtrain.tasks.countdown import ALPHABET
     from llmtrain.tokenizer import build_char_tokenizer
 
-    tokenizer = build_char_tokenizer(get_task(TrainConfig().task).alphabet)
+    tokenizer = build_char_tokenizer(ALPHABET)
     save(build_tiny(len(tokenizer), hidden=64, layers=2, heads=2, kv_heads=2), tokenizer, folder / "wide")
     return ModelConfig(path=str(folder / "wide"))
 

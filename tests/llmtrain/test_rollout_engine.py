@@ -12,13 +12,13 @@ from llmtrain.tasks.countdown import ALPHABET
 from llmtrain.tokenizer import build_char_tokenizer
 
 CONFIG = RolloutConfig(max_new_tokens=5)
-PROMPTS = ["3 5=8:", "7 2 1=6:", "4=4:"]
+TOKENIZER = build_char_tokenizer(ALPHABET)
+PROMPTS = TOKENIZER(["3 5=8:", "7 2 1=6:", "4=4:"])["input_ids"]
 
 
 @pytest.fixture(scope="module")
 def policy():
-    tokenizer = build_char_tokenizer(ALPHABET)
-    return build_tiny(len(tokenizer), hidden=16, layers=1, heads=2, kv_heads=2, intermediate=16), tokenizer
+    return build_tiny(len(TOKENIZER), hidden=16, layers=1, heads=2, kv_heads=2, intermediate=16), TOKENIZER
 
 
 def request(*shares, seed=0, n=4):

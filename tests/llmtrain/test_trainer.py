@@ -20,6 +20,7 @@ from llmtrain.model import load
 from llmtrain.nested import to_dict
 from llmtrain.policy import Policy
 from llmtrain.trainer import Trainer, TrainingStoppedError, make_controller
+from llmtrain.verifiers import Verdict, Verifier
 
 TIMES = ("tokens_per_second", "time/")
 
@@ -80,22 +81,21 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
 def test_the_update_goes_up_the_reward_gradient(small, tmp_path):
     """With the reward 1 for short responses and 0 for long ones, responses get shorter."""
     trainer = Trainer(replace(small, steps=12, out=str(tmp_path / "run"), save_every=100), small.model.path)
-    trainer.collector.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+    trainer.collector.task = replace(trainer.task, start_verifier=Short)
     trainer.run()
     rewards = [line["reward"] for line in read_metrics(tmp_path / "run") if "reward" in line]
     assert sum(rewards[-3:]) / 3 > sum(rewards[:3]) / 3 + 0.2
 
 
-class Short:
-    """A verdict that likes short responses."""
+class Short(Verifier):
+    """Likes short responses."""
 
-    def __init__(self, length: int):
-        self.correct = length <= 5
-        self.reason = ""
+    def judge(self, responses, ground_truths):
+        return [Verdict(len(response) <= 5, "") for response in responses]
 
 
 def test_metrics_of_a_run(small, tmp_path):
-    config = replace(small, out=str(tmp_path / "run"), controller="entropic", target_entropy=1.5)
+    config = replace(small, out=str(tmp_path / "run"), controller="entropic", target_entropy=2.0)
     seen = []
     Trainer(config, small.model.path).run(lambda step, metrics: seen.append((step, metrics)))
     lines = read_metrics(config.out)
@@ -106,12 +106,12 @@ def test_metrics_of_a_run(small, tmp_path):
     )
     assert ["eval/avg@2" in line for line in lines] == [True, False, True, False, True]
     assert 0 < lines[0]["entropy"] < 3
-    assert lines[0]["entropic/integral"] == pytest.approx(lines[0]["entropy"] - 1.5)
+    assert lines[0]["entropic/integral"] == pytest.approx(lines[0]["entropy"] - 2.0)
 
 
 def test_samples_of_a_run_hold_their_tokens(small, tmp_path):
     trainer = Trainer(replace(small, out=str(tmp_path / "run"), controller="steer"), small.model.path)
-    trainer.collector.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+    trainer.collector.task = replace(trainer.task, start_verifier=Short)
     trainer.run()
     samples = read_lines(tmp_path / "run" / "samples.jsonl")
     assert [sample["step"] for sample in samples] == [0, 1, 2, 3]
@@ -146,7 +146,7 @@ class BreaksAt(TorchEngine):
 
 def test_a_nan_loss_stops_the_run_and_names_step_and_checkpoint(small, tmp_path):
     trainer = Trainer(replace(small, out=str(tmp_path / "run")), small.model.path)
-    trainer.collector.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+    trainer.collector.task = replace(trainer.task, start_verifier=Short)
     trainer.learner.engine = trainer.engine = BreaksAt(trainer.model, small.optim, at=4)
     with pytest.raises(TrainingStoppedError, match=r"step 2: loss is nan; last good checkpoint: .*step-000002"):
         trainer.run()
@@ -203,10 +203,10 @@ def test_lengths_and_whole_sequences_reach_who_needs_them(small, tmp_path, contr
         out = str(tmp_path / f"{budget}")
         config = replace(small, out=out, steps=1, controller=controller, advantage="opo", optim=optim)
         trainer = Trainer(config, small.model.path)
-        trainer.collector.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+        trainer.collector.task = replace(trainer.task, start_verifier=Short)
         found = trainer.collector.collect(0)
         trainer.collector.used = 0  # what was answered here is asked for again
-        experience = trainer.annotator.experience(found.rollouts, found.reward)[0]
+        experience = trainer.annotator.experience(found)[0]
         length, r = experience.batch.response_lengths[:4].float(), experience.reward[:4]
         expected = r - (length * r).sum() / length.sum()
         torch.testing.assert_close(experience.advantage[:4], expected)
@@ -225,9 +225,9 @@ def test_filtered_groups_are_sampled_again(small, tmp_path):
     rollout = replace(small.rollout, filter_groups=True, max_gen_batches=20)
     config = replace(small, out=str(tmp_path / "filtered"), rollout=rollout, steps=2)
     trainer = Trainer(config, small.model.path)
-    trainer.collector.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+    trainer.collector.task = replace(trainer.task, start_verifier=Short)
     found = trainer.collector.collect(0)
-    experience = trainer.annotator.experience(found.rollouts, found.reward)[0]
+    experience = trainer.annotator.experience(found)[0]
     assert len(experience.batch) == config.rollout.prompts * config.rollout.n
     assert bool((experience.advantage.view(-1, config.rollout.n) != 0).any(1).all())
     assert 0 < found.metrics["groups/kept"] < 1
@@ -243,7 +243,7 @@ def test_an_unfinished_response_is_left_out_of_the_loss(small, tmp_path):
         before = trainer.model.get_output_embeddings().weight.detach().clone()
         found = trainer.collector.collect(0)
         found.rollouts.finished[:] = False
-        experience = trainer.annotator.experience(found.rollouts, torch.rand(len(found.reward)))[0]
+        experience = trainer.annotator.experience(replace(found, reward=torch.rand(len(found.reward))))[0]
         trainer.learner.update(experience, 0)
         moved.append(not torch.equal(before, trainer.model.get_output_embeddings().weight))
     assert moved == [False, True]
@@ -253,7 +253,7 @@ def test_a_length_penalty_is_in_the_advantage_and_not_in_the_reward(small, tmp_p
     config = replace(small, out=str(tmp_path / "run"), reward=RewardConfig(overlong_buffer=12))
     trainer = Trainer(config, small.model.path)
     found = trainer.collector.collect(0)
-    experience = trainer.annotator.experience(found.rollouts, found.reward)[0]
+    experience = trainer.annotator.experience(found)[0]
     lengths = found.rollouts.response_lengths
     torch.testing.assert_close(experience.reward, found.reward - lengths / 12)
     assert set(found.reward.tolist()) <= {0.0, 1.0}
@@ -265,13 +265,13 @@ def test_the_reference_policy_is_that_of_the_start(small, tmp_path):
     for beta in (0.0, 1.0):
         config = replace(small, out=str(tmp_path / f"{beta}"), steps=6, controller="kl_ref")
         trainer = Trainer(replace(config, controller_args={"beta": beta}), small.model.path)
-        trainer.collector.task = replace(trainer.task, verify=lambda problem, text: Short(len(text)))
+        trainer.collector.task = replace(trainer.task, start_verifier=Short)
         found = trainer.collector.collect(0)
         trainer.collector.used = 0
-        experience = trainer.annotator.experience(found.rollouts, found.reward)[0]
+        experience = trainer.annotator.experience(found)[0]
         torch.testing.assert_close(experience.ref_logp, experience.stats.logp)
         trainer.run()
-        experience = trainer.annotator.experience(found.rollouts, found.reward)[0]
+        experience = trainer.annotator.experience(found)[0]
         apart[beta] = (experience.stats.logp - experience.ref_logp).abs().mean().item()
     assert apart[1.0] < 0.8 * apart[0.0]
 

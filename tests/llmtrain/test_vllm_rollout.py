@@ -25,12 +25,13 @@ from llmtrain.vllm_worker import checksum
 CONFIG = RolloutConfig(max_new_tokens=12, max_model_len=128, kv_cache_gib=0.25)
 PROMPTS = ["1=", "12 13=", "3 5 7=22:", "9", "7 7 " * 12 + "1=9:"]
 """The last fills more than one cache block."""
+TOKENIZER = build_char_tokenizer(ALPHABET)
 EOS, STOP = 1, 5
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return build_char_tokenizer(ALPHABET)
+    return TOKENIZER
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def engine(start, tokenizer, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "start"
     save(start, tokenizer, folder)
     before = outside()
-    engine = VLLMEngine(folder, tokenizer, CONFIG, [EOS])
+    engine = VLLMEngine(folder, CONFIG, [EOS])
     assert outside() == before
     yield engine
     before = outside()
@@ -89,7 +90,8 @@ def settings(request):
 
 
 def ask(engine, prompts=PROMPTS, n=8, seed=0, shares=None):
-    return engine.submit(Request(list(prompts), n, shares or [list(range(len(prompts)))], seed))()
+    ids = TOKENIZER(list(prompts))["input_ids"]
+    return engine.submit(Request(ids, n, shares or [list(range(len(prompts)))], seed))()
 
 
 def update(engine, model):
@@ -126,7 +128,7 @@ def test_logp_is_the_policys_at_the_sampling_temperature(engine, model, temperat
 
 
 def test_an_answer_is_whole(engine):
-    request = Request(PROMPTS, 8, [list(range(5))], 0)
+    request = Request(TOKENIZER(PROMPTS)["input_ids"], 8, [list(range(5))], 0)
     rollouts = engine.submit(request)()
     check(rollouts, request, CONFIG, engine.version, rank=0)
     for ids, finished in zip(rollouts.responses(), rollouts.finished.tolist(), strict=True):
@@ -134,7 +136,7 @@ def test_an_answer_is_whole(engine):
         assert (ids[-1] == EOS) == finished
         assert finished or len(ids) == CONFIG.max_new_tokens
     assert 0 < rollouts.finished.sum() < len(rollouts)
-    assert rollouts.prompt_ids == engine.tokenizer(PROMPTS)["input_ids"]
+    assert rollouts.prompt_ids == TOKENIZER(PROMPTS)["input_ids"]
 
 
 def test_a_request_repeats_bit_for_bit(engine):
@@ -294,7 +296,7 @@ def test_what_vllm_refuses_is_named(engine):
 def test_a_model_with_narrow_heads_is_told_before_vllm_starts(tokenizer, tmp_path):
     save(build_tiny(len(tokenizer), hidden=64, layers=1, heads=4, intermediate=16), tokenizer, tmp_path)
     with pytest.raises(ValueError, match=r"32 numbers or more on a CPU; this model's have 16: .*--model.num-heads 2"):
-        VLLMEngine(tmp_path, tokenizer, CONFIG, [EOS])
+        VLLMEngine(tmp_path, CONFIG, [EOS])
 
 
 def test_sleep_is_nothing_on_a_cpu(engine):

@@ -12,6 +12,7 @@ from entrostat.runlog import read_metrics
 from llmtrain import trainer as trainer_module
 from llmtrain.config import ModelConfig, SFTConfig
 from llmtrain.trainer import Trainer, check
+from llmtrain.verifiers import Verdict, Verifier
 from llmtrain.warmup import build_and_warm_up
 
 
@@ -25,17 +26,16 @@ def wide(small, tmp_path_factory):
     return replace(config, steps=3, save_every=3, model=ModelConfig(path=str(path)))
 
 
-class Even:
-    """A verdict that some responses get and others do not, so that weights move."""
+class Even(Verifier):
+    """Likes some responses and others not, so that weights move."""
 
-    def __init__(self, problem, text: str) -> None:
-        self.correct = len(text) % 2 == 0
-        self.reason = ""
+    def judge(self, responses, ground_truths):
+        return [Verdict(len(response) % 2 == 0, "") for response in responses]
 
 
 def run(config) -> list[dict]:
     trainer = Trainer(config, config.model.path)
-    trainer.collector.task = replace(trainer.task, verify=Even)
+    trainer.collector.task = replace(trainer.task, start_verifier=Even)
     trainer.run()
     return read_metrics(config.out)[: config.steps]
 

@@ -1,14 +1,13 @@
-"""From problems to scored responses: asks the rollout engine, verifies, and keeps the groups that teach something.
+"""From questions to scored responses: asks the rollout engine, verifies, and keeps the groups that teach something.
 
-    batch of problems ► request ► responses ► verifier ► [drop groups whose responses all have one reward, ask again]*
+    batch of questions ► request ► responses ► verifier ► [drop groups whose responses all have one reward, ask again]*
 
-Batches of problems are numbered through a run. Without filtering a rollout step takes one batch; under staleness k the
+Batches of questions are numbered through a run. Without filtering a rollout step takes one batch; under staleness k the
 batches of the next k steps are asked for ahead, with the weights of now.
 """
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,11 +17,15 @@ from entrostat.draws import generator_seed
 
 from .clock import Clock
 from .config import TrainConfig
+from .data import Question
 from .mini_batch import mini_batches, shares
+from .prompts import encode_all
 from .ranks import Ranks
+from .rewards import NAMES, terms, used
 from .rollout import Rollouts, join
 from .rollout_engine import Pending, Request, RolloutEngine, check
 from .tasks import Task
+from .verifiers import FAILURES
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,14 @@ class Collected:
     rollouts: Rollouts
     reward: Tensor
     """The verifier's, (B,)."""
+    terms: Tensor
+    """What is added to it, (len(NAMES), B)."""
     metrics: dict[str, float]
     """Of all that was sampled, dropped groups too."""
 
 
 class Collector:
-    """One for a run. `used` batches of problems are done with; a checkpoint needs nothing else of it."""
+    """One for a run. `used` batches of questions are done with; a checkpoint needs nothing else of it."""
 
     def __init__(
         self,
@@ -52,36 +57,42 @@ class Collector:
         self.config, self.task, self.tokenizer = config, task, tokenizer
         self.engine, self.ranks, self.clock = engine, ranks, clock
         self.used = used
-        self._pending: deque[tuple[list[Any], Request, Pending]] = deque()
+        self._failures: dict[str, int] = {}
+        self._pending: deque[tuple[list[Question], Request, Pending]] = deque()
 
     def collect(self, step: int) -> Collected:
         """What rollout step `step` trains on. Raises RolloutError when the engine's answer cannot be one."""
         settings = self.config.rollout
         parts: list[tuple[Rollouts, Tensor]] = []
-        groups, reward, lengths, batches = 0, [], [], 0
+        groups, scored, lengths, batches = 0, [], [], 0
         while True:
             rollouts, scores = self._batch(step)
             batches += 1
-            reward.append(scores)
+            scored.append(scores)
             lengths.append(rollouts.response_lengths)
             if not settings.filter_groups:
                 kept = torch.arange(settings.prompts)
             else:
-                kept = self._informative(rollouts, scores)[: settings.prompts - groups]
+                kept = self._informative(rollouts, scores[0])[: settings.prompts - groups]
             if len(kept):
-                parts.append((rollouts.keep(kept), scores[torch.isin(rollouts.prompt_index, kept)]))
+                parts.append((rollouts.keep(kept), scores[:, torch.isin(rollouts.prompt_index, kept)]))
                 groups += len(kept)
             if groups == settings.prompts or batches == settings.max_gen_batches:
                 break
         if not parts:  # nothing to learn from: the last batch stands for the step, and moves nothing
             parts = [(rollouts, scores)]
+        reward, *extra = torch.cat(scored, 1)
+        asked = used(self.config.reward)
         metrics = {
-            "reward": self.ranks.mean(torch.cat(reward)),
+            "reward": self.ranks.mean(reward),
+            **{f"reward/{k}": self.ranks.mean(x) for k, x, on in zip(NAMES, extra, asked, strict=True) if on},
             "response_length": self.ranks.mean(torch.cat(lengths)),
             "tokens": float(self.ranks.total(torch.cat(lengths).sum())),
+            **self._lost_checks(),
             **({"groups/kept": groups / (batches * settings.prompts)} if settings.filter_groups else {}),
         }
-        return Collected(join([part for part, _ in parts]), torch.cat([scores for _, scores in parts]), metrics)
+        scores = torch.cat([scores for _, scores in parts], 1)
+        return Collected(join([part for part, _ in parts]), scores[0], scores[1:], metrics)
 
     def _ask(self, step: int) -> None:
         """Have so many batches under way as may be drawn from the weights of now, one at least."""
@@ -89,18 +100,18 @@ class Collector:
         steps_left = max(self.config.steps - step, 1)
         while len(self._pending) < min(self.config.topology.staleness + 1, steps_left):
             number = self.used + len(self._pending)
-            problems = self.task.train_batch(number, settings.prompts, seed)
+            questions = self.task.train_batch(number, settings.prompts, seed)
             cuts = mini_batches(settings.prompts, self.config.optim.mini_batch_size, seed, number, epoch=0)
-            prompts = [self.task.prompt(problem) for problem in problems]
-            dealt = shares(cuts, torch.tensor([len(prompt) for prompt in prompts]), self.ranks.size)
-            request = Request(prompts, settings.n, dealt, generator_seed("rollout", seed, number))
-            self._pending.append((problems, request, self.engine.submit(request)))
+            prompt_ids = encode_all(self.tokenizer, [question.prompt for question in questions])
+            dealt = shares(cuts, torch.tensor([len(ids) for ids in prompt_ids]), self.ranks.size)
+            request = Request(prompt_ids, settings.n, dealt, generator_seed("rollout", seed, number))
+            self._pending.append((questions, request, self.engine.submit(request)))
 
     def _batch(self, step: int) -> tuple[Rollouts, Tensor]:
-        """The next batch's responses of this rank, and their rewards (B,)."""
+        """The next batch's responses of this rank; their verdicts, 1 or 0, and the terms added, (1 + terms, B)."""
         with self.clock.phase("rollout"):
             self._ask(step)
-            problems, request, answer = self._pending.popleft()
+            questions, request, answer = self._pending.popleft()
         with self.clock.phase("idle" if self.config.topology.staleness else "rollout"):
             rollouts = answer()
         self.used += 1
@@ -108,8 +119,19 @@ class Collector:
         check(rollouts, request, self.config.rollout, oldest, self.ranks.rank)
         with self.clock.phase("verify"):
             texts, owners = rollouts.texts(self.tokenizer), rollouts.prompt_index.tolist()
-            verdicts = [self.task.verify(problems[i], text) for i, text in zip(owners, texts, strict=True)]
-        return rollouts, torch.tensor([float(verdict.correct) for verdict in verdicts])
+            verdicts = self.task.verify([questions[i] for i in owners], texts)
+            correct = torch.tensor([float(verdict.correct) for verdict in verdicts])
+            n, limit = self.config.rollout.n, self.config.rollout.max_new_tokens
+            extra = terms(texts, rollouts.response_lengths, correct, n, limit, self.config.reward)
+        return rollouts, torch.cat([correct[None], extra])
+
+    def _lost_checks(self) -> dict[str, float]:
+        """Checks since the last step that gave no answer, on all ranks, by kind."""
+        now, before = self.task.verifier.failures, self._failures
+        self._failures = dict(now)
+        since = [now.get(kind, 0) - before.get(kind, 0) for kind in FAILURES]
+        lost = self.ranks.total(torch.tensor(since)).tolist()
+        return {f"verify/{kind}": float(count) for kind, count in zip(FAILURES, lost, strict=True) if count}
 
     def _informative(self, rollouts: Rollouts, scores: Tensor) -> Tensor:
         """Prompts whose responses have not all one reward, ascending, of all ranks."""

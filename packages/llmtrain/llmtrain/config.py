@@ -10,6 +10,7 @@ ENGINES = ("torch", "deepspeed")
 ROLLOUTS = ("hf", "vllm")
 TOPOLOGIES = ("local", "ray")
 LAYOUTS = ("padded", "packed", "shared")
+FORMATS = ("", "boxed", "tags")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +35,15 @@ class ModelConfig:
     """Attention heads of the built model."""
     intermediate_size: int = 384
     """Width of the built model's MLP."""
+    max_position_embeddings: int = 256
+    """Longest prompt and response together of the built model, in tokens."""
+    vocab_size: int = 1024
+    """Tokens of a model built for questions from files: byte pairs, learnt from them. Countdown takes characters."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskConfig:
-    """The verifiable task."""
+    """A task whose problems are generated; data.train_files trains on questions from files instead."""
 
     name: str = "countdown"
     """Which task; countdown is the only one yet."""
@@ -51,15 +56,60 @@ class TaskConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """Questions from files, and how they are put to the model."""
+
+    train_files: tuple[str, ...] = ()
+    """Questions to train on: parquet as verl writes it, jsonl, folders, or datasets of the HF hub. Empty: the task."""
+    val_files: tuple[str, ...] = ()
+    """Questions to evaluate on; their repeated rows count as one question."""
+    weights: tuple[float, ...] = ()
+    """Share of each train file in what is trained on; empty takes every question once an epoch."""
+    prompt_key: str = ""
+    """Column of the prompt, nested ones as a.b; empty finds prompt, question or problem."""
+    answer_key: str = ""
+    """Column of the ground truth; empty finds reward_model.ground_truth, ground_truth, answer and the like."""
+    skip_bad: bool = False
+    """Leave out rows that cannot be read, and count them; without it the first one ends the run."""
+    max_prompt_length: int = 1024
+    """Longest prompt, in tokens, chat template included; longer ones are left out and counted."""
+    as_chat: bool = True
+    """Prompts that are plain text become the user's message; false gives them to the model as they stand."""
+    chat_template: str = ""
+    """File of a Jinja template to use in place of the tokenizer's own."""
+    system_prompt: str = ""
+    """Said before prompts that have no system message of their own."""
+    instruction: str = ""
+    """Said after each question, such as "Put your final answer within \\boxed{}."."""
+    verifier: str = "math"
+    """Who judges: math, exact, regex, countdown, python, or a function as module:function."""
+    verifier_workers: int = 2
+    """Checks at a time, of each rank."""
+    verifier_timeout: float = 5.0
+    """Seconds for one check; a response whose check takes longer counts as wrong."""
+
+    def __post_init__(self) -> None:
+        if self.weights and len(self.weights) != len(self.train_files):
+            raise ValueError(
+                f"data.weights needs a number for each of the {len(self.train_files)} data.train_files; "
+                f"got {len(self.weights)}"
+            )
+        if self.max_prompt_length < 1:
+            raise ValueError(f"data.max_prompt_length must be positive; got {self.max_prompt_length}")
+        if self.verifier_workers < 1 or self.verifier_timeout <= 0:
+            raise ValueError("data.verifier_workers and data.verifier_timeout must be positive")
+
+
+@dataclass(frozen=True, kw_only=True)
 class SFTConfig:
-    """Supervised warm-up of a built model, on solutions mixed with wrong ones."""
+    """Supervised warm-up of a built model: on solutions mixed with wrong ones, or on the worked solutions of files."""
 
     examples: int = 40000
-    """Prompt and response pairs."""
+    """Prompt and response pairs; of files, at most so many."""
     wrong_share: float = 0.25
-    """Share of wrong responses among them, so that reinforcement learning starts from partial skill."""
+    """Share of wrong responses among them, so that reinforcement learning starts from partial skill. Not of files."""
     steps: int = 900
-    """Optimizer steps."""
+    """Optimizer steps; 0 leaves a built model with the weights it was drawn with."""
     batch_size: int = 64
     """Pairs a step."""
     lr: float = 3e-3
@@ -157,7 +207,7 @@ class TopologyConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class RewardConfig:
-    """What is added to the verifier's verdict, 1 or 0."""
+    """What is added to the verifier's verdict, 1 or 0; each term has a metric of its own."""
 
     overlong_filter: bool = False
     """Responses cut off at rollout.max_new_tokens are left out of the loss (DAPO)."""
@@ -165,8 +215,16 @@ class RewardConfig:
     """Tokens before rollout.max_new_tokens over which a penalty grows (DAPO, eq. 13); 0 penalises no length."""
     overlong_penalty: float = 1.0
     """Penalty of a response that fills the buffer."""
+    format: str = ""
+    """Form that is rewarded: boxed (an answer in \\boxed{}) or tags (<think>…</think><answer>…</answer>)."""
+    format_weight: float = 0.1
+    """Reward of a response of that form."""
+    length_weight: float = 0.0
+    """Reward of brevity within a group, −1/2 to 1/2, at most 0 for wrong responses (Kimi k1.5, 2.3.3)."""
 
     def __post_init__(self) -> None:
+        if self.format not in FORMATS:
+            raise ValueError(f"reward.format must be empty, {' or '.join(FORMATS[1:])}; got {self.format!r}")
         if self.overlong_buffer < 0 or self.overlong_penalty < 0:
             raise ValueError("reward.overlong_buffer and reward.overlong_penalty must not be negative")
 
@@ -317,6 +375,7 @@ class TrainConfig:
     """Ranks to start, one a GPU: on this machine, or on the Ray cluster. Leave it at 1 under torchrun."""
     model: ModelConfig = ModelConfig()
     task: TaskConfig = TaskConfig()
+    data: DataConfig = DataConfig()
     sft: SFTConfig = SFTConfig()
     rollout: RolloutConfig = RolloutConfig()
     reward: RewardConfig = RewardConfig()
@@ -357,6 +416,14 @@ class TrainConfig:
 
 
 PRESETS: dict[str, TrainConfig] = {
+    "math-cpu": TrainConfig(
+        out="runs/math",
+        model=ModelConfig(max_position_embeddings=1280),
+        sft=SFTConfig(steps=0),
+        rollout=RolloutConfig(prompts=8, n=4, max_new_tokens=64),
+        optim=OptimConfig(layout="shared", mini_batch_size=4),
+        eval=EvalConfig(every=0),
+    ),
     "countdown-cpu": TrainConfig(out="runs/countdown", optim=OptimConfig(layout="shared")),
     "countdown-ray": TrainConfig(
         out="runs/countdown-ray",

@@ -15,6 +15,7 @@ from entrostat.advantages import advantage_needs
 
 from .batch import Batch
 from .clock import Clock
+from .collect import Collected
 from .config import TrainConfig
 from .implicit_reward import ImplicitReward
 from .kernels import HeadStats
@@ -22,8 +23,6 @@ from .model import load
 from .policy import Policy
 from .ragged import starts
 from .ranks import Ranks
-from .rewards import overlong
-from .rollout import Rollouts
 from .warmup import start_model
 
 
@@ -117,10 +116,10 @@ class Annotator:
         model = model.train(trains).requires_grad_(trains).to(self.config.device)
         return Policy(model, self.config.rollout.temperature, layout=self.config.optim.layout)
 
-    def experience(self, rollouts: Rollouts, reward: Tensor) -> tuple[Experience, dict[str, float]]:
-        """Experience of responses with these verdicts (B,), and metrics. A reward model learns from them on the way."""
-        batch, config, group = Batch.of(rollouts), self.config, rollouts.prompt_index
-        shaped = reward - overlong(rollouts.response_lengths, config.rollout.max_new_tokens, config.reward)
+    def experience(self, found: Collected) -> tuple[Experience, dict[str, float]]:
+        """Experience of scored responses, and metrics. A reward model learns from the verdicts on the way."""
+        rollouts, config = found.rollouts, self.config
+        batch, group, shaped = Batch.of(rollouts), rollouts.prompt_index, found.reward + found.terms.sum(0)
         with self.clock.phase("forward"):
             stats = self.policy.all_stats(batch, config.optim.micro_batch_tokens, self.ranks)
         ref_logp = None
@@ -139,7 +138,7 @@ class Annotator:
             trained=rollouts.finished if config.reward.overlong_filter else None,
             from_rollout=config.rollout.old_logp == "rollout",
         )
-        return self._with_process_rewards(made, reward)
+        return self._with_process_rewards(made, found.reward)
 
     def _outcome_advantage(self, reward: Tensor, group: Tensor, lengths: Tensor) -> Tensor:
         """(B,); under `prime` that of the outcome alone."""

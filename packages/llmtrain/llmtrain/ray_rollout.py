@@ -27,7 +27,6 @@ from .ray_places import Seat, seats
 from .ray_rollout_actor import RolloutActor
 from .rollout import Rollouts, merge
 from .rollout_engine import HFEngine, Pending, Request, RolloutEngine, RolloutError, Weights, check
-from .tokenizer import load_tokenizer
 
 START = 600.0
 """Seconds that an engine may take to start."""
@@ -62,7 +61,7 @@ def make_engine(folder: str, config: TrainConfig, stops: Sequence[int], sleeps: 
         return CopyEngine(folder, config.rollout, config.device)
     from .vllm_rollout import VLLMEngine
 
-    return VLLMEngine(folder, load_tokenizer(folder), config.rollout, stops, device=config.device, sleeps=sleeps)
+    return VLLMEngine(folder, config.rollout, stops, device=config.device, sleeps=sleeps)
 
 
 def remote_engine(config: TrainConfig, source: str | Path, eos: Sequence[int], ranks: Ranks) -> "RemoteEngine":
@@ -130,8 +129,8 @@ class RemoteEngine:
         if self.ranks.rank:
             return lambda: self._receive(None)
         count = len(self.seats)
-        shares = [list(range(i, len(request.prompts), count)) for i in range(count)]
-        parts = [Request(request.prompts, request.n, [share], request.seed) for share in shares if share]
+        shares = [list(range(i, len(request.prompt_ids), count)) for i in range(count)]
+        parts = [Request(request.prompt_ids, request.n, [share], request.seed) for share in shares if share]
         job = Job(request, self.version, parts)
         job.answers = [self.engines[i].actor.answer.remote(part) for i, part in enumerate(parts)]
         self.jobs.append(job)

@@ -83,7 +83,7 @@ class Rollouts:
         bodies = [
             ids[:-1] if ended else ids for ids, ended in zip(self.responses(), self.finished.tolist(), strict=True)
         ]
-        return tokenizer.batch_decode(bodies, skip_special_tokens=False)
+        return tokenizer.batch_decode(bodies, skip_special_tokens=False) if bodies else []
 
 
 def join(parts: Sequence[Rollouts]) -> Rollouts:
@@ -121,6 +121,8 @@ class HFRollout:
         generator: source of all randomness; restoring its state repeats the rollouts.
         stop_token_ids: tokens that end a response besides eos; like it they stay in the response.
         max_num_seqs: sequences that are sampled together, prompts of similar length; 0 samples all at once.
+        top_p: draw only from the fewest tokens that together have this probability (nucleus sampling, Holtzman et al.
+            2020); log-probabilities stay those of the whole distribution.
     """
 
     def __init__(
@@ -133,21 +135,25 @@ class HFRollout:
         generator: torch.Generator,
         stop_token_ids: Sequence[int] = (),
         max_num_seqs: int = 0,
+        top_p: float = 1.0,
     ):
         if max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be at least 1; got {max_new_tokens}")
         if temperature < 0:
             raise ValueError(f"temperature must not be negative; got {temperature}")
+        if not 0 < top_p <= 1:
+            raise ValueError(f"top_p must be above 0 and at most 1; got {top_p}")
         self.model = model
         self.tokenizer = tokenizer
         self.max_new_tokens = max_new_tokens
         self.temperature = temperature
+        self.top_p = top_p
         self.generator = generator
         self.max_num_seqs = max_num_seqs
         self.eos_ids = torch.tensor([*eos_token_ids(model, tokenizer), *stop_token_ids], device=model.device)
 
-    def generate(self, prompts: Sequence[str], n: int, mine: Sequence[int] | None = None) -> Rollouts:
-        """`n` responses to each prompt.
+    def generate(self, prompt_ids: Sequence[list[int]], n: int, mine: Sequence[int] | None = None) -> Rollouts:
+        """`n` responses to each prompt, given as token ids.
 
         mine: indices of the prompts to answer here, all when None; others answer the rest. A prompt's responses are
         the same whoever answers it.
@@ -155,13 +161,13 @@ class HFRollout:
         Raises:
             ValueError: for no prompts, an empty prompt, or n < 1.
         """
-        if not prompts or n < 1:
-            raise ValueError(f"generate needs at least one prompt and n >= 1; got {len(prompts)} prompts, n={n}")
-        prompt_ids = self.tokenizer(list(prompts))["input_ids"]
+        if not prompt_ids or n < 1:
+            raise ValueError(f"generate needs at least one prompt and n >= 1; got {len(prompt_ids)} prompts, n={n}")
         if not all(prompt_ids):
             raise ValueError("a prompt has no tokens")
-        chosen = list(range(len(prompts)) if mine is None else mine)
-        uniforms = self._uniforms((len(prompts), n, self.max_new_tokens))
+        prompt_ids = list(prompt_ids)
+        chosen = list(range(len(prompt_ids)) if mine is None else mine)
+        uniforms = self._uniforms((len(prompt_ids), n, self.max_new_tokens))
         if not chosen:
             nothing = torch.empty(0, dtype=torch.long)
             return Rollouts(prompt_ids, nothing, nothing, torch.empty(0), nothing, nothing.bool())
@@ -271,9 +277,24 @@ class HFRollout:
             token = logits.argmax(-1, keepdim=True)
             return token[:, 0], logits.log_softmax(-1).gather(1, token)[:, 0]
         logp = (logits / self.temperature).log_softmax(-1)
-        cdf = logp.double().exp().cumsum(-1)
-        token = torch.searchsorted(cdf, uniform_B[:, None] * cdf[:, -1:], right=True).clamp_max(cdf.shape[-1] - 1)
-        return token[:, 0], logp.gather(1, token)[:, 0]
+        token = _nucleus(logp, uniform_B, self.top_p) if self.top_p < 1 else _invert(logp.double().exp(), uniform_B)
+        return token, logp.gather(1, token[:, None])[:, 0]
+
+
+def _invert(weight_BV: Tensor, uniform_B: Tensor) -> Tensor:
+    """Indices (B) drawn in proportion to float64 weights, by inversion of their cumulative sum."""
+    cdf = weight_BV.cumsum(-1)
+    drawn = torch.searchsorted(cdf, uniform_B[:, None] * cdf[:, -1:], right=True)
+    return drawn[:, 0].clamp_max(cdf.shape[-1] - 1)
+
+
+def _nucleus(logp_BV: Tensor, uniform_B: Tensor, top_p: float) -> Tensor:
+    """Tokens (B) drawn from the fewest whose probabilities add up to `top_p`."""
+    logp, tokens = logp_BV.sort(dim=-1, descending=True, stable=True)
+    p = logp.double().exp()
+    inside = p.cumsum(-1) - p < top_p
+    rank = torch.minimum(_invert(torch.where(inside, p, 0.0), uniform_B), inside.sum(-1) - 1)
+    return tokens.gather(1, rank[:, None])[:, 0]
 
 
 def eos_token_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:

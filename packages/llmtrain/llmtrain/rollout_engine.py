@@ -33,7 +33,8 @@ class RolloutError(RuntimeError):
 class Request:
     """Responses wanted of all ranks together."""
 
-    prompts: list[str]
+    prompt_ids: list[list[int]]
+    """Of each prompt."""
     n: int
     """Responses to each prompt."""
     shares: list[list[int]]
@@ -104,7 +105,7 @@ class HFEngine:
             max_num_seqs=self.config.max_num_seqs,
         )
         with self.whole():
-            rollouts = sampler.generate(request.prompts, request.n, request.shares[self.rank])
+            rollouts = sampler.generate(request.prompt_ids, request.n, request.shares[self.rank])
         rollouts.version = self.version
         return lambda: rollouts
 
@@ -124,7 +125,7 @@ class Sampler:
     seed: int
     ranks: int
 
-    def generate(self, prompts: Sequence[str], n: int) -> Rollouts:
+    def generate(self, prompt_ids: Sequence[list[int]], n: int) -> Rollouts:
         """`n` responses to each prompt of this rank, which are dealt out one after the other."""
-        shares = [list(range(rank, len(prompts), self.ranks)) for rank in range(self.ranks)]
-        return self.engine.submit(Request(list(prompts), n, shares, self.seed))()
+        shares = [list(range(rank, len(prompt_ids), self.ranks)) for rank in range(self.ranks)]
+        return self.engine.submit(Request(list(prompt_ids), n, shares, self.seed))()

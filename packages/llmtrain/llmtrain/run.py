@@ -54,6 +54,8 @@ def train_rank(config: TrainConfig, resuming: bool, shown: bool = False) -> tupl
     from .warmup import start_model
 
     trainer = Trainer(config, config.out if resuming else start_model(config), resume=resuming)
+    if shown:
+        print("".join(f"{line}\n" for line in trainer.task.skipped), end="")
     display = TrainDisplay(config.controller, config.steps, trainer.step) if shown else nullcontext(unseen)
     try:
         with display as report:

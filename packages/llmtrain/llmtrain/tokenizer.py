@@ -1,13 +1,20 @@
-"""A character tokenizer that is a real transformers tokenizer, and the tokenizer of a folder as it was saved."""
+"""Tokenizers of built models, of characters or of byte pairs, and the tokenizer of a folder as it was saved."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 PAD = "<pad>"
 EOS = "<eos>"
+TURN = ("<|im_start|>", "<|im_end|>")
+CHAT_TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+"""ChatML, the turns that Qwen's models know."""
 PLAIN = ("TokenizersBackend", "PreTrainedTokenizerFast")
 """Classes of a tokenizer that is its tokenizer.json and nothing else."""
 
@@ -28,6 +35,34 @@ def build_char_tokenizer(alphabet: str) -> PreTrainedTokenizerFast:
     tokenizer.decoder = decoders.Fuse()
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token=PAD, eos_token=EOS, clean_up_tokenization_spaces=False
+    )
+
+
+def build_bpe_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerFast:
+    """At most `vocab_size` tokens: <pad> (id 0), <eos> (id 1), those of ChatML, all bytes, and byte pairs of the texts.
+
+    Any text can be encoded, and decodes to itself. Its chat template is ChatML.
+
+    Raises:
+        ValueError: when not even the bytes have room.
+    """
+    special, bytes_ = [PAD, EOS, *TURN], pre_tokenizers.ByteLevel.alphabet()
+    if vocab_size < len(special) + len(bytes_):
+        raise ValueError(f"model.vocab_size must be at least {len(special) + len(bytes_)}; got {vocab_size}")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size, special_tokens=special, initial_alphabet=bytes_, show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        eos_token=EOS,
+        additional_special_tokens=list(TURN),
+        chat_template=CHAT_TEMPLATE,
+        clean_up_tokenization_spaces=False,
     )
 
 

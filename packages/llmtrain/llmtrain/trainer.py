@@ -9,6 +9,7 @@ Randomness is keyed by (seed, step, purpose), so nothing but the step has to be 
 
 import signal
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -35,12 +36,14 @@ from .lora import adapter_state, attach, load_adapter_state, whole_weights
 from .mismatch import mismatch
 from .model import load
 from .policy import Policy
+from .prompts import use_template, within
 from .ranks import join
 from .rollout import Rollouts, eos_token_ids
 from .rollout_engine import HFEngine, RolloutEngine, RolloutError, Sampler
 from .samples import TokenTable, pieces
 from .tasks import TASKS, Task, get_task
 from .telemetry import WatchedRunLog, check_sinks, traced
+from .verifiers import VERIFIERS
 from .vllm_start import INSTALL, check_heads
 from .warmup import start_model
 
@@ -77,8 +80,7 @@ def check(config: TrainConfig) -> None:
     missing = set() if config.advantage == "prime" else set(advantage_needs(config.advantage)) - {"length"}
     if missing:
         raise ValueError(f"advantage {config.advantage!r} needs {', '.join(sorted(missing))}, which llmtrain has not")
-    if config.task.name not in TASKS:
-        raise ValueError(f"unknown task {config.task.name!r}; choose from {', '.join(TASKS)}")
+    check_data(config)
     if config.model.path is not None and not Path(config.model.path).is_dir():
         raise ValueError(f"model folder {config.model.path} does not exist")
     check_ranks(config)
@@ -92,6 +94,28 @@ def check(config: TrainConfig) -> None:
         check_ray(config)
     elif config.device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device cuda is not available here; use --device cpu")
+
+
+def check_data(config: TrainConfig) -> None:
+    """What can be wrong with the task, before its files are read: ValueError."""
+    data, longest = config.data, config.data.max_prompt_length + config.rollout.max_new_tokens
+    if config.task.name not in TASKS:
+        raise ValueError(f"unknown task {config.task.name!r}; choose from {', '.join(TASKS)}")
+    if not data.train_files:
+        if data.val_files:
+            raise ValueError("data.val_files without data.train_files: llmtrain eval evaluates on files alone")
+        return
+    if ":" not in data.verifier and data.verifier not in VERIFIERS:
+        known = f"choose from {', '.join(VERIFIERS)}, or give a function as module:function"
+        raise ValueError(f"unknown data.verifier {data.verifier!r}; {known}")
+    if config.eval.every and not data.val_files:
+        raise ValueError("nothing to evaluate on: give data.val_files, or set eval.every to 0")
+    if config.model.path is None and longest > config.model.max_position_embeddings:
+        raise ValueError(
+            f"data.max_prompt_length {data.max_prompt_length} and rollout.max_new_tokens "
+            f"{config.rollout.max_new_tokens} are more than model.max_position_embeddings "
+            f"{config.model.max_position_embeddings} of the built model: lower the former or raise the latter"
+        )
 
 
 def check_ranks(config: TrainConfig) -> None:
@@ -150,7 +174,7 @@ def make_rollout_engine(
         stops = [*eos_token_ids(model, tokenizer), *config.rollout.stop_token_ids]
         rank, device = engine.ranks.rank, config.device
         try:
-            return VLLMEngine(source, tokenizer, config.rollout, stops, rank=rank, device=device, sleeps=True)
+            return VLLMEngine(source, config.rollout, stops, rank=rank, device=device, sleeps=True)
         except RolloutError as error:  # nothing has begun yet: the user sets it right
             raise ValueError(str(error)) from error
     return HFEngine(model, tokenizer, config.rollout, rank=engine.ranks.rank, whole=engine.whole)
@@ -174,7 +198,6 @@ class Trainer:
             torch.set_num_threads(config.threads)
         self.config = config
         self.controller = make_controller(config)
-        self.task: Task = get_task(config.task)
         source = latest(config.out) if resume else Path(model_path)
         self.model: PreTrainedModel
         self.tokenizer: PreTrainedTokenizerBase
@@ -182,6 +205,8 @@ class Trainer:
         self.model, self.tokenizer = load(start_model(config) if lora else source)
         if lora:
             attach(self.model, config.model, config.seed)
+        use_template(self.tokenizer, config.data)
+        self.task: Task = self._fitting(get_task(config))
         self.model.train().to(torch.device(config.device))
         self.policy = Policy(self.model, config.rollout.temperature, layout=config.optim.layout)
         self.engine = make_engine(config, self.policy)
@@ -201,6 +226,15 @@ class Trainer:
         if self.ranks.rank == 0:
             self.log = WatchedRunLog(config, resume_at=self.step if resume else None)
         self._interrupted = False
+
+    def _fitting(self, task: Task) -> Task:
+        """The task without the questions from files whose prompts are too long; its verifier runs."""
+        if self.config.data.train_files:
+            limit = self.config.data.max_prompt_length
+            fits = partial(within, self.tokenizer, limit=limit)
+            task = task.keep(fits, f"their prompts have more than data.max_prompt_length {limit} tokens")
+        assert task.verifier
+        return task
 
     # State --------------------------------------------------------------------------------------------------------
 
@@ -259,6 +293,7 @@ class Trainer:
         finally:
             signal.signal(signal.SIGINT, previous)
             self.rollout.close()
+            self.task.close()
             self.log.close()
 
     def _out_of_memory(self) -> str:
@@ -280,7 +315,7 @@ class Trainer:
             self._send_weights()
             found = self.collector.collect(self.step)
             rollouts = found.rollouts
-            experience, learned = self.annotator.experience(rollouts, found.reward)
+            experience, learned = self.annotator.experience(found)
             entropy = self.ranks.mean(experience.stats.entropy)
             self.controller.observe(self._step_stats(entropy))
             metrics = {
@@ -343,7 +378,7 @@ class Trainer:
                 self.rollout.update(whole_weights(self.model), self.step)
 
     def evaluate(self) -> dict[str, float]:
-        """avg@k and pass@k on the held-out problems, with draws of their own."""
+        """avg@k, pass@k and more on the held-out questions, with draws of their own."""
         self._send_weights()
         seed = generator_seed("eval", self.config.seed, self.step)
         with self.clock.phase("eval"):
@@ -352,7 +387,6 @@ class Trainer:
                 self.task.test,
                 self.task.verify,
                 self.config.eval.k,
-                prompt=self.task.prompt,
                 samples=self.config.eval.samples,
                 ranks=self.ranks,
             )

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from transformers import AutoConfig, PreTrainedTokenizerBase
+from transformers import AutoConfig
 
 from .config import RolloutConfig
 from .rollout import Rollouts
@@ -33,7 +33,6 @@ class VLLMEngine:
 
     Args:
         folder: of the model: weights that version 0 answers with.
-        tokenizer: of the prompts; vLLM itself sees token ids only.
         stop_token_ids: every token that ends a response, eos among them.
         rank: whose share of a request is answered.
         device: cpu or cuda.
@@ -49,7 +48,6 @@ class VLLMEngine:
     def __init__(
         self,
         folder: str | Path,
-        tokenizer: PreTrainedTokenizerBase,
         config: RolloutConfig,
         stop_token_ids: Sequence[int],
         *,
@@ -58,7 +56,7 @@ class VLLMEngine:
         transport: str | None = None,
         sleeps: bool = False,
     ) -> None:
-        self.tokenizer, self.config, self.rank, self.device = tokenizer, config, rank, device
+        self.config, self.rank, self.device = config, rank, device
         self.stop_token_ids = list(stop_token_ids)
         self.sleeps, self.asleep = sleeps and device == "cuda", False
         self.guest = dist.is_initialized()
@@ -94,7 +92,7 @@ class VLLMEngine:
     def submit(self, request: Request) -> Pending:
         """Answers before it returns."""
         mine = request.shares[self.rank]
-        prompt_ids = self.tokenizer(request.prompts)["input_ids"]
+        prompt_ids = request.prompt_ids
         seeds = prompt_seeds(request.seed, prompt_ids)
         self._check_lengths([prompt_ids[i] for i in mine])
         completions = []

@@ -1,56 +1,79 @@
-"""A task: problems to train on, others held out, and the verifier that tells right from wrong."""
+"""A task: questions to train on, others held out, and the verifier that tells right responses from wrong ones."""
 
-import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from ..config import SFTConfig, TaskConfig
+from ..config import SFTConfig
+from ..data import Mixture, Prompt, Question
 from ..verdict import Verdict
-from . import countdown
+from ..verifiers import Verifier
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+Examples = list[tuple[Prompt, str]]
 
 
 @dataclass(frozen=True)
 class Task:
     """What training and evaluation need to know of a task."""
 
-    train: Sequence[Any]
-    test: Sequence[Any]
-    alphabet: str
-    """Characters of prompts and responses, for a character tokenizer."""
-    prompt: Callable[[Any], str]
-    verify: Callable[[Any, str], Verdict]
-    """(problem, response) to a verdict; never raises."""
-    examples: Callable[[SFTConfig], list[tuple[str, str]]]
-    """(prompt, response) pairs for the supervised warm-up."""
+    train: Sequence[Sequence[Question]]
+    """By source; they are mixed by `weights`."""
+    test: Sequence[Question]
+    start_verifier: Callable[[], Verifier]
+    """Starts the judge of responses."""
+    examples: Callable[[SFTConfig], Examples]
+    """Prompts and responses for the supervised warm-up."""
+    build_tokenizer: Callable[[int], "PreTrainedTokenizerFast"]
+    """Of a model that is built for this task, from the most tokens that it may have."""
+    weights: tuple[float, ...] = ()
+    """Of the sources; none takes every question once an epoch."""
+    skipped: tuple[str, ...] = ()
+    """What was left out on the way, and why, a line each."""
+
+    @cached_property
+    def order(self) -> Mixture:
+        return Mixture([len(source) for source in self.train], self.weights or None)
 
     def epoch(self, step: int, prompts: int) -> int:
-        """Pass over the training problems, from 1, in which step `step` begins."""
-        return 1 + step * prompts // len(self.train)
+        """Pass over the training questions, from 1, in which step `step` begins."""
+        return self.order.epoch(step * prompts)
 
-    def train_batch(self, step: int, prompts: int, seed: int) -> list[Any]:
-        """The problems of a step: each pass over the data has an order of its own, drawn from the seed."""
-        first = step * prompts
-        batch: list[Any] = []
-        while len(batch) < prompts:
-            epoch, offset = divmod(first + len(batch), len(self.train))
-            order = random.Random(f"order-{seed}-{epoch}").sample(range(len(self.train)), len(self.train))
-            batch += [self.train[i] for i in order[offset : offset + prompts - len(batch)]]
-        return batch
+    def train_batch(self, step: int, prompts: int, seed: int) -> list[Question]:
+        """The questions of a step: each pass over the data has an order of its own, drawn from the seed."""
+        return [self.train[source][i] for source, i in self.order.take(step * prompts, prompts, seed)]
 
+    @cached_property
+    def verifier(self) -> Verifier:
+        """Started when it is first asked for."""
+        return self.start_verifier()
 
-def get_task(config: TaskConfig) -> Task:
-    """The task that a configuration names."""
-    return TASKS[config.name](config)
+    def verify(self, questions: Sequence[Question], responses: Sequence[str]) -> list[Verdict]:
+        """A verdict on each response to the question beside it."""
+        return self.verifier(responses, [question.ground_truth for question in questions])
 
+    def close(self) -> None:
+        """End the verifier's processes."""
+        if "verifier" in self.__dict__:
+            self.verifier.close()
 
-def _countdown(config: TaskConfig) -> Task:
-    train, test = countdown.split(config.train_problems, config.test_problems, config.seed)
+    def keep(self, fits: Callable[[Sequence[Question]], list[Question]], why: str) -> "Task":
+        """The task with only those questions that `fits` leaves; what is left out is told under `skipped`.
 
-    def examples(sft: SFTConfig) -> list[tuple[str, str]]:
-        return countdown.examples(train, sft.examples, sft.seed, wrong_share=sft.wrong_share)
-
-    return Task(train, test, countdown.ALPHABET, countdown.prompt, countdown.verify, examples)
-
-
-TASKS: dict[str, Callable[[TaskConfig], Task]] = {"countdown": _countdown}
+        Raises:
+            ValueError: when nothing is left to train on.
+        """
+        train, test = [fits(source) for source in self.train], fits(self.test)
+        told = list(self.skipped)
+        for name, before, after in (
+            ("training", sum(map(len, self.train)), sum(map(len, train))),
+            ("held-out", len(self.test), len(test)),
+        ):
+            if after < before:
+                told.append(f"{before - after:,} of {before:,} {name} questions left out: {why}")
+        if not all(train):
+            raise ValueError(f"no training question is left: {told[-1] if told else 'there was none'}")
+        return replace(self, train=train, test=test, skipped=tuple(told))

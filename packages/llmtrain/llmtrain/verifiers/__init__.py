@@ -5,6 +5,6 @@ Importing this package needs no torch. What a response says is never executed in
 
 from ..verdict import Verdict
 from .registry import VERIFIERS, get_verifier
-from .verifier import Verifier
+from .verifier import FAILURES, Verifier
 
-__all__ = ["VERIFIERS", "Verdict", "Verifier", "get_verifier"]
+__all__ = ["FAILURES", "VERIFIERS", "Verdict", "Verifier", "get_verifier"]

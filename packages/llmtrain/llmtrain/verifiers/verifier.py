@@ -9,12 +9,16 @@ from typing import Any
 from ..verdict import Verdict
 
 
+FAILURES = ("timeout", "crash", "error")
+"""Kinds of checks that gave no answer."""
+
+
 class Verifier(AbstractContextManager, ABC):
     """Judges responses; at the end of a with block it is closed."""
 
     def __init__(self) -> None:
         self.failures: dict[str, int] = Counter()
-        """Checks without an answer so far, by kind: timeout, crash, error. Their responses count as wrong."""
+        """Checks without an answer so far, by kind, see FAILURES. Their responses count as wrong."""
 
     def __call__(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
         """One verdict for each pair, in order.

@@ -3,6 +3,7 @@
 Started as `python -m llmtrain.verifiers.worker FD`, with a connection to the pool at the file descriptor FD.
 """
 
+import contextlib
 import ctypes
 import importlib
 import json
@@ -161,4 +162,5 @@ def serve(pool: Connection) -> None:
 
 
 if __name__ == "__main__":
-    serve(Connection(int(sys.argv[1])))
+    with contextlib.suppress(BrokenPipeError):  # nobody is there to be told any more
+        serve(Connection(int(sys.argv[1])))

@@ -1,0 +1,35 @@
+"""Countdown as a task."""
+
+from ..config import SFTConfig, TaskConfig
+from ..data import Question
+from ..verifiers import get_verifier
+from . import countdown
+from .task import Examples, Task
+
+
+def countdown_task(config: TaskConfig) -> Task:
+    """Problems generated from the seed."""
+    train, test = countdown.split(config.train_problems, config.test_problems, config.seed)
+
+    def examples(sft: SFTConfig) -> Examples:
+        return [*countdown.examples(train, sft.examples, sft.seed, wrong_share=sft.wrong_share)]
+
+    def tokenizer(vocab_size: int):
+        from ..tokenizer import build_char_tokenizer
+
+        return build_char_tokenizer(countdown.ALPHABET)
+
+    def verifier():
+        return get_verifier("countdown")
+
+    return Task([[*map(question, train)]], [*map(question, test)], verifier, examples, tokenizer)
+
+
+def question(problem: countdown.Problem) -> Question:
+    """A problem as a question."""
+    truth = {"numbers": list(problem.numbers), "target": problem.target}
+    return Question(countdown.prompt(problem), truth, source="countdown")
+
+
+TASKS = {"countdown": countdown_task}
+"""By name."""

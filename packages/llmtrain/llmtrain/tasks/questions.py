@@ -1,0 +1,58 @@
+"""Questions from files as a task."""
+
+from collections.abc import Sequence
+from itertools import islice
+
+from ..config import DataConfig, SFTConfig
+from ..data import Question, read
+from ..prompts import put
+from ..verifiers import get_verifier
+from .task import Examples, Task
+
+LEARN_FROM = 20_000
+"""Texts that a tokenizer learns its byte pairs from, at most."""
+
+
+def question_task(config: DataConfig) -> Task:
+    """The questions of `config.train_files`, and of `config.val_files` to evaluate on.
+
+    Raises:
+        ValueError: for a file that cannot be read, with its row and column.
+    """
+    told: list[str] = []
+    train = [_read(name, config, "train", told) for name in config.train_files]
+    test = [question for name in config.val_files for question in _read(name, config, "test", told)]
+
+    def examples(sft: SFTConfig) -> Examples:
+        solved = [(q.prompt, q.solution) for source in train for q in source if q.solution]
+        if not solved:
+            raise ValueError(
+                f"none of {', '.join(config.train_files)} has worked solutions to warm up on: set model.path to a "
+                "trained model, or sft.steps to 0"
+            )
+        return solved[: sft.examples]
+
+    def tokenizer(vocab_size: int):
+        from ..tokenizer import build_bpe_tokenizer
+
+        texts = (text for source in train for question in source for text in _texts(question))
+        return build_bpe_tokenizer(islice(texts, LEARN_FROM), vocab_size)
+
+    def verifier():
+        return get_verifier(config.verifier, workers=config.verifier_workers, timeout=config.verifier_timeout)
+
+    return Task(train, test, verifier, examples, tokenizer, config.weights, tuple(told))
+
+
+def _read(name: str, config: DataConfig, split: str, told: list[str]) -> Sequence[Question]:
+    keys = {"prompt_key": config.prompt_key, "answer_key": config.answer_key, "skip_bad": config.skip_bad}
+    questions, skipped = read(name, split=split, **keys)  # type: ignore[arg-type]
+    if skipped:
+        told.append(f"{len(skipped)} bad rows of {name} left out (the first: {skipped[0]})")
+    return [put(question, config) for question in questions]
+
+
+def _texts(question: Question) -> list[str]:
+    prompt = question.prompt
+    said = [prompt] if isinstance(prompt, str) else [message["content"] for message in prompt]
+    return [*said, question.solution] if question.solution else said

@@ -1,0 +1,126 @@
+"""Tasks: questions from files and generated ones, what is left out of them, and their verifiers."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from llmtrain.config import DataConfig, SFTConfig, TaskConfig, TrainConfig
+from llmtrain.data import Question
+from llmtrain.tasks import countdown, get_task
+from llmtrain.verifiers import Verifier
+
+SUMS = [
+    {"question": f"What is {a}+1?", "answer": f"{a}+1 is <<{a}+1={a + 1}>>{a + 1}.\n#### {a + 1}"} for a in range(9)
+]
+
+
+@pytest.fixture
+def sums(tmp_path):
+    file = tmp_path / "sums.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in SUMS))
+    return file
+
+
+def task_of(*files, **settings):
+    names = tuple(map(str, files))
+    return get_task(TrainConfig(data=DataConfig(train_files=names, val_files=names[:1], **settings)))
+
+
+def test_questions_from_a_file(sums):
+    task = task_of(sums)
+    assert [question.ground_truth for question in task.train[0]] == [str(a + 1) for a in range(9)]
+    assert task.train[0] == list(task.test)
+    first = task.test[0]
+    verdicts = task.verify([first, first, task.test[3]], ["so \\boxed{1}", "\\boxed{2}", "It is 4"])
+    assert [verdict.correct for verdict in verdicts] == [True, False, True]
+    task.close()
+    with pytest.raises(ValueError, match="closed"):
+        task.verify([first], ["1"])
+
+
+def test_worked_solutions_are_what_a_warm_up_learns_from(sums, tmp_path):
+    task = task_of(sums)
+    examples = task.examples(SFTConfig(examples=3))
+    assert len(examples) == 3
+    assert examples[1] == (({"role": "user", "content": "What is 1+1?"},), "1+1 is 2.\n#### 2")
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text('{"prompt": "1+1?", "ground_truth": "2"}\n')
+    with pytest.raises(ValueError, match=r"bare.jsonl has worked solutions.*set model.path.*or sft.steps to 0"):
+        task_of(bare).examples(SFTConfig())
+
+
+def test_a_tokenizer_that_is_built_encodes_everything(sums):
+    tokenizer = task_of(sums).build_tokenizer(270)
+    for text in ("What is 1+1?", "naïve ∑ \\frac{1}{2}\n\t😀 <|im_end|> a  b"):
+        assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
+    assert len(tokenizer) <= 270
+    with pytest.raises(ValueError, match=r"model.vocab_size must be at least 260; got 100"):
+        task_of(sums).build_tokenizer(100)
+
+
+def test_bad_rows_are_told_and_skipped_when_asked(sums):
+    with sums.open("a") as file:
+        file.write('{"question": "no answer"}\n')
+    with pytest.raises(ValueError, match=r"sums.jsonl, line 10"):
+        task_of(sums)
+    told = task_of(sums, skip_bad=True).skipped
+    assert len(told) == 2  # of training and of evaluation
+    assert told[0].startswith("1 bad rows of ")
+    assert "line 10" in told[0]
+
+
+def test_files_are_mixed_by_weight(sums, tmp_path):
+    other = tmp_path / "other.jsonl"
+    other.write_text("".join(f'{{"prompt": "p{i}", "ground_truth": "{i}"}}\n' for i in range(3)))
+    even = task_of(sums, other, weights=(1.0, 1.0))
+    drawn = [question.source for step in range(6) for question in even.train_batch(step, 4, seed=3)]
+    assert drawn.count("other") == drawn.count("sums") == 12
+    plain = task_of(sums, other)
+    once = [question.where for step in range(3) for question in plain.train_batch(step, 4, seed=3)]
+    assert len(set(once)) == 12
+    assert [plain.epoch(step, 4) for step in (0, 2, 3)] == [1, 1, 2]
+    assert once != [question.where for step in range(3, 6) for question in plain.train_batch(step, 4, seed=3)]
+    assert once == [
+        question.where for step in range(3) for question in task_of(sums, other).train_batch(step, 4, seed=3)
+    ]
+
+
+def test_what_does_not_fit_is_counted(sums):
+    task = task_of(sums).keep(lambda questions: [q for q in questions if "3" not in q.text], "they have a 3")
+    assert len(task.train[0]) == len(task.test) == 8
+    assert task.skipped == (
+        "1 of 9 training questions left out: they have a 3",
+        "1 of 9 held-out questions left out: they have a 3",
+    )
+    with pytest.raises(ValueError, match=r"no training question is left: 9 of 9 .* left out: all"):
+        task_of(sums).keep(lambda questions: [], "all")
+
+
+def test_countdown_is_a_task_of_questions():
+    task = get_task(TrainConfig(task=TaskConfig(train_problems=20, test_problems=5)))
+    train, test = countdown.split(20, 5, 0)
+    assert [question.prompt for question in task.train[0]] == [countdown.prompt(problem) for problem in train]
+    right, wrong = task.verify([task.test[0]] * 2, [countdown.solve(test[0], __import__("random").Random(0)), "1"])
+    assert right.correct
+    assert not wrong.correct
+    assert len(task.build_tokenizer(0)) == len(countdown.ALPHABET) + 2
+
+
+def test_a_verifier_starts_when_it_is_asked_for():
+    started = []
+
+    class Silent(Verifier):
+        def judge(self, responses, ground_truths):
+            return []
+
+    def start():
+        started.append(1)
+        return Silent()
+
+    task = replace(get_task(TrainConfig()), start_verifier=start)
+    task.close()
+    assert not started
+    task.verify([Question("a", "b")], ["c"])
+    task.verify([Question("a", "b")], ["c"])
+    assert started == [1]
