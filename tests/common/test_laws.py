@@ -96,6 +96,17 @@ def test_an_affine_reward_has_affine_coefficients(scale, shift, seed):
     )
 
 
+def test_the_band_is_the_interval_of_the_law_at_each_entropy():
+    r = B - A * np.exp(FALLING) + noise(1, 100, 0.5)[0]
+    law, (low, high) = laws.fit(FALLING, r), laws.band(FALLING, r, [0.0, 0.5, 1.6])
+    assert (low[0], high[0]) == pytest.approx(law.ceiling_interval)
+    assert (low < law([0, 0.5, 1.6])).all()
+    assert (law([0, 0.5, 1.6]) < high).all()
+    assert high[2] - low[2] > high[1] - low[1]  # most points lie at the lower end
+    narrow = laws.band(FALLING, r, [0.5], confidence=0.5)
+    assert low[1] < narrow[0][0] < narrow[1][0] < high[1]
+
+
 @settings(derandomize=True, deadline=None, max_examples=30)
 @given(shift=st.floats(-1, 1))
 def test_more_entropy_everywhere_divides_a(shift):

@@ -2,6 +2,7 @@
 
     entropy, reward = laws.read("runs/countdown")
     law = laws.fit(entropy, reward)             law.a, law.a_interval, law.r2, law.ceiling
+    laws.band(entropy, reward, grid)            where the law lies at other entropies
     laws.alternatives(entropy, reward)          against a line and a parabola in H
     laws.predict_end(entropy, reward)           fitted to the first 15%, tried on the rest
 
@@ -96,21 +97,26 @@ def fit(entropy: ArrayLike, reward: ArrayLike, *, confidence: float = 0.95) -> L
     part of the run.
     """
     h, r = _points(entropy, reward)
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, not {confidence:g}")
     x = np.exp(h)
-    centred = x - x.mean()
-    for_a = -centred / (centred @ centred)  # the coefficients are linear in r
-    for_b = 1 / len(x) + for_a * x.mean()
+    for_a, for_b = _least_squares(x)
     weights = np.stack([for_a, for_b, for_b - for_a], -1)
-    found = r @ weights
-    a, b, _ = found.tolist()
+    a, b, _ = (r @ weights).tolist()
+    lows, highs = _interval(x, r, weights, confidence)
+    of_a, of_b, of_ceiling = ((float(low), float(high)) for low, high in zip(lows, highs, strict=True))
     residual = r - (b - a * x)
-    errors = _redrawn_errors(residual, weights)
-    tails = np.quantile(errors, [(1 + confidence) / 2, (1 - confidence) / 2], axis=0)
-    of_a, of_b, of_ceiling = ((float(low), float(high)) for low, high in (found - tails).T)
     rmse = float(np.sqrt((residual**2).mean()))
     return Law(a, b, of_a, of_b, of_ceiling, r2=_r_squared(r, residual), rmse=rmse, n=len(r))
+
+
+def band(entropy: ArrayLike, reward: ArrayLike, at: ArrayLike, *, confidence: float = 0.95) -> tuple[Array, Array]:
+    """Intervals of the law of the points (n,) at the entropies `at` (m,): lower and upper ends, (m,) each.
+
+    Each holds the law there with probability `confidence`, by the bootstrap of `fit`; at H = 0 it is the ceiling's.
+    """
+    h, r = _points(entropy, reward)
+    x = np.exp(h)
+    for_a, for_b = _least_squares(x)
+    return _interval(x, r, for_b[:, None] - for_a[:, None] * np.exp(np.asarray(at, dtype=np.float64)), confidence)
 
 
 def alternatives(entropy: ArrayLike, reward: ArrayLike) -> dict[str, Score]:
@@ -143,6 +149,23 @@ def persistence(residual: Array) -> float:
         return 0.0
     rho = float(residual[1:] @ residual[:-1] / power)
     return float(np.clip(rho + (2 + 4 * rho) / n, 0, 0.99))
+
+
+def _least_squares(x: Array) -> tuple[Array, Array]:
+    """What multiplies the rewards (n,) to give a and b, (n,) each: these are linear in the rewards; x = e^H."""
+    centred = x - x.mean()
+    for_a = -centred / (centred @ centred)
+    return for_a, 1 / len(x) + for_a * x.mean()
+
+
+def _interval(x: Array, r: Array, weights: Array, confidence: float) -> tuple[Array, Array]:
+    """Lower and upper ends, (c,) each, of r @ weights, (n, c), under the bootstrap."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, not {confidence:g}")
+    for_a, for_b = _least_squares(x)
+    errors = _redrawn_errors(r - (r @ for_b - r @ for_a * x), weights)
+    low, high = r @ weights - np.quantile(errors, [(1 + confidence) / 2, (1 - confidence) / 2], axis=0)
+    return low, high
 
 
 def _redrawn_errors(residual: Array, weights: Array) -> Array:

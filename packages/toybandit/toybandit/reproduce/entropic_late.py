@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 
 from entrostat.controller import StepStats
 from entrostat.controllers.entropic import Entropic
+from entrostat.correlation import pearson
 
 from ..instruments import at_hand
 from ..trajectory import Array, Trajectory
-from .correlation import pearson
 from .curves import curves, held, stack, sweep, train
 from .drawing import entropy_and_reward, line_style, lines
 from .entropic import LONG, TARGET, controlled, error_at_end

@@ -3,9 +3,10 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from entrostat.correlation import spearman
+
 from ..config import Config
 from ..simulator import simulate
-from .correlation import spearman
 from .curves import size, stack
 from .drawing import colour, line_style, lines
 from .registry import Effort, Measurement, figure

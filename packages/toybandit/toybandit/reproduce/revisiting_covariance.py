@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from entrostat.correlation import spearman
+
 from ..config import Config
-from .correlation import spearman
 from .curves import size, stack
 from .drawing import colour
 from .registry import Effort, Measurement, figure

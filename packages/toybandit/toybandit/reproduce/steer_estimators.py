@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from entrostat.correlation import pearson, spearman
+
 from ..trajectory import Array
-from .correlation import pearson, spearman
 from .curves import stack
 from .drawing import colour, line_style
 from .registry import Effort, Measurement, figure

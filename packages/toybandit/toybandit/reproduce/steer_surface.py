@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from entrostat import entropy_change, policy_stats
+from entrostat.correlation import spearman
 from entrostat.draws import normal, salt, uniform
 
 from ..token_surface import exact_flow
 from ..trajectory import Array
-from .correlation import spearman
 from .curves import stack
 from .drawing import line_style
 from .registry import Effort, Measurement, figure

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from toybandit.reproduce.correlation import pearson, ranks, spearman
+from entrostat.correlation import pearson, ranks, spearman
 
 
 def test_pearson_by_hand():
@@ -27,3 +27,8 @@ def test_spearman_sees_order_only():
 def test_a_constant_column_has_no_correlation():
     assert math.isnan(pearson([1, 1], [1, 2]))
     assert math.isnan(spearman([1, 2], [3, 3]))
+    assert math.isnan(pearson([0.1, 0.1, 0.1], [1, 2, 4]))
+
+
+def test_small_numbers_correlate_as_large_ones():
+    assert pearson([1e-90, 2e-90, 3e-90], [1e-90, 2e-90, 4e-90]) == pytest.approx(pearson([1, 2, 3], [1, 2, 4]))

@@ -1,4 +1,8 @@
-"""Correlations of two columns."""
+"""Correlations of two columns.
+
+pearson(estimate, truth)     how straight a line they are on
+spearman(estimate, truth)    how well one tells the order of the other
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -7,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 def pearson(x: ArrayLike, y: ArrayLike) -> float:
     """Pearson's r; NaN when a column is constant."""
     a, b = (np.asarray(column, dtype=np.float64).ravel() for column in (x, y))
+    if np.ptp(a) == 0 or np.ptp(b) == 0:  # the mean of a constant column is rounded: its deviations need not be 0
+        return float("nan")
     a, b = a - a.mean(), b - b.mean()
-    spread = np.sqrt((a @ a) * (b @ b))
+    spread = np.sqrt(a @ a) * np.sqrt(b @ b)
     return float(a @ b / spread) if spread > 0 else float("nan")
 
 
