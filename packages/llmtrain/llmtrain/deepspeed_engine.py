@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from .config import EngineConfig, OptimConfig
-from .engine import NonFiniteError, adamw
+from .engine import NonFiniteError, Rate, adamw
 from .policy import Policy
 from .ranks import DistRanks
 
@@ -79,7 +79,9 @@ class DeepSpeedEngine:
     none. After a NonFiniteError the weights are sound, the gradients are not: load a checkpoint to go on.
     """
 
-    def __init__(self, policy: Policy, optim: OptimConfig, config: EngineConfig, ranks: DistRanks) -> None:
+    def __init__(
+        self, policy: Policy, optim: OptimConfig, config: EngineConfig, ranks: DistRanks, rate: Rate | None = None
+    ) -> None:
         os.environ.setdefault("DS_ACCELERATOR", ranks.device.type)
         os.environ.setdefault("LOCAL_SIZE", os.environ.get("LOCAL_WORLD_SIZE", "1"))
         import deepspeed
@@ -90,7 +92,7 @@ class DeepSpeedEngine:
         self.config = config
         self.max_grad_norm = optim.max_grad_norm
         parameters = [parameter for parameter in policy.parameters() if parameter.requires_grad]
-        self.optimizer, self.scheduler = adamw(parameters, optim)
+        self.optimizer, self.scheduler = adamw(parameters, optim, rate)
         options = settings(config, optim, sum(p.numel() for p in parameters), ranks.device)
         self.deepspeed, *_ = deepspeed.initialize(
             model=policy, optimizer=self.optimizer, config=options, dist_init_required=False

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -52,22 +52,28 @@ class Engine(Protocol):
         """Read what `save_shards` wrote."""
 
 
-def adamw(parameters: Iterable[nn.Parameter], config: OptimConfig) -> tuple[torch.optim.AdamW, LambdaLR]:
-    """The optimizer and its learning rate, the same in all engines."""
+Rate = Callable[[int], float]
+"""Share of the learning rate at optimizer step i."""
+
+
+def adamw(
+    parameters: Iterable[nn.Parameter], config: OptimConfig, rate: Rate | None = None
+) -> tuple[torch.optim.AdamW, LambdaLR]:
+    """The optimizer and its learning rate, the same in all engines; without `rate` as the configuration says."""
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=config.lr, betas=config.betas, weight_decay=config.weight_decay)
     ramp = max(config.warmup_steps, 1)
-    return optimizer, LambdaLR(optimizer, lambda i: min((i + 1) / ramp, 1.0))
+    return optimizer, LambdaLR(optimizer, rate or (lambda i: min((i + 1) / ramp, 1.0)))
 
 
 class TorchEngine:
     """Gradients add up over `backward` calls until `step`."""
 
-    def __init__(self, model: PreTrainedModel, config: OptimConfig) -> None:
+    def __init__(self, model: PreTrainedModel, config: OptimConfig, rate: Rate | None = None) -> None:
         self.model = model
         self.config = config
         self.ranks = Ranks()
-        self.optimizer, self.scheduler = adamw(model.parameters(), config)
+        self.optimizer, self.scheduler = adamw(model.parameters(), config, rate)
 
     def begin(self, slices: int) -> int:
         return slices

@@ -2,15 +2,24 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
 from .config import TrainConfig
-from .model import build_tiny, save
+from .engine import Engine, TorchEngine
+from .launch import end_with_parent, is_first
+from .model import build_tiny, load, save
 from .nested import to_dict
-from .sft import warm_up
-from .tasks import get_task
+from .policy import Policy
+from .prompts import use_template
+from .ranks import join, leave
+from .sft import optim, rate, warm_up
+from .tasks import Task, get_task
 
 CACHE = Path("runs/.cache")
 SHAPE = ("hidden_size", "num_layers", "num_heads", "intermediate_size", "max_position_embeddings", "vocab_size")
@@ -57,9 +66,47 @@ def start_model(config: TrainConfig, progress: Progress | None = None) -> Path:
     return path
 
 
-def build_and_warm_up(config: TrainConfig, path: Path, progress: Progress | None = None) -> list[float]:
-    """Build the small model, train it on examples, write it to `path`; returns the losses (nats per token)."""
+def build_and_warm_up(
+    config: TrainConfig, path: Path, progress: Progress | None = None, together: bool = False
+) -> list[float]:
+    """Build the small model, or take that of `model.path`, train it on examples and write it over `path`.
+
+    Returns the losses (nats per token). together: with the configured engine, on the configured device, and called by
+    all ranks; without it this process does it all, on the CPU.
+    """
     task = get_task(config)
+    model, tokenizer = first_model(config, task)
+    use_template(tokenizer, config.data)
+    if together:
+        model.train().to(torch.device(config.device))
+    policy = Policy(model, layout=config.optim.layout)
+    engine, sft, losses = make_engine(config, policy, together), config.sft, list[float]()
+    if sft.steps:
+        losses = warm_up(
+            policy,
+            engine,
+            tokenizer,
+            task.examples(sft),
+            steps=sft.steps,
+            batch_size=sft.batch_size,
+            micro_batch_tokens=config.optim.micro_batch_tokens,
+            seed=sft.seed,
+            progress=progress,
+        )
+    part = path.with_name(path.name + ".part")
+    with engine.whole():
+        if engine.ranks.rank == 0:
+            save(model, tokenizer, part)
+            shutil.rmtree(path, ignore_errors=True)
+            part.rename(path)
+    engine.ranks.barrier()
+    return losses
+
+
+def first_model(config: TrainConfig, task: Task) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """The model to warm up, and its tokenizer."""
+    if config.model.path is not None:
+        return load(config.model.path)
     tokenizer = task.build_tokenizer(config.model.vocab_size)
     model = build_tiny(
         len(tokenizer),
@@ -71,19 +118,29 @@ def build_and_warm_up(config: TrainConfig, path: Path, progress: Progress | None
         max_positions=config.model.max_position_embeddings,
         seed=config.sft.seed,
     )
-    sft, losses = config.sft, list[float]()
-    if sft.steps:
-        losses = warm_up(
-            model,
-            tokenizer,
-            task.examples(sft),
-            steps=sft.steps,
-            batch_size=sft.batch_size,
-            lr=sft.lr,
-            seed=sft.seed,
-            progress=progress,
-        )
-    part = path.with_name(path.name + ".part")
-    save(model, tokenizer, part)
-    part.rename(path)
-    return losses
+    return model, tokenizer
+
+
+def make_engine(config: TrainConfig, policy: Policy, together: bool) -> Engine:
+    """The engine of the warm-up, with a learning rate of its own; torch where one process does it alone."""
+    settings = optim(config.sft.lr), rate(max(config.sft.steps, 1))
+    if config.engine.gradient_checkpointing:
+        policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+    if not together or config.engine.name == "torch":
+        return TorchEngine(policy.model, *settings)
+    from .deepspeed_engine import DeepSpeedEngine
+
+    return DeepSpeedEngine(policy, settings[0], config.engine, join(config.device), settings[1])
+
+
+def sft_run(config: TrainConfig) -> int:
+    """Warm a model up and write it to `config.out`, in one process or as one of several ranks; its exit code."""
+    from .display import WarmUpDisplay
+
+    end_with_parent()
+    display = WarmUpDisplay(config.sft.steps) if is_first() else None
+    build_and_warm_up(config, Path(config.out), display, together=True)
+    if is_first():
+        print(f"done: {config.out}")
+    leave(0)
+    return 0
