@@ -1,20 +1,21 @@
-"""Speed of the math verifier, what pathological answers cost, and how it judges the ground truths of benchmarks.
+"""How fast the math verifier is, what pathological answers cost, and how it judges the ground truths of real files.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.verifiers DATA
+    OMP_NUM_THREADS=1 python -m benchmarks.verifiers FILE... [--out docs/verifiers.md]
 
-DATA holds parquet files with reward_model.ground_truth, or jsonl files with `answer`, such as GSM8K's. Every ground
-truth is put into a box and judged against itself and, as a wrong answer, against the next question's. "Parsed" is
-against itself once more, by math-verify alone: without the short cuts for equal texts and plain numbers.
+Every ground truth is put into a box and judged against itself and, as a wrong answer, against the next question's.
+"Parsed" is against itself once more, by math-verify alone: without the short cuts for equal texts and plain numbers.
+The page is made of what was measured.
 """
 
-import json
-import sys
+import argparse
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
+from llmtrain.bench import machine
+from llmtrain.data import read
 from llmtrain.verifiers import Verifier, get_verifier
 from llmtrain.verifiers.math_answer import number, read_truth, tidy
 
@@ -27,69 +28,117 @@ SYMBOLIC = [
     ("\\frac{%d\\pi}{6}", "%d\\pi"),
 ]
 PATHOLOGICAL = ["9^{9^{9}}", "9**9**9", "2^{2^{2^{2^{2^{2}}}}}", "7" * 100_000, "(" * 5000, "(2^{3})" * 200, "x^" * 500]
+BAR = 1000
+"""Verdicts a second that are wanted of short answers."""
+
+PAGE = """\
+# Verifiers
+
+`math` reads the final answer of a response, the last `\\boxed{{}}` that closes, else what follows `####` or `Answer:`,
+else the last number, and compares it with the ground truth: as text, as a plain number or fraction, and otherwise by
+[math-verify](https://github.com/huggingface/Math-Verify). It runs in processes that can be killed: a check that
+hangs or crashes costs its own response only, counts as wrong, and is counted under `verify/timeout`, `verify/crash` and
+`verify/error`.
+
+Made by `python -m benchmarks.verifiers`, with {workers} workers and a limit of {timeout:g} s, on {machine}.
+
+## Speed
+
+{speed}
+
+{bar} verdicts/s are wanted of short answers. An expression that was never seen before costs math-verify some
+milliseconds on either side; equal texts and plain numbers never reach it.
+
+## Answers made to hurt
+
+{pathological}
+
+{together}
+
+## Ground truths of real files
+
+In `\\boxed{{}}` against itself, and against the next question's where the two differ. "Parsed" leaves it all to
+math-verify.
+
+{files}
+
+{misses}
+"""
+
+
+@dataclass
+class Judged:
+    """What became of a file's ground truths."""
+
+    name: str
+    answers: int
+    own: float
+    parsed: float
+    others: int
+    other: float
+    misses: list[str] = field(default_factory=list)
 
 
 def boxed(answer: str) -> str:
     return f"The answer is \\boxed{{{answer}}}."
 
 
-def speed(verify: Verifier, n: int = 4000) -> None:
-    for name, pairs in (
-        ("numbers", [SHORT[i % len(SHORT)] for i in range(n)]),
-        ("expressions, never twice the same", [(a % i, b % i) for i in range(n // 8) for a, b in SYMBOLIC]),
-        ("a rollout: 7 numbers to each expression", [
-            tuple(t % i for t in SYMBOLIC[i // 8 % 4]) if i % 8 == 0 else SHORT[i % len(SHORT)] for i in range(n)
-        ]),
-    ):  # fmt: skip
-        start = time.perf_counter()
-        verify([boxed(a) for a, _ in pairs], [b for _, b in pairs])
-        print(f"{name}: {len(pairs) / (time.perf_counter() - start):,.0f} verdicts/s")
+def seconds(verify: Verifier, pairs: Sequence[tuple[str, str]]) -> tuple[float, int]:
+    """Of a check of (answer, truth), and how many are correct."""
+    start = time.perf_counter()
+    verdicts = verify([boxed(a) for a, _ in pairs], [b for _, b in pairs])
+    return time.perf_counter() - start, sum(verdict.correct for verdict in verdicts)
 
 
-def pathological(verify: Verifier) -> None:
+def speed(verify: Verifier, n: int = 4000) -> list[list[str]]:
+    kinds = {
+        "numbers and fractions": [SHORT[i % len(SHORT)] for i in range(n)],
+        "a rollout: 7 of these to each expression": [
+            (a % i, b % i) if i % 8 == 0 else SHORT[i % len(SHORT)]
+            for i, (a, b) in ((i, SYMBOLIC[i // 8 % 4]) for i in range(n))
+        ],
+        "expressions, never twice the same": [(a % i, b % i) for i in range(n // 8) for a, b in SYMBOLIC],
+    }
+    rows = []
+    for name, pairs in kinds.items():
+        rate = len(pairs) / seconds(verify, pairs)[0]
+        rows.append([name, f"{rate:,.0f}", "met" if rate >= BAR else "not met"])
+    return rows
+
+
+def pathological(verify: Verifier) -> list[list[str]]:
+    rows = []
     for answer in PATHOLOGICAL:
         start = time.perf_counter()
         verdict = verify([boxed(answer)], ["5"])[0]
-        print(f"{answer[:24]!r} ({len(answer)} characters): {time.perf_counter() - start:.2f} s, {verdict.reason[:60]}")
-    answers = [*PATHOLOGICAL[:2], *["5"] * 1000]
-    start = time.perf_counter()
-    verdicts = verify([boxed(a) for a in answers], ["5"] * len(answers))
-    correct = sum(v.correct for v in verdicts)
-    print(f"2 that hang with 1000 that do not: {time.perf_counter() - start:.2f} s, {correct} correct")
+        shown = f"`{answer}`" if len(answer) < 30 else f"`{answer[:12]}`…, {len(answer):,} characters"
+        rows.append([shown, f"{time.perf_counter() - start:.2f}", verdict.reason[:40]])
+    return rows
 
 
-def ground_truths(path: Path) -> list[str]:
-    """The different ground truths of a file, one after the other."""
-    if path.suffix == ".parquet":
-        rows = pq.read_table(path, columns=["reward_model"])["reward_model"].to_pylist()
-        truths = [str(row["ground_truth"]) for row in rows]
-    else:
-        truths = [str(json.loads(line)["answer"]) for line in path.read_text().splitlines() if line.strip()]
-    kept = truths[:1]
-    return kept + [b for a, b in pairwise(truths) if a != b]
+def beside_others(verify: Verifier) -> str:
+    """What answers that hang cost those that do not."""
+    spent, correct = seconds(verify, [(answer, "5") for answer in [*PATHOLOGICAL[:2], *["5"] * 1000]])
+    return f"2 that hang beside 1,000 that do not: {spent:.2f} s for all of them, {correct:,} correct."
 
 
-def judge(verify: Verifier, parsed: Verifier, path: Path) -> None:
-    truths = ground_truths(path)
+def judge(verify: Verifier, parsed: Verifier, path: Path) -> Judged:
+    found = [str(question.ground_truth) for question in read(str(path)).questions]
+    truths = found[:1] + [b for a, b in pairwise(found) if a != b]
     answers = [read_truth(truth) for truth in truths]
     own = verify([boxed(a) for a in answers], truths)
     own_parsed = parsed(answers, answers)
     others = [(a, t) for a, t in zip(answers, [*truths[1:], truths[0]], strict=True) if differ(a, read_truth(t))]
     other = verify([boxed(a) for a, _ in others], [t for _, t in others])
-    print(
-        f"{path.name}: {len(truths)} answers, own {sum(v.correct for v in own) / len(own):.2%}, "
-        f"parsed {sum(v.correct for v in own_parsed) / len(own):.2%}, "
-        f"next {sum(v.correct for v in other) / max(1, len(other)):.2%} of {len(other)}"
-    )
-    for answer, verdict in zip(answers, own, strict=True):
-        if not verdict.correct:
-            print(f"    refused: {answer!r}: {verdict.reason}")
-    for answer, verdict in zip(answers, own_parsed, strict=True):
-        if not verdict.correct:
-            print(f"    not by math-verify: {answer!r}: {verdict.reason}")
-    for (answer, truth), verdict in zip(others, other, strict=True):
-        if verdict.correct:
-            print(f"    accepted: {answer!r} for {truth!r}: {verdict.reason}")
+    misses = [f"refused: `{a}`, {v.reason}" for a, v in zip(answers, own, strict=True) if not v.correct]
+    misses += [f"accepted: `{a}` for `{t}`, {v.reason}" for (a, t), v in zip(others, other, strict=True) if v.correct]
+    misses += [
+        f"not by math-verify alone: `{a}`, {v.reason}"
+        for a, v in zip(answers, own_parsed, strict=True)
+        if not v.correct
+    ]
+    shares = [sum(v.correct for v in verdicts) / max(1, len(verdicts)) for verdicts in (own, own_parsed, other)]
+    return Judged(path.name, len(truths), shares[0], shares[1], len(others), shares[2], misses)
 
 
 def differ(a: str, b: str) -> bool:
@@ -97,21 +146,39 @@ def differ(a: str, b: str) -> bool:
     return a != b and (number(a) is None or number(a) != number(b))
 
 
+def table(headings: list[str], rows: list[list[str]]) -> str:
+    rule = ["---", *["--:"] * (len(headings) - 1)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [headings, rule, *rows])
+
+
+def misses(files: list[Judged]) -> str:
+    told = [f"- {file.name}: {miss}" for file in files for miss in file.misses]
+    return "\n".join(["What it misses:", "", *told]) if told else "It misses none of them."
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=Path, help="questions, as llmtrain data reads them")
+    parser.add_argument("--out", type=Path, help="page to write")
+    given = parser.parse_args()
     with (
         get_verifier("math", workers=WORKERS, timeout=TIMEOUT) as verify,
         get_verifier("llmtrain.verifiers.math_equal:equal", workers=WORKERS, timeout=TIMEOUT) as parsed,
     ):
-        speed(verify)
-        pathological(verify)
-        for path in sorted(p for p in Path(sys.argv[1]).iterdir() if p.suffix in (".parquet", ".jsonl")):
-            start = time.perf_counter()
-            judge(verify, parsed, path)
-            print(f"    {time.perf_counter() - start:.1f} s", flush=True)
-        print(f"failures: {dict(verify.failures)}")
+        parts = {"speed": table(["answers", "verdicts/s", f"bar {BAR:,}"], speed(verify))}
+        parts["pathological"] = table(["answer", "seconds", "verdict"], pathological(verify))
+        parts["together"] = beside_others(verify)
+        judged = [judge(verify, parsed, path) for path in sorted(given.files)]
+    shown = [
+        [f.name, f"{f.answers:,}", f"{f.own:.2%}", f"{f.parsed:.2%}", f"{f.others:,}", f"{f.other:.2%}"] for f in judged
+    ]
+    parts["files"] = table(["file", "answers", "accepted", "parsed", "next", "accepted"], shown)
+    parts["misses"] = misses(judged)
+    page = PAGE.format(workers=WORKERS, timeout=TIMEOUT, machine=machine("cpu", 1), bar=f"{BAR:,}", **parts)
+    print(page)
+    if given.out:
+        given.out.write_text(page)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m benchmarks.verifiers DATA")
     main()

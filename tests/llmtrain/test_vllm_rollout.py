@@ -168,7 +168,7 @@ def test_first_tokens_follow_the_distribution(engine, model):
     n = 4096
     engine.config = replace(CONFIG, max_new_tokens=1)
     rollouts = ask(engine, PROMPTS[:1], n)
-    counts = torch.bincount(rollouts.response_ids, minlength=len(engine.tokenizer))
+    counts = torch.bincount(rollouts.response_ids, minlength=len(TOKENIZER))
     with torch.no_grad():
         expected = n * model(torch.tensor([rollouts.prompt_ids[0]])).logits[0, -1].softmax(-1)
     used = expected > 5
@@ -179,7 +179,7 @@ def test_first_tokens_follow_the_distribution(engine, model):
 def test_stop_tokens_end_a_response_as_with_hf(engine, model):
     config = replace(CONFIG, stop_token_ids=(STOP,))
     engine.stop_token_ids = [EOS, STOP]
-    for rollouts in ask(engine, n=16), ask(HFEngine(model, engine.tokenizer, config), n=16):
+    for rollouts in ask(engine, n=16), ask(HFEngine(model, TOKENIZER, config), n=16):
         ends = {ids[-1] for ids, ended in zip(rollouts.responses(), rollouts.finished.tolist(), strict=True) if ended}
         assert ends == {EOS, STOP}
         assert not any({EOS, STOP} & set(ids[:-1]) for ids in rollouts.responses())

@@ -3,7 +3,9 @@
     llmtrain train --preset countdown-cpu --controller entropic --target-entropy 0.4
     llmtrain train --preset countdown-cpu --controller clip_higher+steer --set lambda_min=0.8
     llmtrain resume runs/countdown
+    llmtrain train --preset math-cpu --data.train-files DAPO-Math-17k.parquet
     llmtrain eval runs/countdown
+    llmtrain eval Qwen2.5-Math-7B --data aime24.parquet math500.parquet --settings steer
     llmtrain train --preset countdown-ray
     llmtrain compare runs/demo/grpo runs/demo/entropic --out compare.png
     llmtrain sft --preset countdown-cpu --out runs/base
@@ -12,9 +14,9 @@ Settings of train: defaults < --preset < --config file.yaml < flags. `llmtrain C
 """
 
 import argparse
-import json
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 from entrostat.commandline import one_line_errors, parse_flags, parse_settings
@@ -93,36 +95,16 @@ def run(command: list[str], config: TrainConfig, resuming: bool = False) -> int:
         raise ValueError(f"{error}; {where}") from None
 
 
-def evaluate(args: list[str]) -> int:
-    """Evaluate a run's newest checkpoint, or a model folder, on held-out problems."""
-    parser = _parser("eval", evaluate.__doc__)
-    parser.add_argument("path", help="a run, such as runs/countdown, or a model folder")
-    parser.add_argument("--preset", default="countdown-cpu", help="task and sampling when PATH is a model folder")
-    parser.add_argument("--samples", type=int, help="responses to each problem")
-    given = parser.parse_args(args)
-    path = Path(given.path)
-    is_run = (path / "checkpoints").is_dir()
-    config = _run_config(path) if is_run else get_preset(given.preset)
-    if given.samples:
-        config = replace(config, eval=replace(config.eval, samples=given.samples))
-    from .checkpoint import latest
-    from .evaluate import evaluate_model
-
-    print(json.dumps(evaluate_model(config, latest(path) if is_run else path), indent=2))
-    return 0
-
-
 def sft(args: list[str]) -> int:
-    """Build a small model and warm it up on examples."""
+    """Warm a model up on examples or worked solutions: a built one, or that of model.path."""
     config = read_config(args, "llmtrain sft")
-    if Path(config.out).exists() and not config.overwrite:
+    if is_first() and Path(config.out).exists() and not config.overwrite:
         raise ValueError(f"{config.out} exists: choose another --out or pass --overwrite")
-    from .display import WarmUpDisplay
-    from .warmup import build_and_warm_up
+    from .trainer import check_ranks
+    from .warmup import sft_run
 
-    build_and_warm_up(config, Path(config.out), WarmUpDisplay(config.sft.steps))
-    print(f"done: {config.out}")
-    return 0
+    check_ranks(config)
+    return launch(["sft", *args], config.nproc) if config.nproc > 1 and not is_worker() else sft_run(config)
 
 
 def compare(args: list[str]) -> int:
@@ -142,41 +124,6 @@ def compare(args: list[str]) -> int:
     return 0
 
 
-def bench(args: list[str]) -> int:
-    """Measure speed and memory: llmtrain bench kernels."""
-    from .bench import bench as run
-
-    return run(args)
-
-
-def launch_job(args: list[str]) -> int:
-    """Train on a Ray cluster that is running already: llmtrain launch --address URL train ..."""
-    from .ray_launch import launch as run
-
-    return run(args)
-
-
-def plan(args: list[str]) -> int:
-    """Estimate memory, time and cost of a run without a GPU."""
-    from .plan.command import plan as run
-
-    return run(args)
-
-
-def doctor(args: list[str]) -> int:
-    """Try what works on this machine: torch, CUDA, NCCL, DeepSpeed, vLLM, Ray."""
-    from .doctor import doctor as run
-
-    return run(args)
-
-
-def score(args: list[str]) -> int:
-    """Judge the responses of a file: llmtrain score --verifier math --in FILE --out FILE."""
-    from .verifiers.score import score as run
-
-    return run(args)
-
-
 def _run_config(run: str | Path) -> TrainConfig:
     """The configuration a run was started with."""
     if not (Path(run) / "config.yaml").is_file():
@@ -188,29 +135,48 @@ def _parser(command: str, about: str | None) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(prog=f"llmtrain {command}", description=about)
 
 
-COMMANDS = {
-    "train": train,
-    "resume": resume,
-    "eval": evaluate,
-    "compare": compare,
-    "sft": sft,
-    "bench": bench,
-    "plan": plan,
-    "launch": launch_job,
-    "doctor": doctor,
-    "score": score,
+COMMANDS = {"train": train, "resume": resume, "sft": sft, "compare": compare}
+ELSEWHERE = {
+    "eval": ("evaluation.command:evaluate", "Evaluate a run's newest checkpoint, or a model folder, on questions."),
+    "data": ("data.command:show", "Show what files of questions hold: llmtrain data FILE..."),
+    "subset": ("data.command:subset", "Write some questions of a file, at random or by clusters."),
+    "score": (
+        "verifiers.score:score",
+        "Judge the responses of a file: llmtrain score --verifier math --in FILE --out FILE.",
+    ),
+    "law": ("law:law", "Fit R = −a·e^H + b to runs, predict their ends, and draw it."),
+    "probe-entropy": (
+        "probe_command:probe_entropy",
+        "Compare estimators of the entropy change of tokens with the truth.",
+    ),
+    "plan": ("plan.command:plan", "Estimate memory, time and cost of a run without a GPU."),
+    "bench": ("bench:bench", "Measure speed and memory: llmtrain bench kernels."),
+    "doctor": ("doctor:doctor", "Try what works on this machine: torch, CUDA, NCCL, DeepSpeed, vLLM, Ray."),
+    "launch": (
+        "ray_launch:launch",
+        "Train on a Ray cluster that is running already: llmtrain launch --address URL train ...",
+    ),
 }
+"""Where the other commands are, imported when they are called, and what they do."""
 
 
 @one_line_errors
 def main(args: list[str]) -> int:
     if not args or args[0] in ("-h", "--help"):
         print(__doc__)
-        print("\n".join(f"  {name:8} {command.__doc__}" for name, command in COMMANDS.items()))
+        about = {name: command.__doc__ for name, command in COMMANDS.items()} | {
+            n: x for n, (_, x) in ELSEWHERE.items()
+        }
+        print("\n".join(f"  {name:14} {line}" for name, line in about.items()))
         return 0
-    if args[0] not in COMMANDS:
-        raise ValueError(f"unknown command {args[0]!r}; choose from {', '.join(COMMANDS)}")
-    return COMMANDS[args[0]](args[1:])
+    name, *rest = args
+    if name in COMMANDS:
+        return COMMANDS[name](rest)
+    if name not in ELSEWHERE:
+        raise ValueError(f"unknown command {name!r}; choose from {', '.join([*COMMANDS, *ELSEWHERE])}")
+    module, function = ELSEWHERE[name][0].split(":")
+    code: int = getattr(import_module(f"llmtrain.{module}"), function)(rest)
+    return code
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from .clock import Clock
 from .collect import Collector
 from .config import TrainConfig
 from .engine import Engine, NonFiniteError, TorchEngine
-from .evaluate import evaluate
+from .evaluation.quick import evaluate
 from .experience import Annotator, Experience
 from .launch import world_size
 from .learner import Learner

@@ -8,7 +8,6 @@ from typing import Any
 
 from ..verdict import Verdict
 
-
 FAILURES = ("timeout", "crash", "error")
 """Kinds of checks that gave no answer."""
 

@@ -1,0 +1,37 @@
+"""Which responses to a question give the same answer, for majority voting.
+
+Two answers are one when they are the same number (`42`, `42.0`, `\\frac{84}{2}`), or the same text once what has no
+meaning is left out (`verifiers.math_answer.tidy`). That is less than a verifier would find equal, and it takes no time:
+`x+1` and `1+x` are two answers.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..verdict import Verdict
+from ..verifiers.math_answer import MAX_ANSWER_CHARS, compact, number, tidy
+from .outcomes import ABSTAINED
+
+
+def ballot(answer: str) -> str:
+    """What equal answers have in common."""
+    if len(answer) > MAX_ANSWER_CHARS:
+        return answer
+    text = tidy(answer)
+    value = number(text)
+    return compact(text) if value is None else str(value)
+
+
+def votes(verdicts: Sequence[Verdict], responses: Sequence[str], n: int) -> NDArray[np.int64]:
+    """The number of each response's answer, (Q·n,) verdicts of questions side by side to (Q, n).
+
+    Where no verdict names an answer, the whole response is the answer (Countdown, exact). Otherwise responses without
+    one abstain.
+    """
+    whole = all(verdict.extracted is None for verdict in verdicts)
+    answers = list(responses) if whole else [verdict.extracted for verdict in verdicts]
+    numbers: dict[str, int] = {}
+    given = [ABSTAINED if answer is None else numbers.setdefault(ballot(answer), len(numbers)) for answer in answers]
+    return np.array(given, dtype=np.int64).reshape(-1, n)

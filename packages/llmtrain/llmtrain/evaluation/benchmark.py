@@ -1,0 +1,166 @@
+"""Sampling benchmarks: every response goes to responses.jsonl at once, so that an interrupted evaluation goes on.
+
+    benchmarks ► batches of questions ► sample ► verify ► statistics ► gather ► responses.jsonl, n lines a question
+
+Batches and their seeds are a function of the settings alone, and lines come in their order. Whole batches that lie in
+the file are not sampled again; a torn one is. So a resumed evaluation writes what an uninterrupted one would have
+written, and the number of ranks changes nothing but the time.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch.distributed as dist
+
+from entrostat.draws import generator_seed
+
+from ..data import Question
+from ..ranks import Ranks
+from .quick import Verify
+from .settings import Sampling
+from .subject import Subject
+
+RESPONSES = "responses.jsonl"
+DIGITS = 6
+"""Decimals of a written log-probability or entropy (nats): fp32 holds no more."""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Questions of one source, and how they are sampled."""
+
+    source: str
+    questions: Sequence[Question]
+    prompt_ids: Sequence[list[int]]
+    """Token ids of each question's prompt."""
+    sampling: Sampling
+
+
+class Unit(NamedTuple):
+    """Questions that are sampled together, by one seed."""
+
+    benchmark: Benchmark
+    number: int
+    """Of the batch within its benchmark."""
+    start: int
+    """The first question."""
+    stop: int
+
+    @property
+    def lines(self) -> int:
+        return (self.stop - self.start) * self.benchmark.sampling.samples
+
+
+def units(benchmarks: Sequence[Benchmark], sequences: int) -> list[Unit]:
+    """All batches, of about so many sequences, one question at least."""
+    found = []
+    for one in benchmarks:
+        size = max(1, sequences // one.sampling.samples)
+        starts = range(0, len(one.questions), size)
+        found += [Unit(one, i, start, min(start + size, len(one.questions))) for i, start in enumerate(starts)]
+    return found
+
+
+def whole_units(path: Path, plan: Sequence[Unit]) -> int:
+    """How many batches of the plan lie in the file, which loses what comes after them."""
+    done = end = 0
+    with path.open("a+b") as file:
+        file.seek(0)
+        for unit in plan:
+            lines = list(islice(file, unit.lines))
+            if len(lines) < unit.lines or not lines[-1].endswith(b"\n"):
+                break
+            done, end = done + 1, end + sum(map(len, lines))
+        file.truncate(end)
+    return done
+
+
+def sample(
+    subject: Subject,
+    plan: Sequence[Unit],
+    verify: Verify,
+    out: Path,
+    *,
+    seed: int = 0,
+    ranks: Ranks | None = None,
+    report: Callable[[Unit, int, bool], None] = lambda unit, correct, resumed: None,
+) -> Path:
+    """Sample what is missing of the plan into `out`/responses.jsonl; its path.
+
+    report: called after each batch with the number of its correct responses, and for batches that were there already.
+    All ranks make this call and share the questions of each batch; the first writes.
+    """
+    ranks = ranks or Ranks()
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / RESPONSES
+    done = ranks.most(whole_units(path, plan) if ranks.rank == 0 else 0)
+    for unit in plan[:done]:
+        report(unit, 0, True)
+    with path.open("a") as file:
+        for unit in plan[done:]:
+            lines = gathered(ranks, _answers(subject, unit, verify, seed, ranks))
+            lines.sort(key=lambda line: (line["question"], line["sample"]))
+            if ranks.rank == 0:
+                file.writelines(json.dumps(line) + "\n" for line in lines)
+                file.flush()
+            report(unit, sum(line["correct"] for line in lines), False)
+    return path
+
+
+def _answers(subject: Subject, unit: Unit, verify: Verify, seed: int, ranks: Ranks) -> list[dict[str, Any]]:
+    """Lines of the questions that this rank has."""
+    one, n = unit.benchmark, unit.benchmark.sampling.samples
+    questions = one.questions[unit.start : unit.stop]
+    mine = list(range(ranks.rank, len(questions), ranks.size))
+    drawn = generator_seed("evaluation", seed, one.source, unit.number)
+    prompt_ids = one.prompt_ids[unit.start : unit.stop]
+    rollouts = subject.sample(prompt_ids, one.sampling, drawn, mine)
+    texts, owners = rollouts.texts(subject.tokenizer), rollouts.prompt_index.tolist()
+    verdicts = verify([questions[owner] for owner in owners], texts)
+    means = subject.response_means(rollouts)
+    columns = zip(
+        owners, texts, verdicts, rollouts.response_lengths.tolist(), rollouts.finished.tolist(), *means, strict=True
+    )
+    return [
+        {
+            "source": one.source,
+            "question": unit.start + owner,
+            "sample": i % n,
+            "response": text,
+            "extracted": verdict.extracted,
+            "correct": verdict.correct,
+            "reason": verdict.reason,
+            "tokens": tokens,
+            "finished": finished,
+            "logp": round(float(logp), DIGITS),
+            "entropy": round(float(entropy), DIGITS),
+        }
+        for i, (owner, text, verdict, tokens, finished, logp, entropy) in enumerate(columns)
+    ]
+
+
+def gathered(ranks: Ranks, items: list[Any]) -> list[Any]:
+    """The items of all ranks, on each."""
+    if ranks.size == 1:
+        return items
+    parts: list[list[Any]] = [[]] * ranks.size
+    dist.all_gather_object(parts, items)
+    return [item for part in parts for item in part]
+
+
+def by_question(path: Path) -> Iterator[list[dict[str, Any]]]:
+    """The lines of one question after the other, as they lie in the file."""
+    group: list[dict[str, Any]] = []
+    with path.open() as file:
+        for text in file:
+            line = json.loads(text)
+            if group and (line["source"], line["question"]) != (group[0]["source"], group[0]["question"]):
+                yield group
+                group = []
+            group.append(line)
+    if group:
+        yield group

@@ -1,0 +1,89 @@
+"""Does a model find its right answers likelier than its wrong ones? (Revisiting Entropy, 5.3 and figure 2)
+
+    mean log p of a token of each response (R,) ─┐
+    correct (R,) ────────────────────────────────┴► means, gap, AUROC, ECE, and the two distributions
+
+The log-probability is the model's own (temperature 1), in nats. Torch-free.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+CONFIDENCE_BINS = 10
+"""Bins of equal width, from 0 to 1, of the calibration error."""
+DENSITY_BINS = 40
+"""Bins of the distributions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """How log-probability and correctness go together; NaN where `reason` says why."""
+
+    right: float
+    """Mean of mean log p over right responses (nats)."""
+    wrong: float
+    """The same over wrong responses."""
+    gap: float
+    """right − wrong: it narrows as training makes a model overconfident."""
+    auroc: float
+    """Probability that a right response has the higher mean log p than a wrong one; 0.5 tells nothing."""
+    ece: float
+    """Expected calibration error of exp(mean log p) as confidence that the response is right."""
+    reason: str = ""
+    """Why a number is NaN."""
+
+
+def calibration(mean_logp: ArrayLike, correct: ArrayLike) -> Calibration:
+    """From the mean log-probability of the tokens of each response (R,), in nats, and whether it is right (R,)."""
+    logp, is_right = _columns(mean_logp, correct)
+    right, wrong = logp[is_right], logp[~is_right]
+    means = float(right.mean()) if len(right) else np.nan, float(wrong.mean()) if len(wrong) else np.nan
+    both = bool(len(right) and len(wrong))
+    return Calibration(
+        right=means[0],
+        wrong=means[1],
+        gap=means[0] - means[1],
+        auroc=_auroc(logp, is_right) if both else np.nan,
+        ece=calibration_error(np.exp(logp), is_right),
+        reason="" if both else f"no response is {'wrong' if len(right) else 'right'}",
+    )
+
+
+def _columns(mean_logp: ArrayLike, correct: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    logp, is_right = np.asarray(mean_logp, dtype=np.float64).ravel(), np.asarray(correct, dtype=bool).ravel()
+    if len(logp) != len(is_right) or not len(logp):
+        raise ValueError(f"need one log-probability for each outcome; got {len(logp)} for {len(is_right)}")
+    return logp, is_right
+
+
+def _auroc(score: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(positive, score))
+
+
+def calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = CONFIDENCE_BINS) -> float:
+    """Σ_b n_b/R · |accuracy_b − confidence_b| over bins of equal width (Guo et al. 2017, eq. 3), 0 to 1.
+
+    A bin holds its upper edge, and the first one 0.
+    """
+    sure, is_right = np.asarray(confidence, dtype=np.float64), np.asarray(correct, dtype=np.float64)
+    place = np.clip(np.ceil(sure * bins).astype(int) - 1, 0, bins - 1)
+    return float(np.abs(np.bincount(place, is_right - sure, minlength=bins)).sum() / len(sure))
+
+
+def densities(mean_logp: ArrayLike, correct: ArrayLike) -> dict[str, list[float]]:
+    """Histograms for figure 2: `edges` (DENSITY_BINS + 1) in nats, and the densities `right` and `wrong`.
+
+    The density of no responses is zero everywhere.
+    """
+    logp, is_right = _columns(mean_logp, correct)
+    edges = np.histogram_bin_edges(logp, bins=DENSITY_BINS)
+    width = np.diff(edges)
+
+    def density(x: NDArray[np.float64]) -> list[float]:
+        return (np.histogram(x, edges)[0] / (max(len(x), 1) * width)).tolist()
+
+    return {"edges": edges.tolist(), "right": density(logp[is_right]), "wrong": density(logp[~is_right])}

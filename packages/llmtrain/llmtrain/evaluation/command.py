@@ -1,0 +1,137 @@
+"""llmtrain eval: a model on benchmarks, as the papers measure it."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..config import DataConfig, TrainConfig
+from ..launch import end_with_parent, is_first, is_worker, launch
+from .arguments import Place, data_config, locate, parser, sampler_settings
+
+if TYPE_CHECKING:
+    from ..data import Question
+    from ..ranks import Ranks
+    from ..verifiers import Verifier
+    from .evaluation import Evaluation
+    from .subject import Subject
+
+
+def evaluate(args: list[str]) -> int:
+    """Evaluate a run's newest checkpoint, or a model folder: llmtrain eval PATH [--data FILE ...]."""
+    given = parser().parse_args(args)
+    if given.nproc > 1 and not is_worker():
+        return launch(["eval", *args], given.nproc)
+    place = locate(given)
+    from ..ranks import Ranks, join, leave
+
+    end_with_parent()
+    ranks = join(given.device or place.config.device) if is_worker() else Ranks()
+    code = _evaluate(given, place, ranks)
+    leave(code)
+    return code
+
+
+def _evaluate(given: argparse.Namespace, place: Place, ranks: "Ranks") -> int:
+    evaluation, told = prepare(given, place)
+    if is_first():
+        for line in told:
+            print(line, file=sys.stderr)
+    try:
+        records = evaluation.run(ranks, given.overwrite)
+    except KeyboardInterrupt:
+        if is_first():
+            print(f"stopped; the same command goes on with {evaluation.out}", file=sys.stderr)
+        return 130
+    if records:
+        from .display import show
+
+        show(records, evaluation.ks)
+        print(f"done: {evaluation.out / 'results.md'}")
+    return 0
+
+
+def prepare(given: argparse.Namespace, place: Place) -> tuple["Evaluation", list[str]]:
+    """The evaluation that the arguments describe, and what has to be told of it."""
+    if given.limit < 0 or given.batch_size < 1 or any(k < 1 for k in given.k):
+        raise ValueError("--limit must not be negative; --batch-size and --k must be positive")
+    from ..prompts import use_template
+    from .evaluation import Evaluation, benchmarks_of
+    from .subject import Subject
+
+    data, config = data_config(given, place.config.data), place.config
+    if given.verifier and not data.val_files:
+        raise ValueError("--verifier judges questions from files: name them with --data")
+    sampling_of = sampler_settings(given, config)
+    questions, verifier, start_verifier, told = _questions(data, config)
+    machine = {"device": given.device or config.device, "dtype": given.dtype}
+    subject = Subject.load(place.model, stop_token_ids=tuple(config.rollout.stop_token_ids), **machine)
+    use_template(subject.tokenizer, data)
+    benchmarks, left_out = benchmarks_of(
+        subject, questions, sampling_of, max_prompt_length=data.max_prompt_length, limit=given.limit
+    )
+    evaluation = Evaluation(
+        subject=subject,
+        path=place.model,
+        benchmarks=benchmarks,
+        verifier=verifier,
+        start_verifier=start_verifier,
+        out=Path(given.out) if given.out else place.out,
+        sequences=given.batch_size,
+        seed=given.seed,
+        start=_start(given, subject, machine),
+        ks=tuple(sorted(set(given.k))),
+        correlations=_correlations(place.run),
+    )
+    return evaluation, told + left_out
+
+
+def _start(given: argparse.Namespace, subject: "Subject", machine: dict[str, str]) -> Callable[[], "Subject"] | None:
+    """What loads the model before training, if there is one; ValueError unless it reads prompts as this one does."""
+    if given.start is None:
+        return None
+    from ..tokenizer import load_tokenizer
+
+    if not Path(given.start).is_dir():
+        raise ValueError(f"--start {given.start} is not a model folder")
+    if load_tokenizer(given.start).get_vocab() != subject.tokenizer.get_vocab():
+        raise ValueError(f"--start {given.start} has another tokenizer: entropies of prompts cannot be compared")
+    return lambda: type(subject).load(given.start, **machine)
+
+
+def _questions(
+    data: DataConfig, config: TrainConfig
+) -> tuple[list["Question"], str, Callable[[], "Verifier"], list[str]]:
+    """Questions, the name of their verifier, what starts it, and what was left out."""
+    from ..data import read
+    from ..prompts import put
+    from ..tasks import TASKS
+    from ..verifiers import get_verifier
+
+    if not data.val_files:
+        if data.train_files:
+            raise ValueError("the run has no data.val_files to evaluate on: name files with --data")
+        task = TASKS[config.task.name](config.task)
+        return list(task.test), config.task.name, task.start_verifier, []
+    questions: list[Question] = []
+    told = []
+    for name in data.val_files:
+        found = read(name, prompt_key=data.prompt_key, answer_key=data.answer_key, split="test", skip_bad=data.skip_bad)
+        questions += [put(question, data) for question in found.questions]
+        if found.skipped:
+            told.append(f"{len(found.skipped)} bad rows of {name} left out (the first: {found.skipped[0]})")
+    settings = {"workers": data.verifier_workers, "timeout": data.verifier_timeout}
+    return questions, data.verifier, lambda: get_verifier(data.verifier, **settings), told  # type: ignore[arg-type]
+
+
+def _correlations(run: Path | None) -> list:
+    """Of entropy and scores over the run's own evaluations, where it has logged some."""
+    if run is None:
+        return []
+    from entrostat.runlog import read_metrics
+
+    from .correlations import over_run
+
+    lines = read_metrics(run)
+    return over_run(lines) if any("entropy" in line for line in lines) else []

@@ -1,0 +1,129 @@
+"""results.json and results.md of an evaluation. Torch-free."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from .correlations import Correlation
+from .outcomes import Interval
+from .records import Record
+from .settings import Sampling
+
+MISSING = "–"
+"""Written where there is no number."""
+NOTES = """\
+- avg@n: share of correct responses. pass@k: unbiased. maj@k: accuracy of the most frequent answer. [low, high]: 95% of
+  the means when questions are drawn again.
+- length: tokens, end token included. finished: responses that ended by themselves.
+- entropy, prompt entropy, AUROC, ECE: of the model's own distribution, at temperature 1 (nats). ratio: prompt entropy
+  over that of the start model. ρ: Spearman, prompt entropy and accuracy of a question.
+- n-grams: unique n-grams among all of a question's responses, n = 1 to 4. Self-BLEU: each response against the other
+  responses to the question. Both depend on the number of samples.
+- reflective: phrases such as "wait" per response, and the share of responses with one.
+- AUROC, gap and ECE: does the mean log-probability of a token tell right responses from wrong ones?
+"""
+
+
+def table(records: Sequence[Record], ks: Sequence[int] = ()) -> tuple[list[str], list[list[str]]]:
+    """Headings, and a row for each record. ks: k of pass@k and maj@k, n of each benchmark when empty."""
+    columns: list[tuple[str, Callable[[Record], str]]] = [
+        ("benchmark", lambda r: r.source),
+        ("questions", lambda r: str(r.questions)),
+        ("samples", lambda r: _sampling(r.sampling)),
+        ("avg@n", lambda r: _interval(r.avg)),
+    ]
+    for k in ks or [None]:  # type: ignore[list-item]
+        columns += [
+            (f"pass@{k or 'n'}", lambda r, k=k: _interval(r.pass_at.get(k or r.samples))),  # type: ignore[misc]
+            (f"maj@{k or 'n'}", lambda r, k=k: _interval(r.maj_at.get(k or r.samples))),  # type: ignore[misc]
+        ]
+    columns += [
+        ("length", lambda r: f"{r.length['mean']:.0f}"),
+        ("finished", lambda r: f"{r.finished:.1%}"),
+        ("entropy", lambda r: number(r.entropy)),
+        ("prompt entropy", lambda r: number(r.prompt_entropy.mean)),
+        ("ratio", lambda r: number(r.prompt_entropy_ratio)),
+        ("ρ", lambda r: number(r.prompt_entropy_spearman, "+.2f")),
+        ("n-grams", lambda r: number(r.ngram_diversity.mean)),
+        ("Self-BLEU", lambda r: number(r.self_bleu.mean)),
+        ("reflective", lambda r: f"{r.reflective:.2f} ({r.reflective_share:.0%})"),
+        ("AUROC", lambda r: number(r.calibration.auroc)),
+        ("gap", lambda r: number(r.calibration.gap, "+.3f")),
+        ("ECE", lambda r: number(r.calibration.ece)),
+    ]
+    return [name for name, _ in columns], [[cell(record) for _, cell in columns] for record in records]
+
+
+def number(x: float, form: str = ".3f") -> str:
+    return MISSING if math.isnan(x) else format(x, form)
+
+
+def _interval(x: Interval | None) -> str:
+    return MISSING if x is None or math.isnan(x.mean) else f"{x.mean:.1%} [{x.low:.1%}, {x.high:.1%}]"
+
+
+def _sampling(sampling: Sampling) -> str:
+    if sampling.temperature == 0:
+        return f"{sampling.samples}, greedy"
+    nucleus = f", top-p {sampling.top_p:g}" if sampling.top_p < 1 else ""
+    return f"{sampling.samples}, T {sampling.temperature:g}{nucleus}"
+
+
+def markdown(
+    title: str, records: Sequence[Record], correlations: Sequence[Correlation] = (), ks: Sequence[int] = ()
+) -> str:
+    """The whole of results.md."""
+    difficulty = [
+        [record.source, f"{group.low:g} to {group.high:g}", group.questions, group.tokens, number(group.covariance)]
+        for record in records
+        for group in record.difficulty
+        if group.questions
+    ]
+    parts = [f"# {title}", _grid(*table(records, ks)), NOTES.rstrip()]
+    reasons = [f"- {r.source}: {r.calibration.reason}, so no AUROC." for r in records if r.calibration.reason]
+    parts += ["\n".join(reasons)] if reasons else []
+    if difficulty:
+        heading = ["benchmark", "accuracy of the question", "questions", "tokens", "Cov"]
+        parts += ["## Covariance of log-probability and advantage by difficulty", _grid(heading, difficulty)]
+    if correlations:
+        rows = [[c.source or "all", c.score, c.points, number(c.spearman, "+.2f")] for c in correlations]
+        parts += ["## Entropy and scores over the evaluations of the run"]
+        parts += [_grid(["benchmark", "score", "evaluations", "Spearman's ρ with entropy"], rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _grid(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def plain(x: Any) -> Any:
+    """What JSON can hold: records and intervals become objects, NaN becomes null."""
+    if isinstance(x, Record | Correlation):
+        return plain({name: getattr(x, name) for name in x.__dataclass_fields__})
+    if isinstance(x, Interval):
+        return plain(x._asdict())
+    if hasattr(x, "__dataclass_fields__"):
+        return plain(asdict(x))
+    if isinstance(x, dict):
+        return {str(key): plain(value) for key, value in x.items()}
+    if isinstance(x, list | tuple):
+        return [plain(value) for value in x]
+    return None if isinstance(x, float) and not math.isfinite(x) else x
+
+
+def write(
+    out: Path,
+    about: dict[str, Any],
+    title: str,
+    records: Sequence[Record],
+    correlations: Sequence[Correlation] = (),
+    ks: Sequence[int] = (),
+) -> None:
+    """Write results.json (what was evaluated, records, correlations) and results.md into `out`."""
+    found = {**about, "benchmarks": plain(list(records)), "correlations": plain(list(correlations))}
+    (out / "results.json").write_text(json.dumps(found, indent=2) + "\n")
+    (out / "results.md").write_text(markdown(title, records, correlations, ks))

@@ -1,0 +1,113 @@
+"""How the papers sample when they evaluate: temperature, top-p, samples and length for each benchmark.
+
+    PRESETS["steer"].of("aime_2024_dapo_boxed")  ->  Sampling(temperature=1.0, top_p=0.7, samples=32, ...)
+
+A benchmark is recognised by the `data_source` of its rows or by the name of its file. Torch-free.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+_MARKS = {
+    "aime24": r"aime\D*(20)?24",
+    "aime25": r"aime\D*(20)?25",
+    "amc23": r"amc",
+    "math500": r"math\W*_?500|^math$",
+    "minerva": r"minerva",
+    "olympiadbench": r"olympiad",
+    "omni_math": r"omni\W*_?math",
+    "gsm8k": r"gsm\W*_?8k",
+    "countdown": r"countdown",
+}
+BENCHMARKS = tuple(_MARKS)
+COMPETITIONS = ("aime24", "aime25", "amc23")
+"""Benchmarks of 30 to 40 questions, which papers sample many times."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How the responses to a question are drawn."""
+
+    temperature: float = 1.0
+    """Divides the logits; 0 takes the most likely token."""
+    top_p: float = 1.0
+    """Only the likeliest tokens that together have this probability are drawn from."""
+    samples: int = 1
+    """Responses to each question."""
+    max_new_tokens: int
+    """Longest response, end token included."""
+
+    def __post_init__(self) -> None:
+        if self.temperature < 0:
+            raise ValueError(f"temperature must not be negative; got {self.temperature}")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top-p must be above 0 and at most 1; got {self.top_p}")
+        if self.samples < 1 or self.max_new_tokens < 1:
+            raise ValueError(f"samples and max-new-tokens must be positive; got {self.samples}, {self.max_new_tokens}")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Those of a paper."""
+
+    source: str
+    """Where it says so."""
+    other: Sampling
+    """For every benchmark that is not named."""
+    by_benchmark: Mapping[str, Sampling] = field(default_factory=lambda: MappingProxyType({}))
+
+    def of(self, source: str) -> Sampling:
+        """How the benchmark is sampled whose data source or file name is `source`."""
+        return self.by_benchmark.get(benchmark(source), self.other)
+
+
+def benchmark(source: str) -> str:
+    """The benchmark that a data source or file name means, such as aime24 for aime_2024_dapo_boxed; else its name."""
+    name = source.lower().removesuffix(".parquet").removesuffix(".jsonl")
+    found = (known for known, mark in _MARKS.items() if re.search(mark, name))
+    return next(found, source)
+
+
+def _same(names: tuple[str, ...], sampling: Sampling) -> Mapping[str, Sampling]:
+    return MappingProxyType(dict.fromkeys(names, sampling))
+
+
+_FOUR_TIMES = ("math500", "olympiadbench", "minerva", "omni_math")
+
+
+def _entropic(max_new_tokens: int, model: str) -> Settings:
+    return Settings(
+        f"EntroPIC, B.2, {model} models",
+        Sampling(temperature=0.6, top_p=0.95, samples=32, max_new_tokens=max_new_tokens),
+        _same(_FOUR_TIMES, Sampling(temperature=0.6, top_p=0.95, samples=4, max_new_tokens=max_new_tokens)),
+    )
+
+
+def _nucleus(source: str, max_new_tokens: int) -> Settings:
+    return Settings(
+        source,
+        Sampling(top_p=0.7, samples=1, max_new_tokens=max_new_tokens),
+        _same(COMPETITIONS, Sampling(top_p=0.7, samples=32, max_new_tokens=max_new_tokens)),
+    )
+
+
+PRESETS: Mapping[str, Settings] = MappingProxyType(
+    {
+        "entropy_mechanism": Settings(
+            "The Entropy Mechanism, F.2 and table 2: avg@32 on AIME and AMC, greedy elsewhere; top-p not stated",
+            Sampling(temperature=0.0, samples=1, max_new_tokens=8192),
+            _same(COMPETITIONS, Sampling(temperature=0.6, samples=32, max_new_tokens=8192)),
+        ),
+        "revisiting": Settings(
+            "Revisiting Entropy, Appendix B: 64 samples everywhere; length as in its rollouts",
+            Sampling(samples=64, max_new_tokens=4096),
+        ),
+        "steer": _nucleus("STEER, D.2 and table 3; length of its Qwen2.5 models", 3072),
+        "opefo": _nucleus("OPEFO, 6.1; length as in its rollouts with Qwen2.5-Math-7B", 3000),
+        "entropic": _entropic(8192, "non-thinking"),
+        "entropic_reasoning": _entropic(65536, "reasoning"),
+    }
+)
+"""Name to settings."""

@@ -1,0 +1,171 @@
+"""llmtrain eval from its arguments to its files."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from evaluated import TOKENIZER, small_model
+
+from entrostat.commandline import one_line_errors
+from llmtrain.config import EvalConfig, RolloutConfig, TaskConfig, TrainConfig
+from llmtrain.data import read
+from llmtrain.evaluation.command import evaluate
+from llmtrain.model import build_tiny, save
+from llmtrain.nested import to_dict
+from llmtrain.tokenizer import build_bpe_tokenizer
+
+REAL = Path(__file__).parents[4] / "shared/data"
+run = one_line_errors(evaluate)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A model folder whose tokenizer knows chat messages."""
+    path = tmp_path_factory.mktemp("model") / "tiny"
+    tokenizer = build_bpe_tokenizer(["What is 1 + 2? The answer is \\boxed{3}."], 300)
+    model = build_tiny(len(tokenizer), hidden=16, layers=1, heads=2, kv_heads=2, intermediate=16, max_positions=512)
+    save(model, tokenizer, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "aime24.jsonl"
+    rows = [{"question": f"What is {i} + {i}?", "answer": str(2 * i)} for i in range(5)]
+    rows.append({"question": "and so on " * 200, "answer": "1"})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def brief(out):
+    return ["--samples", "2", "--max-new-tokens", "4", "--max-prompt-length", "100", "--out", str(out)]
+
+
+def test_a_model_on_a_file(model, data, tmp_path, capsys):
+    out = tmp_path / "out"
+    command = [str(model), "--data", str(data), "--start", str(model), "--settings", "steer", *brief(out)]
+    assert run(command) == 0
+    told = capsys.readouterr()
+    assert "aime24: 1 questions left out, their prompts have more than 100 tokens" in told.err
+    found = json.loads((out / "results.json").read_text())
+    (one,) = found["benchmarks"]
+    assert (one["source"], one["questions"], one["samples"]) == ("aime24", 5, 2)
+    assert (one["sampling"]["temperature"], one["sampling"]["top_p"]) == (1.0, 0.7)
+    assert one["prompt_entropy_ratio"] == pytest.approx(1)
+    assert found["verifier"] == "math"
+    assert len((out / "responses.jsonl").read_text().splitlines()) == 10
+    assert (out / "results.md").is_file()
+    assert (out / "pass_at_k.png").is_file()
+
+
+def test_the_same_command_goes_on_and_another_one_is_refused(model, data, tmp_path, capsys):
+    out = tmp_path / "out"
+    command = [str(model), "--data", str(data), "--limit", "4", "--batch-size", "2", *brief(out)]
+    assert run(command) == 0
+    whole = (out / "responses.jsonl").read_bytes()
+    results = (out / "results.json").read_text()
+    (out / "responses.jsonl").write_bytes(whole[: len(whole) // 2])
+    assert run(command) == 0
+    assert (out / "responses.jsonl").read_bytes() == whole
+    again = json.loads((out / "results.json").read_text())["benchmarks"]
+    assert again == json.loads(results)["benchmarks"]
+    capsys.readouterr()
+    assert run([*command, "--temperature", "0.5"]) == 2
+    told = capsys.readouterr().err
+    assert "holds an evaluation with other settings ('aime24' differs)" in told
+    assert len(told.strip().splitlines()) == 1
+    assert run([*command, "--temperature", "0.5", "--overwrite"]) == 0
+    assert (out / "responses.jsonl").read_bytes() != whole
+
+
+def test_a_run_is_evaluated_at_its_newest_checkpoint(tmp_path):
+    folder = tmp_path / "run"
+    for step in (1, 3):
+        save(small_model(), TOKENIZER, folder / "checkpoints" / f"step-{step:06d}")
+    config = TrainConfig(
+        task=TaskConfig(train_problems=16, test_problems=8),
+        rollout=RolloutConfig(max_new_tokens=6),
+        eval=EvalConfig(k=2, samples=2),
+    )
+    (folder / "config.yaml").write_text(yaml.safe_dump(to_dict(config)))
+    lines = [{"step": i, "entropy": 1 - i / 10, "eval/avg@2": i / 10} for i in range(4)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run([str(folder)]) == 0
+    out = folder / "eval" / "step-000003"
+    found = json.loads((out / "results.json").read_text())
+    assert found["model"].endswith("step-000003")
+    assert found["verifier"] == "countdown"
+    (one,) = found["benchmarks"]
+    assert (one["source"], one["questions"], one["samples"]) == ("countdown", 8, 2)
+    assert found["correlations"] == [{"source": "", "score": "avg@2", "points": 4, "spearman": pytest.approx(-1)}]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["--temperature", "-1"], "temperature must not be negative"),
+        (["--top-p", "0"], "top-p must be above 0"),
+        (["--samples", "0"], "samples and max-new-tokens must be positive"),
+        (["--k", "0"], "--k must be positive"),
+        (["--start", "nowhere"], "--start nowhere is not a model folder"),
+        (["--verifier", "nobody"], "unknown verifier 'nobody'"),
+        (["--max-prompt-length", "2"], "no question to evaluate on is left"),
+        (["--device", "tpu"], "unknown device 'tpu'"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(model, data, tmp_path, capsys, wrong, said):
+    assert run([str(model), "--data", str(data), *brief(tmp_path), *wrong]) == 2
+    told = capsys.readouterr().err.strip().splitlines()
+    assert said in told[-1]
+    assert told[-1].startswith("error: ")
+
+
+def test_a_start_model_with_another_tokenizer_is_refused(model, data, tmp_path, capsys):
+    save(small_model(), TOKENIZER, tmp_path / "other")
+    assert run([str(model), "--data", str(data), "--start", str(tmp_path / "other"), *brief(tmp_path / "out")]) == 2
+    assert "other has another tokenizer" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_checks_that_fail_are_counted(model, data, tmp_path, capsys):
+    assert run([str(model), "--data", str(data), "--verifier", "operator:truediv", *brief(tmp_path)]) == 0
+    assert "count as wrong: 10 error" in capsys.readouterr().err
+    assert run([str(model), "--verifier", "exact"]) == 2
+    assert "--verifier judges questions from files" in capsys.readouterr().err
+
+
+def test_what_is_no_model_is_refused(tmp_path, capsys):
+    assert run([str(tmp_path)]) == 2
+    assert "neither a run with checkpoints nor a model folder" in capsys.readouterr().err
+
+
+def test_a_run_on_files_without_held_out_ones_needs_data(tmp_path, capsys, model):
+    config = to_dict(TrainConfig(steps=1))
+    config["data"]["train_files"] = ["train.jsonl"]
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints/step-000001").symlink_to(model)
+    assert run([str(tmp_path)]) == 2
+    assert "name files with --data" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="needs the benchmarks in ../shared/data")
+def test_real_benchmarks(model, tmp_path):
+    files = [str(REAL / name) for name in ("amc23.parquet", "math500.parquet")]
+    assert run([str(model), "--data", *files, "--limit", "3", *brief(tmp_path), "--max-prompt-length", "2000"]) == 0
+    found = json.loads((tmp_path / "results.json").read_text())["benchmarks"]
+    assert [one["questions"] for one in found] == [3, 3]
+    assert len(read(files[0]).questions) == 40
+
+
+def test_help_needs_neither_torch_nor_transformers():
+    heavy = "{'torch', 'transformers', 'numpy', 'matplotlib', 'pyarrow'}"
+    code = (
+        f"import sys, llmtrain.evaluation.command as c; assert not {heavy} & set(sys.modules); c.evaluate(['--help'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "entropy_mechanism" in done.stdout
