@@ -62,6 +62,8 @@ class VLLMEngine:
         self.guest = dist.is_initialized()
         """Whether the process had a default process group before; otherwise vLLM makes one and destroys it."""
         self.version = 0
+        self.top_p = 1.0
+        """Below 1 in evaluation alone: log-probabilities are then those of the nucleus."""
         model = AutoConfig.from_pretrained(folder)
         check_heads(model, device)
         self.limit = config.max_model_len or model.max_position_embeddings
@@ -122,6 +124,7 @@ class VLLMEngine:
         wanted = {
             "n": n,
             "temperature": self.config.temperature,
+            "top_p": self.top_p,
             "max_tokens": self.config.max_new_tokens,
             "ignore_eos": True,  # what ends a response is told by stop_token_ids alone
             "stop_token_ids": self.stop_token_ids,

@@ -14,7 +14,8 @@ Evaluate the newest checkpoint of a run, or a model folder.
 
   llmtrain eval runs/x                                             the held-out questions of the run
   llmtrain eval runs/x --data amc23.parquet math500.parquet        files: parquet, jsonl, folders, hub names
-  llmtrain eval Qwen2.5-Math-7B --data aime24.parquet --settings steer --device cuda --dtype bfloat16
+  llmtrain eval Qwen2.5-Math-7B --data aime24.parquet --settings steer --rollout vllm \\
+      --device cuda --dtype bfloat16
   llmtrain eval runs/x --data amc23.parquet --temperature 0.6 --top-p 0.95 --samples 32 --k 8 32
   llmtrain eval runs/x --data amc23.parquet --limit 4 --samples 2 --max-new-tokens 64         a quick try
 
@@ -70,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
     how.add_argument("--top-p", type=float, metavar="P", help="nucleus sampling below 1")
     how.add_argument("--max-new-tokens", type=int, metavar="N", help="longest response")
     how.add_argument("--seed", type=int, default=0)
+    how.add_argument("--rollout", choices=("hf", "vllm"), default="hf", help="who samples: the model itself, or vLLM")
     out = found.add_argument_group("results")
     out.add_argument("--k", type=int, nargs="+", default=[], metavar="K", help="k of pass@k and maj@k in the table")
     out.add_argument("--start", metavar="FOLDER", help="model before training, for the ratio of prompt entropies")

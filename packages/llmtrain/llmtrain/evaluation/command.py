@@ -27,8 +27,9 @@ def evaluate(args: list[str]) -> int:
     from ..ranks import Ranks, join, leave
 
     end_with_parent()
-    ranks = join(given.device or place.config.device) if is_worker() else Ranks()
-    code = _evaluate(given, place, ranks)
+    if not is_worker():
+        return _evaluate(given, place, Ranks())
+    code = _evaluate(given, place, join(given.device or place.config.device))
     leave(code)
     return code
 
@@ -71,6 +72,9 @@ def prepare(given: argparse.Namespace, place: Place) -> tuple["Evaluation", list
     benchmarks, left_out = benchmarks_of(
         subject, questions, sampling_of, max_prompt_length=data.max_prompt_length, limit=given.limit
     )
+    if given.rollout == "vllm":
+        longest = max(len(ids) + one.sampling.max_new_tokens for one in benchmarks for ids in one.prompt_ids)
+        subject = subject.with_vllm(place.model, longest)
     evaluation = Evaluation(
         subject=subject,
         path=place.model,

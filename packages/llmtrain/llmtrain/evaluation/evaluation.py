@@ -64,7 +64,10 @@ class Evaluation:
         if ranks.rank == 0:
             self._claim(overwrite)
         ranks.barrier()
-        responses = self._sample(ranks)
+        try:
+            responses = self._sample(ranks)
+        finally:
+            self.subject.close()
         if ranks.rank:
             return []
         records = self._measure(responses)
@@ -113,6 +116,7 @@ class Evaluation:
             "model": str(self.path),
             "weights": weights,
             "verifier": self.verifier,
+            "rollout": "hf" if self.subject.vllm is None else "vllm",
             "seed": self.seed,
             "batch_size": self.sequences,
             **{

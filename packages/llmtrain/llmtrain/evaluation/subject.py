@@ -5,9 +5,9 @@ they can be compared across settings, and with what the model was before trainin
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -18,8 +18,12 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from ..batch import Batch
 from ..model import load
 from ..policy import Policy
-from ..rollout import HFRollout, Rollouts
+from ..rollout import HFRollout, Rollouts, eos_token_ids
+from ..rollout_engine import Request
 from .settings import Sampling
+
+if TYPE_CHECKING:
+    from ..vllm_rollout import VLLMEngine
 
 MICRO_BATCH_TOKENS = 16384
 """Tokens that pass through the model together when statistics are made."""
@@ -42,6 +46,8 @@ class Subject:
     stop_token_ids: tuple[int, ...] = ()
     max_num_seqs: int = 0
     """Sequences that are sampled together; 0 samples all at once."""
+    vllm: "VLLMEngine | None" = None
+    """Samples in place of the model; statistics are the model's all the same."""
 
     @staticmethod
     def load(path: str | Path, *, device: str = "cpu", dtype: str = "float32", **settings: object) -> "Subject":
@@ -53,6 +59,31 @@ class Subject:
         model, tokenizer = load(path, dtype=DTYPES[dtype])
         return Subject(model.eval().to(torch.device(device)), tokenizer, **settings)  # type: ignore[arg-type]
 
+    def with_vllm(self, path: str | Path, longest: int) -> "Subject":
+        """The same, sampled by a vLLM engine of its own for prompts and responses of at most `longest` tokens together.
+
+        Raises:
+            ValueError: when vLLM is not installed, cannot run this model, or does not start.
+        """
+        from ..config import RolloutConfig
+        from ..rollout_engine import RolloutError
+        from ..vllm_start import INSTALL
+
+        try:
+            from ..vllm_rollout import VLLMEngine
+
+            stops = [*eos_token_ids(self.model, self.tokenizer), *self.stop_token_ids]
+            config = RolloutConfig(name="vllm", max_model_len=longest)
+            engine = VLLMEngine(path, config, stops, device=self.model.device.type, sleeps=True)
+        except RolloutError as error:
+            raise ValueError(f"{error}; without --rollout vllm the model samples for itself ({INSTALL})") from None
+        return replace(self, vllm=engine)
+
+    def close(self) -> None:
+        """End the vLLM engine, if there is one."""
+        if self.vllm is not None:
+            self.vllm.close()
+
     def sample(
         self,
         prompt_ids: Sequence[list[int]],
@@ -61,6 +92,12 @@ class Subject:
         mine: Sequence[int] | None = None,
     ) -> Rollouts:
         """`sampling.samples` responses to the prompts `mine`, all when None; see `HFRollout.generate`."""
+        if self.vllm is not None:
+            chosen = list(range(len(prompt_ids)) if mine is None else mine)
+            temperature, limit = sampling.temperature, sampling.max_new_tokens
+            self.vllm.config = replace(self.vllm.config, temperature=temperature, max_new_tokens=limit)
+            self.vllm.top_p = sampling.top_p
+            return self.vllm.submit(Request(list(prompt_ids), sampling.samples, [chosen], seed))()
         rollout = HFRollout(
             self.model,
             self.tokenizer,
