@@ -3,7 +3,7 @@
 import streamlit as st
 
 from explorer.garbage import spare_modules
-from explorer.views import PAGES, streamlit_page
+from explorer.pages import PAGES, streamlit_page
 
 spare_modules()
 st.set_page_config(page_title="entrostat explorer", page_icon="📉", layout="wide")

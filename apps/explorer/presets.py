@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from .controls import in_state, query, restore
+from .pages import streamlit_page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,8 +211,6 @@ def draw_links(page: str) -> None:
 
 def link(preset: Preset, label: str | None = None) -> None:
     """A link to a preset on another page."""
-    from .views import streamlit_page
-
     st.page_link(streamlit_page(preset.page), label=label or preset.title, query_params=query(preset.query))
 
 

@@ -19,10 +19,6 @@ from .run_log import Array, Log
 
 MOST = 1500
 """Points that are fitted; of a longer run, that many at equal distances."""
-POOR = 0.8
-"""R² below which the law says little."""
-BENT = 0.03
-"""How much more variance a parabola explains, adjusted, where points bend away from the law."""
 FIRST, REST = "fitted for the forecast", "the rest of the run"
 ALL, FORECAST = "law of all points", "forecast"
 
@@ -61,27 +57,6 @@ def fit(entropy: Array, reward: Array, share: float) -> Fit:
     except ValueError:  # too few points, or an entropy that has not moved yet
         prediction = None
     return Fit(entropy, reward, law, scores, prediction)
-
-
-def warnings(found: Fit) -> list[str]:
-    """Why not to trust the law here, a sentence each; none when nothing speaks against it."""
-    law, scores = found.law, found.scores
-    parts = []
-    if not law.r2 >= POOR:
-        parts.append(f"The fit is poor: it explains {percent(law.r2)} of the variance of the reward.")
-    if law.a_interval[0] <= 0 <= law.a_interval[1]:
-        parts.append("The interval of a holds 0: this run does not show that entropy is traded for reward.")
-    elif law.a < 0:
-        parts.append("a is negative: reward and entropy fell together, the opposite of what the law describes.")
-    bent = scores["quadratic"].adjusted_r2 - scores["exponential"].adjusted_r2
-    if bent > BENT:
-        parts.append(
-            f"A parabola explains {100 * bent:.0f}% more of the variance: the points bend away from the law, and the "
-            "true ceiling may lie outside its interval."
-        )
-    if found.entropy.min() > np.ptp(found.entropy):
-        parts.append("The run stays far from H = 0: the ceiling is a long extrapolation.")
-    return parts
 
 
 def summary(found: Fit) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .headless import chromium, server, settled
-from .views import PAGES, address
+from .pages import PAGES, address
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from explorer.headless import settled
-from explorer.views import PAGES, address
+from explorer.pages import PAGES, address
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -6,8 +6,8 @@ from streamlit.testing.v1 import AppTest
 
 from explorer import bandit, simulations
 from explorer.controls import query
+from explorer.pages import PAGES
 from explorer.presets import PRESETS
-from explorer.views import PAGES
 
 SEEDS = tuple(range(8))
 
@@ -23,9 +23,9 @@ def test_there_are_eight_and_more_on_pages_that_exist():
 
 
 def shown(path: str) -> None:
-    from explorer.views import PAGES
+    from explorer.pages import PAGES
 
-    PAGES[path].page()
+    PAGES[path].draw()
 
 
 @pytest.mark.parametrize("name", PRESETS)

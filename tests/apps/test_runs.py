@@ -180,12 +180,6 @@ def test_live_reads_what_was_added(root):
     assert "Entropy goes from 1 to" in app.info[0].value
 
 
-def test_targets_are_numbers():
-    assert view.target({"target_entropy": 0.5}) == 0.5
-    assert view.target({"target": 0.6}) == 0.6
-    assert view.target({"target": "x"}) is view.target({"target": None}) is view.target({}) is None
-
-
 def test_a_table_of_tokens():
     table = parts.token_table({"tokens": ["a", "\n"], "logp": [-1.0, None], "weight": [1]})
     assert table is not None

@@ -4,7 +4,7 @@ import pytest
 import torch
 import yaml
 
-from entrostat.runlog import RunLog, read_lines, read_metrics
+from entrostat.runlog import RunLog, read_lines, read_metrics, target_of
 
 
 def test_what_is_written_can_be_read(tmp_path):
@@ -42,3 +42,19 @@ def test_a_torn_last_line_is_left_out_and_others_are_named(tmp_path):
     with pytest.raises(ValueError, match="line 1 is not JSON"):
         read_metrics(tmp_path)
     assert read_metrics(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize(
+    ("config", "target"),
+    [
+        ({"target_entropy": 0.4}, 0.4),
+        ({"target": 1}, 1.0),
+        ({"controller_args": {"kp": 2, "entropic.target": 0.4}}, 0.4),
+        ({"target_entropy": None, "controller_args": {"kp": 1}}, None),
+        ({"target": "x", "controller_args": [1]}, None),
+        ({"target": True}, None),
+        ({}, None),
+    ],
+)
+def test_the_target_of_a_run(config, target):
+    assert target_of(config) == target

@@ -6,6 +6,8 @@ from typing import Any
 
 import streamlit as st
 
+from entrostat.runlog import target_of
+
 from .. import charts, exports, run_curves, run_folder, run_log
 from ..controls import Control, Sections
 from ..plain_text import plain
@@ -158,7 +160,7 @@ def draw_curves(
         known = "" if axis == "step" else f" against {run_curves.AXES[axis]}: choose the time axis step"
         st.info(f"None of these runs has logged these metrics{known}.")
         return
-    targets = sorted({float(t) for log in logs if (t := target(log.config)) is not None})
+    targets = sorted({t for log in logs if (t := target_of(log.config)) is not None})
     picture = run_curves.picture(panels, axis, targets, HEIGHTS.get(len(panels), charts.HEIGHT))
     left, right = st.columns([3, 2], gap="medium")
     with left:
@@ -169,12 +171,6 @@ def draw_curves(
         if absent:
             st.caption(plain(f"Not in every panel, for they have not logged it: {', '.join(absent)}."))
     exports.draw(picture, "runs", parts.commands(root, logs))
-
-
-def target(config: Mapping[str, Any]) -> float | None:
-    """The entropy that a run is to hold; None without one."""
-    found = config.get("target_entropy", config.get("target"))
-    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
 
 
 def notice(panels: Mapping[str, Sequence[run_curves.Curve]], logs: Sequence[Log]) -> str:
@@ -190,7 +186,7 @@ def notice(panels: Mapping[str, Sequence[run_curves.Curve]], logs: Sequence[Log]
             line = lines[0]
             found.append(f"{name} goes from {line.smooth[:, 0].mean():.3g} to {line.smooth[:, -1].mean():.3g}.")
     for log in logs if "entropy" in panels else ():
-        held = target(log.config)
+        held = target_of(log.config)
         if held is not None and "entropy" in log.metrics:
             late = parts.last_third(log, "entropy")
             found.append(

@@ -11,6 +11,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from entrostat.doubts import doubts
+from entrostat.runlog import target_of
+
 from .. import charts, exports, run_curves, run_folder, run_law, run_log, tokens_html
 from ..controls import Control
 from ..plain_text import plain
@@ -137,7 +140,7 @@ def draw_law(root: Path, logs: Sequence[Log], name: str, share: float) -> None:
     with left:
         charts.show(picture, key="runs.law")
     with right:
-        for warning in run_law.warnings(found):
+        for warning in doubts(found.law, found.scores, found.entropy, target=target_of(log.config)):
             st.warning(warning, icon=":material/warning:")
         st.info(plain(run_law.summary(found)), icon=":material/visibility:")
         if found.prediction is None:

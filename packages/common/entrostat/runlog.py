@@ -108,6 +108,17 @@ def read_metrics(path: str | Path) -> list[dict[str, Any]]:
     return read_lines(Path(path) / "metrics.jsonl")
 
 
+def target_of(config: Mapping[str, Any]) -> float | None:
+    """The entropy that the controller of a run was told to hold (nats), in trainer or simulator; None without one."""
+    settings = config.get("controller_args")
+    known = settings.items() if isinstance(settings, Mapping) else ()
+    named = [value for key, value in known if str(key).rpartition(".")[2] == "target"]
+    for found in (config.get("target_entropy"), config.get("target"), *named):
+        if isinstance(found, int | float) and not isinstance(found, bool):
+            return float(found)
+    return None
+
+
 def manifest(seed: int) -> dict[str, Any]:
     """What is needed to know where a result came from."""
     versions = {"python": platform.python_version()}

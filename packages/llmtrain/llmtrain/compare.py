@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rich.box import SIMPLE
 from rich.table import Table
 
-from entrostat.runlog import read_metrics
+from entrostat.runlog import read_metrics, target_of
 
 from .nested import load_yaml
 
@@ -56,7 +56,7 @@ class Run:
 
     @property
     def target(self) -> float | None:
-        return self.config.get("target_entropy")
+        return target_of(self.config)
 
     @property
     def k(self) -> int:

@@ -5,26 +5,17 @@ run log ─► points (entropy, outcome) ─► fit, alternatives, forecast of `
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from entrostat import laws
+from entrostat.doubts import doubts
 from entrostat.laws import Law, Prediction, Score
 
 from .compare import Run
 
 Array = NDArray[np.float64]
-
-POOR = 0.9
-"""R² below which a fit counts as poor."""
-BENT = 10.0
-"""How much lower the AIC of a parabola must be for the points to count as bent away from the law."""
-NARROW = 0.1
-"""Range of e^H below which no law can be told."""
-FEW = 20
-"""Points below which a fit is a guess."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,61 +81,5 @@ def fit_run(run: Run, against: str = "reward", share: float = 0.15) -> RunLaw:
         if not 0 < share < 1:
             raise
         refused.append(f"The end is not predicted: {error}.")
-    warnings = (*_few(law), *_poor(law, against), *_bent(scores), *_narrow(entropy), *_held(run.config), *refused)
-    return RunLaw(run.name, against, found, law, scores, prediction, warnings)
-
-
-def target_of(config: Mapping[str, Any]) -> float | None:
-    """The entropy that the controller of a run was told to hold, in trainer or simulator."""
-    settings = config.get("controller_args") or {}
-    named = [settings[key] for key in settings if key.rpartition(".")[2] == "target"]
-    given = [config.get("target_entropy"), config.get("target"), *named]
-    return next((float(value) for value in given if value is not None), None)
-
-
-def _few(law: Law) -> list[str]:
-    return [f"There are only {law.n} points: take the fit as a guess."] if law.n < FEW else []
-
-
-def _poor(law: Law, against: str) -> list[str]:
-    found = []
-    if not law.r2 >= POOR:
-        explained = f"{law.r2:.0%}" if law.r2 > 0 else "nothing"
-        found.append(f"The fit is poor: the law explains {explained} of the variance of {against}.")
-    if law.a <= 0:
-        found.append(f"a is not positive ({law.a:.3g}): {against} did not rise as entropy fell.")
-    elif law.a_interval[0] <= 0:
-        found.append(f"The interval of a holds 0: this run does not show that entropy is traded for {against}.")
-    return found
-
-
-def _bent(scores: Mapping[str, Score]) -> list[str]:
-    law, parabola = scores["exponential"], scores["quadratic"]
-    if not law.aic - parabola.aic > BENT:
-        return []
-    return [
-        f"A parabola in H fits clearly better (AIC {law.aic - parabola.aic:.0f} lower, adjusted R² "
-        f"{parabola.adjusted_r2:.3f} against {law.adjusted_r2:.3f}): the points bend away from the law, and the true "
-        "ceiling may lie outside its interval."
-    ]
-
-
-def _narrow(entropy: Array) -> list[str]:
-    low, high = np.exp(entropy.min()), np.exp(entropy.max())
-    if high - low < NARROW:
-        return [f"e^H only went from {low:.3f} to {high:.3f}: that is too little to tell a law by."]
-    if low - 1 > high - low:
-        return [
-            f"The run stays far from H = 0 (e^H from {low:.2f} to {high:.2f}): the ceiling is a long extrapolation."
-        ]
-    return []
-
-
-def _held(config: Mapping[str, Any]) -> list[str]:
-    target = target_of(config)
-    if target is None:
-        return []
-    return [
-        f"A controller held the entropy (target {target:g} nats): the points show its control, not what training left "
-        "alone trades entropy for."
-    ]
+    against_it = doubts(law, scores, entropy, outcome=against, target=run.target)
+    return RunLaw(run.name, against, found, law, scores, prediction, (*against_it, *refused))

@@ -1,0 +1,82 @@
+"""Why not to trust the law R = −a·e^H + b that was fitted to a run, in words.
+
+law, scores = laws.fit(entropy, reward), laws.alternatives(entropy, reward)
+doubts(law, scores, entropy)          a sentence each; none when nothing speaks against the fit
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .laws import Law, Score
+
+POOR = 0.9
+"""R² below which a fit counts as poor."""
+BENT = 0.03
+"""How much more variance a parabola explains, adjusted, where points bend away from the law."""
+NARROW = 0.1
+"""Range of e^H below which no law can be told."""
+FEW = 20
+"""Points below which a fit is a guess."""
+
+
+def doubts(
+    law: Law, scores: Mapping[str, Score], entropy: ArrayLike, *, outcome: str = "reward", target: float | None = None
+) -> list[str]:
+    """What speaks against a fit.
+
+    Args:
+        law, scores: of `laws.fit` and `laws.alternatives`.
+        entropy: of the points (n,), nats.
+        outcome: what R is.
+        target: entropy that a controller was to hold in the run, nats.
+    """
+    points = np.asarray(entropy, dtype=np.float64)
+    return [*_few(law), *_poor(law, outcome), *_bent(scores), *_narrow(points), *_held(target)]
+
+
+def _few(law: Law) -> list[str]:
+    return [f"There are only {law.n} points: take the fit as a guess."] if law.n < FEW else []
+
+
+def _poor(law: Law, outcome: str) -> list[str]:
+    found = []
+    if not law.r2 >= POOR:
+        explained = f"{law.r2:.0%}" if law.r2 > 0 else "nothing"
+        found.append(f"The fit is poor: the law explains {explained} of the variance of {outcome}.")
+    if law.a <= 0:
+        found.append(f"a is not positive ({law.a:.3g}): {outcome} did not rise as entropy fell.")
+    elif law.a_interval[0] <= 0:
+        found.append(f"The interval of a holds 0: this run does not show that entropy is traded for {outcome}.")
+    return found
+
+
+def _bent(scores: Mapping[str, Score]) -> list[str]:
+    more = scores["quadratic"].adjusted_r2 - scores["exponential"].adjusted_r2
+    if not more > BENT:
+        return []
+    return [
+        f"A parabola in H explains {100 * more:.0f}% more of the variance: the points bend away from the law, and the "
+        "true ceiling may lie outside its interval."
+    ]
+
+
+def _narrow(entropy: NDArray[np.float64]) -> list[str]:
+    low, high = np.exp(entropy.min()), np.exp(entropy.max())
+    if high - low < NARROW:
+        return [f"e^H only went from {low:.3f} to {high:.3f}: that is too little to tell a law by."]
+    if low - 1 > high - low:
+        return [
+            f"The run stays far from H = 0 (e^H from {low:.2f} to {high:.2f}): the ceiling is a long extrapolation."
+        ]
+    return []
+
+
+def _held(target: float | None) -> list[str]:
+    if target is None:
+        return []
+    return [
+        f"A controller held the entropy (target {target:g} nats): the points show its control, not what training left "
+        "alone trades entropy for."
+    ]
