@@ -15,9 +15,9 @@ from llmtrain.config import RolloutConfig, TrainConfig
 from llmtrain.model import build_tiny, save
 from llmtrain.prompts import encode_all
 from llmtrain.rollout import eos_token_ids
-from llmtrain.rollout_engine import HFEngine, Request
+from llmtrain.rollout.engine import HFEngine, Request
+from llmtrain.rollout.vllm_engine import VLLMEngine
 from llmtrain.tasks import get_task
-from llmtrain.vllm_rollout import VLLMEngine
 
 PROMPTS, N, ROUNDS = 64, 8, 5
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from llmtrain.rollout import Rollouts
-from llmtrain.rollout_engine import Pending, Request, Weights
+from llmtrain.rollout.engine import Pending, Request, Weights
 
 
 @dataclass

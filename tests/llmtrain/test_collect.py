@@ -10,7 +10,7 @@ from llmtrain.collect import Collector
 from llmtrain.config import OptimConfig, RolloutConfig, TopologyConfig, TrainConfig
 from llmtrain.ranks import Ranks
 from llmtrain.rollout import Rollouts
-from llmtrain.rollout_engine import RolloutError
+from llmtrain.rollout.engine import RolloutError
 from llmtrain.tasks import get_task
 from llmtrain.verifiers import Verdict, Verifier
 

@@ -82,7 +82,7 @@ def run(command: list[str], config: TrainConfig, resuming: bool = False) -> int:
 
     try:
         if config.topology.name == "ray":
-            from .ray_topology import train_on_ray
+            from .cluster.topology import train_on_ray
 
             prepare(config, resuming)
             return say(*train_on_ray(config, resuming))
@@ -144,16 +144,16 @@ ELSEWHERE = {
         "verifiers.score:score",
         "Judge the responses of a file: llmtrain score --verifier math --in FILE --out FILE.",
     ),
-    "law": ("law:law", "Fit R = −a·e^H + b to runs, predict their ends, and draw it."),
+    "law": ("study.law:law", "Fit R = −a·e^H + b to runs, predict their ends, and draw it."),
     "probe-entropy": (
-        "probe_command:probe_entropy",
+        "study.probe_command:probe_entropy",
         "Compare estimators of the entropy change of tokens with the truth.",
     ),
     "plan": ("plan.command:plan", "Estimate memory, time and cost of a run without a GPU."),
     "bench": ("bench:bench", "Measure speed and memory: llmtrain bench kernels."),
-    "doctor": ("doctor:doctor", "Try what works on this machine: torch, CUDA, NCCL, DeepSpeed, vLLM, Ray."),
+    "doctor": ("doctor.command:doctor", "Try what works on this machine: torch, CUDA, NCCL, DeepSpeed, vLLM, Ray."),
     "launch": (
-        "ray_launch:launch",
+        "cluster.launch:launch",
         "Train on a Ray cluster that is running already: llmtrain launch --address URL train ...",
     ),
 }

@@ -23,7 +23,7 @@ from .prompts import encode_all
 from .ranks import Ranks
 from .rewards import NAMES, terms, used
 from .rollout import Rollouts, join
-from .rollout_engine import Pending, Request, RolloutEngine, check
+from .rollout.engine import Pending, Request, RolloutEngine, check
 from .tasks import Task
 from .verifiers import FAILURES
 

@@ -39,12 +39,12 @@ from .policy import Policy
 from .prompts import use_template, within
 from .ranks import join
 from .rollout import Rollouts, eos_token_ids
-from .rollout_engine import HFEngine, RolloutEngine, RolloutError, Sampler
+from .rollout.engine import HFEngine, RolloutEngine, RolloutError, Sampler
+from .rollout.vllm_start import INSTALL, check_heads
 from .samples import TokenTable, pieces
 from .tasks import TASKS, Task, get_task
 from .telemetry import WatchedRunLog, check_sinks, traced
 from .verifiers import VERIFIERS
-from .vllm_start import INSTALL, check_heads
 from .warmup import start_model
 
 ABSENT_FIELDS = frozenset({"truncated_entropy"})
@@ -89,7 +89,7 @@ def check(config: TrainConfig) -> None:
     if config.device not in ("cpu", "cuda"):
         raise ValueError(f"unknown device {config.device!r}; choose from cpu, cuda")
     if config.topology.name == "ray":
-        from .ray_places import check as check_ray
+        from .cluster.places import check as check_ray
 
         check_ray(config)
     elif config.device == "cuda" and not torch.cuda.is_available():
@@ -165,11 +165,11 @@ def make_rollout_engine(
 ) -> RolloutEngine:
     """The rollout engine of a run; source: folder of the model that it starts from."""
     if config.topology.name == "ray":
-        from .ray_rollout import remote_engine
+        from .cluster.rollout import remote_engine
 
         return remote_engine(config, source, eos_token_ids(model, tokenizer), engine.ranks)
     if config.rollout.name == "vllm":
-        from .vllm_rollout import VLLMEngine
+        from .rollout.vllm_engine import VLLMEngine
 
         stops = [*eos_token_ids(model, tokenizer), *config.rollout.stop_token_ids]
         rank, device = engine.ranks.rank, config.device

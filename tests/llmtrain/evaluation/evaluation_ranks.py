@@ -14,7 +14,7 @@ from llmtrain.evaluation.benchmark import Benchmark
 from llmtrain.evaluation.evaluation import Evaluation
 from llmtrain.evaluation.quick import evaluate
 from llmtrain.ranks import join, leave
-from llmtrain.rollout_engine import HFEngine, Sampler
+from llmtrain.rollout.engine import HFEngine, Sampler
 
 if __name__ == "__main__":
     out, ranks = Path(sys.argv[1]), join("cpu")

@@ -19,11 +19,11 @@ from ..batch import Batch
 from ..model import load
 from ..policy import Policy
 from ..rollout import HFRollout, Rollouts, eos_token_ids
-from ..rollout_engine import Request
+from ..rollout.engine import Request
 from .settings import Sampling
 
 if TYPE_CHECKING:
-    from ..vllm_rollout import VLLMEngine
+    from ..rollout.vllm_engine import VLLMEngine
 
 MICRO_BATCH_TOKENS = 16384
 """Tokens that pass through the model together when statistics are made."""
@@ -66,11 +66,11 @@ class Subject:
             ValueError: when vLLM is not installed, cannot run this model, or does not start.
         """
         from ..config import RolloutConfig
-        from ..rollout_engine import RolloutError
-        from ..vllm_start import INSTALL
+        from ..rollout.engine import RolloutError
+        from ..rollout.vllm_start import INSTALL
 
         try:
-            from ..vllm_rollout import VLLMEngine
+            from ..rollout.vllm_engine import VLLMEngine
 
             stops = [*eos_token_ids(self.model, self.tokenizer), *self.stop_token_ids]
             config = RolloutConfig(name="vllm", max_model_len=longest)

@@ -1,0 +1,248 @@
+"""Rollout engines in actors of a Ray cluster, spoken to by the first rank for all of them.
+
+    rank 0 ── request, split by prompts ──► actor 0, actor 1, ...  ── responses ──► rank 0 ── its share ──► every rank
+           ── weights, put into the object store once ──► all actors
+
+Only rank 0 calls, and an actor keeps the order of its calls: what is asked for before weights are sent is answered with
+the weights before them, however long it takes, so that staleness is exact and runs repeat. Nobody waits for weights.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import ray
+import torch
+from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+
+from ..config import RolloutConfig, TrainConfig
+from ..model import load
+from ..ranks import Ranks
+from ..rollout import Rollouts, merge
+from ..rollout.engine import HFEngine, Pending, Request, RolloutEngine, RolloutError, Weights, check
+from ..rollout.packed_weights import pack
+from .places import Seat, seats
+from .rollout_actor import RolloutActor
+
+START = 600.0
+"""Seconds that an engine may take to start."""
+
+
+class CopyEngine(HFEngine):
+    """A copy of the policy, which samples with transformers; weights are written into it."""
+
+    def __init__(self, folder: str | Path, config: RolloutConfig, device: str = "cpu") -> None:
+        model, tokenizer = load(folder)
+        super().__init__(model, tokenizer, config)
+        torch.nn.Module.to(self.model, torch.device(device))
+
+    def update(self, weights: Weights, version: int) -> None:
+        """Raises RolloutError when they are not the weights of this model."""
+        mine = dict(self.model.named_parameters())
+        with torch.no_grad():
+            for name, weight in weights:
+                if name not in mine or mine[name].shape != weight.shape:
+                    raise RolloutError(f"there is no weight {name} of shape {tuple(weight.shape)} in the engine")
+                mine.pop(name).copy_(weight)
+        if mine:
+            raise RolloutError(f"weights were not sent, {min(mine)} among them")
+        self.version = version
+
+
+def make_engine(folder: str, config: TrainConfig, stops: Sequence[int], sleeps: bool) -> RolloutEngine:
+    """In an actor: the engine of a run. stops: every token that ends a response."""
+    if config.threads:
+        torch.set_num_threads(config.threads)
+    if config.rollout.name == "hf":
+        return CopyEngine(folder, config.rollout, config.device)
+    from ..rollout.vllm_engine import VLLMEngine
+
+    return VLLMEngine(folder, config.rollout, stops, device=config.device, sleeps=sleeps)
+
+
+def remote_engine(config: TrainConfig, source: str | Path, eos: Sequence[int], ranks: Ranks) -> "RemoteEngine":
+    """In a learner: the rollout engines of a run, which start with the model in the folder `source`.
+
+    On CUDA colocated ones sleep while the learners train, unless they are to sample meanwhile.
+    """
+    sleeps = config.topology.placement == "colocated" and config.topology.staleness == 0
+    stops = [*eos, *config.rollout.stop_token_ids]
+    make = partial(make_engine, str(Path(source).resolve()), config, stops, sleeps)
+    return RemoteEngine(make, config.rollout, ranks, seats(config), config.topology.restarts)
+
+
+@dataclass
+class Remote:
+    """An actor, and what it was sent that was not heard of yet."""
+
+    actor: Any
+    started: Any
+    since: float | None = None
+    """When it was first known to run."""
+    updates: list[tuple[int, Any]] = field(default_factory=list)
+    """Versions that were sent since the last answer, and what will report the engine's."""
+
+
+@dataclass(eq=False)
+class Job:
+    """A request, split over the engines."""
+
+    request: Request
+    version: int
+    """Of the weights that are to answer."""
+    parts: list[Request]
+    answers: list[Any] = field(default_factory=list)
+
+
+class RemoteEngine:
+    """Rollout engines elsewhere. All ranks make the same calls; every rank raises what goes wrong, the same.
+
+    An engine that dies, gives no answer within `config.timeout` seconds or gives one that cannot be is killed and
+    started anew `restarts` times in all, and is asked again with the weights it was asked with; then RolloutError.
+
+    make: makes an engine in its actor, with the weights of version 0.
+    seats: where each engine goes.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], RolloutEngine],
+        config: RolloutConfig,
+        ranks: Ranks,
+        seats: Sequence[Seat],
+        restarts: int = 0,
+    ) -> None:
+        self.make, self.config, self.ranks, self.seats = make, config, ranks, seats
+        self.restarts, self.version = restarts, 0
+        self.jobs: deque[Job] = deque()
+        self.weights: dict[int, Any] = {}
+        """By version, those that an engine started anew would need; without restarts none are kept."""
+        self.engines = [self._start(i) for i in range(len(seats))] if ranks.rank == 0 else []
+
+    # Calls --------------------------------------------------------------------------------------------------------
+
+    def submit(self, request: Request) -> Pending:
+        if self.ranks.rank:
+            return lambda: self._receive(None)
+        count = len(self.seats)
+        shares = [list(range(i, len(request.prompt_ids), count)) for i in range(count)]
+        parts = [Request(request.prompt_ids, request.n, [share], request.seed) for share in shares if share]
+        job = Job(request, self.version, parts)
+        job.answers = [self.engines[i].actor.answer.remote(part) for i, part in enumerate(parts)]
+        self.jobs.append(job)
+        return lambda: self._receive(self._answer(job))
+
+    def update(self, weights: Weights, version: int) -> None:
+        self.version = version
+        if self.ranks.rank:
+            return
+        packed = ray.put(pack(weights))
+        if self.restarts:
+            self.weights[version] = packed
+        for engine in self.engines:
+            self._send(engine, packed, version)
+
+    def close(self) -> None:
+        for engine in self.engines:
+            ray.kill(engine.actor)
+        self.engines = []
+
+    # Answers ------------------------------------------------------------------------------------------------------
+
+    def _receive(self, shares: Sequence[Rollouts | RolloutError] | None) -> Rollouts:
+        """This rank's of the shares, which the first rank has."""
+        mine = self.ranks.deal(shares)
+        if isinstance(mine, RolloutError):
+            raise mine
+        return mine
+
+    def _answer(self, job: Job) -> Sequence[Rollouts | RolloutError]:
+        """For each rank its share of the responses, or what went wrong."""
+        began = time.monotonic()
+        try:
+            whole = merge([self._part(i, job, began) for i in range(len(job.parts))])
+        except RolloutError as error:
+            return [error] * self.ranks.size
+        finally:
+            self.jobs.remove(job)
+        needed = min([self.version, *(job.version for job in self.jobs)])
+        self.weights = {version: packed for version, packed in self.weights.items() if version >= needed}
+        return [whole.answering(torch.tensor(share, dtype=torch.long)) for share in job.request.shares]
+
+    def _part(self, i: int, job: Job, began: float) -> Rollouts:
+        """What engine i answers, after as many fresh starts as are allowed."""
+        while True:
+            try:
+                return self._await(i, job, began)
+            except RolloutError as error:
+                if not self.restarts:
+                    raise
+                self.restarts -= 1
+                print(f"{error}; started anew, {self.restarts} restarts left", flush=True)
+                self._start_anew(i)
+
+    def _await(self, i: int, job: Job, began: float) -> Rollouts:
+        """What engine i answers; RolloutError when that is nothing in time, or cannot be."""
+        engine, name, limit = self.engines[i], f"rollout engine {i}", START
+        try:
+            ray.get(engine.started, timeout=limit)
+            engine.since = engine.since or time.monotonic()
+            limit = self.config.timeout
+            left = max(began, engine.since) + limit - time.monotonic()
+            before = [update for update in engine.updates if update[0] <= job.version]
+            sent = [version for version, _ in before]
+            *told, rollouts = ray.get([*(report for _, report in before), job.answers[i]], timeout=max(left, 0.0))
+        except GetTimeoutError:
+            doing = f"gave no answer within rollout.timeout {limit:g} s" if engine.since else "did not start in time"
+            raise RolloutError(f"{name} hangs: it {doing}") from None
+        except RayError as error:
+            raise RolloutError(f"{name} {cause(error)}") from None
+        engine.updates = engine.updates[len(sent) :]
+        if told != sent:
+            raise RolloutError(f"{name} reports weights {told} where it was sent {sent}")
+        try:
+            check(rollouts, job.parts[i], self.config, job.version, rank=0)
+        except RolloutError as error:
+            raise RolloutError(f"{name}: {error}") from None
+        return rollouts
+
+    # Engines ------------------------------------------------------------------------------------------------------
+
+    def _start(self, i: int) -> Remote:
+        seat = self.seats[i]
+        kind: Any = ray.remote(RolloutActor)
+        actor = kind.options(**seat.options).remote(self.make, seat.environment)
+        return Remote(actor, actor.version.remote())
+
+    def _send(self, engine: Remote, packed: Any, version: int) -> None:
+        engine.updates.append((version, engine.actor.update.remote(packed, version)))
+
+    def _start_anew(self, i: int) -> None:
+        """Another engine in place of engine i, which is asked what that one still owes, with the same weights."""
+        ray.kill(self.engines[i].actor)
+        engine = self.engines[i] = self._start(i)
+        held = None
+        for job in self.jobs:
+            if job.version != held and job.version in self.weights:
+                self._send(engine, self.weights[job.version], job.version)
+                held = job.version
+            if i < len(job.parts):
+                job.answers[i] = engine.actor.answer.remote(job.parts[i])
+        if self.version != held and self.version in self.weights:
+            self._send(engine, self.weights[self.version], self.version)
+
+
+def cause(error: RayError) -> str:
+    """What became of an actor, in one line."""
+    if isinstance(error, RayTaskError):
+        reason = error.cause
+        if isinstance(reason, RolloutError):
+            return f"failed: {reason}"
+        return f"failed: {type(reason).__name__}: {(str(reason).splitlines() or [''])[0]}"
+    if "creation task" in str(error):
+        return f"did not start: {str(error).splitlines()[-1]}"
+    return "died" if isinstance(error, RayActorError) else f"was lost: {str(error).splitlines()[0]}"

@@ -1,0 +1,38 @@
+"""The process of a rollout engine on a Ray cluster. It answers its calls one after the other, in their order.
+
+Nothing here imports torch before the environment is set.
+"""
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..rollout import Rollouts
+    from ..rollout.engine import Request, RolloutEngine
+
+
+class RolloutActor:
+    """A rollout engine, called by the first learner.
+
+    make: makes the engine, once the environment is set.
+    """
+
+    def __init__(self, make: Callable[[], "RolloutEngine"], environment: dict[str, str]) -> None:
+        os.environ |= environment
+        self.engine = make()
+
+    def version(self) -> int:
+        """Of the weights the engine holds."""
+        return self.engine.version
+
+    def answer(self, request: "Request") -> "Rollouts":
+        """Responses to the prompts of the only share."""
+        return self.engine.submit(request)()
+
+    def update(self, weights: dict[str, Any], version: int) -> int:
+        """Take these packed weights; the version that the engine reports then."""
+        from ..rollout.packed_weights import unpack
+
+        self.engine.update(unpack(weights), version)
+        return self.engine.version

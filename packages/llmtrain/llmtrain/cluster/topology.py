@@ -1,0 +1,177 @@
+"""Training on a Ray cluster, where learners and rollout engines are actors.
+
+Who calls `train_on_ray` starts the learners, shows the run and waits. The first learner starts the rollout engines.
+Actors end with whoever started them.
+"""
+
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from entrostat.runlog import read_metrics
+
+from ..checkpoint import latest
+from ..config import TrainConfig
+from ..display import TrainDisplay
+from ..launch import GRACE, LostRankError
+from .learner import INTERRUPT, Learner, send_signal
+from .places import Place, environments, layout, options, placement
+
+KNOCK = 5.0
+"""Seconds that a cluster may take to answer at all."""
+POLL = 0.5
+"""Seconds between looks at the run."""
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[None]:
+    """Ray, joined at `address`, or started on this machine with all its ports on loopback; a running one is used.
+
+    Raises ValueError when nobody answers there.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if not address:  # Ray's name for being alone, whatever the system; read when it is imported
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    import ray
+
+    if ray.is_initialized():
+        yield
+        return
+    try:
+        _knock(address)
+        ray.init(
+            address=address or "local", dashboard_host="127.0.0.1", log_to_driver=False, logging_level=logging.ERROR
+        )
+    except OSError as error:
+        raise ValueError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """OSError when nobody listens at HOST:PORT, where Ray would wait for minutes."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=KNOCK).close()
+
+
+def train_on_ray(config: TrainConfig, resuming: bool = False) -> tuple[int, str]:
+    """Train on the cluster and show it; exit code and last words of the first learner.
+
+    Raises ValueError when the cluster has no room or does not see the folder, LostRankError when a learner is lost.
+    """
+    with cluster(config.topology.address), placement(config) as group:
+        import ray
+
+        plan, gpu = layout(config), int(config.device == "cuda")
+        actor: Any = ray.remote(Learner)
+        learners = [actor.options(**options(group, home, gpu)).remote() for home in plan.learners]
+        try:
+            try:
+                places = ray.get([learner.settle.remote(os.getcwd()) for learner in learners])
+            except ray.exceptions.RayError as error:
+                raise _reason({0: error}) from None
+            variables = environments(config, places)
+            runs = [learner.run.remote(variables[rank], config, resuming) for rank, learner in enumerate(learners)]
+            with progress(config, resuming) as look:
+                return follow(runs, places[0], look)
+        finally:
+            for learner in learners:
+                ray.kill(learner)
+
+
+def follow(runs: list[Any], first: Place, look: Callable[[], None]) -> tuple[int, str]:
+    """Wait for the learners, or for one that fails and GRACE seconds more; what the first of them returned.
+
+    Ctrl-C once is passed on to the first learner, who tells the others; again, it ends this process.
+    """
+    import ray
+
+    pressed: list[int] = []
+
+    def press(number: int, frame: Any) -> None:
+        if pressed:
+            raise KeyboardInterrupt
+        pressed.append(number)
+
+    previous, told, end = signal.signal(signal.SIGINT, press), False, float("inf")
+    results: dict[int, tuple[int, str]] = {}
+    failures: dict[int, Exception] = {}
+    waiting = list(runs)
+    try:
+        while waiting and time.monotonic() < end:
+            done, waiting = ray.wait(waiting, timeout=POLL)
+            for ref in done:
+                try:
+                    results[runs.index(ref)] = ray.get(ref)
+                except ray.exceptions.RayError as error:
+                    failures[runs.index(ref)] = error
+                    end = min(end, time.monotonic() + GRACE)
+            if pressed and not told:
+                _send(first, INTERRUPT)
+                told = True
+            look()
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if failures:
+        if pressed:
+            return 130, "stopped before the first step was trained"
+        raise _reason(failures)
+    return results[0]
+
+
+def _send(place: Place, number: int) -> None:
+    """A signal to the process of an actor, wherever it is."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    there = NodeAffinitySchedulingStrategy(place.node, soft=False)
+    ray.remote(send_signal).options(num_cpus=0, scheduling_strategy=there).remote(place.pid, int(number))
+
+
+def _reason(failures: dict[int, Exception]) -> Exception:
+    """Of what learners died of, what says most: who was killed, or what the first of them raised."""
+    import ray
+
+    for rank, error in sorted(failures.items()):
+        if isinstance(error, ray.exceptions.RayActorError):
+            return LostRankError(f"rank {rank} was lost: its process died")
+    rank, error = min(failures.items())
+    cause = getattr(error, "cause", None)
+    return ValueError(str(cause)) if isinstance(cause, ValueError) else error
+
+
+@contextmanager
+def progress(config: TrainConfig, resuming: bool) -> Iterator[Callable[[], None]]:
+    """Shows a run that is trained elsewhere by its log, whenever it is called."""
+    start = int(latest(config.out).name.removeprefix("step-")) if resuming else 0
+    shown, log = start, Path(config.out) / "metrics.jsonl"
+    stamp = _changed(log)  # until then the log is of another run, or has lines to be dropped
+    with TrainDisplay(config.controller, config.steps, start) as display:
+
+        def look() -> None:
+            nonlocal shown, stamp
+            now = _changed(log)
+            if now == stamp:
+                return
+            stamp = now
+            for line in read_metrics(config.out):
+                if shown <= line["step"] < config.steps:
+                    display(line["step"], {key: value for key, value in line.items() if key != "step"})
+                    shown = line["step"] + 1
+
+        yield look
+        look()
+
+
+def _changed(path: Path) -> int:
+    """When a file was last written to; 0 when it is missing."""
+    return path.stat().st_mtime_ns if path.exists() else 0

@@ -1,0 +1,1 @@
+"""llmtrain doctor: what works on this machine."""

@@ -1,0 +1,194 @@
+"""What `llmtrain doctor` tries: each function in a process of its own. It returns what it did, or raises why not.
+
+A Fault names the cause and its fix; of any other error the cause is its last line.
+"""
+
+import os
+import tempfile
+from datetime import timedelta
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+SECONDS = timedelta(seconds=60)
+"""For process groups: the doctor's own limit is shorter."""
+
+
+class Fault(RuntimeError):
+    """Why something does not work here, and what to do about it."""
+
+    def __init__(self, cause: str, fix: str) -> None:
+        super().__init__(cause)
+        self.fix = fix
+
+
+def torch() -> str:
+    import torch
+
+    w = torch.ones(8, 8, requires_grad=True)
+    (w @ w).sum().backward()
+    if w.grad is None or not bool((w.grad == 16).all()):
+        raise Fault("a gradient is wrong", "install torch anew: pip install --force-reinstall torch")
+    return f"a product and its gradient, {torch.get_num_threads()} threads"
+
+
+def cuda() -> str:
+    import torch
+
+    need_cuda()
+    names = []
+    for i in range(torch.cuda.device_count()):
+        x = torch.ones(64, 64, device=f"cuda:{i}")
+        if (x @ x).sum().item() != 64**3:
+            raise Fault(f"GPU {i} multiplies wrongly", f"leave it out: CUDA_VISIBLE_DEVICES without {i}")
+        memory = torch.cuda.get_device_properties(i).total_memory / 2**30
+        names.append(f"{torch.cuda.get_device_name(i)} ({memory:.0f} GiB)")
+    return f"CUDA {torch.version.cuda}: a product on {', '.join(names)}"
+
+
+def need_cuda() -> None:
+    """Fault saying why there is no CUDA, if there is none."""
+    import torch
+
+    if torch.version.cuda is None:
+        raise Fault(f"torch {torch.__version__} is built without CUDA", "on a GPU machine: pip install torch")
+    if torch.cuda.is_available():
+        return
+    if not list(Path("/dev").glob("nvidia[0-9]*")):
+        raise Fault("there is no /dev/nvidia0", "install the driver, or pass the GPUs into the container")
+    if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+        raise Fault("CUDA_VISIBLE_DEVICES is empty", "unset it")
+    try:
+        torch.cuda.init()
+    except RuntimeError as error:
+        raise Fault(str(error).splitlines()[0], f"a driver that knows CUDA {torch.version.cuda}") from None
+
+
+def gloo() -> str:
+    return add_up("gloo", 2)
+
+
+def nccl() -> str:
+    import torch
+
+    need_cuda()
+    if not torch.distributed.is_nccl_available():
+        raise Fault(f"torch {torch.__version__} is built without NCCL", "pip install torch on Linux")
+    return add_up("nccl", min(2, torch.cuda.device_count()))
+
+
+def add_up(backend: str, size: int) -> str:
+    """all_reduce over so many processes, the last of which is this one; NCCL wants a GPU for each."""
+    import torch.multiprocessing as mp
+
+    with tempfile.TemporaryDirectory() as folder:
+        method = "spawn" if backend == "nccl" else "fork"  # CUDA cannot be forked; gloo starts faster
+        start: Any = mp.get_context(method)
+        others = [start.Process(target=add, args=(backend, rank, size, folder)) for rank in range(size - 1)]
+        for process in others:
+            process.start()
+        total = add(backend, size - 1, size, folder)
+        for process in others:
+            process.join()
+    wanted = size * (size + 1) / 2
+    if total != wanted:
+        raise Fault(f"all_reduce gave {total}, not {wanted}", "NCCL_DEBUG=INFO shows the way that it took")
+    return f"all_reduce over {size} process{'es' * (size > 1)}"
+
+
+def add(backend: str, rank: int, size: int, folder: str) -> float:
+    """1 + ... + size, of which this rank knows a part."""
+    import torch
+    import torch.distributed as dist
+
+    place = torch.device("cuda", rank) if backend == "nccl" else torch.device("cpu")
+    store = dist.FileStore(f"{folder}/store", size)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=SECONDS)
+    x = torch.tensor(rank + 1.0, device=place)
+    dist.all_reduce(x)
+    total = x.item()
+    dist.destroy_process_group()
+    return total
+
+
+def triton() -> str:
+    import torch
+
+    on_gpu = torch.cuda.is_available()
+    if not on_gpu:
+        os.environ["TRITON_INTERPRET"] = "1"
+    from ..kernels import rows, triton_rows
+
+    logits = torch.randn(4, 64, device="cuda" if on_gpu else "cpu")
+    targets = torch.arange(4, device=logits.device)
+    expected, found = rows.accumulate(logits.clone(), targets)[0], triton_rows.accumulate(logits.clone(), targets)[0]
+    for x, y in zip(rows.statistics(expected), rows.statistics(found), strict=True):
+        torch.testing.assert_close(x, y, atol=1e-4, rtol=1e-4)
+    return f"the fused head's kernel {'on the GPU' if on_gpu else 'interpreted; without CUDA torch does its work'}"
+
+
+def deepspeed() -> str:
+    import torch
+
+    os.environ.setdefault("DS_ACCELERATOR", "cuda" if torch.cuda.is_available() else "cpu")
+    import deepspeed as ds
+
+    from ..config import EngineConfig, OptimConfig
+    from ..deepspeed_engine import settings
+    from ..engine import adamw
+    from ..ranks import join
+
+    device = join("cuda" if torch.cuda.is_available() else "cpu").device
+    model = torch.nn.Linear(8, 2).to(device)
+    before = model.weight.detach().clone()
+    optim = OptimConfig()
+    optimizer, _ = adamw(list(model.parameters()), optim)
+    size = sum(p.numel() for p in model.parameters())
+    options = settings(EngineConfig(name="deepspeed", zero_stage=1), optim, size, device)
+    engine, *_ = ds.initialize(model=model, optimizer=optimizer, config=options, dist_init_required=False)
+    engine.backward(engine(torch.ones(4, 8, device=device)).sum())
+    engine.step()
+    if torch.equal(before, model.weight):
+        raise Fault("a ZeRO-1 step moved nothing", "pip install --force-reinstall 'deepspeed>=0.19.8,<0.20'")
+    return f"a ZeRO-1 step on {device.type}"
+
+
+def vllm() -> str:
+    import torch
+
+    os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    engines: Any = import_module("vllm")  # the same on machines with and without it, for type checkers
+
+    from ..model import build_tiny, save
+    from ..tokenizer import build_char_tokenizer
+
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer = build_char_tokenizer("0123456789")
+        save(build_tiny(len(tokenizer), hidden=64, layers=1, heads=2, kv_heads=2, intermediate=64), tokenizer, folder)
+        on_gpu = torch.cuda.is_available()
+        engine = engines.LLM(
+            folder,
+            dtype="bfloat16" if on_gpu else "float32",
+            enforce_eager=True,
+            max_model_len=64,
+            enable_chunked_prefill=False,
+            **({"gpu_memory_utilization": 0.2} if on_gpu else {}),
+        )
+        sampling = engines.SamplingParams(max_tokens=4, ignore_eos=True, detokenize=False)
+        answer = engine.generate([{"prompt_token_ids": [3, 4, 5]}], sampling, use_tqdm=False)[0].outputs[0]
+    if len(answer.token_ids) != 4:
+        raise Fault(f"{len(answer.token_ids)} tokens came where 4 were asked for", "install vllm anew")
+    return f"4 tokens of a tiny model on {'the GPU' if on_gpu else 'the CPU'}"
+
+
+def ray() -> str:
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    ray: Any = import_module("ray")
+    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    answer = ray.get(ray.remote(lambda a, b: a + b).remote(1, 2))
+    ray.shutdown()
+    if answer != 3:
+        raise Fault(f"a task gave {answer}, not 3", "pip install --force-reinstall ray")
+    return "started, a task, stopped"

@@ -1,0 +1,219 @@
+"""Rollouts with the policy itself: one prefill, then one decode step for all unfinished sequences at a time.
+
+prompts (P) ─ left-pad ► prefill (P, L) ─ repeat n ► [sample ► record ► drop finished rows ► forward (B, 1)]* ► packed
+
+Shapes: P prompts, B = P·n sequences, T max_new_tokens, V vocabulary, N response tokens in all.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
+
+from .rollouts import Rollouts
+
+DROP_BELOW = 0.8
+"""Finished rows leave the batch once the share of unfinished ones is below this; each time copies the cache."""
+
+
+class HFRollout:
+    """Samples from a transformers model; every draw comes from `generator`.
+
+    Each sequence takes its own `max_new_tokens` uniforms from the generator, so its tokens do not depend on which
+    other sequences share the batch or on when they end.
+
+    Args:
+        model: any causal language model with a KV cache.
+        tokenizer: its tokenizer.
+        max_new_tokens: limit on response tokens, eos included.
+        temperature: divides the logits; 0 takes the most likely token and reports its log-probability at 1.
+        generator: source of all randomness; restoring its state repeats the rollouts.
+        stop_token_ids: tokens that end a response besides eos; like it they stay in the response.
+        max_num_seqs: sequences that are sampled together, prompts of similar length; 0 samples all at once.
+        top_p: draw only from the fewest tokens that together have this probability (nucleus sampling, Holtzman et al.
+            2020); log-probabilities stay those of the whole distribution.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        max_new_tokens: int,
+        temperature: float = 1.0,
+        generator: torch.Generator,
+        stop_token_ids: Sequence[int] = (),
+        max_num_seqs: int = 0,
+        top_p: float = 1.0,
+    ):
+        if max_new_tokens < 1:
+            raise ValueError(f"max_new_tokens must be at least 1; got {max_new_tokens}")
+        if temperature < 0:
+            raise ValueError(f"temperature must not be negative; got {temperature}")
+        if not 0 < top_p <= 1:
+            raise ValueError(f"top_p must be above 0 and at most 1; got {top_p}")
+        self.model = model
+        self.tokenizer = tokenizer
+        self.max_new_tokens = max_new_tokens
+        self.temperature = temperature
+        self.top_p = top_p
+        self.generator = generator
+        self.max_num_seqs = max_num_seqs
+        self.eos_ids = torch.tensor([*eos_token_ids(model, tokenizer), *stop_token_ids], device=model.device)
+
+    def generate(self, prompt_ids: Sequence[list[int]], n: int, mine: Sequence[int] | None = None) -> Rollouts:
+        """`n` responses to each prompt, given as token ids.
+
+        mine: indices of the prompts to answer here, all when None; others answer the rest. A prompt's responses are
+        the same whoever answers it.
+
+        Raises:
+            ValueError: for no prompts, an empty prompt, or n < 1.
+        """
+        if not prompt_ids or n < 1:
+            raise ValueError(f"generate needs at least one prompt and n >= 1; got {len(prompt_ids)} prompts, n={n}")
+        if not all(prompt_ids):
+            raise ValueError("a prompt has no tokens")
+        prompt_ids = list(prompt_ids)
+        chosen = list(range(len(prompt_ids)) if mine is None else mine)
+        uniforms = self._uniforms((len(prompt_ids), n, self.max_new_tokens))
+        if not chosen:
+            nothing = torch.empty(0, dtype=torch.long)
+            return Rollouts(prompt_ids, nothing, nothing, torch.empty(0), nothing, nothing.bool())
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            with torch.inference_mode():
+                together = self._together(chosen, prompt_ids, n)
+                parts = [
+                    self._decode([prompt_ids[i] for i in some], n, uniforms[some].flatten(0, 1)) for some in together
+                ]
+        finally:
+            self.model.train(was_training)
+        owner = torch.tensor([i for some in together for i in some]).repeat_interleave(n)
+        order = owner.argsort(stable=True)
+        columns = zip(*parts, strict=True)
+        tokens_BT, logp_BT, lengths, finished_B = (torch.cat([x.cpu() for x in xs])[order] for xs in columns)
+        kept = torch.arange(self.max_new_tokens) < lengths[:, None]
+        # Indexing outside inference mode makes ordinary tensors, which autograd may save.
+        return Rollouts(
+            prompt_ids=prompt_ids,
+            response_ids=tokens_BT[kept],
+            response_lengths=lengths.clone(),
+            logp=logp_BT[kept],
+            prompt_index=owner[order],
+            finished=finished_B.clone(),
+        )
+
+    def _together(self, chosen: list[int], prompt_ids: list[list[int]], n: int) -> list[list[int]]:
+        """The chosen prompts, cut into those that are answered together."""
+        size = max(1, self.max_num_seqs // n) if self.max_num_seqs else len(chosen)
+        by_length = sorted(chosen, key=lambda i: len(prompt_ids[i])) if size < len(chosen) else chosen
+        return [by_length[i : i + size] for i in range(0, len(chosen), size)]
+
+    def _decode(self, prompt_ids: list[list[int]], n: int, uniforms: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Tokens (B, T), their logp (B, T), lengths (B) and finished (B), from a uniform number for each token."""
+        device = self.model.device
+        logits, cache, mask, position = self._prefill(prompt_ids, n)
+        rows = torch.arange(len(position), device=device)
+        shape = (len(rows), self.max_new_tokens)
+        uniforms = uniforms.to(device)
+        tokens = torch.zeros(shape, dtype=torch.long, device=device)
+        logps = torch.zeros(shape, dtype=torch.float32, device=device)
+        lengths = torch.full((len(rows),), self.max_new_tokens, device=device)
+        finished = torch.zeros(len(rows), dtype=torch.bool, device=device)
+        for t in range(self.max_new_tokens):
+            token, logp = self._sample(logits, uniforms[rows, t])
+            # A finished row that has not left the batch yet overwrites only entries past its length.
+            tokens[rows, t], logps[rows, t] = token, logp
+            ended = torch.isin(token, self.eos_ids) & ~finished[rows]
+            lengths[rows[ended]] = t + 1
+            finished[rows[ended]] = True
+            open_ = ~finished[rows]
+            n_open = int(open_.sum())
+            if n_open == 0 or t + 1 == self.max_new_tokens:
+                break
+            if n_open < DROP_BELOW * len(rows):
+                keep = open_.nonzero()[:, 0]
+                cache.batch_select_indices(keep)
+                rows, token, position = rows[keep], token[keep], position[keep]
+                mask = None if mask is None else mask[keep]
+            if mask is not None:
+                mask = torch.cat([mask, mask.new_ones(len(rows), 1)], dim=1)
+            logits = self._forward(token[:, None], mask, position[:, None], cache)
+            position = position + 1
+        return tokens, logps, lengths, finished
+
+    def _prefill(self, prompt_ids: list[list[int]], n: int) -> tuple[Tensor, DynamicCache, Tensor | None, Tensor]:
+        """Next-token logits (B, V), cache, attention mask (B, L) or None without padding, next position (B)."""
+        device = self.model.device
+        lengths = torch.tensor([len(ids) for ids in prompt_ids], device=device)
+        width = int(lengths.max())
+        # What fills the left is masked; the tokenizer may have no pad token.
+        ids = torch.tensor([[0] * (width - len(ids)) + ids for ids in prompt_ids], device=device)
+        mask = torch.arange(width, device=device) >= (width - lengths)[:, None]
+        positions = (mask.cumsum(1) - 1).clamp_min(0)
+        padded = bool((lengths < width).any())
+        cache = DynamicCache(config=self.model.config)
+        logits = self._forward(ids, mask.long() if padded else None, positions, cache)
+        cache.batch_repeat_interleave(n)
+        mask_BL = mask.long().repeat_interleave(n, dim=0) if padded else None
+        return logits.repeat_interleave(n, dim=0), cache, mask_BL, lengths.repeat_interleave(n)
+
+    def _forward(self, ids: Tensor, mask: Tensor | None, positions: Tensor, cache: DynamicCache) -> Tensor:
+        """Logits of the last position (B, V)."""
+        output = self.model(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        return output.logits[:, -1]
+
+    def _uniforms(self, shape: tuple[int, ...]) -> Tensor:
+        """One uniform number per prompt, sample and step (P, n, T); greedy decoding draws none."""
+        if self.temperature == 0:
+            return torch.zeros(shape)
+        # float32 cumulative sums and 24-bit uniforms would never reach tokens of small probability.
+        return torch.rand(shape, generator=self.generator, device=self.generator.device, dtype=torch.float64)
+
+    def _sample(self, logits_BV: Tensor, uniform_B: Tensor) -> tuple[Tensor, Tensor]:
+        """Tokens (B) by inversion of the cumulative distribution, and their log-probability (B)."""
+        logits = logits_BV.float()
+        if self.temperature == 0:
+            token = logits.argmax(-1, keepdim=True)
+            return token[:, 0], logits.log_softmax(-1).gather(1, token)[:, 0]
+        logp = (logits / self.temperature).log_softmax(-1)
+        token = _nucleus(logp, uniform_B, self.top_p) if self.top_p < 1 else _invert(logp.double().exp(), uniform_B)
+        return token, logp.gather(1, token[:, None])[:, 0]
+
+
+def _invert(weight_BV: Tensor, uniform_B: Tensor) -> Tensor:
+    """Indices (B) drawn in proportion to float64 weights, by inversion of their cumulative sum."""
+    cdf = weight_BV.cumsum(-1)
+    drawn = torch.searchsorted(cdf, uniform_B[:, None] * cdf[:, -1:], right=True)
+    return drawn[:, 0].clamp_max(cdf.shape[-1] - 1)
+
+
+def _nucleus(logp_BV: Tensor, uniform_B: Tensor, top_p: float) -> Tensor:
+    """Tokens (B) drawn from the fewest whose probabilities add up to `top_p`."""
+    logp, tokens = logp_BV.sort(dim=-1, descending=True, stable=True)
+    p = logp.double().exp()
+    inside = p.cumsum(-1) - p < top_p
+    rank = torch.minimum(_invert(torch.where(inside, p, 0.0), uniform_B), inside.sum(-1) - 1)
+    return tokens.gather(1, rank[:, None])[:, 0]
+
+
+def eos_token_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """Every token that ends a response: the tokenizer's eos and those of the model's generation settings."""
+    ids = {tokenizer.eos_token_id}
+    config = model.generation_config
+    declared = config.eos_token_id if config is not None else None
+    ids.update(declared if isinstance(declared, list) else [declared])
+    found = sorted(i for i in ids if i is not None)
+    if not found:
+        raise ValueError("neither tokenizer nor model names an eos token")
+    return found

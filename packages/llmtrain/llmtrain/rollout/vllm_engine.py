@@ -1,0 +1,248 @@
+"""The rollout engine vLLM: its own copy of the policy, which samples and is sent the weights after they moved.
+
+    on a CPU            float32, in the trainer's process; with tensor_parallel_size above 1 in processes of its own
+    on CUDA             bfloat16, in a process of its own, on the GPU of its rank
+
+In: token ids of the prompts, a seed for each. Out: token ids and their log-probabilities at the sampling temperature.
+"""
+
+import gc
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from transformers import AutoConfig
+
+from ..config import RolloutConfig
+from ..rollout import Rollouts
+from .engine import Pending, Request, RolloutError, Weights
+from .vllm_start import apart, check_heads, environment, options
+
+
+class VLLMEngine:
+    """One vLLM engine, for one rank of the trainer. After a RolloutError it is of no more use than to be closed.
+
+    A request repeats bit for bit on a CPU, whatever else is asked together with it; on a GPU rounding depends on the
+    batch, and a token may come out differently. A call cannot be interrupted: `timeout` is for whoever holds
+    the engine in another process.
+
+    Args:
+        folder: of the model: weights that version 0 answers with.
+        stop_token_ids: every token that ends a response, eos among them.
+        rank: whose share of a request is answered.
+        device: cpu or cuda.
+        transport: how a trainer in another process sends weights (see vllm_weights); it makes a sender of its own on
+            `client` and then calls `accept`. None: `update` is called here.
+        sleeps: on CUDA, give the GPU's memory back after every request, and take it again for the next.
+
+    Raises:
+        ValueError: when vLLM on a CPU does not have attention heads like the model's.
+        RolloutError: when vLLM does not start.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        config: RolloutConfig,
+        stop_token_ids: Sequence[int],
+        *,
+        rank: int = 0,
+        device: str = "cpu",
+        transport: str | None = None,
+        sleeps: bool = False,
+    ) -> None:
+        self.config, self.rank, self.device = config, rank, device
+        self.stop_token_ids = list(stop_token_ids)
+        self.sleeps, self.asleep = sleeps and device == "cuda", False
+        self.guest = dist.is_initialized()
+        """Whether the process had a default process group before; otherwise vLLM makes one and destroys it."""
+        self.version = 0
+        self.top_p = 1.0
+        """Below 1 in evaluation alone: log-probabilities are then those of the nucleus."""
+        model = AutoConfig.from_pretrained(folder)
+        check_heads(model, device)
+        self.limit = config.max_model_len or model.max_position_embeddings
+        workers = config.tensor_parallel_size
+        own = device == "cuda" or workers > 1
+        used = transport or ("file" if workers > 1 else "ipc" if own else "value")
+        self.environment = environment(device, own, workers)
+        self.llm: Any = None
+        with self._call("start"):
+            from vllm import LLM
+
+            from .vllm_weights import BACKENDS, Client, Parameters, make_sender
+
+            self.llm = LLM(
+                str(folder),
+                weight_transfer_config={"backend": BACKENDS[used]},
+                worker_extension_cls="llmtrain.rollout.vllm_worker.Extension",
+                enable_sleep_mode=self.sleeps,
+                **options(config, device, self.limit),
+            )
+            self.llm.update_weight_version("0")
+            self.client = Client(self.llm)
+            self.source = Parameters(torch.float32 if device == "cpu" else torch.bfloat16, device)
+            self.sender = make_sender(used, self.client, self.source) if transport is None else None
+
+    # Requests -----------------------------------------------------------------------------------------------------
+
+    def submit(self, request: Request) -> Pending:
+        """Answers before it returns."""
+        mine = request.shares[self.rank]
+        prompt_ids = request.prompt_ids
+        seeds = prompt_seeds(request.seed, prompt_ids)
+        self._check_lengths([prompt_ids[i] for i in mine])
+        completions = []
+        if mine:
+            with self._call("answer"):
+                self._wake_up()
+                completions = self._generate([prompt_ids[i] for i in mine], [seeds[i] for i in mine], request.n)
+                if self.sleeps:
+                    self._sleep()
+        rollouts = self._pack(completions, prompt_ids, [i for i in mine for _ in range(request.n)])
+        return lambda: rollouts
+
+    def _check_lengths(self, prompts: list[list[int]]) -> None:
+        sizes = [len(ids) for ids in prompts] or [1]
+        if not min(sizes):
+            raise ValueError("a prompt has no tokens")
+        if max(sizes) + self.config.max_new_tokens > self.limit:
+            raise RolloutError(
+                f"a prompt of {max(sizes)} tokens and max_new_tokens {self.config.max_new_tokens} are more than "
+                f"rollout.max_model_len {self.limit}: raise that, or lower rollout.max_new_tokens"
+            )
+
+    def _generate(self, prompts: list[list[int]], seeds: list[int], n: int) -> list[Any]:
+        """vLLM's completions, those of a prompt side by side."""
+        from vllm import SamplingParams
+
+        wanted = {
+            "n": n,
+            "temperature": self.config.temperature,
+            "top_p": self.top_p,
+            "max_tokens": self.config.max_new_tokens,
+            "ignore_eos": True,  # what ends a response is told by stop_token_ids alone
+            "stop_token_ids": self.stop_token_ids,
+            "logprobs": 0,
+            "flat_logprobs": True,
+            "detokenize": False,
+        }
+        outputs = self.llm.generate(
+            [{"prompt_token_ids": ids} for ids in prompts],
+            [SamplingParams(seed=seed, **wanted) for seed in seeds],
+            use_tqdm=False,
+        )
+        return [completion for output in outputs for completion in sorted(output.outputs, key=lambda c: c.index)]
+
+    def _pack(self, completions: list[Any], prompt_ids: list[list[int]], owners: list[int]) -> Rollouts:
+        """Rollouts of vLLM's completions; RolloutError when these are not whole, or of other weights."""
+        versions = {span.version for completion in completions for span in completion.weight_versions}
+        if versions - {str(self.version)}:
+            raise RolloutError(f"vllm answered with weights {', '.join(sorted(versions))}; it was sent {self.version}")
+        for completion in completions:
+            if completion.finish_reason not in ("stop", "length"):
+                raise RolloutError(f"vllm broke off a response: {completion.finish_reason}")
+            if list(completion.logprobs.token_ids) != list(completion.token_ids):
+                raise RolloutError("vllm gave log-probabilities of other tokens than it sampled")
+        return Rollouts(
+            prompt_ids=prompt_ids,
+            response_ids=torch.tensor([t for c in completions for t in c.token_ids], dtype=torch.long),
+            response_lengths=torch.tensor([len(c.token_ids) for c in completions], dtype=torch.long),
+            logp=torch.tensor([x for c in completions for x in c.logprobs.logprobs], dtype=torch.float32),
+            prompt_index=torch.tensor(owners, dtype=torch.long),
+            finished=torch.tensor([c.finish_reason == "stop" for c in completions], dtype=torch.bool),
+            version=self.version,
+        )
+
+    # Weights ------------------------------------------------------------------------------------------------------
+
+    def update(self, weights: Weights, version: int) -> None:
+        assert self.sender is not None, "weights come from another process"
+        with self._call("take new weights"):
+            self._wake_up()
+            self.source.hold(weights)
+            self.client.version = version
+            self.sender.send_weights()
+            self.source.weights = []
+        self.accept(version, self.source.sent)
+
+    def accept(self, version: int, sent: dict[str, int]) -> None:
+        """Answer with this version from now on.
+
+        sent: checksums of the weights that a sender's `Parameters` let go.
+        Raises RolloutError unless vLLM reports this version, and every worker these checksums.
+        """
+        with self._call("take new weights"):
+            told, arrived = self.llm.get_weight_version(), self.llm.collective_rpc("arrived_weights")
+            fresh = self.llm.reset_prefix_cache()
+        if told != str(version):
+            raise RolloutError(f"vllm reports weights {told}; it was sent {version}")
+        for worker, found in enumerate(arrived):
+            wrong = sorted(name for name in sent | found if sent.get(name) != found.get(name))
+            if wrong:
+                raise RolloutError(
+                    f"weights {version}: {len(wrong)} of {len(sent)} tensors have other checksums in vllm's worker "
+                    f"{worker} than where they came from, {wrong[0]} first"
+                )
+        if not fresh:
+            raise RolloutError(f"weights {version}: vllm kept prompts that it had read with older ones")
+        self.version = version
+
+    # Life ---------------------------------------------------------------------------------------------------------
+
+    def sleep(self) -> None:
+        """Give the GPU's memory back: weights go to the CPU, keys and values are forgotten. Nothing on a CPU."""
+        with self._call("sleep"):
+            self._sleep()
+
+    def wake(self) -> None:
+        """Take the memory again; requests and updates do so by themselves."""
+        with self._call("wake up"):
+            self._wake_up()
+
+    def _sleep(self) -> None:
+        if self.sleeps and not self.asleep:
+            self.llm.sleep(level=1)
+            self.asleep = True
+
+    def _wake_up(self) -> None:
+        if self.asleep:
+            self.llm.wake_up()
+            self.asleep = False
+
+    def close(self) -> None:
+        if self.llm is None:
+            return
+        with self._call("stop"):
+            self.llm.llm_engine.engine_core.shutdown()
+        del self.client, self.sender
+        self.llm = None
+        gc.collect()
+
+    @contextmanager
+    def _call(self, what: str) -> Iterator[None]:
+        """Around whatever enters vLLM: its failures get a name, its side effects stay inside."""
+        try:
+            with apart(self.environment, self.guest):
+                yield
+        except Exception as error:
+            said = (str(error).strip() or "no reason given").splitlines()[0]
+            raise RolloutError(f"rollout engine vllm could not {what}: {type(error).__name__}: {said}") from error
+
+
+def prompt_seeds(seed: int, prompt_ids: Sequence[Sequence[int]]) -> list[int]:
+    """A seed of 62 bits for each prompt, of the request's seed and the prompt's tokens; equal prompts are counted.
+
+    vLLM draws the samples of a prompt with this seed and those that follow it.
+    """
+    seeds, seen = [], Counter[tuple[int, ...]]()
+    for ids in map(tuple, prompt_ids):
+        digest = blake2b(repr((seed, seen[ids], ids)).encode(), digest_size=8).digest()
+        seeds.append(int.from_bytes(digest, "big") >> 2)
+        seen[ids] += 1
+    return seeds

@@ -1,0 +1,194 @@
+"""Training that is looked at: at chosen rollout steps, the entropies of a mini-batch before and after one update.
+
+    probes = Walk(config, model_path, steps=(0, 5, 10), sgd=True).walk()
+
+statistics ─► the run's own step ─► statistics ─► [back ─► a step of gradient descent ─► statistics ─► forth again]
+                                                  [back ─► one token's part of it ─► statistics ─► forth again]*
+
+The run goes on as it would have, bit for bit: what is probed is the first update of a rollout step, statistics draw
+nothing, and the weights that the run's own step led to are put back.
+"""
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from entrostat import Plan
+from entrostat.draws import generator_seed
+
+from ..batch import Batch
+from ..config import TrainConfig
+from ..engine import TorchEngine
+from ..experience import Experience
+from ..kernels import HeadStats
+from ..learner import Learner, Watch, look_away
+from ..ranks import Ranks
+from ..trainer import Report, Trainer
+from .probe import Probe, probe
+
+
+class GradientDescent(TorchEngine):
+    """Plain gradient descent. The first step has the given length in the weights, later ones the same learning rate."""
+
+    def __init__(self, model: PreTrainedModel, length: float) -> None:
+        self.model, self.length, self.ranks = model, length, Ranks()
+        self.lr: float | None = None
+
+    @torch.no_grad()
+    def step(self) -> float:
+        trained = [(p, p.grad) for p in self.model.parameters() if p.grad is not None]
+        norm = float(nn.utils.get_total_norm([grad for _, grad in trained]))
+        if self.lr is None:
+            self.lr = self.length / norm if norm > 0 else 0.0
+        for p, grad in trained:
+            p.sub_(self.lr * grad)
+            p.grad = None
+        return norm
+
+
+@dataclass
+class Watched:
+    """Which updates to look at, and what was seen."""
+
+    steps: frozenset[int]
+    sgd: bool = False
+    """Whether to also try a step of plain gradient descent, as long as the run's own."""
+    alone: int = 0
+    """Updated tokens of which to also try their own part of that step, one at a time."""
+    probes: list[Probe] = field(default_factory=list)
+
+
+class ProbedLearner(Learner):
+    """A learner that probes the first update of the rollout steps that are watched."""
+
+    def __init__(self, learner: Learner, watched: Watched) -> None:
+        vars(self).update(vars(learner))
+        self.watched = watched
+        self.due: int | None = None
+        """The rollout step whose first update is to be probed."""
+
+    def update(self, experience: Experience, step: int, watch: Watch = look_away) -> dict[str, float]:
+        self.due = step if step in self.watched.steps else None
+        return super().update(experience, step, watch)
+
+    def optimize(self, mini: Experience, plan: Plan, watch: Watch = look_away) -> dict[str, float]:
+        if self.due is None or not bool(plan.active().any()):
+            return super().optimize(mini, plan, watch)
+        step, self.due = self.due, None
+        tokens, start = mini.tokens(self._stats(mini.batch)), self._weights()
+        assert isinstance(self.engine, TorchEngine)
+        lr = self.engine.optimizer.param_groups[0]["lr"]
+        metrics = super().optimize(mini, plan, watch)
+        end = self._weights()
+        length = float(torch.stack([(b - a).norm() for a, b in zip(start, end, strict=True)]).norm())
+
+        def seen(optimizer: str, lr: float) -> Probe:
+            told = {"step": step, "optimizer": optimizer, "lr": lr, "length": length}
+            self.watched.probes.append(probe(tokens, plan, self._stats(mini.batch).entropy, **told))
+            return self.watched.probes[-1]
+
+        seen("AdamW", lr)
+        if self.watched.sgd or self.watched.alone:
+            self._put(start)
+            descent = GradientDescent(self.policy.model, length)
+            own, self.engine = self.engine, descent
+            super().optimize(mini, plan)
+            assert descent.lr is not None
+            found = seen("SGD", descent.lr)
+            if self.watched.alone:
+                self.watched.probes.append(self._alone(found, mini.batch, plan, descent, start))
+            self.engine = own
+            self._put(end)
+        return metrics
+
+    def _alone(self, found: Probe, batch: Batch, plan: Plan, descent: GradientDescent, start: list[Tensor]) -> Probe:
+        """Some of the updated tokens, each when the weights take its own part of the step and nothing else."""
+        generator = torch.Generator().manual_seed(generator_seed("probe", self.seed, found.step))
+        updated = torch.from_numpy(found.updated).nonzero()[:, 0]
+        chosen = updated[torch.randperm(len(updated), generator=generator)[: self.watched.alone]].sort().values
+        owner = torch.repeat_interleave(torch.arange(len(batch)), batch.response_lengths)
+        changes, lengths = [], []
+        for token in chosen:
+            sequence = owner[token : token + 1]
+            index = batch.response_index(sequence)
+            one, here = batch.select(sequence), int((index == token).nonzero())
+            only = torch.arange(plan.size, device=plan.scale.device) == token
+            self._put(start)
+            before = self._stats(one).entropy[here]
+            descent.begin(1)
+            descent.backward(self.policy.loss(batch, sequence, plan.changed(scale=plan.scale * only), index)[0])
+            lengths.append(descent.step() * (descent.lr or 0.0))
+            changes.append(float(self._stats(one).entropy[here] - before))
+        length = sum(lengths) / len(lengths)
+        return found.select(chosen.numpy(), changes, optimizer="SGD, one token alone", length=length)
+
+    def _stats(self, batch: Batch) -> HeadStats:
+        return self.policy.all_stats(batch, self.config.micro_batch_tokens)
+
+    def _weights(self) -> list[Tensor]:
+        return [p.detach().clone() for p in self.policy.model.parameters()]
+
+    @torch.no_grad()
+    def _put(self, weights: list[Tensor]) -> None:
+        for p, value in zip(self.policy.model.parameters(), weights, strict=True):
+            p.copy_(value)
+
+
+class Walked(Exception):
+    """The last step that was to be watched is over."""
+
+
+class Walk(Trainer):
+    """A run that is trained up to the last of `steps` and probed at each. It leaves a run log and no checkpoint.
+
+    sgd, alone: what else to try, see `Watched`. resume: from the newest checkpoint in `config.out`.
+    Raises ValueError when the run takes more than one process, or lacks one of the steps.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        model_path: str | Path,
+        steps: Sequence[int],
+        *,
+        sgd: bool = False,
+        alone: int = 0,
+        resume: bool = False,
+    ) -> None:
+        check(config)
+        super().__init__(config, model_path, resume)
+        outside = [step for step in steps if not self.step <= step < config.steps]
+        if outside:
+            raise ValueError(f"step {outside[0]} is not among those of this run, {self.step} to {config.steps - 1}")
+        self.last = max(steps)
+        self.watched = Watched(frozenset(steps), sgd, alone)
+        self.learner = ProbedLearner(self.learner, self.watched)
+
+    def walk(self, report: Report = lambda step, metrics: None) -> list[Probe]:
+        """Train and return what was seen; ValueError when no token that was looked at had a gradient."""
+
+        def seen(step: int, metrics: dict[str, float]) -> None:
+            report(step, metrics)
+            if step == self.last:
+                raise Walked
+
+        with contextlib.suppress(Walked):
+            self.run(seen)
+        if not self.watched.probes:
+            raise ValueError("no token had a gradient in the updates looked at: nothing to compare")
+        return self.watched.probes
+
+    def save(self) -> Path:
+        """Nothing: the run that is probed has checkpoints of its own."""
+        return Path(self.config.out)
+
+
+def check(config: TrainConfig) -> None:
+    """Whether a run of this configuration can be probed: ValueError."""
+    if config.engine.name != "torch" or config.nproc > 1 or config.topology.name != "local":
+        raise ValueError("a probe needs one process: --engine.name torch, --nproc 1, --topology.name local")

@@ -1,0 +1,270 @@
+"""Whole runs as actors of a real Ray cluster: those of one process, faults included."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+import ray
+import yaml
+
+from entrostat.runlog import read_lines, read_metrics
+from llmtrain.checkpoint import checkpoints, latest
+from llmtrain.cli import main
+from llmtrain.cluster.learner import Learner
+from llmtrain.cluster.places import ENVIRONMENTS, environments, layout, options, placement
+from llmtrain.config import EngineConfig, ModelConfig, RolloutConfig, TopologyConfig, TrainConfig, get_preset
+from llmtrain.nested import to_dict
+from llmtrain.trainer import Trainer
+
+pytestmark = pytest.mark.timeout(600)
+TIMES = ("time/", "tokens_per_second")
+
+
+@pytest.fixture(scope="module")
+def here():
+    """A Ray for all runs of this module. It believes in four GPUs, which only Ray itself is asked about."""
+    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    ray.init("local", num_gpus=4, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def learns(small):
+    """A run in which every step has a gradient, whatever the rewards."""
+    return replace(small, steps=3, controller="entropy_bonus+steer", threads=1)
+
+
+def on_ray(config, out, **changes):
+    return replace(config, out=str(out), topology=TopologyConfig(name="ray", **changes))
+
+
+def file_of(config) -> str:
+    file = Path(config.out).with_suffix(".yaml")
+    file.write_text(yaml.safe_dump(to_dict(config)))
+    return str(file)
+
+
+def train(config) -> int:
+    return main(["train", "--config", file_of(config)])
+
+
+def lines(run) -> list[dict]:
+    return [{k: v for k, v in line.items() if not k.startswith(TIMES)} for line in read_metrics(run)]
+
+
+def processes(name: str, of: int | None = None) -> list[psutil.Process]:
+    """Processes below `of`, or this one, whose title has the name; Ray's are titled by the actor's class."""
+    found = []
+    for process in psutil.Process(of).children(recursive=True):
+        with suppress(psutil.Error):  # gone, or a zombie
+            found += [process] if name in " ".join(process.cmdline()) else []
+    return found
+
+
+def end_of(name: str) -> bool:
+    """Whether no such process is left within 5 s."""
+    end = time.monotonic() + 5
+    while processes(name) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not processes(name)
+
+
+# Runs -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_on_two_ranks_is_that_of_one_process(here, learns, tmp_path, capsys):
+    """DeepSpeed on two learners, one rollout engine: every metric of three steps, evaluations too."""
+    Trainer(replace(learns, out=str(tmp_path / "local")), learns.model.path).run()
+    config = replace(learns, nproc=2, engine=EngineConfig(name="deepspeed", zero_stage=2))
+    assert train(on_ray(config, tmp_path / "ray")) == 0
+    out = capsys.readouterr().out
+    assert out.endswith(f"done: {tmp_path / 'ray'}\n")
+    assert f"{learns.controller} 3/3 entropy" in out
+    local, remote = lines(tmp_path / "local"), lines(tmp_path / "ray")
+    assert [line["step"] for line in remote] == [0, 1, 2, 3]
+    assert all(line["grad_norm"] > 0 for line in local[:3])
+    for a, b in zip(local, remote, strict=True):
+        assert a.keys() == b.keys()
+        for key, value in a.items():
+            assert b[key] == pytest.approx(value, rel=1e-4, abs=1e-5), key
+    assert len(read_lines(tmp_path / "ray" / "samples.jsonl")) == 3
+    assert end_of("ray::Learner")
+    assert end_of("ray::RolloutActor")
+
+
+def test_asynchronous_runs_are_as_stale_as_allowed_and_repeat(here, learns, tmp_path):
+    runs = [tmp_path / "one", tmp_path / "two"]
+    for run in runs:
+        assert train(on_ray(replace(learns, steps=4), run, staleness=2, placement="disaggregated")) == 0
+    assert [line["staleness"] for line in lines(runs[0])[:4]] == [0, 1, 2, 2]
+    assert lines(runs[0]) == lines(runs[1])
+    assert lines(runs[0])[2]["mismatch/logp_gap"] > 1e-4, "the weights have moved since"
+
+
+@pytest.mark.parametrize("staleness", [0, 1])
+def test_the_preset_with_vllm(here, learns, tmp_path, staleness):
+    """DeepSpeed ZeRO-2 on two ranks, a vLLM engine, Countdown: three steps, whose log-probabilities agree at first."""
+    pytest.importorskip("vllm")
+    preset = get_preset("countdown-ray")
+    topology = replace(preset.topology, staleness=staleness)
+    rollout = replace(preset.rollout, prompts=8, n=4, max_new_tokens=12)
+    config = replace(
+        preset,
+        out=str(tmp_path / "run"),
+        steps=3,
+        threads=1,
+        model=wide(tmp_path),
+        task=learns.task,
+        rollout=rollout,
+        optim=learns.optim,
+        eval=learns.eval,
+        topology=topology,
+    )
+    assert train(replace(config, controller=learns.controller)) == 0
+    found = lines(config.out)
+    assert [line["staleness"] for line in found[:3]] == [0, staleness, staleness]
+    assert found[0]["mismatch/ratio_min"] == pytest.approx(1, abs=1e-4)
+    assert found[0]["mismatch/ratio_max"] == pytest.approx(1, abs=1e-4)
+    assert (found[2]["mismatch/logp_gap"] > 1e-4) == bool(staleness)
+
+
+def wide(folder: Path) -> ModelConfig:
+    """A model whose heads are as wide as vLLM needs them."""
+    from llmtrain.model import build_tiny, save
+    from llmtrain.tasks.countdown import ALPHABET
+    from llmtrain.tokenizer import build_char_tokenizer
+
+    tokenizer = build_char_tokenizer(ALPHABET)
+    save(build_tiny(len(tokenizer), hidden=64, layers=2, heads=2, kv_heads=2), tokenizer, folder / "wide")
+    return ModelConfig(path=str(folder / "wide"))
+
+
+# Faults ---------------------------------------------------------------------------------------------------------------
+
+
+def after_a_checkpoint(config, step, act) -> None:
+    """Calls `act` in a thread once the run has written one of this step or later."""
+
+    def wait() -> None:
+        while not any(path.name >= f"step-{step:06d}" for path in checkpoints(config.out)):
+            time.sleep(0.02)
+        act()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def test_ctrl_c_leaves_a_run_that_can_be_resumed_and_a_lost_learner_ends_it(here, learns, tmp_path, capsys):
+    config = replace(on_ray(learns, tmp_path / "run"), steps=500)
+    after_a_checkpoint(config, 1, lambda: os.kill(os.getpid(), signal.SIGINT))
+    assert train(config) == 130
+    out = capsys.readouterr().out
+    done = int(latest(config.out).name.removeprefix("step-"))
+    assert out.endswith(f"stopped after step {done}; continue with: llmtrain resume {config.out}\n")
+    assert end_of("ray::RolloutActor")
+    killed: list[float] = []
+
+    def kill() -> None:
+        processes("ray::Learner")[0].kill()
+        killed.append(time.monotonic())
+
+    after_a_checkpoint(config, done + 1, kill)
+    assert main(["resume", config.out]) == 2
+    assert time.monotonic() - killed[0] < 15
+    steps = [line["step"] for line in read_metrics(config.out)]
+    assert steps == list(range(len(steps)))
+    assert steps[-1] >= done
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error == f"error: rank 0 was lost: its process died; last checkpoint: {latest(config.out)}"
+    assert end_of("ray::RolloutActor"), "engines end with the learner who started them"
+
+
+def test_a_hung_engine_ends_the_run_and_nothing_is_left(learns, tmp_path):
+    """On a Ray of its own, all of whose ports are bound to loopback."""
+    config = on_ray(learns, tmp_path / "run")
+    config = replace(config, steps=500, rollout=replace(config.rollout, timeout=2.0))
+    command = [sys.executable, "-m", "llmtrain", "train", "--config", file_of(config)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while not checkpoints(config.out):
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.05)
+    family = psutil.Process(process.pid).children(recursive=True)
+    listening = [x for p in family for x in p.net_connections("tcp") if x.status == psutil.CONN_LISTEN]
+    assert listening
+    assert {x.laddr.ip.removeprefix("::ffff:") for x in listening} == {"127.0.0.1"}
+    began = time.monotonic()
+    processes("ray::RolloutActor", process.pid)[0].suspend()
+    _, errors = process.communicate(timeout=60)
+    assert time.monotonic() - began < 2 + 5 + 5, "timeout, 5 s, and the end of Ray"
+    assert process.returncode == 1
+    said = errors.splitlines()[-1]
+    assert "rollout engine 0 hangs: it gave no answer within rollout.timeout 2 s; last good checkpoint:" in said
+    assert not [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+# Places ---------------------------------------------------------------------------------------------------------------
+
+
+def gpu_run(nproc, engines, tp, where="colocated"):
+    topology = TopologyConfig(name="ray", placement=where, rollout_engines=engines)
+    rollout = RolloutConfig(tensor_parallel_size=tp)
+    return TrainConfig(nproc=nproc, device="cuda", topology=topology, rollout=rollout)
+
+
+@pytest.mark.parametrize(
+    ("run", "gpus", "learners", "engines"),
+    [
+        ((4, 2, 1), [1, 1, 1, 1], [0, 1, 2, 3], [0, 1]),
+        ((8, 2, 4), [4, 4], [0, 0, 0, 0, 1, 1, 1, 1], [0, 1]),
+        ((2, 1, 4, "disaggregated"), [1, 1, 4], [0, 1], [2]),
+    ],
+)
+def test_where_actors_go(run, gpus, learners, engines):
+    plan = layout(gpu_run(*run))
+    assert [bundle["GPU"] for bundle in plan.bundles] == gpus
+    assert (plan.learners, plan.engines) == (learners, engines)
+
+
+def test_the_preset_fits_two_cores():
+    assert sum(bundle["CPU"] for bundle in layout(get_preset("countdown-ray")).bundles) < 2
+
+
+@pytest.mark.parametrize("run", [(2, 3, 1), (6, 1, 4), (4, 2, 4)])
+def test_places_that_cannot_be(run):
+    with pytest.raises(ValueError, match=f"colocated, {run[1]} rollout engines of {run[2]} GPUs use those of"):
+        layout(gpu_run(*run))
+
+
+def test_colocated_engines_use_the_gpus_of_the_learners_beside_them(here):
+    """As Ray hands them out: two engines of two GPUs each, beside four learners."""
+    config = gpu_run(4, 2, 2)
+    with placement(config) as group:
+        actor = ray.remote(Learner)
+        learners = [actor.options(**options(group, home, 1)).remote() for home in layout(config).learners]
+        places = ray.get([learner.settle.remote(os.getcwd()) for learner in learners])
+        for learner in learners:
+            ray.kill(learner)
+    variables = environments(config, places)
+    assert sorted(gpu for place in places for gpu in place.gpus) == ["0", "1", "2", "3"]
+    engines = [engine["CUDA_VISIBLE_DEVICES"].split(",") for engine in json.loads(variables[0][ENVIRONMENTS])]
+    assert engines == [places[0].gpus + places[1].gpus, places[2].gpus + places[3].gpus]
+    assert [v["RANK"] for v in variables] == list("0123")
+    assert {(v["WORLD_SIZE"], v["LOCAL_WORLD_SIZE"], v["LOCAL_RANK"]) for v in variables} == {("4", "4", "0")}
+
+
+def test_a_cluster_without_room(here, monkeypatch):
+    monkeypatch.setattr("llmtrain.cluster.places.WAIT_HERE", 0.5)
+    with (
+        pytest.raises(ValueError, match=r"the run needs 8 GPUs and 2.25 CPUs, .* has 4 and"),
+        placement(gpu_run(8, 1, 1)),
+    ):
+        pass
