@@ -49,6 +49,9 @@ def test_densities_integrate_to_one():
     width = np.diff(found["edges"])
     assert np.sum(width * found["right"]) == pytest.approx(1)
     assert np.sum(width * found["wrong"]) == pytest.approx(1)
+    rare = densities([-100.0, *np.linspace(-2, -1, 999)], [1] * 1000)
+    assert rare["edges"][0] > -2.01
+    assert (np.diff(rare["edges"]) * rare["right"]).sum() == pytest.approx(1)
     assert densities([-1, -2], [1, 1])["wrong"] == [0] * len(width)
 
 

@@ -74,12 +74,16 @@ def calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = CON
     return float(np.abs(np.bincount(place, is_right - sure, minlength=bins)).sum() / len(sure))
 
 
+TAIL = 0.005
+
+
 def densities(mean_logp: ArrayLike, correct: ArrayLike) -> dict[str, list[float]]:
     """Histograms for figure 2: `edges` (DENSITY_BINS + 1) in nats, and the densities `right` and `wrong`.
 
-    The density of no responses is zero everywhere.
+    The least likely responses, a share of TAIL, count to the first bin. The density of no responses is zero everywhere.
     """
     logp, is_right = _columns(mean_logp, correct)
+    logp = np.maximum(logp, np.quantile(logp, TAIL))
     edges = np.histogram_bin_edges(logp, bins=DENSITY_BINS)
     width = np.diff(edges)
 
