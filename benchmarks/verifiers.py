@@ -17,7 +17,7 @@ from pathlib import Path
 from llmtrain.bench import machine
 from llmtrain.data import read
 from llmtrain.verifiers import Verifier, get_verifier
-from llmtrain.verifiers.math_answer import number, read_truth, tidy
+from llmtrain.verifiers.answer_text import number, read_truth, tidy
 
 WORKERS, TIMEOUT = 2, 2.0
 SHORT = [("42", "42"), ("\\frac{3}{4}", "0.75"), ("1,234", "1234"), ("17", "18"), ("-5", "5"), ("2.50", "2.5")]

@@ -1,7 +1,7 @@
 """Which responses to a question give the same answer, for majority voting.
 
 Two answers are one when they are the same number (`42`, `42.0`, `\\frac{84}{2}`), or the same text once what has no
-meaning is left out (`verifiers.math_answer.tidy`). That is less than a verifier would find equal, and it takes no time:
+meaning is left out (`verifiers.answer_text.tidy`). That is less than a verifier would find equal, and it takes no time:
 `x+1` and `1+x` are two answers.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..verdict import Verdict
-from ..verifiers.math_answer import MAX_ANSWER_CHARS, compact, number, tidy
+from ..verifiers.answer_text import MAX_ANSWER_CHARS, compact, number, tidy
 from .outcomes import ABSTAINED
 
 
