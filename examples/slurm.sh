@@ -26,7 +26,7 @@ if [ ! -s "$RAY_AUTH_TOKEN_PATH" ]; then
   (umask 077 && od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >"$RAY_AUTH_TOKEN_PATH")
 fi
 
-head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed -n 1p)
 address=$(srun --nodes 1 --ntasks 1 --nodelist "$head" hostname -i | awk '{print $1}'):${RAY_PORT:-6379}
 
 # On each node one Ray; once all are there, the command runs on the first, and the others end with it.

@@ -13,12 +13,12 @@ import torch
 import yaml
 
 from entrostat.runlog import read_lines, read_metrics
+from llmtrain.check import check
 from llmtrain.checkpoint import checkpoints, latest
 from llmtrain.config import EngineConfig
 from llmtrain.launch import free_port
 from llmtrain.model import load
 from llmtrain.nested import to_dict
-from llmtrain.trainer import check
 
 pytest.importorskip("deepspeed")
 pytestmark = pytest.mark.timeout(900)  # the first start on a machine compiles an operator

@@ -10,10 +10,11 @@ from dataclasses import replace
 import pytest
 
 from entrostat.runlog import read_metrics
+from llmtrain.check import check
 from llmtrain.cli import main
 from llmtrain.config import LogConfig, ProfileConfig
 from llmtrain.telemetry import TensorBoard, WatchedRunLog
-from llmtrain.trainer import Trainer, check
+from llmtrain.trainer import Trainer
 
 pytest.importorskip("tensorboard")
 

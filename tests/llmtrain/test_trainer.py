@@ -13,13 +13,14 @@ import torch
 import yaml
 
 from entrostat.runlog import read_lines, read_metrics
+from llmtrain.check import make_controller
 from llmtrain.checkpoint import checkpoints, latest, load_state
 from llmtrain.config import RewardConfig
 from llmtrain.engine import NonFiniteError, TorchEngine
 from llmtrain.model import load
 from llmtrain.nested import to_dict
 from llmtrain.policy import Policy
-from llmtrain.trainer import Trainer, TrainingStoppedError, make_controller
+from llmtrain.trainer import Trainer, TrainingStoppedError
 from llmtrain.verifiers import Verdict, Verifier
 
 TIMES = ("tokens_per_second", "time/")

@@ -54,7 +54,7 @@ def read_config(args: list[str], prog: str) -> TrainConfig:
 def train(args: list[str]) -> int:
     """Train a policy by RLVR."""
     config = read_config(args, "llmtrain train")
-    from .trainer import check
+    from .check import check
 
     check(config)  # a mistake should not cost a warm-up
     if is_first() and (Path(config.out) / "config.yaml").exists() and not config.overwrite:
@@ -100,7 +100,7 @@ def sft(args: list[str]) -> int:
     config = read_config(args, "llmtrain sft")
     if is_first() and Path(config.out).exists() and not config.overwrite:
         raise ValueError(f"{config.out} exists: choose another --out or pass --overwrite")
-    from .trainer import check_ranks
+    from .check import check_ranks
     from .warmup import sft_run
 
     check_ranks(config)

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from llmtrain.check import check
 from llmtrain.cli import main, read_config
 from llmtrain.cluster.launch import entrypoint, exit_code
 from llmtrain.cluster.places import layout
 from llmtrain.cluster.topology import cluster
 from llmtrain.config import TopologyConfig
-from llmtrain.trainer import check
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

