@@ -50,6 +50,8 @@ def run_ranks(size: int, out: Path) -> None:
             process.kill()
     for rank, code in enumerate(codes):
         assert code == 0, (out / f"rank-{rank}.log").read_text()[-3000:]
+    left = list(Path("/dev/shm").glob(f"deepspeed_*_{common['MASTER_PORT']}_*"))
+    assert not left  # memory that nobody would give back
 
 
 @pytest.fixture(scope="module")

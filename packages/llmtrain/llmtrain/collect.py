@@ -104,7 +104,7 @@ class Collector:
             cuts = mini_batches(settings.prompts, self.config.optim.mini_batch_size, seed, number, epoch=0)
             prompt_ids = encode_all(self.tokenizer, [question.prompt for question in questions])
             dealt = shares(cuts, torch.tensor([len(ids) for ids in prompt_ids]), self.ranks.size)
-            request = Request(prompt_ids, settings.n, dealt, generator_seed("rollout", seed, number))
+            request = Request(prompt_ids, settings.n, dealt, generator_seed("rollout", seed, number), cuts)
             self._pending.append((questions, request, self.engine.submit(request)))
 
     def _batch(self, step: int) -> tuple[Rollouts, Tensor]:

@@ -20,6 +20,7 @@ import torch
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 
 from ..config import RolloutConfig, TrainConfig
+from ..mini_batch import shares
 from ..model import load
 from ..ranks import Ranks
 from ..rollout import Rollouts, merge
@@ -171,7 +172,7 @@ class RemoteEngine:
             self.jobs.remove(job)
         needed = min([self.version, *(job.version for job in self.jobs)])
         self.weights = {version: packed for version, packed in self.weights.items() if version >= needed}
-        return [whole.answering(torch.tensor(share, dtype=torch.long)) for share in job.request.shares]
+        return [whole.answering(torch.tensor(share, dtype=torch.long)) for share in deal(job.request, whole)]
 
     def _part(self, i: int, job: Job, began: float) -> Rollouts:
         """What engine i answers, after as many fresh starts as are allowed."""
@@ -234,6 +235,15 @@ class RemoteEngine:
                 job.answers[i] = engine.actor.answer.remote(job.parts[i])
         if self.version != held and self.version in self.weights:
             self._send(engine, self.weights[self.version], self.version)
+
+
+def deal(request: Request, whole: Rollouts) -> list[list[int]]:
+    """Which prompts' responses each rank gets: as asked, or evenly by tokens where mini-batches are told."""
+    if not request.mini_batches:
+        return request.shares
+    prompts = torch.tensor([len(ids) for ids in request.prompt_ids])
+    tokens = (request.n * prompts).index_add(0, whole.prompt_index, whole.response_lengths)
+    return shares(request.mini_batches, tokens, len(request.shares))
 
 
 def cause(error: RayError) -> str:
