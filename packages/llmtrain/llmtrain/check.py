@@ -11,7 +11,7 @@ from entrostat.advantages import advantage_needs
 from .config import TrainConfig
 from .launch import world_size
 from .rollout.vllm_start import INSTALL, check_heads
-from .tasks import TASKS
+from .tasks import FILES, NO_FILES, TASKS
 from .telemetry import check_sinks
 from .verifiers import VERIFIERS
 
@@ -54,9 +54,11 @@ def check(config: TrainConfig) -> None:
 def check_data(config: TrainConfig) -> None:
     """What can be wrong with the task, before its files are read: ValueError."""
     data, longest = config.data, config.data.max_prompt_length + config.rollout.max_new_tokens
-    if config.task.name not in TASKS:
-        raise ValueError(f"unknown task {config.task.name!r}; choose from {', '.join(TASKS)}")
+    if config.task.name not in (*TASKS, FILES):
+        raise ValueError(f"unknown task {config.task.name!r}; choose from {', '.join([*TASKS, FILES])}")
     if not data.train_files:
+        if config.task.name == FILES:
+            raise ValueError(NO_FILES)
         if data.val_files:
             raise ValueError("data.val_files without data.train_files: llmtrain eval evaluates on files alone")
         return

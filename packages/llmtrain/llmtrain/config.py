@@ -43,10 +43,10 @@ class ModelConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskConfig:
-    """A task whose problems are generated; data.train_files trains on questions from files instead."""
+    """A task whose problems are generated, unless data.train_files names files of questions."""
 
     name: str = "countdown"
-    """Which task; countdown is the only one yet."""
+    """countdown, or files where data.train_files must not be forgotten."""
     train_problems: int = 2048
     """Problems to train on; generated from `seed`."""
     test_problems: int = 128
@@ -419,6 +419,7 @@ PRESETS: dict[str, TrainConfig] = {
     "math-cpu": TrainConfig(
         out="runs/math",
         model=ModelConfig(max_position_embeddings=1280),
+        task=TaskConfig(name="files"),
         sft=SFTConfig(steps=0),
         rollout=RolloutConfig(prompts=8, n=4, max_new_tokens=64),
         optim=OptimConfig(layout="shared", mini_batch_size=4),

@@ -90,7 +90,7 @@ def test_without_the_library(monkeypatch):
 
 
 def test_names_of_nothing(tmp_path):
-    for name in (tmp_path / "nowhere.parquet", "/a/b/c", "a b"):
+    for name in (tmp_path / "nowhere.parquet", "/a/b/c", "a b", "gsm8k"):
         with pytest.raises(ValueError, match=f"{name} does not exist"):
             only(name)
     with pytest.raises(ValueError, match="has no file of a known kind"):

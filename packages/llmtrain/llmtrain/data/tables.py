@@ -17,7 +17,7 @@ from .table import AT_A_TIME, Table, arrow_rows, field_names, one_line
 SPLITS = ("train", "test", "validation", "valid", "val", "dev")
 ABOUT = ("dataset_info.json", "dataset_infos.json")
 """What the `datasets` library keeps beside the data."""
-_HUB = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?(:[\w.-]+)?")
+_HUB = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(:[\w.-]+)?")
 _SHARD = re.compile(r"[-_.]?\d+-of-\d+$")
 
 
@@ -40,7 +40,7 @@ def tables(name: str, split: str = "train") -> Iterator[Table]:
     elif path.suffix not in KINDS and _HUB.fullmatch(name):
         yield _hub(name, split)
     else:
-        raise ValueError(f"{name} does not exist")
+        raise ValueError(f"{name} does not exist; data sets of the HF hub are named owner/name")
 
 
 def _folder(path: Path, split: str) -> Iterator[Table]:

@@ -110,13 +110,13 @@ def _questions(
     """Questions, the name of their verifier, what starts it, and what was left out."""
     from ..data import read
     from ..prompts import put
-    from ..tasks import TASKS
+    from ..tasks import get_task
     from ..verifiers import get_verifier
 
     if not data.val_files:
         if data.train_files:
             raise ValueError("the run has no data.val_files to evaluate on: name files with --data")
-        task = TASKS[config.task.name](config.task)
+        task = get_task(config)
         return list(task.test), config.task.name, task.start_verifier, []
     questions: list[Question] = []
     told = []
