@@ -22,8 +22,9 @@ def folder(tmp_path_factory):
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(2.5 if parameter.ndim == 2 else 1.0)
-    save(model, TOKENIZER, tmp_path_factory.mktemp("models") / "wide")
-    return tmp_path_factory.getbasetemp() / "models0" / "wide"
+    path = tmp_path_factory.mktemp("models") / "wide"
+    save(model, TOKENIZER, path)
+    return path
 
 
 @pytest.fixture(scope="module")
