@@ -12,6 +12,7 @@ from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
 from .rollouts import Rollouts
+from .roomy_cache import make_cache
 
 DROP_BELOW = 0.8
 """Finished rows leave the batch once the share of unfinished ones is below this; each time copies the cache."""
@@ -155,7 +156,7 @@ class HFRollout:
         mask = torch.arange(width, device=device) >= (width - lengths)[:, None]
         positions = (mask.cumsum(1) - 1).clamp_min(0)
         padded = bool((lengths < width).any())
-        cache = DynamicCache(config=self.model.config)
+        cache = make_cache(self.model.config, self.max_new_tokens)
         logits = self._forward(ids, mask.long() if padded else None, positions, cache)
         cache.batch_repeat_interleave(n)
         mask_BL = mask.long().repeat_interleave(n, dim=0) if padded else None

@@ -1,0 +1,75 @@
+"""A cache of keys and values with room for tokens to come.
+
+transformers' own copies everything it holds for every token that is added. Here a token is written into its place, and
+everything is copied when the room is full: once in ROOM tokens.
+"""
+
+from typing import Any
+
+from torch import Tensor
+from transformers import DynamicCache, PretrainedConfig
+from transformers.cache_utils import DynamicLayer
+
+ROOM = 256
+"""Tokens that there is room for, at most."""
+
+
+class RoomyLayer(DynamicLayer):
+    """Keys and values (B, heads, length, d), which are the beginning of longer tensors."""
+
+    def __init__(self, room: int) -> None:
+        """room: tokens that there is room for when the tensors are made."""
+        super().__init__()
+        self.room = room
+        self.rooms: list[Tensor] = []
+        """All of the keys and values; nothing before `batch_repeat_interleave`: prompts are read at once."""
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        if not self.rooms:
+            return super().update(key_states, value_states, *args, **kwargs)
+        start = self.get_seq_length()
+        end = start + key_states.shape[-2]
+        if end > self.rooms[0].shape[-2]:
+            self._make_room(end, 1)
+        for room, states in zip(self.rooms, (key_states, value_states), strict=True):
+            room[..., start:end, :] = states
+        return self._show(end)
+
+    def batch_repeat_interleave(self, repeats: int) -> None:
+        self._make_room(self.get_seq_length(), repeats)
+
+    def batch_select_indices(self, indices: Tensor) -> None:
+        """Keep these sequences, ascending: they move to the front."""
+        length, count = self.get_seq_length(), len(indices)
+        some = max(1, count // 8)  # at a time: what is under way takes memory
+        for i, room in enumerate(self.rooms):
+            for start in range(0, count, some):
+                part = indices[start : start + some]
+                room[start : start + len(part), :, :length] = room[part, :, :length]
+            self.rooms[i] = room[:count]
+        self._show(length)
+
+    def _make_room(self, length: int, repeats: int) -> None:
+        """For `length` tokens and some to come, each sequence `repeats` times."""
+        assert self.keys is not None
+        assert self.values is not None
+        held, rooms = self.get_seq_length(), []
+        for states in (self.keys, self.values):
+            batch, heads, _, size = states.shape
+            room = states.new_empty(batch, repeats, heads, length + self.room, size)
+            room[..., :held, :] = states[:, None]
+            rooms.append(room.flatten(0, 1))
+        self.rooms = rooms
+        self._show(held)
+
+    def _show(self, length: int) -> tuple[Tensor, Tensor]:
+        keys, values = (room[..., :length, :] for room in self.rooms)
+        self.keys, self.values = keys, values
+        return keys, values
+
+
+def make_cache(config: PretrainedConfig, tokens: int) -> DynamicCache:
+    """A cache for a model that samples at most `tokens` tokens; layers with a sliding window are transformers' own."""
+    cache, room = DynamicCache(config=config), min(tokens, ROOM)
+    cache.layers = [RoomyLayer(room) if type(layer) is DynamicLayer else layer for layer in cache.layers]
+    return cache
