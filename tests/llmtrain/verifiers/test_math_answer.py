@@ -174,3 +174,23 @@ def test_megabytes_take_no_time(piece):
     final_answer(text)
     final_answer("\\boxed{" + text)
     assert time.monotonic() - start < 3
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "same"),
+    [
+        ("\\cot x", "\\cotx", True),  # as public benchmarks have it
+        ("2\\sin(\\omega t)", "2\\sin(\\omegat)", True),
+        ("\\cot y", "\\cotx", False),
+        ("x^2-1", "(x-1)(x+1)", True),
+        ("x^2-1", "(x-1)(x+2)", False),
+        ("y+1", "x+1", False),
+        ("\\sin^2 x + \\cos^2 x", "1", True),
+        ("\\frac{x}{x}", "1", True),
+        ("\\sqrt{x-5}", "\\sqrt{x-6}", False),
+        ("\\frac{1}{x-1}", "\\frac{1}{1-x}", False),
+        ("\\ln(x^2)", "2\\ln(x)+10^{-3}", False),
+    ],
+)
+def test_expressions_with_variables(math, given, wanted, same):
+    assert math([f"so \\boxed{{{given}}}"], [wanted])[0].correct is same

@@ -4,7 +4,8 @@ math-verify reads LaTeX with an ANTLR parser in Python and compares with SymPy. 
 
 - full-context prediction. SLL prediction gives the same tree wherever it gives one (Parr, Harwell & Fisher, "Adaptive
   LL(*) Parsing", 2014), so it is tried first;
-- simplifying the difference of two constants. Where their values differ in the first digits it is not zero.
+- simplifying the difference of two expressions. Where their values differ in the first digits, at numbers put in for
+  the variables, it is not zero.
 
 SymPy may take forever, and its parser evaluates text: this is for the processes of a CheckPool.
 """
@@ -12,6 +13,7 @@ SymPy may take forever, and its parser evaluates text: this is for the processes
 import logging
 from functools import lru_cache
 from typing import Any
+from zlib import crc32
 
 import latex2sympy2_extended.latex2sympy2 as latex2sympy
 from antlr4 import PredictionMode
@@ -58,16 +60,22 @@ def equal(given: str, wanted: str) -> bool:
 
 
 def _apart(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
-    """Are both constants with values that are plainly different?"""
-    if not (a and b and isinstance(a[0], Expr) and isinstance(b[0], Expr)) or a[0].free_symbols or b[0].free_symbols:
+    """Are both expressions whose values are plainly different, at the same numbers for the same variables?"""
+    if not (a and b and isinstance(a[0], Expr) and isinstance(b[0], Expr)):
         return False
     if "%" in a[-1] or "%" in b[-1]:  # 50% may stand for 50
         return False
     try:
-        x, y = complex(a[0].evalf(12)), complex(b[0].evalf(12))
-    except (TypeError, ValueError, OverflowError):
+        x, y = _value(a[0]), _value(b[0])
+    except (TypeError, ValueError, OverflowError, ArithmeticError, AttributeError, RecursionError):
         return False
     return abs(x - y) > max(APART * max(abs(x), abs(y)), 2 * APART)
+
+
+def _value(expression: Expr) -> complex:
+    """With a number between 1 and 2 for each variable, the same for the same name; NaN where there is none."""
+    numbers = {x: 1 + crc32(str(x).encode()) % 9973 / 9973 for x in expression.free_symbols}
+    return complex(expression.evalf(12, subs=numbers))
 
 
 @lru_cache(maxsize=1024)
