@@ -10,6 +10,7 @@ from ..verdict import Verdict
 from .answer_text import MAX_ANSWER_CHARS, compact, number, read_truth, tidy
 from .final_answer import final_answer
 from .math_equal import equal
+from .quick_value import apart
 
 
 def check(response: str, ground_truth: Any) -> Verdict:
@@ -33,6 +34,8 @@ def check(response: str, ground_truth: Any) -> Verdict:
             return Verdict(True, "equal as numbers", answer)
         if a.denominator == b.denominator == 1:
             return Verdict(False, f"{given} is not {wanted}", answer)
+    if apart(given, wanted):
+        return Verdict(False, f"{given} is not {wanted}", answer)
     if equal(given, wanted):
         return Verdict(True, "mathematically equal", answer)
     return Verdict(False, f"{given} is not {wanted}", answer)

@@ -41,10 +41,16 @@ class _Parser(PSParser):
     """math-verify's parser with the prediction mode that `mode` says."""
 
     mode = PredictionMode.SLL
+    failed = False
+    """Whether something was not LaTeX by this mode."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._interp.predictionMode = _Parser.mode
+
+    def notifyErrorListeners(self, *args: Any) -> None:
+        _Parser.failed = True
+        super().notifyErrorListeners(*args)
 
 
 latex2sympy.PSParser = _Parser
@@ -82,13 +88,13 @@ def _value(expression: Expr) -> complex:
 def _read(answer: str) -> tuple[Any, ...]:
     """What math-verify reads in `answer`: an expression, where it can, and its text."""
     found = _read_by(PredictionMode.SLL, answer)
-    if found and all(isinstance(part, str) for part in found):
+    if _Parser.failed:  # and math-verify has looked for something else in the answer, such as the 5 of x^{2} + 5
         found = _read_by(PredictionMode.LL, answer)
     return tuple(found)
 
 
 def _read_by(mode: Any, answer: str) -> list[Any]:
-    _Parser.mode = mode
+    _Parser.mode, _Parser.failed = mode, False
     return parse(f"\\boxed{{{answer}}}", _CONFIG, parsing_timeout=None)
 
 
