@@ -8,11 +8,12 @@ from sympy import srepr
 from llmtrain.verifiers import math_equal
 from llmtrain.verifiers.math_equal import equal
 
-TEXTS = (
-    "x^{2} + 5 ; x^2+5 ; y^{3} - 2 x + 1 ; (x^{2})+3 ; -x^{2}+4 ; 100p^{\\frac{1}{2}} ; [P^{2/5}-\\frac{2}{5}z]^{5/2} ; "
-    "\\frac{2-x^{2}}{x^{4}-\\frac{63}{16}x^{2}+4} ; -\\frac{1}{2}X^{-\\frac{1}{2}} ; \\sin^{2} x + 5 ; (1, 2) ; y = 3 ; "
-    "x \\in [0, 1) ; \\{1, 2\\} ; \\text{even} ; 3\\pm 2\\sqrt{2} ; \\begin{pmatrix} 1 & 2 \\end{pmatrix} ; 12_5"
-).split(" ; ")
+FORMS = r"""
+x^{2} + 5 ; x^2+5 ; y^{3} - 2 x + 1 ; (x^{2})+3 ; -x^{2}+4 ; 100p^{\frac{1}{2}} ; [P^{2/5}-\frac{2}{5}z]^{5/2}
+\frac{2-x^{2}}{x^{4}-\frac{63}{16}x^{2}+4} ; -\frac{1}{2}X^{-\frac{1}{2}} ; \sin^{2} x + 5 ; (1, 2) ; y = 3 ; 12_5
+x \in [0, 1) ; \{1, 2\} ; \text{even} ; 3\pm 2\sqrt{2} ; \begin{pmatrix} 1 & 2 \end{pmatrix}
+"""
+TEXTS = [text for line in FORMS.split("\n") for text in line.split(" ; ") if text]
 
 
 def told(found):
