@@ -10,7 +10,7 @@ from ..verdict import Verdict
 from .answer_text import MAX_ANSWER_CHARS, compact, number, read_truth, tidy
 from .final_answer import final_answer
 from .math_equal import equal
-from .quick_value import apart
+from .quick_value import apart, same
 
 
 def check(response: str, ground_truth: Any) -> Verdict:
@@ -36,6 +36,6 @@ def check(response: str, ground_truth: Any) -> Verdict:
             return Verdict(False, f"{given} is not {wanted}", answer)
     if apart(given, wanted):
         return Verdict(False, f"{given} is not {wanted}", answer)
-    if equal(given, wanted):
+    if same(given, wanted) or equal(given, wanted):
         return Verdict(True, "mathematically equal", answer)
     return Verdict(False, f"{given} is not {wanted}", answer)

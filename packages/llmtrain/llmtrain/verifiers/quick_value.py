@@ -1,23 +1,30 @@
-"""Are two answers plainly different? By their values, where they are made of numbers, variables and arithmetic.
+"""Are two answers plainly different, or plainly equal? By their values: made of numbers, variables and arithmetic.
 
     apart("\\frac{x+1}{2}", "x+1")      True: put a number in for x, and the values differ
     apart("2\\sqrt{2}", "\\sqrt{8}")     False: perhaps they are equal
-    apart("\\text{even}", "2")          False: one of them is not read
+    same("x^2-1", "(x-1)(x+1)")         True: rational functions, exactly equal at a point drawn for them
+    same("\\text{even}", "2")           False: one of them is not read
 
 A value is what an answer is for certain numbers in place of its letters: answers that are equal have equal values
-whatever these are. Nothing is decided but that: what is not read, or might be read in two ways, is left to math-verify,
-and so is every answer whose values agree. Nothing is evaluated but by the arithmetic below, and it cannot hang.
+whatever these are, and rational functions that are not equal have equal values at hardly any (Schwartz and Zippel).
+What is not read, or might be read in two ways, is left to math-verify. Nothing is evaluated but by the arithmetic
+below, and it cannot hang.
 """
 
 import cmath
 import math
 import re
+from fractions import Fraction
+from hashlib import blake2b
+from typing import Any
 from zlib import crc32
 
 APART = 1e-6
 """Values that differ by more than this share of the larger are not equal (math-verify rounds at 1e-6)."""
 LONGEST = 200
 """Characters of an answer that is read."""
+BITS = 10_000
+"""Of an exact value, and on the way to it."""
 LARGEST = 1e8
 """Of a value, and on the way to it: what large numbers leave when they cancel is not exact."""
 INFINITY = 1.7e12
@@ -44,18 +51,27 @@ class _UnreadError(Exception):
 def apart(given: str, wanted: str) -> bool:
     """Whether answers differ in value: a number, or any of several numbers, that the other one has not."""
     try:
-        a, b = _values(given), _values(wanted)
+        a, b = (_read(answer, _Reader) for answer in (given, wanted))
     except (_UnreadError, ArithmeticError, ValueError, IndexError):
         return False
     return any(all(_differ(x, y) for y in others) for mine, others in ((a, b), (b, a)) for x in mine)
+
+
+def same(given: str, wanted: str) -> bool:
+    """Whether answers are the same rational function of their letters, or the same rational number."""
+    try:
+        a, b = (_read(answer, _ExactReader) for answer in (given, wanted))
+    except (_UnreadError, ArithmeticError, ValueError, IndexError):
+        return False
+    return len(a) == len(b) == 1 and a == b
 
 
 def _differ(x: complex, y: complex) -> bool:
     return abs(x - y) > max(APART * max(abs(x), abs(y)), 2 * APART)
 
 
-def _values(answer: str) -> list[complex]:
-    """Of an answer, or of each part of a list, tuple, interval or set."""
+def _read(answer: str, kind: type["_Reader"]) -> list[Any]:
+    """Values of an answer, or of each part of a list, tuple, interval or set."""
     if len(answer) > LONGEST or _DOUBTFUL.search(answer):
         raise _UnreadError
     tokens = _TOKEN.findall(answer)
@@ -63,7 +79,7 @@ def _values(answer: str) -> list[complex]:
         raise _UnreadError
     if len(tokens) > 2 and tokens[-1] in _OPENING.get(tokens[0], ()) and "," in tokens:
         tokens = tokens[1:-1]
-    reader = _Reader(tokens)
+    reader = kind(tokens)
     values = [reader.part()]
     while reader.peek() == ",":
         reader.take(",")
@@ -90,7 +106,20 @@ class _Reader:
         self.at += 1
         return token
 
-    def part(self) -> complex:
+    def number(self, token: str) -> Any:
+        return float(token)
+
+    def variable(self, name: str) -> Any:
+        """A number for it between 1 and 2; e and i are what they are."""
+        known = {"e": math.e, "i": 1j}
+        return known[name] if name in known else 1 + crc32(name.encode()) % 9973 / 9973
+
+    def bounded(self, value: Any) -> Any:
+        if not abs(value) < LARGEST:
+            raise _UnreadError
+        return value
+
+    def part(self) -> Any:
         """A sum, or an infinite end."""
         for sign in (["\\infty"], ["+", "\\infty"], ["-", "\\infty"]):
             if self.tokens[self.at : self.at + len(sign)] == sign:
@@ -98,16 +127,16 @@ class _Reader:
                 return -INFINITY if sign[0] == "-" else INFINITY
         return self.sum()
 
-    def sum(self) -> complex:
+    def sum(self) -> Any:
         negative = self.peek() == "-"
         if self.peek() in ("+", "-"):
             self.take()
         value = -self.product() if negative else self.product()
         while self.peek() in ("+", "-"):
             value = value + self.product() if self.take() == "+" else value - self.product()
-        return _bounded(value)
+        return self.bounded(value)
 
-    def product(self) -> complex:
+    def product(self) -> Any:
         value, divided = self.power(), False
         while self.peek() not in ("", "+", "-", ",", ")", "]", "}", "\\}"):
             operator = self.take() if self.peek() in (*_TIMES, "/") else ""
@@ -115,10 +144,10 @@ class _Reader:
                 raise _UnreadError
             divided = operator == "/"
             other = self.power()
-            value = _bounded(value / other if divided else value * other)
+            value = self.bounded(value / other if divided else value * other)
         return value
 
-    def power(self) -> complex:
+    def power(self) -> Any:
         base = self.atom()
         if self.peek() != "^":
             return base
@@ -128,12 +157,15 @@ class _Reader:
         exponent = self.atom()
         if self.peek() in ("^", "_") or abs(exponent) > 100:
             raise _UnreadError
-        return _bounded(base**exponent)
+        return self.bounded(self.raised(base, exponent))
 
-    def atom(self) -> complex:
+    def raised(self, base: Any, exponent: Any) -> Any:
+        return base**exponent
+
+    def atom(self) -> Any:
         token = self.take()
         if token[0].isdigit():
-            return float(token)
+            return self.number(token)
         if token in ("(", "{"):
             value = self.sum()
             self.take(")" if token == "(" else "}")
@@ -143,12 +175,12 @@ class _Reader:
         if token == "\\sqrt":
             return self.root()
         if token == "\\pi":
-            return math.pi
+            return self.pi()
         if token.isalpha() or _GREEK.fullmatch(token):
             return self.letter(token)
         raise _UnreadError
 
-    def argument(self) -> complex:
+    def argument(self) -> Any:
         """In braces; \\frac12 has none."""
         if self.peek() == "{":
             return self.atom()
@@ -156,17 +188,20 @@ class _Reader:
         if not digits.isdigit():
             raise _UnreadError
         if len(digits) == 1:
-            return float(self.take())
+            return self.number(self.take())
         self.tokens[self.at] = digits[1:]
-        return float(digits[0])
+        return self.number(digits[0])
 
-    def root(self) -> complex:
+    def root(self) -> Any:
         if self.peek() != "{":  # of a degree, or without braces
             raise _UnreadError
         return cmath.sqrt(self.atom())
 
-    def letter(self, name: str) -> complex:
-        """A number for a variable with its index; e and i are what they are."""
+    def pi(self) -> Any:
+        return math.pi
+
+    def letter(self, name: str) -> Any:
+        """The number for a variable with its index."""
         if self.peek() == "_":
             name += self.take() + self.take()
             if name[-1] == "{":
@@ -174,11 +209,33 @@ class _Reader:
                 self.take("}")
             if not name[-1].isalnum():
                 raise _UnreadError
-        known = {"e": math.e, "i": 1j}
-        return known[name] if name in known else 1 + crc32(name.encode()) % 9973 / 9973
+        return self.variable(name)
 
 
-def _bounded(value: complex) -> complex:
-    if not abs(value) < LARGEST:
+class _ExactReader(_Reader):
+    """Rational numbers, exactly; nothing else."""
+
+    def number(self, token: str) -> Any:
+        return Fraction(token)
+
+    def variable(self, name: str) -> Any:
+        """A number of 64 bits for it."""
+        if name in ("e", "i"):
+            raise _UnreadError
+        return Fraction(int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big"))
+
+    def bounded(self, value: Any) -> Any:
+        if value.numerator.bit_length() + value.denominator.bit_length() > BITS:
+            raise _UnreadError
+        return value
+
+    def raised(self, base: Any, exponent: Any) -> Any:
+        if exponent.denominator != 1 or abs(exponent) * base.numerator.bit_length() > BITS:
+            raise _UnreadError
+        return base ** int(exponent)
+
+    def root(self) -> Any:
         raise _UnreadError
-    return value
+
+    def pi(self) -> Any:
+        raise _UnreadError
