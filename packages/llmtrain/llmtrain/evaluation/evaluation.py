@@ -25,9 +25,10 @@ from ..verifiers import Verifier
 from . import report
 from .benchmark import Benchmark, Unit, by_question, sample, units
 from .correlations import Correlation
-from .progress import SamplingDisplay
+from .display import SamplingDisplay
 from .records import Answered, Record, measure
 from .settings import Sampling
+from .statistics import prompt_entropy
 from .subject import Subject
 
 IDENTITY = "evaluation.json"
@@ -101,8 +102,8 @@ class Evaluation:
                 one.source,
                 one.sampling,
                 answered[one.source],
-                self.subject.prompt_entropy(one.prompt_ids),
-                before.prompt_entropy(one.prompt_ids) if before else None,
+                prompt_entropy(self.subject.policy, one.prompt_ids),
+                prompt_entropy(before.policy, one.prompt_ids) if before else None,
                 self.ks,
                 self.seed,
             )

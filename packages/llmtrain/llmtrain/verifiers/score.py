@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..progress import Bar
 from ..verdict import Verdict
 from .registry import VERIFIERS, get_verifier
 from .verifier import Verifier
@@ -58,11 +58,8 @@ def score(args: list[str]) -> int:
 def _score(verifier: Verifier, source: Path, out: Path, bad: list[str] | None) -> tuple[int, int]:
     """Write the verdicts; how many there are, and how many say correct."""
     judged = correct = 0
-    columns = (TextColumn("[bold]score"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
     total = sum(1 for _ in read(source, None if bad is None else []))  # a bad line is known before any work is done
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar, out.open("w") as file_out:
-        task = bar.add_task("score", total=total)
+    with Bar("score", total, console=Console(stderr=True)) as bar, out.open("w") as file_out:
         rows = read(source, bad)
         while batch := list(islice(rows, AT_A_TIME)):
             for verdict in _judge(verifier, source, batch, bad):
@@ -70,7 +67,7 @@ def _score(verifier: Verifier, source: Path, out: Path, bad: list[str] | None) -
                 file_out.write(json.dumps(line) + "\n")
                 correct += verdict.correct
                 judged += 1
-            bar.advance(task, len(batch))
+            bar.show(advance=len(batch), numbers=f"{correct / judged:.1%} correct" if judged else "")
     return judged, correct
 
 
