@@ -72,7 +72,18 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
     assert [end.name for end in ends] == ["step-000006"] * 2
     assert same(*(load_state(end) for end in ends))
     weights = [torch.load(end / "state.pt", weights_only=True) for end in ends]
-    assert {"engine", "controller", "planned", "batches", "lora", "prime", "trace", "rng", "step"} == set(weights[0])
+    assert {
+        "engine",
+        "controller",
+        "planned",
+        "batches",
+        "lora",
+        "prime",
+        "prompt_entropy",
+        "trace",
+        "rng",
+        "step",
+    } == set(weights[0])
     from safetensors.torch import load_file
 
     assert same(*(load_file(end / "model.safetensors") for end in ends))
@@ -278,12 +289,12 @@ def test_the_reference_policy_is_that_of_the_start(small, tmp_path):
 
 
 def test_statistics_of_the_rollout_save_a_forward_pass(small, tmp_path, monkeypatch):
-    passes = []
+    passes, never = [], replace(small.eval, every=0)
     plain = Policy.all_stats
     monkeypatch.setattr(Policy, "all_stats", lambda self, *args: passes.append(1) or plain(self, *args))
     for stats in ("fresh", "rollout"):
         optim = replace(small.optim, stats=stats)
-        metrics_of(replace(small, out=str(tmp_path / stats), steps=1, optim=optim, controller="steer"))
+        metrics_of(replace(small, out=str(tmp_path / stats), steps=1, optim=optim, controller="steer", eval=never))
         passes.append(0)
     assert passes == [1, 1, 0, 1, 0]  # two updates: once for the rollout, and fresh once more for the second
 

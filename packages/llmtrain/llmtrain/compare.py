@@ -103,7 +103,7 @@ def smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def figure(runs: Sequence[Run], path: str | Path) -> None:
-    """Draw entropy, reward and pass@k against steps, a line a run, and save it as `path` (any format of matplotlib)."""
+    """Draw entropy, reward and pass@k with its 95% interval against steps, a line a run, and save it as `path` (any format of matplotlib)."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -118,6 +118,8 @@ def figure(runs: Sequence[Run], path: str | Path) -> None:
             colour, style = COLOURS[i % len(COLOURS)], STYLES[i % len(STYLES)]
             if key.startswith("eval/"):
                 axis.plot(steps, values, style, color=colour, label=run.name, marker="o", markersize=3)
+                (at, low), (_, high) = (run.series(f"{key}/{end}") for end in ("low", "high"))
+                axis.fill_between(at, low, high, color=colour, alpha=0.08, linewidth=0)
             else:
                 axis.plot(steps, values, color=colour, alpha=0.25, linewidth=0.8)
                 axis.plot(steps, smooth(values), style, color=colour, label=run.name)

@@ -98,9 +98,9 @@ class Policy(nn.Module):
         targets = batch.ids[ranges(first, batch.response_lengths[sequences])]
         return hidden[row.to(device), column.to(device)], targets.to(device)
 
-    def token_stats(self, batch: Batch, sequences: Tensor) -> HeadStats:
+    def token_stats(self, batch: Batch, sequences: Tensor, lay: Lay | None = None) -> HeadStats:
         """Statistics of the response tokens of `sequences`, in the order of `batch.response_index(sequences)`."""
-        return self(batch=batch, sequences=sequences)
+        return self(batch=batch, sequences=sequences, lay=lay)
 
     def loss(self, batch: Batch, sequences: Tensor, plan: Plan, index: Tensor) -> tuple[Tensor, HeadStats]:
         """The plan's loss on these tokens, `index` being their places in the plan, and their statistics.
@@ -110,22 +110,29 @@ class Policy(nn.Module):
         return (self.enter or self)(batch=batch, sequences=sequences, plan=plan, index=index)
 
     def forward(
-        self, *, batch: Batch, sequences: Tensor, plan: Plan | None = None, index: Tensor | None = None
+        self,
+        *,
+        batch: Batch,
+        sequences: Tensor,
+        plan: Plan | None = None,
+        index: Tensor | None = None,
+        lay: Lay | None = None,
     ) -> HeadStats | tuple[Tensor, HeadStats]:
         """`token_stats` without a plan, `loss` with one."""
-        hidden, targets = self._states(batch, sequences)
+        hidden, targets = self._states(batch, sequences, lay)
         return self.output(hidden, targets, self.temperature, plan=plan, index=index)
 
     @torch.no_grad()
-    def all_stats(self, batch: Batch, budget: int, ranks: Ranks = ALONE) -> HeadStats:
+    def all_stats(self, batch: Batch, budget: int, ranks: Ranks = ALONE, layout: str = "") -> HeadStats:
         """`token_stats` of the whole batch without gradient, at most `budget` tokens at a time: (N,) each.
 
-        All `ranks` make the same number of passes, each over its own batch.
+        All `ranks` make the same number of passes, each over its own batch. layout: another than the policy's own.
         """
+        lay, slices_of = LAYOUTS[layout] if layout else (self.lay, self.slices)
         dtype = torch.float64 if self.head.dtype == torch.float64 else torch.float32
         size = len(HeadStats._fields), int(batch.response_lengths.sum())
         out = torch.empty(size, dtype=dtype, device=self.head.device)
-        slices = self.slices(batch, torch.arange(len(batch)), budget)
+        slices = slices_of(batch, torch.arange(len(batch)), budget)
         for some in padded(slices, ranks.most(len(slices))):
-            out[:, batch.response_index(some).to(out.device)] = torch.stack(self.token_stats(batch, some))
+            out[:, batch.response_index(some).to(out.device)] = torch.stack(self.token_stats(batch, some, lay))
         return HeadStats(*out)

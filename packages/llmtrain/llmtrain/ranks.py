@@ -55,6 +55,10 @@ class Ranks:
         assert parts is not None
         return parts[0]
 
+    def gather(self, items: list[T]) -> list[T]:
+        """The items of all ranks, on each."""
+        return items
+
     def barrier(self) -> None:
         """Wait until all ranks are here."""
 
@@ -86,6 +90,11 @@ class DistRanks(Ranks):
         dealt: list[T | None] = [None]
         dist.scatter_object_list(dealt, None if parts is None else list(parts))
         return cast(T, dealt[0])
+
+    def gather(self, items: list[T]) -> list[T]:
+        parts: list[list[T]] = [[]] * self.size
+        dist.all_gather_object(parts, items)
+        return [item for part in parts for item in part]
 
     def barrier(self) -> None:
         self.most(0)

@@ -27,7 +27,8 @@ from .clock import Clock
 from .collect import Collector
 from .config import TrainConfig
 from .engine import Engine, NonFiniteError, TorchEngine
-from .evaluation.quick import evaluate
+from .evaluation.evaluator import Evaluator
+from .evaluation.settings import Sampling
 from .experience import Annotator, Experience
 from .learner import Learner
 from .lora import adapter_state, attach, load_adapter_state, whole_weights
@@ -130,6 +131,7 @@ class Trainer:
         self.trace = EntropyTrace()
         self.annotator = Annotator(config, self.policy, self.ranks, self.clock, self.controller.needs)
         self.collector = Collector(config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock)
+        self.evaluator = self._evaluator()
         self.step = 0
         torch.manual_seed(config.seed)
         if resume:
@@ -149,6 +151,19 @@ class Trainer:
         assert task.verifier
         return task
 
+    def _evaluator(self) -> Evaluator:
+        config = self.config
+        temperature, longest = config.rollout.temperature, config.rollout.max_new_tokens
+        return Evaluator(
+            policy=self.policy,
+            questions=self.task.test,
+            verify=self.task.verify,
+            sampling=Sampling(temperature=temperature, samples=config.eval.samples, max_new_tokens=longest),
+            k=config.eval.k,
+            micro_batch_tokens=config.optim.micro_batch_tokens,
+            ranks=self.ranks,
+        )
+
     # State --------------------------------------------------------------------------------------------------------
 
     def _restore(self, state: dict[str, Any]) -> None:
@@ -159,6 +174,7 @@ class Trainer:
         self.annotator.load_state_dict(state)
         self.learner.planned = state["planned"]
         self.trace.load_state_dict(state["trace"])
+        self.evaluator.start = state["prompt_entropy"]
         torch.set_rng_state(state["rng"])
 
     def save(self) -> Path:
@@ -170,6 +186,7 @@ class Trainer:
             "lora": adapter_state(self.model),
             **self.annotator.state_dict(),
             "trace": self.trace.state_dict(),
+            "prompt_entropy": self.evaluator.start,
             "rng": torch.get_rng_state(),
         }
         return save_checkpoint(self.config.out, self.step, self.model, self.tokenizer, state, self.engine)
@@ -291,15 +308,8 @@ class Trainer:
                 self.rollout.update(whole_weights(self.model), self.step)
 
     def evaluate(self) -> dict[str, float]:
-        """avg@k, pass@k and more on the held-out questions, with draws of their own."""
+        """Metrics of the held-out questions, with draws of their own."""
         self._send_weights()
         seed = generator_seed("eval", self.config.seed, self.step)
         with self.clock.phase("eval"):
-            return evaluate(
-                Sampler(self.rollout, self.tokenizer, seed, self.ranks.size),
-                self.task.test,
-                self.task.verify,
-                self.config.eval.k,
-                samples=self.config.eval.samples,
-                ranks=self.ranks,
-            )
+            return self.evaluator(Sampler(self.rollout, self.tokenizer, seed, self.ranks.size))

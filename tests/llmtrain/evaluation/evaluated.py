@@ -3,9 +3,11 @@
 import torch
 
 from llmtrain.data import Question
+from llmtrain.evaluation.evaluator import Evaluator
 from llmtrain.evaluation.settings import Sampling
 from llmtrain.evaluation.subject import Subject
 from llmtrain.model import build_tiny
+from llmtrain.policy import Policy
 from llmtrain.prompts import encode_all
 from llmtrain.tasks import countdown
 from llmtrain.tokenizer import build_char_tokenizer
@@ -47,3 +49,9 @@ class Contains(Verifier):
 
 def verify(asked, responses):
     return Contains()(responses, [question.ground_truth for question in asked])
+
+
+def evaluator(asked, judge=verify, *, policy=None, k=2, samples=2, **settings):
+    sampling = Sampling(samples=samples, max_new_tokens=6)
+    policy = policy or Policy(small_model())
+    return Evaluator(policy=policy, questions=asked, verify=judge, sampling=sampling, k=k, **settings)

@@ -7,12 +7,11 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
-from evaluated import SAMPLING, TOKENIZER, Contains, ids, questions, small_model, subject, verify
+from evaluated import SAMPLING, TOKENIZER, Contains, evaluator, ids, questions, small_model, subject
 
 from llmtrain.config import RolloutConfig
 from llmtrain.evaluation.benchmark import Benchmark
 from llmtrain.evaluation.evaluation import Evaluation
-from llmtrain.evaluation.quick import evaluate
 from llmtrain.ranks import join, leave
 from llmtrain.rollout.engine import HFEngine, Sampler
 
@@ -21,7 +20,8 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     asked = [*questions(5, "a"), *questions(2, "b")]
     engine = HFEngine(small_model(), TOKENIZER, RolloutConfig(max_new_tokens=6), rank=ranks.rank)
-    quick = evaluate(Sampler(engine, TOKENIZER, 3, ranks.size), asked, verify, 2, samples=4, batch_size=2, ranks=ranks)
+    evaluate = evaluator(asked, samples=4, batch_size=2, ranks=ranks)
+    metrics = evaluate(Sampler(engine, TOKENIZER, 3, ranks.size))
     benchmarks = [Benchmark(s, some, ids(some), SAMPLING) for s, some in (("a", asked[:5]), ("b", asked[5:]))]
     whole = Evaluation(
         subject=subject(),
@@ -33,5 +33,5 @@ if __name__ == "__main__":
         sequences=6,
     )
     records = whole.run(ranks)
-    (out / f"quick-{ranks.rank}.json").write_text(json.dumps({"quick": quick, "records": len(records)}))
+    (out / f"rank-{ranks.rank}.json").write_text(json.dumps({"metrics": metrics, "records": len(records)}))
     leave(0)

@@ -1,11 +1,12 @@
-"""The evaluation of a training step: every question in its own row, names, sources, and all samples counted."""
+"""Evaluation during training: every question in its own row, names, sources, all samples counted, and the start."""
 
 import numpy as np
 import pytest
 import torch
-from evaluated import TOKENIZER, questions, small_model, verify
+from evaluated import TOKENIZER, evaluator, ids, questions, small_model, subject, verify
 
-from llmtrain.evaluation.quick import evaluate
+from llmtrain.evaluation.statistics import prompt_entropy, response_means
+from llmtrain.policy import Policy
 from llmtrain.rollout import HFRollout
 from llmtrain.verdict import Verdict
 
@@ -14,54 +15,91 @@ def sampler(seed=0):
     return HFRollout(small_model(), TOKENIZER, max_new_tokens=5, generator=torch.Generator().manual_seed(seed))
 
 
+def by_source(right):
+    return lambda some, responses: [Verdict(right(question), "chosen by question") for question in some]
+
+
 def test_every_question_is_scored_in_its_own_row():
     asked = questions(5)
     easy = set(asked[1:3])
-
-    def judge(some, responses):
-        return [Verdict(question in easy, "chosen by question") for question in some]
-
-    scores = evaluate(sampler(), asked, judge, 4, batch_size=2)
+    judge = by_source(lambda question: question in easy)
+    scores = evaluator(asked, judge, k=4, samples=4, batch_size=2)(sampler())
     assert scores["eval/avg@4"] == scores["eval/pass@4"] == scores["eval/pass@1"] == pytest.approx(2 / 5)
     assert scores["eval/maj@4"] == pytest.approx(2 / 5)
+    assert scores["eval/avg@4/low"] < 2 / 5 < scores["eval/avg@4/high"]
     assert 1 <= scores["eval/length"] <= 5
     assert 0 <= scores["eval/finished"] <= 1
     assert 0 < scores["eval/ngram_diversity"] <= 1
     assert scores["eval/reflective"] == 0
-    assert len(scores) == 8  # one source: nothing by source
+    assert all(key.count("/") == 1 or "@" in key or "covariance" in key for key in scores)  # nothing by source
 
 
 def test_numbers_are_those_of_the_responses():
-    asked = questions(4)
-    rollouts = sampler().generate(TOKENIZER([q.prompt for q in asked])["input_ids"], 6)
-    texts = rollouts.texts(TOKENIZER)
-    verdicts = verify([q for q in asked for _ in range(6)], texts)
-    correct = np.array([v.correct for v in verdicts]).reshape(4, 6)
+    asked, n = questions(4), 6
+    rollouts = sampler().generate(ids(asked), n)
+    verdicts = verify([q for q in asked for _ in range(n)], rollouts.texts(TOKENIZER))
+    correct = np.array([v.correct for v in verdicts]).reshape(4, n)
     assert 0 < correct.mean() < 1
-    scores = evaluate(sampler(), asked, verify, 2, samples=6)
+    scores = evaluator(asked, k=2, samples=n)(sampler())
     assert scores["eval/avg@2"] == pytest.approx(correct.mean())
     wrong = (~correct).sum(1)
     assert scores["eval/pass@2"] == pytest.approx((1 - wrong * (wrong - 1) / 30).mean())
-    assert scores["eval/length"] == pytest.approx(rollouts.response_lengths.double().mean().item())
+    lengths = rollouts.response_lengths.double()
+    assert scores["eval/length"] == pytest.approx(lengths.mean().item())
     assert scores["eval/finished"] == pytest.approx(rollouts.finished.double().mean().item())
+    means = response_means(subject().policy, rollouts)
+    assert scores["eval/entropy"] == pytest.approx(np.average(means.entropy, weights=lengths), abs=1e-5)
+    right = correct.ravel()
+    assert scores["eval/logp_gap"] == pytest.approx(means.logp[right].mean() - means.logp[~right].mean(), abs=1e-5)
+    assert scores["eval/prompt_entropy"] == pytest.approx(prompt_entropy(subject().policy, ids(asked)).mean())
 
 
-def test_each_source_has_scores_of_its_own():
+def test_log_probabilities_are_at_the_policys_temperature():
+    found = evaluator(questions(3), policy=Policy(small_model(), temperature=2.0))(sampler())
+    assert found["eval/entropy"] > evaluator(questions(3))(sampler())["eval/entropy"]
+
+
+def test_prompt_entropy_is_told_against_the_first_evaluation():
+    policy = Policy(small_model())
+    evaluate = evaluator(questions(5), policy=policy)
+    first = evaluate(sampler())
+    assert first["eval/prompt_entropy_ratio"] == 1
+    policy.temperature = 2.0
+    assert len(evaluate.start) == 5
+    resumed = evaluator(questions(5), policy=policy, start=list(evaluate.start))
+    for again in (evaluate, resumed):
+        second = again(sampler())
+        ratio = second["eval/prompt_entropy"] / first["eval/prompt_entropy"]
+        assert second["eval/prompt_entropy_ratio"] == pytest.approx(ratio)
+        assert ratio > 1
+
+
+def test_each_source_has_a_record_of_its_own():
     asked = [*questions(3, "a"), *questions(2, "b")]
-
-    def judge(some, responses):
-        return [Verdict(question.source == "b", "") for question in some]
-
-    scores = evaluate(sampler(), asked, judge, 2)
+    scores = evaluator(asked, by_source(lambda question: question.source == "b"))(sampler())
     assert (scores["eval/a/avg@2"], scores["eval/b/avg@2"], scores["eval/b/maj@2"]) == (0, 1, 1)
     assert scores["eval/avg@2"] == pytest.approx(2 / 5)
+    lengths = scores["eval/a/length"] * 3 + scores["eval/b/length"] * 2
+    assert scores["eval/length"] == pytest.approx(lengths / 5)
+
+
+def test_all_that_a_record_tells_has_a_name():
+    asked = questions(4)
+    scores = evaluator(asked, by_source(lambda question: question in asked[:2]), k=2, samples=3)(sampler())
+    told = {key.removeprefix("eval/") for key in scores}
+    scored = {f"{name}{end}" for name in ("avg@2", "pass@2", "maj@2") for end in ("", "/low", "/high")}
+    assert told >= scored | {"pass@1", "self_bleu", "auroc", "logp_gap", "ece", "prompt_entropy_spearman"}
+    assert {"covariance/0_to_0.2", "covariance/0.8_to_1"} <= told
+    assert all(isinstance(value, float) for value in scores.values())
 
 
 def test_no_question_is_refused():
     with pytest.raises(ValueError, match="at least one question"):
-        evaluate(sampler(), [], verify, 2)
+        evaluator([])(sampler())
 
 
 def test_a_rank_without_a_question_has_nothing_to_say():
     rollouts = sampler().generate(TOKENIZER(["1="])["input_ids"], 2, mine=[])
     assert rollouts.texts(TOKENIZER) == []
+    assert response_means(subject().policy, rollouts).logp.shape == (0,)
+    assert prompt_entropy(subject().policy, []).shape == (0,)

@@ -24,13 +24,14 @@ def on(ranks, out):
         for r in range(ranks)
     ]
     assert [process.wait(timeout=300) for process in processes] == [0] * ranks
-    return [json.loads((out / f"quick-{r}.json").read_text()) for r in range(ranks)]
+    return [json.loads((out / f"rank-{r}.json").read_text()) for r in range(ranks)]
 
 
 def test_two_ranks_write_what_one_writes(tmp_path):
     (alone,) = on(1, tmp_path / "one")
     first, second = on(2, tmp_path / "two")
-    assert first["quick"] == second["quick"] == pytest.approx(alone["quick"])
+    assert first["metrics"] == second["metrics"] == pytest.approx(alone["metrics"], abs=1e-5)
+    assert {"eval/b/avg@2", "eval/b/auroc", "eval/a/prompt_entropy"} <= set(first["metrics"])
     assert (first["records"], second["records"], alone["records"]) == (2, 0, 2)
     lines = [[json.loads(x) for x in (tmp_path / n / "eval/responses.jsonl").open()] for n in ("one", "two")]
     for a, b in zip(*lines, strict=True):

@@ -11,6 +11,7 @@ from evaluated import TOKENIZER, ids, questions
 
 from llmtrain.evaluation.command import evaluate
 from llmtrain.evaluation.settings import Sampling
+from llmtrain.evaluation.statistics import response_means
 from llmtrain.evaluation.subject import Subject
 from llmtrain.model import build_tiny, save
 
@@ -56,8 +57,8 @@ def test_every_token_lies_in_the_nucleus(both):
         others += int((before > 0).sum())
     assert outside == 0
     assert others > 20
-    again = plain.response_means(rollouts)
-    assert again.logp == pytest.approx(fast.response_means(rollouts).logp)
+    again = response_means(plain.policy, rollouts)
+    assert again.logp == pytest.approx(response_means(fast.policy, rollouts).logp)
 
 
 def test_a_request_repeats_and_ranks_share_it(both):

@@ -14,19 +14,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch.distributed as dist
-
 from entrostat.draws import generator_seed
 
 from ..data import Question
 from ..ranks import Ranks
-from .quick import Verify
+from .answers import Verify, answers
 from .settings import Sampling
+from .statistics import response_means
 from .subject import Subject
 
 RESPONSES = "responses.jsonl"
-DIGITS = 6
-"""Decimals of a written log-probability or entropy (nats): fp32 holds no more."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +99,7 @@ def sample(
         report(unit, 0, True)
     with path.open("a") as file:
         for unit in plan[done:]:
-            lines = gathered(ranks, _answers(subject, unit, verify, seed, ranks))
+            lines = ranks.gather(_lines(subject, unit, verify, seed, ranks))
             lines.sort(key=lambda line: (line["question"], line["sample"]))
             if ranks.rank == 0:
                 file.writelines(json.dumps(line) + "\n" for line in lines)
@@ -111,45 +108,19 @@ def sample(
     return path
 
 
-def _answers(subject: Subject, unit: Unit, verify: Verify, seed: int, ranks: Ranks) -> list[dict[str, Any]]:
-    """Lines of the questions that this rank has."""
+def _lines(subject: Subject, unit: Unit, verify: Verify, seed: int, ranks: Ranks) -> list[dict[str, Any]]:
+    """Those of the questions that this rank has."""
     one, n = unit.benchmark, unit.benchmark.sampling.samples
     questions = one.questions[unit.start : unit.stop]
     mine = list(range(ranks.rank, len(questions), ranks.size))
     drawn = generator_seed("evaluation", seed, one.source, unit.number)
-    prompt_ids = one.prompt_ids[unit.start : unit.stop]
-    rollouts = subject.sample(prompt_ids, one.sampling, drawn, mine)
-    texts, owners = rollouts.texts(subject.tokenizer), rollouts.prompt_index.tolist()
-    verdicts = verify([questions[owner] for owner in owners], texts)
-    means = subject.response_means(rollouts)
-    columns = zip(
-        owners, texts, verdicts, rollouts.response_lengths.tolist(), rollouts.finished.tolist(), *means, strict=True
-    )
+    rollouts = subject.sample(one.prompt_ids[unit.start : unit.stop], one.sampling, drawn, mine)
+    lines = answers(rollouts, response_means(subject.policy, rollouts), questions, subject.tokenizer, verify)
+    owners = rollouts.prompt_index.tolist()
     return [
-        {
-            "source": one.source,
-            "question": unit.start + owner,
-            "sample": i % n,
-            "response": text,
-            "extracted": verdict.extracted,
-            "correct": verdict.correct,
-            "reason": verdict.reason,
-            "tokens": tokens,
-            "finished": finished,
-            "logp": round(float(logp), DIGITS),
-            "entropy": round(float(entropy), DIGITS),
-        }
-        for i, (owner, text, verdict, tokens, finished, logp, entropy) in enumerate(columns)
+        {"source": one.source, "question": unit.start + owner, "sample": i % n, **line}
+        for i, (owner, line) in enumerate(zip(owners, lines, strict=True))
     ]
-
-
-def gathered(ranks: Ranks, items: list[Any]) -> list[Any]:
-    """The items of all ranks, on each."""
-    if ranks.size == 1:
-        return items
-    parts: list[list[Any]] = [[]] * ranks.size
-    dist.all_gather_object(parts, items)
-    return [item for part in parts for item in part]
 
 
 def by_question(path: Path) -> Iterator[list[dict[str, Any]]]:

@@ -1,21 +1,17 @@
-"""The model under evaluation: draws responses, and tells their log-probabilities and entropies.
+"""The model under evaluation: draws responses, as it is told to; as a policy it is at temperature 1.
 
-Statistics are the model's own, at temperature 1 and over the whole vocabulary, however the responses were drawn: so
-they can be compared across settings, and with what the model was before training.
+So its log-probabilities and entropies can be compared across settings, and with what it was before training.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..batch import Batch
 from ..model import load
 from ..policy import Policy
 from ..rollout import HFRollout, Rollouts, eos_token_ids
@@ -25,16 +21,7 @@ from .settings import Sampling
 if TYPE_CHECKING:
     from ..rollout.vllm_engine import VLLMEngine
 
-MICRO_BATCH_TOKENS = 16384
-"""Tokens that pass through the model together when statistics are made."""
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-
-
-class Means(NamedTuple):
-    """Means over the tokens of each sequence, (B,), in nats; NaN for a sequence without tokens."""
-
-    logp: NDArray[np.float64]
-    entropy: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -48,6 +35,11 @@ class Subject:
     """Sequences that are sampled together; 0 samples all at once."""
     vllm: "VLLMEngine | None" = None
     """Samples in place of the model; statistics are the model's all the same."""
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The model as what tells log-probabilities and entropies, at temperature 1."""
+        return Policy(self.model)
 
     @staticmethod
     def load(path: str | Path, *, device: str = "cpu", dtype: str = "float32", **settings: object) -> "Subject":
@@ -109,32 +101,3 @@ class Subject:
             max_num_seqs=self.max_num_seqs,
         )
         return rollout.generate(prompt_ids, sampling.samples, mine)
-
-    def response_means(self, rollouts: Rollouts) -> Means:
-        """Over the tokens of each response."""
-        return self._means(Batch.of(rollouts))
-
-    def prompt_entropy(self, prompt_ids: Sequence[list[int]]) -> NDArray[np.float64]:
-        """Mean entropy over the tokens of each prompt but the first, which nothing predicts (Q,), in nats.
-
-        NaN for a prompt of one token (Revisiting Entropy, C.2).
-        """
-        longer = [i for i, ids in enumerate(prompt_ids) if len(ids) > 1]
-        found = np.full(len(prompt_ids), np.nan)
-        if longer:
-            lengths = torch.tensor([len(prompt_ids[i]) for i in longer])
-            ids = torch.tensor([token for i in longer for token in prompt_ids[i]])
-            found[longer] = self._means(Batch(ids, torch.ones_like(lengths), lengths - 1)).entropy
-        return found
-
-    def _means(self, batch: Batch) -> Means:
-        if not len(batch):
-            return Means(np.empty(0), np.empty(0))
-        stats = Policy(self.model).all_stats(batch, MICRO_BATCH_TOKENS)
-        lengths = batch.response_lengths
-
-        def mean(x: Tensor) -> NDArray[np.float64]:
-            owner = torch.arange(len(lengths)).repeat_interleave(lengths)
-            return (torch.zeros(len(lengths)).double().index_add(0, owner, x.double().cpu()) / lengths).numpy()
-
-        return Means(mean(stats.logp), mean(stats.entropy))

@@ -1,0 +1,129 @@
+"""Evaluation during training: the record of the held-out questions, again and again, as metrics.
+
+    questions ► encode ► sample ► verify ► Answered of each question ► gather ► measure ► Record ► eval/avg@8, ...
+
+Ranks share the questions, and each has the metrics of all.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from transformers import PreTrainedTokenizerBase
+
+from ..data import Question
+from ..policy import ALONE, Policy
+from ..prompts import encode_all
+from ..ranks import Ranks
+from ..rollout import Rollouts
+from .answers import Verify, answers
+from .outcomes import Interval, Numbers
+from .records import Answered, Record, measure
+from .settings import Sampling
+from .statistics import MICRO_BATCH_TOKENS, prompt_entropy, response_means
+
+
+class Sampler(Protocol):
+    """What evaluation needs of a rollout engine."""
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase: ...
+
+    def generate(self, prompt_ids: Sequence[list[int]], n: int) -> Rollouts: ...
+
+
+@dataclass(kw_only=True)
+class Evaluator:
+    """Evaluates one policy on the same questions, whenever it is called."""
+
+    policy: Policy
+    questions: Sequence[Question]
+    verify: Verify
+    sampling: Sampling
+    """How the sampler that is given draws; `samples` of it are asked for."""
+    k: int
+    """k of pass@k and maj@k, and in the name of avg@k, which takes all samples."""
+    batch_size: int = 256
+    """Questions sampled at a time."""
+    micro_batch_tokens: int = MICRO_BATCH_TOKENS
+    """Tokens that go through the policy at once."""
+    ranks: Ranks = field(default_factory=lambda: ALONE)
+    """Processes that share the questions."""
+    start: list[float] | None = None
+    """Entropy of each prompt at the first evaluation."""
+
+    def __call__(self, sampler: Sampler) -> dict[str, float]:
+        """`eval/...` metrics of the policy as it is, see `named`.
+
+        What has no number is left out. With several sources also `eval/<source>/...`. Calibration and entropies are at
+        the policy's temperature.
+
+        Raises:
+            ValueError: without a question.
+        """
+        if not self.questions:
+            raise ValueError("evaluation needs at least one question")
+        found = sorted(self.ranks.gather(list(self._answered(sampler))), key=lambda one: one[0])
+        answered, entropy = [one for _, one, _ in found], np.array([h for _, _, h in found])
+        self.start = self.start or entropy.tolist()
+        metrics = self._metrics("eval", answered, entropy, np.array(self.start))
+        sources = np.array([question.source for question in self.questions])
+        for source in sorted(set(sources)) if len(set(sources)) > 1 else ():
+            mine = np.flatnonzero(sources == source)
+            some = [answered[i] for i in mine]
+            metrics |= self._metrics(f"eval/{source}", some, entropy[mine], np.array(self.start)[mine])
+        return metrics
+
+    def _answered(self, sampler: Sampler) -> Iterator[tuple[int, Answered, float]]:
+        """The questions of this rank: number, answers, entropy of the prompt."""
+        n, rest = self.sampling.samples, (self.micro_batch_tokens, self.ranks)
+        for start in range(0, len(self.questions), self.batch_size):
+            batch = self.questions[start : start + self.batch_size]
+            rollouts = sampler.generate(encode_all(sampler.tokenizer, [question.prompt for question in batch]), n)
+            means = response_means(self.policy, rollouts, *rest)
+            lines = answers(rollouts, means, batch, sampler.tokenizer, self.verify)
+            owners = rollouts.prompt_index[::n].tolist()
+            entropy = prompt_entropy(self.policy, [rollouts.prompt_ids[owner] for owner in owners], *rest)
+            for i, owner in enumerate(owners):
+                yield start + owner, Answered.of(lines[i * n : (i + 1) * n]), float(entropy[i])
+
+    def _metrics(self, prefix: str, answered: Sequence[Answered], entropy: Numbers, start: Numbers) -> dict[str, float]:
+        record = measure(prefix, self.sampling, answered, entropy, start, [self.k])
+        found = {f"{prefix}/{name}": float(value) for name, value in named(record, self.k).items()}
+        return {name: value for name, value in found.items() if not math.isnan(value)}
+
+
+def named(record: Record, k: int) -> dict[str, float]:
+    """A record as metrics: means, with /low and /high of the scores' 95% intervals; NaN where there is no number.
+
+    Returns:
+        `avg@k`, `pass@k`, `maj@k`, `pass@1`; `length` (tokens, eos included), `finished` (share of responses that ended
+        by themselves); `entropy`, `prompt_entropy`, `prompt_entropy_ratio` (to the first evaluation),
+        `prompt_entropy_spearman` (with accuracy); `ngram_diversity`, `self_bleu`, `reflective` (phrases per response);
+        `auroc`, `logp_gap`, `ece`; `covariance/0.2_to_0.4` and so on for questions of that accuracy.
+    """
+
+    def score(name: str, found: Interval) -> dict[str, float]:
+        return {name: found.mean, f"{name}/low": found.low, f"{name}/high": found.high}
+
+    return {
+        **score(f"avg@{k}", record.avg),
+        **score(f"pass@{k}", record.pass_at[k]),
+        **score(f"maj@{k}", record.maj_at[k]),
+        "pass@1": record.pass_at[1].mean,
+        "length": record.length["mean"],
+        "finished": record.finished,
+        "entropy": record.entropy,
+        "prompt_entropy": record.prompt_entropy.mean,
+        "prompt_entropy_ratio": record.prompt_entropy_ratio,
+        "prompt_entropy_spearman": record.prompt_entropy_spearman,
+        "ngram_diversity": record.ngram_diversity.mean,
+        "self_bleu": record.self_bleu.mean,
+        "reflective": record.reflective,
+        "auroc": record.calibration.auroc,
+        "logp_gap": record.calibration.gap,
+        "ece": record.calibration.ece,
+        **{f"covariance/{g.low:g}_to_{g.high:g}": g.covariance for g in record.difficulty if g.questions},
+    }

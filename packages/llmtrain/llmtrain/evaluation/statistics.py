@@ -1,0 +1,58 @@
+"""What a model says of sequences: log-probability and entropy, each a mean over tokens, in nats.
+
+They are of the policy's distribution at its temperature, over the whole vocabulary, however the sequences were drawn.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..batch import Batch
+from ..policy import ALONE, Policy
+from ..ranks import Ranks
+from ..rollout import Rollouts
+
+MICRO_BATCH_TOKENS = 16384
+"""Tokens that pass through the model together."""
+
+
+class Means(NamedTuple):
+    """Means over the tokens of each sequence, (B,), in nats; NaN for a sequence without tokens."""
+
+    logp: NDArray[np.float64]
+    entropy: NDArray[np.float64]
+
+
+def response_means(policy: Policy, rollouts: Rollouts, budget: int = MICRO_BATCH_TOKENS, ranks: Ranks = ALONE) -> Means:
+    """Over the tokens of each response. All `ranks` make this call, each with responses of its own."""
+    return _means(policy, Batch.of(rollouts), budget, ranks)
+
+
+def prompt_entropy(
+    policy: Policy, prompt_ids: Sequence[list[int]], budget: int = MICRO_BATCH_TOKENS, ranks: Ranks = ALONE
+) -> NDArray[np.float64]:
+    """Mean entropy over the tokens of each prompt but the first, which nothing predicts (Q,), in nats.
+
+    NaN for a prompt of one token (Revisiting Entropy, C.2).
+    """
+    longer = [i for i, ids in enumerate(prompt_ids) if len(ids) > 1]
+    lengths = torch.tensor([len(prompt_ids[i]) for i in longer], dtype=torch.long)
+    ids = torch.tensor([token for i in longer for token in prompt_ids[i]], dtype=torch.long)
+    found = np.full(len(prompt_ids), np.nan)
+    batch = Batch(ids, torch.ones_like(lengths), lengths - 1)
+    found[longer] = _means(policy, batch, budget, ranks, "padded").entropy  # no one shares more than a first token
+    return found
+
+
+def _means(policy: Policy, batch: Batch, budget: int, ranks: Ranks, layout: str = "") -> Means:
+    stats, lengths = policy.all_stats(batch, budget, ranks, layout), batch.response_lengths
+    owner = torch.arange(len(lengths)).repeat_interleave(lengths)
+
+    def mean(x: Tensor) -> NDArray[np.float64]:
+        return (torch.zeros(len(lengths)).double().index_add(0, owner, x.double().cpu()) / lengths).numpy()
+
+    return Means(mean(stats.logp), mean(stats.entropy))
