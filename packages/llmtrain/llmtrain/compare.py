@@ -103,7 +103,10 @@ def smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def figure(runs: Sequence[Run], path: str | Path) -> None:
-    """Draw entropy, reward and pass@k with its 95% interval against steps, a line a run, and save it as `path` (any format of matplotlib)."""
+    """Draw entropy, reward and pass@k with its 95% interval against steps, a line a run.
+
+    path: where to save it, in any format of matplotlib.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
