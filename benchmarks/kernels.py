@@ -32,10 +32,10 @@ from transformers import PreTrainedModel
 from entrostat import Plan
 from llmtrain.batch import Batch
 from llmtrain.bench import HEADINGS, kernels, machine, read, rows
-from llmtrain.config import get_preset
 from llmtrain.kernels import HeadStats, head_loss, head_stats
 from llmtrain.kernels.peers import dense_statistics
 from llmtrain.policy import Policy
+from llmtrain.presets import get_preset
 from llmtrain.trainer import Trainer
 from llmtrain.verifiers import Verdict, Verifier
 

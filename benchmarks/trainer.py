@@ -31,7 +31,8 @@ if __name__ == "__main__":
 import torch
 
 from llmtrain.bench import machine
-from llmtrain.config import TrainConfig, get_preset
+from llmtrain.config import TrainConfig
+from llmtrain.presets import get_preset
 from llmtrain.tasks import get_task
 from llmtrain.warmup import start_model
 

@@ -2,7 +2,7 @@ from datasets import Dataset
 from trl import GRPOConfig
 
 from entrostat.integrations.trl import EntrostatGRPOTrainer
-from llmtrain.config import get_preset
+from llmtrain.presets import get_preset
 from llmtrain.tasks.countdown import Problem, generate, prompt, verify
 from llmtrain.warmup import start_model
 

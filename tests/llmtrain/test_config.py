@@ -2,8 +2,9 @@ import pytest
 import yaml
 
 from llmtrain.cli import read_config
-from llmtrain.config import PRESETS, TrainConfig, get_preset
+from llmtrain.config import TrainConfig
 from llmtrain.nested import load_yaml, merge, to_dict
+from llmtrain.presets import PRESETS, get_preset
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -5,16 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from same_runs import without_times
 
 from entrostat.runlog import read_metrics
 from llmtrain.check import check
 from llmtrain.cli import main
-from llmtrain.config import DataConfig, EvalConfig, RewardConfig, SFTConfig, get_preset
+from llmtrain.config import DataConfig, EvalConfig, RewardConfig, SFTConfig
+from llmtrain.presets import get_preset
 from llmtrain.trainer import Trainer
 from llmtrain.warmup import build_and_warm_up
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
-TIMES = ("tokens_per_second", "time/")
 LONG = "".join(chr(33 + i * i % 89) for i in range(999))
 """A prompt that byte pairs do not shorten much."""
 
@@ -45,10 +46,6 @@ def run(tmp_path_factory):
     )
     build_and_warm_up(config, folder / "model")
     return replace(config, model=replace(config.model, path=str(folder / "model")))
-
-
-def without_times(out) -> list[dict]:
-    return [{k: v for k, v in line.items() if not k.startswith(TIMES)} for line in read_metrics(out)]
 
 
 def test_a_run_and_its_resumption(run, tmp_path):

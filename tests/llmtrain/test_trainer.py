@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from same_runs import same, without_times
 
 from entrostat.runlog import read_lines, read_metrics
 from llmtrain.check import make_controller
@@ -23,25 +24,11 @@ from llmtrain.policy import Policy
 from llmtrain.trainer import Trainer, TrainingStoppedError
 from llmtrain.verifiers import Verdict, Verifier
 
-TIMES = ("tokens_per_second", "time/")
-
 
 def command(config, *args: str) -> list[str]:
     file = Path(config.out).with_suffix(".yaml")
     file.write_text(yaml.safe_dump(to_dict(config)))
     return [sys.executable, "-m", "llmtrain", "train", "--config", str(file), *args]
-
-
-def without_times(run) -> list[dict]:
-    return [{k: v for k, v in line.items() if not k.startswith(TIMES)} for line in read_metrics(run)]
-
-
-def same(a, b) -> bool:
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
-    if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(map(same, a, b))
-    return torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
 
 
 def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):

@@ -21,9 +21,10 @@ from pathlib import Path
 
 from entrostat.commandline import one_line_errors, parse_flags, parse_settings
 
-from .config import PRESETS, TrainConfig, get_preset
+from .config import TrainConfig
 from .launch import LostRankError, is_first, is_worker, launch
 from .nested import load_yaml, merge
+from .presets import PRESETS, get_preset
 from .run import prepare, say, train_run
 
 

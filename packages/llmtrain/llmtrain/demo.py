@@ -12,7 +12,8 @@ from rich.console import Console
 
 from entrostat.commandline import one_line_errors
 
-from .config import TrainConfig, get_preset
+from .config import TrainConfig
+from .presets import get_preset
 
 OUT = Path("runs/demo")
 TARGET = 0.45

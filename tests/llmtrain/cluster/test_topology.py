@@ -15,18 +15,19 @@ import psutil
 import pytest
 import ray
 import yaml
+from same_runs import without_times
 
 from entrostat.runlog import read_lines, read_metrics
 from llmtrain.checkpoint import checkpoints, latest
 from llmtrain.cli import main
 from llmtrain.cluster.learner import Learner
 from llmtrain.cluster.places import ENVIRONMENTS, environments, layout, options, placement
-from llmtrain.config import EngineConfig, ModelConfig, RolloutConfig, TopologyConfig, TrainConfig, get_preset
+from llmtrain.config import EngineConfig, ModelConfig, RolloutConfig, TopologyConfig, TrainConfig
 from llmtrain.nested import to_dict
+from llmtrain.presets import get_preset
 from llmtrain.trainer import Trainer
 
 pytestmark = pytest.mark.timeout(600)
-TIMES = ("time/", "tokens_per_second")
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +59,6 @@ def train(config) -> int:
     return main(["train", "--config", file_of(config)])
 
 
-def lines(run) -> list[dict]:
-    return [{k: v for k, v in line.items() if not k.startswith(TIMES)} for line in read_metrics(run)]
-
-
 def processes(name: str, of: int | None = None) -> list[psutil.Process]:
     """Processes below `of`, or this one, whose title has the name; Ray's are titled by the actor's class."""
     found = []
@@ -90,7 +87,7 @@ def test_a_run_on_two_ranks_is_that_of_one_process(here, learns, tmp_path, capsy
     out = capsys.readouterr().out
     assert out.endswith(f"done: {tmp_path / 'ray'}\n")
     assert f"{learns.controller} 3/3 entropy" in out
-    local, remote = lines(tmp_path / "local"), lines(tmp_path / "ray")
+    local, remote = without_times(tmp_path / "local"), without_times(tmp_path / "ray")
     assert [line["step"] for line in remote] == [0, 1, 2, 3]
     assert all(line["grad_norm"] > 0 for line in local[:3])
     for a, b in zip(local, remote, strict=True):
@@ -106,9 +103,9 @@ def test_asynchronous_runs_are_as_stale_as_allowed_and_repeat(here, learns, tmp_
     runs = [tmp_path / "one", tmp_path / "two"]
     for run in runs:
         assert train(on_ray(replace(learns, steps=4), run, staleness=2, placement="disaggregated")) == 0
-    assert [line["staleness"] for line in lines(runs[0])[:4]] == [0, 1, 2, 2]
-    assert lines(runs[0]) == lines(runs[1])
-    assert lines(runs[0])[2]["mismatch/logp_gap"] > 1e-4, "the weights have moved since"
+    assert [line["staleness"] for line in without_times(runs[0])[:4]] == [0, 1, 2, 2]
+    assert without_times(runs[0]) == without_times(runs[1])
+    assert without_times(runs[0])[2]["mismatch/logp_gap"] > 1e-4, "the weights have moved since"
 
 
 @pytest.mark.parametrize("staleness", [0, 1])
@@ -131,7 +128,7 @@ def test_the_preset_with_vllm(here, learns, tmp_path, staleness):
         topology=topology,
     )
     assert train(replace(config, controller=learns.controller)) == 0
-    found = lines(config.out)
+    found = without_times(config.out)
     assert [line["staleness"] for line in found[:3]] == [0, staleness, staleness]
     assert found[0]["mismatch/ratio_min"] == pytest.approx(1, abs=1e-4)
     assert found[0]["mismatch/ratio_max"] == pytest.approx(1, abs=1e-4)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from same_runs import same, without_times
 
-from entrostat.runlog import read_metrics
 from llmtrain.batch import Batch
 from llmtrain.checkpoint import checkpoints
 from llmtrain.config import EngineConfig
@@ -16,20 +16,6 @@ from llmtrain.study.probe_walk import ProbedLearner, Walk
 from llmtrain.trainer import Trainer
 from llmtrain.verdict import Verdict
 from llmtrain.verifiers import Verifier
-
-TIMES = ("tokens_per_second", "time/")
-
-
-def without_times(run) -> list[dict]:
-    return [{k: v for k, v in line.items() if not k.startswith(TIMES)} for line in read_metrics(run)]
-
-
-def same(a, b) -> bool:
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
-    if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(map(same, a, b))
-    return torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
 
 
 class Short(Verifier):

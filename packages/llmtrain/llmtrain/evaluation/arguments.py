@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..config import DataConfig, TrainConfig, get_preset
+from ..config import DataConfig, TrainConfig
 from ..nested import load_yaml, merge
+from ..presets import get_preset
 from .settings import PRESETS, Sampling
 
 ABOUT = """\

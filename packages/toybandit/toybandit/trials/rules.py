@@ -36,6 +36,16 @@ ROLLOUTS = Parameter(
     step=10,
     help="Length of the run.",
 )
+LR = Parameter(
+    key="lr",
+    label="Learning rate",
+    symbol="η",
+    default=0.5,
+    low=0.1,
+    high=8.0,
+    step=0.1,
+    help="Step on the mean gradient of a state.",
+)
 ENV = Parameter(
     key="env",
     label="Environment",
@@ -223,16 +233,7 @@ BONUS, ADVANTAGE = "bonus in the loss", "part of the advantage"
         step=0.01,
         help="Five coefficients from 0 to this are tried.",
     ),
-    Parameter(
-        key="lr",
-        label="Learning rate",
-        symbol="η",
-        default=0.5,
-        low=0.1,
-        high=8.0,
-        step=0.1,
-        help="Step on the mean gradient of a state.",
-    ),
+    LR,
     PASSES,
     ROLLOUTS,
     ENV,
@@ -251,16 +252,7 @@ REUSE = (1, 2, 4, 8)
 
 @trial(
     "reuse",
-    Parameter(
-        key="lr",
-        label="Learning rate",
-        symbol="η",
-        default=0.5,
-        low=0.1,
-        high=8.0,
-        step=0.1,
-        help="Step on the mean gradient of a state.",
-    ),
+    LR,
     replace(ROLLOUTS, default=10),
     ENV,
 )
