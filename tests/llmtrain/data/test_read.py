@@ -77,7 +77,7 @@ def test_a_bad_line_is_named(jsonl, row, message):
     path = jsonl([GOOD, row])
     with pytest.raises(ValueError, match="^" + re.escape(f"questions.jsonl, line 2: {message}")) as caught:
         read(path)
-    assert str(caught.value).endswith("; --skip-bad leaves such rows out")
+    assert str(caught.value).endswith("; --skip-bad (in training --data.skip-bad) leaves such rows out")
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 400
     questions, skipped = read(path, skip_bad=True)

@@ -12,6 +12,8 @@ from llmtrain.nested import to_dict
 from llmtrain.study.probe_command import link_checkpoint, probe_entropy, read_steps
 from llmtrain.trainer import Trainer
 
+TRIED = ("--sgd", "--alone", "2", "--first-order")
+
 
 @pytest.fixture(scope="module")
 def lively(small):
@@ -22,7 +24,7 @@ def lively(small):
 def test_from_flags(lively, tmp_path, capsys):
     file, out = tmp_path / "c.yaml", tmp_path / "probe"
     file.write_text(yaml.safe_dump(to_dict(lively)))
-    assert probe_entropy(["--config", str(file), "--steps", "1,0", "--sgd", "--alone", "2", "--out", str(out)]) == 0
+    assert probe_entropy(["--config", str(file), "--steps", "1,0", *TRIED, "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "one step of AdamW, updated tokens" in said
     assert "one step of SGD, one token alone" in said
@@ -30,7 +32,8 @@ def test_from_flags(lively, tmp_path, capsys):
     assert list(numbers) == ["AdamW", "SGD", "SGD, one token alone"]
     assert list(numbers["AdamW"]["steps"]) == ["0", "1"]
     each = numbers["AdamW"]["pooled"]["estimators"]["updated"]
-    assert list(each) == ["exact flow", "own logit", "STEER Ω", "OPEFO", "−Cov"]
+    assert list(each) == ["exact flow", "own logit", "STEER Ω", "OPEFO", "−Cov", "output layer", "all weights"]
+    assert len(numbers["SGD, one token alone"]["pooled"]["estimators"]["updated"]) == 5
     assert 0 <= each["exact flow"]["relative_mse_scaled"] <= 1
     text = (out / "probe.md").read_text()
     assert text.count("| updated | STEER Ω |") == 3

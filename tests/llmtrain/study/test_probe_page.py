@@ -1,5 +1,7 @@
 """Bins of the picture and words of the page."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -39,3 +41,8 @@ def test_words(omega, has):
     text = told(found)
     assert "the highest SRCC is that of exact flow (1.000)" in text
     assert has in text
+    assert "First order" not in text
+    knowing = replace(found, estimates=estimates | {"output layer": noise, "all weights": change})
+    text = told(knowing)
+    assert "the highest SRCC is that of exact flow (1.000)" in text  # of the estimators of single tokens
+    assert "First order in all weights has an SRCC of 1.000, 0.0% wrong signs, and leaves 0.000 of" in text

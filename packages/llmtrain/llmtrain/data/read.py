@@ -98,5 +98,5 @@ def _short(value: Any) -> str:
 
 def _report(problem: str, bad: list[str], skip_bad: bool) -> None:
     if not skip_bad:
-        raise ValueError(f"{problem}; --skip-bad leaves such rows out")
+        raise ValueError(f"{problem}; --skip-bad (in training --data.skip-bad) leaves such rows out")
     bad.append(problem)

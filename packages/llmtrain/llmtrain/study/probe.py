@@ -6,7 +6,8 @@
 
 Estimators are first order in the step and per unit of step size. They know what a token does to its own distribution:
 neither that tokens share their weights, nor what AdamW does to a gradient. So there is no step size that turns them
-into nats, and errors are given at three: 1, as the paper has it, the learning rate, and the one that fits best.
+into nats, and errors are given at three: 1, as the paper has it, the learning rate, and the one that fits best. What
+`first_order` says beside them knows the step, which is its unit.
 """
 
 from collections.abc import Mapping
@@ -51,7 +52,7 @@ class Probe:
     change: Array
     """Measured: H after the step minus H before it."""
     estimates: Mapping[str, Array]
-    """By ESTIMATORS, per unit of step size."""
+    """By ESTIMATORS, per unit of step size; and by `first_order.OF_THE_STEP` of the step, where it was asked for."""
 
     def select(self, index: NDArray[np.int64], change: ArrayLike, **changed: Any) -> "Probe":
         """Some of the tokens, with other measured changes."""
@@ -60,10 +61,11 @@ class Probe:
         return replace(self, **some, change=np.asarray(change, dtype=np.float64), estimates=estimates, **changed)
 
 
-def probe(tokens: Tokens, plan: Plan, entropy_after: Any, **told: Any) -> Probe:
+def probe(tokens: Tokens, plan: Plan, entropy_after: Any, more: Mapping[str, Any] | None = None, **told: Any) -> Probe:
     """The probe of an update from its tokens (N,) as they were before it, its plan and the entropies after it.
 
-    told: step, optimizer, lr and length of the Probe. Raises ValueError for tokens without s2 and s2l.
+    more: further estimates, (N,) each. told: step, optimizer, lr and length of the Probe. Raises ValueError for tokens
+    without s2 and s2l.
     """
     logp, entropy = tokens.get("logp"), tokens.get("entropy")
     weight = -plan.coefficients(logp, entropy)[0] * tokens.size
@@ -86,7 +88,7 @@ def probe(tokens: Tokens, plan: Plan, entropy_after: Any, **told: Any) -> Probe:
         weight=array(weight),
         updated=plan.active().expand(weight.shape).cpu().numpy(),
         change=array(entropy_after) - array(entropy),
-        estimates=dict(zip(ESTIMATORS, map(array, found), strict=True)),
+        estimates={name: array(x) for name, x in [*zip(ESTIMATORS, found, strict=True), *(more or {}).items()]},
         **told,
     )
 
@@ -104,7 +106,7 @@ def pool(probes: list[Probe]) -> Probe:
         optimizer=first.optimizer,
         lr=float(np.mean([one.lr for one in probes])),
         length=float(np.mean([one.length for one in probes])),
-        estimates={name: np.concatenate([one.estimates[name] for one in probes]) for name in ESTIMATORS},
+        estimates={name: np.concatenate([one.estimates[name] for one in probes]) for name in first.estimates},
         **{name: joined(name) for name in ("p", "entropy", "weight", "updated", "change")},
     )
 

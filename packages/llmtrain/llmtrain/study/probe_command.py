@@ -11,6 +11,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ..checkpoint import checkpoints
 from ..config import LogConfig, TrainConfig
@@ -24,13 +25,15 @@ def probe_entropy(args: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=PROG,
         description=__doc__,
-        usage=f"{PROG} RUN | FLAGS OF TRAIN  --steps 0,5,10 [--sgd] [--alone N] [--out FOLDER] [--overwrite]",
+        usage=f"{PROG} RUN | FLAGS OF TRAIN  --steps 0,5,10 [--sgd] [--alone N] [--first-order] [--out FOLDER] "
+        "[--overwrite]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--steps", default="0,5,10", help="rollout steps whose first update is looked at (0,5,10)")
     parser.add_argument("--sgd", action="store_true", help="also try a step of plain gradient descent, as long")
     parser.add_argument("--alone", type=int, default=0, help="also try so many tokens, each with its own part of it")
+    parser.add_argument("--first-order", action="store_true", help="also what theory of the shared weights would say")
     parser.add_argument("--out", help="folder to write to; RUN/probe or runs/probe when not given")
     parser.add_argument("--overwrite", action="store_true", help="replace a probe that lies there")
     run = None if not args or args[0].startswith("-") else args[0]
@@ -51,7 +54,7 @@ def probe_entropy(args: list[str]) -> int:
         eval=replace(config.eval, every=0),
         log=LogConfig(tensorboard=False),
     )
-    return measure(config, steps, run, sgd=given.sgd, alone=given.alone)
+    return measure(config, steps, run, sgd=given.sgd, alone=given.alone, first_order=given.first_order)
 
 
 def read_steps(text: str) -> list[int]:
@@ -81,8 +84,8 @@ def run_config(run: str, rest: list[str]) -> TrainConfig:
     return merge(TrainConfig(), load_yaml(Path(run) / "config.yaml"))
 
 
-def measure(config: TrainConfig, steps: list[int], run: str | None, *, sgd: bool, alone: int) -> int:
-    """Train, probe, write and print."""
+def measure(config: TrainConfig, steps: list[int], run: str | None, **tried: Any) -> int:
+    """Train, probe, write and print. tried: what else, as `Walk` takes it."""
     from ..check import check as check_run
     from ..display import TrainDisplay, WarmUpDisplay
     from ..warmup import start_model
@@ -98,7 +101,7 @@ def measure(config: TrainConfig, steps: list[int], run: str | None, *, sgd: bool
     model = out if resume else start_model(config, WarmUpDisplay(config.sft.steps))
     first = int(checkpoints(out)[-1].name.removeprefix("step-")) if resume else 0
     with TrainDisplay(config.controller, steps[-1] + 1, first) as report:
-        probes = Walk(config, model, steps, sgd=sgd, alone=alone, resume=resume).walk(report)
+        probes = Walk(config, model, steps, resume=resume, **tried).walk(report)
     title = f"{run or config.model.path or config.task.name}, {config.controller}"
     (out / "probe.md").write_text(page(probes, title))
     (out / "probe.json").write_text(json.dumps(to_json(probes), indent=2) + "\n")

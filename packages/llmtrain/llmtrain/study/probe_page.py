@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from ..compare import COLOURS
+from .first_order import OF_THE_STEP
 from .probe import ESTIMATORS, LIKELY, NUMERALS, RAISES, UNLIKELY, Array, Probe, Quality, pool, quadrants, table
 
 BINS = 15
@@ -58,7 +59,8 @@ def _finite(found: Quality) -> dict[str, float | None]:
 
 def page(probes: Sequence[Probe], title: str) -> str:
     """Markdown."""
-    parts = [f"# Estimators of the entropy change: {title}", LEGEND]
+    knowing = any(set(OF_THE_STEP) & set(one.estimates) for one in probes)
+    parts = [f"# Estimators of the entropy change: {title}", LEGEND, *([FIRST_ORDER] if knowing else [])]
     for name, some in by_optimizer(probes).items():
         steps = ", ".join(str(one.step) for one in some)
         found = pool(some)
@@ -81,11 +83,16 @@ LEGEND = (
     "that the estimate points the wrong way. PCC and SRCC are Pearson's and Spearman's correlations, which no "
     "step size changes."
 )
+FIRST_ORDER = (
+    "The output layer and all weights are no estimators of single tokens: they are what the step did to first order in "
+    "the weights, the output layer's alone or all of them, and 1 is the step itself."
+)
 
 
 def told(found: Probe) -> str:
     """Which estimator is best for the updated tokens, and how Ω and Cov compare, in words."""
-    each = table(found)["updated"]
+    whole = table(found)["updated"]
+    each = {name: whole[name] for name in ESTIMATORS}
 
     def best(key: str, sign: int) -> str:
         name = max(each, key=lambda name: np.nan_to_num(sign * getattr(each[name], key), nan=-np.inf))
@@ -106,6 +113,13 @@ def told(found: Probe) -> str:
         f"step size, as a share of the error of guessing zero, {best('relative_mse_scaled', -1)}. Ω against Cov, which "
         f"the paper finds better in every column: it has {', '.join(has) or 'nothing better'}"
         + (f"; it has not {', '.join(lacks)}." if lacks else ".")
+        + "".join(
+            f" First order in {'all weights' if name == 'all weights' else 'the output layer alone'} has an SRCC of "
+            f"{whole[name].spearman:.3f}, {whole[name].wrong_sign:.1%} wrong signs, and leaves "
+            f"{whole[name].relative_mse_scaled:.3f} of that error."
+            for name in OF_THE_STEP
+            if name in whole
+        )
     )
 
 
@@ -118,7 +132,7 @@ def _quality_table(found: Probe) -> str:
         for name, one in each.items():
             cells = (
                 f"{one.mse:.2e}",
-                f"{one.mse_lr:.2e}",
+                "–" if name in OF_THE_STEP else f"{one.mse_lr:.2e}",
                 f"{one.scale:.2e}",
                 f"{one.relative_mse_scaled:.3f}",
                 f"{one.pearson:+.3f}",
@@ -132,12 +146,12 @@ def _quality_table(found: Probe) -> str:
 def _step_table(probes: Sequence[Probe]) -> str:
     lines = _head("SRCC of updated tokens at step", *(str(one.step) for one in probes))
     each = [table(one)["updated"] for one in probes]
-    lines += [f"| {name} | {' | '.join(f'{one[name].spearman:+.3f}' for one in each)} |" for name in ESTIMATORS]
+    lines += [f"| {name} | {' | '.join(f'{one[name].spearman:+.3f}' for one in each)} |" for name in each[0]]
     return "\n".join(lines)
 
 
 def _quadrant_table(found: Probe, cut: str) -> str:
-    lines = _head("quadrant", "claim", "tokens", "as claimed", "measured (nats)", *ESTIMATORS)
+    lines = _head("quadrant", "claim", "tokens", "as claimed", "measured (nats)", *found.estimates)
     for name, one in quadrants(found, cut).items():
         claim = "raises H" if RAISES[name] else "lowers H"
         sums = " | ".join(f"{x:+.3f}" for x in one["estimated"].values())
@@ -198,11 +212,14 @@ def figure(probes: Sequence[Probe], path: str | Path) -> None:
     import matplotlib.pyplot as plt
 
     pooled = {name: pool(some) for name, some in by_optimizer(probes).items()}
-    fig = plt.figure(figsize=(3.1 * len(ESTIMATORS), 4.2 * len(pooled)), layout="constrained")
+    columns = max(len(found.estimates) for found in pooled.values())
+    fig = plt.figure(figsize=(3.1 * columns, 4.2 * len(pooled)), layout="constrained")
     for part, (optimizer, found) in zip(fig.subfigures(len(pooled), squeeze=False)[:, 0], pooled.items(), strict=True):
         part.suptitle(f"one step of {optimizer}")
         ratios = {"height_ratios": [3, 1]}
-        axes = part.subplots(2, len(ESTIMATORS), sharex=True, sharey="row", gridspec_kw=ratios)
+        axes = part.subplots(2, columns, sharex=True, sharey="row", gridspec_kw=ratios)
+        for empty in axes[:, len(found.estimates) :].flat:
+            empty.set_visible(False)
         change = found.change[found.updated]
         for i, (name, one) in enumerate(table(found)["updated"].items()):
             bins = binned(MILLI * one.scale * found.estimates[name][found.updated], MILLI * change)

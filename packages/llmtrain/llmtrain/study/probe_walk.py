@@ -11,7 +11,7 @@ nothing, and the weights that the run's own step led to are put back.
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -29,7 +29,8 @@ from ..kernels import HeadStats
 from ..learner import Learner, Watch, look_away
 from ..ranks import Ranks
 from ..trainer import Report, Trainer
-from .probe import Probe, probe
+from .first_order import first_order
+from .probe import ESTIMATORS, Probe, probe
 
 
 class GradientDescent(TorchEngine):
@@ -60,6 +61,8 @@ class Watched:
     """Whether to also try a step of plain gradient descent, as long as the run's own."""
     alone: int = 0
     """Updated tokens of which to also try their own part of that step, one at a time."""
+    first_order: bool = False
+    """Whether to also tell what steps do to first order in the weights, by a copy of the model in double precision."""
     probes: list[Probe] = field(default_factory=list)
 
 
@@ -89,7 +92,11 @@ class ProbedLearner(Learner):
 
         def seen(optimizer: str, lr: float) -> Probe:
             told = {"step": step, "optimizer": optimizer, "lr": lr, "length": length}
-            self.watched.probes.append(probe(tokens, plan, self._stats(mini.batch).entropy, **told))
+            after, more = self._stats(mini.batch).entropy, {}
+            if self.watched.first_order:
+                budget = self.config.micro_batch_tokens
+                more = first_order(self.policy, mini.batch, start, self._weights(), budget)
+            self.watched.probes.append(probe(tokens, plan, after, more, **told))
             return self.watched.probes[-1]
 
         seen("AdamW", lr)
@@ -125,6 +132,8 @@ class ProbedLearner(Learner):
             lengths.append(descent.step() * (descent.lr or 0.0))
             changes.append(float(self._stats(one).entropy[here] - before))
         length = sum(lengths) / len(lengths)
+        theirs = {name: found.estimates[name] for name in ESTIMATORS}  # the others are of the whole step
+        found = replace(found, estimates=theirs)
         return found.select(chosen.numpy(), changes, optimizer="SGD, one token alone", length=length)
 
     def _stats(self, batch: Batch) -> HeadStats:
@@ -146,7 +155,7 @@ class Walked(Exception):
 class Walk(Trainer):
     """A run that is trained up to the last of `steps` and probed at each. It leaves a run log and no checkpoint.
 
-    sgd, alone: what else to try, see `Watched`. resume: from the newest checkpoint in `config.out`.
+    sgd, alone, first_order: what else to try, see `Watched`. resume: from the newest checkpoint in `config.out`.
     Raises ValueError when the run takes more than one process, or lacks one of the steps.
     """
 
@@ -158,6 +167,7 @@ class Walk(Trainer):
         *,
         sgd: bool = False,
         alone: int = 0,
+        first_order: bool = False,
         resume: bool = False,
     ) -> None:
         check(config)
@@ -166,7 +176,7 @@ class Walk(Trainer):
         if outside:
             raise ValueError(f"step {outside[0]} is not among those of this run, {self.step} to {config.steps - 1}")
         self.last = max(steps)
-        self.watched = Watched(frozenset(steps), sgd, alone)
+        self.watched = Watched(frozenset(steps), sgd, alone, first_order)
         self.learner = ProbedLearner(self.learner, self.watched)
 
     def walk(self, report: Report = lambda step, metrics: None) -> list[Probe]:
