@@ -1,10 +1,10 @@
-"""Answers called different are different, and those called the same are: by hand, and against math-verify itself."""
+"""Answers that are called different are different: by hand, and against math-verify itself."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from llmtrain.verifiers.quick_value import apart, same
+from llmtrain.verifiers.quick_value import apart
 
 
 @pytest.mark.parametrize(
@@ -70,32 +70,6 @@ def test_perhaps_equal(a, b):
 def test_what_is_not_read_is_left_to_others(text):
     assert not apart(text, "77")
     assert not apart("77", text)
-    assert not same(text, "77")
-    assert not same(text, text)
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "equal"),
-    [
-        ("x^2-1", "(x-1)(x+1)", True),
-        ("x^{2} + 5", "5+x^2", True),
-        ("\\frac{1}{2}+\\frac{1}{3}", "5/6", True),
-        ("\\frac12", "0.5", True),
-        ("\\frac{x^2-1}{x-1}", "x+1", True),
-        ("0.1+0.2", "0.3", True),
-        ("x^2-1", "(x-1)(x+2)", False),
-        ("x_{1}", "x_{2}", False),
-        ("0.333333333", "\\frac{1}{3}", False),
-        ("2\\sqrt{2}", "\\sqrt{8}", False),  # these four are math-verify's to say
-        ("\\pi+1", "1+\\pi", False),
-        ("(1,2)", "(1,2)", False),
-        ("i^2", "-1", False),
-        ("3^{99}\\cdot 3^{99}\\cdot x^{99}\\cdot y^{99}", "1", False),
-    ],
-)
-def test_same(a, b, equal):
-    assert same(a, b) is equal
-    assert same(b, a) is equal
 
 
 numbers = st.integers(0, 30).map(str)
@@ -116,14 +90,6 @@ def joined(inner):
 
 
 expressions = st.recursive(atoms, joined, max_leaves=4)
-rational = st.recursive(
-    st.one_of(numbers, st.sampled_from(["x", "y"])),
-    lambda inner: st.one_of(
-        st.tuples(inner, inner).map(lambda p: f"({p[0]}-{p[1]})"),
-        st.tuples(inner, inner).map(lambda p: f"\\frac{{{p[0]}}}{{{p[1]}}}"),
-    ),
-    max_leaves=3,
-)
 relaxed = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -134,31 +100,16 @@ def test_math_verify_never_finds_equal_what_is_apart(a, b):
 
     if apart(a, b):
         assert not verify(list(_read(b)), list(_read(a)), timeout_seconds=None)
-        assert not same(a, b)
-
-
-@relaxed
-@given(rational, rational)
-def test_math_verify_finds_equal_what_is_the_same(a, b):
-    from llmtrain.verifiers.math_equal import _read, verify
-
-    turned = f"({b})\\cdot({a})+({a})"
-    plain = f"({a})\\cdot({b}+1)"
-    if same(plain, turned):  # not so where there is a division by zero
-        assert verify(list(_read(plain)), list(_read(turned)), timeout_seconds=None)
-    else:
-        assert "frac" in plain
-    assert not same(plain, f"{turned}+1")
 
 
 @settings(deadline=None)
 @given(expressions, expressions)
 def test_equal_expressions_are_never_apart(a, b):
-    for one, other in (
+    for one, same in (
         (f"{a}+{b}", f"{b}+{a}"),
         (f"({a})({b})", f"{b} \\cdot {a}"),
         (f"({a}+{b})^{{2}}", f"({a})^2+2({a})({b})+({b})^2"),
         (f"{a}-({b})", f"-({b}-({a}))"),
         (f"({a},{b})", f"({a},{b})"),
     ):
-        assert not apart(one, other)
+        assert not apart(one, same)

@@ -8,9 +8,10 @@ from typing import Any
 
 from ..verdict import Verdict
 from .answer_text import MAX_ANSWER_CHARS, compact, number, read_truth, tidy
+from .exact_value import same
 from .final_answer import final_answer
 from .math_equal import equal
-from .quick_value import apart, same
+from .quick_value import apart
 
 
 def check(response: str, ground_truth: Any) -> Verdict:

@@ -1,21 +1,17 @@
-"""Are two answers plainly different, or plainly equal? By their values: made of numbers, variables and arithmetic.
+"""Are two answers plainly different? By their values, where they are made of numbers, variables and arithmetic.
 
     apart("\\frac{x+1}{2}", "x+1")      True: put a number in for x, and the values differ
     apart("2\\sqrt{2}", "\\sqrt{8}")     False: perhaps they are equal
-    same("x^2-1", "(x-1)(x+1)")         True: rational functions, exactly equal at a point drawn for them
-    same("\\text{even}", "2")           False: one of them is not read
+    apart("\\text{even}", "2")          False: one of them is not read
 
 A value is what an answer is for certain numbers in place of its letters: answers that are equal have equal values
-whatever these are, and rational functions that are not equal have equal values at hardly any (Schwartz and Zippel).
-What is not read, or might be read in two ways, is left to math-verify. Nothing is evaluated but by the arithmetic
-below, and it cannot hang.
+whatever these are. What is not read, or might be read in two ways, is left to math-verify. Nothing is evaluated but by
+the arithmetic below, and it cannot hang.
 """
 
 import cmath
 import math
 import re
-from fractions import Fraction
-from hashlib import blake2b
 from typing import Any
 from zlib import crc32
 
@@ -23,8 +19,6 @@ APART = 1e-6
 """Values that differ by more than this share of the larger are not equal (math-verify rounds at 1e-6)."""
 LONGEST = 200
 """Characters of an answer that is read."""
-BITS = 10_000
-"""Of an exact value, and on the way to it."""
 LARGEST = 1e8
 """Of a value, and on the way to it: what large numbers leave when they cancel is not exact."""
 INFINITY = 1.7e12
@@ -44,39 +38,34 @@ _TIMES = ("*", "\\cdot", "\\times")
 _OPENING = {"(": ")]", "[": ")]", "\\{": ("\\}",)}
 
 
-class _UnreadError(Exception):
+class UnreadError(Exception):
     """This is not read."""
+
+
+UNREAD = (UnreadError, ArithmeticError, ValueError, IndexError)
+"""What reading may raise."""
 
 
 def apart(given: str, wanted: str) -> bool:
     """Whether answers differ in value: a number, or any of several numbers, that the other one has not."""
     try:
-        a, b = (_read(answer, _Reader) for answer in (given, wanted))
-    except (_UnreadError, ArithmeticError, ValueError, IndexError):
+        a, b = (read_values(answer, Reader) for answer in (given, wanted))
+    except UNREAD:
         return False
     return any(all(_differ(x, y) for y in others) for mine, others in ((a, b), (b, a)) for x in mine)
-
-
-def same(given: str, wanted: str) -> bool:
-    """Whether answers are the same rational function of their letters, or the same rational number."""
-    try:
-        a, b = (_read(answer, _ExactReader) for answer in (given, wanted))
-    except (_UnreadError, ArithmeticError, ValueError, IndexError):
-        return False
-    return len(a) == len(b) == 1 and a == b
 
 
 def _differ(x: complex, y: complex) -> bool:
     return abs(x - y) > max(APART * max(abs(x), abs(y)), 2 * APART)
 
 
-def _read(answer: str, kind: type["_Reader"]) -> list[Any]:
+def read_values(answer: str, kind: type["Reader"]) -> list[Any]:
     """Values of an answer, or of each part of a list, tuple, interval or set."""
     if len(answer) > LONGEST or _DOUBTFUL.search(answer):
-        raise _UnreadError
+        raise UnreadError
     tokens = _TOKEN.findall(answer)
     if "".join(tokens) != re.sub(r"\s", "", answer):
-        raise _UnreadError
+        raise UnreadError
     if len(tokens) > 2 and tokens[-1] in _OPENING.get(tokens[0], ()) and "," in tokens:
         tokens = tokens[1:-1]
     reader = kind(tokens)
@@ -85,11 +74,11 @@ def _read(answer: str, kind: type["_Reader"]) -> list[Any]:
         reader.take(",")
         values.append(reader.part())
     if reader.peek():
-        raise _UnreadError
+        raise UnreadError
     return values
 
 
-class _Reader:
+class Reader:
     """Recursive descent: sum := product ([+-] product)*, product := power ([*/]? power)*, power := atom (^ atom)?"""
 
     def __init__(self, tokens: list[str]) -> None:
@@ -102,7 +91,7 @@ class _Reader:
     def take(self, wanted: str = "") -> str:
         token = self.tokens[self.at]
         if not token or (wanted and token != wanted):
-            raise _UnreadError
+            raise UnreadError
         self.at += 1
         return token
 
@@ -116,7 +105,7 @@ class _Reader:
 
     def bounded(self, value: Any) -> Any:
         if not abs(value) < LARGEST:
-            raise _UnreadError
+            raise UnreadError
         return value
 
     def part(self) -> Any:
@@ -141,7 +130,7 @@ class _Reader:
         while self.peek() not in ("", "+", "-", ",", ")", "]", "}", "\\}"):
             operator = self.take() if self.peek() in (*_TIMES, "/") else ""
             if divided and not operator:  # 1/2x is read in two ways
-                raise _UnreadError
+                raise UnreadError
             divided = operator == "/"
             other = self.power()
             value = self.bounded(value / other if divided else value * other)
@@ -153,14 +142,14 @@ class _Reader:
             return base
         self.take()
         if self.peek() not in ("{",) and not (self.peek().isalnum() and len(self.peek()) == 1):
-            raise _UnreadError
-        exponent = self.atom()
+            raise UnreadError
+        exponent = self.exponent()
         if self.peek() in ("^", "_") or abs(exponent) > 100:
-            raise _UnreadError
-        return self.bounded(self.raised(base, exponent))
+            raise UnreadError
+        return self.bounded(base**exponent)
 
-    def raised(self, base: Any, exponent: Any) -> Any:
-        return base**exponent
+    def exponent(self) -> Any:
+        return self.atom()
 
     def atom(self) -> Any:
         token = self.take()
@@ -178,7 +167,7 @@ class _Reader:
             return self.pi()
         if token.isalpha() or _GREEK.fullmatch(token):
             return self.letter(token)
-        raise _UnreadError
+        raise UnreadError
 
     def argument(self) -> Any:
         """In braces; \\frac12 has none."""
@@ -186,7 +175,7 @@ class _Reader:
             return self.atom()
         digits = self.peek()
         if not digits.isdigit():
-            raise _UnreadError
+            raise UnreadError
         if len(digits) == 1:
             return self.number(self.take())
         self.tokens[self.at] = digits[1:]
@@ -194,7 +183,7 @@ class _Reader:
 
     def root(self) -> Any:
         if self.peek() != "{":  # of a degree, or without braces
-            raise _UnreadError
+            raise UnreadError
         return cmath.sqrt(self.atom())
 
     def pi(self) -> Any:
@@ -208,34 +197,5 @@ class _Reader:
                 name = name[:-1] + self.take()
                 self.take("}")
             if not name[-1].isalnum():
-                raise _UnreadError
+                raise UnreadError
         return self.variable(name)
-
-
-class _ExactReader(_Reader):
-    """Rational numbers, exactly; nothing else."""
-
-    def number(self, token: str) -> Any:
-        return Fraction(token)
-
-    def variable(self, name: str) -> Any:
-        """A number of 64 bits for it."""
-        if name in ("e", "i"):
-            raise _UnreadError
-        return Fraction(int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big"))
-
-    def bounded(self, value: Any) -> Any:
-        if value.numerator.bit_length() + value.denominator.bit_length() > BITS:
-            raise _UnreadError
-        return value
-
-    def raised(self, base: Any, exponent: Any) -> Any:
-        if exponent.denominator != 1 or abs(exponent) * base.numerator.bit_length() > BITS:
-            raise _UnreadError
-        return base ** int(exponent)
-
-    def root(self) -> Any:
-        raise _UnreadError
-
-    def pi(self) -> Any:
-        raise _UnreadError
