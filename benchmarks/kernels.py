@@ -53,7 +53,7 @@ class TimedPolicy(Policy):
         self.seconds = 0.0
 
     def token_stats(self, batch: Batch, sequences: Tensor) -> HeadStats:
-        hidden, targets = self._states(batch, sequences)
+        hidden, targets = self.states(batch, sequences)
         began = time.process_time()
         if self.dense:
             logp, entropy = dense_statistics(hidden, self.head, targets)
@@ -65,7 +65,7 @@ class TimedPolicy(Policy):
 
     def loss(self, batch: Batch, sequences: Tensor, plan: Plan, index: Tensor) -> tuple[Tensor, HeadStats]:
         """The head's gradients are made at once; the loss given back brings them to the body."""
-        hidden, targets = self._states(batch, sequences)
+        hidden, targets = self.states(batch, sequences)
         began = time.process_time()
         states = hidden.detach().requires_grad_()
         if self.dense:

@@ -54,6 +54,11 @@ class Batch:
         """Where the response tokens of `sequences` lie among all N response tokens, in order."""
         return ranges(starts(self.response_lengths)[sequences], self.response_lengths[sequences])
 
+    def targets(self, sequences: Tensor) -> Tensor:
+        """The response tokens of `sequences`, in the order of `response_index(sequences)`."""
+        first = starts(self.lengths)[sequences] + self.prompt_lengths[sequences]
+        return self.ids[ranges(first, self.response_lengths[sequences])]
+
     def padded(self, sequences: Tensor) -> Tensor:
         """Token ids of `sequences`, padded on the right with 0: (b, longest)."""
         lengths = self.lengths[sequences, None]

@@ -13,7 +13,6 @@ from .batch import Batch, padded
 from .kernels import HeadStats, head_loss, head_stats
 from .layout import LAYOUTS, Lay
 from .layout import padded as padded_layout
-from .ragged import ranges, starts
 from .ranks import Ranks
 
 ALONE = Ranks()
@@ -69,7 +68,7 @@ class Policy(nn.Module):
         """Whether the states of three sequences, two with the same prompt, are others than in rows of their own."""
         ids = torch.tensor([1, 2, 3, 4, 1, 2, 5, 6, 7, 8, 9, 1]) % int(self.model.config.vocab_size)
         three = Batch(ids, prompt_lengths=torch.tensor([2, 2, 1]), response_lengths=torch.tensor([2, 2, 3]))
-        found, plain = (self._states(three, torch.arange(3), lay)[0] for lay in (self.lay, padded_layout))
+        found, plain = (self.states(three, torch.arange(3), lay)[0] for lay in (self.lay, padded_layout))
         return bool((found - plain).abs().max() > 0.05 * plain.abs().max())
 
     @property
@@ -82,7 +81,7 @@ class Policy(nn.Module):
         """Weight of the output layer (V, D)."""
         return self.output.weight
 
-    def _states(self, batch: Batch, sequences: Tensor, lay: Lay | None = None) -> tuple[Tensor, Tensor]:
+    def states(self, batch: Batch, sequences: Tensor, lay: Lay | None = None) -> tuple[Tensor, Tensor]:
         """Hidden states (n, D) that predict the response tokens of `sequences`, and these tokens (n,), in order.
 
         No sequences make a pass all the same, n = 0: the other ranks count on it.
@@ -94,9 +93,7 @@ class Policy(nn.Module):
         given = {"position_ids": position, "attention_mask": mask}
         told = {name: x.to(device) for name, x in given.items() if x is not None}
         hidden = self.body(input_ids=ids.to(device), **told, use_cache=False).last_hidden_state
-        first = starts(batch.lengths)[sequences] + batch.prompt_lengths[sequences]
-        targets = batch.ids[ranges(first, batch.response_lengths[sequences])]
-        return hidden[row.to(device), column.to(device)], targets.to(device)
+        return hidden[row.to(device), column.to(device)], batch.targets(sequences).to(device)
 
     def token_stats(self, batch: Batch, sequences: Tensor, lay: Lay | None = None) -> HeadStats:
         """Statistics of the response tokens of `sequences`, in the order of `batch.response_index(sequences)`."""
@@ -119,7 +116,7 @@ class Policy(nn.Module):
         lay: Lay | None = None,
     ) -> HeadStats | tuple[Tensor, HeadStats]:
         """`token_stats` without a plan, `loss` with one."""
-        hidden, targets = self._states(batch, sequences, lay)
+        hidden, targets = self.states(batch, sequences, lay)
         return self.output(hidden, targets, self.temperature, plan=plan, index=index)
 
     @torch.no_grad()

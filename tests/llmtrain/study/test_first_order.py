@@ -6,21 +6,29 @@ import torch
 from llmtrain.batch import Batch
 from llmtrain.model import build_tiny
 from llmtrain.policy import Policy
-from llmtrain.study.first_order import OF_THE_STEP, first_order
+from llmtrain.study.first_order import OF_WEIGHTS, first_order, influence
 
 TEMPERATURE = 0.7
 
 
-def entropies(model, batch, head=None):
-    """Of the response tokens, by the model's own logits, or those of its states under another output layer."""
+def distributions(model, batch, head=None):
+    """log p (N, V) of the response tokens, by the model's own output layer or another."""
     out = []
     for ids, prompt in zip(batch.ids.split(batch.lengths.tolist()), batch.prompt_lengths.tolist(), strict=True):
         states = model.base_model(ids[None]).last_hidden_state[0, prompt - 1 : -1]
-        logp = (states @ (model.get_output_embeddings().weight if head is None else head).T / TEMPERATURE).log_softmax(
-            -1
-        )
-        out.append(-(logp.exp() * logp).sum(-1))
+        weight = model.get_output_embeddings().weight if head is None else head
+        out.append((states @ weight.T / TEMPERATURE).log_softmax(-1))
     return torch.cat(out)
+
+
+def entropies(model, batch, head=None):
+    logp = distributions(model, batch, head)
+    return -(logp.exp() * logp).sum(-1)
+
+
+def log_probabilities(model, batch, head=None):
+    targets = batch.targets(torch.arange(len(batch)))
+    return distributions(model, batch, head).gather(1, targets[:, None])[:, 0]
 
 
 @pytest.fixture(params=[True, False], ids=["tied", "untied"])
@@ -50,7 +58,7 @@ def test_against_autograd(case):
         slopes = torch.autograd.grad(entropies(exact, batch)[token], list(exact.parameters()))
         whole = sum((slope * move).sum() for slope, move in zip(slopes, moved, strict=True)).item()
         slope = torch.autograd.grad(entropies(exact, batch, head)[token], head)[0]
-        told = [found[name][token].item() for name in OF_THE_STEP]
+        told = [found[name][token].item() for name in OF_WEIGHTS]
         assert told == pytest.approx([(slope * moved[index]).sum().item(), whole], rel=1e-4, abs=1e-9)
 
 
@@ -73,3 +81,32 @@ def test_a_small_step_does_what_its_first_order_says(case):
             p.copy_(value)
     change = entropies(exact, batch) - before
     assert (found - change).norm() < 0.02 * change.norm()  # transformers' norms round to fp32
+
+
+def test_influence_is_a_product_of_gradients(case):
+    """⟨weight·∇ log π of a token, ∇ΣH⟩, in all weights or in the output layer's apart from what it is read in by."""
+    model, batch, _, _ = case
+    weight = torch.randn(7)
+    found = influence(Policy(model, TEMPERATURE), batch, weight, budget=8)
+    exact = model.double()
+    parameters = list(exact.parameters())
+    head = exact.get_output_embeddings().weight.detach().clone().requires_grad_()
+    of_all = torch.autograd.grad(entropies(exact, batch).sum(), parameters)
+    of_head = torch.autograd.grad(entropies(exact, batch, head).sum(), head)[0]
+    for token in range(7):
+        whole = torch.autograd.grad(log_probabilities(exact, batch)[token], parameters)
+        alone = torch.autograd.grad(log_probabilities(exact, batch, head)[token], head)[0]
+        products = (alone * of_head).sum(), sum((a * b).sum() for a, b in zip(whole, of_all, strict=True))
+        told = [found[name][token].item() for name in OF_WEIGHTS]
+        assert told == pytest.approx([weight[token].item() * float(x) for x in products], rel=1e-4, abs=1e-7)
+
+
+def test_influence_leaves_no_gradient_and_knows_what_is_trained(case):
+    model, batch, _, _ = case
+    policy, weight = Policy(model, TEMPERATURE), torch.ones(7)
+    whole = influence(policy, batch, weight, budget=8)
+    assert all(p.grad is None for p in model.parameters())
+    policy.head.requires_grad_(False)
+    frozen = influence(policy, batch, weight, budget=8)
+    assert (frozen["output layer"] == 0).all()
+    assert not torch.allclose(frozen["all weights"], whole["all weights"])

@@ -10,6 +10,7 @@ from entrostat.runlog import read_metrics
 from llmtrain.checkpoint import checkpoints
 from llmtrain.nested import to_dict
 from llmtrain.study.probe_command import link_checkpoint, probe_entropy, read_steps
+from llmtrain.study.probe_walk import ALL, OWN
 from llmtrain.trainer import Trainer
 
 TRIED = ("--sgd", "--alone", "2", "--first-order")
@@ -29,15 +30,15 @@ def test_from_flags(lively, tmp_path, capsys):
     assert "one step of AdamW, updated tokens" in said
     assert "one step of SGD, one token alone" in said
     numbers = json.loads((out / "probe.json").read_text())
-    assert list(numbers) == ["AdamW", "SGD", "SGD, one token alone"]
+    assert list(numbers) == ["AdamW", "SGD", OWN, ALL]
     assert list(numbers["AdamW"]["steps"]) == ["0", "1"]
     each = numbers["AdamW"]["pooled"]["estimators"]["updated"]
     assert list(each) == ["exact flow", "own logit", "STEER Ω", "OPEFO", "−Cov", "output layer", "all weights"]
-    assert len(numbers["SGD, one token alone"]["pooled"]["estimators"]["updated"]) == 5
+    assert {name: len(numbers[name]["pooled"]["estimators"]["updated"]) for name in (OWN, ALL)} == {OWN: 5, ALL: 7}
     assert 0 <= each["exact flow"]["relative_mse_scaled"] <= 1
     text = (out / "probe.md").read_text()
-    assert text.count("| updated | STEER Ω |") == 3
-    assert text.count("| IV correction | raises H |") == 6
+    assert text.count("| updated | STEER Ω |") == 4
+    assert text.count("| IV correction | raises H |") == 8
     assert (out / "probe.png").stat().st_size > 10_000
     assert [line["step"] for line in read_metrics(out)] == [0, 1]
     with pytest.raises(ValueError, match="probe exists: choose another --out, or pass --overwrite"):

@@ -12,7 +12,8 @@ from llmtrain.checkpoint import checkpoints
 from llmtrain.config import EngineConfig
 from llmtrain.model import load
 from llmtrain.policy import Policy
-from llmtrain.study.probe_walk import ProbedLearner, Walk
+from llmtrain.study.first_order import OF_WEIGHTS
+from llmtrain.study.probe_walk import ALL, OWN, ProbedLearner, Walk
 from llmtrain.trainer import Trainer
 from llmtrain.verdict import Verdict
 from llmtrain.verifiers import Verifier
@@ -39,7 +40,7 @@ def judged(trainer, longest=5):
 def walked(small, tmp_path_factory):
     """A walk with everything that can be tried, and its run."""
     config = replace(small, out=str(tmp_path_factory.mktemp("walk") / "run"), controller="clip_higher+steer")
-    walk = judged(Walk(config, small.model.path, steps=(0, 3), sgd=True, alone=3))
+    walk = judged(Walk(config, small.model.path, steps=(0, 3), sgd=True, alone=3, first_order=True))
     return walk, walk.walk(), config
 
 
@@ -55,9 +56,9 @@ def test_the_run_goes_on_bit_for_bit(walked, tmp_path):
 
 def test_what_was_seen(walked):
     _, probes, config = walked
-    names = ["AdamW", "SGD", "SGD, one token alone"]
+    names = ["AdamW", "SGD", OWN, ALL]
     assert [(one.step, one.optimizer) for one in probes] == [(step, name) for step in (0, 3) for name in names]
-    adamw, sgd, alone = probes[:3]
+    adamw, sgd, alone, together = probes[:4]
     assert adamw.lr == config.optim.lr
     assert adamw.length == sgd.length > 0
     assert (adamw.entropy == sgd.entropy).all()
@@ -67,6 +68,9 @@ def test_what_was_seen(walked):
     assert len(alone.change) == 3
     assert alone.updated.all()
     assert alone.length < sgd.length
+    assert (together.p == alone.p).all()
+    assert (together.change != alone.change).all()
+    assert set(together.estimates) - set(alone.estimates) == set(OF_WEIGHTS)
     assert not checkpoints(config.out)
 
 
@@ -95,15 +99,16 @@ def test_one_token_alone_is_its_own_part_of_the_step(small, tmp_path):
     """From the logits of transformers: the weights move by lr·A/N·∇ log π of that token, N tokens in the mini-batch."""
     walk = judged(Walk(replace(small, out=str(tmp_path / "run")), small.model.path, steps=(0,), alone=3))
     walk.learner = remembers = Remembers(walk.learner, walk.watched)
-    _, sgd, alone = walk.walk()
-    for p, weight, change in zip(alone.p, alone.weight, alone.change, strict=True):
+    _, sgd, alone, together = walk.walk()
+    for p, weight, change, total in zip(alone.p, alone.weight, alone.change, together.change, strict=True):
         token = int(np.flatnonzero(sgd.p == p)[0])
         batch = remembers.first
         owner = torch.repeat_interleave(torch.arange(len(batch)), batch.response_lengths)[token : token + 1]
         ids = batch.select(owner).ids
         place = len(ids) - int(batch.response_lengths[owner]) + int((batch.response_index(owner) == token).nonzero())
-        model, entropies = load(small.model.path)[0].double(), []
+        model, entropies, sums = load(small.model.path)[0].double(), [], []
         for _ in range(2):
+            sums.append(Policy(model).all_stats(batch, 256).entropy.sum().item())
             logp = model(ids[None]).logits[0, place - 1].log_softmax(-1)
             entropies.append(-(logp.exp() * logp).sum().item())
             model.zero_grad()
@@ -113,6 +118,8 @@ def test_one_token_alone_is_its_own_part_of_the_step(small, tmp_path):
                     parameter += parameter.grad
         assert change == pytest.approx(entropies[1] - entropies[0], rel=0.01, abs=3e-6)
         assert abs(change) > 1e-5
+        assert total == pytest.approx(sums[1] - sums[0], rel=0.01, abs=5e-5)
+        assert abs(total) > 2e-4
 
 
 def test_a_resumed_run_is_probed_from_its_checkpoint(small, tmp_path):

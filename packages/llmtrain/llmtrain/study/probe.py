@@ -7,7 +7,7 @@
 Estimators are first order in the step and per unit of step size. They know what a token does to its own distribution:
 neither that tokens share their weights, nor what AdamW does to a gradient. So there is no step size that turns them
 into nats, and errors are given at three: 1, as the paper has it, the learning rate, and the one that fits best. What
-`first_order` says beside them knows the step, which is its unit.
+`first_order` says beside them knows the weights, and the step is its unit.
 """
 
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ class Probe:
     change: Array
     """Measured: H after the step minus H before it."""
     estimates: Mapping[str, Array]
-    """By ESTIMATORS, per unit of step size; and by `first_order.OF_THE_STEP` of the step, where it was asked for."""
+    """By ESTIMATORS, per unit of step size; and by OF_WEIGHTS of the step itself, where it was asked for."""
 
     def select(self, index: NDArray[np.int64], change: ArrayLike, **changed: Any) -> "Probe":
         """Some of the tokens, with other measured changes."""

@@ -10,8 +10,9 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from ..compare import COLOURS
-from .first_order import OF_THE_STEP
+from .first_order import OF_WEIGHTS
 from .probe import ESTIMATORS, LIKELY, NUMERALS, RAISES, UNLIKELY, Array, Probe, Quality, pool, quadrants, table
+from .probe_walk import ALL, OWN
 
 BINS = 15
 TAIL = 0.01
@@ -57,9 +58,12 @@ def _finite(found: Quality) -> dict[str, float | None]:
 # The page -------------------------------------------------------------------------------------------------------------
 
 
+WHOSE = {OWN: "of the token", ALL: "of all tokens together"}
+
+
 def page(probes: Sequence[Probe], title: str) -> str:
     """Markdown."""
-    knowing = any(set(OF_THE_STEP) & set(one.estimates) for one in probes)
+    knowing = any(set(OF_WEIGHTS) & set(one.estimates) for one in probes)
     parts = [f"# Estimators of the entropy change: {title}", LEGEND, *([FIRST_ORDER] if knowing else [])]
     for name, some in by_optimizer(probes).items():
         steps = ", ".join(str(one.step) for one in some)
@@ -67,8 +71,9 @@ def page(probes: Sequence[Probe], title: str) -> str:
         parts.append(f"## One step of {name}, rollout steps {steps}")
         parts.append(
             f"{len(found.change)} tokens, {int(found.updated.sum())} of them updated; mean learning rate "
-            f"{found.lr:.3g}, mean step {found.length:.3g} in the weights; the entropy of a token changed by "
-            f"{MILLI * found.change.mean():+.2f} mnats in the mean. Guessing zero for updated tokens has an MSE of "
+            f"{found.lr:.3g}, mean step {found.length:.3g} in the weights; the entropy {WHOSE.get(name, 'of a token')} "
+            f"changed by {MILLI * found.change.mean():+.2f} mnats in the mean, {MILLI * abs(found.change).mean():.2f} "
+            f"whatever the sign. Guessing zero for updated tokens has an MSE of "
             f"{(found.change[found.updated] ** 2).mean():.2e}."
         )
         parts += [told(found), _quality_table(found), _step_table(some)]
@@ -84,8 +89,8 @@ LEGEND = (
     "step size changes."
 )
 FIRST_ORDER = (
-    "The output layer and all weights are no estimators of single tokens: they are what the step did to first order in "
-    "the weights, the output layer's alone or all of them, and 1 is the step itself."
+    "The rows `output layer` and `all weights` know that tokens share weights: they are what the step did, to first "
+    "order in the weights of the output layer alone or in all of them, and η = 1 is the step itself."
 )
 
 
@@ -117,7 +122,7 @@ def told(found: Probe) -> str:
             f" First order in {'all weights' if name == 'all weights' else 'the output layer alone'} has an SRCC of "
             f"{whole[name].spearman:.3f}, {whole[name].wrong_sign:.1%} wrong signs, and leaves "
             f"{whole[name].relative_mse_scaled:.3f} of that error."
-            for name in OF_THE_STEP
+            for name in OF_WEIGHTS
             if name in whole
         )
     )
@@ -132,7 +137,7 @@ def _quality_table(found: Probe) -> str:
         for name, one in each.items():
             cells = (
                 f"{one.mse:.2e}",
-                "–" if name in OF_THE_STEP else f"{one.mse_lr:.2e}",
+                "–" if name in OF_WEIGHTS else f"{one.mse_lr:.2e}",
                 f"{one.scale:.2e}",
                 f"{one.relative_mse_scaled:.3f}",
                 f"{one.pearson:+.3f}",

@@ -29,8 +29,11 @@ from ..kernels import HeadStats
 from ..learner import Learner, Watch, look_away
 from ..ranks import Ranks
 from ..trainer import Report, Trainer
-from .first_order import first_order
+from .first_order import first_order, influence
 from .probe import ESTIMATORS, Probe, probe
+
+OWN, ALL = "SGD, one token alone", "SGD, one token alone, all tokens"
+"""Whose entropy is measured."""
 
 
 class GradientDescent(TorchEngine):
@@ -60,9 +63,10 @@ class Watched:
     sgd: bool = False
     """Whether to also try a step of plain gradient descent, as long as the run's own."""
     alone: int = 0
-    """Updated tokens of which to also try their own part of that step, one at a time."""
+    """Updated tokens of which to also try their own part of that step, one at a time: what it does to their entropy,
+    and to that of all tokens together."""
     first_order: bool = False
-    """Whether to also tell what steps do to first order in the weights, by a copy of the model in double precision."""
+    """Whether to also tell what all this does to first order in the weights."""
     probes: list[Probe] = field(default_factory=list)
 
 
@@ -108,33 +112,47 @@ class ProbedLearner(Learner):
             assert descent.lr is not None
             found = seen("SGD", descent.lr)
             if self.watched.alone:
-                self.watched.probes.append(self._alone(found, mini.batch, plan, descent, start))
+                self.watched.probes += self._alone(found, mini.batch, plan, descent, start)
             self.engine = own
             self._put(end)
         return metrics
 
-    def _alone(self, found: Probe, batch: Batch, plan: Plan, descent: GradientDescent, start: list[Tensor]) -> Probe:
-        """Some of the updated tokens, each when the weights take its own part of the step and nothing else."""
+    def _alone(
+        self, found: Probe, batch: Batch, plan: Plan, descent: GradientDescent, start: list[Tensor]
+    ) -> list[Probe]:
+        """Some of the updated tokens, each when the weights take its own part of the step and nothing else.
+
+        Two probes: of the change of its own entropy, and of that of all tokens together.
+        """
         generator = torch.Generator().manual_seed(generator_seed("probe", self.seed, found.step))
         updated = torch.from_numpy(found.updated).nonzero()[:, 0]
         chosen = updated[torch.randperm(len(updated), generator=generator)[: self.watched.alone]].sort().values
         owner = torch.repeat_interleave(torch.arange(len(batch)), batch.response_lengths)
-        changes, lengths = [], []
+        assert descent.lr is not None
+        self._put(start)
+        before = self._stats(batch).entropy.double()
+        estimates = {name: found.estimates[name] for name in ESTIMATORS}  # what else there is, is of the whole step
+        shared = {}
+        if self.watched.first_order:
+            part = torch.from_numpy(found.weight).to(before) / plan.size * descent.lr
+            told = influence(self.policy, batch, part, self.config.micro_batch_tokens)
+            shared = {name: x.cpu().double().numpy() for name, x in told.items()}
+        own, total, lengths = [], [], []
         for token in chosen:
             sequence = owner[token : token + 1]
             index = batch.response_index(sequence)
-            one, here = batch.select(sequence), int((index == token).nonzero())
             only = torch.arange(plan.size, device=plan.scale.device) == token
-            self._put(start)
-            before = self._stats(one).entropy[here]
             descent.begin(1)
             descent.backward(self.policy.loss(batch, sequence, plan.changed(scale=plan.scale * only), index)[0])
-            lengths.append(descent.step() * (descent.lr or 0.0))
-            changes.append(float(self._stats(one).entropy[here] - before))
+            lengths.append(descent.step() * descent.lr)
+            change = self._stats(batch).entropy.double() - before
+            own.append(float(change[token]))
+            total.append(float(change.sum()))
+            self._put(start)
         length = sum(lengths) / len(lengths)
-        theirs = {name: found.estimates[name] for name in ESTIMATORS}  # the others are of the whole step
-        found = replace(found, estimates=theirs)
-        return found.select(chosen.numpy(), changes, optimizer="SGD, one token alone", length=length)
+        ones = replace(found, estimates=estimates), replace(found, estimates=estimates | shared)
+        seen = zip(ones, (own, total), (OWN, ALL), strict=True)
+        return [one.select(chosen.numpy(), change, optimizer=name, length=length) for one, change, name in seen]
 
     def _stats(self, batch: Batch) -> HeadStats:
         return self.policy.all_stats(batch, self.config.micro_batch_tokens)
