@@ -3,12 +3,18 @@
 import math
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from unittest.mock import patch
 
 import pytest
 import torch
+import torch.distributed as dist
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from entrostat import policy_stats
-from llmtrain.kernels import head_stats
+from llmtrain.kernels import head_stats, projection, rows
 
 N, D, V = 23, 6, 41
 
@@ -87,6 +93,132 @@ def test_float32_gradients_against_dense_float64():
     expected = torch.autograd.grad((logp * g_logp + dense.entropy * g_entropy).sum(), (h, w))
     for a, b in zip(found, expected, strict=True):
         assert ((a - b).abs().max() / b.abs().max()).item() < 1e-5
+
+
+def accumulate(path, logits, targets):
+    """Sums and scratch by torch, or by Triton in tiles so narrow that the maximum moves between them."""
+    if path == "torch":
+        return rows.accumulate(logits.clone(), targets)
+    pytest.importorskip("triton")
+    from llmtrain.kernels import triton_rows
+
+    return triton_rows.accumulate(logits.clone(), targets, rows=4, columns=16)
+
+
+def gradient(path, *arguments):
+    if path == "torch":
+        return rows.gradient(*arguments)
+    from llmtrain.kernels import triton_rows
+
+    return triton_rows.gradient(*arguments, rows=4, columns=16)
+
+
+def combined(parts):
+    """What each rank has after `combine`, ranks being threads; they meet once for a maximum and once for a sum."""
+    met, given, meetings = Barrier(len(parts)), {}, []
+
+    def all_reduce(x, op=dist.ReduceOp.SUM, group=None):
+        given[group] = x.clone()
+        met.wait()
+        every = torch.stack([given[rank] for rank in range(len(parts))])
+        x.copy_(every.amax(0) if op == dist.ReduceOp.MAX else every.sum(0))
+        meetings.append(op)
+        met.wait()
+
+    with patch.object(dist, "all_reduce", all_reduce), ThreadPoolExecutor(len(parts)) as pool:
+        sums = list(pool.map(projection.combine, parts, range(len(parts))))
+    assert meetings == [dist.ReduceOp.MAX] * len(parts) + [dist.ReduceOp.SUM] * len(parts)
+    return sums
+
+
+def by_rows(path, logits, targets, d_logp, d_entropy, starts=(0,)):
+    """Statistics (5, n) and ∂loss/∂logits (n, V), the vocabulary being divided at `starts`."""
+    ends = [*starts[1:], logits.shape[1]]
+    places = [targets - start for start in starts]
+    parts = [accumulate(path, logits[:, a:b].contiguous(), y) for a, b, y in zip(starts, ends, places, strict=True)]
+    every = [sums for sums, _ in parts] if len(parts) == 1 else combined([sums for sums, _ in parts])
+    found = [rows.statistics(sums) for sums in every]
+    assert all(torch.equal(x, found[0]) for x in found)
+    slopes = [
+        gradient(path, scratch, sums, y, d_logp, d_entropy)
+        for (_, scratch), sums, y in zip(parts, every, places, strict=True)
+    ]
+    return found[0], torch.cat(slopes, 1)
+
+
+@pytest.mark.parametrize("path", ["torch", "triton"])
+@pytest.mark.parametrize("starts", [(0,), (0, 1, 30)])
+@pytest.mark.parametrize("gap", [0, 1, 4, 16, 32])
+@pytest.mark.parametrize("others", [1, 40, 1000])
+def test_one_token_above_all_others(path, starts, gap, others):
+    """By hand: with q = e^−gap, the token's p is 1/s1 and that of each other one q/s1, s1 = 1 + others·q."""
+    starts = [start for start in starts if start <= others]
+    logits = torch.full((2, others + 1), 3.0)
+    logits[:, 1] += gap
+    q = math.exp(-gap)
+    rest = others * q
+    s1, log_s1 = 1 + rest, math.log1p(rest)
+    low = gap + log_s1  # −log p of the others
+    values = [
+        [-log_s1, -low],
+        [log_s1 + gap * rest / s1] * 2,
+        [(1 + rest * q) / s1**2] * 2,
+        [-(log_s1 + low * rest * q) / s1**2] * 2,
+        [(log_s1**2 + low**2 * rest * q) / s1**2] * 2,
+    ]
+    slope = torch.full((others + 1,), -q / s1, dtype=torch.float64)
+    slope[1] = rest / s1
+    away = torch.full((others + 1,), -q / s1, dtype=torch.float64)  # the target is an other one
+    away[1], away[0] = -1 / s1, 1 - q / s1
+    spread = torch.full((others + 1,), gap * q / s1**2, dtype=torch.float64)
+    spread[1] = -gap * rest / s1**2
+    targets, zero = torch.tensor([1, 0]), torch.zeros(2)
+    found, by_logp = by_rows(path, logits, targets, zero + 1, zero, starts)
+    _, by_entropy = by_rows(path, logits, targets, zero, zero + 1, starts)
+    for a, b in (
+        (found, torch.tensor(values, dtype=torch.float64)),
+        (by_logp, torch.stack([slope, away])),
+    ):
+        torch.testing.assert_close(a.double(), b, rtol=1e-5, atol=0)
+    assert (by_entropy - spread).abs().max() <= 1e-5 * spread.abs().max()
+
+
+@pytest.mark.parametrize("path", ["torch", "triton"])
+@settings(max_examples=60, deadline=None)
+@given(
+    vocabulary=st.integers(4, 100),
+    digits=st.floats(0.3, 8),
+    offset=st.sampled_from([-50.0, 0.0, 30.0]),
+    rivals=st.sampled_from([(), (0.0,), (0.0, 0.0), (0.001,), (0.0, 0.1)]),
+    starts=st.sampled_from([(0,), (0, 1), (0, 1, 2)]),
+    coefficients=st.sampled_from([(1.0, 0.0), (0.0, 1.0), (-0.7, 0.3)]),
+    seed=st.integers(0, 10**6),
+)
+def test_peaked_rows(path, vocabulary, digits, offset, rivals, starts, coefficients, seed):
+    """1 − p of 10^−digits, shared with rivals near or at the maximum, against a dense softmax of the same logits."""
+    n, g = 5, torch.Generator().manual_seed(seed)
+    logits = 2 * torch.randn(n, vocabulary, generator=g)
+    order = torch.rand(n, vocabulary, generator=g).argsort(1)
+    every = torch.arange(n)
+    others = logits.scatter(1, order[:, :1], -torch.inf).logsumexp(1)
+    top = others + math.log(10**digits - 1)
+    for column, below in zip(order.T, (0.0, *rivals), strict=False):
+        logits[every, column] = top - below
+    logits += offset
+    targets = order[every, torch.tensor([0, 0, 1, 2, 2])]
+    starts = tuple(start * vocabulary // len(starts) for start in starts)
+    d_logp, d_entropy = (torch.full((n,), x) for x in coefficients)
+    found, slope = by_rows(path, logits, targets, d_logp, d_entropy, starts)
+
+    leaf = logits.double().requires_grad_()
+    dense = policy_stats(leaf)
+    logp = dense.logp[every, targets]
+    expected = torch.stack([logp, *dense[1:]]).detach()
+    assert ((found - expected).abs() <= 1e-5 * expected.abs()).all()
+    terms = [torch.autograd.grad(x.sum(), leaf, retain_graph=True)[0] for x in (logp, dense.entropy)]
+    terms = [x * coefficient for x, coefficient in zip(terms, coefficients, strict=True)]
+    largest = sum(x.abs() for x in terms).amax(1, keepdim=True)
+    assert ((slope - sum(terms)).abs() <= 1e-5 * largest).all()
 
 
 def test_rows_without_coefficient_are_skipped():

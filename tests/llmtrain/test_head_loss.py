@@ -42,11 +42,18 @@ def dense(hidden, weight, bias, targets, plan, temperature, softcap):
     """Loss and gradients from all logits at once."""
     logits = hidden @ weight.T if bias is None else hidden @ weight.T + bias
     logits = logits if softcap is None else softcap * torch.tanh(logits / softcap)
-    stats = policy_stats(logits / (temperature[:, None] if isinstance(temperature, torch.Tensor) else temperature))
-    logp = stats.logp.gather(1, targets[:, None])[:, 0]
+    stats = statistics(
+        logits / (temperature[:, None] if isinstance(temperature, torch.Tensor) else temperature), targets
+    )
     leaves = [x for x in (hidden, weight, bias) if x is not None]
-    loss = plan.loss(logp, stats.entropy)
-    return loss, (logp, *stats[1:]), torch.autograd.grad(loss, leaves)
+    loss = plan.loss(*stats[:2])
+    return loss, stats, torch.autograd.grad(loss, leaves)
+
+
+def statistics(logits, targets):
+    """logp, H, S2, S2L, S2LL of each token."""
+    stats = policy_stats(logits)
+    return stats.logp.gather(1, targets[:, None])[:, 0], *stats[1:]
 
 
 def close(a, b, tolerance):
@@ -77,7 +84,7 @@ def test_against_dense(mode, option, chunk):
 @pytest.mark.parametrize("vocabulary", [7, 50_257, 151_936])
 @pytest.mark.parametrize("shape", ["usual", "peaked", "uniform", "+50", "-50", "one token"])
 def test_float32_against_float64(mode, vocabulary, shape):
-    """1e-5 relative: values to themselves, sums to the size of their terms."""
+    """1e-5 relative: values to themselves at the same fp32 logits, sums to the size of their terms."""
     n = 1 if shape == "one token" else 13
     scale = {"usual": 1.0, "peaked": 12.0, "uniform": 0.0}.get(shape, 1.0)
     *leaves, targets, plan = scene(n, 5, vocabulary, torch.float32, scale=scale)
@@ -89,8 +96,10 @@ def test_float32_against_float64(mode, vocabulary, shape):
     loss, found = head_loss(hidden, weight, targets, plan, bias=bias, mode=mode)
     terms = plan.token_loss(found.logp, found.entropy).abs().sum()  # the loss is what is left when these cancel
     assert (loss - expected).abs() <= 1e-5 * terms
-    for a, b in zip(found, stats, strict=True):
-        assert ((a - b).abs() <= 1e-5 * b.abs() + 1e-6).all()
+    rounded = (hidden @ weight.T + bias).detach().double()
+    for a, b, same in zip(found, stats, statistics(rounded, targets), strict=True):
+        assert ((a - same).abs() <= 1e-5 * same.abs() + 1e-15).all()  # float64's own error beside a p of 1
+        assert ((a - b).abs() <= 1e-5 * b.abs() + 1e-6).all()  # an fp32 matmul's error of the logits
     floors = rounding(*doubles, targets, plan)
     for a, b, (terms, floor) in zip(torch.autograd.grad(loss, leaves), grads, floors, strict=True):
         assert (a - b).abs().max() <= 1e-5 * terms + floor
@@ -185,6 +194,26 @@ def test_one_hot_rows(mode, dtype):
     loss, stats = head_loss(hidden, weight, targets, make("grpo+entropy_bonus").plan(tokens), mode=mode)
     assert [x.unique().tolist() for x in stats] == [[0.0], [0.0], [1.0], [0.0], [0.0]]
     assert all((x == 0).all() for x in torch.autograd.grad(loss, (hidden, weight)))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("gap", [4.0, 8.0, 16.0, 24.0])
+def test_peaked_rows(mode, gap):
+    """Down to 1 − p = 1e-9. The logits are the gap and 0, so that the matmul has no error."""
+    v = 41
+    targets, weight = torch.arange(v), torch.eye(v, requires_grad=True)
+    hidden = (gap * torch.eye(v)).requires_grad_()
+    logp = torch.zeros(v)
+    tokens = Tokens(logp=logp, old_logp=logp, advantage=torch.ones(v), entropy=logp)
+    plan = make("grpo+entropy_bonus").plan(tokens)
+    doubles = [x.detach().double().requires_grad_() for x in (hidden, weight)]
+    expected, stats, grads = dense(*doubles, None, targets, plan, 1.0, None)
+    loss, found = head_loss(hidden, weight, targets, plan, mode=mode)
+    assert close(loss, expected, 1e-6)
+    for a, b in zip(found, stats, strict=True):
+        assert ((a - b).abs() <= 1e-5 * b.abs()).all()
+    for a, b in zip(torch.autograd.grad(loss, (hidden, weight)), grads, strict=True):
+        assert ((a - b).abs().amax(1) <= 1e-5 * b.abs().amax(1)).all()
 
 
 @pytest.mark.parametrize("mode", MODES)

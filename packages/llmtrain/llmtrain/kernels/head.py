@@ -189,7 +189,7 @@ class _HeadStats(torch.autograd.Function):
                 kept[rows] = logits
             out[:, rows] = statistics(projection.sums(logits, targets[rows])[0])
             del logits  # before the next chunk asks for as much
-        ctx.save_for_backward(hidden, weight, bias, targets, out[1], kept)
+        ctx.save_for_backward(hidden, weight, bias, targets, kept)
         ctx.settings = temperature, options, chunk
         stats = out.unbind()
         ctx.mark_non_differentiable(*stats[2:])
@@ -197,17 +197,17 @@ class _HeadStats(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        hidden, weight, bias, targets, entropy, kept = ctx.saved_tensors
+        hidden, weight, bias, targets, kept = ctx.saved_tensors
         temperature, options, chunk = ctx.settings
         projection = Projection(weight, bias, *options)
         d_logp, d_entropy = grads[:2]
-        gradients = _Gradients(hidden, projection, ctx.needs_input_grad, entropy.dtype)
+        gradients = _Gradients(hidden, projection, ctx.needs_input_grad, d_logp.dtype)
         live = ((d_logp != 0) | (d_entropy != 0)).nonzero()[:, 0]
         for rows in live.split(chunk):
             heat = _rows(temperature, rows)
             logits = projection.logits(hidden[rows], heat) if kept is None else kept[rows]
             sums, scratch = projection.sums(logits, targets[rows])
-            parts = entropy[rows], targets[rows], d_logp[rows], d_entropy[rows]
+            parts = targets[rows], d_logp[rows], d_entropy[rows]
             gradients.add(projection.dlogits(scratch, sums, *parts), hidden[rows], rows, heat)
             del logits, scratch
         return (*gradients.out(), *(None,) * 5)
@@ -243,7 +243,7 @@ class _FusedLoss(torch.autograd.Function):
             live = ((d_logp != 0) | (d_entropy != 0)).nonzero()[:, 0]
             if len(live) < len(logp):
                 scratch, sums = (type(x)(*(part[live] for part in x)) for x in (scratch, sums))
-            parts = entropy[live], targets[rows][live], d_logp[live], d_entropy[live]
+            parts = targets[rows][live], d_logp[live], d_entropy[live]
             place = live + start
             gradients.add(projection.dlogits(scratch, sums, *parts), hidden[place], place, _rows(heat, live))
             del scratch

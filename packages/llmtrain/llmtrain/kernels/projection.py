@@ -74,11 +74,9 @@ class Projection:
         local, scratch = self.rows.accumulate(logits, targets - self.offset())
         return (local if self.group is None else combine(local, self.group)), scratch
 
-    def dlogits(
-        self, scratch: Any, sums: Sums, entropy: Tensor, targets: Tensor, d_logp: Tensor, d_entropy: Tensor
-    ) -> Tensor:
+    def dlogits(self, scratch: Any, sums: Sums, targets: Tensor, d_logp: Tensor, d_entropy: Tensor) -> Tensor:
         """∂loss/∂logits of this rank's part, (n, V); overwrites the scratch."""
-        return self.rows.gradient(scratch, sums, entropy, targets - self.offset(), d_logp, d_entropy)
+        return self.rows.gradient(scratch, sums, targets - self.offset(), d_logp, d_entropy)
 
     def pull_back(
         self,
@@ -106,18 +104,31 @@ class Projection:
 
 
 def combine(local: Sums, group: dist.ProcessGroup) -> Sums:
-    """Bring the sums of all ranks to one shift and add them."""
+    """Bring the sums of all ranks to one shift and add them.
+
+    Every part left one maximum out of its rest; all but one of these join it here.
+    """
     shift = local.shift.clone()
     dist.all_reduce(shift, op=dist.ReduceOp.MAX, group=group)
     d = local.shift - shift
     f = d.exp()
     target = torch.where(local.target == -torch.inf, 0.0, local.target + d)
-    s1, t1, s2, t2, u2 = local[1:6]
-    both = torch.stack(
-        [f * s1, f * (t1 + d * s1), f**2 * s2, f**2 * (t2 + d * s2), f**2 * (u2 + 2 * d * t2 + d**2 * s2), target]
+    top = d == 0
+    rest, t1, s2, t2, u2 = local[1:6]
+    added = torch.stack(
+        [
+            f * torch.where(top, rest, local.s1),
+            f * (t1 + d * local.s1),
+            f**2 * s2,
+            f**2 * (t2 + d * s2),
+            f**2 * (u2 + 2 * d * t2 + d**2 * s2),
+            target,
+            top.to(rest.dtype),
+        ]
     )
-    dist.all_reduce(both, group=group)
-    return Sums(shift, *both)
+    dist.all_reduce(added, group=group)
+    rest, *others, tops = added
+    return Sums(shift, rest + (tops - 1), *others)
 
 
 def _matmul(hidden: Tensor, weight: Tensor, dtype: torch.dtype | None) -> Tensor:

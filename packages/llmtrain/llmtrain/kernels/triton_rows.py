@@ -1,6 +1,7 @@
 """`rows` for CUDA: the same sums and gradient in two Triton kernels, each one pass over the logits.
 
 The sums rescale themselves whenever a row's maximum moves, so that every logit is read once and exponentiated once.
+Maxima are counted apart from the rest: all of them join it when the maximum moves, and all but one in the end.
 """
 
 from typing import NamedTuple
@@ -31,12 +32,13 @@ class Scratch(NamedTuple):
 def accumulate_kernel(
     logits, targets, sums, rows, columns, stride, LOWEST: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
 ):
-    """Write shift, s1, t1, s2, t2, u2 and the target's shifted logit of each row to sums (7, rows)."""
+    """Write shift, rest, t1, s2, t2, u2 and the target's shifted logit of each row to sums (7, rows)."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows
     base = logits + row.to(tl.int64) * stride
     shift = tl.full([ROWS], -1e30, tl.float32)
-    s1 = tl.zeros([ROWS], tl.float32)
+    peaks = tl.zeros([ROWS], tl.int32)
+    rest = tl.zeros([ROWS], tl.float32)
     t1 = tl.zeros([ROWS], tl.float32)
     s2 = tl.zeros([ROWS], tl.float32)
     t2 = tl.zeros([ROWS], tl.float32)
@@ -51,17 +53,19 @@ def accumulate_kernel(
         z = tl.maximum(x - moved[:, None], LOWEST)
         e = tl.exp(z)
         ez = z * e
+        peak = x == moved[:, None]
         u2 = f * f * (u2 + 2.0 * d * t2 + d * d * s2) + tl.sum(ez * ez, 1)
         t2 = f * f * (t2 + d * s2) + tl.sum(e * ez, 1)
         s2 = f * f * s2 + tl.sum(e * e, 1)
-        t1 = f * (t1 + d * s1) + tl.sum(ez, 1)
-        s1 = f * s1 + tl.sum(e, 1)
+        t1 = f * (t1 + d * (peaks + rest)) + tl.sum(ez, 1)
+        rest = f * (rest + tl.where(d < 0, peaks, 0)) + tl.sum(tl.where(peak, 0.0, e), 1)
+        peaks = tl.where(d < 0, 0, peaks) + tl.sum(peak.to(tl.int32), 1)
         shift = moved
     target = tl.load(targets + row, mask=inside, other=-1)
     here = inside & (target >= 0) & (target < columns)
     at_target = tl.load(base + target, mask=here, other=float("-inf")).to(tl.float32)
     tl.store(sums + row, shift, mask=inside)
-    tl.store(sums + rows + row, s1, mask=inside)
+    tl.store(sums + rows + row, rest + (peaks - 1), mask=inside)
     tl.store(sums + 2 * rows + row, t1, mask=inside)
     tl.store(sums + 3 * rows + row, s2, mask=inside)
     tl.store(sums + 4 * rows + row, t2, mask=inside)
@@ -81,7 +85,7 @@ def gradient_kernel(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Overwrite logits by a·e^z + b·z·e^z, plus c at the target; coefficients (4, rows) hold shift, a, b, c."""
+    """Overwrite logits by a·e^z + b·z·e^z, but c at the target; coefficients (4, rows) hold shift, a, b, c."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
@@ -95,7 +99,7 @@ def gradient_kernel(
     x = tl.load(place, mask=mask, other=0.0).to(tl.float32)
     z = tl.maximum(x - shift[:, None], LOWEST)
     out = tl.exp(z) * (a[:, None] + b[:, None] * z)
-    out += tl.where(column[None, :] == target[:, None], c[:, None], 0.0)
+    out = tl.where(column[None, :] == target[:, None], c[:, None], out)
     tl.store(place, out.to(logits.dtype.element_ty), mask=mask)
 
 
@@ -114,7 +118,6 @@ def accumulate(logits: Tensor, targets: Tensor, rows: int = ROWS, columns: int =
 def gradient(
     scratch: Scratch,
     sums: Sums,
-    entropy: Tensor,
     targets: Tensor,
     d_logp: Tensor,
     d_entropy: Tensor,
@@ -124,8 +127,7 @@ def gradient(
     """As `rows.gradient`; overwrites the logits."""
     logits = scratch.logits
     n, v = logits.shape
-    a, b = row_coefficients(scratch.shift, sums, entropy, d_logp, d_entropy)
-    coefficients = torch.stack([scratch.shift, a, b, d_logp]).contiguous()
+    coefficients = torch.stack([scratch.shift, *row_coefficients(scratch.shift, sums, d_logp, d_entropy)])
     if n:
         grid = (triton.cdiv(n, rows), triton.cdiv(v, columns))
         gradient_kernel[grid](
