@@ -12,10 +12,11 @@ import yaml
 
 from entrostat import get_advantage, make
 from llmtrain.batch import Batch
-from llmtrain.config import EngineConfig, OptimConfig, TrainConfig
+from llmtrain.config import EngineConfig, ModelConfig, OptimConfig, TrainConfig
 from llmtrain.deepspeed_engine import DeepSpeedEngine
 from llmtrain.engine import NonFiniteError, TorchEngine
 from llmtrain.learner import Experience, Learner
+from llmtrain.lora import ADAPTER, adapter_weights, attach, layers, updates, whole_weights
 from llmtrain.model import build_tiny
 from llmtrain.nested import merge
 from llmtrain.policy import Policy
@@ -46,11 +47,17 @@ OPTIONS = {
     "checkpointed3": replace(STAGES["zero3"], gradient_checkpointing=True),
 }
 BF16 = {f"bf16-{stage}": replace(STAGES[f"zero{stage}"], bf16=True) for stage in (1, 2, 3)}
+LORA = ModelConfig(lora_rank=4, lora_alpha=6)
 
 
-def policy_of(config: EngineConfig = EngineConfig()) -> Policy:  # noqa: B008
-    """A model with random weights, the same in every call."""
+def policy_of(config: EngineConfig = EngineConfig(), lora: bool = False) -> Policy:  # noqa: B008
+    """A model with random weights, the same in every call. lora: low-rank updates are trained, and are not 0."""
     model = build_tiny(VOCAB, hidden=32, layers=2, heads=2, kv_heads=2, intermediate=64, seed=0).train()
+    if lora:
+        attach(model, LORA, seed=0)
+        generator = torch.Generator().manual_seed(5)
+        for _, layer in layers(model):
+            torch.nn.init.normal_(layer.lora_B[ADAPTER].weight, std=0.1, generator=generator)
     if config.gradient_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     return Policy(model)
@@ -85,9 +92,18 @@ def step(learner: Learner, experience: Experience) -> dict[str, float]:
     return learner.optimize(experience, plan)
 
 
+def flat(weights) -> torch.Tensor:
+    return torch.cat([weight.float().flatten() for _, weight in weights])
+
+
 def weights(engine, policy: Policy) -> torch.Tensor:
     with engine.whole():
-        return torch.cat([p.detach().float().flatten().clone() for p in policy.model.parameters()])
+        return flat(whole_weights(policy.model))
+
+
+def adapter(engine, policy: Policy) -> torch.Tensor:
+    with engine.whole(updates(policy.model).values()):
+        return flat(adapter_weights(policy.model))
 
 
 def moments(engine, policy: Policy) -> torch.Tensor:
@@ -96,6 +112,8 @@ def moments(engine, policy: Policy) -> torch.Tensor:
 
     found = []
     for p in policy.model.parameters():
+        if not p.requires_grad:
+            continue
         state = engine.optimizer.state.get(p)
         found.append(safe_get_full_optimizer_state(p, "exp_avg") if state is None else state["exp_avg"])
     return torch.cat([x.detach().float().flatten() for x in found]) / (1 - OPTIM.betas[0])
@@ -122,22 +140,25 @@ def masters(ranks) -> dict:
 def update(engine, policy: Policy, spec: str, experience: Experience, optim: OptimConfig, steps: int = 1) -> dict:
     learner = Learner(policy, engine, make(spec), optim, seed=0)
     metrics = [step(learner, experience) for _ in range(steps)]
-    return {"gradient": moments(engine, policy), "weights": weights(engine, policy), "metrics": metrics}
+    found = {"gradient": moments(engine, policy), "weights": weights(engine, policy), "metrics": metrics}
+    return found | {"adapter": adapter(engine, policy)} if updates(policy.model) else found
 
 
-def on_torch(spec: str, optim: OptimConfig, steps: int = 1) -> dict:
-    policy = policy_of()
+def on_torch(spec: str, optim: OptimConfig, steps: int = 1, *, lora: bool = False) -> dict:
+    policy = policy_of(lora=lora)
     return update(TorchEngine(policy.model, optim), policy, spec, experience_of(policy), optim, steps)
 
 
-def on_deepspeed(spec: str, optim: OptimConfig, config: EngineConfig, ranks, steps: int = 1) -> dict:
-    policy = policy_of(config)
+def on_deepspeed(
+    spec: str, optim: OptimConfig, config: EngineConfig, ranks, steps: int = 1, *, lora: bool = False
+) -> dict:
+    policy = policy_of(config, lora)
     experience = part_of(experience_of(policy), ranks)
     return update(DeepSpeedEngine(policy, optim, config, ranks), policy, spec, experience, optim, steps)
 
 
 def gradients(ranks) -> dict:
-    """The first gradient, for a surrogate of single tokens and one of whole sequences."""
+    """The first gradient, for a surrogate of single tokens and one of whole sequences, and of low-rank updates."""
     chosen = {"entropy_bonus": {name: config for name, config in STAGES.items() if name != "zero0" or ranks.size < 4}}
     if ranks.size == 2:
         chosen = {"entropy_bonus": STAGES | OPTIONS, "gspo": {"zero3": STAGES["zero3"]}}
@@ -145,6 +166,10 @@ def gradients(ranks) -> dict:
     for spec, variants in chosen.items():
         found[spec, "torch"] = on_torch(spec, OPTIM)
         found |= {(spec, name): on_deepspeed(spec, OPTIM, config, ranks) for name, config in variants.items()}
+    few = {name: STAGES[name] for name in ("zero2", "zero3")}
+    found["lora", "torch"] = on_torch("entropy_bonus", OPTIM, lora=True)
+    for name, config in (STAGES | OPTIONS if ranks.size == 2 else few).items():
+        found["lora", name] = on_deepspeed("entropy_bonus", OPTIM, config, ranks, lora=True)
     return found
 
 
@@ -152,7 +177,8 @@ def three_steps(ranks) -> dict:
     """Three steps with clipped gradients and a warm-up."""
     variants = STAGES | {"bf16-2": BF16["bf16-2"]}
     found = {name: on_deepspeed("grpo", CLIPPED, config, ranks, 3) for name, config in variants.items()}
-    return found | {"torch": on_torch("grpo", CLIPPED, 3)}
+    found |= {f"lora-{i}": on_deepspeed("grpo", CLIPPED, STAGES[f"zero{i}"], ranks, 3, lora=True) for i in (2, 3)}
+    return found | {"torch": on_torch("grpo", CLIPPED, 3), "lora-torch": on_torch("grpo", CLIPPED, 3, lora=True)}
 
 
 def faults(ranks) -> dict:
@@ -204,12 +230,14 @@ def head_status(ranks) -> list[tuple[str, bool]]:
 def shards(ranks, out: Path) -> dict:
     """Two of the three steps, a checkpoint, and the third by a new engine: the weights at both ends."""
     found = {}
-    for name in ("zero0", "zero2", "zero3", "bf16-2"):
-        config, folder = (STAGES | BF16)[name], out / name
+    chosen = {name: (STAGES | BF16)[name] for name in ("zero0", "zero2", "zero3", "bf16-2")}
+    chosen |= {"lora-2": STAGES["zero2"], "lora-3": STAGES["zero3"]}
+    for name, config in chosen.items():
+        folder = out / name
         ends: list[torch.Tensor] = []
         state: dict = {}
         for steps in (2, 1):
-            policy = policy_of(config)
+            policy = policy_of(config, name.startswith("lora"))
             experience = part_of(experience_of(policy), ranks)
             engine = DeepSpeedEngine(policy, CLIPPED, config, ranks)
             if steps == 1:
@@ -226,9 +254,8 @@ def shards(ranks, out: Path) -> dict:
     return found
 
 
-def runs(ranks, out: Path) -> None:
+def runs(ranks, config: TrainConfig, out: Path) -> None:
     """Whole runs: torch in one process, ZeRO-3 by all ranks, and that one stopped and resumed."""
-    config = merge(TrainConfig(), yaml.safe_load((out / "config.yaml").read_text()))
     zero3 = replace(config, engine=STAGES["zero3"])
     if ranks.rank == 0:
         Trainer(replace(config, out=str(out / "torch")), config.model.path).run()
@@ -246,7 +273,9 @@ def main(out: Path) -> None:
     if ranks.size == 2:
         found |= {"faults": faults(ranks), "head": head_status(ranks), "masters": masters(ranks)}
         found |= {"steps": three_steps(ranks), "shards": shards(ranks, out)}
-        runs(ranks, out)
+        config = merge(TrainConfig(), yaml.safe_load((out / "config.yaml").read_text()))
+        runs(ranks, config, out)
+        runs(ranks, replace(config, model=replace(config.model, lora_rank=4)), out / "lora")
     if ranks.rank == 0:
         torch.save(found, out / "found.pt")
     leave(0)

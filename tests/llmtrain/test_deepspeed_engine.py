@@ -73,9 +73,10 @@ def distance(a: torch.Tensor, b: torch.Tensor) -> float:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_gradients_are_those_of_the_torch_engine(found, size):
-    """1e-6 relative, fp32; surrogates of tokens and of sequences, and on 2 ranks every option."""
+    """1e-6 relative, fp32; surrogates of tokens and of sequences, low-rank updates, and on 2 ranks every option."""
     gradients = found[size]["gradients"]
     assert {name for _, name in gradients} >= {"torch", *STAGES[1:]}
+    assert {("lora", "zero2"), ("lora", "zero3")} <= gradients.keys()
     for (spec, name), result in gradients.items():
         expected = gradients[spec, "torch"]
         assert distance(result["gradient"], expected["gradient"]) < 1e-6, (spec, name)
@@ -94,6 +95,16 @@ def test_three_clipped_steps(found, stage):
     assert expected["metrics"][0]["grad_norm"] > 4 * 0.05
     assert distance(result["gradient"], expected["gradient"]) < 2e-5
     assert float((result["weights"] - expected["weights"]).abs().max()) < 2e-6
+
+
+@pytest.mark.parametrize("stage", [2, 3])
+def test_low_rank_updates_are_merged_and_sent_as_by_the_torch_engine(found, stage):
+    """After three clipped steps, read with all weights gathered, and with the updates alone gathered."""
+    expected, result = found[2]["steps"]["lora-torch"], found[2]["steps"][f"lora-{stage}"]
+    assert distance(result["gradient"], expected["gradient"]) < 2e-5
+    assert float((result["weights"] - expected["weights"]).abs().max()) < 2e-6
+    assert float((result["adapter"] - expected["adapter"]).abs().max()) < 5e-6
+    assert 0 < len(expected["adapter"]) < len(expected["weights"])
 
 
 @pytest.mark.parametrize("stage", [1, 2, 3])
@@ -125,7 +136,7 @@ def test_zero3_gathers_the_head_only_while_it_runs(found):
     assert all(gathered for place, gathered in seen if place == "head")
 
 
-@pytest.mark.parametrize("name", ["zero0", "zero2", "zero3", "bf16-2"])
+@pytest.mark.parametrize("name", ["zero0", "zero2", "zero3", "bf16-2", "lora-2", "lora-3"])
 def test_a_new_engine_goes_on_from_shards_bit_for_bit(found, name):
     shards = found[2]["shards"][name]
     assert not torch.equal(shards["before"], shards["resumed"])
@@ -137,32 +148,38 @@ def lines(run: Path) -> list[dict]:
     return [{k: v for k, v in line.items() if not k.startswith(times)} for line in read_metrics(run)]
 
 
-def test_a_run_on_two_ranks_is_that_of_one_process(found):
+@pytest.fixture(params=["", "lora"])
+def out(request, found) -> Path:
+    """Where the runs lie: of all weights, and of low-rank updates."""
+    return found[2]["out"] / request.param
+
+
+def test_a_run_on_two_ranks_is_that_of_one_process(out):
     """Same prompts, draws, mini-batches and plans: every metric of three steps, evaluations too."""
-    one, two = (lines(found[2]["out"] / name) for name in ("torch", "zero3"))
+    one, two = (lines(out / name) for name in ("torch", "zero3"))
     assert [line["step"] for line in one] == [line["step"] for line in two] == [0, 1, 2, 3]
     assert all(line["grad_norm"] > 0 for line in one[:3])
     for a, b in zip(one, two, strict=True):
         assert a.keys() == b.keys()
         for key, value in a.items():
             assert b[key] == pytest.approx(value, rel=1e-4, abs=1e-5), key
-    assert len(read_lines(found[2]["out"] / "zero3" / "samples.jsonl")) == 3
+    assert len(read_lines(out / "zero3" / "samples.jsonl")) == 3
 
 
-def test_a_resumed_run_is_the_uninterrupted_one(found):
-    straight, halves = (found[2]["out"] / name for name in ("zero3", "halves"))
+def test_a_resumed_run_is_the_uninterrupted_one(out):
+    straight, halves = (out / name for name in ("zero3", "halves"))
     assert lines(straight) == lines(halves)
     ends = [load(latest(run))[0].state_dict() for run in (straight, halves)]
     assert all(torch.equal(ends[0][key], ends[1][key]) for key in ends[0])
 
 
-def test_a_checkpoint_holds_an_ordinary_model(found, learns):
+def test_a_checkpoint_holds_an_ordinary_model(out, learns):
     """Whole weights, though no rank had all of them: they are those the torch engine came to."""
-    models = [load(latest(found[2]["out"] / run))[0] for run in ("torch", "zero3")]
+    models = [load(latest(out / run))[0] for run in ("torch", "zero3")]
     for (name, a), b in zip(models[0].named_parameters(), models[1].parameters(), strict=True):
         torch.testing.assert_close(b, a, rtol=0, atol=2e-5, msg=name)
-    start = load(learns.model.path)[0].get_input_embeddings().weight
-    assert not torch.equal(start, models[1].get_input_embeddings().weight)
+    start = load(learns.model.path)[0].model.layers[0].mlp.up_proj.weight
+    assert not torch.equal(start, models[1].model.layers[0].mlp.up_proj.weight)
 
 
 def start_run(config, steps: int) -> subprocess.Popen:

@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from entrostat.runlog import read_metrics
+from llmtrain.check import check
 from llmtrain.checkpoint import latest
-from llmtrain.config import ModelConfig
-from llmtrain.lora import ADAPTER, attach, has_updates, layers, whole_weights
+from llmtrain.config import EngineConfig, ModelConfig, RolloutConfig
+from llmtrain.lora import ADAPTER, adapter_weights, attach, has_updates, layers, whole_weights
 from llmtrain.model import build_tiny, load, save
 from llmtrain.tokenizer import build_char_tokenizer
 from llmtrain.trainer import Trainer
@@ -56,6 +57,21 @@ def test_whole_weights_by_hand():
     assert torch.equal(found[other], plain.get_parameter(other))
 
 
+@pytest.mark.parametrize("alpha", [8.0, 0.5])
+def test_adapter_weights_make_the_whole_ones(alpha):
+    model = moved(model_of(lora_alpha=alpha))
+    plain = dict(build_tiny(7, hidden=16, layers=2, heads=2, kv_heads=2, intermediate=16).named_parameters())
+    factors = dict(adapter_weights(model))
+    assert len(factors) == 2 * len(list(layers(model)))
+    for name, whole in whole_weights(model):
+        layer = f"base_model.model.{name.removesuffix('.weight')}"
+        update = 0.0
+        if f"{layer}.lora_A.weight" in factors:
+            update = factors[f"{layer}.lora_B.weight"] @ factors[f"{layer}.lora_A.weight"]
+            assert update.any()
+        torch.testing.assert_close(whole, plain[name] + update)
+
+
 def test_a_saved_model_is_a_plain_one_with_the_same_logits(tmp_path):
     model = moved(model_of()).eval()
     save(model, build_char_tokenizer("01234"), tmp_path)
@@ -67,6 +83,30 @@ def test_a_saved_model_is_a_plain_one_with_the_same_logits(tmp_path):
 def test_a_layer_that_is_not_there_is_named():
     with pytest.raises(ValueError, match="nowhere"):
         model_of(lora_target_modules=("nowhere",))
+
+
+@pytest.mark.filterwarnings("ignore:Model has .tie_word_embeddings")
+@pytest.mark.parametrize("name", ["embed_tokens", "lm_head"])
+def test_a_layer_whose_update_would_be_lost_is_refused(name):
+    with pytest.raises(ValueError, match=rf"lora_target_modules: .*{name} is no linear layer of the body"):
+        model_of(lora_target_modules=("q_proj", name))
+
+
+def test_adapters_are_sent_to_vllm_alone(small):
+    needs = r"lora_sync adapter needs --rollout.name vllm and model.lora_rank from 1 to 512; use merged"
+    for name, rank in {"hf": 4, "vllm": 0}.items():
+        rollout = RolloutConfig(name=name, lora_sync="adapter")
+        with pytest.raises(ValueError, match=needs):
+            check(replace(small, model=replace(small.model, lora_rank=rank), rollout=rollout))
+    with pytest.raises(ValueError, match=r"rollout.lora_sync must be merged or adapter; got 'whole'"):
+        RolloutConfig(lora_sync="whole")
+
+
+def test_every_engine_trains_updates(small):
+    pytest.importorskip("deepspeed")
+    for stage in range(4):
+        engine = EngineConfig(name="deepspeed", zero_stage=stage)
+        check(replace(small, engine=engine, model=replace(small.model, lora_rank=4)))
 
 
 def test_a_run_trains_updates_and_resumes_where_it_was(small, tmp_path):

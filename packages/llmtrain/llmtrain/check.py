@@ -10,7 +10,7 @@ from entrostat.advantages import advantage_needs
 
 from .config import TrainConfig
 from .launch import world_size
-from .rollout.vllm_start import INSTALL, check_heads
+from .rollout.vllm_start import INSTALL, LORA_RANKS, check_heads
 from .tasks import FILES, NO_FILES, TASKS
 from .telemetry import check_sinks
 from .verifiers import VERIFIERS
@@ -82,15 +82,17 @@ def check_ranks(config: TrainConfig) -> None:
         raise ValueError(f"the torch engine is one process, not {ranks}: use --engine.name deepspeed")
     if size % ranks:
         raise ValueError(f"optim.mini_batch_size {size} must be a multiple of the {ranks} ranks")
-    if config.model.lora_rank and engine.name == "deepspeed" and engine.zero_stage == 3:
-        raise ValueError("model.lora_rank needs engine.zero_stage 2 or lower: whole weights are read in every process")
     if engine.name == "deepspeed" and find_spec("deepspeed") is None:
         raise ValueError("engine deepspeed is not installed; pip install 'entrostat[train,deepspeed]'")
 
 
 def check_vllm(config: TrainConfig) -> None:
     """Whether the rollout engine vllm can be had, where it is asked for: ValueError."""
-    settings = config.rollout
+    settings, rank, most = config.rollout, config.model.lora_rank, LORA_RANKS[-1]
+    if settings.lora_sync == "adapter" and (settings.name != "vllm" or not 1 <= rank <= most):
+        raise ValueError(
+            f"rollout.lora_sync adapter needs --rollout.name vllm and model.lora_rank from 1 to {most}; use merged"
+        )
     if settings.name != "vllm":
         return
     if find_spec("vllm") is None:

@@ -156,6 +156,8 @@ class RolloutConfig:
     """filter_groups: batches of `prompts` prompts that a rollout step may sample to fill itself."""
     old_logp: str = "trainer"
     """Whose log-probabilities importance ratios are taken from: trainer (computed again) or rollout (as sampled)."""
+    lora_sync: str = "merged"
+    """vllm, with model.lora_rank: sent are whole weights (merged) or the low-rank updates alone (adapter)."""
     timeout: float = 600.0
     """Seconds that an engine may take for an answer before it counts as hung."""
 
@@ -169,6 +171,8 @@ class RolloutConfig:
             )
         if self.old_logp not in ("trainer", "rollout"):
             raise ValueError(f"rollout.old_logp must be trainer or rollout; got {self.old_logp!r}")
+        if self.lora_sync not in ("merged", "adapter"):
+            raise ValueError(f"rollout.lora_sync must be merged or adapter; got {self.lora_sync!r}")
         if self.max_num_seqs < 0:
             raise ValueError(f"rollout.max_num_seqs must not be negative; got {self.max_num_seqs}")
         if self.max_gen_batches < 1:
@@ -386,6 +390,11 @@ class TrainConfig:
     eval: EvalConfig = EvalConfig()
     log: LogConfig = LogConfig()
     profile: ProfileConfig = ProfileConfig()
+
+    @property
+    def adapter_rank(self) -> int:
+        """Rank of the LoRA adapters that rollout engines are sent; 0: whole weights."""
+        return self.model.lora_rank if self.rollout.lora_sync == "adapter" else 0
 
     def __post_init__(self) -> None:
         positive = {

@@ -15,11 +15,12 @@ import logging
 import math
 import os
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .config import EngineConfig, OptimConfig
 from .engine import NonFiniteError, Rate, adamw
@@ -152,9 +153,13 @@ class DeepSpeedEngine:
         if not math.isfinite(self.norm):
             raise NonFiniteError(f"gradient norm is {self.norm}")
 
-    def whole(self) -> contextlib.AbstractContextManager:
+    def whole(self, parameters: Iterable[nn.Parameter] | None = None) -> contextlib.AbstractContextManager:
         if self.config.zero_stage < 3:
             return contextlib.nullcontext()
+        if parameters is not None:
+            from deepspeed.runtime.zero import GatheredParameters
+
+            return GatheredParameters(list(parameters))
         from deepspeed.runtime.zero.stage3 import unwrap_model_for_generation
 
         return unwrap_model_for_generation(self.deepspeed)

@@ -38,8 +38,8 @@ class Engine(Protocol):
         Raises NonFiniteError on every rank when a loss or the norm is not finite, and leaves the weights as they were.
         """
 
-    def whole(self) -> contextlib.AbstractContextManager:
-        """Inside, every rank holds all weights, to sample or to save."""
+    def whole(self, parameters: Iterable[nn.Parameter] | None = None) -> contextlib.AbstractContextManager:
+        """Inside, every rank holds all weights, to sample or to save; or these of them, to read."""
 
     def state_dict(self) -> dict[str, Any]: ...
 
@@ -93,7 +93,7 @@ class TorchEngine:
         self.optimizer.zero_grad()
         return norm
 
-    def whole(self) -> contextlib.AbstractContextManager:
+    def whole(self, parameters: Iterable[nn.Parameter] | None = None) -> contextlib.AbstractContextManager:
         return contextlib.nullcontext()
 
     def state_dict(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """LoRA: the weights stay, and low-rank updates beside them are trained. The layers are peft's.
 
 The model keeps its class and names, so all else is as without: what leaves it, checkpoints and weights for rollout
-engines, are whole weights with the updates added.
+engines, are whole weights with the updates added. A rollout engine that takes adapters is sent the updates alone.
 """
 
 from collections.abc import Iterator
@@ -19,19 +19,26 @@ ADAPTER = "policy"
 def attach(model: PreTrainedModel, config: ModelConfig, seed: int) -> None:
     """Put updates of rank `config.lora_rank` beside the linear layers of the body; all other weights stop training.
 
-    They are 0 at first. Raises ValueError when peft is missing, or `lora_target_modules` names no layer.
+    They are 0 at first. Raises ValueError when peft is missing, or `lora_target_modules` names no layer, or one that
+    is not of these.
     """
     try:
         from peft import LoraConfig, inject_adapter_in_model
     except ImportError:
         raise ValueError("model.lora_rank needs peft: pip install 'entrostat[lora]'") from None
     names = list(config.lora_target_modules) or linear_layers(model)
-    settings = LoraConfig(r=config.lora_rank, lora_alpha=int(config.lora_alpha), target_modules=names, lora_dropout=0.0)
+    alpha = cast(int, config.lora_alpha)  # peft only divides it
+    settings = LoraConfig(r=config.lora_rank, lora_alpha=alpha, target_modules=names, lora_dropout=0.0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         inject_adapter_in_model(settings, model, adapter_name=ADAPTER)
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_("lora_" in name)
+    model.requires_grad_(False)
+    linear = {name for name, layer in layers(model) if layer is not model.get_output_embeddings()}
+    for name, parameter in updates(model).items():
+        layer = name.partition(".lora_")[0]
+        if layer not in linear:
+            raise ValueError(f"model.lora_target_modules: {layer} is no linear layer of the body; leave it out")
+        parameter.requires_grad_(True)
 
 
 def linear_layers(model: PreTrainedModel) -> list[str]:
@@ -41,7 +48,7 @@ def linear_layers(model: PreTrainedModel) -> list[str]:
     return sorted({name.rsplit(".", 1)[-1] for name in found})
 
 
-def layers(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+def layers(model: nn.Module) -> Iterator[tuple[str, Any]]:
     """The layers that have an update, by name."""
     for name, module in model.named_modules():
         if hasattr(module, "lora_A") and ADAPTER in module.lora_A:
@@ -53,27 +60,39 @@ def has_updates(model: nn.Module) -> bool:
     return next(layers(model), None) is not None
 
 
+def updates(model: nn.Module) -> dict[str, nn.Parameter]:
+    """What is trained, by name."""
+    return {name: parameter for name, parameter in model.named_parameters() if ".lora_" in name}
+
+
 def whole_weights(model: PreTrainedModel) -> Iterator[tuple[str, Tensor]]:
     """Every parameter of the model as it would be without LoRA: its name, and its value with the update added."""
-    updated = {f"{name}.base_layer.weight": module for name, module in layers(model)}
+    updated = {f"{name}.base_layer.weight": layer for name, layer in layers(model)}
     for name, parameter in model.named_parameters():
         if ".lora_" in name:
             continue
-        module = updated.get(name)
         value = parameter.detach()
-        if module is not None:
-            value = value + cast(Any, module).get_delta_weight(ADAPTER).to(value)
+        if name in updated:
+            value = value + updated[name].get_delta_weight(ADAPTER).detach().to(value)
         yield name.replace(".base_layer.", "."), value
 
 
+def adapter_weights(model: PreTrainedModel) -> Iterator[tuple[str, Tensor]]:
+    """The factors A and B of every update, by the names of an adapter that peft saved; B is scaled, so B·A is added."""
+    for name, layer in layers(model):
+        a, b = (factors[ADAPTER].weight.detach() for factors in (layer.lora_A, layer.lora_B))
+        yield f"base_model.model.{name}.lora_A.weight", a
+        yield f"base_model.model.{name}.lora_B.weight", b * layer.scaling[ADAPTER]
+
+
 def adapter_state(model: PreTrainedModel) -> dict[str, Tensor]:
-    """What is trained, by name."""
-    return {name: p.detach().cpu().clone() for name, p in model.named_parameters() if ".lora_" in name}
+    """Values of what is trained, by name."""
+    return {name: parameter.detach().cpu().clone() for name, parameter in updates(model).items()}
 
 
 def load_adapter_state(model: PreTrainedModel, state: dict[str, Tensor]) -> None:
     """Put back what `adapter_state` took."""
-    mine = {name: p for name, p in model.named_parameters() if ".lora_" in name}
+    mine = updates(model)
     if mine.keys() != state.keys():
         raise ValueError("the checkpoint has other LoRA layers than the configuration")
     with torch.no_grad():

@@ -31,7 +31,7 @@ from .evaluation.evaluator import Evaluator
 from .evaluation.settings import Sampling
 from .experience import Annotator, Experience
 from .learner import Learner
-from .lora import adapter_state, attach, load_adapter_state, whole_weights
+from .lora import adapter_state, adapter_weights, attach, load_adapter_state, updates, whole_weights
 from .mismatch import mismatch
 from .model import load
 from .policy import Policy
@@ -88,7 +88,8 @@ def make_rollout_engine(
         stops = [*eos_token_ids(model, tokenizer), *config.rollout.stop_token_ids]
         rank, device = engine.ranks.rank, config.device
         try:
-            return VLLMEngine(source, config.rollout, stops, rank=rank, device=device, sleeps=True)
+            lora = config.adapter_rank
+            return VLLMEngine(source, config.rollout, stops, rank=rank, device=device, sleeps=True, lora_rank=lora)
         except RolloutError as error:  # nothing has begun yet: the user sets it right
             raise ValueError(str(error)) from error
     return HFEngine(model, tokenizer, config.rollout, rank=engine.ranks.rank, whole=engine.whole)
@@ -113,19 +114,23 @@ class Trainer:
         self.config = config
         self.controller = make_controller(config)
         source = latest(config.out) if resume else Path(model_path)
+        state = load_state(source) if resume else None
         self.model: PreTrainedModel
         self.tokenizer: PreTrainedTokenizerBase
-        lora = config.model.lora_rank > 0
-        self.model, self.tokenizer = load(start_model(config) if lora else source)
-        if lora:
+        base = start_model(config) if config.model.lora_rank else source
+        self.model, self.tokenizer = load(base)
+        if config.model.lora_rank:
             attach(self.model, config.model, config.seed)
+        if state:
+            load_adapter_state(self.model, state["lora"])
         use_template(self.tokenizer, config.data)
         self.task: Task = self._fitting(get_task(config))
         self.model.train().to(torch.device(config.device))
         self.policy = Policy(self.model, config.rollout.temperature, layout=config.optim.layout)
         self.engine = make_engine(config, self.policy)
         self.ranks = self.engine.ranks
-        self.rollout = make_rollout_engine(config, self.model, self.tokenizer, self.engine, source)
+        sampler = base if config.adapter_rank else source
+        self.rollout = make_rollout_engine(config, self.model, self.tokenizer, self.engine, sampler)
         self.clock = Clock(config.device)
         self.learner = Learner(self.policy, self.engine, self.controller, config.optim, config.seed, self.clock)
         self.trace = EntropyTrace()
@@ -134,8 +139,8 @@ class Trainer:
         self.evaluator = self._evaluator()
         self.step = 0
         torch.manual_seed(config.seed)
-        if resume:
-            self._restore(load_state(source))
+        if state:
+            self._restore(state)
             self.engine.load_shards(source)
         self.log: RunLog | NoLog = NoLog()
         if self.ranks.rank == 0:
@@ -170,7 +175,6 @@ class Trainer:
         self.step, self.collector.used = state["step"], state["batches"]
         self.engine.load_state_dict(state["engine"])
         self.controller.load_state_dict(state["controller"])
-        load_adapter_state(self.model, state["lora"])
         self.annotator.load_state_dict(state)
         self.learner.planned = state["planned"]
         self.trace.load_state_dict(state["trace"])
@@ -179,11 +183,13 @@ class Trainer:
 
     def save(self) -> Path:
         """Write a checkpoint of the state after the last whole step."""
+        with self.engine.whole(updates(self.model).values()):
+            lora = adapter_state(self.model)
         state = {
             "controller": self.controller.state_dict(),
             "planned": self.learner.planned,
             "batches": self.collector.used,
-            "lora": adapter_state(self.model),
+            "lora": lora,
             **self.annotator.state_dict(),
             "trace": self.trace.state_dict(),
             "prompt_entropy": self.evaluator.start,
@@ -303,9 +309,13 @@ class Trainer:
 
     def _send_weights(self) -> None:
         """Let the rollout engine have the weights of this step."""
-        if self.rollout.version != self.step:
-            with self.clock.phase("sync"), self.engine.whole():
-                self.rollout.update(whole_weights(self.model), self.step)
+        if self.rollout.version == self.step:
+            return
+        sent, needed = whole_weights(self.model), None
+        if self.config.adapter_rank:
+            sent, needed = adapter_weights(self.model), updates(self.model).values()
+        with self.clock.phase("sync"), self.engine.whole(needed):
+            self.rollout.update(sent, self.step)
 
     def evaluate(self) -> dict[str, float]:
         """Metrics of the held-out questions, with draws of their own."""

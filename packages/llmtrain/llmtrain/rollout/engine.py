@@ -20,7 +20,7 @@ from ..config import RolloutConfig
 from ..rollout import HFRollout, Rollouts
 
 Weights = Iterable[tuple[str, Tensor]]
-"""Parameters of the policy by the names that transformers gives them."""
+"""Parameters of the policy by the names that transformers gives them, or of its LoRA adapter by peft's names."""
 Pending = Callable[[], Rollouts]
 """Waits for the responses of this rank; to be called once."""
 

@@ -39,6 +39,7 @@ class VLLMEngine:
         transport: how a trainer in another process sends weights (see vllm_weights); it makes a sender of its own on
             `client` and then calls `accept`. None: `update` is called here.
         sleeps: on CUDA, give the GPU's memory back after every request, and take it again for the next.
+        lora_rank: of the adapters that come in place of weights, by value or as a file; 0: whole weights.
 
     Raises:
         ValueError: when vLLM on a CPU does not have attention heads like the model's.
@@ -55,13 +56,16 @@ class VLLMEngine:
         device: str = "cpu",
         transport: str | None = None,
         sleeps: bool = False,
+        lora_rank: int = 0,
     ) -> None:
-        self.config, self.rank, self.device = config, rank, device
+        self.config, self.rank, self.device, self.lora_rank = config, rank, device, lora_rank
         self.stop_token_ids = list(stop_token_ids)
         self.sleeps, self.asleep = sleeps and device == "cuda", False
         self.guest = dist.is_initialized()
         """Whether the process had a default process group before; otherwise vLLM makes one and destroys it."""
         self.version = 0
+        self.adapter: Any = None
+        """What vLLM calls the adapter; before there is one the model answers."""
         self.top_p = 1.0
         """Below 1 in evaluation alone: log-probabilities are then those of the nucleus."""
         model = AutoConfig.from_pretrained(folder)
@@ -69,7 +73,7 @@ class VLLMEngine:
         self.limit = config.max_model_len or model.max_position_embeddings
         workers = config.tensor_parallel_size
         own = device == "cuda" or workers > 1
-        used = transport or ("file" if workers > 1 else "ipc" if own else "value")
+        used = transport or ("value" if not own else "file" if lora_rank or workers > 1 else "ipc")
         self.environment = environment(device, own, workers)
         self.llm: Any = None
         with self._call("start"):
@@ -79,14 +83,15 @@ class VLLMEngine:
 
             self.llm = LLM(
                 str(folder),
-                weight_transfer_config={"backend": BACKENDS[used]},
+                weight_transfer_config={"backend": "checked_adapter" if lora_rank else BACKENDS[used]},
                 worker_extension_cls="llmtrain.rollout.vllm_worker.Extension",
                 enable_sleep_mode=self.sleeps,
-                **options(config, device, self.limit),
+                **options(config, device, self.limit, lora_rank),
             )
             self.llm.update_weight_version("0")
             self.client = Client(self.llm)
-            self.source = Parameters(torch.float32 if device == "cpu" else torch.bfloat16, device)
+            dtype = torch.float32 if device == "cpu" else torch.bfloat16
+            self.source = Parameters(dtype, "cpu" if lora_rank else device)
             self.sender = make_sender(used, self.client, self.source) if transport is None else None
 
     # Requests -----------------------------------------------------------------------------------------------------
@@ -136,6 +141,7 @@ class VLLMEngine:
             [{"prompt_token_ids": ids} for ids in prompts],
             [SamplingParams(seed=seed, **wanted) for seed in seeds],
             use_tqdm=False,
+            lora_request=self.adapter,
         )
         return [completion for output in outputs for completion in sorted(output.outputs, key=lambda c: c.index)]
 
@@ -179,7 +185,6 @@ class VLLMEngine:
         """
         with self._call("take new weights"):
             told, arrived = self.llm.get_weight_version(), self.llm.collective_rpc("arrived_weights")
-            fresh = self.llm.reset_prefix_cache()
         if told != str(version):
             raise RolloutError(f"vllm reports weights {told}; it was sent {version}")
         for worker, found in enumerate(arrived):
@@ -189,6 +194,13 @@ class VLLMEngine:
                     f"weights {version}: {len(wrong)} of {len(sent)} tensors have other checksums in vllm's worker "
                     f"{worker} than where they came from, {wrong[0]} first"
                 )
+        with self._call("take new weights"):
+            if self.lora_rank:
+                from .vllm_adapter import REQUEST
+
+                self.llm.collective_rpc("use_adapter")
+                self.adapter = REQUEST
+            fresh = self.llm.reset_prefix_cache()
         if not fresh:
             raise RolloutError(f"weights {version}: vllm kept prompts that it had read with older ones")
         self.version = version

@@ -21,6 +21,8 @@ CPU_HEAD = 32
 """Numbers of an attention head, at least."""
 CPU_SEQUENCES, CPU_TOKENS, CPU_BLOCK = 512, 8192, 32
 """On a CPU: sequences and tokens a step at most, and tokens of a cache block, the unit that prompts share."""
+LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""Ranks that vLLM has room for; an adapter of another is padded to the next."""
 
 
 def check_heads(model: PretrainedConfig | ModelConfig, device: str) -> None:
@@ -34,9 +36,9 @@ def check_heads(model: PretrainedConfig | ModelConfig, device: str) -> None:
         )
 
 
-def options(config: RolloutConfig, device: str, limit: int) -> dict[str, Any]:
-    """Arguments of vLLM's LLM."""
-    both = {
+def options(config: RolloutConfig, device: str, limit: int, lora_rank: int = 0) -> dict[str, Any]:
+    """Arguments of vLLM's LLM. lora_rank: of the adapter that it is to answer with; 0 for none."""
+    both: dict[str, Any] = {
         "skip_tokenizer_init": True,
         "tensor_parallel_size": config.tensor_parallel_size,
         "max_model_len": limit,
@@ -46,6 +48,9 @@ def options(config: RolloutConfig, device: str, limit: int) -> dict[str, Any]:
         "disable_log_stats": True,
         "use_tqdm_on_load": False,
     }
+    if lora_rank:
+        room = min(rank for rank in LORA_RANKS if rank >= lora_rank)
+        both |= {"enable_lora": True, "max_lora_rank": room, "max_loras": 1}
     if device == "cuda":
         return both | {"dtype": "bfloat16", "gpu_memory_utilization": config.gpu_memory_utilization}
     return both | {

@@ -10,6 +10,7 @@
         └─ checksums of what leaves              └─ checksums of what arrives (vllm_worker)
 
 `ipc` and `nccl` are vLLM's own backends with checksums added; they need GPUs and have not been run by the tests.
+A LoRA adapter, which is small, travels by value or as a file.
 """
 
 import tempfile

@@ -1,8 +1,9 @@
 """What vLLM's workers import: transfer engines that take checksums of the weights that arrive.
 
-checked_direct   tensors of the same process, or a file
-checked_ipc      vLLM's ipc
-checked_nccl     vLLM's nccl
+checked_direct    tensors of the same process, or a file
+checked_adapter   the same, of a LoRA adapter
+checked_ipc       vLLM's ipc
+checked_nccl      vLLM's nccl
 """
 
 import zlib
@@ -22,6 +23,8 @@ from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
 from vllm.distributed.weight_transfer.ipc_engine import IPCWeightTransferEngine
 from vllm.distributed.weight_transfer.nccl_engine import NCCLWeightTransferEngine
 from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, initialize_layerwise_reload
+
+from .vllm_adapter import use_adapter
 
 WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 AT_ONCE = 1 << 24
@@ -109,6 +112,9 @@ class DirectUpdate(WeightTransferUpdateInfo):
     path: str | None = None
     """A safetensors file instead."""
 
+    def weights(self) -> dict[str, Tensor]:
+        return load_file(self.path) if self.path else dict(zip(self.names, self.tensors, strict=True))
+
 
 class Direct(WeightTransferEngine[DirectInit, DirectUpdate]):
     """Loads tensors of the same process, or a file."""
@@ -122,10 +128,7 @@ class Direct(WeightTransferEngine[DirectInit, DirectUpdate]):
         initialize_layerwise_reload(self.model)
 
     def receive_weights(self, update_info: DirectUpdate) -> None:
-        if update_info.path is not None:
-            self.model.load_weights(load_file(update_info.path).items())
-        else:
-            self.model.load_weights(zip(update_info.names, update_info.tensors, strict=True))
+        self.model.load_weights(update_info.weights().items())
 
     def finish_weight_update(self) -> None:
         finalize_layerwise_reload(self.model, self.model_config)
@@ -134,6 +137,21 @@ class Direct(WeightTransferEngine[DirectInit, DirectUpdate]):
 
 
 class CheckedDirect(Checked, Direct): ...
+
+
+class CheckedAdapter(Direct):
+    """Keeps an adapter until vLLM has forgotten the one before, as it does when an update ends."""
+
+    def start_weight_update(self) -> None:
+        self.adapter: dict[str, Tensor] = {}
+        self.arrived: dict[str, int] = {}
+
+    def receive_weights(self, update_info: DirectUpdate) -> None:
+        for name, tensor in update_info.weights().items():
+            self.arrived[name] = checksum(name, tensor)
+            self.adapter[name] = tensor.clone()  # it may be the trainer's
+
+    def finish_weight_update(self) -> None: ...
 
 
 class CheckedIPC(Checked, IPCWeightTransferEngine): ...
@@ -145,12 +163,18 @@ class CheckedNCCL(Checked, NCCLWeightTransferEngine): ...
 class Extension:
     """Added to vLLM's workers, which import this module for it and so know the backends."""
 
+    def use_adapter(self) -> None:
+        """Answer requests for the adapter with the one that the last update brought."""
+        engine: CheckedAdapter = self.weight_transfer_engine  # type: ignore[attr-defined]
+        use_adapter(engine.model, engine.adapter, engine.vllm_config.lora_config.lora_dtype)
+
     def arrived_weights(self) -> dict[str, int]:
         """Checksums of the last update, by name; RuntimeError when the output head does not follow it."""
-        engine: Checked = self.weight_transfer_engine  # type: ignore[attr-defined]
+        engine: Checked | CheckedAdapter = self.weight_transfer_engine  # type: ignore[attr-defined]
         check_head(engine.model)
         return engine.arrived
 
 
-for name, engine in {"direct": CheckedDirect, "ipc": CheckedIPC, "nccl": CheckedNCCL}.items():
+ENGINES = {"direct": CheckedDirect, "adapter": CheckedAdapter, "ipc": CheckedIPC, "nccl": CheckedNCCL}
+for name, engine in ENGINES.items():
     WeightTransferEngineFactory.register_engine(f"checked_{name}", engine)

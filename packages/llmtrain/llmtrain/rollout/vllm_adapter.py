@@ -1,0 +1,34 @@
+"""A LoRA adapter in a worker of vLLM, made of tensors instead of read from a folder."""
+
+from typing import Any
+
+from torch import Tensor
+from vllm.lora.lora_model import LoRAModel
+from vllm.lora.peft_helper import PEFTHelper
+from vllm.lora.request import LoRARequest
+
+REQUEST = LoRARequest("policy", 1, "sent by the trainer")
+"""Names the adapter in requests; the last is a folder, which vLLM looks for only when it does not hold the adapter."""
+
+
+def use_adapter(model: Any, tensors: dict[str, Tensor], dtype: Any) -> None:
+    """Let `model` answer requests for the adapter with these factors, named as peft does; B holds the scale.
+
+    The tensors are kept. Raises ValueError for a layer that vLLM has no LoRA for.
+    """
+    rank = next(len(tensor) for name, tensor in tensors.items() if ".lora_A." in name)
+    mapper = getattr(model, "hf_to_vllm_mapper", None)
+    adapter = LoRAModel.from_lora_tensors(
+        REQUEST.lora_int_id,
+        tensors,
+        PEFTHelper(r=rank, lora_alpha=rank, target_modules=[]),
+        device="cpu",
+        dtype=dtype,
+        weights_mapper=mapper and mapper.get_rename_mapper(),
+    )
+    model.lora_manager.remove_adapter(adapter.id)
+    model.lora_manager.add_adapter(adapter)
+    model.lora_manager.activate_adapter(adapter.id)
+    unknown = sorted(set(adapter.loras) - set(model.lora_manager.modules))
+    if unknown:
+        raise ValueError(f"vllm has no LoRA for {unknown[0]}: use --rollout.lora-sync merged")
