@@ -168,7 +168,7 @@ def gradients(ranks) -> dict:
         found |= {(spec, name): on_deepspeed(spec, OPTIM, config, ranks) for name, config in variants.items()}
     few = {name: STAGES[name] for name in ("zero2", "zero3")}
     found["lora", "torch"] = on_torch("entropy_bonus", OPTIM, lora=True)
-    for name, config in (STAGES | OPTIONS if ranks.size == 2 else few).items():
+    for name, config in (STAGES if ranks.size == 2 else few).items():
         found["lora", name] = on_deepspeed("entropy_bonus", OPTIM, config, ranks, lora=True)
     return found
 
