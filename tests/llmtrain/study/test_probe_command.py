@@ -9,8 +9,8 @@ import yaml
 from entrostat.runlog import read_metrics
 from llmtrain.checkpoint import checkpoints
 from llmtrain.nested import to_dict
+from llmtrain.study.probe import ALL, OWN
 from llmtrain.study.probe_command import link_checkpoint, probe_entropy, read_steps
-from llmtrain.study.probe_walk import ALL, OWN
 from llmtrain.trainer import Trainer
 
 TRIED = ("--sgd", "--alone", "2", "--first-order")

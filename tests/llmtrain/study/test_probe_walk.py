@@ -13,7 +13,8 @@ from llmtrain.config import EngineConfig
 from llmtrain.model import load
 from llmtrain.policy import Policy
 from llmtrain.study.first_order import OF_WEIGHTS
-from llmtrain.study.probe_walk import ALL, OWN, ProbedLearner, Walk
+from llmtrain.study.probe import ALL, OWN
+from llmtrain.study.probe_walk import ProbedLearner, Walk
 from llmtrain.trainer import Trainer
 from llmtrain.verdict import Verdict
 from llmtrain.verifiers import Verifier

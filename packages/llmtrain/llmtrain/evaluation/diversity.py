@@ -54,16 +54,29 @@ def _counted(gram: Ints, owner: Ints, responses: int) -> Grams:
     return Grams(*np.divmod(pair, max(responses, 1)), count)
 
 
-def ngram_diversity(responses: Sequence[str]) -> float:
+class Diversity(NamedTuple):
+    """How different the responses to a question are."""
+
+    ngrams: float
+    self_bleu: float
+
+
+def diversity(responses: Sequence[str]) -> Diversity:
+    """Both metrics, from n-grams that are counted once."""
+    found = list(ngrams(responses))
+    return Diversity(_unique_share(found), _self_bleu(found, len(responses)))
+
+
+def _unique_share(found: Sequence[Grams]) -> float:
     """Unique n-grams among all n-grams of a question's responses, mean over n = 1..4 (Revisiting Entropy, eq. 8).
 
     Li et al. 2016 call it distinct-n. Orders longer than any response are left out; NaN when no response has a word.
     """
-    shares = [len(np.unique(g.gram)) / g.times.sum() for g in ngrams(responses) if len(g.gram)]
+    shares = [len(np.unique(g.gram)) / g.times.sum() for g in found if len(g.gram)]
     return float(np.mean(shares)) if shares else float("nan")
 
 
-def self_bleu(responses: Sequence[str]) -> float:
+def _self_bleu(found: Sequence[Grams], size: int) -> float:
     """Mean BLEU of each response with the others as references, 0 to 1 (Zhu et al. 2018; Revisiting Entropy, C.1).
 
     BLEU of a response is the mean of its BLEU-1 to BLEU-4, made by sacrebleu from the words above with its exponential
@@ -71,13 +84,12 @@ def self_bleu(responses: Sequence[str]) -> float:
     """
     from sacrebleu.metrics.bleu import BLEU
 
-    filled = [text for text in responses if _WORD.search(text)]
-    if len(filled) < 2:
-        return float("nan")
-    size = len(filled)
-    found = list(ngrams(filled))
     total = np.stack([np.bincount(g.owner, g.times, size) for g in found], axis=1).astype(int)
     matched = np.stack([np.bincount(g.owner, _matched(g), size) for g in found], axis=1).astype(int)
+    filled = total[:, 0] > 0
+    if filled.sum() < 2:
+        return float("nan")
+    total, matched = total[filled], matched[filled]
     nearest = _nearest_other(total[:, 0])
     scores = [
         BLEU.compute_bleu(
@@ -89,7 +101,7 @@ def self_bleu(responses: Sequence[str]) -> float:
             effective_order=True,
             max_ngram_order=order,
         ).score
-        for i in range(size)
+        for i in range(len(total))
         for order in range(1, ORDERS + 1)
     ]
     return float(np.mean(scores)) / 100

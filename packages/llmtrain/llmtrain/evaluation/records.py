@@ -19,7 +19,7 @@ from .ballots import votes
 from .calibration import Calibration, calibration, densities
 from .correlations import spearman
 from .difficulty import Group, by_difficulty, covariances
-from .diversity import length_summary, ngram_diversity, reflective, self_bleu
+from .diversity import diversity, length_summary, reflective
 from .outcomes import Interval, Numbers, avg_at_k, interval, maj_at_k, pass_at_k
 from .settings import Sampling
 
@@ -48,6 +48,8 @@ class Answered:
         texts = [line["response"] for line in lines]
         verdicts = [Verdict(line["correct"], line["reason"], line["extracted"]) for line in lines]
 
+        different = diversity(texts)
+
         def column(name: str) -> NDArray:
             return np.array([line[name] for line in lines])
 
@@ -59,8 +61,8 @@ class Answered:
             logp=column("logp"),
             entropy=column("entropy"),
             reflective=reflective(texts),
-            ngram_diversity=ngram_diversity(texts),
-            self_bleu=self_bleu(texts),
+            ngram_diversity=different.ngrams,
+            self_bleu=different.self_bleu,
         )
 
 

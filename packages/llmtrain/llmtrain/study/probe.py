@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 ESTIMATORS = ("exact flow", "own logit", "STEER Ω", "OPEFO", "−Cov")
+OWN, ALL = "SGD, one token alone", "SGD, one token alone, all tokens"
+"""`optimizer` of probes of tokens that step one at a time: of the entropy of each, or of that of all together."""
 LIKELY, UNLIKELY = 0.8, 0.2
 """The probability above which STEER calls a token likely, and below which unlikely."""
 RAISES = {"exploitation": False, "exploration": True, "suppression": False, "correction": True}

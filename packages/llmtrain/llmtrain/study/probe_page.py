@@ -11,8 +11,21 @@ from rich.table import Table
 
 from ..compare import COLOURS
 from .first_order import OF_WEIGHTS
-from .probe import ESTIMATORS, LIKELY, NUMERALS, RAISES, UNLIKELY, Array, Probe, Quality, pool, quadrants, table
-from .probe_walk import ALL, OWN
+from .probe import (
+    ALL,
+    ESTIMATORS,
+    LIKELY,
+    NUMERALS,
+    OWN,
+    RAISES,
+    UNLIKELY,
+    Array,
+    Probe,
+    Quality,
+    pool,
+    quadrants,
+    table,
+)
 
 BINS = 15
 TAIL = 0.01

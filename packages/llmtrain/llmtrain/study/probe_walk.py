@@ -30,10 +30,7 @@ from ..learner import Learner, Watch, look_away
 from ..ranks import Ranks
 from ..trainer import Report, Trainer
 from .first_order import first_order, influence
-from .probe import ESTIMATORS, Probe, probe
-
-OWN, ALL = "SGD, one token alone", "SGD, one token alone, all tokens"
-"""Whose entropy is measured."""
+from .probe import ALL, ESTIMATORS, OWN, Probe, probe
 
 
 class GradientDescent(TorchEngine):

@@ -18,7 +18,7 @@ from typing import Any
 from .quick_value import UNREAD, Reader, UnreadError, read_values
 
 P = 2**127 - 1
-"""A prime that leaves 3 when divided by 4: −1 has no root below it, and a² + b² is 0 for a = b = 0 only."""
+"""A prime that leaves 3 when divided by 4: so −1 has no root modulo P, and a² + b² is 0 for a = b = 0 only."""
 LARGEST_ROOT = 10**6
 """Of whose numbers factors are looked for."""
 
