@@ -67,3 +67,9 @@ def test_one_sample_has_neither_covariance_nor_self_bleu():
     assert np.isnan(found.prompt_entropy.mean)
     assert np.isnan(found.prompt_entropy_ratio)
     assert list(found.pass_at) == [1]
+
+
+def test_equal_prompts_tie_in_rank_whatever_they_were_batched_with(answered):
+    asked, entropy, rounding = answered * 2, np.array([2.0, 4.0, 2.0, 3.0]), np.array([0, 0, 1e-7, 0])
+    plain, rounded = (measure("a", SAMPLING, asked, x).prompt_entropy_spearman for x in (entropy, entropy + rounding))
+    assert rounded == plain

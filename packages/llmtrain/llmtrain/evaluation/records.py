@@ -104,6 +104,10 @@ class Record:
     prompt_entropy_of_question: list[float]
 
 
+SURE_PLACES = 5
+"""Decimals of a prompt's entropy that do not depend on what it was batched with: equal prompts are to tie in rank."""
+
+
 def measure(
     source: str,
     sampling: Sampling,
@@ -145,7 +149,7 @@ def measure(
         entropy=float(np.average(flat["entropy"], weights=flat["tokens"])),
         prompt_entropy=of_prompts,
         prompt_entropy_ratio=of_prompts.mean / of_start,
-        prompt_entropy_spearman=spearman(prompt_entropy, accuracy),
+        prompt_entropy_spearman=spearman(np.round(prompt_entropy, SURE_PLACES), accuracy),
         ngram_diversity=interval([one.ngram_diversity for one in answered], seed),
         self_bleu=interval([one.self_bleu for one in answered], seed),
         reflective=float(flat["reflective"].mean()),
