@@ -28,9 +28,29 @@ SYMBOLIC = [
     ("\\frac{%d\\pi}{6}", "%d\\pi"),
     ("\\frac{\\sqrt{%d}}{2}", "\\sqrt{%d}/2"),
 ]
-LEFT = [("\\sin(%dx)", "\\sin(x\\cdot %d)"), ("\\{1,%d\\}", "\\{%d,1\\}"), ("\\log_{2}(%d)", "\\log_2 %d")]
-"""What neither of the quick comparisons reads."""
+OTHERS = [
+    ("\\sin(%dx)", "\\sin(x\\cdot %d)"),
+    ("\\{1,%d\\}", "\\{%d,1\\}"),
+    ("\\log_{2}(%d)", "\\log_2 %d"),
+    ("x \\ge %d", "[%d, \\infty)"),
+    ("%d\\text{ cm}", "%d"),
+    ("y=%dx", "y=x+%d"),
+]
+LEFT = [("\\sqrt{%dx^2}", "\\sqrt{%d}|x|"), ("%d/2x", "\\frac{%d}{2x}"), ("\\int_0^%d x dx", "%d")]
+"""What is not decided by value."""
 PATHOLOGICAL = ["9^{9^{9}}", "9**9**9", "2^{2^{2^{2^{2^{2}}}}}", "7" * 100_000, "(" * 5000, "(2^{3})" * 200, "x^" * 500]
+DIFFERENCES = [
+    ("4.5\\times 10^{33}", "4.5e33"),
+    ("1.6\\times 10^{-19}", "9.1\\times 10^{-31}"),
+    ("2(3)", "6"),
+    ("2(3)", "5"),
+    ("\\gamma t", "\\gamma s"),
+    ("\\sin{2t}u(t)", "u(t)\\sin(2t)"),
+    ("\\frac{1}{3}E_{1}", "\\frac{1}{3}e_{1}"),
+    ("x \\ge 2", "[2,\\infty)"),
+    ("[2,\\infty)", "x \\ge 2"),
+    ("\\sin(x)", "sin(x)"),
+]
 BAR = 1000
 """Verdicts a second that are wanted of short answers."""
 
@@ -38,10 +58,24 @@ PAGE = """\
 # Verifiers
 
 `math` reads the final answer of a response, the last `\\boxed{{}}` that closes, else what follows `####` or `Answer:`,
-else the last number, and compares it with the ground truth: as text, as a plain number or fraction, and otherwise by
-[math-verify](https://github.com/huggingface/Math-Verify). It runs in processes that can be killed: a check that
-hangs or crashes costs its own response only, counts as wrong, and is counted under `verify/timeout`, `verify/crash` and
-`verify/error`.
+else the last number, and compares it with the ground truth:
+
+1. as text, and as a plain number or fraction;
+2. by value: both are read (arithmetic, letters, roots, powers, functions, sets, tuples, intervals, unions, matrices,
+   equations, inequalities of a letter, units, scientific notation) and computed to 100 digits with numbers in place of
+   their letters. Answers that differ in a value are different; those that agree to 60 digits are equal, where no branch
+   of a root or logarithm could hide a difference;
+3. what is not read, or agrees at some places only, by [math-verify](https://github.com/huggingface/Math-Verify).
+
+It runs in processes that can be killed: a check that hangs or crashes costs its own response only, counts as wrong, and
+is counted under `verify/timeout`, `verify/crash` and `verify/error`.
+
+## Where it differs from math-verify
+
+{differences}
+
+Capital letters are other variables than small ones (E_1 is not e_1), but a single letter or a word may be either: `(b)`
+is right for `B`. `1/2x` and other forms that people read in two ways are left to math-verify.
 
 Made by `python -m benchmarks.verifiers`, with {workers} workers and a limit of {timeout:g} s, on {machine}.
 
@@ -49,9 +83,8 @@ Made by `python -m benchmarks.verifiers`, with {workers} workers and a limit of 
 
 {speed}
 
-{bar} verdicts/s are wanted of short answers. Equal texts, plain numbers, and arithmetic with letters, roots, π, e and i
-are compared without math-verify, which takes some milliseconds for either side of what it has not seen before. What
-that means for real files is in the last table: no answer there is met twice, and all are wrong, the slowest case.
+{bar} verdicts/s are wanted of short answers. math-verify takes some milliseconds for either side of what it has not
+seen before. What real files need of it is in the last table: no answer there is met twice, and all are wrong.
 
 ## Answers made to hurt
 
@@ -104,7 +137,10 @@ def speed(verify: Verifier, n: int = 4000) -> list[list[str]]:
             for i, (a, b) in ((i, SYMBOLIC[i // 8 % len(SYMBOLIC)]) for i in range(n))
         ],
         "expressions, never twice the same": [(a % i, b % i) for i in range(n // 8) for a, b in SYMBOLIC],
-        "what only math-verify reads, never twice the same": [(a % i, b % i) for i in range(n // 32) for a, b in LEFT],
+        "functions, sets, intervals, units, equations, never twice the same": [
+            (a % i, b % i) for i in range(1, n // 8) for a, b in OTHERS
+        ],
+        "what is left to math-verify, never twice the same": [(a % i, b % i) for i in range(n // 64) for a, b in LEFT],
     }
     rows = []
     for name, pairs in kinds.items():
@@ -127,6 +163,24 @@ def beside_others(verify: Verifier) -> str:
     """What answers that hang cost those that do not."""
     spent, correct = seconds(verify, [(answer, "5") for answer in [*PATHOLOGICAL[:2], *["5"] * 1000]])
     return f"2 that hang beside 1,000 that do not: {spent:.2f} s for all of them, {correct:,} correct."
+
+
+def alone(answer: str, truth: str) -> bool:
+    """What math-verify says by itself."""
+    import math_verify
+
+    a, b = (math_verify.parse(f"\\boxed{{{text}}}", parsing_timeout=None) for text in (answer, truth))
+    return math_verify.verify(b, a, timeout_seconds=None)
+
+
+def differences(verify: Verifier, alone: Verifier) -> list[list[str]]:
+    """What the two say of answers that math-verify reads in its own way."""
+    answers, truths = zip(*DIFFERENCES, strict=True)
+    said = zip(verify(list(map(boxed, answers)), truths), alone(answers, truths), strict=True)
+    return [
+        [f"`{answer}`", f"`{truth}`", *("right" if verdict.correct else "wrong" for verdict in verdicts)]
+        for answer, truth, verdicts in zip(answers, truths, said, strict=True)
+    ]
 
 
 def judge(verify: Verifier, parsed: Verifier, path: Path) -> Judged:
@@ -173,9 +227,11 @@ def main() -> None:
     with (
         get_verifier("math", workers=WORKERS, timeout=TIMEOUT) as verify,
         get_verifier("llmtrain.verifiers.math_equal:equal", workers=WORKERS, timeout=TIMEOUT) as parsed,
+        get_verifier("benchmarks.verifiers:alone", workers=WORKERS, timeout=TIMEOUT) as by_itself,
     ):
         parts = {"speed": table(["answers", "verdicts/s", f"bar {BAR:,}"], speed(verify))}
         parts["pathological"] = table(["answer", "seconds", "verdict"], pathological(verify))
+        parts["differences"] = table(["answer", "truth", "here", "math-verify"], differences(verify, by_itself))
         parts["together"] = beside_others(verify)
         judged = [judge(verify, parsed, path) for path in sorted(given.files)]
     shown = [

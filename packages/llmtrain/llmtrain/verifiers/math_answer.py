@@ -1,17 +1,16 @@
 """Is the final answer of a response mathematically equal to the ground truth?
 
-Equal texts and plain numbers are decided here, the rest by SymPy, which may take forever and whose parser evaluates
-text: `check` is to run in a CheckPool, never in a trainer's process.
+Equal texts and plain numbers are decided here, what is understood by its value, the rest by SymPy, which may take
+forever and whose parser evaluates text: `check` is to run in a CheckPool, never in a trainer's process.
 """
 
 from typing import Any
 
 from ..verdict import Verdict
 from .answer_text import MAX_ANSWER_CHARS, compact, number, read_truth, tidy
-from .exact_value import same
 from .final_answer import final_answer
 from .math_equal import equal
-from .quick_value import apart
+from .quick_equal import equal_by_value
 
 
 def check(response: str, ground_truth: Any) -> Verdict:
@@ -35,8 +34,7 @@ def check(response: str, ground_truth: Any) -> Verdict:
             return Verdict(True, "equal as numbers", answer)
         if a.denominator == b.denominator == 1:
             return Verdict(False, f"{given} is not {wanted}", answer)
-    if apart(given, wanted):
-        return Verdict(False, f"{given} is not {wanted}", answer)
-    if same(given, wanted) or equal(given, wanted):
-        return Verdict(True, "mathematically equal", answer)
-    return Verdict(False, f"{given} is not {wanted}", answer)
+    same = equal_by_value(given, wanted)
+    if same is None:
+        same = equal(given, wanted)
+    return Verdict(same, "mathematically equal" if same else f"{given} is not {wanted}", answer)

@@ -21,8 +21,7 @@ from latex2sympy2_extended.antlr_parser import PSParser
 from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
 from sympy import Expr
 
-APART = 1e-6
-"""Constants whose values differ by more than this share of the larger are not equal (math-verify rounds at 1e-6)."""
+from .answer_value import far
 
 _CONFIG = (LatexExtractionConfig(boxed_match_priority=0), ExprExtractionConfig())
 _FORMS = r"""
@@ -75,7 +74,7 @@ def _apart(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
         x, y = _value(a[0]), _value(b[0])
     except (TypeError, ValueError, OverflowError, ArithmeticError, AttributeError, RecursionError):
         return False
-    return abs(x - y) > max(APART * max(abs(x), abs(y)), 2 * APART)
+    return far(x, y)
 
 
 def _value(expression: Expr) -> complex:
