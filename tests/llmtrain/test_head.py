@@ -221,6 +221,28 @@ def test_peaked_rows(path, vocabulary, digits, offset, rivals, starts, coefficie
     assert ((slope - sum(terms)).abs() <= 1e-5 * largest).all()
 
 
+@pytest.mark.parametrize("path", ["torch", "triton"])
+@pytest.mark.parametrize("starts", [(0, 20), (0, 10, 20), (0, 20, 30)])
+def test_a_part_of_the_vocabulary_may_be_impossible(path, starts):
+    """All logits of the first columns are −∞ in one row and in no other: what is left is the softmax of the rest."""
+    g = torch.Generator().manual_seed(0)
+    logits = torch.randn(3, 40, generator=g)
+    logits[1, :20] = -torch.inf
+    targets, d_logp, d_entropy = torch.tensor([3, 25, 39]), torch.rand(3, generator=g), torch.rand(3, generator=g)
+    found, slope = by_rows(path, logits, targets, d_logp, d_entropy, starts)
+    alone = [
+        by_rows("torch", row[None], y[None], a[None], b[None])
+        for row, y, a, b in (
+            (logits[0], targets[0], d_logp[0], d_entropy[0]),
+            (logits[1, 20:], targets[1] - 20, d_logp[1], d_entropy[1]),
+            (logits[2], targets[2], d_logp[2], d_entropy[2]),
+        )
+    ]
+    torch.testing.assert_close(found, torch.cat([x for x, _ in alone], 1), rtol=1e-5, atol=1e-6)
+    expected = torch.cat([alone[0][1], torch.cat([torch.zeros(1, 20), alone[1][1]], 1), alone[2][1]])
+    torch.testing.assert_close(slope, expected, rtol=1e-4, atol=1e-6)
+
+
 def test_rows_without_coefficient_are_skipped():
     """A row whose hidden state is NaN would spoil dW if it were touched."""
     hidden, weight, targets = inputs()

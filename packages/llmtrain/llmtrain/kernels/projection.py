@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from . import rows
-from .rows import Sums
+from .rows import LOWEST, Sums
 
 CHUNK_TOKENS = 4096
 """Most tokens whose logits are held at once."""
@@ -110,7 +110,7 @@ def combine(local: Sums, group: dist.ProcessGroup) -> Sums:
     """
     shift = local.shift.clone()
     dist.all_reduce(shift, op=dist.ReduceOp.MAX, group=group)
-    d = local.shift - shift
+    d = (local.shift - shift).clamp_(min=LOWEST)
     f = d.exp()
     target = torch.where(local.target == -torch.inf, 0.0, local.target + d)
     top = d == 0

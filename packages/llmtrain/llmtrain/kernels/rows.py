@@ -18,6 +18,8 @@ from torch import Tensor
 
 LOWEST = -1e4
 """Shifted logits are kept above this: e^z is 0 there, and z·e^z is 0 rather than NaN for a logit of −∞."""
+LEAST = -1e30
+"""The maximum of a row whose logits are all −∞ in one part of the vocabulary; its sums are 0."""
 CACHED_ROWS = 8
 """Rows whose products are summed at once: few enough to stay in the cache."""
 
@@ -64,14 +66,15 @@ def accumulate(logits: Tensor, targets: Tensor) -> tuple[Sums, Scratch]:
     """Sums over the columns of logits (n, V), which are overwritten. A target below 0 or beyond V is not here."""
     logits = logits.float() if logits.dtype == torch.bfloat16 else logits
     peak = argmax(logits)[:, None]
-    shift = logits.gather(1, peak)
+    shift = logits.gather(1, peak).clamp_(min=LEAST)
+    possible = (shift > LEAST).to(logits.dtype)
     z = logits.sub_(shift).clamp_(min=LOWEST)
     here = (targets >= 0) & (targets < logits.shape[1])
     target = z.gather(1, torch.where(here, targets, 0)[:, None])[:, 0]
     e = z.exp()
     ez = z.mul_(e)
-    rest = e.scatter_(1, peak, 0.0).sum(1)
-    e.scatter_(1, peak, 1.0)
+    rest = e.scatter_(1, peak, 0.0).sum(1) + (possible[:, 0] - 1)
+    e.scatter_(1, peak, possible)
     sums = Sums(
         shift=shift[:, 0],
         rest=rest,

@@ -96,7 +96,7 @@ def gradient_kernel(
     b = tl.load(coefficients + 2 * rows + row, mask=inside, other=0.0)
     c = tl.load(coefficients + 3 * rows + row, mask=inside, other=0.0)
     target = tl.load(targets + row, mask=inside, other=-1)
-    x = tl.load(place, mask=mask, other=0.0).to(tl.float32)
+    x = tl.load(place, mask=mask, other=float("-inf")).to(tl.float32)
     z = tl.maximum(x - shift[:, None], LOWEST)
     out = tl.exp(z) * (a[:, None] + b[:, None] * z)
     out = tl.where(column[None, :] == target[:, None], c[:, None], out)
