@@ -103,6 +103,7 @@ def test_grids_are_shipped():
     [
         ("- grpo", "a grid is a mapping with keys such as seeds, controller"),
         ("lrs: 0.1", "unknown key 'lrs'; choose from seeds, controller"),
+        ("controller_args: 0.4", "hyperparameters stand under their controller"),
         ("lr: fast", "lr: expected float, not 'fast'"),
         ("lr: [0.1, true]", "lr: expected float, not True"),
         ("lr: -1", "lr must be positive, not -1"),

@@ -29,7 +29,7 @@ KINDS = {
     for name, hint in get_type_hints(Config).items()
 }
 """What the values of a field of Config may be; nothing where it takes tables only."""
-AXES = [name for name, kinds in KINDS.items() if kinds and name not in ("controller", "target")]
+AXES = [name for name, kinds in KINDS.items() if kinds and name not in ("controller", "target", "controller_args")]
 """Keys whose values multiply for every controller."""
 KEYS = ("seeds", "controller", "target", *AXES)
 BOOL, FLOAT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:float"
@@ -68,6 +68,8 @@ def read_cells(grid: Any) -> list[Cell]:
     if not isinstance(grid, Mapping):
         raise ValueError(f"a grid is a mapping with keys such as {', '.join(KEYS[:4])}")
     for key in grid:
+        if key == "controller_args":
+            raise ValueError("hyperparameters stand under their controller, as in controller: [entropic: {ki: 0.01}]")
         if key not in KEYS:
             raise ValueError(f"unknown key {key!r}; choose from {', '.join(KEYS)}")
     cells = list(dict.fromkeys(_product(grid)))
