@@ -8,6 +8,7 @@ The page is made of what was measured.
 """
 
 import argparse
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -161,7 +162,7 @@ def pathological(verify: Verifier) -> list[list[str]]:
 
 def beside_others(verify: Verifier) -> str:
     """What answers that hang cost those that do not."""
-    spent, correct = seconds(verify, [(answer, "5") for answer in [*PATHOLOGICAL[:2], *["5"] * 1000]])
+    spent, correct = seconds(verify, [(answer, "5") for answer in [*[PATHOLOGICAL[-1]] * 2, *["5"] * 1000]])
     return f"2 that hang beside 1,000 that do not: {spent:.2f} s for all of them, {correct:,} correct."
 
 
@@ -169,6 +170,7 @@ def alone(answer: str, truth: str) -> bool:
     """What math-verify says by itself."""
     import math_verify
 
+    logging.getLogger("math_verify").setLevel(logging.CRITICAL)
     a, b = (math_verify.parse(f"\\boxed{{{text}}}", parsing_timeout=None) for text in (answer, truth))
     return math_verify.verify(b, a, timeout_seconds=None)
 
