@@ -59,6 +59,7 @@ CONTROLLERS = [
     ("entropy_advantage", {}),
     ("unlikeliness", {}),
     ("unlikeliness", {"advantage": "rloo"}),
+    ("unlikeliness", {"advantage": "reinforce_pp"}),
     ("gtpo", {"alpha": 0.5}),
     ("gtpo", {"into": "advantage"}),
     ("edge", {}),

@@ -8,11 +8,13 @@ independent runs. What a function needs beyond these is passed by keyword: `adva
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
+from .reduce import LocalReduce
 from .segments import Segments, as_segments
 
 Advantage = Callable[..., Tensor]
@@ -32,6 +34,8 @@ class AdvantageEntry:
     """Where it changes what GRPO does, as for controllers."""
     needs: tuple[str, ...] = ()
     """Keyword arguments that must be given."""
+    over_batch: bool = False
+    """Whether other groups matter: it takes `reduce`, for a batch that lies on several ranks."""
     hyperparameters: Mapping[str, str] = field(default_factory=dict)
     """Keyword arguments with a default, and what they mean."""
 
@@ -49,9 +53,13 @@ def register(name: str, **about: Any) -> Callable[[F], F]:
     return add
 
 
-def get_advantage(name: str) -> Advantage:
-    """The advantage function called `name`; ValueError lists the names there are."""
-    return _entry(name).function
+def get_advantage(name: str, reduce: LocalReduce | None = None) -> Advantage:
+    """The advantage function called `name`; ValueError lists the names there are.
+
+    reduce: what the whole batch is reached by, where the function is given the responses of one of several ranks.
+    """
+    entry = _entry(name)
+    return partial(entry.function, reduce=reduce) if entry.over_batch else entry.function
 
 
 def advantage_needs(name: str) -> tuple[str, ...]:
@@ -92,16 +100,18 @@ def rloo(reward: Tensor, group_id: Groups) -> Tensor:
     return centred * groups.spread((groups.size / (groups.size - 1).clamp(min=1)).to(centred))
 
 
-@register("reinforce_pp", source="Hu et al. 2025 (REINFORCE++, with the baseline of a group)")
-def reinforce_pp(reward: Tensor, group_id: Groups) -> Tensor:
+@register("reinforce_pp", source="Hu et al. 2025 (REINFORCE++, with the baseline of a group)", over_batch=True)
+def reinforce_pp(reward: Tensor, group_id: Groups, *, reduce: LocalReduce | None = None) -> Tensor:
     """(R − group mean), less its mean over the batch, over its unbiased standard deviation there + 1e-6.
 
-    The batch is the n responses given, in each run by itself; every response counts the same, whatever its length.
+    The batch is the n responses given and those of all other ranks that `reduce` reaches, in each run by itself; every
+    response counts the same, whatever its length.
     """
+    reduce = reduce or LocalReduce()
     centred, _ = _centred(reward, group_id)
-    whitened = centred - centred.mean(-1, keepdim=True)
-    variance = (whitened**2).sum(-1, keepdim=True) / max(reward.shape[-1] - 1, 1)
-    return whitened / (variance.sqrt() + STD_EPS)
+    whitened = centred - reduce.mean(centred).to(centred).unsqueeze(-1)
+    variance = reduce.sum(whitened**2).to(centred) / (reduce.size(reward)[0] - 1).clamp(min=1)
+    return whitened / (variance.sqrt().unsqueeze(-1) + STD_EPS).to(centred)
 
 
 @register("opo", source="Hao et al. 2025 (OPO)", needs=("length",))

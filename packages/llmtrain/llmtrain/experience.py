@@ -102,7 +102,7 @@ class Annotator:
     def __init__(self, config: TrainConfig, policy: Policy, ranks: Ranks, clock: Clock, needs: frozenset[str]) -> None:
         """needs: fields of Tokens that the controller asks for."""
         self.config, self.policy, self.ranks, self.clock = config, policy, ranks, clock
-        self.advantage = get_advantage(config.advantage)
+        self.advantage = get_advantage(config.advantage, ranks.reduce)
         self.prime: ImplicitReward | None = None
         wanted = "ref_logp" in needs
         self.reference = self._start_policy() if wanted or config.advantage == "prime" else None
@@ -145,7 +145,8 @@ class Annotator:
         if self.prime is not None:
             return get_advantage("rloo")(reward, group)
         wanted = {"length": lengths} if "length" in advantage_needs(self.config.advantage) else {}
-        return self.advantage(reward, group, **wanted)
+        place = self.config.device  # where the ranks' tensors travel
+        return self.advantage(reward.to(place), group.to(place), **wanted).cpu()
 
     def _with_process_rewards(self, made: Experience, correct: Tensor) -> tuple[Experience, dict[str, float]]:
         """With advantages of tokens from the implicit reward model as it is, which then learns from the verdicts."""

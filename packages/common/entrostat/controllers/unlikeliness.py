@@ -44,5 +44,5 @@ class Unlikeliness(Controller):
         likelihood = responses.mean(tokens.get("old_logp").double()).expand(reward.shape)
         share = rank_within(likelihood, groups).to(reward.dtype) / groups.spread(groups.size)
         shaped = reward * (1 - column(self.beta, reward) * share)
-        advantage = responses.spread(get_advantage(self.advantage)(shaped, groups.index))
+        advantage = responses.spread(get_advantage(self.advantage, context.reduce)(shaped, groups.index))
         return plan.shape(advantage.to(tokens.advantage.dtype))
