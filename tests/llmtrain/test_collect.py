@@ -101,6 +101,7 @@ def test_checks_without_an_answer_are_counted_by_step():
     told = []
     for engine.version in range(3):
         told.append(several.collect(engine.version).metrics.get("verify/timeout"))
+        several.task.verifier.failures["timeout"] += 5  # those of an evaluation are its own
     assert told == [2, None, 1]
 
 
@@ -122,9 +123,11 @@ def test_batches_are_numbered_through_the_run():
 def test_it_gives_up_and_trains_on_what_there_is():
     found = collector(CONFIG, [WRONG * 4, WRONG * 3 + MIXED, RIGHT * 4], Engine()).collect(0)
     assert found.rollouts.response_ids.tolist() == [1] * N
+    assert not found.dropped
     found = collector(CONFIG, [WRONG * 4] * 3, Engine()).collect(0)
     assert len(found.rollouts) == 4 * N
     assert found.metrics["groups/kept"] == 0
+    assert found.dropped
 
 
 def test_staleness_asks_ahead_and_never_trains_on_older_responses():

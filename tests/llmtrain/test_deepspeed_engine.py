@@ -28,9 +28,10 @@ STAGES = ("zero0", "zero1", "zero2", "zero3")
 
 @pytest.fixture(scope="module")
 def learns(small):
-    """A run in which every step has a gradient, whatever the rewards."""
-    optim = replace(small.optim, micro_batch_tokens=128)
-    return replace(small, steps=3, controller="entropy_bonus+steer", optim=optim, threads=1)
+    """A run in which every step has a gradient, and advantages depend on the lengths of all ranks' responses."""
+    optim, reward = replace(small.optim, micro_batch_tokens=128), replace(small.reward, overlong_buffer=8)
+    run = replace(small, steps=3, controller="entropy_bonus+steer", optim=optim, reward=reward, threads=1)
+    return replace(run, advantage="reinforce_pp")
 
 
 def run_ranks(size: int, out: Path) -> None:

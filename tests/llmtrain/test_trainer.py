@@ -248,6 +248,17 @@ def test_an_unfinished_response_is_left_out_of_the_loss(small, tmp_path):
     assert moved == [False, True]
 
 
+def test_nothing_is_learned_of_dropped_groups(small, tmp_path):
+    """Not even by an advantage that pays for any right response."""
+    trainer = Trainer(replace(small, advantage="w_reinforce", out=str(tmp_path / "run")), small.model.path)
+    before = trainer.model.get_output_embeddings().weight.detach().clone()
+    found = trainer.collector.collect(0)
+    for dropped in (True, False):
+        given = replace(found, reward=torch.ones(len(found.reward)), dropped=dropped)
+        metrics = trainer.learner.update(trainer.annotator.experience(given)[0], 0)
+        assert torch.equal(before, trainer.model.get_output_embeddings().weight) is dropped, metrics
+
+
 def test_a_length_penalty_is_in_the_advantage_and_not_in_the_reward(small, tmp_path):
     config = replace(small, out=str(tmp_path / "run"), reward=RewardConfig(overlong_buffer=12))
     trainer = Trainer(config, small.model.path)

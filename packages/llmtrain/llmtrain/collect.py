@@ -6,7 +6,7 @@ Batches of questions are numbered through a run. Without filtering a rollout ste
 batches of the next k steps are asked for ahead, with the weights of now.
 """
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 
 import torch
@@ -39,6 +39,8 @@ class Collected:
     """What is added to it, (len(NAMES), B)."""
     metrics: dict[str, float]
     """Of all that was sampled, dropped groups too."""
+    dropped: bool = False
+    """Whether no group was informative: these are of the last batch, for statistics, and nothing is learned of them."""
 
 
 class Collector:
@@ -57,16 +59,15 @@ class Collector:
         self.config, self.task, self.tokenizer = config, task, tokenizer
         self.engine, self.ranks, self.clock = engine, ranks, clock
         self.used = used
-        self._failures: dict[str, int] = {}
         self._pending: deque[tuple[list[Question], Request, Pending]] = deque()
 
     def collect(self, step: int) -> Collected:
         """What rollout step `step` trains on. Raises RolloutError when the engine's answer cannot be one."""
         settings = self.config.rollout
         parts: list[tuple[Rollouts, Tensor]] = []
-        groups, scored, lengths, batches = 0, [], [], 0
+        groups, scored, lengths, batches, failures = 0, [], [], 0, Counter[str]()
         while True:
-            rollouts, scores = self._batch(step)
+            rollouts, scores = self._batch(step, failures)
             batches += 1
             scored.append(scores)
             lengths.append(rollouts.response_lengths)
@@ -79,7 +80,8 @@ class Collector:
                 groups += len(kept)
             if groups == settings.prompts or batches == settings.max_gen_batches:
                 break
-        if not parts:  # nothing to learn from: the last batch stands for the step, and moves nothing
+        dropped = not parts
+        if dropped:
             parts = [(rollouts, scores)]
         reward, *extra = torch.cat(scored, 1)
         asked = used(self.config.reward)
@@ -88,11 +90,11 @@ class Collector:
             **{f"reward/{k}": self.ranks.mean(x) for k, x, on in zip(NAMES, extra, asked, strict=True) if on},
             "response_length": self.ranks.mean(torch.cat(lengths)),
             "tokens": float(self.ranks.total(torch.cat(lengths).sum())),
-            **self._lost_checks(),
+            **self._lost_checks(failures),
             **({"groups/kept": groups / (batches * settings.prompts)} if settings.filter_groups else {}),
         }
         scores = torch.cat([scores for _, scores in parts], 1)
-        return Collected(join([part for part, _ in parts]), scores[0], scores[1:], metrics)
+        return Collected(join([part for part, _ in parts]), scores[0], scores[1:], metrics, dropped)
 
     def _ask(self, step: int) -> None:
         """Have so many batches under way as may be drawn from the weights of now, one at least."""
@@ -107,8 +109,11 @@ class Collector:
             request = Request(prompt_ids, settings.n, dealt, generator_seed("rollout", seed, number), cuts)
             self._pending.append((questions, request, self.engine.submit(request)))
 
-    def _batch(self, step: int) -> tuple[Rollouts, Tensor]:
-        """The next batch's responses of this rank; their verdicts, 1 or 0, and the terms added, (1 + terms, B)."""
+    def _batch(self, step: int, failures: Counter[str]) -> tuple[Rollouts, Tensor]:
+        """The next batch's responses of this rank; their verdicts, 1 or 0, and the terms added, (1 + terms, B).
+
+        Adds to `failures` the checks that gave no answer.
+        """
         with self.clock.phase("rollout"):
             self._ask(step)
             questions, request, answer = self._pending.popleft()
@@ -119,18 +124,17 @@ class Collector:
         check(rollouts, request, self.config.rollout, oldest, self.ranks.rank)
         with self.clock.phase("verify"):
             texts, owners = rollouts.texts(self.tokenizer), rollouts.prompt_index.tolist()
+            before = Counter(self.task.verifier.failures)
             verdicts = self.task.verify([questions[i] for i in owners], texts)
+            failures += Counter(self.task.verifier.failures) - before
             correct = torch.tensor([float(verdict.correct) for verdict in verdicts])
             n, limit = self.config.rollout.n, self.config.rollout.max_new_tokens
             extra = terms(texts, rollouts.response_lengths, correct, n, limit, self.config.reward)
         return rollouts, torch.cat([correct[None], extra])
 
-    def _lost_checks(self) -> dict[str, float]:
-        """Checks since the last step that gave no answer, on all ranks, by kind."""
-        now, before = self.task.verifier.failures, self._failures
-        self._failures = dict(now)
-        since = [now.get(kind, 0) - before.get(kind, 0) for kind in FAILURES]
-        lost = self.ranks.total(torch.tensor(since)).tolist()
+    def _lost_checks(self, failures: Counter[str]) -> dict[str, float]:
+        """Checks of the step that gave no answer, on all ranks, by kind."""
+        lost = self.ranks.total(torch.tensor([failures[kind] for kind in FAILURES])).tolist()
         return {f"verify/{kind}": float(count) for kind, count in zip(FAILURES, lost, strict=True) if count}
 
     def _informative(self, rollouts: Rollouts, scores: Tensor) -> Tensor:

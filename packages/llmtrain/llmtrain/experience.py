@@ -135,10 +135,16 @@ class Annotator:
             sequence=group * config.rollout.n + torch.arange(len(batch)) % config.rollout.n,
             rollout_logp=rollouts.logp.to(stats.logp),
             ref_logp=ref_logp,
-            trained=rollouts.finished if config.reward.overlong_filter else None,
+            trained=self._trained(found),
             from_rollout=config.rollout.old_logp == "rollout",
         )
         return self._with_process_rewards(made, found.reward)
+
+    def _trained(self, found: Collected) -> Tensor | None:
+        """Mask of the sequences that enter the loss; None is all."""
+        if found.dropped:
+            return torch.zeros(len(found.reward), dtype=torch.bool)
+        return found.rollouts.finished if self.config.reward.overlong_filter else None
 
     def _outcome_advantage(self, reward: Tensor, group: Tensor, lengths: Tensor) -> Tensor:
         """(B,); under `prime` that of the outcome alone."""
