@@ -44,16 +44,18 @@ def cached_path(config: TrainConfig) -> Path:
     key: dict[str, Any] = {"model": {"path": None} | shape, "sft": to_dict(config.sft)}
     if config.data.train_files:
         key["data"] = {name: getattr(config.data, name) for name in PUT}
-        key["files"] = [_state_of(name) for name in config.data.train_files]
+        key["files"] = [_state_of(name) for name in (*config.data.train_files, config.data.chat_template)]
     else:
         key["task"] = to_dict(config.task)
     return CACHE / f"sft-{hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]}"
 
 
-def _state_of(name: str) -> list[int]:
-    """Size and time of change of a file; nothing of what is no file."""
+def _state_of(name: str) -> list[tuple[str, int, int]]:
+    """Name, size and time of change of a file, or of the files in a folder; nothing of what is neither."""
     path = Path(name)
-    return [path.stat().st_size, path.stat().st_mtime_ns] if path.is_file() else []
+    files = [path] if name and path.is_file() else sorted(path.rglob("*")) if name and path.is_dir() else []
+    states = ((str(file), file.stat()) for file in files if file.is_file())
+    return [(name, state.st_size, state.st_mtime_ns) for name, state in states]
 
 
 def start_model(config: TrainConfig, progress: Progress | None = None) -> Path:
