@@ -14,6 +14,9 @@ def test_settings_are_what_they_look_like():
         parse_settings(["kp"])
     with pytest.raises(ValueError, match="kp is set twice"):
         parse_settings(["kp=1", "kp=2"])
+    with pytest.raises(ValueError, match=r"^kp: '\[1' cannot be read; give a number") as caught:
+        parse_settings(["kp=[1"])
+    assert "\n" not in str(caught.value)
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,32 @@ def test_errors_are_one_line_and_exit_code_2(capsys):
 
     assert broken(["x"]) == 2
     assert capsys.readouterr().err == "error: no such thing: x\n"
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (FileNotFoundError(2, "No such file or directory", "a/b"), 2, "error: a/b: No such file or directory\n"),
+        (PermissionError(13, "Permission denied", "a"), 2, "error: a: Permission denied\n"),
+        (KeyboardInterrupt(), 130, "stopped\n"),
+    ],
+)
+def test_files_that_cannot_be_used_and_ctrl_c_take_one_line(raised, code, said, capsys):
+    @one_line_errors
+    def broken(args):
+        raise raised
+
+    assert broken([]) == code
+    assert capsys.readouterr().err == said
+
+
+def test_other_errors_keep_their_traceback():
+    @one_line_errors
+    def broken(args):
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        broken([])
 
 
 def test_the_list_shows_every_controller(capsys):

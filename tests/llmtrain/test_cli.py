@@ -58,6 +58,23 @@ def test_help(capsys):
     assert "--target-entropy" in capsys.readouterr().out
 
 
+def test_help_of_sft(capsys):
+    """An example of its own, and a folder of its own with a preset, too."""
+    with pytest.raises(SystemExit) as stop:
+        main(["sft", "--preset", "countdown-cpu", "--help"])
+    assert stop.value.code == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Example: llmtrain sft --preset countdown-cpu" in out
+    assert "llmtrain train" not in out
+    assert "(default: runs/sft)" in out
+
+
+def test_help_of_bench(capsys):
+    for flag in ("-h", "--help"):
+        assert main(["bench", flag]) == 0
+        assert "kernels    Time the fused head" in capsys.readouterr().out
+
+
 def test_train_eval_compare(small, tmp_path, capsys):
     out = tmp_path / "run"
     flags = ["--model.path", small.model.path, "--task.train-problems", "64", "--task.test-problems", "8"]

@@ -13,7 +13,7 @@ T = TypeVar("T")
 def parse_settings(items: Sequence[str]) -> dict[str, Any]:
     """Read `key=value` items; values are YAML scalars, so `0.5`, `true` and `exact` are what they look like.
 
-    Raises ValueError on an item without `=` and on a key given twice.
+    Raises ValueError on an item without `=`, on a key given twice and on a value that is not YAML.
     """
     import yaml
 
@@ -24,7 +24,10 @@ def parse_settings(items: Sequence[str]) -> dict[str, Any]:
             raise ValueError(f"expected key=value, got {item!r}")
         if key in settings:
             raise ValueError(f"{key} is set twice")
-        settings[key] = _scalar(yaml.safe_load(value))
+        try:
+            settings[key] = _scalar(yaml.safe_load(value))
+        except yaml.YAMLError:
+            raise ValueError(f"{key}: {value!r} cannot be read; give a number, true, false or a name") from None
     return settings
 
 
@@ -67,14 +70,25 @@ class Main(Protocol):
 
 
 def one_line_errors(main: Callable[[list[str]], int]) -> Main:
-    """Make `main(args)` end with a line on stderr and exit code 2, not a traceback, when it raises ValueError."""
+    """Make `main(args)` end with a line on stderr, not a traceback.
+
+    Exit code 2 after a ValueError or a file that cannot be used, 130 after Ctrl-C.
+    """
 
     def guarded(args: Sequence[str] | None = None) -> int:
         try:
             return main(list(sys.argv[1:] if args is None else args))
         except ValueError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 2
+            said = str(error)
+        except OSError as error:
+            if error.filename is None:
+                raise
+            said = f"{error.filename}: {error.strerror}"
+        except KeyboardInterrupt:
+            print("stopped", file=sys.stderr)
+            return 130
+        print(f"error: {said}", file=sys.stderr)
+        return 2
 
     guarded.__doc__ = main.__doc__
     return guarded

@@ -357,6 +357,10 @@ BENCHMARKS = {"kernels": kernels}
 
 def bench(args: list[str]) -> int:
     """Measure speed and memory; `llmtrain bench kernels`."""
+    if args and args[0] in ("-h", "--help"):
+        print("usage: llmtrain bench NAME [--help]\n")
+        print("\n".join(f"  {name:10} {run.__doc__}" for name, run in BENCHMARKS.items()))
+        return 0
     if not args or args[0] not in BENCHMARKS:
         raise ValueError(f"bench takes one of {', '.join(BENCHMARKS)}; got {' '.join(args[:1]) or 'nothing'}")
     return BENCHMARKS[args[0]](args[1:])

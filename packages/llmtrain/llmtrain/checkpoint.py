@@ -32,6 +32,11 @@ def latest(run: str | Path) -> Path:
     return found[-1]
 
 
+def step_of(checkpoint: Path) -> int:
+    """The rollout steps that were done when it was written."""
+    return int(checkpoint.name.removeprefix("step-"))
+
+
 def save_checkpoint(
     run: str | Path,
     step: int,

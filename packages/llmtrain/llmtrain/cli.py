@@ -8,7 +8,7 @@
     llmtrain eval Qwen2.5-Math-7B --data aime24.parquet math500.parquet --settings steer
     llmtrain train --preset countdown-ray
     llmtrain compare runs/demo/grpo runs/demo/entropic --out compare.png
-    llmtrain sft --preset countdown-cpu --out runs/base
+    llmtrain sft --preset countdown-cpu --sft.steps 300
 
 Settings of train: defaults < --preset < --config file.yaml < flags. `llmtrain COMMAND --help` lists the flags.
 """
@@ -25,11 +25,18 @@ from .config import TrainConfig
 from .launch import LostRankError, is_first, is_worker, launch
 from .nested import load_yaml, merge
 from .presets import PRESETS, get_preset
-from .run import prepare, say, train_run
+from .run import LOCK, claim, prepare, say, train_run
+
+REPLACED = ("config.yaml", "manifest.json", "metrics.jsonl", "samples.jsonl", "checkpoints", "tensorboard", "wandb_id")
+"""What a new run replaces in its folder."""
+TRAIN_EXAMPLE = "llmtrain train --preset countdown-cpu --controller entropic --target-entropy 0.4 --set tau=0"
 
 
-def read_config(args: list[str], prog: str) -> TrainConfig:
-    """The configuration of a command line: defaults < --preset < --config < --set and flags."""
+def read_config(args: list[str], prog: str, example: str = TRAIN_EXAMPLE, out: str | None = None) -> TrainConfig:
+    """The configuration of a command line: defaults < --preset < --config < --set and flags.
+
+    example: shown by --help. out: a default for `out` in place of those of train and of the preset.
+    """
     first = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     first.add_argument("--preset")
     first.add_argument("--config")
@@ -39,6 +46,7 @@ def read_config(args: list[str], prog: str) -> TrainConfig:
     except argparse.ArgumentError as error:
         raise ValueError(f"{prog}: {error}") from None
     config = get_preset(given.preset) if given.preset else TrainConfig()
+    config = replace(config, out=out or config.out)
     if given.config:
         config = merge(config, load_yaml(given.config))
     if given.set:
@@ -47,7 +55,7 @@ def read_config(args: list[str], prog: str) -> TrainConfig:
         "Settings: defaults < --preset < --config file.yaml < flags. "
         f"--preset NAME: {', '.join(PRESETS)}. --config FILE: YAML with the keys below. "
         "--set KEY=VALUE (any number of times): a hyperparameter of the controllers, such as --set kp=2. "
-        "Example: llmtrain train --preset countdown-cpu --controller entropic --target-entropy 0.4 --set tau=0"
+        f"Example: {example}"
     )
     return parse_flags(TrainConfig, rest, prog=prog, description=description, default=config)
 
@@ -58,19 +66,28 @@ def train(args: list[str]) -> int:
     from .check import check
 
     check(config)  # a mistake should not cost a warm-up
-    if is_first() and (Path(config.out) / "config.yaml").exists() and not config.overwrite:
-        raise ValueError(f"{config.out} holds a run: choose another --out, --overwrite it, or llmtrain resume it")
+    found = [name for name in REPLACED if (Path(config.out) / name).exists()]
+    if is_first() and found and not config.overwrite:
+        raise ValueError(
+            f"{config.out} holds {', '.join(found)}: choose another --out, --overwrite it, or llmtrain resume it"
+        )
     return run(["train", *args], config)
 
 
 def resume(args: list[str]) -> int:
     """Continue a run from its newest checkpoint."""
+    from .checkpoint import latest, step_of
+
     parser = _parser("resume", resume.__doc__)
     parser.add_argument("run", help="folder of the run, such as runs/countdown")
     parser.add_argument("--steps", type=int, help="train to this rollout step instead of the configured one")
     given = parser.parse_args(args)
-    config = _run_config(given.run)
-    config = replace(config, steps=given.steps or config.steps)
+    config = replace(_run_config(given.run), out=str(Path(given.run)))
+    if given.steps is not None:
+        done = step_of(latest(given.run))
+        if given.steps < done:
+            raise ValueError(f"--steps {given.steps}: {given.run} has done {done}; give {done} or more")
+        config = replace(config, steps=given.steps)
     return run(["resume", *args], config, resuming=True)
 
 
@@ -82,14 +99,15 @@ def run(command: list[str], config: TrainConfig, resuming: bool = False) -> int:
     from .checkpoint import checkpoints
 
     try:
-        if config.topology.name == "ray":
-            from .cluster.topology import train_on_ray
+        with claim(config.out):
+            if config.topology.name == "ray":
+                from .cluster.topology import train_on_ray
 
-            prepare(config, resuming)
-            return say(*train_on_ray(config, resuming))
-        if config.nproc > 1 and not is_worker():
-            return launch(command, config.nproc)
-        return train_run(config, resuming)
+                prepare(config, resuming)
+                return say(*train_on_ray(config, resuming))
+            if config.nproc == 1 or is_worker():
+                return train_run(config, resuming)
+        return launch(command, config.nproc)  # whose first rank claims the folder
     except LostRankError as error:
         good = checkpoints(config.out)
         where = f"last checkpoint: {good[-1]}" if good else "no checkpoint was written yet"
@@ -98,14 +116,19 @@ def run(command: list[str], config: TrainConfig, resuming: bool = False) -> int:
 
 def sft(args: list[str]) -> int:
     """Warm a model up on examples or worked solutions: a built one, or that of model.path."""
-    config = read_config(args, "llmtrain sft")
-    if is_first() and Path(config.out).exists() and not config.overwrite:
+    example = "llmtrain sft --preset countdown-cpu --sft.steps 300 --out runs/base"
+    config = read_config(args, "llmtrain sft", example, out="runs/sft")
+    there = any(path.name != LOCK for path in Path(config.out).glob("*"))
+    if is_first() and there and not config.overwrite:
         raise ValueError(f"{config.out} exists: choose another --out or pass --overwrite")
     from .check import check_ranks
     from .warmup import sft_run
 
     check_ranks(config)
-    return launch(["sft", *args], config.nproc) if config.nproc > 1 and not is_worker() else sft_run(config)
+    with claim(config.out):
+        if config.nproc == 1 or is_worker():
+            return sft_run(config)
+    return launch(["sft", *args], config.nproc)
 
 
 def compare(args: list[str]) -> int:

@@ -1,6 +1,7 @@
 """What a person sees while a run goes on."""
 
 import re
+from typing import Self
 
 from rich.console import Console
 
@@ -37,7 +38,10 @@ class TrainDisplay(Bar):
 
 
 class WarmUpDisplay(Bar):
-    """A progress bar of the supervised warm-up, as its `progress` callback; it begins and ends by itself."""
+    """A progress bar of the supervised warm-up, as its `progress` callback; in a `with` it ends whatever happens.
+
+    It begins with the first step, and there may be none: the model may be there already.
+    """
 
     def __init__(self, steps: int, console: Console | None = None) -> None:
         super().__init__("warm-up", steps, console=console)
@@ -48,5 +52,6 @@ class WarmUpDisplay(Bar):
         self.show(completed=step + 1, numbers=f"loss {loss:.3f}")
         if step % 200 == 0 or step + 1 == self.steps:
             self.say(f"warm-up {step + 1}/{self.steps} loss {loss:.3f}")
-        if step + 1 == self.steps:
-            self.stop()
+
+    def __enter__(self) -> Self:
+        return self

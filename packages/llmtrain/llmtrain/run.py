@@ -1,12 +1,42 @@
 """A run from its configuration to its last words, as one process or as one of several ranks."""
 
+import fcntl
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from .config import TrainConfig
 from .launch import end_with_parent, is_first, is_worker
 from .nested import to_dict
+
+LOCK = ".lock"
+"""File in the folder of a run that the process which trains there has locked."""
+
+
+@contextmanager
+def claim(out: str) -> Iterator[None]:
+    """Hold the folder of a run, which is made when missing, until the end of this process, however that comes.
+
+    Of several ranks the first holds it. ValueError when another process does, or nothing can be written there.
+    """
+    if not is_first():
+        yield
+        return
+    try:
+        Path(out).mkdir(parents=True, exist_ok=True)
+        lock = (Path(out) / LOCK).open("a")
+    except OSError as error:
+        raise ValueError(f"cannot write to {out}: {error.strerror}; choose another folder") from None
+    with lock:
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # unlike that of flock, no fork inherits it
+        except BlockingIOError:
+            raise ValueError(f"another process trains in {out}") from None
+        except OSError:
+            pass  # a file system without locks
+        yield
 
 
 def print_config(config: TrainConfig) -> None:
@@ -23,7 +53,8 @@ def prepare(config: TrainConfig, resuming: bool) -> None:
     print_config(config)
     if not resuming:
         shutil.rmtree(Path(config.out) / "checkpoints", ignore_errors=True)
-        start_model(config, WarmUpDisplay(config.sft.steps))
+        with WarmUpDisplay(config.sft.steps) as display:
+            start_model(config, display)
 
 
 def train_run(config: TrainConfig, resuming: bool = False) -> int:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -140,8 +141,8 @@ def sft_run(config: TrainConfig) -> int:
     from .display import WarmUpDisplay
 
     end_with_parent()
-    display = WarmUpDisplay(config.sft.steps) if is_first() else None
-    build_and_warm_up(config, Path(config.out), display, together=True)
+    with WarmUpDisplay(config.sft.steps) if is_first() else nullcontext() as display:
+        build_and_warm_up(config, Path(config.out), display, together=True)
     if is_first():
         print(f"done: {config.out}")
     leave(0)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from llmtrain.checkpoint import checkpoints, latest
 from llmtrain.cli import main
 from llmtrain.cluster.learner import Learner
 from llmtrain.cluster.places import ENVIRONMENTS, environments, layout, options, placement
+from llmtrain.cluster.topology import follow
 from llmtrain.config import EngineConfig, ModelConfig, RolloutConfig, TopologyConfig, TrainConfig
 from llmtrain.nested import to_dict
 from llmtrain.presets import get_preset
@@ -183,6 +184,39 @@ def test_ctrl_c_leaves_a_run_that_can_be_resumed_and_a_lost_learner_ends_it(here
     error = capsys.readouterr().err.splitlines()[-1]
     assert error == f"error: rank 0 was lost: its process died; last checkpoint: {latest(config.out)}"
     assert end_of("ray::RolloutActor"), "engines end with the learner who started them"
+
+
+@pytest.mark.parametrize(
+    ("error", "trained", "raised"),
+    [
+        (None, False, None),
+        (None, True, ray.exceptions.TaskCancelledError),
+        (OSError("No space left on device"), False, OSError),
+    ],
+)
+def test_only_ctrl_c_before_the_first_step_stops_there(here, error, trained, raised):
+    class Waits(Learner):
+        """Does nothing until Ctrl-C, and then fails."""
+
+        def train(self):
+            try:
+                while True:
+                    time.sleep(0.01)
+            except KeyboardInterrupt:
+                raise error or KeyboardInterrupt from None
+
+    pressed = []
+
+    def look():
+        if not pressed:
+            pressed.append(os.kill(os.getpid(), signal.SIGINT))
+        return trained
+
+    learner = ray.remote(Waits).options(num_cpus=0).remote()
+    place = ray.get(learner.settle.remote(os.getcwd()))
+    with pytest.raises(raised) if raised else nullcontext():
+        assert follow([learner.train.remote()], place, look) == (130, "stopped before the first step was trained")
+    ray.kill(learner)
 
 
 def test_a_hung_engine_ends_the_run_and_nothing_is_left(learns, tmp_path):

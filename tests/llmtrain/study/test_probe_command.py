@@ -81,6 +81,17 @@ def test_steps():
         read_steps("-1")
 
 
+def test_tokens_alone_are_not_negative(tmp_path):
+    with pytest.raises(ValueError, match="--alone must not be negative; got -1"):
+        probe_entropy(["--preset", "countdown-cpu", "--alone", "-1", "--out", str(tmp_path / "probe")])
+
+
+def test_help_says_where_it_begins(capsys):
+    with pytest.raises(SystemExit):
+        probe_entropy(["--help"])
+    assert "newest checkpoint at or before the first of the steps" in capsys.readouterr().out
+
+
 def test_what_is_no_probe_is_not_overwritten(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(ValueError, match="holds something else than a probe"):

@@ -16,7 +16,7 @@ from typing import Any
 
 from entrostat.runlog import read_metrics
 
-from ..checkpoint import latest
+from ..checkpoint import latest, step_of
 from ..config import TrainConfig
 from ..display import TrainDisplay
 from ..launch import GRACE, LostRankError
@@ -88,10 +88,12 @@ def train_on_ray(config: TrainConfig, resuming: bool = False) -> tuple[int, str]
                 ray.kill(learner)
 
 
-def follow(runs: list[Any], first: Place, look: Callable[[], None]) -> tuple[int, str]:
+def follow(runs: list[Any], first: Place, look: Callable[[], bool]) -> tuple[int, str]:
     """Wait for the learners, or for one that fails and GRACE seconds more; what the first of them returned.
 
-    Ctrl-C once is passed on to the first learner, who tells the others; again, it ends this process.
+    look: shows what is new of the run; whether a step of it was trained.
+    Ctrl-C once is passed on to the first learner, who tells the others; again, it ends this process. Raises what most
+    says why learners failed.
     """
     import ray
 
@@ -122,7 +124,7 @@ def follow(runs: list[Any], first: Place, look: Callable[[], None]) -> tuple[int
     finally:
         signal.signal(signal.SIGINT, previous)
     if failures:
-        if pressed:
+        if pressed and isinstance(failures.get(0), ray.exceptions.TaskCancelledError) and not look():
             return 130, "stopped before the first step was trained"
         raise _reason(failures)
     return results[0]
@@ -150,23 +152,23 @@ def _reason(failures: dict[int, Exception]) -> Exception:
 
 
 @contextmanager
-def progress(config: TrainConfig, resuming: bool) -> Iterator[Callable[[], None]]:
-    """Shows a run that is trained elsewhere by its log, whenever it is called."""
-    start = int(latest(config.out).name.removeprefix("step-")) if resuming else 0
+def progress(config: TrainConfig, resuming: bool) -> Iterator[Callable[[], bool]]:
+    """Shows a run that is trained elsewhere by its log, whenever it is called; whether a step has been."""
+    start = step_of(latest(config.out)) if resuming else 0
     shown, log = start, Path(config.out) / "metrics.jsonl"
     stamp = _changed(log)  # until then the log is of another run, or has lines to be dropped
     with TrainDisplay(config.controller, config.steps, start) as display:
 
-        def look() -> None:
+        def look() -> bool:
             nonlocal shown, stamp
             now = _changed(log)
-            if now == stamp:
-                return
-            stamp = now
-            for line in read_metrics(config.out):
-                if shown <= line["step"] < config.steps:
-                    display(line["step"], {key: value for key, value in line.items() if key != "step"})
-                    shown = line["step"] + 1
+            if now != stamp:
+                stamp = now
+                for line in read_metrics(config.out):
+                    if shown <= line["step"] < config.steps:
+                        display(line["step"], {key: value for key, value in line.items() if key != "step"})
+                        shown = line["step"] + 1
+            return shown > start
 
         yield look
         look()

@@ -1,9 +1,10 @@
 """`llmtrain probe-entropy`: which estimator of a token's entropy change is right about a language model?
 
-    llmtrain probe-entropy runs/countdown --steps 160,165 --sgd              goes on from its newest checkpoint
+    llmtrain probe-entropy runs/countdown --steps 160,165 --sgd
     llmtrain probe-entropy --preset countdown-cpu --steps 0,5,10 --out runs/probe --controller steer
 
-Trains up to the last of the steps, and writes probe.md, probe.json and probe.png beside the log of that training.
+Trains up to the last of the steps and writes probe.md, probe.json and probe.png beside the log of that training. It
+begins at the run's newest checkpoint at or before the first of the steps; without one, where the run began.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..checkpoint import checkpoints
+from ..checkpoint import checkpoints, step_of
 from ..config import LogConfig, TrainConfig
 from ..nested import load_yaml, merge
 
@@ -39,6 +40,8 @@ def probe_entropy(args: list[str]) -> int:
     run = None if not args or args[0].startswith("-") else args[0]
     given, rest = parser.parse_known_args(args[run is not None :])
     steps = read_steps(given.steps)
+    if given.alone < 0:
+        raise ValueError(f"--alone must not be negative; got {given.alone}")
     out = Path(given.out or f"{run or 'runs'}/probe")
     if out.exists() and not given.overwrite:
         raise ValueError(f"{out} exists: choose another --out, or pass --overwrite")
@@ -98,8 +101,9 @@ def measure(config: TrainConfig, steps: list[int], run: str | None, **tried: Any
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     resume = run is not None and link_checkpoint(Path(run), out, steps[0])
-    model = out if resume else start_model(config, WarmUpDisplay(config.sft.steps))
-    first = int(checkpoints(out)[-1].name.removeprefix("step-")) if resume else 0
+    with WarmUpDisplay(config.sft.steps) as warming:
+        model = out if resume else start_model(config, warming)
+    first = step_of(checkpoints(out)[-1]) if resume else 0
     with TrainDisplay(config.controller, steps[-1] + 1, first) as report:
         probes = Walk(config, model, steps, resume=resume, **tried).walk(report)
     title = f"{run or config.model.path or config.task.name}, {config.controller}"
@@ -115,7 +119,7 @@ def measure(config: TrainConfig, steps: list[int], run: str | None, **tried: Any
 
 def link_checkpoint(run: Path, out: Path, first: int) -> bool:
     """Link the newest checkpoint of the run at or before rollout step `first` into `out`; whether there is one."""
-    usable = [path for path in checkpoints(run) if int(path.name.removeprefix("step-")) <= first]
+    usable = [path for path in checkpoints(run) if step_of(path) <= first]
     if not usable:
         return False
     (out / "checkpoints").mkdir()

@@ -1,0 +1,178 @@
+"""The folder of a run: which one is trained in, by whom, what is replaced there, and how a run is left early."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from entrostat.runlog import read_metrics
+from llmtrain.checkpoint import latest
+from llmtrain.cli import REPLACED, main
+from llmtrain.nested import to_dict
+from llmtrain.ranks import Ranks
+from llmtrain.run import LOCK, claim
+from llmtrain.trainer import Trainer
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != LOCK}
+
+
+@pytest.fixture(scope="module")
+def finished(small, tmp_path_factory) -> Path:
+    """The folder of a run of two steps; not to be changed."""
+    out = tmp_path_factory.mktemp("runs") / "finished"
+    Trainer(replace(small, out=str(out), steps=2, eval=replace(small.eval, every=0)), small.model.path).run()
+    return out
+
+
+@pytest.fixture
+def run(finished, tmp_path) -> Path:
+    """A copy of it, whose config.yaml still names the other folder."""
+    return Path(shutil.copytree(finished, tmp_path / "run"))
+
+
+def test_the_folder_that_is_named_is_resumed(finished, run, tmp_path, monkeypatch, capsys):
+    before = contents(finished)
+    monkeypatch.chdir(tmp_path)
+    assert main(["resume", "run/", "--steps", "3"]) == 0
+    assert capsys.readouterr().out.endswith("done: run\n")
+    assert contents(finished) == before
+    assert [line["step"] for line in read_metrics(run)] == [0, 1, 2]
+    assert latest(run).name == "step-000003"
+    assert yaml.safe_load((run / "config.yaml").read_text())["out"] == "run"
+
+
+@pytest.mark.parametrize("steps", ["1", "0", "-1"])
+def test_a_run_is_not_resumed_to_a_step_that_is_over(run, steps, capsys):
+    before = contents(run)
+    assert main(["resume", str(run), "--steps", steps]) == 2
+    assert capsys.readouterr().err == f"error: --steps {steps}: {run} has done 2; give 2 or more\n"
+    assert contents(run) == before
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_nothing_is_replaced_by_accident(small, tmp_path, name, capsys):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "mine").write_text("")
+    assert main(["train", "--out", str(tmp_path), "--model.path", small.model.path]) == 2
+    error = capsys.readouterr().err
+    assert error == (f"error: {tmp_path} holds {name}: choose another --out, --overwrite it, or llmtrain resume it\n")
+    assert [p.relative_to(tmp_path) for p in tmp_path.rglob("*")] == [Path(name), Path(name, "mine")]
+
+
+@pytest.mark.parametrize("command", ["train", "sft"])
+@pytest.mark.parametrize("out", ["file", "file/run"])
+def test_a_folder_that_cannot_be(small, tmp_path, command, out, capsys):
+    (tmp_path / "file").write_text("")
+    assert main([command, "--out", str(tmp_path / out), "--model.path", small.model.path]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"error: cannot write to {tmp_path / out}: ")
+    assert said.err.count("\n") == 1
+    assert not said.out, "the warm-up has not begun"
+
+
+HOLDER = """
+import os, sys, time
+from llmtrain.run import claim
+with claim(sys.argv[1]):
+    child = os.fork()
+    if child:
+        print(child, flush=True)
+    time.sleep(300)
+"""
+
+
+def test_a_folder_has_one_process_and_is_free_when_it_dies(small, run, capsys):
+    """Whatever it has forked."""
+    before = contents(run)
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(run)], stdout=subprocess.PIPE, text=True)
+    child = int(holder.stdout.readline())
+    try:
+        model = ["--out", str(run), "--overwrite", "--model.path", small.model.path]
+        for args in (["resume", str(run)], ["train", *model], ["sft", *model]):
+            assert main(args) == 2
+            assert capsys.readouterr().err == f"error: another process trains in {run}\n"
+        assert contents(run) == before
+        holder.kill()
+        holder.wait()
+        os.kill(child, 0)  # it lives
+        with claim(str(run)):
+            pass
+    finally:
+        holder.kill()
+        os.kill(child, signal.SIGKILL)
+        holder.stdout.close()
+
+
+def test_ranks_but_the_first_leave_the_folder_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    with claim(str(tmp_path / "run")):
+        assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["train", "sft"])
+def test_ctrl_c_in_the_warm_up(small, tmp_path, command, monkeypatch, capsys):
+    """The folder is held by then; afterwards nothing is in the way of the same command."""
+    model = replace(small.model, path=None, hidden_size=32, num_layers=2, num_heads=2)
+    config = replace(small, out=str(tmp_path / "run"), model=model, sft=replace(small.sft, steps=10**6), threads=1)
+    file, log = tmp_path / "config.yaml", tmp_path / "log"
+    file.write_text(yaml.safe_dump(to_dict(config)))
+    args = [command, "--config", str(file)]
+    monkeypatch.chdir(tmp_path)
+    with log.open("w") as out:
+        line = [sys.executable, "-m", "llmtrain", *args]
+        process = subprocess.Popen(line, stdout=out, stderr=subprocess.PIPE, text=True)
+    while "warm-up 1/" not in log.read_text():
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.02)
+    assert main(args) == 2
+    assert capsys.readouterr().err == f"error: another process trains in {config.out}\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[1] == "stopped\n"
+    assert process.returncode == 130
+    assert [path.name for path in Path(config.out).iterdir()] == [LOCK]
+    file.write_text(yaml.safe_dump(to_dict(replace(config, sft=replace(small.sft, steps=1), steps=1))))
+    assert main(args) == 0
+
+
+class Saves(Trainer):
+    """Remembers the steps at which it was saved."""
+
+    def __init__(self, *args, **settings):
+        super().__init__(*args, **settings)
+        self.saved = []
+
+    def save(self):
+        self.saved.append(self.step)
+        return super().save()
+
+
+@pytest.mark.parametrize(("every", "saved"), [(2, [2, 4]), (3, [3, 4]), (9, [4])])
+def test_a_step_is_saved_once(small, tmp_path, every, saved):
+    eval = replace(small.eval, every=0)
+    trainer = Saves(replace(small, out=str(tmp_path / "run"), save_every=every, eval=eval), small.model.path)
+    trainer.run()
+    assert trainer.saved == saved
+
+
+class Pressed(Ranks):
+    """Ctrl-C has come to another rank."""
+
+    def most(self, count):
+        return 1
+
+
+def test_ctrl_c_before_the_first_step_leaves_a_resumable_run(small, tmp_path):
+    trainer = Saves(replace(small, out=str(tmp_path / "run")), small.model.path)
+    trainer.ranks = Pressed()
+    trainer.run()
+    assert trainer.interrupted
+    assert trainer.saved == [0]
