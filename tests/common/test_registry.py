@@ -1,4 +1,6 @@
+import numpy as np
 import pytest
+import torch
 
 from entrostat import Controller, chain, list_controllers, make
 from entrostat.controllers import Entropic, Steer
@@ -35,11 +37,23 @@ def test_a_part_may_be_named():
         ("steer+steer", {"lambda_min": 0.5}, "'lambda_min' is ambiguous"),
         ("steer+steer", {}, "'steer' appears twice"),
         ("", {}, "unknown controller ''"),
+        ("steer", {"lambda_min": "abc"}, "steer: lambda_min must be a number, not 'abc'"),
+        ("entropic", {"tau": True}, "entropic: tau must be a number, not True"),
+        ("entropic", {"auto": 1}, "entropic: auto must be true or false, not 1"),
+        ("clip_higher", {"eps_high": [0.1]}, r"clip_higher: eps_high must be a number, not \[0.1\]"),
+        ("opefo", {"opefo.variant": 2}, "opefo: variant must be a name, not 2"),
     ],
 )
 def test_errors_name_the_parts(spec, settings, message):
     with pytest.raises(ValueError, match=message):
         make(spec, **settings)
+
+
+def test_a_number_may_be_of_numpy_or_a_tensor():
+    kp, target = np.float32(0.5), torch.tensor([0.1, 0.2])
+    part = make("entropic", kp=kp, target=target).parts[0]
+    assert part.kp == kp
+    assert part.target is target
 
 
 def test_chain_flattens_and_keeps_the_surrogate():

@@ -1,3 +1,5 @@
+from operator import attrgetter
+
 import pytest
 import yaml
 
@@ -36,8 +38,19 @@ def test_the_command_line_of_the_readme():
         ("stepz: 3", "unknown configuration key stepz; choose from .*steps"),
         ("optim:\n  learning_rate: 3", "unknown configuration key optim.learning_rate; choose from .*lr"),
         ("optim: 3", "optim must be a mapping of keys; got 3"),
-        ("steps: many", "steps must be of type int; got 'many'"),
-        ("optim:\n  lr: fast", "optim.lr must be a number; got 'fast'"),
+        ("steps: many", "steps must be of type integer; got 'many'"),
+        ("steps: true", "steps must be of type integer; got True"),
+        ("overwrite: 1", "overwrite must be of type true or false; got 1"),
+        ("optim:\n  lr: fast", "optim.lr must be of type number; got 'fast'"),
+        ("optim:\n  lr: true", "optim.lr must be of type number; got True"),
+        ("optim:\n  betas: [0.9]", r"optim.betas must be of type \[number, number\]; got \[0.9\]"),
+        ("optim:\n  betas: 3", r"optim.betas must be of type \[number, number\]; got 3"),
+        ("data:\n  train_files: x.parquet", r"data.train_files must be of type \[text, ...\]; got 'x.parquet'"),
+        ("rollout:\n  stop_token_ids: [a]", r"rollout.stop_token_ids must be of type \[integer, ...\]; got \['a'\]"),
+        ("profile:\n  steps: 3", r"profile.steps must be of type \[integer, ...\]; got 3"),
+        ("model:\n  path: 3", "model.path must be of type text or null; got 3"),
+        ("target_entropy: abc", "target_entropy must be of type number or null; got 'abc'"),
+        ("controller_args: [k]", r"controller_args must be of type mapping; got \['k'\]"),
         ("a: [", "is not YAML"),
         ("- 1", "configuration must be a mapping of keys"),
     ],
@@ -50,6 +63,26 @@ def test_bad_files(tmp_path, content, message):
 
 
 @pytest.mark.parametrize(
+    ("content", "key", "value"),
+    [
+        ("target_entropy: 4e-1", "target_entropy", 0.4),  # YAML 1.1 reads text
+        ("target_entropy: '0.4'", "target_entropy", 0.4),
+        ("target_entropy:", "target_entropy", None),
+        ("optim: {betas: [0, 9e-1]}", "optim.betas", (0.0, 0.9)),
+        ("optim: {lr: 1}", "optim.lr", 1.0),
+        ("model: {path: here}", "model.path", "here"),
+        ("data: {train_files: [a, b]}", "data.train_files", ("a", "b")),
+        ("rollout: {stop_token_ids: []}", "rollout.stop_token_ids", ()),
+        ("controller_args: {k: 1}", "controller_args", {"k": 1}),
+    ],
+)
+def test_values_of_a_file_become_those_of_the_types(content, key, value):
+    found = attrgetter(key)(merge(TrainConfig(), yaml.safe_load(content)))
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
     ("args", "message"),
     [
         (["--steps", "0"], "steps must be positive; got 0"),
@@ -57,6 +90,19 @@ def test_bad_files(tmp_path, content, message):
         (["--optim.mini-batch-size", "5"], "optim.mini_batch_size 5 must divide rollout.prompts 32"),
         (["--eval.samples", "4"], "eval.samples 4 must not be below eval.k 8"),
         (["--rollout.temperature", "0"], "rollout.temperature must be positive"),
+        (["--eval.k", "0"], "eval.k must be positive; got 0"),
+        (["--eval.samples", "0"], "eval.samples 0 must not be below eval.k 8"),
+        (["--sft.batch-size", "0"], "sft.batch_size must be positive; got 0"),
+        (["--model.num-layers", "0"], "model.num_layers must be positive; got 0"),
+        (["--model.num-heads", "3"], "model.num_heads 3 must divide model.hidden_size 128 into heads of even width"),
+        (["--model.num-heads", "128"], "model.num_heads 128 must divide model.hidden_size 128 into heads of even"),
+        (["--task.test-problems", "-1"], "task.test_problems must not be negative; got -1"),
+        (["--optim.max-grad-norm", "-1"], "optim.max_grad_norm must not be negative; got -1"),
+        (["--optim.max-grad-norm", "nan"], "optim.max_grad_norm must not be negative; got nan"),
+        (["--optim.warmup-steps", "-1"], "optim.warmup_steps must not be negative; got -1"),
+        (["--optim.weight-decay", "-1"], "optim.weight_decay must not be negative; got -1"),
+        (["--optim.betas", "0.9", "1.0"], r"optim.betas must lie in \[0, 1\); got \(0.9, 1.0\)"),
+        (["--optim.betas", "-0.1", "0.9"], r"optim.betas must lie in \[0, 1\)"),
     ],
 )
 def test_values_that_cannot_be(args, message):

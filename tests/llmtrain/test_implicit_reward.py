@@ -30,7 +30,7 @@ def batch_of():
 
 
 def reward_model(lr=1e-6, budget=40, beta=0.5):
-    optim = OptimConfig(micro_batch_tokens=budget, max_grad_norm=1e9)
+    optim = OptimConfig(micro_batch_tokens=budget, max_grad_norm=0)
     return ImplicitReward(policy_of(), policy_of(1), PrimeConfig(lr=lr, beta=beta), optim, Ranks())
 
 

@@ -37,7 +37,7 @@ def test_preset():
         ({"controller": "entropic", "target": 0.5, "controller_args": {"target": 1}}, "target is given twice"),
         ({"controller": "entropic", "controller_args": {"gain": 1}}, "has the hyperparameter 'gain'"),
         ({"controller": "entropic", "controller_args": {"kp": "fast"}}, "entropic: kp must be a number, not 'fast'"),
-        ({"controller": "entropic", "controller_args": {"tau": "high"}}, "controller 'entropic' cannot take"),
+        ({"controller": "entropic", "controller_args": {"tau": "high"}}, "entropic: tau must be a number, not 'high'"),
         ({"controller": "entropic", "controller_args": {"anti_windup": 3}}, "anti_windup must be true or false, not 3"),
         ({"controller": "entropic", "controller_args": {"kp": [1, 2]}}, "'kp' has 2 values for 1 runs"),
         ({"advantage": "gae"}, "unknown advantage 'gae'; choose from grpo, dr_grpo, rloo"),

@@ -1,11 +1,18 @@
 """Controllers by name: `make("clip_higher+steer", lambda_min=0.7)`."""
 
+from dataclasses import fields
+from numbers import Real
 from typing import Any
+
+from torch import Tensor
 
 from .chain import Chain, chain
 from .controller import Controller
 from .registry import ALIASES, PRESETS, REGISTRY, hyperparameters, implied_surrogate, list_controllers
 from .surrogates import SurrogateController
+
+KINDS = {int: "a number", float: "a number", bool: "true or false", str: "a name"}
+"""By the type of a hyperparameter's default, what it may be."""
 
 
 def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
@@ -13,7 +20,8 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
 
     preset: "paper" (values as published) or "released" (as in the authors' code).
     settings: a hyperparameter goes to the one part that has it; `**{"steer.lambda_min": 0.7}` names the part.
-    Raises ValueError on an unknown name or preset, and on a hyperparameter that no part or several parts have.
+    Raises ValueError on an unknown name or preset, and on a hyperparameter that no part or several parts have or whose
+    value is not a number, true or false, or a name as it should be.
     """
     if preset not in PRESETS:
         raise ValueError(f"unknown preset {preset!r}; choose from {', '.join(PRESETS)}")
@@ -31,11 +39,20 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
         chosen.append({**REGISTRY[name].presets.get(preset, {}), **asked})
     for key, value in settings.items():
         owner = _owner(key, names, classes)
-        chosen[owner][key.rpartition(".")[2]] = value
+        hyperparameter = key.rpartition(".")[2]
+        _check_kind(names[owner], classes[owner], hyperparameter, value)
+        chosen[owner][hyperparameter] = value
         implied = implied and owner != len(names) - 1  # a setting makes the surrogate a choice
     built = chain(*(cls(**values) for cls, values in zip(classes, chosen, strict=True)))
     built.implied = implied
     return built
+
+
+def _check_kind(part: str, cls: type[Controller], hyperparameter: str, value: Any) -> None:
+    kind = type(next(field.default for field in fields(cls) if field.name == hyperparameter))  # type: ignore[arg-type]
+    number = isinstance(value, Real | Tensor) and not isinstance(value, bool)
+    if kind in KINDS and not (number if kind in (int, float) else isinstance(value, kind)):
+        raise ValueError(f"{part}: {hyperparameter} must be {KINDS[kind]}, not {value!r}")
 
 
 def _owner(key: str, names: list[str], classes: list[type[Controller]]) -> int:

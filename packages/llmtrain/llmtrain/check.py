@@ -1,7 +1,9 @@
 """What can be known to be wrong about a run from its configuration, before a model is loaded or a file is read."""
 
+import json
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -10,6 +12,7 @@ from entrostat.advantages import advantage_needs
 
 from .config import TrainConfig
 from .launch import world_size
+from .rewards import used
 from .rollout.vllm_start import INSTALL, LORA_RANKS, check_heads
 from .tasks import FILES, NO_FILES, TASKS
 from .telemetry import check_sinks
@@ -17,6 +20,8 @@ from .verifiers import VERIFIERS
 
 ABSENT_FIELDS = frozenset({"truncated_entropy"})
 """Fields of Tokens that this trainer does not compute."""
+OF_VERDICTS = frozenset({"w_reinforce", "psr", "nsr"})
+"""Advantages of rewards that are 1 or 0."""
 
 
 def make_controller(config: TrainConfig) -> Chain:
@@ -35,9 +40,13 @@ def check(config: TrainConfig) -> None:
     missing = set() if config.advantage == "prime" else set(advantage_needs(config.advantage)) - {"length"}
     if missing:
         raise ValueError(f"advantage {config.advantage!r} needs {', '.join(sorted(missing))}, which llmtrain has not")
+    if config.advantage in OF_VERDICTS and any(used(config.reward)):
+        raise ValueError(
+            f"advantage {config.advantage!r} takes verdicts alone: leave out reward.format, reward.length_weight and "
+            "reward.overlong_buffer, or use another, such as grpo"
+        )
     check_data(config)
-    if config.model.path is not None and not Path(config.model.path).is_dir():
-        raise ValueError(f"model folder {config.model.path} does not exist")
+    check_model(config)
     check_ranks(config)
     check_sinks(config)
     check_vllm(config)
@@ -53,7 +62,7 @@ def check(config: TrainConfig) -> None:
 
 def check_data(config: TrainConfig) -> None:
     """What can be wrong with the task, before its files are read: ValueError."""
-    data, longest = config.data, config.data.max_prompt_length + config.rollout.max_new_tokens
+    data = config.data
     if config.task.name not in (*TASKS, FILES):
         raise ValueError(f"unknown task {config.task.name!r}; choose from {', '.join([*TASKS, FILES])}")
     if not data.train_files:
@@ -61,18 +70,55 @@ def check_data(config: TrainConfig) -> None:
             raise ValueError(NO_FILES)
         if data.val_files:
             raise ValueError("data.val_files without data.train_files: llmtrain eval evaluates on files alone")
+        if config.eval.every and not config.task.test_problems:
+            raise ValueError("nothing to evaluate on: raise task.test_problems, or set eval.every to 0")
         return
     if ":" not in data.verifier and data.verifier not in VERIFIERS:
         known = f"choose from {', '.join(VERIFIERS)}, or give a function as module:function"
         raise ValueError(f"unknown data.verifier {data.verifier!r}; {known}")
     if config.eval.every and not data.val_files:
         raise ValueError("nothing to evaluate on: give data.val_files, or set eval.every to 0")
-    if config.model.path is None and longest > config.model.max_position_embeddings:
-        raise ValueError(
-            f"data.max_prompt_length {data.max_prompt_length} and rollout.max_new_tokens "
-            f"{config.rollout.max_new_tokens} are more than model.max_position_embeddings "
-            f"{config.model.max_position_embeddings} of the built model: lower the former or raise the latter"
-        )
+
+
+def check_model(config: TrainConfig) -> None:
+    """What can be wrong with the folders of models, and with how long their sequences become: ValueError."""
+    model, new = config.model, config.rollout.max_new_tokens
+    limits: list[tuple[int | None, str]] = []
+    for key, folder in {"path": model.path, "ref_path": model.ref_path}.items():
+        if folder is not None:
+            limit = positions(f"model.{key}", Path(folder))
+            limits.append((limit, f"the {limit} positions of model.{key} {folder}: lower the former"))
+    if model.path is None:
+        limit = model.max_position_embeddings
+        built = f"model.max_position_embeddings {limit} of the built model: lower the former or raise the latter"
+        limits.append((limit, built))
+    if config.data.train_files:
+        prompt, words = config.data.max_prompt_length, f"data.max_prompt_length {config.data.max_prompt_length}"
+    else:
+        task = TASKS[config.task.name](config.task)
+        prompt = max(len(question.prompt) for questions in (*task.train, task.test) for question in questions)
+        words = f"the prompts of {config.task.name}, of up to {prompt} characters,"
+    for limit, beyond in limits:
+        if limit is not None and prompt + new > limit:
+            raise ValueError(f"{words} and rollout.max_new_tokens {new} are more than {beyond}")
+
+
+def positions(key: str, folder: Path) -> int | None:
+    """Longest sequence of the model in a folder, in tokens, by its config.json; None where that does not say.
+
+    ValueError names the key when there is no model in the folder.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"{key}: model folder {folder} does not exist")
+    try:
+        found: dict[str, Any] = dict(json.loads((folder / "config.json").read_text()))
+    except (OSError, TypeError, ValueError):
+        raise ValueError(f"{key}: {folder} is not the folder of a model: it has no config.json in JSON") from None
+    found = found.get("text_config") or found
+    limit, rope = found.get("max_position_embeddings"), found.get("rope_scaling") or found.get("rope_parameters") or {}
+    if limit is None:
+        return None
+    return max(limit, int((rope.get("original_max_position_embeddings") or limit) * (rope.get("factor") or 1)))
 
 
 def check_ranks(config: TrainConfig) -> None:

@@ -4,6 +4,7 @@ Keys keep the names people know from verl and TRL.
 """
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 ENGINES = ("torch", "deepspeed")
@@ -11,6 +12,17 @@ ROLLOUTS = ("hf", "vllm")
 TOPOLOGIES = ("local", "ray")
 LAYOUTS = ("padded", "packed", "shared")
 FORMATS = ("", "boxed", "tags")
+POSITIVE = (
+    *("steps", "save_every", "nproc", "rollout.prompts", "rollout.max_new_tokens", "rollout.temperature", "eval.k"),
+    *("optim.lr", "optim.mini_batch_size", "optim.ppo_epochs", "optim.micro_batch_tokens", "task.train_problems"),
+    *("sft.batch_size", "sft.examples", "model.hidden_size", "model.num_layers", "model.num_heads"),
+    *("model.intermediate_size", "model.max_position_embeddings", "model.vocab_size"),
+)
+NOT_NEGATIVE = (
+    *("optim.max_grad_norm", "optim.weight_decay", "optim.warmup_steps", "sft.steps", "sft.lr", "eval.every"),
+    *("task.test_problems", "threads", "model.lora_rank"),
+)
+"""Keys of what must be above 0, and of what may be 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,7 +272,7 @@ class OptimConfig:
     warmup_steps: int = 0
     """Optimizer steps over which the learning rate rises linearly."""
     max_grad_norm: float = 1.0
-    """Gradients are scaled down to this norm."""
+    """Gradients are scaled down to this norm; 0 leaves them as they are."""
     mini_batch_size: int = 16
     """Prompts an optimizer step."""
     ppo_epochs: int = 1
@@ -277,6 +289,8 @@ class OptimConfig:
             raise ValueError(f"optim.layout must be one of {', '.join(LAYOUTS)}; got {self.layout!r}")
         if self.stats not in ("fresh", "rollout"):
             raise ValueError(f"optim.stats must be fresh or rollout; got {self.stats!r}")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"optim.betas must lie in [0, 1); got {self.betas}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -397,21 +411,17 @@ class TrainConfig:
         return self.model.lora_rank if self.rollout.lora_sync == "adapter" else 0
 
     def __post_init__(self) -> None:
-        positive = {
-            "steps": self.steps,
-            "save_every": self.save_every,
-            "nproc": self.nproc,
-            "rollout.prompts": self.rollout.prompts,
-            "rollout.max_new_tokens": self.rollout.max_new_tokens,
-            "rollout.temperature": self.rollout.temperature,
-            "optim.lr": self.optim.lr,
-            "optim.mini_batch_size": self.optim.mini_batch_size,
-            "optim.ppo_epochs": self.optim.ppo_epochs,
-            "optim.micro_batch_tokens": self.optim.micro_batch_tokens,
-        }
-        for key, value in positive.items():
-            if value <= 0:
-                raise ValueError(f"{key} must be positive; got {value}")
+        for key in POSITIVE:
+            if not attrgetter(key)(self) > 0:
+                raise ValueError(f"{key} must be positive; got {attrgetter(key)(self)}")
+        for key in NOT_NEGATIVE:
+            if not attrgetter(key)(self) >= 0:
+                raise ValueError(f"{key} must not be negative; got {attrgetter(key)(self)}")
+        if self.model.path is None and self.model.hidden_size % (2 * self.model.num_heads):
+            raise ValueError(
+                f"model.num_heads {self.model.num_heads} must divide model.hidden_size {self.model.hidden_size} "
+                "into heads of even width"
+            )
         if self.rollout.n < 2:
             raise ValueError(f"rollout.n must be at least 2, or no advantage can be told; got {self.rollout.n}")
         if self.rollout.prompts % self.optim.mini_batch_size:

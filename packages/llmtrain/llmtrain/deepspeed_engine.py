@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from .config import EngineConfig, OptimConfig
-from .engine import NonFiniteError, Rate, adamw
+from .engine import NonFiniteError, Rate, adamw, clip
 from .policy import Policy
 from .ranks import DistRanks
 from .stale_builds import release
@@ -149,7 +149,7 @@ class DeepSpeedEngine:
 
     def _clip(self) -> None:
         """Before a step of stage 0, when every rank holds the sum of all gradients."""
-        self.norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.max_grad_norm).item()
+        self.norm = clip(self.parameters, self.max_grad_norm)
         if not math.isfinite(self.norm):
             raise NonFiniteError(f"gradient norm is {self.norm}")
 

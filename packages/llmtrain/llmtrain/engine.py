@@ -66,6 +66,11 @@ def adamw(
     return optimizer, LambdaLR(optimizer, rate or (lambda i: min((i + 1) / ramp, 1.0)))
 
 
+def clip(parameters: Iterable[nn.Parameter], most: float) -> float:
+    """Scale gradients down to the norm `most`, 0 for any; returns their norm before."""
+    return torch.nn.utils.clip_grad_norm_(parameters, most or math.inf).item()
+
+
 class TorchEngine:
     """Gradients add up over `backward` calls until `step`."""
 
@@ -85,7 +90,7 @@ class TorchEngine:
         loss.backward()
 
     def step(self) -> float:
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.max_grad_norm).item()
+        norm = clip(self.model.parameters(), self.config.max_grad_norm)
         if not math.isfinite(norm):
             raise NonFiniteError(f"gradient norm is {norm}")
         self.optimizer.step()

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .batch import Batch
 from .config import OptimConfig, PrimeConfig
-from .engine import NonFiniteError
+from .engine import NonFiniteError, clip
 from .policy import Policy
 from .ranks import Ranks
 
@@ -49,7 +49,7 @@ class ImplicitReward:
         for parameter in self.parameters:
             own = parameter.grad if parameter.grad is not None else torch.zeros_like(parameter)
             parameter.grad = self.ranks.total(own)
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.max_grad_norm).item()
+        norm = clip(self.parameters, self.max_grad_norm)
         if not torch.isfinite(torch.tensor(norm)):
             raise NonFiniteError(f"gradient norm of the implicit reward model is {norm}")
         self.optimizer.step()

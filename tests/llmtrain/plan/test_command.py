@@ -90,7 +90,7 @@ def test_help_teaches(capsys):
         (["--model", "Qwen2.5-Math-7B"], ["4,096 positions", "max_response_length=3072"]),
         (["--preset", "gpt"], ["unknown preset 'gpt'", "qwen3-8b-64gpu"]),
         (["--set", "foo=1"], ["unknown configuration key foo", "zero_stage"]),
-        (["--set", "steps=many"], ["steps must be of type int"]),
+        (["--set", "steps=many"], ["steps must be of type integer"]),
         (["--set", "steps"], ["expected key=value"]),
         (["--steps", "many"], ["steps", "many"]),
         (["--stepz", "1"], ["unknown option --stepz"]),

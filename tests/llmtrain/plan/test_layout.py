@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from entrostat.commandline import parse_settings
 from llmtrain.plan.config import PlanConfig
 from llmtrain.plan.layout import lay_out
 
@@ -61,6 +62,10 @@ def test_engines_and_trainer_apart():
         ({"tensor_model_parallel_size": 8}, "tensor_model_parallel_size 8 .* 28 heads, .* 4 KV heads: use 1, 2 or 4"),
         ({"tensor_model_parallel_size": 3}, "use 1, 2 or 4"),
         ({"max_response_length": 4096}, "5,120 is beyond the 4,096 positions of Qwen2.5-Math-7B: .*length=3072"),
+        (
+            {"max_prompt_length": 4096},
+            "max_prompt_length 4,096 leaves no room .* in the 4,096 positions of Qwen2.5-Math-7B",
+        ),
         ({"colocated": False, "rollout_gpus": 64}, "leaves the trainer or the engines without a GPU"),
         ({"gpus": 1, "colocated": False}, "leaves the trainer or the engines without a GPU"),
         ({"staleness": 1}, "staleness needs rollout engines of their own: set colocated=false"),
@@ -76,6 +81,14 @@ def test_what_cannot_be(change, message):
     with pytest.raises(ValueError, match=message) as found:
         lay_out(replace(STEER, **change))
     assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("length", [1024, 4094, 4095, 4096, 9000])
+def test_the_fix_of_sequences_that_are_too_long_is_one(length):
+    config = replace(STEER, max_prompt_length=length, max_response_length=8192, mean_response_length=None)
+    with pytest.raises(ValueError, match=": use max_") as found:
+        lay_out(config)
+    lay_out(replace(config, **parse_settings(str(found.value).partition(": use ")[2].split())))
 
 
 @pytest.mark.parametrize(

@@ -152,11 +152,18 @@ def _check_engine(layout: Layout) -> None:
             f"{config.gpus_per_node} of a node, {model.heads} heads, and go with {model.kv_heads} KV heads: "
             f"use {_or(allowed)}"
         )
-    if layout.longest_sequence > model.max_positions:
+    room = model.max_positions - config.max_prompt_length
+    if room < 2:
+        half = model.max_positions // 2
+        raise ValueError(
+            f"max_prompt_length {config.max_prompt_length:,} leaves no room for responses in the "
+            f"{model.max_positions:,} positions of {model.name}: "
+            f"use max_prompt_length={half} max_response_length={half}"
+        )
+    if config.max_response_length > room:
         raise ValueError(
             f"max_prompt_length + max_response_length = {layout.longest_sequence:,} is beyond the "
-            f"{model.max_positions:,} positions of {model.name}: "
-            f"use max_response_length={max(model.max_positions - config.max_prompt_length, 1)}"
+            f"{model.max_positions:,} positions of {model.name}: use max_response_length={room}"
         )
 
 

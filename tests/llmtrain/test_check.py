@@ -1,0 +1,111 @@
+"""A mistake is told in one line before a model is built, warmed up or loaded."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from entrostat.advantages import REGISTRY, advantage_needs, get_advantage
+from llmtrain.check import OF_VERDICTS, check
+from llmtrain.cli import main, read_config
+from llmtrain.config import ModelConfig, TrainConfig
+from llmtrain.presets import get_preset
+
+
+def folder_of(path, **sizes) -> str:
+    """A model folder, as far as its config.json."""
+    path.mkdir()
+    (path / "config.json").write_text(json.dumps({"model_type": "qwen2", **sizes}))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--controller", "steer", "--set", "lambda_min=abc"], "steer: lambda_min must be a number, not 'abc'"),
+        (["--controller", "entropic", "--set", "tau=abc"], "entropic: tau must be a number, not 'abc'"),
+        (["--controller", "clip_higher", "--set", "eps_high=abc"], "clip_higher: eps_high must be a number"),
+        (["--set", "k=[1"], r"k: '\[1' cannot be read"),
+        (["--task.test-problems", "0"], "nothing to evaluate on: raise task.test_problems, or set eval.every to 0"),
+        (["--model.ref-path", "no/such"], "model.ref_path: model folder no/such does not exist"),
+        (["--model.path", "."], r"model.path: \. is not the folder of a model: it has no config.json"),
+        (["--advantage", "psr", "--reward.overlong-buffer", "12"], "'psr' takes verdicts alone: leave out .*overlong"),
+        (["--advantage", "nsr", "--reward.format", "boxed"], "advantage 'nsr' takes verdicts alone"),
+        (
+            ["--rollout.max-new-tokens", "400"],
+            "the prompts of countdown, of up to 12 characters, and rollout.max_new_tokens 400 are more than "
+            "model.max_position_embeddings 256 of the built model: lower the former or raise the latter",
+        ),
+    ],
+)
+def test_what_is_told_before_a_warm_up(args, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message) as found:
+        check(read_config(["--preset", "countdown-cpu", *args], "t"))
+    assert "\n" not in str(found.value)
+
+
+def test_a_file_with_a_wrong_value_ends_in_one_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.yaml").write_text("optim: {betas: [0.9]}")
+    assert main(["train", "--config", "c.yaml"]) == 2
+    assert capsys.readouterr().err == "error: optim.betas must be of type [number, number]; got [0.9]\n"
+
+
+def test_what_may_be(tmp_path):
+    config = get_preset("countdown-cpu")
+    check(config)
+    check(replace(config, task=replace(config.task, test_problems=0), eval=replace(config.eval, every=0)))
+    check(replace(config, advantage="psr"))
+    check(replace(config, rollout=replace(config.rollout, max_new_tokens=256 - 12)))
+
+
+@pytest.mark.parametrize("key", ["path", "ref_path"])
+def test_sequences_fit_a_model_from_a_folder(key, tmp_path):
+    folder = folder_of(tmp_path / "model", max_position_embeddings=1280)
+    preset = get_preset("math-cpu")
+    config = replace(
+        preset,
+        model=ModelConfig(**{key: folder}, max_position_embeddings=9999),
+        data=replace(preset.data, train_files=("questions.jsonl",)),
+        rollout=replace(preset.rollout, max_new_tokens=1600),
+    )
+    with pytest.raises(ValueError, match=f"1024 and .* 1600 are more than the 1280 positions of model.{key} {folder}"):
+        check(config)
+    check(replace(config, rollout=replace(config.rollout, max_new_tokens=256)))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fits"),
+    [
+        ({"max_position_embeddings": 30}, False),
+        ({"text_config": {"max_position_embeddings": 30}}, False),
+        ({"max_position_embeddings": 30, "rope_scaling": {"factor": 4.0}}, True),
+        (
+            {"max_position_embeddings": 30, "rope_scaling": {"factor": 2.0, "original_max_position_embeddings": 15}},
+            False,
+        ),
+        ({}, True),
+    ],
+)
+def test_positions_of_a_folder(sizes, fits, tmp_path):
+    """Sequences of 12 + 24 tokens."""
+    config = TrainConfig(model=ModelConfig(path=folder_of(tmp_path / "model", **sizes)))
+    if fits:
+        check(config)
+    else:
+        with pytest.raises(ValueError, match="more than the 30 positions"):
+            check(config)
+
+
+def test_advantages_of_verdicts_are_those_that_refuse_other_rewards():
+    reward, group = torch.tensor([0.5, 1.0]), torch.zeros(2, dtype=torch.long)
+    refused = set()
+    for name in REGISTRY:
+        if not advantage_needs(name):
+            try:
+                get_advantage(name)(reward, group)
+            except ValueError:
+                refused.add(name)
+    assert refused == OF_VERDICTS
