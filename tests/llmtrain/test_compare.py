@@ -31,9 +31,46 @@ def test_table_and_figure(tmp_path):
     assert "0.50→0.25" in text
     assert "0.25 held +0%" in text
     assert "pass@4" in text
-    figure(runs, tmp_path / "f.svg")
-    drawn = (tmp_path / "f.svg").read_text()
+    figure(runs, tmp_path / "new" / "f.svg")
+    drawn = (tmp_path / "new" / "f.svg").read_text()
     assert drawn.count('<g id="axes_') == 3
+    assert "– -->" not in drawn
+
+
+def rows(runs):
+    """The cells of the table by heading, a row a run."""
+    found = table(runs)
+    columns = [[column.header, *column.cells] for column in found.columns]
+    headings, *lines = zip(*columns, strict=True)
+    return [dict(zip(headings, line, strict=True)) for line in lines]
+
+
+def test_pass_at_k_is_that_of_the_heading(tmp_path):
+    for name, k, metrics in (
+        ("eight", 8, {"eval/pass@8": 0.5, "eval/avg@8": 0.25, "eval/pass@1": 0.25}),
+        ("two", 2, {"eval/pass@2": 0.75, "eval/avg@2": 0.375, "eval/pass@1": 0.375}),
+        ("both", 2, {"eval/pass@2": 0.75, "eval/pass@8": 0.875}),
+    ):
+        log = RunLog(tmp_path / name, {"eval": {"k": k}}, seed=0)
+        log.log(0, {"entropy": 1.0, "reward": 0.5, **metrics})
+        log.close()
+    runs = [Run.read(tmp_path / name) for name in ("eight", "two", "both")]
+    assert [(row["avg@8"], row["pass@8"]) for row in rows(runs)] == [("0.250", "0.500"), ("–", "–"), ("–", "0.875")]
+    figure(runs, tmp_path / "f.svg")
+    assert "<!-- two: – -->" in (tmp_path / "f.svg").read_text()
+
+
+def test_a_run_without_metrics_has_dashes(tmp_path):
+    log = RunLog(tmp_path / "empty", {"target_entropy": 0.5}, seed=0)
+    log.close()
+    run = Run.read(tmp_path / "empty")
+    (row,) = rows([run])
+    assert row == dict.fromkeys(("reward", "avg@8", "pass@8", "entropy", "tokens/s"), "–") | {
+        "run": "empty",
+        "target": "0.5 –",
+    }
+    figure([run], tmp_path / "f.svg")
+    assert (tmp_path / "f.svg").read_text().count("<!-- empty: – -->") == 3
 
 
 def test_smoothing_starts_at_the_first_value_and_keeps_constants():

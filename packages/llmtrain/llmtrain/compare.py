@@ -21,6 +21,8 @@ SMOOTHING = 0.15
 STYLES = ["-", "--", "-.", ":"]
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
 """The Okabe-Ito palette, told apart by most people with colour blindness; line styles tell it again."""
+MISSING = "–"
+"""In the place of a number that a run did not log."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,16 @@ class Run:
         if self.target is None:
             return "none"
         error = self.late("entropy") / self.target - 1
+        if np.isnan(error):
+            return f"{self.target:g} {MISSING}"
         return f"{self.target:g} {'held' if abs(error) <= HOLDS_WITHIN else 'missed'} {error:+.0%}"
 
 
 def table(runs: Sequence[Run]) -> Table:
     """A line a run, within 80 columns.
 
-    Reward and entropy are means over the last third of the steps; avg@k and pass@k are of the last evaluation.
+    Reward and entropy are means over the last third of the steps; avg@k and pass@k are of the last evaluation, all with
+    the k of the first run.
     """
     k = runs[0].k
     caption = f"means over the last third of the steps; avg@{k} and pass@{k} on held-out problems at the end"
@@ -81,17 +86,21 @@ def table(runs: Sequence[Run]) -> Table:
     for heading in ("run", "reward", f"avg@{k}", f"pass@{k}", "entropy", "target", "tokens/s"):
         out.add_column(heading, justify="left" if heading in ("run", "target") else "right", no_wrap=True)
     for run in runs:
-        start = run.series("entropy")[1][:1].sum()
+        entropy = run.series("entropy")[1]
         out.add_row(
             run.name,
-            f"{run.late('reward'):.3f}",
-            f"{run.last(f'eval/avg@{run.k}'):.3f}",
-            f"{run.last(f'eval/pass@{run.k}'):.3f}",
-            f"{start:.2f}→{run.late('entropy'):.2f}",
+            _number(run.late("reward")),
+            _number(run.last(f"eval/avg@{k}")),
+            _number(run.last(f"eval/pass@{k}")),
+            f"{entropy[0]:.2f}→{run.late('entropy'):.2f}" if len(entropy) else MISSING,
             run.verdict(),
-            f"{run.late('tokens_per_second'):,.0f}",
+            _number(run.late("tokens_per_second"), ",.0f"),
         )
     return out
+
+
+def _number(value: float, form: str = ".3f") -> str:
+    return MISSING if np.isnan(value) else format(value, form)
 
 
 def smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -103,9 +112,9 @@ def smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def figure(runs: Sequence[Run], path: str | Path) -> None:
-    """Draw entropy, reward and pass@k with its 95% interval against steps, a line a run.
+    """Draw entropy, reward and pass@k (k of the first run) with its 95% interval against steps, a line a run.
 
-    path: where to save it, in any format of matplotlib.
+    A run without a metric is named in its panel. path: where to save it, in any format of matplotlib.
     """
     import matplotlib
 
@@ -116,8 +125,11 @@ def figure(runs: Sequence[Run], path: str | Path) -> None:
     panels = {"entropy": "entropy (nats)", "reward": "reward", f"eval/pass@{k}": f"pass@{k}, held-out"}
     fig, axes = plt.subplots(1, len(panels), figsize=(13, 4), layout="constrained")
     for axis, (key, label) in zip(axes, panels.items(), strict=True):
+        missing = []
         for i, run in enumerate(runs):
             steps, values = run.series(key)
+            if not len(values):
+                missing.append(run.name)
             colour, style = COLOURS[i % len(COLOURS)], STYLES[i % len(STYLES)]
             if key.startswith("eval/"):
                 axis.plot(steps, values, style, color=colour, label=run.name, marker="o", markersize=3)
@@ -129,9 +141,12 @@ def figure(runs: Sequence[Run], path: str | Path) -> None:
         axis.set(xlabel="rollout step", ylabel=label)
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)
+        if missing:
+            axis.set_title(f"{', '.join(missing)}: {MISSING}", loc="left", fontsize="small", color="grey", wrap=True)
     for target in sorted({run.target for run in runs if run.target is not None}):
         axes[0].axhline(target, color="grey", linewidth=1, linestyle=(0, (1, 2)))
         axes[0].annotate(f"target {target:g}", (0, target), textcoords="offset points", xytext=(2, 3), color="grey")
     axes[0].legend(frameon=False)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(path, dpi=130)
     plt.close(fig)

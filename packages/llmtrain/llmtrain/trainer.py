@@ -163,6 +163,7 @@ class Trainer:
             policy=self.policy,
             questions=self.task.test,
             verify=self.task.verify,
+            failures=lambda: self.task.verifier.failures,
             sampling=Sampling(temperature=temperature, samples=config.eval.samples, max_new_tokens=longest),
             k=config.eval.k,
             micro_batch_tokens=config.optim.micro_batch_tokens,
@@ -218,7 +219,8 @@ class Trainer:
                 self.step += 1
                 if self.step % self.config.save_every == 0:
                     self.save()
-            self.save()
+            if self.step % self.config.save_every or not self.step:  # or it is saved already
+                self.save()
             if self.config.eval.every and not self.interrupted:
                 self.log.log(self.step, self.evaluate())
         except (NonFiniteError, RolloutError, torch.OutOfMemoryError) as error:

@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from llmtrain.cli import main
 from llmtrain.data import read
 from llmtrain.data.command import show, subset
 from llmtrain.model import build_tiny, save
@@ -91,6 +92,22 @@ def test_bad_rows_are_counted(jsonl, tmp_path, capsys):
     assert (
         "1 bad rows skipped (the first: questions.jsonl, line 2: column 'answer' is missing)" in capsys.readouterr().out
     )
+
+
+def test_the_input_is_not_overwritten(mixed, tmp_path):
+    before = (tmp_path / "mixed.parquet").read_bytes()
+    for data, out in ((mixed, mixed), (mixed, f"{tmp_path}/../{tmp_path.name}/mixed.parquet"), (str(tmp_path), mixed)):
+        with pytest.raises(ValueError, match="is the input itself, or a file of it: choose another"):
+            subset(["--data", data, "--method", "random", "--size", "5", "--out", out])
+    assert (tmp_path / "mixed.parquet").read_bytes() == before
+
+
+def test_text_that_the_tokenizer_does_not_know(jsonl, model, tmp_path, capsys):
+    path = jsonl([{"question": "ab", "answer": "1"}, {"question": "What?", "answer": "2"}])
+    args = ["--data", path, "--method", "kmeans", "--model", model, "--clusters", "1", "--size", "1"]
+    assert main(["subset", *args, "--out", str(tmp_path / "o.parquet")]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith(f"error: the tokenizer of {model} does not know the text of {path}: WordLevel error")
 
 
 def test_bad_arguments(mixed, model, tmp_path):

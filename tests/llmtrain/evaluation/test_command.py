@@ -77,6 +77,8 @@ def test_the_same_command_goes_on_and_another_one_is_refused(model, data, tmp_pa
     told = capsys.readouterr().err
     assert "holds an evaluation with other settings ('aime24' differs)" in told
     assert len(told.strip().splitlines()) == 1
+    assert run([*command, "--dtype", "bfloat16"]) == 2
+    assert "('dtype' differs)" in capsys.readouterr().err
     assert run([*command, "--temperature", "0.5", "--overwrite"]) == 0
     assert (out / "responses.jsonl").read_bytes() != whole
 

@@ -1,13 +1,17 @@
 """Evaluation during training: every question in its own row, names, sources, all samples counted, and the start."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
 from evaluated import TOKENIZER, evaluator, ids, questions, small_model, subject, verify
 
+from llmtrain.config import RolloutConfig
 from llmtrain.evaluation.statistics import prompt_entropy, response_means
 from llmtrain.policy import Policy
 from llmtrain.rollout import HFRollout
+from llmtrain.rollout.engine import HFEngine, Sampler
 from llmtrain.verdict import Verdict
 
 
@@ -91,6 +95,35 @@ def test_all_that_a_record_tells_has_a_name():
     assert told >= scored | {"pass@1", "self_bleu", "auroc", "logp_gap", "ece", "prompt_entropy_spearman"}
     assert {"covariance/0_to_0.2", "covariance/0.8_to_1"} <= told
     assert all(isinstance(value, float) for value in scores.values())
+
+
+def test_batches_have_draws_of_their_own():
+    """Of in-training evaluation: the same prompts in every batch."""
+    said = []
+
+    def judge(some, responses):
+        said.append(list(responses))
+        return verify(some, responses)
+
+    for _ in range(2):
+        engine = HFEngine(small_model(), TOKENIZER, RolloutConfig(max_new_tokens=6))
+        evaluator(questions(1) * 4, judge, samples=4, batch_size=2)(Sampler(engine, TOKENIZER, 3, 1))
+    assert said[0] != said[1]
+    assert said[:2] == said[2:]
+
+
+def test_checks_that_fail_are_those_of_this_evaluation():
+    counted = Counter(timeout=5, crash=2)  # in training, before
+
+    def judge(some, responses):
+        counted["timeout"] += len(responses)
+        return verify(some, responses)
+
+    evaluate = evaluator(questions(3), judge, failures=lambda: counted)
+    for _ in range(2):
+        told = {key: value for key, value in evaluate(sampler()).items() if "verify" in key}
+        assert told == {"eval/verify/timeout": 6.0}
+    assert counted == {"timeout": 17, "crash": 2}
 
 
 def test_no_question_is_refused():

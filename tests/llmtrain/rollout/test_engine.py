@@ -49,6 +49,16 @@ def test_a_sampler_deals_prompts_out(policy):
     assert sizes == [8, 4]
 
 
+def test_each_batch_of_a_sampler_has_draws_of_its_own(policy):
+    def batches(seed):
+        sampler = Sampler(HFEngine(*policy, CONFIG), TOKENIZER, seed, 1)
+        return [sampler.generate(PROMPTS, 4).responses() for _ in range(2)]
+
+    first, second = batches(3)
+    assert first != second
+    assert batches(3) == [first, second]
+
+
 def test_the_version_is_that_of_the_weights(policy):
     engine = HFEngine(*policy, CONFIG)
     engine.update([], 7)

@@ -23,13 +23,13 @@ def run(tmp_path):
 
 
 def test_table_figure_and_numbers(run, tmp_path, capsys):
-    assert law([str(run), "--json", str(tmp_path / "n.json")]) == 0
+    assert law([str(run), "--json", str(tmp_path / "new" / "n.json")]) == 0
     said = capsys.readouterr()
     for shown in ("60", "0.200", "0.900", "0.700", "[0.700, 0.700]", "1.000", "9 points"):
         assert shown in said.out
     assert said.err == ""
     assert (run / "law.png").stat().st_size > 10_000
-    (numbers,) = json.loads((tmp_path / "n.json").read_text())
+    (numbers,) = json.loads((tmp_path / "new" / "n.json").read_text())
     assert (numbers["run"], numbers["against"], numbers["n"], numbers["warnings"]) == ("mine", "reward", 60, [])
     assert (numbers["a"], numbers["b"], numbers["ceiling"]) == pytest.approx((0.2, 0.9, 0.7))
     end = 0.9 - 0.2 * np.exp(FALLING[-1])

@@ -2,6 +2,8 @@
 
 import ast
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,17 @@ def test_a_function_of_the_user(tmp_path, capsys):
     assert "3 judged, 1 correct (33.3%), 1 crash" in capsys.readouterr().out
 
 
+def test_a_function_in_the_working_directory(tmp_path):
+    (tmp_path / "vv.py").write_text("def judge(response, ground_truth):\n    return response == ground_truth\n")
+    write(tmp_path / "in.jsonl", [{"response": "a", "ground_truth": "a"}])
+    command = [sys.executable, "-P", "-m", "llmtrain", "score", "--verifier", "vv:judge", "--workers", "1"]
+    done = subprocess.run(
+        [*command, "--in", "in.jsonl", "--out", "out.jsonl"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 judged, 1 correct" in done.stdout
+
+
 BAD = [
     ("{", "not JSON"),
     ("[1]", "expected an object with response and ground_truth, got list"),
@@ -40,6 +53,7 @@ BAD = [
     ({"response": "1"}, "field 'ground_truth' is missing"),
     ({"response": 1, "ground_truth": "1"}, "field 'response' is int, not text"),
     ({"response": "1", "ground_truth": ""}, "field 'ground_truth' is empty"),
+    ('{"response": "1", "ground_truth": NaN}', "field 'ground_truth' is missing"),
 ]
 
 
@@ -55,14 +69,27 @@ def test_a_bad_line_is_named(tmp_path, capsys, row, message):
     assert message in said
 
 
-def test_a_ground_truth_the_verifier_cannot_use_is_a_bad_line(tmp_path, capsys):
-    good = {"response": "3+5", "ground_truth": {"numbers": [3, 5], "target": 8}}
-    source = write(tmp_path / "in.jsonl", [good, {"response": "8", "ground_truth": "8"}, good])
-    args = ["score", "--verifier", "countdown", "--in", source, "--out", str(tmp_path / "out.jsonl")]
+USABLE = [
+    ("countdown", "3+5", {"numbers": [3, 5], "target": 8}, "8", "the ground truth of countdown is"),
+    ("math", "1/2", "1/2", ["1/2"], "the ground truth of math is text or a number, not list"),
+    ("math", "1/2", 0.5, True, "the ground truth of math is text or a number, not bool"),
+    ("regex", "8", "[0-9]", "[0-9", "the ground truth of regex is a pattern"),
+    ("python", "x = 1", "assert x == 1", {"x": 1}, "the ground truth of python is its unit tests"),
+]
+
+
+@pytest.mark.parametrize(("verifier", "response", "usable", "unusable", "message"), USABLE)
+def test_a_ground_truth_the_verifier_cannot_use_is_a_bad_line(
+    tmp_path, capsys, verifier, response, usable, unusable, message
+):
+    rows = [{"response": response, "ground_truth": truth} for truth in (usable, unusable, usable)]
+    source, out = write(tmp_path / "in.jsonl", rows), tmp_path / "new" / "out.jsonl"
+    args = ["score", "--verifier", verifier, "--in", source, "--out", str(out), "--workers", "1"]
     assert main(args) == 2
-    assert f"{source}, line 2: field 'ground_truth': the ground truth of countdown is" in capsys.readouterr().err
+    assert f"{source}, line 2: field 'ground_truth': {message}" in capsys.readouterr().err
+    assert not out.exists()
     assert main([*args, "--skip-bad"]) == 0
-    assert "2 judged, 2 correct (100.0%), 1 lines skipped" in capsys.readouterr().out
+    assert f"{out}: 2 judged, 2 correct (100.0%), 1 lines skipped" in capsys.readouterr().out
 
 
 def test_bad_arguments(tmp_path):

@@ -110,6 +110,9 @@ def subset(args: list[str]) -> int:
     given = parser.parse_args(args)
     if given.method == "kmeans" and not given.model:
         raise ValueError("--method kmeans needs --model, the folder of a model that embeds the prompts")
+    source, out = Path(given.data).resolve(), Path(given.out).resolve()
+    if out.exists() and source in (out, *out.parents):
+        raise ValueError(f"--out {given.out} is the input itself, or a file of it: choose another")
     from .subset import random_subset
     from .write import write
 
@@ -136,7 +139,13 @@ def _kmeans(questions: Sequence[Question], given: argparse.Namespace) -> list[in
     model, tokenizer = load(given.model)
     model.to("cuda" if torch.cuda.is_available() else "cpu")  # type: ignore[arg-type]
     prompts = [q.prompt if tokenizer.chat_template else q.text for q in questions]
-    embeddings = embed(model, tokenizer, encode_all(tokenizer, prompts), given.batch_tokens)
+    try:
+        ids = encode_all(tokenizer, prompts)
+    except Exception as error:
+        if type(error) is not Exception:  # tokenizers has no class of its own for a text that it does not know
+            raise
+        raise ValueError(f"the tokenizer of {given.model} does not know the text of {given.data}: {error}") from None
+    embeddings = embed(model, tokenizer, ids, given.batch_tokens)
     clusters = kmeans_clusters(embeddings, given.clusters, given.seed)
     taken = cut(clusters, given.size)
     table = Table(box=SIMPLE, pad_edge=False, title="clusters taken", title_justify="left")

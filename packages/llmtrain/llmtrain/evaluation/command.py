@@ -81,6 +81,7 @@ def prepare(given: argparse.Namespace, place: Place) -> tuple["Evaluation", list
         benchmarks=benchmarks,
         verifier=verifier,
         start_verifier=start_verifier,
+        timeout=data.verifier_timeout if data.val_files else 0.0,
         out=Path(given.out) if given.out else place.out,
         sequences=given.batch_size,
         seed=given.seed,

@@ -21,6 +21,7 @@ from entrostat.runlog import manifest
 from ..data import Question
 from ..prompts import encode_all, within
 from ..ranks import Ranks
+from ..rollout import eos_token_ids
 from ..verifiers import Verifier
 from . import report
 from .benchmark import Benchmark, Unit, by_question, sample, units
@@ -32,6 +33,8 @@ from .statistics import prompt_entropy
 from .subject import Subject
 
 IDENTITY = "evaluation.json"
+MODEL_FILES = ("*.safetensors", "*.bin", "config.json", "tokenizer.json")
+"""What a model folder answers with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,8 @@ class Evaluation:
     benchmarks: Sequence[Benchmark]
     verifier: str
     start_verifier: Callable[[], Verifier]
+    timeout: float = 0.0
+    """Seconds that the verifier has for a response; 0 for one that knows no limit."""
     out: Path
     sequences: int = 256
     """Responses that are sampled together, about."""
@@ -111,12 +116,17 @@ class Evaluation:
         ]
 
     def identity(self) -> dict[str, Any]:
-        """Everything that the responses depend on, as JSON holds it."""
-        weights = sorted((p.name, p.stat().st_size, p.stat().st_mtime_ns) for p in self.path.glob("*.safetensors"))
+        """Everything that responses and verdicts depend on, as JSON holds it."""
+        files = sorted(path for pattern in MODEL_FILES for path in self.path.glob(pattern))
+        model, tokenizer = self.subject.model, self.subject.tokenizer
         found = {
             "model": str(self.path),
-            "weights": weights,
+            "files": [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files],
+            "device": model.device.type,
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "stop_token_ids": sorted({*eos_token_ids(model, tokenizer), *self.subject.stop_token_ids}),
             "verifier": self.verifier,
+            "timeout": self.timeout,
             "rollout": "hf" if self.subject.vllm is None else "vllm",
             "seed": self.seed,
             "batch_size": self.sequences,

@@ -6,7 +6,8 @@ Ranks share the questions, and each has the metrics of all.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -31,7 +32,9 @@ class Sampler(Protocol):
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase: ...
 
-    def generate(self, prompt_ids: Sequence[list[int]], n: int) -> Rollouts: ...
+    def generate(self, prompt_ids: Sequence[list[int]], n: int) -> Rollouts:
+        """`n` responses to each prompt of this rank; each call has draws of its own."""
+        ...
 
 
 @dataclass(kw_only=True)
@@ -41,6 +44,8 @@ class Evaluator:
     policy: Policy
     questions: Sequence[Question]
     verify: Verify
+    failures: Callable[[], Mapping[str, int]] = dict
+    """Checks of `verify` on this rank that gave no answer so far, by kind, see `Verifier.failures`."""
     sampling: Sampling
     """How the sampler that is given draws; `samples` of it are asked for."""
     k: int
@@ -58,17 +63,20 @@ class Evaluator:
         """`eval/...` metrics of the policy as it is, see `named`.
 
         What has no number is left out. With several sources also `eval/<source>/...`. Calibration and entropies are at
-        the policy's temperature.
+        the policy's temperature. `eval/verify/...` counts the checks of this evaluation that gave no answer, by kind.
 
         Raises:
             ValueError: without a question.
         """
         if not self.questions:
             raise ValueError("evaluation needs at least one question")
+        before = Counter(self.failures())
         found = sorted(self.ranks.gather(list(self._answered(sampler))), key=lambda one: one[0])
+        lost = sum(self.ranks.gather([Counter(self.failures()) - before]), Counter[str]())
         answered, entropy = [one for _, one, _ in found], np.array([h for _, _, h in found])
         self.start = self.start or entropy.tolist()
         metrics = self._metrics("eval", answered, entropy, np.array(self.start))
+        metrics |= {f"eval/verify/{kind}": float(count) for kind, count in lost.items()}
         sources = np.array([question.source for question in self.questions])
         for source in sorted(set(sources)) if len(set(sources)) > 1 else ():
             mine = np.flatnonzero(sources == source)

@@ -123,16 +123,19 @@ class HFEngine:
         """Nothing: the model is the trainer's."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Sampler:
-    """An engine as `evaluate` asks it: at once, and with one seed."""
+    """An engine as an evaluation asks it: batch after batch, each with a seed of its own."""
 
     engine: RolloutEngine
     tokenizer: PreTrainedTokenizerBase
     seed: int
+    """Of the first batch; those after it count on."""
     ranks: int
 
     def generate(self, prompt_ids: Sequence[list[int]], n: int) -> Rollouts:
         """`n` responses to each prompt of this rank, which are dealt out one after the other."""
         shares = [list(range(rank, len(prompt_ids), self.ranks)) for rank in range(self.ranks)]
-        return self.engine.submit(Request(list(prompt_ids), n, shares, self.seed))()
+        request = Request(list(prompt_ids), n, shares, self.seed)
+        self.seed += 1
+        return self.engine.submit(request)()

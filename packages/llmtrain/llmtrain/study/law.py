@@ -43,6 +43,7 @@ def law(args: list[str]) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure(some, path)
     if given.json:
+        Path(given.json).parent.mkdir(parents=True, exist_ok=True)
         Path(given.json).write_text(json.dumps([to_json(one) for one in found], indent=2) + "\n")
     Console().print(table(found))
     for one in found:

@@ -36,7 +36,8 @@ class Keeper:
 
     def __init__(self, check: str, timeout: float, memory_mib: int) -> None:
         ours, theirs = Pipe()
-        settings = {"check": check, "timeout": timeout, "memory_mib": memory_mib, "path": sys.path}
+        path = ["", *sys.path]  # a check may lie in the working directory, which the script `llmtrain` does not look in
+        settings = {"check": check, "timeout": timeout, "memory_mib": memory_mib, "path": path}
         command = [sys.executable, "-m", "llmtrain.verifiers.worker", str(theirs.fileno())]
         self.process = subprocess.Popen(
             command,
@@ -79,7 +80,8 @@ class CheckPool(Verifier):
     """A verifier that runs `check` in `workers` processes; for one caller at a time.
 
     Args:
-        check: import path `module:function` of a function (response, ground_truth) -> bool or Verdict.
+        check: import path `module:function` of a function (response, ground_truth) -> bool or Verdict; the module may
+            lie in the working directory.
         workers: checks at a time.
         timeout: seconds of wall time for one item; after that its process is killed and the item counts as wrong.
         memory_mib: MiB that a check may allocate beyond what importing it took.

@@ -6,7 +6,9 @@ A line of the input is an object with `response` and `ground_truth`; a line of t
 
 import argparse
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,18 +16,27 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from ..progress import Bar
-from ..verdict import Verdict
+from . import regex
+from .answer_text import read_truth
+from .direct import countdown_check
+from .python_tests import tests
 from .registry import VERIFIERS, get_verifier
 from .verifier import Verifier
 
 AT_A_TIME = 512
 FIELDS = ("response", "ground_truth")
+TRUTHS: dict[str, Callable[[Any], object]] = {
+    "math": read_truth,
+    "regex": partial(regex.check, ""),
+    "countdown": partial(countdown_check, ""),
+    "python": tests,
+}
+"""By verifier, what raises ValueError for a ground truth that it cannot use."""
 
 
 class Row(NamedTuple):
     """A line of the input."""
 
-    line: int
     response: str
     ground_truth: Any
 
@@ -47,7 +58,8 @@ def score(args: list[str]) -> int:
         raise ValueError(f"--out {out} is the input itself")
     bad: list[str] = []
     with get_verifier(given.verifier, workers=given.workers, timeout=given.timeout) as verifier:
-        judged, correct = _score(verifier, source, out, bad if given.skip_bad else None)
+        check = TRUTHS.get(given.verifier, _any)
+        judged, correct = _score(verifier, source, out, bad if given.skip_bad else None, check)
     lost = "".join(f", {n} {kind}" for kind, n in sorted(verifier.failures.items()))
     skipped = f", {len(bad)} lines skipped (the first: {bad[0]})" if bad else ""
     share = f" ({correct / judged:.1%})" if judged else ""
@@ -55,31 +67,27 @@ def score(args: list[str]) -> int:
     return 0
 
 
-def _score(verifier: Verifier, source: Path, out: Path, bad: list[str] | None) -> tuple[int, int]:
+def _score(
+    verifier: Verifier, source: Path, out: Path, bad: list[str] | None, check: Callable[[Any], object]
+) -> tuple[int, int]:
     """Write the verdicts; how many there are, and how many say correct."""
     judged = correct = 0
-    total = sum(1 for _ in read(source, None if bad is None else []))  # a bad line is known before any work is done
+    total = sum(1 for _ in read(source, None if bad is None else [], check))  # bad lines are known before any work
+    out.parent.mkdir(parents=True, exist_ok=True)
     with Bar("score", total, console=Console(stderr=True)) as bar, out.open("w") as file_out:
-        rows = read(source, bad)
+        rows = read(source, bad, check)
         while batch := list(islice(rows, AT_A_TIME)):
-            for verdict in _judge(verifier, source, batch, bad):
+            for verdict in verifier([row.response for row in batch], [row.ground_truth for row in batch]):
                 line = {"correct": verdict.correct, "extracted": verdict.extracted, "reason": verdict.reason}
                 file_out.write(json.dumps(line) + "\n")
                 correct += verdict.correct
                 judged += 1
-            bar.show(advance=len(batch), numbers=f"{correct / judged:.1%} correct" if judged else "")
+            bar.show(advance=len(batch), numbers=f"{correct / judged:.1%} correct")
     return judged, correct
 
 
-def _judge(verifier: Verifier, source: Path, rows: list[Row], bad: list[str] | None) -> list[Verdict]:
-    """Verdicts on the rows, but for those whose ground truth the verifier cannot use: these are bad lines too."""
-    try:
-        return verifier([row.response for row in rows], [row.ground_truth for row in rows])
-    except ValueError as error:
-        if len(rows) > 1:
-            return [verdict for row in rows for verdict in _judge(verifier, source, [row], bad)]
-        _report(f"{source}, line {rows[0].line}: field 'ground_truth': {error}", bad)
-        return []
+def _any(ground_truth: Any) -> None:
+    """Takes every ground truth."""
 
 
 def _report(problem: str, bad: list[str] | None) -> None:
@@ -88,10 +96,10 @@ def _report(problem: str, bad: list[str] | None) -> None:
     bad.append(problem)
 
 
-def read(source: Path, bad: list[str] | None = None) -> Iterator[Row]:
+def read(source: Path, bad: list[str] | None = None, check: Callable[[Any], object] = _any) -> Iterator[Row]:
     """The lines that are not empty.
 
-    A bad line is described in `bad`, where there is one.
+    A bad line is described in `bad`, where there is one. check: raises ValueError for a bad ground truth.
 
     Raises:
         ValueError: for a bad line, with file, line and field, when `bad` is None.
@@ -101,12 +109,12 @@ def read(source: Path, bad: list[str] | None = None) -> Iterator[Row]:
             if not line.strip():
                 continue
             try:
-                yield Row(i, *_fields(line))
+                yield Row(*_fields(line, check))
             except ValueError as error:
                 _report(f"{source}, line {i}: {error}", bad)
 
 
-def _fields(line: bytes) -> tuple[str, Any]:
+def _fields(line: bytes, check: Callable[[Any], object]) -> tuple[str, Any]:
     try:
         row = json.loads(line)
     except ValueError as error:
@@ -114,10 +122,15 @@ def _fields(line: bytes) -> tuple[str, Any]:
     if not isinstance(row, dict):
         raise ValueError(f"expected an object with {' and '.join(FIELDS)}, got {type(row).__name__}")
     for field in FIELDS:
-        if row.get(field) is None:
+        value = row.get(field)
+        if value is None or (isinstance(value, float) and math.isnan(value)):
             raise ValueError(f"field {field!r} is missing")
     if not isinstance(row["response"], str):
         raise ValueError(f"field 'response' is {type(row['response']).__name__}, not text")
     if row["ground_truth"] == "":
         raise ValueError("field 'ground_truth' is empty")
+    try:
+        check(row["ground_truth"])
+    except ValueError as error:
+        raise ValueError(f"field 'ground_truth': {error}") from None
     return row["response"], row["ground_truth"]
