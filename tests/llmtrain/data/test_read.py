@@ -5,6 +5,7 @@ import re
 import pytest
 
 from llmtrain.data import Question, read
+from llmtrain.verifiers.truths import usable
 
 
 def test_verl_rows_that_repeat_are_one_question(parquet, verl):
@@ -84,6 +85,25 @@ def test_a_bad_line_is_named(jsonl, row, message):
     assert len(questions) == 1
     assert len(skipped) == 1
     assert skipped[0].startswith(f"questions.jsonl, line 2: {message}")
+
+
+@pytest.mark.parametrize(
+    ("verifier", "truth", "message"),
+    [
+        ("math", ["1/2"], "line 1: the ground truth of math is text or a number, not list"),
+        ("python", 3, "line 1: the ground truth of python is its unit tests"),
+        ("regex", "(", "line 1: the ground truth of regex is a pattern"),
+        ("countdown", "8", "line 1: the ground truth of countdown is"),
+    ],
+)
+def test_a_ground_truth_that_the_verifier_cannot_use_is_a_bad_row(jsonl, verifier, truth, message):
+    path = jsonl([{"question": "why?", "answer": truth}, GOOD])
+    with pytest.raises(ValueError, match=message):
+        read(path, usable=usable(verifier))
+    assert len(read(path, usable=usable("exact")).questions) == 2
+    if verifier == "math":
+        questions, skipped = read(path, usable=usable(verifier), skip_bad=True)
+        assert (len(questions), len(skipped)) == (1, 1)
 
 
 def test_bad_rows_of_parquet_are_named(parquet, verl):

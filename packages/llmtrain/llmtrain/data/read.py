@@ -6,7 +6,7 @@
 Read are parquet (verl's form, or plain columns), jsonl, json, folders of these, and what `datasets` saved.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -25,7 +25,13 @@ class Read(NamedTuple):
 
 
 def read(
-    name: str, *, prompt_key: str = "", answer_key: str = "", split: str = "train", skip_bad: bool = False
+    name: str,
+    *,
+    prompt_key: str = "",
+    answer_key: str = "",
+    split: str = "train",
+    skip_bad: bool = False,
+    usable: Callable[[Any], object] | None = None,
 ) -> Read:
     """The questions of `name`, each once.
 
@@ -39,6 +45,7 @@ def read(
         prompt_key: column of the prompt, dotted for a field within one; "" takes the first of `columns.PROMPTS`.
         answer_key: column of the ground truth; "" takes the first of `columns.ANSWERS`.
         split: of a folder or a data set of the hub; a file is read whole.
+        usable: raises ValueError for a ground truth that whoever reads cannot use: its row is bad.
         skip_bad: leave bad rows out and describe them in `skipped`, where otherwise the first raises.
 
     Raises:
@@ -47,7 +54,7 @@ def read(
     """
     bad: list[str] = []
     groups: dict[Any, list[Question]] = {}
-    for where, found in _rows(name, prompt_key, answer_key, split):
+    for where, found in _rows(name, prompt_key, answer_key, split, usable):
         if isinstance(found, Question):
             groups.setdefault((found.source, _asked(found.prompt)), []).append(found)
         else:
@@ -68,7 +75,9 @@ def read(
     return Read(questions, bad)
 
 
-def _rows(name: str, prompt_key: str, answer_key: str, split: str) -> Iterator[tuple[str, Question | ValueError]]:
+def _rows(
+    name: str, prompt_key: str, answer_key: str, split: str, usable: Callable[[Any], object] | None
+) -> Iterator[tuple[str, Question | ValueError]]:
     """Where each row is, and its question or what is wrong with it."""
     for table in tables(name, split):
         columns = Columns.of(table, prompt_key, answer_key)
@@ -77,9 +86,13 @@ def _rows(name: str, prompt_key: str, answer_key: str, split: str) -> Iterator[t
             try:
                 if isinstance(row, ValueError):
                     raise row
-                yield where, columns.question(row, table.source, where)
+                question = columns.question(row, table.source, where)
+                if usable:
+                    usable(question.ground_truth)
             except ValueError as error:
                 yield where, error
+            else:
+                yield where, question
 
 
 def _asked(prompt: Prompt) -> Any:

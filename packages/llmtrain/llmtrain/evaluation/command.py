@@ -113,6 +113,7 @@ def _questions(
     from ..prompts import put
     from ..tasks import get_task
     from ..verifiers import get_verifier
+    from ..verifiers.truths import usable
 
     if not data.val_files:
         if data.train_files:
@@ -122,7 +123,14 @@ def _questions(
     questions: list[Question] = []
     told = []
     for name in data.val_files:
-        found = read(name, prompt_key=data.prompt_key, answer_key=data.answer_key, split="test", skip_bad=data.skip_bad)
+        found = read(
+            name,
+            prompt_key=data.prompt_key,
+            answer_key=data.answer_key,
+            split="test",
+            skip_bad=data.skip_bad,
+            usable=usable(data.verifier),
+        )
         questions += [put(question, data) for question in found.questions]
         if found.skipped:
             told.append(f"{len(found.skipped)} bad rows of {name} left out (the first: {found.skipped[0]})")

@@ -7,6 +7,7 @@ from ..config import DataConfig, SFTConfig
 from ..data import Question, read
 from ..prompts import put
 from ..verifiers import get_verifier
+from ..verifiers.truths import usable
 from .task import Examples, Task
 
 LEARN_FROM = 20_000
@@ -46,7 +47,7 @@ def question_task(config: DataConfig) -> Task:
 
 def _read(name: str, config: DataConfig, split: str, told: list[str]) -> Sequence[Question]:
     keys = {"prompt_key": config.prompt_key, "answer_key": config.answer_key, "skip_bad": config.skip_bad}
-    questions, skipped = read(name, split=split, **keys)  # type: ignore[arg-type]
+    questions, skipped = read(name, split=split, usable=usable(config.verifier), **keys)  # type: ignore[arg-type]
     if skipped:
         told.append(f"{len(skipped)} bad rows of {name} left out (the first: {skipped[0]})")
     return [put(question, config) for question in questions]

@@ -7,8 +7,7 @@ A line of the input is an object with `response` and `ground_truth`; a line of t
 import argparse
 import json
 import math
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,22 +15,12 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from ..progress import Bar
-from . import regex
-from .answer_text import read_truth
-from .direct import countdown_check
-from .python_tests import tests
 from .registry import VERIFIERS, get_verifier
+from .truths import Usable, anything, usable
 from .verifier import Verifier
 
 AT_A_TIME = 512
 FIELDS = ("response", "ground_truth")
-TRUTHS: dict[str, Callable[[Any], object]] = {
-    "math": read_truth,
-    "regex": partial(regex.check, ""),
-    "countdown": partial(countdown_check, ""),
-    "python": tests,
-}
-"""By verifier, what raises ValueError for a ground truth that it cannot use."""
 
 
 class Row(NamedTuple):
@@ -58,8 +47,7 @@ def score(args: list[str]) -> int:
         raise ValueError(f"--out {out} is the input itself")
     bad: list[str] = []
     with get_verifier(given.verifier, workers=given.workers, timeout=given.timeout) as verifier:
-        check = TRUTHS.get(given.verifier, _any)
-        judged, correct = _score(verifier, source, out, bad if given.skip_bad else None, check)
+        judged, correct = _score(verifier, source, out, bad if given.skip_bad else None, usable(given.verifier))
     lost = "".join(f", {n} {kind}" for kind, n in sorted(verifier.failures.items()))
     skipped = f", {len(bad)} lines skipped (the first: {bad[0]})" if bad else ""
     share = f" ({correct / judged:.1%})" if judged else ""
@@ -67,9 +55,7 @@ def score(args: list[str]) -> int:
     return 0
 
 
-def _score(
-    verifier: Verifier, source: Path, out: Path, bad: list[str] | None, check: Callable[[Any], object]
-) -> tuple[int, int]:
+def _score(verifier: Verifier, source: Path, out: Path, bad: list[str] | None, check: Usable) -> tuple[int, int]:
     """Write the verdicts; how many there are, and how many say correct."""
     judged = correct = 0
     total = sum(1 for _ in read(source, None if bad is None else [], check))  # bad lines are known before any work
@@ -86,17 +72,13 @@ def _score(
     return judged, correct
 
 
-def _any(ground_truth: Any) -> None:
-    """Takes every ground truth."""
-
-
 def _report(problem: str, bad: list[str] | None) -> None:
     if bad is None:
         raise ValueError(f"{problem}; --skip-bad leaves such lines out") from None
     bad.append(problem)
 
 
-def read(source: Path, bad: list[str] | None = None, check: Callable[[Any], object] = _any) -> Iterator[Row]:
+def read(source: Path, bad: list[str] | None = None, check: Usable = anything) -> Iterator[Row]:
     """The lines that are not empty.
 
     A bad line is described in `bad`, where there is one. check: raises ValueError for a bad ground truth.
@@ -114,7 +96,7 @@ def read(source: Path, bad: list[str] | None = None, check: Callable[[Any], obje
                 _report(f"{source}, line {i}: {error}", bad)
 
 
-def _fields(line: bytes, check: Callable[[Any], object]) -> tuple[str, Any]:
+def _fields(line: bytes, check: Usable) -> tuple[str, Any]:
     try:
         row = json.loads(line)
     except ValueError as error:
