@@ -1,4 +1,4 @@
-"""Values of answers: numbers of 100 digits for trees of answer_tree, with a number in place of each letter."""
+"""Values of answers: numbers of 100 digits for trees, with a number in place of each letter."""
 
 from collections.abc import Callable
 from hashlib import blake2b

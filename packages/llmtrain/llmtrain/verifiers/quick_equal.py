@@ -16,8 +16,9 @@ but by arithmetic and functions of bounded numbers, and it cannot hang.
 from collections.abc import Sequence
 from itertools import pairwise
 
+from .answer_readings import readings
 from .answer_tokens import UnreadError
-from .answer_tree import STRUCTURES, Tree, letters, parts, readings
+from .answer_tree import STRUCTURES, Tree, letters, parts
 from .answer_value import CONTEXT, LOGS, Values, far
 
 ROUNDED, ROUNDED_SHARE = 5e-7, 2e-6
