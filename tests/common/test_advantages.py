@@ -36,6 +36,24 @@ def test_runs_are_independent_and_order_does_not_matter(name):
     )
 
 
+@pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "reinforce_pp"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_equal_rewards_have_no_advantage_whatever_they_are(name, dtype):
+    """Not even one of rounding, which a small standard deviation would make large and a sign would make a direction."""
+    for value in (0.1, 0.2, 0.3, 0.7, 1 / 3, 1e5):
+        for size in (1, 3, 8, 17, 64):
+            for group in (torch.zeros(size + 2, dtype=torch.long), torch.arange(size + 2) % 2):
+                group[-2:] = 7
+                reward = torch.full((size + 2,), value, dtype=dtype)
+                reward[-1] = 0.05  # so that the batch has a spread
+                assert (get_advantage(name)(reward, group)[:size] == 0).all(), (value, size)
+
+
+def test_integer_rewards_and_responses_without_tokens():
+    assert get_advantage("w_reinforce")(torch.tensor([1, 0]), GROUP[:2]).tolist() == pytest.approx([0.1, -1.0])
+    assert get_advantage("opo")(REWARD[:2], GROUP[:2], length=torch.tensor([0, 0])).isfinite().all()
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [("w_reinforce", [0.1, -1, -1, 0.1]), ("psr", [1, 0, 0, 1]), ("nsr", [0, -1, -1, 0])],

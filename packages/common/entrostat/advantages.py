@@ -74,9 +74,10 @@ def _entry(name: str) -> AdvantageEntry:
 
 
 def _centred(reward: Tensor, group_id: Groups) -> tuple[Tensor, Segments]:
-    """R − group mean, (..., n), and the groups."""
+    """R − group mean, (..., n), and the groups. Exactly 0 where all of a group have one reward, whatever it is."""
     groups = as_segments(group_id)
-    return reward - groups.spread(groups.mean(reward)), groups
+    above = reward - groups.spread(groups.pick(reward))
+    return above - groups.spread(groups.mean(above)), groups
 
 
 @register("grpo", source="Shao et al. 2024 (GRPO)")
@@ -102,16 +103,15 @@ def rloo(reward: Tensor, group_id: Groups) -> Tensor:
 
 @register("reinforce_pp", source="Hu et al. 2025 (REINFORCE++, with the baseline of a group)", over_batch=True)
 def reinforce_pp(reward: Tensor, group_id: Groups, *, reduce: LocalReduce | None = None) -> Tensor:
-    """(R − group mean), less its mean over the batch, over its unbiased standard deviation there + 1e-6.
+    """(R − group mean), whose mean over the batch is 0, over its unbiased standard deviation there + 1e-6.
 
     The batch is the n responses given and those of all other ranks that `reduce` reaches, in each run by itself; every
     response counts the same, whatever its length.
     """
     reduce = reduce or LocalReduce()
     centred, _ = _centred(reward, group_id)
-    whitened = centred - reduce.mean(centred).to(centred).unsqueeze(-1)
-    variance = reduce.sum(whitened**2).to(centred) / (reduce.size(reward)[0] - 1).clamp(min=1)
-    return whitened / (variance.sqrt().unsqueeze(-1) + STD_EPS).to(centred)
+    variance = reduce.sum(centred**2) / (reduce.size(reward)[0] - 1).clamp(min=1)
+    return centred / (variance.sqrt().unsqueeze(-1) + STD_EPS).to(centred)
 
 
 @register("opo", source="Hao et al. 2025 (OPO)", needs=("length",))
@@ -122,7 +122,8 @@ def opo(reward: Tensor, group_id: Groups, *, length: Tensor | None = None) -> Te
     """
     weight = _needed("opo", "length", length).to(reward)
     groups = as_segments(group_id)
-    return reward - groups.spread(groups.sum(weight * reward) / groups.sum(weight.expand(reward.shape)))
+    tokens = groups.sum(weight.expand(reward.shape))
+    return reward - groups.spread(groups.sum(weight * reward) / tokens.clamp(min=1))
 
 
 @register(
@@ -136,7 +137,8 @@ def w_reinforce(reward: Tensor, group_id: Groups, *, positive: float | Tensor = 
 
     positive: λ, or one value for each run, (runs…,).
     """
-    column = torch.as_tensor(positive, dtype=reward.dtype, device=reward.device).unsqueeze(-1)
+    kind = torch.promote_types(reward.dtype, torch.float32)
+    column = torch.as_tensor(positive, dtype=kind, device=reward.device).unsqueeze(-1)
     return torch.where(_correct("w_reinforce", reward), column, -1.0)
 
 

@@ -53,7 +53,9 @@ class Segments:
         return table.expand(*leading, table.shape[-1]).gather(-1, index)
 
     def pick(self, x: Tensor) -> Tensor:
-        """The value of x (..., n) in each segment, where it is the same for all of a segment's elements: (..., K)."""
+        """The value of x (..., n) at one element of each segment, (..., K)."""
+        if self.width is not None:
+            return x.expand(*x.shape[:-1], len(self.index)).unflatten(-1, (self.count, self.width))[..., 0]
         shape = torch.broadcast_shapes(x.shape, self.index.shape)
         return x.new_zeros(*shape[:-1], self.count).scatter(-1, self.index.expand(shape), x.expand(shape))
 
