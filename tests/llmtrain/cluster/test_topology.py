@@ -199,6 +199,7 @@ def test_only_ctrl_c_before_the_first_step_stops_there(here, error, trained, rai
         """Does nothing until Ctrl-C, and then fails."""
 
         def train(self):
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
             try:
                 while True:
                     time.sleep(0.01)
