@@ -1,7 +1,7 @@
 """What can be taken away: the numbers as CSV and Parquet, the picture as SVG and PNG, the command that repeats it."""
 
 import io
-import json
+import math
 import shlex
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -45,7 +45,8 @@ def png(picture: Picture) -> bytes:
 def _with_data(picture: Picture) -> dict[str, Any]:
     """The specification with its numbers in it, WIDTH pixels wide."""
     spec = {**picture.spec, "background": "white"}
-    spec["data"] = {"values": json.loads(picture.frame.to_json(orient="records"))}
+    numbers = picture.frame.replace([math.inf, -math.inf], math.nan).astype(object)
+    spec["data"] = {"values": numbers.where(numbers.notna(), None).to_dict("records")}
     if "vconcat" in spec:
         return {**spec, "vconcat": [{**part, "width": WIDTH} for part in spec["vconcat"]]}
     return {**spec, "width": WIDTH}

@@ -13,7 +13,7 @@ import pandas as pd
 from . import charts
 from .charts import Picture
 from .run_folder import experiment
-from .run_log import Array, Log, Series
+from .run_log import LARGEST, Array, Log, Series
 
 AXES = {"step": "rollout step", "tokens": "tokens trained on", "time": "training time (s)"}
 TITLES = {
@@ -57,10 +57,25 @@ def options(logs: Sequence[Log]) -> list[str]:
 
 def experiments(logs: Sequence[Log]) -> dict[str, list[Log]]:
     """Runs that differ by seed only, together, under a name that they share."""
-    groups: dict[str, list[Log]] = {}
+    groups: dict[tuple[str, int], list[Log]] = {}
     for log in logs:
-        groups.setdefault(experiment(log.config), []).append(log)
-    return {_name([log.name for log in group]): group for group in groups.values()}
+        key, number = experiment(log.config), 0
+        while any(_seeds(log) & _seeds(other) for other in groups.get((key, number), ())):
+            number += 1
+        groups.setdefault((key, number), []).append(log)
+    runs = [[log.name for log in group] for group in groups.values()]
+    named = [_name(names) for names in runs]
+    unique = [
+        name if named.count(name) == 1 else f"{names[0]} and {len(names) - 1} more"
+        for name, names in zip(named, runs, strict=True)
+    ]
+    return dict(zip(unique, groups.values(), strict=True))
+
+
+def _seeds(log: Log) -> set[str]:
+    """The seeds of a run; those that do not tell theirs may have the same."""
+    several = log.config.get("seeds")
+    return {str(seed) for seed in several} if isinstance(several, list) else {str(log.config.get("seed"))}
 
 
 def _name(names: Sequence[str]) -> str:
@@ -103,6 +118,8 @@ def curve(name: str, logs: Sequence[Log], metric: str, axis: str, weight: float)
     if len({row.shape[1] for row in rows}) > 1 or not len(steps):  # a step logged twice
         return None
     x = steps if axis == "step" else np.mean([np.interp(steps, at.step, at.values[0]) for _, at in parts], 0)
+    if not (np.abs(x) <= LARGEST).all():
+        return None
     raw = np.concatenate(rows)
     return Curve(name, x, raw, smoothed(raw, weight))
 
@@ -113,6 +130,18 @@ def curves(groups: Mapping[str, Sequence[Log]], metric: str, axis: str, weight: 
     return [line for line in found if line is not None]
 
 
+def shortened(groups: Mapping[str, Sequence[Log]], metrics: Sequence[str]) -> list[str]:
+    """Where a run that ends early ends the line of its experiment, a sentence each."""
+    found: dict[str, None] = {}
+    for metric in metrics:
+        for name, logs in groups.items():
+            ends = {log.name: log.metrics[metric].step[-1] for log in logs if metric in log.metrics}
+            if len(set(ends.values())) > 1:
+                first = min(ends, key=ends.__getitem__)
+                found[f"{name} is drawn up to step {ends[first]:.0f}, where {first} ends."] = None
+    return list(found)
+
+
 def picture(panels: Mapping[str, Sequence[Curve]], axis: str, targets: Sequence[float], height: int) -> Picture:
     """The panels, by metric, over one another. targets: entropies to hold, drawn into the panel `entropy`."""
     frames, shapes = [], []
@@ -121,7 +150,7 @@ def picture(panels: Mapping[str, Sequence[Curve]], axis: str, targets: Sequence[
         parts = [_frame(line) for line in lines]
         if metric == "entropy":
             parts.append(pd.DataFrame({"target": list(targets)}))
-        frames.append(pd.concat(parts, ignore_index=True).assign(panel=number))
+        frames.append(pd.concat(parts, ignore_index=True).assign(panel=number, metric=metric))
         has_band = any(len(line.raw) > 1 for line in lines)
         has_raw = any(line.raw is not line.smooth for line in lines)
         few = all(len(line.x) <= FEW for line in lines)

@@ -2,6 +2,7 @@
 
 root = folder()                      the allowed folder
 names(root)                          its runs, such as demo/grpo
+recent(root, names)                  those that can be chosen: the newest MOST_RUNS
 inside(root, name, "config.yaml")    a path in it; ValueError when it leads elsewhere
 config(root, name)                   plain values only
 """
@@ -23,6 +24,7 @@ from .launch import RUNS
 DEPTH = 4
 """Folders between the root and a run, at most."""
 MOST_RUNS = 500
+"""Runs that can be chosen."""
 MOST_ENTRIES = 20_000
 """Entries of folders that are looked at while searching for runs."""
 LARGEST_TEXT = 2**20
@@ -34,6 +36,8 @@ SKIPPED = ("checkpoints", "models")
 HOUSEKEEPING = ("out", "overwrite", "threads", "save_every")
 """Configuration keys that change no number."""
 SEEDS = ("seed", "seeds")
+PROGRAMS = ("toybandit", "llmtrain")
+"""Packages whose commands make runs."""
 
 
 def folder() -> Path:
@@ -68,9 +72,42 @@ def file(root: Path, name: str, part: str) -> Path | None:
 
 
 def names(root: Path) -> list[str]:
-    """Runs in `root`, as paths relative to it: at most MOST_RUNS, DEPTH deep. Links are not followed."""
-    budget = [MOST_ENTRIES]
-    return sorted(_search(root, "", DEPTH, budget), key=_natural)[:MOST_RUNS] if root.is_dir() else []
+    """Runs in `root`, as paths relative to it, DEPTH deep at most. Links are not followed.
+
+    ValueError, one line, when `root` cannot be read.
+    """
+    try:
+        os.scandir(root).close()
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise ValueError(f"the folder of runs cannot be read: {error.strerror}") from None
+    return sorted(_search(root, "", DEPTH, [MOST_ENTRIES]), key=_natural)
+
+
+def recent(root: Path, found: Sequence[str]) -> list[str]:
+    """Of the runs found, in their order, the MOST_RUNS that were written to last."""
+    if len(found) <= MOST_RUNS:
+        return list(found)
+    kept = set(_by_age(root, found)[:MOST_RUNS])
+    return [name for name in found if name in kept]
+
+
+def problem(root: Path, name: str, found: Sequence[str]) -> str:
+    """Why a run cannot be chosen, one line. found: the runs in `root`."""
+    try:
+        path = inside(root, name)
+        parts = [file(root, name, part) for part in ("config.yaml", "metrics.jsonl")]
+    except ValueError as error:
+        return str(error)
+    if None in parts:
+        return f"{name!r} is not a run: it has no config.yaml and metrics.jsonl"
+    real = path.relative_to(root.resolve()).as_posix()
+    if real in found and real != name:
+        return f"{name!r} is the run {real!r}: choose that"
+    if real in found:
+        return f"{name!r} is older than the {MOST_RUNS} runs to choose from: start the app with --runs on its folder"
+    return f"{name!r} lies where runs are not searched for: start the app with --runs on the folder that holds it"
 
 
 def _search(root: Path, name: str, depth: int, budget: list[int]) -> Iterator[str]:
@@ -85,8 +122,14 @@ def _search(root: Path, name: str, depth: int, budget: list[int]) -> Iterator[st
     if depth == 0:
         return
     for entry in sorted(found, key=lambda entry: entry.name):
-        if entry.name not in SKIPPED and not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+        skipped = entry.name in SKIPPED or entry.name.startswith(".") or not _is_name(entry.name)
+        if not skipped and entry.is_dir(follow_symlinks=False):
             yield from _search(root, f"{name}/{entry.name}" if name else entry.name, depth - 1, budget)
+
+
+def _is_name(name: str) -> bool:
+    """Whether a link can hold the name, and `inside` takes it: UTF-8 without a backslash."""
+    return "\\" not in name and not any("\ud800" <= c <= "\udfff" for c in name)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -97,6 +140,13 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 def newest(root: Path, known: Sequence[str], count: int) -> list[str]:
     """The run that was written to last, with others of its folder: at most `count`, newest first, empty ones last."""
+    order = _by_age(root, known)
+    beside = [name for name in order if PurePosixPath(name).parent == PurePosixPath(order[0]).parent]
+    return beside[:count]
+
+
+def _by_age(root: Path, known: Sequence[str]) -> list[str]:
+    """Newest first, empty ones last."""
 
     def age(name: str) -> tuple[bool, float]:
         try:
@@ -105,9 +155,7 @@ def newest(root: Path, known: Sequence[str], count: int) -> list[str]:
             return True, 0.0
         return found.st_size == 0, -found.st_mtime
 
-    order = sorted(known, key=age)
-    beside = [name for name in order if PurePosixPath(name).parent == PurePosixPath(order[0]).parent]
-    return beside[:count]
+    return sorted(known, key=age)
 
 
 def config(root: Path, name: str) -> Mapping[str, Any]:
@@ -128,11 +176,24 @@ def _parsed(text: str) -> Mapping[str, Any]:
         raise ValueError(f"is not plain YAML: {str(error).splitlines()[0]}") from None
     except RecursionError:
         raise ValueError("is nested too deeply") from None
+    except Exception as error:  # PyYAML makes values without a look at their text, such as !!bool foo
+        raise ValueError(f"is not plain YAML: {type(error).__name__} in a value") from None
     if not isinstance(found, dict):
         raise ValueError(f"must be a mapping of keys, not a {type(found).__name__}")
-    if sum(1 for _ in islice(_values(found), MOST_VALUES)) == MOST_VALUES:
-        raise ValueError(f"holds more than {MOST_VALUES:,} values: it is no run log's")
-    return {str(key): value for key, value in found.items()}
+    try:
+        count = sum(1 for _ in islice(_values(found), MOST_VALUES))
+        if count < MOST_VALUES:
+            return {str(key): _text_keys(value) for key, value in found.items()}
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+    raise ValueError(f"holds more than {MOST_VALUES:,} values: it is no run log's")
+
+
+def _text_keys(value: Any) -> Any:
+    """The value with text for keys, also inside."""
+    if isinstance(value, dict):
+        return {str(key): _text_keys(item) for key, item in value.items()}
+    return [_text_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def _values(value: Any) -> Iterator[Any]:
@@ -148,12 +209,27 @@ def command(root: Path, name: str) -> str | None:
 
     ValueError, one line, when the run is not in `root`.
     """
-    text = _text(root, name, "manifest.json") or "{}"
     try:
-        words = json.loads(text)["command"]
-        return shlex.join([PurePosixPath(words[0]).name, *words[1:]])
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+        text = _text(root, name, "manifest.json") or "{}"
+    except OSError:
         return None
+    try:
+        first, *words = json.loads(text)["command"]
+        program = _program(PurePosixPath(first), bool(words))
+        return shlex.join([*program, *words]) if program else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _program(path: PurePosixPath, has_words: bool) -> list[str] | None:
+    """The words that start a program, be it a script or a module; None where they alone do not say which run."""
+    if path.suffix != ".py":
+        return [path.name]
+    at = max((i for i, part in enumerate(path.parts[:-1]) if part in PROGRAMS), default=None)
+    if at is None or not has_words:  # a program of someone's own, or one that makes several runs
+        return None
+    module = ".".join(path.with_suffix("").parts[at:])
+    return ["python", "-m", module.removesuffix(".__main__")]
 
 
 def _text(root: Path, name: str, part: str) -> str:

@@ -37,6 +37,8 @@ QUIET = 120.0
 """Seconds without a line after which a run that has not reached its end counts as stopped."""
 KEPT = 64
 """Files that stay in memory."""
+LARGEST = 2**53 - 1
+"""Step, at most: beyond it neither floats nor a browser tell neighbours apart."""
 
 
 class Series(NamedTuple):
@@ -89,7 +91,7 @@ class _Metrics:
 
     def _add(self, record: dict[str, Any] | None) -> None:
         step = None if record is None else record.pop("step", None)
-        if record is None or not _is_number(step):
+        if record is None or not _is_number(step) or abs(step) > LARGEST:
             self.unreadable += 1
             return
         for key, value in record.items():
@@ -119,7 +121,7 @@ class _Samples:
             for place, line in self.follower.lines():
                 found = re.match(rb'\{"step": (\d{1,15})[,}]', line)
                 step = int(found[1]) if found else (_record(line) or {}).get("step")
-                if isinstance(step, int):
+                if type(step) is int and abs(step) <= LARGEST:
                     self.places.setdefault(step, []).append((place, len(line)))
             return {step: list(places) for step, places in self.places.items()}
 
@@ -149,7 +151,7 @@ def read(root: Path, name: str) -> Log:
     notes = []
     metrics = kept.update()
     if kept.follower.cut:
-        last = max(int(series.step[-1]) for series in metrics.values())
+        last = max((int(series.step[-1]) for series in metrics.values()), default=-1)
         notes.append(f"{name} is shown up to step {last}: the first {MOST_METRICS // 2**20} MiB of its metrics.jsonl.")
     if kept.unreadable:
         notes.append(
@@ -163,7 +165,7 @@ def read(root: Path, name: str) -> Log:
 
 
 def _state(config: Mapping[str, Any], metrics: Mapping[str, Series], age: float) -> str:
-    last = max((series.step[-1] for series in metrics.values()), default=-1)
+    last = max((int(series.step[-1]) for series in metrics.values()), default=-1)
     total = config.get("steps", config.get("rollouts"))
     if isinstance(total, int) and last >= total - 1:
         return "done"
@@ -179,10 +181,18 @@ def _seeds(root: Path, name: str, config: Mapping[str, Any], metrics: Mapping[st
     if manifest is not None and path.stat().st_mtime_ns < manifest.stat().st_mtime_ns:
         return {}  # left by the run before
     return {
-        key: Series(metrics[key].step, values[:, : len(metrics[key].step)])
+        key: Series(metrics[key].step, values[:, columns])
         for key, values in _arrays(path).items()
-        if key in metrics and values.shape[0] == len(seeds) and values.shape[1] >= len(metrics[key].step)
+        if key in metrics
+        and values.shape[0] == len(seeds)
+        and (columns := _columns(metrics[key].step, values.shape[1])) is not None
     }
+
+
+def _columns(step: Array, count: int) -> NDArray[np.int64] | None:
+    """The columns of the steps (n,); None when a step is none of the `count` columns."""
+    columns = step.astype(np.int64)
+    return columns if ((columns == step) & (columns >= 0) & (columns < count)).all() else None
 
 
 def _arrays(path: Path) -> dict[str, Array]:
@@ -202,9 +212,12 @@ def _load_arrays(path: Path) -> dict[str, Array]:
                 raise ValueError(f"trajectory.npz is larger than {MOST_ARRAYS // 2**20} MiB")
         with np.load(path, allow_pickle=False) as arrays:
             found = {key: arrays[key] for key in arrays.files}
-    except (OSError, zipfile.BadZipFile, EOFError):
-        raise ValueError("trajectory.npz is not whole") from None
-    return {key: np.asarray(x, np.float64) for key, x in found.items() if x.ndim == 2 and x.dtype.kind in "fiu"}
+    except ValueError:
+        raise
+    except Exception:  # what zipfile, zlib and numpy raise on damaged files is not documented
+        raise ValueError("trajectory.npz cannot be read") from None
+    numbers = {key: x for key, x in found.items() if isinstance(x, np.ndarray) and x.dtype.kind in "fiu"}
+    return {key: np.asarray(x, np.float64) for key, x in numbers.items() if x.ndim == 2}
 
 
 def sample_steps(root: Path, name: str) -> dict[int, list[tuple[int, int]]]:
@@ -230,7 +243,7 @@ def samples(root: Path, name: str, step: int) -> list[dict[str, Any]]:
             record = _record(file.read(length))
             if record is None:
                 raise ValueError(f"{name}/samples.jsonl: a line of step {at[-1]} is not a JSON object")
-            found.append(record)
+            found.append({key: _told(value) for key, value in record.items()})
     return found
 
 
@@ -241,6 +254,13 @@ def _record(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
+
+
+def _told(value: Any) -> Any:
+    """A value of a sample; None in place of numbers that are not finite or too large."""
+    if isinstance(value, list):
+        return [None if type(x) in (int, float) and not _is_number(x) else x for x in value]
+    return None if type(value) in (int, float) and not _is_number(value) else value
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

@@ -1,16 +1,18 @@
 """What can be taken away, read back."""
 
 import io
+import json
 import shlex
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
 from entrostat.commandline import parse_flags
 from explorer import charts, exports
-from explorer.charts import Panel
+from explorer.charts import Panel, Picture
 from toybandit import Config
 from toybandit.run import RunFlags
 
@@ -31,6 +33,15 @@ def test_svg_and_png_are_pictures():
     image = Image.open(io.BytesIO(exports.png(PICTURE)))
     assert image.width >= 2 * exports.WIDTH
     assert len(set(image.convert("L").getdata())) > 10
+
+
+def test_a_picture_keeps_small_numbers_and_leaves_out_what_is_none():
+    frame = charts.table({"a": [1e-300, 2.5e-13, np.nan, np.inf]})
+    frame["text"] = [None, "x", "y", "z"]
+    spec = exports._with_data(Picture({}, frame, ""))
+    assert [row["value"] for row in spec["data"]["values"]] == [1e-300, 2.5e-13, None, None]
+    assert [row["text"] for row in spec["data"]["values"]] == [None, "x", "y", "z"]
+    json.dumps(spec, allow_nan=False)
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,38 @@ def test_runs_that_differ_by_seed_only_are_one_experiment():
     }
 
 
+def test_experiments_that_share_a_name_are_told_apart():
+    logs = [
+        log(f"seed{seed}/{name}", {"seed": seed, "controller": name}) for seed in (0, 1) for name in ("grpo", "steer")
+    ]
+    groups = run_curves.experiments(logs)
+    assert {name: [log.name for log in group] for name, group in groups.items()} == {
+        "seed0/grpo and 1 more": ["seed0/grpo", "seed1/grpo"],
+        "seed0/steer and 1 more": ["seed0/steer", "seed1/steer"],
+    }
+
+
+def test_runs_of_the_same_seed_are_not_joined():
+    def joined(*configs):
+        groups = run_curves.experiments([log(name, config) for name, config in zip("abcd", configs, strict=False)])
+        return [[log.name for log in group] for group in groups.values()]
+
+    assert joined({"seed": 0}, {"seed": 1}, {"seed": 0}, {"seed": 1}) == [["a", "b"], ["c", "d"]]
+    assert joined({"seeds": [0, 1]}, {"seeds": [1, 2]}, {"seeds": [2, 3]}) == [["a", "c"], ["b"]]
+    assert joined({"lr": 1}, {"lr": 1}) == [["a"], ["b"]]
+
+
+def test_a_run_that_shortens_the_line_of_its_experiment_is_named():
+    logs = [log("a", entropy=[1, 2, 3], reward=[1, 2, 3]), log("b", entropy=[3, 6], reward=[3, 6])]
+    assert run_curves.shortened({"ab": logs}, ["entropy", "reward"]) == ["ab is drawn up to step 1, where b ends."]
+    assert run_curves.shortened({"a": logs[:1], "b": logs[1:]}, ["entropy"]) == []
+
+
+def test_times_too_large_to_draw_are_left_out():
+    huge = log("a", entropy=[3, 2], time__step=[1e308, -1e308])
+    assert run_curves.curve("a", [huge], "entropy", "time", 0) is None
+
+
 def test_smoothing_is_an_exponential_moving_average():
     values = np.array([[1.0, 0.0, 4.0], [2.0, 2.0, 2.0]])
     np.testing.assert_allclose(run_curves.smoothed(values, 0.5), [[1, 0.5, 2.25], [2, 2, 2]])
@@ -76,6 +108,7 @@ def test_the_picture_draws(weight):
     panels = {key: run_curves.curves(groups, key, "step", weight) for key in ("entropy", "odd/name")}
     assert [len(lines) for lines in panels.values()] == [2, 1]
     picture = run_curves.picture(panels, "step", [0.5], 150)
+    assert picture.frame["metric"].tolist() == ["entropy"] * 7 + ["odd/name"] * 3
     values = json.loads(picture.frame.to_json(orient="records"))
     svg = vl_convert.vegalite_to_svg({**picture.spec, "data": {"name": "empty"}, "datasets": {"empty": values}})
     assert "target 0.5" in svg

@@ -49,10 +49,45 @@ def test_runs_are_found_in_nested_folders_and_sorted_as_people_do(root):
 
 
 def test_the_search_is_bounded(root, monkeypatch):
-    monkeypatch.setattr(run_folder, "MOST_RUNS", 2)
-    assert len(run_folder.names(root)) == 2
     monkeypatch.setattr(run_folder, "MOST_ENTRIES", 1)
     assert run_folder.names(root) == []
+
+
+def test_the_newest_runs_are_kept_in_their_order(root, monkeypatch):
+    for age, name in enumerate(["demo/run-10", "demo/run-2", "first", "demo/grpo"]):
+        os.utime(root / name / "metrics.jsonl", (1000 - age, 1000 - age))
+    found = run_folder.names(root)
+    assert run_folder.recent(root, found) == found
+    monkeypatch.setattr(run_folder, "MOST_RUNS", 2)
+    assert run_folder.recent(root, found) == ["demo/run-2", "demo/run-10"]
+    assert "is older than the 2 runs" in run_folder.problem(root, "first", found)
+
+
+def test_why_a_run_cannot_be_chosen(root):
+    make(root, "a/b/c/d/e")
+    (root / "again").symlink_to(root / "first")
+    found = run_folder.names(root)
+    assert run_folder.problem(root, "again", found) == "'again' is the run 'first': choose that"
+    assert "'a/b/c/d/e' lies where runs are not searched for" in run_folder.problem(root, "a/b/c/d/e", found)
+    assert "it has no config.yaml and metrics.jsonl" in run_folder.problem(root, "demo", found)
+    assert "is not in the folder of runs" in run_folder.problem(root, "nowhere", found)
+
+
+def test_names_that_a_link_cannot_hold_are_left_out(root):
+    known = run_folder.names(root)
+    make(root, "back\\slash")
+    make(root, os.fsdecode(b"caf\xe9"))
+    make(root, "café")
+    assert run_folder.names(root) == sorted([*known, "café"], key=run_folder._natural)
+
+
+def test_a_root_that_is_not_ours_to_read_is_named(root, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(ValueError, match=r"^the folder of runs cannot be read: Permission denied$"):
+        run_folder.names(root)
 
 
 def test_links_are_not_searched(root):
@@ -151,6 +186,36 @@ def test_a_configuration_holds_plain_values_only(root):
     file.write_text(bomb)
     with pytest.raises(ValueError, match="more than 100,000 values"):
         run_folder.config(root, "first")
+
+
+@pytest.mark.parametrize(
+    "text", ["x: &a [*a]\n", "x: !!bool foo\n", "x: !!timestamp foo\n", "x: !!int ''\n", "x: 2020-13-45\n"]
+)
+def test_a_damaged_configuration_is_told_in_one_line(root, text):
+    (root / "first" / "config.yaml").write_text(text)
+    with pytest.raises(ValueError, match=r"^first/config\.yaml [^\n]*$"):
+        run_folder.config(root, "first")
+
+
+def test_keys_of_any_kind_become_text(root):
+    (root / "first" / "config.yaml").write_text("x: {1: a, b: c}\ny: [{2020-01-01: 1, 2: 3}]\n2020-01-01: 1\n")
+    found = run_folder.config(root, "first")
+    assert found == {"x": {"1": "a", "b": "c"}, "y": [{"2020-01-01": 1, "2": 3}], "2020-01-01": 1}
+    run_folder.experiment(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["/a/toybandit/toybandit/__main__.py", "run", "--seeds", "2"], "python -m toybandit run --seeds 2"),
+        (["/a/site-packages/llmtrain/cli.py", "resume", "x"], "python -m llmtrain.cli resume x"),
+        (["/a/llmtrain/demo.py"], None),
+        (["/a/mine.py", "--out", "x"], None),
+    ],
+)
+def test_a_module_is_started_as_one(root, words, shown):
+    (root / "first" / "manifest.json").write_text(json.dumps({"command": words}))
+    assert run_folder.command(root, "first") == shown
 
 
 def test_the_command_of_a_run_has_no_place_in_it(root):

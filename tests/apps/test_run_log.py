@@ -1,9 +1,11 @@
 """Run logs are read once, then only what is added; what is torn, long or foreign does no harm."""
 
+import io
 import json
 import os
 import pickle
 import time
+import zipfile
 
 import numpy as np
 import pytest
@@ -95,6 +97,11 @@ def test_a_run_without_news_has_stopped(log, tmp_path):
     assert run_log.read(tmp_path, "b").state == "empty"
 
 
+def test_a_length_beyond_every_float_is_no_failure(log, tmp_path):
+    (tmp_path / "a" / "config.yaml").write_text(f"steps: 0x{'f' * 400}\n")
+    assert run_log.read(tmp_path, "a").state == "running"
+
+
 def test_only_new_lines_are_parsed(log, tmp_path, monkeypatch):
     run_log.read(tmp_path, "a")
     seen = []
@@ -170,6 +177,69 @@ def test_the_seeds_of_a_simulation_come_from_its_arrays(simulated, tmp_path):
     old = time.time() - 1000
     os.utime(simulated, (old, old))  # left by the run before
     assert run_log.read(tmp_path, "s").metrics["entropy"].values.shape == (1, 3)
+
+
+def test_the_seeds_of_a_metric_are_those_of_its_steps(simulated, tmp_path):
+    with (tmp_path / "s" / "metrics.jsonl").open("w") as file:
+        file.write('{"step": 0, "change": null, "half": 1}\n{"step": 1, "change": 2}\n{"step": 2.5, "half": 3}\n')
+        file.write('{"step": 2, "change": 3}\n')
+    np.savez_compressed(simulated, change=[[np.nan, 1, 2], [np.nan, 3, 4]], half=np.zeros((2, 3)))
+    found = run_log.read(tmp_path, "s").metrics
+    assert found["change"].step.tolist() == [1, 2]
+    assert found["change"].values.tolist() == [[1, 2], [3, 4]]
+    assert found["half"].values.tolist() == [[1, 3]]
+
+
+def damaged(path):
+    """A compressed member whose bytes are not those that were written."""
+    np.savez_compressed(path, entropy=np.random.default_rng(0).random((2, 100)))
+    whole = bytearray(path.read_bytes())
+    whole[100:300] = b"\xff" * 200
+    path.write_bytes(whole)
+
+
+def foreign(path):
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("notes.txt", "hello")
+
+
+def claiming(path):
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (2, 10**15)})
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("entropy.npy", header.getvalue())
+
+
+@pytest.mark.parametrize("make", [damaged, foreign, claiming])
+def test_damaged_arrays_do_not_hide_the_run(simulated, tmp_path, make):
+    make(simulated)
+    found = run_log.read(tmp_path, "s")
+    assert found.metrics["entropy"].values.tolist() == [[0, 1, 2]]
+    assert bool(found.notes) == (make is not foreign)
+
+
+def test_steps_that_nothing_can_draw_are_left_out(log, tmp_path):
+    with (tmp_path / "a" / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 1e308, "entropy": 1}\n{"step": -1e308, "entropy": 1}\n')
+    with (tmp_path / "a" / "samples.jsonl").open("a") as file:
+        file.write(f'{{"step": {2**53}}}\n{{"reward": 1, "step": {2**60}}}\n{{"step": true}}\n')
+    found = run_log.read(tmp_path, "a")
+    assert found.metrics["entropy"].step.tolist() == [0, 1]
+    assert "2 lines" in found.notes[0]
+    assert list(run_log.sample_steps(tmp_path, "a")) == [0, 1]
+
+
+def test_numbers_of_samples_are_finite(log, tmp_path):
+    huge = "1" * 400
+    with (tmp_path / "a" / "samples.jsonl").open("a") as file:
+        file.write(f'{{"step": 3, "reward": {huge}, "entropy": [1, {huge}, Infinity, true], "logp": NaN}}\n')
+    (sample,) = run_log.samples(tmp_path, "a", 3)
+    assert sample == {"step": 3, "reward": None, "entropy": [1, None, None, True], "logp": None}
+
+
+def test_a_log_cut_before_its_first_metric_is_no_failure(log, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_log, "MOST_METRICS", 5)
+    assert run_log.read(tmp_path, "a").metrics == {}
 
 
 def test_nothing_is_unpickled(simulated, tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from entrostat.runlog import RunLog
+from entrostat.runlog import RunLog, target_of
 from explorer.launch import RUNS
 from explorer.views import runs as view
 from explorer.views import runs_parts as parts
@@ -116,6 +116,47 @@ def test_a_run_without_a_line_is_no_failure(root):
         app = open_page(runs=["short"], runs__show=section)
         assert len(app.error) == (section == "Law")
     assert "has not logged both" in open_page(runs=["short"], runs__show="Law").error[0].value
+
+
+def test_no_metric_may_be_chosen(root):
+    app = open_page()
+    app.multiselect(key="runs.metrics").set_value([]).run()
+    assert app.info[0].value == "Choose a metric at the side."
+
+
+def test_runs_left_out_are_counted(root, monkeypatch):
+    monkeypatch.setattr(view.run_folder, "MOST_RUNS", 2)
+    app = open_page(runs=["llm/seed-0", "short"])
+    assert "The newest 2 of 3 runs can be chosen. Left out: 1." in texts(app)
+    assert app.multiselect(key="runs").options == ["llm/seed-0", "llm/seed-1"]
+    assert "older than the 2 runs" in app.error[0].value
+
+
+def test_files_that_are_not_ours_to_read_are_named(root, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied", "/secret/samples.jsonl")
+
+    monkeypatch.setattr(view.run_log, "sample_steps", refuse)
+    app = open_page(runs__show="Responses")
+    assert app.error[0].value == "samples.jsonl cannot be read\\: Permission denied"
+    monkeypatch.setattr(view.run_log, "read", refuse)
+    assert "secret" not in texts(open_page())
+    monkeypatch.setattr(view.run_folder.os, "scandir", refuse)
+    assert "the folder of runs cannot be read" in open_page().error[0].value
+
+
+def test_a_short_seed_and_thinned_lines_are_told(root, monkeypatch):
+    monkeypatch.setattr(view.run_curves, "POINTS", 10)
+    path = root / "llm/seed-1/metrics.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:20]))
+    told = texts(open_page())
+    assert "is drawn up to step 19, where llm/seed\\-1 ends." in told
+    assert "thinned to 10 points" in told
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400, True, "high"])
+def test_a_target_that_nothing_can_hold_is_none(value):
+    assert target_of({"target_entropy": value, "target": 0.5}) == 0.5
 
 
 def test_no_run_may_be_chosen(root):

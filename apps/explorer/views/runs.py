@@ -62,12 +62,21 @@ def page() -> None:
     st.title("Runs")
     st.caption("Run logs of toybandit and llmtrain, from the folder that the app was started with.")
     root = run_folder.folder()
-    known = run_folder.names(root)
-    if not known:
+    try:
+        found = run_folder.names(root)
+    except ValueError as error:
+        st.error(plain(str(error)))
+        return
+    if not found:
         explain(root)
         return
-    for problem in unknown(root, known, st.query_params.get_all("runs")):
-        st.error(plain(problem))
+    known = run_folder.recent(root, found)
+    if len(known) < len(found):
+        left_out = len(found) - len(known)
+        st.caption(f"The newest {len(known)} of {len(found)} runs can be chosen. Left out: {left_out}.")
+    asked = [name for name in st.query_params.get_all("runs") if name not in known]
+    for name in asked[:MOST]:
+        st.error(plain(run_folder.problem(root, name, found)))
     section = Sections(key="runs.show", label="Section", default=SECTIONS[0], options=SECTIONS, help="").draw()
     with st.sidebar:
         chosen = Control(
@@ -99,6 +108,13 @@ def draw(root: Path, chosen: Sequence[str], section: str, settings: dict[str, An
         DRAW[section](root, logs, **settings)
     except ValueError as error:
         st.error(plain(str(error)))
+    except OSError as error:
+        st.error(plain(unreadable(error)))
+
+
+def unreadable(error: OSError) -> str:
+    """Which file cannot be read, and why, without its place."""
+    return f"{Path(str(error.filename or 'a file')).name} cannot be read: {error.strerror}"
 
 
 def load(root: Path, chosen: Sequence[str], tell: bool = False) -> list[Log]:
@@ -108,25 +124,13 @@ def load(root: Path, chosen: Sequence[str], tell: bool = False) -> list[Log]:
         try:
             log = run_log.read(root, name)
         except (ValueError, OSError) as error:
-            notes.append(str(error))
+            notes.append(f"{name}: {unreadable(error)}" if isinstance(error, OSError) else str(error))
             continue
         notes += log.notes
         found.append(log)
     for note in notes if tell else ():
         st.warning(plain(note))
     return found
-
-
-def unknown(root: Path, known: Sequence[str], asked: Sequence[str]) -> list[str]:
-    """Why names from a link cannot be shown, a line each."""
-    problems = []
-    for name in [name for name in asked if name not in known][:MOST]:
-        try:
-            run_folder.inside(root, name)
-            problems.append(f"{name!r} is not a run: it has no config.yaml and metrics.jsonl")
-        except ValueError as error:
-            problems.append(str(error))
-    return problems
 
 
 def explain(root: Path) -> None:
@@ -156,6 +160,9 @@ def draw_curves(
     groups = run_curves.experiments(logs) if bands else {log.name: [log] for log in logs}
     panels = {metric: run_curves.curves(groups, metric, axis, smoothing) for metric in metrics[:MOST]}
     panels = {metric: lines for metric, lines in panels.items() if lines}
+    if not metrics:
+        st.info("Choose a metric at the side.")
+        return
     if not panels:
         known = "" if axis == "step" else f" against {run_curves.AXES[axis]}: choose the time axis step"
         st.info(f"None of these runs has logged these metrics{known}.")
@@ -170,6 +177,10 @@ def draw_curves(
         absent = [name for name in groups if not all(any(c.name == name for c in lines) for lines in panels.values())]
         if absent:
             st.caption(plain(f"Not in every panel, for they have not logged it: {', '.join(absent)}."))
+        for sentence in run_curves.shortened(groups, list(panels)):
+            st.caption(plain(sentence))
+        if any(len(line.x) > run_curves.POINTS for lines in panels.values() for line in lines):
+            st.caption(f"Long lines are thinned to {run_curves.POINTS} points, in the files below as well.")
     exports.draw(picture, "runs", parts.commands(root, logs))
 
 

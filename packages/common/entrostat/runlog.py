@@ -114,7 +114,7 @@ def target_of(config: Mapping[str, Any]) -> float | None:
     known = settings.items() if isinstance(settings, Mapping) else ()
     named = [value for key, value in known if str(key).rpartition(".")[2] == "target"]
     for found in (config.get("target_entropy"), config.get("target"), *named):
-        if isinstance(found, int | float) and not isinstance(found, bool):
+        if isinstance(found, int | float) and not isinstance(found, bool) and abs(found) <= sys.float_info.max:
             return float(found)
     return None
 
