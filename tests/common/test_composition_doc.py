@@ -14,6 +14,7 @@ logp = torch.full((3,), -1.0)
 tokens = Tokens(logp=logp, old_logp=logp, advantage=torch.tensor([1.0, 0.0, -1.0]))
 assert controller.plan(tokens).weight.tolist() == [1, 1, 2]
 controller.load_state_dict(controller.state_dict())
+controller.parts[0].observe(StepStats(entropy=float("nan")))
 assert controller.plan(tokens).weight.tolist() == [1, 1, 2]
 """
 

@@ -152,6 +152,14 @@ def test_entropy_of_kept_tokens():
     assert diagnose(older, plan)["entropy"] == 6
 
 
+def test_the_entropy_of_no_kept_token_is_left_out():
+    tokens = Tokens(logp=tensor(-1, -1), old_logp=None, advantage=tensor(1, 1), entropy=tensor(1, 2))
+    found = diagnose(tokens, make("reinforce+negative_only").plan(tokens))
+    assert found["dropped"] == 1
+    assert "entropy/kept" not in found
+    assert all(value.isfinite() for value in found.values())
+
+
 def test_what_is_absent_is_left_out():
     tokens = Tokens(logp=tensor(-1, -2), old_logp=None, advantage=tensor(1, -1))
     groups = {name.partition("/")[0] for name in diagnose(tokens, make("reinforce").plan(tokens))}

@@ -196,6 +196,14 @@ def test_configuration_errors(settings, message):
         ours.PolicyLossConfig(**settings)
 
 
+def test_metrics_of_a_micro_batch_without_tokens():
+    none = torch.zeros(2, 3, dtype=torch.float64)
+    metrics = ours.LOSSES["grpo"](
+        old_log_prob=none, log_prob=none, advantages=none, response_mask=none.long(), config=actor("grpo")
+    )[1]
+    assert metrics == {"actor/ppo_kl": 0, "actor/pg_clipfrac": 0, "actor/pg_clipfrac_lower": 0}
+
+
 def test_verls_own_losses_are_left_alone():
     assert ours.PolicyLossConfig(loss_mode="vanilla").loss_mode == "vanilla"
 

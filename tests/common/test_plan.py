@@ -132,6 +132,41 @@ def test_coefficients_are_the_finite_differences_of_the_loss(spec, settings):
 
 
 @pytest.mark.parametrize(("spec", "settings"), CONTROLLERS, ids=IDS)
+def test_coefficients_are_the_gradient_beyond_the_limit_of_the_log_ratio(spec, settings):
+    t = sampled_tokens(60, seed=4)
+    away = torch.tensor([-30.0, -21.0, -1.0, 0.0, 1.0, 21.0, 30.0]).double().repeat(9)[:60]
+    t = replace(t, old_logp=t.logp - away, ref_logp=t.logp + away.roll(1))
+    plan = planned(spec, settings, t)
+    logp = t.logp.clone().requires_grad_()
+    loss = plan.loss(logp, t.entropy, truncated_entropy=t.truncated_entropy)
+    (expected,) = torch.autograd.grad(loss, logp)
+    torch.testing.assert_close(plan.coefficients(t.logp, t.entropy)[0], expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("old", ["equal", "finite"])
+@pytest.mark.parametrize(("spec", "settings"), CONTROLLERS, ids=IDS)
+def test_a_token_without_probability_spoils_no_other(spec, settings, old):
+    """k2 alone pulls that token back without bound."""
+    t = sampled_tokens(60, dtype=torch.float32)
+    alone = torch.arange(60) == 7
+    hit = {"logp": t.logp.masked_fill(alone, -torch.inf), "advantage": t.advantage.masked_fill(alone, -1.0)}
+    if old == "equal":
+        hit["old_logp"] = t.old_logp.masked_fill(alone, -torch.inf)
+    t = replace(t, **hit)
+    plan = planned(spec, settings, t)
+    d_logp, d_entropy = plan.coefficients(t.logp, t.entropy)
+    assert d_logp[~alone].isfinite().all()
+    assert d_logp[~alone].any()
+    assert d_entropy is None or d_entropy.isfinite().all()
+    assert d_logp.isfinite().all() or settings.get("estimator") == "k2"
+    assert plan.scale.isfinite().all()
+    assert plan.weight.isfinite().all()
+    loss = plan.token_loss(t.logp, t.entropy, truncated_entropy=t.truncated_entropy)
+    assert loss[~alone].isfinite().all()
+    assert not loss.isnan().any()
+
+
+@pytest.mark.parametrize(("spec", "settings"), CONTROLLERS, ids=IDS)
 def test_inactive_tokens_have_no_gradient(spec, settings):
     t = sampled_tokens(2, 60)
     plan = planned(spec, settings, t)

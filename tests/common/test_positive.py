@@ -50,3 +50,9 @@ def test_schedules_need_their_clock(variant, needed):
 def test_unknown_variant():
     with pytest.raises(ValueError, match="variant must be one of stage, epoch, entropy_guided"):
         make("positive_reweight", variant="cosine")
+
+
+def test_a_training_without_steps():
+    c = make("positive_reweight", variant="stage")
+    c.observe(StepStats(entropy=1.0, step=0, total_steps=0))
+    assert c.metrics()["positive_reweight/positive_weight"] == 0

@@ -46,3 +46,16 @@ def test_the_draw_is_keyed_by_seed_and_step():
 def test_bad_share():
     with pytest.raises(ValueError, match=r"k must lie in \[0, 1\]"):
         make("random_positive_clip", k=1.5)
+
+
+@pytest.mark.parametrize(
+    ("spec", "settings"), [("random_positive_clip", {}), ("clip_cov", {"omega_low": -9.0, "omega_high": 9.0})]
+)
+def test_each_run_may_have_its_own_step(spec, settings):
+    one, steps = tokens().advantage, torch.tensor([3, 8])
+    t = Tokens(logp=one.expand(2, -1), old_logp=one.expand(2, -1), advantage=one.expand(2, -1))
+    controller = make(spec, k=0.1, **settings)
+    together = controller.plan(t, seed=5, step=steps).weight
+    for run, step in enumerate(steps.tolist()):
+        assert torch.equal(together[run], controller.plan(tokens(), seed=5, step=step).weight)
+    assert not torch.equal(*together)

@@ -38,6 +38,13 @@ def test_a_probability_that_is_zero_in_float32():
     assert plan.clip_high.tolist() == [10.0]
 
 
+def test_a_bound_of_zero_width_at_a_probability_that_is_zero_in_float32():
+    old = torch.tensor([-200.0, -torch.inf])
+    plan = make("dcpo", eps_low=0.0, eps_high=0.0).plan(Tokens(logp=old, old_logp=old, advantage=torch.ones(2)))
+    assert plan.clip_low.tolist() == [1, 1]
+    assert plan.clip_high.tolist() == [1, 1]
+
+
 @pytest.mark.parametrize("settings", [{"eps_low": -0.1}, {"eps_high": -0.1}, {"ratio_max": 1.0}])
 def test_bad_settings(settings):
     with pytest.raises(ValueError, match=f"dcpo: {next(iter(settings))} must"):

@@ -8,7 +8,9 @@ entropy of that rollout, before the plans of that step are made.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from math import inf
+from numbers import Real
 from typing import Any, ClassVar
 
 import torch
@@ -77,13 +79,13 @@ class Context:
         among: mask (..., N) of the tokens that need one; the others get −inf, and cost nothing.
         """
         shape, device = self.tokens.advantage.shape, self.tokens.advantage.device
-        seed = self.seed.unsqueeze(-1) if isinstance(self.seed, Tensor) else self.seed
+        seed, step = (x.unsqueeze(-1) if isinstance(x, Tensor) else x for x in (self.seed, self.step))
         if among is None:
             every = torch.arange(shape[-1], device=device)
-            return uniform(seed, self.step, salt(purpose), self.identity(every)).expand(shape)
+            return uniform(seed, step, salt(purpose), self.identity(every)).expand(shape)
         index = (among if among.ndim == 1 else among.flatten(0, -2).any(0)).nonzero()[:, 0]
         drawn = torch.full(shape, -torch.inf, dtype=torch.float64, device=device)
-        number = uniform(seed, self.step, salt(purpose), self.identity(index))
+        number = uniform(seed, step, salt(purpose), self.identity(index))
         drawn.index_copy_(-1, index, number.expand(*shape[:-1], len(index)))
         return drawn if len(shape) == 1 else drawn.masked_fill_(~among, -torch.inf)
 
@@ -122,6 +124,17 @@ class Controller:
     """Whether the rule holds only for samples of the current policy, so that reused ones are worth a warning."""
     idle_on_policy: ClassVar[bool] = False
     """Whether the rule has no gradient while the policy is the one that made the rollout."""
+    unbounded: ClassVar[tuple[str, ...]] = ()
+    """Hyperparameters that may be infinite."""
+
+    def __post_init__(self) -> None:
+        """ValueError on a number that is none; subclasses call this before they check ranges."""
+        for hyperparameter in fields(self):  # type: ignore[arg-type]
+            name, value = hyperparameter.name, getattr(self, hyperparameter.name)
+            if isinstance(value, Real | Tensor):
+                number = torch.as_tensor(value)
+                self._require(~number.isnan(), f"{name} must be a number, not NaN")
+                self._require(number.isfinite() if name not in self.unbounded else True, f"{name} must be finite")
 
     @property
     def support(self) -> Support | None:
@@ -158,6 +171,13 @@ class Controller:
             raise ValueError(f"{self.name}: state has {sorted(state)}, expected {sorted(self.state)}")
         for key in self.state:
             setattr(self, key, torch.as_tensor(state[key]).clone())
+
+    def _require_between(self, name: str, least: float, most: float = inf) -> None:
+        """ValueError unless the hyperparameter lies in [least, most]."""
+        value = torch.as_tensor(getattr(self, name))
+        at_least = "not be negative" if least == 0 else f"be at least {least:g}"
+        message = f"must {at_least}" if most == inf else f"must lie in [{least:g}, {most:g}]"
+        self._require((value >= least) & (value <= most), f"{name} {message}")
 
     def _require(self, condition: bool | Tensor, message: str) -> None:
         if not bool(torch.as_tensor(condition).all()):

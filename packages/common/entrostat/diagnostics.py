@@ -55,7 +55,8 @@ def diagnose(
             found |= _flows(tokens, plan, now, reduce)
         found = _means(means, tokens.advantage.shape, reduce) | found
         if "entropy/kept" in found:
-            found["entropy/kept"] = found["entropy/kept"] / reduce.mean(plan.keep.expand(tokens.advantage.shape))
+            kept = found.pop("entropy/kept") / reduce.mean(plan.keep.expand(tokens.advantage.shape))
+            found |= {} if bool(kept.isnan().all()) else {"entropy/kept": kept}  # of no tokens there is no mean
         return found | _weights(tokens, plan, reduce) | _covariances(tokens, reduce)
 
 

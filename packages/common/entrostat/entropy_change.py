@@ -15,7 +15,8 @@ def exact(logp: Tensor, entropy: Tensor, s2: Tensor, s2l: Tensor, weight: Tensor
     ΔH = −w·[p(lp + H) − (S2L + H·S2)], the complete first-order term: its mean over o ~ p is zero.
     `logp` is that of the sampled token, `entropy`, `s2` and `s2l` those of its distribution.
     """
-    return -weight * (logp.exp() * (logp + entropy) - (s2l + entropy * s2))
+    p_times = logp.exp() * (logp.clamp(min=torch.finfo(logp.dtype).min) + entropy)  # 0 where p is
+    return -weight * (p_times - (s2l + entropy * s2))
 
 
 def own_logit(logp: Tensor, entropy: Tensor, weight: Tensor) -> Tensor:

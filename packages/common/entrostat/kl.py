@@ -7,6 +7,11 @@ LOG_RATIO_LIMIT = 20.0
 ESTIMATORS = ("k1", "k2", "k3")
 
 
+def log_ratio(logp: Tensor, other: Tensor) -> Tensor:
+    """log π − log of the other policy, and −inf rather than no number where both are −inf."""
+    return logp - other.clamp(min=torch.finfo(other.dtype).min)
+
+
 def kl_estimate(logp: Tensor, ref_logp: Tensor, estimator: str) -> Tensor:
     """Estimate for each token, shaped like logp, nats. With x = log π_ref − log π:
 
@@ -14,19 +19,19 @@ def kl_estimate(logp: Tensor, ref_logp: Tensor, estimator: str) -> Tensor:
     As a loss on tokens of the current policy, k2 has the gradient of the divergence; k1's gradient has mean zero, so
     that it penalises nothing; k3's is that of the reverse divergence KL(π_ref ‖ π).
     """
-    log_ratio = ref_logp - logp
+    x = -log_ratio(logp, ref_logp)
     if estimator == "k1":
-        return -log_ratio
+        return -x
     if estimator == "k2":
-        return log_ratio**2 / 2
-    return torch.expm1(log_ratio.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)) - log_ratio
+        return x**2 / 2
+    return torch.expm1(x.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)) - x
 
 
 def kl_slope(logp: Tensor, ref_logp: Tensor, estimator: str) -> Tensor:
     """Derivative of `kl_estimate` in log π, shaped like logp. k1: 1.  k2: −x.  k3: 1 − e^x, and 1 beyond ±20."""
-    log_ratio = ref_logp - logp
+    x = -log_ratio(logp, ref_logp)
     if estimator == "k1":
-        return torch.ones_like(log_ratio)
+        return torch.ones_like(x)
     if estimator == "k2":
-        return -log_ratio
-    return 1 - log_ratio.exp() * (log_ratio.abs() <= LOG_RATIO_LIMIT)
+        return -x
+    return 1 - x.clamp(max=LOG_RATIO_LIMIT).exp() * (x.abs() <= LOG_RATIO_LIMIT)

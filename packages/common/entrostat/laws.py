@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 
 LEAST = 4
 """Points that a fit needs: one more than the parabola has coefficients."""
+MOST = 300.0
+"""Entropy (nats) up to which sums of (e^H)² are finite."""
 RESAMPLES = 2000
 """Of the bootstrap."""
 
@@ -218,6 +220,8 @@ def _points(entropy: ArrayLike, reward: ArrayLike) -> tuple[Array, Array]:
             raise ValueError(
                 f"{name} is not finite at step {int(np.argmin(np.isfinite(values)))}: leave such steps out"
             )
+    if h.max() > MOST:
+        raise ValueError(f"entropy is {h.max():g} at step {int(h.argmax())}, too large for the squares of e^H")
     if not _varies(h):
         raise ValueError(f"entropy does not vary from {h[0]:g}: no law can be fitted to it")
     return h, r

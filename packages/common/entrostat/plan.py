@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .kl import LOG_RATIO_LIMIT, kl_estimate, kl_slope
+from .kl import LOG_RATIO_LIMIT, kl_estimate, kl_slope, log_ratio
 from .lazy import lazy
 
 Index = Tensor | slice | None
@@ -15,7 +15,7 @@ Index = Tensor | slice | None
 
 def importance_ratio(logp: Tensor, old_logp: Tensor) -> Tensor:
     """π/π_old of each token, with the log-ratio kept within ±20."""
-    return (logp - old_logp).clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp()
+    return log_ratio(logp, old_logp).clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -211,7 +211,7 @@ class Plan:
             dlogp = self.slope(logp, s)
             if self.kl_coef is not None:
                 assert s.old_logp is not None
-                dlogp = dlogp + self._at(self.kl_coef, index) * (logp - s.old_logp).sign()
+                dlogp = dlogp + self._at(self.kl_coef, index) * log_ratio(logp, s.old_logp).sign()
             if self.ref_coef is not None:
                 slope = kl_slope(logp, self._at(self.ref_logp, index), self.ref_estimator)
                 dlogp = dlogp + self._at(self.ref_coef, index) * slope
@@ -257,7 +257,8 @@ class Plan:
             loss = loss - self._at(self.entropy_coef, index) * self._required(entropy)
         if self.kl_coef is not None:
             assert s.old_logp is not None
-            loss = loss + self._at(self.kl_coef, index) * (logp - s.old_logp).abs()
+            coef = self._at(self.kl_coef, index)
+            loss = loss + torch.where(coef != 0, coef * log_ratio(logp, s.old_logp).abs(), 0.0)  # 0·inf is no number
         if self.ref_coef is not None:
             kl = kl_estimate(logp, self._at(self.ref_logp, index), self.ref_estimator)
             loss = loss + self._at(self.ref_coef, index) * kl

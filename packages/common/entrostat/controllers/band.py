@@ -31,7 +31,9 @@ class Aepo(Controller):
     quadrants: ClassVar = ("III", "IV")
 
     def __post_init__(self) -> None:
-        self._require(torch.as_tensor(self.band) >= 0, "band must not be negative")
+        super().__post_init__()
+        self._require_between("target", 0)
+        self._require_between("band", 0)
         self.masking = torch.tensor(False)
 
     def observe(self, stats: StepStats) -> None:
@@ -58,14 +60,16 @@ class Entrocraft(Controller):
     band: float | Tensor = 0.02
     """Half its width (nats). Ours."""
     anneal: float | Tensor = 0.0
-    """How far the target falls over the training (nats)."""
+    """How far the target falls over the training (nats); negative lets it rise."""
     state: ClassVar = ("side",)
     controls = "weight"
     source: ClassVar = "Li et al. 2026 (Entrocraft)"
     quadrants: ClassVar = ("I", "II", "III", "IV")
 
     def __post_init__(self) -> None:
-        self._require(torch.as_tensor(self.band) >= 0, "band must not be negative")
+        super().__post_init__()
+        self._require_between("target", 0)
+        self._require_between("band", 0)
         self.side = as_state(0.0)
         """1 above the band, −1 below, 0 inside."""
 

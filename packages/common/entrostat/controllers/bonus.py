@@ -55,7 +55,13 @@ class AdaptiveEntropy(Controller):
     controls = "bonus"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_between("target", 0)
+        self._require_between("delta", 0)
         self._require(torch.as_tensor(self.coef_min <= self.coef_max), "coef_min must not exceed coef_max")
+        initial = torch.as_tensor(self.initial)
+        inside = (initial >= self.coef_min) & (initial <= self.coef_max)
+        self._require(inside, "initial must lie between coef_min and coef_max")
         self.coef = as_state(self.initial)
         self.enabled = torch.tensor(False)
 

@@ -14,9 +14,15 @@ from ..registry import register
 
 
 def token_covariance(context: Context) -> Tensor:
-    """(lp − mean lp)(A − mean A) of each token, means over the mini-batch: (..., N)."""
+    """(lp − mean lp)(A − mean A) of each token, means over the mini-batch: (..., N).
+
+    A token whose lp is not finite is left out of the mean of lp, and has 0.
+    """
     logp, advantage = context.tokens.get("logp"), context.tokens.advantage
-    mean_logp = context.reduce.mean(logp).unsqueeze(-1).to(logp.dtype)
+    finite = logp.isfinite()
+    total = context.reduce.sum(torch.where(finite, logp, 0.0))
+    mean_logp = (total / context.reduce.count(finite).clamp(min=1)).unsqueeze(-1).to(logp.dtype)
+    logp = torch.where(finite, logp, mean_logp)
     mean_advantage = context.reduce.mean(advantage).unsqueeze(-1).to(advantage.dtype)
     return entropy_change.covariance(logp, advantage, mean_logp, mean_advantage)
 
@@ -38,18 +44,25 @@ class ClipCov(Controller):
     k: float | Tensor = 2e-4
     """Share of the mini-batch's tokens to drop."""
     omega_low: float | Tensor = 1.0
-    """Tokens with a covariance below this are not drawn."""
+    """Tokens with a covariance below this are not drawn; −inf is no limit."""
     omega_high: float | Tensor = 5.0
-    """Tokens with a covariance above this are not drawn."""
+    """Tokens with a covariance above this are not drawn; inf is no limit."""
     exclude_clipped: bool = False
     """Whether tokens that the ratio clip has stopped are not drawn either."""
     source: ClassVar = "Entropy Mechanism, equations 8 to 10"
     quadrants: ClassVar = ("I", "III")
     presets: ClassVar = {"paper": {}, "released": {"exclude_clipped": True}}
+    unbounded: ClassVar = ("omega_low", "omega_high")
     implied_surrogate: ClassVar[tuple[str, dict[str, Any]]] = (
         "ppo",
         {"eps_low": 1.0, "eps_high": 1.0, "dual_clip": inf},
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_between("k", 0, 1)
+        low, high = torch.as_tensor(self.omega_low), torch.as_tensor(self.omega_high)
+        self._require(low < high, "omega_low must be below omega_high")
 
     @property
     def needs(self) -> frozenset[str]:
@@ -83,6 +96,11 @@ class KLCov(Controller):
     quadrants: ClassVar = ("I", "III")
     implied_surrogate: ClassVar[tuple[str, dict[str, Any]]] = ("clip_free", {})
     idle_on_policy: ClassVar = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_between("k", 0, 1)
+        self._require_between("beta", 0)
 
     @property
     def needs(self) -> frozenset[str]:

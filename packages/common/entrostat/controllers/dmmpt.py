@@ -25,7 +25,9 @@ class Dmmpt(Controller):
     quadrants: ClassVar = ("I",)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require((torch.as_tensor(self.tau) > 0) & (torch.as_tensor(self.tau) <= 1), "tau must lie in (0, 1]")
+        self._require_between("entropy_low", 0)
 
     @property
     def needs(self) -> frozenset[str]:

@@ -27,6 +27,7 @@ class Edge(Controller):
     quadrants: ClassVar = ("I", "II", "III", "IV")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require(torch.as_tensor(self.entropy_floor) > 0, "entropy_floor must be positive")
 
     @property

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ..controller import Context, Controller, StepStats, as_state, column
+from ..kl import log_ratio
 from ..pi_control import place_poles
 from ..plan import Plan
 from ..plant import Plant
@@ -48,7 +49,7 @@ class Entropic(Controller):
     tau: float | Tensor = 0.95
     """Tokens with a probability above this are acted on. Not used with `auto`, unless `auto_tau` is off."""
     alpha_max: float | Tensor = 1.0
-    """Bound of α."""
+    """Bound of α; inf is none. Above 1, weights can be negative."""
     anti_windup: bool = True
     """Whether the sum stops while α is saturated."""
     auto: bool = False
@@ -60,8 +61,12 @@ class Entropic(Controller):
     presets: ClassVar = {"paper": {}, "released": {"anti_windup": False}}
     state: ClassVar = ("integral", "alpha", "smoothed", "error")
     controls = "weight"
+    unbounded: ClassVar = ("alpha_max",)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("target", "kp", "ki", "kd"):
+            self._require_between(name, 0)
         self._require((torch.as_tensor(self.tau) >= 0) & (torch.as_tensor(self.tau) < 1), "tau must lie in [0, 1)")
         self._require((torch.as_tensor(self.ema) >= 0) & (torch.as_tensor(self.ema) < 1), "ema must lie in [0, 1)")
         self._require(torch.as_tensor(self.alpha_max) > 0, "alpha_max must be positive")
@@ -104,7 +109,7 @@ class Entropic(Controller):
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         advantage = context.tokens.advantage
-        likely = (context.tokens.get("logp") - column(self.log_tau, advantage)).sign_().clamp_(min=0)  # 1 or 0
+        likely = log_ratio(context.tokens.get("logp"), column(self.log_tau, advantage)).sign_().clamp_(min=0)  # 1 or 0
         signed = advantage.sign() * likely
         return plan.reweight(torch.addcmul(column(1.0, advantage), signed, column(self.alpha, advantage)))
 

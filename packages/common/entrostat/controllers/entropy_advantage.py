@@ -28,6 +28,7 @@ class EntropyAdvantage(Controller):
     quadrants: ClassVar = ("I", "II", "III", "IV")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require(torch.as_tensor(self.alpha) >= 0, "alpha must not be negative")
         self._require(torch.as_tensor(self.kappa) > 1, "kappa must be above 1")
 

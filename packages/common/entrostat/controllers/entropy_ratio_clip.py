@@ -29,6 +29,7 @@ class EntropyRatioClip(Controller):
     idle_on_policy: ClassVar = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         low, high = torch.as_tensor(self.ratio_low), torch.as_tensor(self.ratio_high)
         self._require((low < 1) & (high > 1), "ratio_low must be below 1 and ratio_high above")
 

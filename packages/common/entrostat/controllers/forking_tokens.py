@@ -27,6 +27,7 @@ class ForkingTokens(Controller):
     quadrants: ClassVar = ("I", "IV")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         share = torch.as_tensor(self.share)
         self._require((share > 0) & (share <= 1), "share must lie in (0, 1]")
 

@@ -33,6 +33,7 @@ class Gtpo(Controller):
     quadrants: ClassVar = ("I", "II")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require(torch.as_tensor(self.alpha) >= 0, "alpha must not be negative")
         self._require(self.into in INTO, f"into must be one of {', '.join(INTO)}")
 

@@ -29,6 +29,7 @@ class KLRef(Controller):
     quadrants: ClassVar = ("I", "II", "III", "IV")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require(self.estimator in ESTIMATORS, f"estimator must be one of {', '.join(ESTIMATORS)}")
         self._require(torch.as_tensor(self.beta) >= 0, "beta must not be negative")
 

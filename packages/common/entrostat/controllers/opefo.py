@@ -37,6 +37,8 @@ class Opefo(Controller):
     strictly_on_policy: ClassVar = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_between("lambda_static", 0, 1)
         self._require(self.variant in VARIANTS, f"variant must be one of {', '.join(VARIANTS)}")
         self._require(self.estimator in ESTIMATORS, f"estimator must be one of {', '.join(ESTIMATORS)}")
 
@@ -46,13 +48,15 @@ class Opefo(Controller):
         return frozenset({"logp", "entropy"} | moments)
 
     def flow(self, context: Context) -> Tensor:
-        """Estimated ΔH of each token, (..., N), nats per unit learning rate."""
+        """Estimated ΔH of each token, (..., N), nats per unit learning rate; 0 where it has no finite value."""
         t = context.tokens
         logp, entropy = t.get("logp"), t.get("entropy")
         if self.estimator == "paper":
-            return entropy_change.opefo(logp, entropy, t.advantage)
-        weight = t.advantage * importance_ratio(logp, t.get("old_logp"))
-        return entropy_change.exact(logp, entropy, t.get("s2"), t.get("s2l"), weight)
+            flow = entropy_change.opefo(logp, entropy, t.advantage)
+        else:
+            weight = t.advantage * importance_ratio(logp, t.get("old_logp"))
+            flow = entropy_change.exact(logp, entropy, t.get("s2"), t.get("s2l"), weight)
+        return flow.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         flow = self.flow(context)

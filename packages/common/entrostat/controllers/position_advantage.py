@@ -26,8 +26,9 @@ class PositionAdvantage(Controller):
     quadrants: ClassVar = ("I", "II", "III", "IV")
 
     def __post_init__(self) -> None:
-        self._require(torch.as_tensor(self.gamma) >= 0, "gamma must not be negative")
-        self._require(torch.as_tensor(self.limit) >= 0, "limit must not be negative")
+        super().__post_init__()
+        for name in ("gamma", "slope", "limit"):
+            self._require_between(name, 0)
 
     @property
     def needs(self) -> frozenset[str]:

@@ -38,8 +38,13 @@ class PositiveReweight(Controller):
     state: ClassVar = ("positive_weight",)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require(self.variant in VARIANTS, f"variant must be one of {', '.join(VARIANTS)}")
-        self._require(self.lambda_max >= 0, "lambda_max must not be negative")
+        for name in ("target", "delta", "lambda_max"):
+            self._require_between(name, 0)
+        start = torch.as_tensor(self.lambda_init)
+        inside = (start >= 0) & (start <= self.lambda_max)
+        self._require(inside | (self.variant != "entropy_guided"), "lambda_init must lie in [0, lambda_max]")
         self.positive_weight = as_state(self.lambda_init if self.variant == "entropy_guided" else 0.0)
 
     @property
@@ -50,7 +55,7 @@ class PositiveReweight(Controller):
         if self.variant == "stage":
             if stats.total_steps is None:
                 raise ValueError("positive_reweight: variant 'stage' needs StepStats.total_steps")
-            self.positive_weight = as_state(min(max(2 * stats.step / stats.total_steps - 1, 0.0), 1.0))
+            self.positive_weight = as_state(min(max(2 * stats.step / max(stats.total_steps, 1) - 1, 0.0), 1.0))
         elif self.variant == "epoch":
             if stats.epoch is None or stats.epochs is None:
                 raise ValueError("positive_reweight: variant 'epoch' needs StepStats.epoch and epochs")

@@ -16,7 +16,8 @@ from ..registry import register
 class PplAdvantage(Controller):
     """Weight clamp(1 − alpha·z, weight_min, weight_max), z the standard score of log PPL = −mean log π_old.
 
-    Mean and (unbiased) standard deviation are over the responses of the mini-batch. Unsurprising responses weigh more.
+    Mean and (unbiased) standard deviation are over the responses of the mini-batch whose PPL is finite. Unsurprising
+    responses weigh more.
     """
 
     alpha: float | Tensor = 0.01
@@ -29,6 +30,8 @@ class PplAdvantage(Controller):
     quadrants: ClassVar = ("I", "II", "III", "IV")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_between("alpha", 0)
         low, high = torch.as_tensor(self.weight_min), torch.as_tensor(self.weight_max)
         self._require((low >= 0) & (low <= high), "weight_min must lie between 0 and weight_max")
 
@@ -39,9 +42,12 @@ class PplAdvantage(Controller):
     def transform(self, plan: Plan, context: Context) -> Plan:
         responses, reduce = context.sequences, context.reduce
         log_ppl = -responses.mean(context.tokens.get("old_logp").double())
-        centred = log_ppl - reduce.mean(log_ppl).unsqueeze(-1)
-        others = max(reduce.total(responses.count) - 1, 1)
-        std = (reduce.sum(centred**2) / others).sqrt().unsqueeze(-1)
+        finite = log_ppl.isfinite()
+        count = reduce.count(finite)
+        mean = reduce.sum(torch.where(finite, log_ppl, 0.0)) / count.clamp(min=1)
+        centred = (log_ppl - mean.unsqueeze(-1)).nan_to_num()
+        variance = reduce.sum(torch.where(finite, centred, 0.0) ** 2) / (count - 1).clamp(min=1)
+        std = variance.sqrt().unsqueeze(-1)
         score = torch.where(std > 0, centred / std, 0.0)
         weight = 1 - column(self.alpha, score) * score
         weight = weight.clamp(column(self.weight_min, score), column(self.weight_max, score))

@@ -27,6 +27,7 @@ class RandomPositiveClip(Controller):
     quadrants: ClassVar = ("I", "II")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require((torch.as_tensor(self.k) >= 0) & (torch.as_tensor(self.k) <= 1), "k must lie in [0, 1]")
 
     def transform(self, plan: Plan, context: Context) -> Plan:

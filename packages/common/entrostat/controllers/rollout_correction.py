@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ..controller import Context, Controller, column
+from ..kl import log_ratio
 from ..plan import Plan
 from ..registry import register
 from .one_sign import share
@@ -27,11 +28,13 @@ class RolloutCorrection(Controller):
     mode: str = "token_truncate"
     """token_truncate, token_mask, sequence_truncate or sequence_mask."""
     cap: float | Tensor = 2.0
-    """Weights above it become `cap` (truncate) or 0 (mask)."""
+    """Weights above it become `cap` (truncate) or 0 (mask); inf is no limit."""
+    unbounded: ClassVar = ("cap",)
     source: ClassVar = "Yao et al. 2025 (truncated importance sampling); IcePop (masking); Espeholt et al. 2018, eq. 1"
     quadrants: ClassVar = ("I", "II", "III", "IV")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require(self.mode in MODES, f"mode must be one of {', '.join(MODES)}")
         self._require(torch.as_tensor(self.cap) > 0, "cap must be positive")
 
@@ -41,7 +44,7 @@ class RolloutCorrection(Controller):
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         tokens = context.tokens
-        gap = tokens.get("old_logp") - tokens.get("rollout_logp")
+        gap = log_ratio(tokens.get("old_logp"), tokens.get("rollout_logp"))
         if self.mode.startswith("sequence"):
             gap = context.sequences.spread(context.sequences.sum(gap))
         weight, cap = gap.exp(), column(self.cap, gap)

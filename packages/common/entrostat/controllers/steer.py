@@ -51,9 +51,14 @@ class Steer(Controller):
     }
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require(self.mapping in MAPPINGS, f"mapping must be one of {', '.join(MAPPINGS)}")
         self._require(self.estimator in ESTIMATORS, f"estimator must be one of {', '.join(ESTIMATORS)}")
-        self._require(torch.as_tensor(self.lambda_min) > 0, "lambda_min must be positive")
+        low = torch.as_tensor(self.lambda_min)
+        self._require(low > 0, "lambda_min must be positive")
+        self._require(low <= 1, "lambda_min must not be above 1")
+        self._require_between("lambda_max", 1)
+        self._require_between("omega_floor", 0)
         if self.estimator == "exact" and self.rollout_entropy:
             self.rollout_entropy = False  # the exact flow is of the current distribution
 
@@ -64,7 +69,7 @@ class Steer(Controller):
         return frozenset({"logp", "old_logp", entropy} | moments)
 
     def omega(self, plan: Plan, context: Context) -> Tensor:
-        """Ω of each token, (..., N), nats per unit learning rate."""
+        """Ω of each token, (..., N), nats per unit learning rate; 0 where the formula has no finite value."""
         tokens = context.tokens
         logp = tokens.get("logp")
         weight = tokens.advantage * importance_ratio(logp, tokens.get("old_logp"))
@@ -72,9 +77,11 @@ class Steer(Controller):
             weight = weight * ~plan.clipped(logp)
         if self.estimator == "exact":
             entropy = tokens.get("entropy")
-            return entropy_change.exact(logp, entropy, tokens.get("s2"), tokens.get("s2l"), weight).abs()
-        entropy = tokens.get("old_entropy" if self.rollout_entropy else "entropy")
-        return entropy_change.steer(logp, entropy, weight).abs()
+            flow = entropy_change.exact(logp, entropy, tokens.get("s2"), tokens.get("s2l"), weight)
+        else:
+            entropy = tokens.get("old_entropy" if self.rollout_entropy else "entropy")
+            flow = entropy_change.steer(logp, entropy, weight)
+        return flow.abs().nan_to_num_(nan=0.0, posinf=0.0)
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         omega = self.omega(plan, context)

@@ -59,7 +59,7 @@ class Thermostat(Controller):
     k: float | Tensor = 0.1
     """Part of the error that a rollout step is to remove."""
     rate: float | Tensor = 0.02
-    """Most that a rollout step is to move the entropy (nats)."""
+    """Most that a rollout step is to move the entropy (nats); inf is no limit."""
     bonus_max: float | Tensor = 1.0
     """Bound of |μ|."""
     m_max: float | Tensor = 2.0
@@ -75,8 +75,11 @@ class Thermostat(Controller):
     quadrants: ClassVar = ("I", "II", "III", "IV")
     state: ClassVar = (*Plant._fields, "updates")
     last: ClassVar = True
+    unbounded: ClassVar = ("rate",)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_between("target", 0)
         self._require(self.mode in MODES, f"mode must be one of {', '.join(MODES)}")
         self._require(self.price in PRICES, f"price must be one of {', '.join(PRICES)}")
         for name in ("rate", "bonus_max", "kappa", "bonus_share"):

@@ -32,6 +32,7 @@ class TruncatedEntropyBonus(Controller):
     quadrants: ClassVar = ("I", "II", "III", "IV")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         top_p = torch.as_tensor(self.top_p)
         self._require(torch.as_tensor(self.top_k) >= 0, "top_k must not be negative")
         self._require((top_p > 0) & (top_p <= 1), "top_p must lie in (0, 1]")

@@ -30,6 +30,7 @@ class Unlikeliness(Controller):
     quadrants: ClassVar = ("I", "II")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require((torch.as_tensor(self.beta) >= 0) & (torch.as_tensor(self.beta) <= 1), "beta must lie in [0, 1]")
         get_advantage(self.advantage)
         self._require(not advantage_needs(self.advantage), "advantage must be one that needs rewards only")

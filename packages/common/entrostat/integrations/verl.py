@@ -202,10 +202,11 @@ class EntrostatLoss:
         assert tokens.old_logp is not None
         clipped = plan.clipped(tokens.logp)
         dual = clipped & (tokens.advantage < 0) & (tokens.logp > tokens.old_logp)
+        size = max(tokens.size, 1)
         found = {
-            "actor/ppo_kl": (tokens.old_logp - tokens.logp).mean(),
-            "actor/pg_clipfrac": (clipped & ~dual).float().mean(),
-            "actor/pg_clipfrac_lower": dual.float().mean(),
+            "actor/ppo_kl": (tokens.old_logp - tokens.logp).sum() / size,
+            "actor/pg_clipfrac": (clipped & ~dual).float().sum() / size,
+            "actor/pg_clipfrac_lower": dual.float().sum() / size,
         }
         found |= {PREFIX + key: value for key, value in (plan.info | self.controller.metrics()).items()}
         return {key: float(value) for key, value in found.items()}

@@ -14,6 +14,7 @@ from torch import Tensor
 from ..aggregation import AGGREGATIONS, DENOMINATORS, token_scale
 from ..constants import constant
 from ..controller import Context, Controller, column
+from ..kl import LOG_RATIO_LIMIT, log_ratio
 from ..plan import Plan, Slice, beyond_bounds, importance_ratio
 from ..registry import register
 from ..tokens import Tokens
@@ -46,6 +47,7 @@ class SurrogateController(Controller):
     """Whether the loss of a token depends on its sequence, so that slices must hold whole sequences."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._require(self.aggregation in AGGREGATIONS, f"aggregation must be one of {', '.join(AGGREGATIONS)}")
         self._require(self.denominator in DENOMINATORS, f"denominator must be one of {', '.join(DENOMINATORS)}")
         self._require(self.constant > 0, "constant must be positive")
@@ -108,15 +110,16 @@ class ClippedRatio(SurrogateController):
         return -s.advantage * bounded(importance_ratio(logp, s.old_logp), s)
 
     def slope(self, logp: Tensor, s: Slice) -> Tensor:
-        """−A·r, and 0 where the ratio is beyond its bound, which is where r·A > clip(r)·A."""
+        """−A·r; 0 where the ratio is beyond its bound, so that r·A > clip(r)·A, or the log-ratio beyond ±20."""
         assert s.old_logp is not None
-        ratio, advantage = importance_ratio(logp, s.old_logp), s.advantage
+        difference, advantage = log_ratio(logp, s.old_logp), s.advantage
+        ratio = difference.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp_()
         objective = ratio * advantage
         excess = objective - ratio.clamp(s.clip_low, s.clip_high).mul_(advantage)
         stopped = excess.clamp_(min=0).sign_()  # 1 or 0: arithmetic is faster than masks
         if s.dual_clip is not None:
             stopped[(advantage < 0) & (ratio > s.dual_clip)] = 1
-        return stopped.sub_(1).mul_(objective)
+        return stopped.sub_(1).mul_(objective).mul_(difference.abs_() <= LOG_RATIO_LIMIT)
 
 
 @register("reinforce")

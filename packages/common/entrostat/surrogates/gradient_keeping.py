@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ..controller import column
+from ..kl import log_ratio
 from ..plan import Slice, importance_ratio
 from ..registry import register
 from .base import SurrogateController, never
@@ -77,7 +78,7 @@ class CEGPPO(SurrogateController):
     def loss(self, logp: Tensor, s: Slice) -> Tensor:
         assert s.old_logp is not None
         below, above = self._outside(s.frozen, s)
-        kept = (logp - s.frozen).exp()
+        kept = log_ratio(logp, s.frozen).exp()
         low, high = column(self.beta_low, logp) * s.clip_low, column(self.beta_high, logp) * s.clip_high
         ratio = importance_ratio(logp, s.old_logp)
         return -s.advantage * torch.where(below, low * kept, torch.where(above, high * kept, ratio))

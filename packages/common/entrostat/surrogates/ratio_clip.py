@@ -28,7 +28,8 @@ class PPO(ClippedRatio):
     eps_high: float = 0.2
     """How far above 1 the ratio may rise where A > 0."""
     dual_clip: float = inf
-    """Upper bound of the ratio where A < 0."""
+    """Upper bound of the ratio where A < 0; inf is none."""
+    unbounded: ClassVar = ("dual_clip",)
     presets: ClassVar = {"paper": {}, "released": {"dual_clip": 10.0}}
     source: ClassVar = "Schulman et al. 2017, equation 7 (PPO); Shao et al. 2024, equation 3 (GRPO); Ye et al. 2020"
     quadrants: ClassVar[tuple[str, ...]] = ("II", "III")
@@ -105,7 +106,8 @@ class DCPO(ClippedRatio):
     eps_high: float = 0.2
     """ε of the upper bound."""
     ratio_max: float = 10.0
-    """The upper bound is never above this."""
+    """The upper bound is never above this; inf is no such limit."""
+    unbounded: ClassVar = ("ratio_max",)
     source: ClassVar = "Yang et al. 2025 (DCPO), dynamic-adaptive clipping"
     quadrants: ClassVar = ("II", "III")
 
@@ -117,7 +119,7 @@ class DCPO(ClippedRatio):
 
     def start(self, tokens: Tokens) -> Plan:
         old_logp = tokens.get("old_logp")
-        rarity = 4 * (-old_logp).exp()
+        rarity = (4 * (-old_logp).exp()).clamp(max=torch.finfo(old_logp.dtype).max)  # finite: ε may be 0
         low = (1 + (1 - column(self.eps_low, old_logp) * rarity).clamp(min=0).sqrt()) / 2
         high = (1 + (1 + column(self.eps_high, old_logp) * rarity).sqrt()) / 2
         high = torch.minimum(high, column(self.ratio_max, old_logp))

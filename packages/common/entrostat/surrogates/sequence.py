@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..plan import LOG_RATIO_LIMIT, Plan, Slice
+from ..kl import LOG_RATIO_LIMIT, log_ratio
+from ..plan import Plan, Slice
 from ..registry import register
 from ..segments import Segments
 from ..tokens import Tokens
@@ -65,11 +66,11 @@ class GSPO(SequenceSurrogate):
 
     def _log_ratio(self, logp: Tensor, s: Slice) -> Tensor:
         assert s.old_logp is not None
-        return self.sequence_mean(logp - s.old_logp, s)
+        return self.sequence_mean(log_ratio(logp, s.old_logp), s)
 
     def loss(self, logp: Tensor, s: Slice) -> Tensor:
-        log_ratio = self._log_ratio(s.frozen, s) + (logp - s.frozen)
-        return -s.advantage * bounded(log_ratio.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp(), s)
+        of_sequence = self._log_ratio(s.frozen, s) + log_ratio(logp, s.frozen)
+        return -s.advantage * bounded(of_sequence.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp(), s)
 
     def stopped(self, logp: Tensor, s: Slice) -> Tensor:
         ratio = self._log_ratio(logp, s).exp()
@@ -100,7 +101,7 @@ class GMPO(SequenceSurrogate):
 
     def loss(self, logp: Tensor, s: Slice) -> Tensor:
         held = self._clipped_log_ratio(s.frozen, s)
-        geometric = self.sequence_mean(held, s) + (self._clipped_log_ratio(logp, s) - held)
+        geometric = self.sequence_mean(held, s) + log_ratio(self._clipped_log_ratio(logp, s), held)
         return -s.advantage * geometric.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp()
 
     def _clipped_log_ratio(self, logp: Tensor, s: Slice) -> Tensor:
@@ -108,4 +109,4 @@ class GMPO(SequenceSurrogate):
         positive = s.direction > 0
         lower = torch.where(positive, -torch.inf, s.clip_low.log())
         upper = torch.where(positive, s.clip_high.log(), torch.inf)
-        return (logp - s.old_logp).clamp(lower, upper)
+        return log_ratio(logp, s.old_logp).clamp(lower, upper)
