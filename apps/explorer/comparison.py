@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,7 @@ from toybandit import Trajectory, simulate
 from toybandit.leaderboard.standings import Estimate, Standing, standings
 from toybandit.sweep.measure import SETTLED, results, targets_of
 
-from . import charts
+from . import charts, exports
 from .charts import Panel, Picture
 from .contenders import MOST, Contender
 
@@ -73,7 +74,9 @@ class Outcome:
 
 
 def outcome(contender: Contender, trajectory: Trajectory) -> Outcome:
-    """A contender with its numbers."""
+    """A contender with its numbers. Raises ValueError, one line, on runs that diverged."""
+    if not (np.isfinite(trajectory.entropy).all() and np.isfinite(trajectory.reward).all()):
+        raise ValueError("the run diverges: its entropy is no number at the end; choose a lower lr")
     target = targets_of(contender.config, trajectory.runs)
     return Outcome(contender, trajectory, results(trajectory, target))
 
@@ -85,6 +88,15 @@ def obstacle(contender: Contender) -> str:
     except ValueError as error:
         return str(error)
     return ""
+
+
+def commands(outcomes: Sequence[Outcome]) -> list[str]:
+    """The command that repeats each; of several, each into a folder of its own."""
+    found = [exports.run_command(outcome.contender.config, outcome.trajectory.seeds) for outcome in outcomes]
+    if len(found) == 1:
+        return found
+    folders = [f"runs/{n}-{re.sub(r'[^a-zA-Z0-9.+_-]+', '-', o.name)}" for n, o in enumerate(outcomes, 1)]
+    return [f"{command} --out {folder}" for command, folder in zip(found, folders, strict=True)]
 
 
 def ranked(outcomes: Sequence[Outcome]) -> list[Standing]:

@@ -10,31 +10,35 @@ controllers, else its own target, preset or numbers of the bandit. What a line d
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from entrostat import Chain, list_controllers, make
 from entrostat.commandline import parse_settings
 from entrostat.registry import hyperparameters
-from toybandit import ENVIRONMENTS, Config
+from toybandit import ENVIRONMENTS, Config, Environment
 from toybandit.control import build_controller
 from toybandit.leaderboard.entries import SUITED, Entry, entries
-from toybandit.sweep.grid import AXES, KINDS
+from toybandit.sweep.grid import AXES
 
 MOST = 8
 """Contenders of one comparison: as many as colours, dashes and shapes tell apart."""
 SETTINGS = tuple(name for name in AXES if name not in ("controller_args", "device", "dtype"))
 """Fields of Config that a line may set."""
+KINDS = {name: {hint, *get_args(hint)} for name, hint in get_type_hints(Config).items()}
+"""What the values of a field of Config may be."""
 CHOICES = {"env": tuple(ENVIRONMENTS)}
 WRITTEN = ("lr", "group", "passes", "states", "rollouts")
 """Numbers of the bandit that a pinned line always states, as a page has controls for them."""
 NAME = re.compile(r"[\w +\-.,=()/%]{1,60}")
 VALUE = re.compile(r"[\w.+\-]+")
-LARGEST, LONGEST = 4_096, 16
-"""States times arms of a bandit, and tokens of a response: what a link may ask of memory."""
+LONGEST, PASSES, ROLLOUTS = 16, 256, 10_000
+"""Tokens of a response, updates a rollout and rollouts: what a link may ask of time."""
+LARGEST, TOKENS, KEPT = 4_096, 65_536, 2_000_000
+"""Numbers of a policy, tokens of a rollout, and numbers of the policies that are kept: what it may ask of memory."""
 PLAIN = Config()
 
 
@@ -87,11 +91,22 @@ def _contender(
     if Config(**choice).environment().enumerated and "group" not in numbers:
         bandit["group"] = None
     config = Config(**bandit, controller=controller, controller_args=args)
-    found = config.environment()
-    if found.length > LONGEST or found.rows * found.arms > LARGEST:
-        raise ValueError(f"too large for a page: states × arms may be {LARGEST:,}, and length {LONGEST}")
+    for keys, size, most in _sizes(config.environment()):
+        if size > most:
+            raise ValueError(f"too large for a page: {keys} may be {most:,}")
     build_controller(config, 1)
     return Contender(controller, args, entry.open_loop, label=name, config=config)
+
+
+def _sizes(environment: Environment) -> Iterator[tuple[str, int, int]]:
+    """Keys, what a bandit makes of them and how much it may be; length first, as the others take long without it."""
+    yield "length", environment.length, LONGEST
+    yield "passes", environment.passes, PASSES
+    yield "rollouts", environment.rollouts, ROLLOUTS
+    numbers, responses = environment.rows * environment.arms, environment.group or 2 * environment.arms
+    yield "states × arms", numbers, LARGEST
+    yield "states × group × length", environment.states * responses * environment.length, TOKENS
+    yield "rollouts × states × arms", environment.rollouts * numbers, KEPT
 
 
 @lru_cache(maxsize=256)

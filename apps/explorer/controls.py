@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 DRAWN = "drawn controls"
-"""Where the session keeps what every control that it has shown holds by default."""
+"""Where the session keeps, of every control that it has shown, the page that showed it last and its default there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +67,15 @@ class Control:
         return self._number(st.text_input(self.title, value=self._held(self.default), **common))
 
     def remember(self) -> None:
-        """Tell the session what this control holds by default, for `restore` and `in_state`."""
-        st.session_state.setdefault(DRAWN, {})[self.key] = self._held(self.default)
+        """Tell the session what this control holds by default, for `restore` and `in_state`.
+
+        Streamlit takes what a key holds along to the next page: what it holds by default there is not taken along.
+        """
+        drawn, page, default = st.session_state.setdefault(DRAWN, {}), _page(), self._held(self.default)
+        last, before = drawn.get(self.key, (page, default))
+        if last != page and st.session_state.get(self.key) == before:
+            st.session_state[self.key] = default
+        drawn[self.key] = page, default
 
     def _held(self, value: Any) -> Any:
         """A value as the session holds it."""
@@ -114,17 +122,28 @@ def coarseness(value: float) -> float:
 
 
 def restore(values: Mapping[str, Any] | None = None) -> None:
-    """Set every control to its default but those in `values`. For callbacks: controls are not shown yet then."""
-    for key, value in {**st.session_state.get(DRAWN, {}), **(values or {})}.items():
+    """Set every control of the page to its default but those in `values`. For callbacks: none is shown yet then."""
+    for key, value in {**_defaults(), **(values or {})}.items():
         st.session_state[key] = _plain(value)
 
 
 def in_state(values: Mapping[str, Any], except_for: Collection[str] = ()) -> bool:
     """Whether every control on the page holds its default but those in `values`, which hold these."""
-    drawn: dict[str, Any] = st.session_state.get(DRAWN, {})
-    shown = {key: default for key, default in drawn.items() if key in st.session_state and key not in except_for}
+    shown = {key: default for key, default in _defaults().items() if key in st.session_state and key not in except_for}
     held = {key: _plain(values.get(key, default)) for key, default in shown.items()}
     return set(values) <= set(held) and all(_plain(st.session_state[key]) == value for key, value in held.items())
+
+
+def _page() -> str:
+    """The page that runs, whatever Streamlit calls it."""
+    context = get_script_run_ctx()
+    return context.page_script_hash if context else ""
+
+
+def _defaults() -> dict[str, Any]:
+    """What every control of the page holds by default, by key."""
+    drawn, here = st.session_state.get(DRAWN, {}), _page()
+    return {key: default for key, (page, default) in drawn.items() if page == here}
 
 
 def _plain(value: Any) -> Any:

@@ -41,7 +41,8 @@ def tokens_of(update: Update) -> RolloutTokens:
 def tokens_under(name: str, update: Update, target: float | None) -> RolloutTokens:
     """The same tokens under one of `choices`; target: for those that hold one, nats. Raises ValueError, one line."""
     entry = choices()[name]
-    held = (target or TARGET) if entry.has_target else None
+    wanted = TARGET if target is None else target
+    held = wanted if entry.has_target else None
     config = Config(controller=entry.controller, controller_args=entry.args, target=held)
     return described(update.tokens, planned_by(config, update))
 

@@ -121,6 +121,26 @@ def test_commands_repeat_the_contenders(outcomes):
         assert (flags.seeds, flags.first_seed) == (3, 3)
 
 
+def test_each_of_several_commands_has_a_folder_of_its_own(outcomes):
+    contenders, _ = parse_all(["entropic kp=1", "entropic kp=2", "a (b): grpo", "a =b,: grpo"], PAGE, 0.8)
+    several = [comparison.Outcome(c, outcomes[0].trajectory, {}) for c in contenders]
+    folders = []
+    for command in comparison.commands(several):
+        flags = parse_flags(RunFlags, shlex.split(command)[2:], prog="toybandit run", description="")
+        folders.append(flags.out)
+    assert len(set(folders)) == len(several) == 4
+    assert {str(folder.parent) for folder in folders} == {"runs"}
+    assert "--out" not in comparison.commands(outcomes[:1])[0]
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.parametrize("env", ["noisy", "episodes"])
+def test_what_diverges_is_no_outcome(env):
+    contender = parse(f"grpo lr=1e308 env={env} states=2 rollouts=3", PAGE)
+    with pytest.raises(ValueError, match="diverges"):
+        comparison.outcome(contender, simulate(contender.config, [0]))
+
+
 # The trade-off ----------------------------------------------------------------------------------------------------
 
 
@@ -227,6 +247,14 @@ def test_what_cannot_run_leaves_the_others():
     found = app(contenders=["grpo", "steer"], env="exact")
     assert not found.exception
     assert [error.value.partition(":")[0] for error in found.error] == ["steer\\"]
+    assert list(table(found).index) == ["grpo"]
+
+
+def test_what_diverges_leaves_the_others():
+    found = app(contenders=["grpo", "grpo lr=1e308"])
+    assert not found.exception
+    (error,) = found.error
+    assert error.value.startswith("grpo lr=1e308\\: the run diverges")
     assert list(table(found).index) == ["grpo"]
 
 

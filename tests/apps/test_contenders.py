@@ -7,7 +7,7 @@ import pytest
 
 from entrostat import CompositionWarning
 from explorer.contenders import MOST, Contender, options, parse, parse_all, pinned
-from toybandit import Config
+from toybandit import ENVIRONMENTS, Config
 
 PAGE = {"env": "noisy", "lr": 1.0, "group": 8, "passes": 2, "states": 4, "rollouts": 20}
 OTHER = {"env": "exact", "lr": 3.0, "group": 8, "passes": 5, "states": 2, "rollouts": 60}
@@ -99,7 +99,13 @@ def test_whatever_a_line_sets_is_pinned(line):
         ("grpo env=mine.yaml", "unknown env 'mine.yaml'"),
         ("grpo controller_args=x", "unknown setting 'controller_args'"),
         ("grpo arms=100000", "too large for a page"),
-        ("grpo length=100000 branching=2", "too large for a page"),
+        ("grpo length=17 branching=2", "too large for a page: length may be 16"),
+        ("grpo length=100000", "too large for a page: length may be 16"),
+        ("grpo passes=100000000000000000000", "too large for a page: passes may be 256"),
+        ("grpo rollouts=1000000000", "too large for a page: rollouts may be 10,000"),
+        ("grpo states=1000", "too large for a page: states × arms may be 4,096"),
+        ("grpo group=1000000000", "too large for a page: states × group × length may be 65,536"),
+        ("grpo states=200 rollouts=1000", "too large for a page: rollouts × states × arms may be 2,000,000"),
         ("positive_only+negative_only", "contradict each other"),
         ("grpo env=exact group=4", "enumerates every outcome and has no group"),
         ("name only:", "name only: name a controller"),
@@ -112,6 +118,12 @@ def test_what_is_wrong_in_one_line(line, message):
     with pytest.raises(ValueError, match=re.escape(message)) as error:
         parse(line, PAGE, 0.7)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("env", [e for e in ENVIRONMENTS if e != "episodes"])
+def test_what_controls_can_ask_for_is_not_too_large(env):
+    most = {"group": 64, "passes": 16, "states": 64, "rollouts": 400}
+    assert parse("grpo", {**PAGE, **most, "env": env}).config.states == 64
 
 
 def test_two_closed_loops_warn_and_run():

@@ -1,5 +1,8 @@
 """The control room: what its numbers say, and the page in AppTest."""
 
+import re
+import shlex
+
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -120,6 +123,18 @@ def test_every_section(section, env):
     assert not found.exception
     assert not found.error
     assert len(found.get("vega_lite_chart")) >= 1
+
+
+@pytest.mark.parametrize("section", ["Windup", "Auto-tuning"])
+def test_each_command_has_a_folder_of_its_own(section):
+    found = app(section=section, steps="20")
+    name = "control-room-windup-bandit" if section == "Windup" else "control-room-auto"
+    found.session_state[f"{name}-export"] = True
+    found.run()
+    lines = [shlex.split(line) for line in found.code[0].value.splitlines()]
+    folders = [line[line.index("--out") + 1] for line in lines]
+    assert len(set(folders)) == 2
+    assert all(re.fullmatch(r"runs/[\w-]+", folder) for folder in folders)
 
 
 def test_a_move_changes_the_numbers():

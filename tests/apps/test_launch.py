@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from streamlit import config
 
 from explorer import launch
 
@@ -17,6 +18,15 @@ def test_secure_by_default():
     assert CONFIG["server"]["enableXsrfProtection"] is True
     assert CONFIG["server"]["enableCORS"] is True
     assert CONFIG["browser"]["gatherUsageStats"] is False
+
+
+def test_streamlit_knows_every_option():
+    def names(table, above=""):
+        for key, value in table.items():
+            yield from names(value, f"{above}{key}.") if isinstance(value, dict) else [above + key]
+
+    known = config.get_config_options()
+    assert [name for name in names(CONFIG) if name not in known] == []
 
 
 def handshake(url: str, host: str, origin: str) -> int:

@@ -1,8 +1,11 @@
 """Presets: every one is a state that can be reached, says something true of the numbers, and is recognised."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 from explorer import bandit, simulations
 from explorer.controls import query
@@ -10,6 +13,7 @@ from explorer.pages import PAGES
 from explorer.presets import PRESETS
 
 SEEDS = tuple(range(8))
+MAIN = Path(bandit.__file__).with_name("main.py")
 
 
 def entropy(name: str, **changes) -> np.ndarray:
@@ -84,3 +88,53 @@ def test_windup_shoots_past():
 
 def test_without_authority_entropy_falls_through_the_target():
     assert entropy("no-authority")[:, -1].mean() < 0.4
+
+
+def visit(app: AppTest, path: str) -> dict[str, object]:
+    """Go to a page as the menu does; what stands in the URL then."""
+    app._page_hash = calc_hash(path)
+    app.query_params.clear()
+    app.run()
+    assert not app.exception
+    return dict(app.query_params)
+
+
+def click(app: AppTest, label: str) -> None:
+    next(button for button in app.button if button.label == label).click().run()
+
+
+OWN = ("passes", "states", "rollouts")
+
+
+@pytest.mark.parametrize("pressed", ["Reset", "Deterministic rewards"])
+def test_what_one_page_has_by_default_stays_there(pressed):
+    app = AppTest.from_file(MAIN, default_timeout=60)
+    visit(app, "compare")
+    click(app, pressed)
+    assert [app.sidebar.slider(key=key).value for key in OWN] == [2, 8, 40]
+    visit(app, "")
+    assert [app.sidebar.slider(key=key).value for key in OWN] == [4, 16, 60]
+    click(app, "Reset")
+    visit(app, "compare")
+    assert [app.sidebar.slider(key=key).value for key in OWN] == [2, 8, 40]
+
+
+def test_what_was_moved_goes_along():
+    app = AppTest.from_file(MAIN, default_timeout=60)
+    visit(app, "")
+    app.sidebar.slider(key="lr").set_value(1.5).run()
+    visit(app, "compare")
+    assert app.sidebar.slider(key="lr").value == 1.5
+    assert app.sidebar.slider(key="passes").value == 2
+
+
+def test_reset_and_presets_leave_the_controls_of_other_pages():
+    app = AppTest.from_file(MAIN, default_timeout=60)
+    visit(app, "compare")
+    app.sidebar.slider(key="seeds").set_value(2).run()
+    visit(app, "")
+    click(app, "Positives only")
+    assert any(PRESETS["positives-only"].notice in info.value for info in app.info)
+    click(app, "Reset")
+    visit(app, "compare")
+    assert app.sidebar.slider(key="seeds").value == 2

@@ -75,6 +75,22 @@ def test_a_target_is_passed_on():
     assert (high.weight[first] < 1).all()
 
 
+def test_a_target_of_zero_is_one():
+    name = "entropic (tau=0.5, ki=0.05)"
+    zero, least, none = (token_plans.tokens_under(name, UPDATE, target).weight for target in (0.0, 1e-9, None))
+    np.testing.assert_allclose(zero, least, atol=1e-6)
+    assert np.abs(zero - none).max() > 0.01
+
+
+def test_no_command_is_said_to_give_the_bars_of_other_controllers():
+    found = app(states="4")
+    found.session_state["quadrants-controllers-export"] = True
+    found.run()
+    assert not found.exception
+    assert not found.code
+    assert {box.label for box in found.expander} == {"Export"}
+
+
 def test_words():
     between = (TOKENS.likely & ~TOKENS.beyond).mean()
     assert f"{between:.1%} lie between" in quadrants.told_surface("exact", TOKENS)

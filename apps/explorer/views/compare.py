@@ -123,7 +123,7 @@ def page() -> None:
 
 
 def run(contenders: Sequence[Contender], seeds: tuple[int, ...]) -> list[Outcome]:
-    """What came of the contenders that can run in their bandit, with a line about each other one.
+    """What came of the contenders that can run in their bandit and do not diverge, with a line about each other one.
 
     Nothing while the user has not asked for slow ones.
     """
@@ -138,13 +138,19 @@ def run(contenders: Sequence[Contender], seeds: tuple[int, ...]) -> list[Outcome
             if reason:
                 st.error(plain(f"{name}: {reason}"))
         return run([contender for contender in contenders if not reasons[contender.name]], seeds)
-    return [comparison.outcome(*pair) for pair in zip(contenders, found, strict=True)] if found else []
+    outcomes = []
+    for contender, trajectory in zip(contenders, found, strict=True) if found else ():
+        try:
+            outcomes.append(comparison.outcome(contender, trajectory))
+        except ValueError as error:
+            st.error(plain(f"{contender.name}: {error}"))
+    return outcomes
 
 
 def draw(outcomes: Sequence[Outcome], target: float) -> None:
     """The pictures, what to notice, and the table."""
     standings = comparison.ranked(outcomes)
-    commands = [exports.run_command(found.contender.config, found.trajectory.seeds) for found in outcomes]
+    commands = comparison.commands(outcomes)
     left, right = st.columns(2, gap="medium")
     with left:
         st.header("Over time")

@@ -1,12 +1,12 @@
 """Control room: the PI loop as a control engineer sees it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import streamlit as st
 
-from toybandit import Trajectory
+from toybandit import Config, Trajectory
 from toybandit.local_plant import LocalPlant
 
 from .. import charts, exports, loop_pictures, loop_words, presets
@@ -155,7 +155,7 @@ def draw_windup(loop: Loop, bandit: Bandit) -> None:
     with columns[1]:
         st.header(f"Bandit {bandit.env}")
         found = {name: bandit_windup(run(config, bandit.seeds)) for name, config in configs.items()}
-        show_windup(found, "bandit", [exports.run_command(config, bandit.seeds) for config in configs.values()])
+        show_windup(found, "bandit", commands_of("windup", configs, bandit.seeds))
 
 
 WAYS = {"sum stops": True, "sum goes on": False}
@@ -211,7 +211,7 @@ def draw_auto(loop: Loop, bandit: Bandit) -> None:
     words = loop_words.auto(runs, loop, found)
     charts.show(picture, key="auto")
     st.info(words, icon=":material/visibility:")
-    exports.draw(picture, "control-room-auto", [exports.run_command(config, bandit.seeds) for config in (auto, hand)])
+    exports.draw(picture, "control-room-auto", commands_of("tuning", {"auto": auto, "by hand": hand}, bandit.seeds))
 
 
 def auto_panels(runs: dict[str, Trajectory], loop: Loop, found: LocalPlant) -> list[Panel]:
@@ -229,6 +229,14 @@ def auto_panels(runs: dict[str, Trajectory], loop: Loop, found: LocalPlant) -> l
         constant = {k: np.full(rollouts, v) for k, v in level.items() if v is not None}
         panels.append(loop_pictures.side_by_side(title, {"auto": metrics[f"entropic/{name}"], **constant}))
     return panels
+
+
+def commands_of(section: str, configs: Mapping[str, Config], seeds: Sequence[int]) -> list[str]:
+    """The command that repeats each, by name, into a folder of its own."""
+    return [
+        f"{exports.run_command(config, seeds)} --out runs/{section}-{name.replace(' ', '-')}"
+        for name, config in configs.items()
+    ]
 
 
 SECTIONS: dict[str, Callable[[Loop, Bandit], None]] = {

@@ -87,8 +87,7 @@ def page() -> None:
         if tokens is not None:
             draw_tokens(tokens, exact)
     if update is not None and tokens is not None:
-        commands = [exports.run_command(update.config, (seed,))]
-        draw_controllers(update, tokens, exact, controller.get("target"), commands)
+        draw_controllers(update, tokens, exact, controller.get("target"))
 
 
 def draw_moment(config: Config) -> tuple[int, int, bool]:
@@ -191,9 +190,7 @@ def told_tokens(tokens: RolloutTokens, exact: bool) -> str:
 # Controllers ----------------------------------------------------------------------------------------------------------
 
 
-def draw_controllers(
-    update: Update, tokens: RolloutTokens, exact: bool, target: float | None, commands: Sequence[str]
-) -> None:
+def draw_controllers(update: Update, tokens: RolloutTokens, exact: bool, target: float | None) -> None:
     """What a choice of controllers does to the quadrants of the same tokens."""
     st.header("Controllers on the same tokens")
     left, right = st.columns([3, 1], gap="medium")
@@ -226,7 +223,7 @@ def draw_controllers(
         hide_index=True,
         column_config=dict.fromkeys(("I", "II", "III", "IV", "sum"), number),
     )
-    exports.draw(picture, "quadrants-controllers", commands)
+    exports.draw(picture, "quadrants-controllers", [])
 
 
 def told_controllers(named: Sequence[tuple[str, RolloutTokens]], exact: bool) -> str:
