@@ -45,6 +45,14 @@ def test_a_run_is_not_written_over_unless_told(tmp_path, capsys):
     assert main([*command, "--overwrite"]) == 0
 
 
+def test_a_run_that_diverges_later_says_when(tmp_path, capsys):
+    flags = ["--update", "adam", "--passes", "1", "--lr", "5e307", "--out", str(tmp_path)]
+    assert main(["run", *SMALL, *flags]) == 2
+    assert capsys.readouterr().err == "error: logits are not finite after rollout 2: lower lr\n"
+    assert [row["step"] for row in read_metrics(tmp_path)] == [0, 1]
+    assert not (tmp_path / "trajectory.npz").exists()
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -56,6 +64,12 @@ def test_a_run_is_not_written_over_unless_told(tmp_path, capsys):
         (["run", "--seeds", "many"], "many"),
         (["run", "--seeds", "0"], "seeds must be at least 1, not 0"),
         (["run", "--lr", "-1"], "lr must be positive, not -1.0"),
+        (["run", "--lr", "inf"], "lr must be a finite number, not inf"),
+        (["run", "--logit-std", "inf"], "logit_std must be a finite number, not inf"),
+        (["run", "--target", "nan", "--controller", "entropic"], "target must be a finite number, not nan"),
+        (["run", "--lr", "1e308", "--update", "adam", *SMALL], "logits are not finite after rollout 1: lower lr"),
+        (["run", "--first-seed", "-5"], "seeds must be between 0 and 2^63 - 1, not -5"),
+        (["run", "--first-seed", str(2**63)], f"seeds must be between 0 and 2^63 - 1, not {2**63}"),
         (["run", "--env", "exact", "--controller", "steer"], "enumerates outcomes"),
         (["run", "--bogus"], "unknown option --bogus"),
         (["verify", "--bogus"], "unknown option --bogus"),

@@ -1,5 +1,6 @@
 """From a configuration to a controller: targets, hyperparameters, and what is refused."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -48,6 +49,19 @@ def test_bad_input_is_named(config, message):
     with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
         simulate(Config(**config), [0])
     assert message in str(caught.value)
+
+
+def test_enumerated_outcomes_count_by_their_probability():
+    """A share is an expected one, and the mean over what is kept divides by the probability of being kept."""
+    gains = {}
+    for denominator in ("all", "kept"):
+        args = {"denominator": denominator}
+        run = simulate(Config(env="exact", controller="positive_only", controller_args=args, rollouts=1), [0])
+        gains[denominator] = run.logits
+    negative = 1 - run.reward[0, 0]  # all of a state's failures, and no success, are below its mean
+    assert run.metrics["positive_only/dropped"][0, 0] == pytest.approx(negative, rel=1e-12)
+    assert negative == pytest.approx(0.5875, rel=1e-12)
+    np.testing.assert_allclose(gains["kept"] * (1 - negative), gains["all"], rtol=1e-12)
 
 
 @pytest.mark.parametrize("controller", ["edge", "gtpo", "unlikeliness"])

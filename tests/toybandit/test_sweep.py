@@ -122,7 +122,58 @@ def test_finished_cells_are_not_simulated_again(tmp_path, capsys):
     grown = sweep(read_cells({**GRID, "seeds": 3}), tmp_path)
     assert "18 runs, 6 of them new" in capsys.readouterr().out
     assert [row for row in grown if row["seed"] < 2] == again
-    assert len(sweep(read_cells(GRID), tmp_path)) == 12
+    assert len(sweep(read_cells(GRID), tmp_path, overwrite=True)) == 12
+
+
+def test_a_run_that_diverges_leaves_the_others_alone():
+    """Side by side with it, they are what they are alone; it says after which rollout."""
+    (call,) = plan_calls(read_cells({**SMALL, "update": "adam", "lr": [0.1, 1e308]}), 10)
+    (alone,) = plan_calls(read_cells({**SMALL, "update": "adam", "lr": 0.1}), 10)
+    rows = measure(call)
+    for row, own in zip(rows[:2], measure(alone), strict=True):
+        assert row["error"] == ""
+        assert row["gap"] == pytest.approx(own["gap"], abs=1e-12)
+    for row in rows[2:]:
+        assert row["error"] == "logits are not finite after rollout 1: lower lr"
+        assert "gap" not in row
+
+
+def test_what_could_not_run_is_tried_again(tmp_path, monkeypatch):
+    """Also where a part of an older version holds the failure, and without losing what lies beside it."""
+    cells = read_cells({**SMALL, "seeds": 3})
+    good = sweep(cells, tmp_path / "good")
+    bad = {**good[0], "error": "diverged", "gap": None}
+    (tmp_path / "parts").mkdir()
+    pq.write_table(table([bad, good[1]]), tmp_path / "parts" / f"{cells[0].key}.parquet")
+    measured = []
+    monkeypatch.setattr(running, "measure", lambda call: measured.extend(call.cells) or [good[0], {**bad, **good[2]}])
+    assert sweep(cells, tmp_path) == good
+    assert measured == [cells[0], cells[2]]
+    again = Store(tmp_path)
+    assert all(cell in again for cell in cells)
+    assert again.merge(cells) == table(good).to_pylist()
+
+
+def test_failures_are_not_stored(tmp_path):
+    cells = read_cells({**SMALL, "env": "exact", "controller": "steer"})
+    assert all(row["error"] for row in sweep(cells, tmp_path))
+    assert cells[0] not in Store(tmp_path)
+
+
+def test_a_table_with_other_runs_is_not_written_over_unless_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grid.yaml").write_text(YAML)
+    (tmp_path / "other.yaml").write_text(YAML.replace("grpo, steer", "grpo"))
+    other = ["sweep", "--grid", "other.yaml", "--out", "out"]
+    assert main(["sweep", "--grid", "grid.yaml", "--out", "out"]) == 0
+    before = read(tmp_path / "out" / "sweep.parquet")
+    capsys.readouterr()
+    assert main(other) == 2
+    message = "out/sweep.parquet has 4 other runs: choose another --out, or pass --overwrite"
+    assert capsys.readouterr().err == f"error: {message}\n"
+    assert read(tmp_path / "out" / "sweep.parquet") == before
+    assert main([*other, "--overwrite"]) == 0
+    assert len(read(tmp_path / "out" / "sweep.parquet")) == 4
 
 
 def test_an_interruption_loses_one_call(tmp_path, capsys):

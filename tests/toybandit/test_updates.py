@@ -37,6 +37,14 @@ def test_natural_gradient_is_the_pseudo_inverse_of_the_fisher_information():
     torch.testing.assert_close(make_update("npg", 0.3)(gradient, policy), expected, rtol=1e-10, atol=1e-12)
 
 
+def test_natural_gradient_where_p_underflows():
+    """An arm of probability 0 has no gradient, and no share in the step but the mean."""
+    policy = softmax_policy(torch.tensor([[[0.0, 0.0, -1e4]]], dtype=torch.float64))
+    gradient = torch.tensor([[[0.1, -0.1, 0.0]]], dtype=torch.float64)
+    step = make_update("npg", 0.5)(gradient, policy)
+    torch.testing.assert_close(step, torch.tensor([[[-0.1, 0.1, 0.0]]], dtype=torch.float64))
+
+
 def test_a_rate_for_each_run():
     gradient = torch.ones(2, 3, 4, dtype=torch.float64)
     rates = torch.tensor([0.1, 0.2], dtype=torch.float64).reshape(-1, 1, 1)

@@ -42,6 +42,15 @@ def test_report(two_claims, tmp_path, capsys):
     assert (tmp_path / "theory" / "thm1-centred.png").stat().st_size > 5000
 
 
+def test_a_full_page_is_not_written_over_by_a_quick_one(two_claims, tmp_path, capsys):
+    command = ["verify", "--quick", "--out", str(tmp_path)]
+    (tmp_path / "theory.md").write_text("# The theory\n\n    toybandit verify --out docs\n\n--quick\n")
+    assert cli.main(command) == 2
+    assert "holds claims without --quick: choose another --out, or pass --overwrite" in capsys.readouterr().err
+    assert cli.main([*command, "--overwrite"]) == 0
+    assert cli.main(command) == 0
+
+
 def test_a_verdict_that_is_not_expected(two_claims, tmp_path, capsys):
     two_claims(HOLDS)
     assert cli.main(["verify", "--quick", "--out", str(tmp_path)]) == 1

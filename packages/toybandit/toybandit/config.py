@@ -5,11 +5,13 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from .environment_file import TABLES, read_environment
-from .environments import ENVIRONMENTS, NOISY, Environment, Table, as_table
+from .environments import ENVIRONMENTS, NOISY, Environment, Table, as_table, check_types
 
 PRECISIONS = ("float64", "float32")
 GRADIENTS = ("sampled", "exact")
 DEVICES = ("cpu", "cuda")
+NAMES = ("env", "controller", "preset", "target")
+"""Fields that are no numbers of the environment, of which any value of their type can be right."""
 CUSTOM = "custom"
 """Name of an environment whose numbers are all given."""
 
@@ -86,6 +88,7 @@ class Config:
             if getattr(self, name) not in allowed:
                 choices = ", ".join(choice for choice in allowed if choice)
                 raise ValueError(f"unknown {name} {getattr(self, name)!r}; choose from {choices}")
+        check_types(Config, {name: getattr(self, name) for name in NAMES})
         self.environment()
         if self.gradient == "exact" or (self.gradient is None and self._base().enumerated):
             for name in ("group", "advantage"):

@@ -45,13 +45,18 @@ def _per_run(key: str, value: Any, runs: int) -> Any:
 
 class EnumeratedReduce(LocalReduce):
     """Refuses statistics over the mini-batch: enumerated outcomes are not a sample, so that a mean or a top-k over
-    them means nothing. Rules that look at one token at a time pass."""
+    them means nothing. Rules that look at one token at a time pass, and counts, which are of expected numbers:
+    outcomes count by their frequency (runs, N)."""
 
-    def __init__(self, controller: str, env: str) -> None:
+    def __init__(self, controller: str, env: str, frequency: Tensor) -> None:
+        self.frequency = frequency
         self.message = (
             f"controller {controller!r} takes statistics over a sample, and env {env!r} enumerates outcomes instead; "
             "choose a sampled env (noisy, on, pure, det, coupled)"
         )
+
+    def count(self, mask: Tensor) -> Tensor:
+        return (mask * self.frequency).sum(-1)
 
     def sum(self, x: Tensor) -> Tensor:
         raise ValueError(self.message)

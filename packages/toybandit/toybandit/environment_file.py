@@ -15,7 +15,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from .environments import ENVIRONMENTS, Environment, as_table
+from .environments import ENVIRONMENTS, Environment, as_table, check_types
 
 TABLES = ("success", "logits", "kernel")
 
@@ -34,7 +34,7 @@ def read_environment(path: str | Path) -> Environment:
         raise ValueError(f"{path}: expected keys and values, such as states: 8")
     try:
         return environment_from(content)
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
 
@@ -42,7 +42,7 @@ def environment_from(content: Mapping[str, Any]) -> Environment:
     """The environment of plain keys and values. ValueError on an unknown key or a value that does not fit."""
     numbers = dict(content)
     base = numbers.pop("base", "noisy")
-    if base not in ENVIRONMENTS:
+    if not isinstance(base, str) or base not in ENVIRONMENTS:
         raise ValueError(f"unknown base {base!r}; choose from {', '.join(ENVIRONMENTS)}")
     known = [field.name for field in fields(Environment)]
     for key in numbers:
@@ -57,6 +57,7 @@ def environment_from(content: Mapping[str, Any]) -> Environment:
     for name in ("lr", "success_beta"):
         if isinstance(numbers.get(name), list):
             numbers[name] = tuple(numbers[name])
+    check_types(Environment, numbers)
     if "arms" in numbers and "right_arms" not in numbers:
         numbers["right_arms"] = min(ENVIRONMENTS[base].right_arms, numbers["arms"])
     return replace(ENVIRONMENTS[base], **numbers)

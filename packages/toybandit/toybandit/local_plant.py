@@ -74,8 +74,8 @@ def held(config: Config, alpha: Sequence[float], seeds: Sequence[int]) -> Array:
     ]
     args = {
         **{key: value for key, value in config.controller_args.items() if key == "tau"},
-        "target": np.tile(start - 1, len(alpha)).tolist(),  # an error of 1: α is kp
-        "kp": np.repeat(alpha, len(seeds)).tolist(),
+        "target": np.outer(1 - np.sign(alpha) / 2, start).ravel().tolist(),  # an error of half the entropy
+        "kp": np.outer(np.abs(alpha), 2 / start).ravel().tolist(),
         "ki": 0.0,
         "alpha_max": 1e9,
     }

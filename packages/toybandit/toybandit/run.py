@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from entrostat.commandline import parse_flags, parse_settings
 
 from .config import Config
 from .environments import Table
+from .trajectory import divergence
 
 DESCRIPTION = """Simulate a bandit under an entropy controller.
 
@@ -67,7 +69,8 @@ def run_command(args: Sequence[str]) -> int:
 
     seeds = range(flags.first_seed, flags.first_seed + flags.seeds)
     # What cannot run should not leave a folder behind.
-    simulate(replace(config, rollouts=1), seeds, diagnostics=flags.diagnostics)
+    tried = simulate(replace(config, rollouts=1), seeds, diagnostics=flags.diagnostics)
+    _require_finite(tried.entropy[:, -1].mean(), 1)
     record(config, seeds, out, flags.diagnostics)
     return 0
 
@@ -90,6 +93,7 @@ def record(config: Config, seeds: Sequence[int], out: Path, diagnostics: bool = 
         task = progress.add_task(config.controller, total=rollouts)
 
         def on_rollout(step: int, metrics: dict[str, float]) -> None:
+            _require_finite(metrics["entropy"], step)
             log.log(step, metrics)
             progress.update(task, completed=step + 1)
 
@@ -97,6 +101,7 @@ def record(config: Config, seeds: Sequence[int], out: Path, diagnostics: bool = 
             trajectory = simulate(config, seeds, diagnostics=diagnostics, on_rollout=on_rollout)
         finally:
             log.close()
+    _require_finite(trajectory.entropy[:, -1].mean(), rollouts)
     trajectory.save(out / "trajectory.npz")
     entropy_figure(trajectory, out / "entropy.png")
     held = trajectory.entropy[:, -(rollouts // 3 or 1) :].mean()
@@ -109,3 +114,9 @@ def record(config: Config, seeds: Sequence[int], out: Path, diagnostics: bool = 
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _require_finite(entropy: float, rollouts: int) -> None:
+    """ValueError when the entropy after so many rollouts, the mean over runs, is not finite."""
+    if not isfinite(entropy):
+        raise ValueError(divergence(rollouts))

@@ -79,11 +79,14 @@ def simulate(
     compile: make machine code of a pass first, which takes seconds and a C++ compiler, and gives the same numbers but
     for rounding. Not of what `predict`, `diagnostics` and `watch` look at; controllers that cannot be compiled run as
     they are.
-    Raises ValueError on unknown names, on a controller that cannot run in this environment, without seeds, and on
-    `compile` without a compiler or on another device than the CPU.
+    Raises ValueError on unknown names, on a controller that cannot run in this environment, without seeds or on one out
+    of range, and on `compile` without a compiler or on another device than the CPU.
     """
     if not len(seeds):
         raise ValueError("seeds must name at least one run")
+    for seed in seeds:
+        if not 0 <= seed < 2**63:
+            raise ValueError(f"seeds must be between 0 and 2^63 - 1, not {seed}")
     if config.device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device 'cuda' is not available here: use cpu")
     keep_freed_memory()
@@ -127,9 +130,7 @@ class _Simulation:
         self.needs = self.controller.needs
         self.predict = predict
         self.reduce = LocalReduce()
-        if self.environment.enumerated:
-            self.reduce = EnumeratedReduce(config.controller, config.env)
-        else:
+        if not self.environment.enumerated:
             self.advantage = get_advantage(self.environment.advantage or "")
         self.metrics: TokenMetrics | None = None
         if diagnostics:
@@ -235,7 +236,10 @@ class _Simulation:
     def take_pass(self, policy: Policy, rollout: Rollout, fixed: dict[str, Tensor], number: int | Tensor) -> Passed:
         """One pass over a rollout from the logits of `policy`; number: how many updates there were before."""
         tokens = self.tokens(policy, rollout, fixed)
-        plan = self.controller.plan(tokens, self.reduce, seed=self.seeds, step=number)
+        reduce = self.reduce
+        if rollout.frequency is not None:
+            reduce = EnumeratedReduce(self.config.controller, self.config.env, rollout.frequency.flatten(1))
+        plan = self.controller.plan(tokens, reduce, seed=self.seeds, step=number)
         dlogp, dentropy = plan.coefficients(tokens.get("logp"), tokens.entropy)
         if rollout.frequency is not None:
             frequency = rollout.frequency.flatten(1)

@@ -11,6 +11,11 @@ from .config import Config
 Array = NDArray[np.float64]
 
 
+def divergence(rollouts: int) -> str:
+    """What is said of a run that has diverged after so many rollouts."""
+    return f"logits are not finite after rollout {rollouts}: lower lr"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trajectory:
     """Every run of a simulation, as float64 arrays."""
@@ -40,6 +45,12 @@ class Trajectory:
     @property
     def runs(self) -> int:
         return self.entropy.shape[0]
+
+    @property
+    def diverged(self) -> dict[int, str]:
+        """Why each run that came to logits or an entropy that are not finite has no results, by its place."""
+        broken = ~np.isfinite(self.entropy)
+        return {int(run): divergence(int(broken[run].argmax())) for run in np.flatnonzero(broken.any(1))}
 
     def save(self, path: Path) -> None:
         """Write all arrays to a compressed .npz; metrics keep their names."""

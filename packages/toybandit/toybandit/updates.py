@@ -28,14 +28,14 @@ class Sgd:
 class NaturalGradient:
     """Δz = −lr·F⁺·S·gradient, F = diag(p) − p·pᵀ the Fisher information of a state: natural policy gradient.
 
-    As a gradient in the logits of a softmax sums to 0, F⁺g = g/p − mean(g/p).
+    As a gradient in the logits of a softmax sums to 0, F⁺g = g/p − mean(g/p); g/p is 0 where both are.
     """
 
     def __init__(self, lr: float | Tensor, states: int) -> None:
         self.factor = -lr * states
 
     def __call__(self, gradient: Tensor, policy: Policy) -> Tensor:
-        natural = gradient / policy.p
+        natural = gradient / policy.p.clamp(min=torch.finfo(policy.p.dtype).tiny)
         return (natural - natural.mean(-1, keepdim=True)) * self.factor
 
 

@@ -23,6 +23,8 @@ class VerifyFlags:
     """Fewer random instances and runs; the same claims and tolerances."""
     out: Path = Path("runs/verify")
     """Folder for theory.md, and for its folder theory with claims.json and the pictures."""
+    overwrite: bool = False
+    """With --quick: write over a page that was made without it."""
 
 
 def verify_command(args: Sequence[str]) -> int:
@@ -34,6 +36,8 @@ def verify_command(args: Sequence[str]) -> int:
     from .claims import CLAIMS, report, run_claims
     from .claims.registry import FULL, QUICK
 
+    if flags.quick and report.is_full(flags.out) and not flags.overwrite:
+        raise ValueError(f"{flags.out} holds claims without --quick: choose another --out, or pass --overwrite")
     console = Console()
     effort = QUICK if flags.quick else FULL
     claims = run_claims(effort)

@@ -33,6 +33,15 @@ def test_figures_and_their_page(tmp_path, capsys):
     assert (tmp_path / f"docs/figures/{NAME}.png").read_bytes() == (out / f"{NAME}.png").read_bytes()
 
 
+def test_a_full_figure_is_not_written_over_by_a_quick_one(tmp_path, capsys):
+    command = ["reproduce", NAME, "--quick", "--out", str(tmp_path)]
+    (tmp_path / f"{NAME}.json").write_text(json.dumps({"command": f"toybandit reproduce {NAME}"}))
+    assert main(command) == 2
+    assert f"holds {NAME} without --quick: choose another --out, or pass --overwrite" in capsys.readouterr().err
+    assert main([*command, "--overwrite"]) == 0
+    assert main(command) == 0
+
+
 @pytest.mark.parametrize(
     ("names", "message"),
     [

@@ -1,6 +1,7 @@
 """How records are shown: a table in the terminal; JSON, and a Markdown page with pictures, in files."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -93,6 +94,12 @@ def page(records: Sequence[Record], effort: Effort, command: str, pictures: str)
             if record.paper == paper:
                 parts.append(entry(record, f"{pictures}/{record.name}.png" if record.name in PICTURES else None))
     return "\n".join(parts).rstrip() + "\n"
+
+
+def is_full(folder: Path) -> bool:
+    """Whether the folder holds a page that was made without --quick."""
+    path = folder / "theory.md"
+    return path.exists() and not re.search(r"^    toybandit verify\b.* --quick\b", path.read_text(), re.MULTILINE)
 
 
 def write(records: Sequence[Record], folder: Path, effort: Effort, command: str) -> None:

@@ -27,6 +27,8 @@ class LeaderboardFlags:
     """Markdown file to write, with its picture in the folder of the same name. Default: leaderboard.md in --out."""
     workers: str = "2"
     """Number of processes, or ray."""
+    overwrite: bool = False
+    """Write over a sweep.parquet with runs that are not asked for; parts/ keeps them."""
 
 
 def leaderboard_command(args: Sequence[str]) -> int:
@@ -47,7 +49,8 @@ def leaderboard_command(args: Sequence[str]) -> int:
         }
     asked = {env: [(entry, entry.cells(config, seeds)) for entry in entries()] for env, config in configs.items()}
     cells = dict.fromkeys(cell for groups in asked.values() for _, group in groups for cell in group)
-    rows = {row["cell"]: row for row in sweep(list(cells), flags.out, workers=flags.workers)}
+    swept = sweep(list(cells), flags.out, workers=flags.workers, overwrite=flags.overwrite)
+    rows = {row["cell"]: row for row in swept}
     panels = {
         env: standings([(entry, [rows[cell.key] for cell in group]) for entry, group in groups])
         for env, groups in asked.items()

@@ -12,6 +12,8 @@ from ..sweep.cells import Cell
 from ..sweep.grid import has_target
 
 ENVS = ("noisy", "on", "det", "coupled")
+LEFT_OUT = "rollout_correction"
+"""Corrects for rollouts of another policy, of which there are none here."""
 TARGET = 0.6
 """Entropy that controllers with a target are to hold, nats."""
 
@@ -70,6 +72,6 @@ SUITED = (
 
 
 def entries() -> list[Entry]:
-    """All of them, GRPO's own surrogate first and then by name."""
-    preset = [Entry(name) for name in REGISTRY]
+    """All of them but `LEFT_OUT`, GRPO's own surrogate first and then by name."""
+    preset = [Entry(name) for name in REGISTRY if name != LEFT_OUT]
     return sorted((*preset, *SUITED), key=lambda entry: (entry.controller != "ppo", entry.controller))

@@ -7,7 +7,7 @@ import numpy as np
 from ..config import Config
 from ..environments import Environment
 from ..sweep.measure import SETTLED
-from .entries import TARGET
+from .entries import LEFT_OUT, TARGET
 from .standings import LEVEL, Estimate, Standing
 
 HEADER = ("controller", "values", "entropy", "target error", "reward", "gap", "settling", "notes")
@@ -26,8 +26,9 @@ def _introduction(environment: Environment, seeds: int, picture: str) -> str:
     flat = np.log(arms)
     return f"""# Leaderboard
 
-Every controller with the values of its preset `paper`, and some with others, which the second column names: rates and
-shares that act within {environment.rollouts} rollouts, or a variant of the rule. {environment.states} states, \
+Every controller but `{LEFT_OUT}`, which needs rollouts of another policy, with the values of its preset
+`paper`, and some with others, which the second column names: rates and shares that act within {environment.rollouts}
+rollouts, or a variant of the rule. {environment.states} states, \
 {environment.arms} arms, groups of {environment.group}, the same {seeds} seeds
 for all. Controllers with a target hold {TARGET:g} nats.
 

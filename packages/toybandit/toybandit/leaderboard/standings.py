@@ -73,8 +73,9 @@ def standings(results: Sequence[tuple[Entry, Sequence[Row]]]) -> list[Standing]:
     found: list[Standing] = []
     ran: list[tuple[str, dict[str, Array]]] = []
     for entry, rows in results:
-        if rows[0]["error"]:
-            found.append(Standing(entry=entry, error=rows[0]["error"]))
+        error = next((row["error"] for row in rows if row["error"]), "")
+        if error:
+            found.append(Standing(entry=entry, error=error))
             continue
         numbers = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in (*COMPARED, *AIMED)}
         twin = next((name for name, others in ran if _same(numbers, others)), "")

@@ -32,6 +32,8 @@ class ReproduceFlags:
     """Fewer runs, states and rollouts: shapes, not numbers to quote."""
     out: Path = Path("runs/figures")
     """Folder to write to."""
+    overwrite: bool = False
+    """With --quick: write over figures that were made without it."""
     page: Path | None = None
     """Also write this Markdown page with all the figures that lie in --out; pictures go into a folder beside it."""
 
@@ -49,10 +51,13 @@ def reproduce_command(args: Sequence[str]) -> int:
             console.print(table)
         return 0
     from . import FULL, QUICK
-    from .files import save
+    from .files import is_full, save
 
     effort = QUICK if flags.quick else FULL
     chosen = choose(flags.names)
+    full = [figure.name for figure in chosen if is_full(figure.name, flags.out)]
+    if flags.quick and full and not flags.overwrite:
+        raise ValueError(f"{flags.out} holds {full[0]} without --quick: choose another --out, or pass --overwrite")
     from rich.progress import Progress
 
     with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:

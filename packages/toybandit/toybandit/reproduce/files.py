@@ -27,6 +27,12 @@ def command(name: str, effort: Effort) -> str:
     return f"toybandit reproduce {name}" + (" --quick" if effort == QUICK else "")
 
 
+def is_full(name: str, folder: Path) -> bool:
+    """Whether the folder holds a figure of this name that was made without --quick."""
+    path = folder / f"{name}.json"
+    return path.exists() and "--quick" not in json.loads(path.read_text())["command"]
+
+
 def save(reproduction: Reproduction, data: Measurement, effort: Effort, folder: Path) -> None:
     """Write the four files into `folder`, which is made when missing."""
     folder.mkdir(parents=True, exist_ok=True)

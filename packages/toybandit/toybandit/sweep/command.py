@@ -19,8 +19,8 @@ Writes sweep.parquet, a row a run: what was asked for (hyperparameters as args.N
 settling time, reward, and the gap to the reward-entropy frontier at the run's own entropy.
 
 What is finished lies in parts/ and is not simulated again: after an interruption, or with a grid that has grown, the
-same command simulates what is missing. Rows of another version of the simulator are not told apart: give it another
---out."""
+same command simulates what is missing and what could not run. Rows of another version of the simulator are not told
+apart: give it another --out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +35,8 @@ class SweepFlags:
     """Number of processes, or ray: a Ray cluster, the running one or else one on this machine."""
     batch: int = 128
     """Most runs that are simulated side by side, and that an interruption can lose for each worker."""
+    overwrite: bool = False
+    """Write over a sweep.parquet with runs that this grid lacks; parts/ keeps them."""
 
 
 def sweep_command(args: Sequence[str]) -> int:
@@ -44,14 +46,17 @@ def sweep_command(args: Sequence[str]) -> int:
         raise ValueError(f"batch must be at least 1, not {flags.batch}")
     from .grid import read_grid
 
-    sweep(read_grid(flags.grid), flags.out, workers=flags.workers, batch=flags.batch)
+    sweep(read_grid(flags.grid), flags.out, workers=flags.workers, batch=flags.batch, overwrite=flags.overwrite)
     return 0
 
 
-def sweep(cells: "Sequence[Cell]", out: Path, *, workers: str = "1", batch: int = 128) -> "list[Row]":
+def sweep(
+    cells: "Sequence[Cell]", out: Path, *, workers: str = "1", batch: int = 128, overwrite: bool = False
+) -> "list[Row]":
     """Simulate the cells that the folder `out` does not hold yet, and merge; a row for each cell, in order.
 
-    Prints what was done and why some could not run. Raises ValueError on workers that there are not.
+    Prints what was done and why some could not run. Raises ValueError on workers that there are not, and unless
+    `overwrite` on a table there that has other runs too.
     """
     from rich.console import Console
     from rich.progress import Progress
@@ -62,6 +67,9 @@ def sweep(cells: "Sequence[Cell]", out: Path, *, workers: str = "1", batch: int 
 
     console = Console()
     store = Store(out)
+    surplus = store.surplus(cells)
+    if surplus and not overwrite:
+        raise ValueError(f"{store.path} has {surplus} other runs: choose another --out, or pass --overwrite")
     missing = [cell for cell in cells if cell not in store]
     with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("runs", total=len(cells), completed=len(cells) - len(missing))

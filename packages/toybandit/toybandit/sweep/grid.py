@@ -10,9 +10,10 @@ controller:
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from itertools import product
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import yaml
 
@@ -20,16 +21,14 @@ from entrostat.registry import ALIASES, REGISTRY, hyperparameters
 
 from ..config import Config
 from ..control import build_controller
+from ..environment_file import TABLES
+from ..environments import check_types
 from .cells import Call, Cell, plan_calls
 
 SEEDS = 8
 SCALARS = (bool, int, float, str)
-KINDS = {
-    name: tuple(kind for kind in SCALARS if kind == hint or kind in get_args(hint))
-    for name, hint in get_type_hints(Config).items()
-}
-"""What the values of a field of Config may be; nothing where it takes tables only."""
-AXES = [name for name, kinds in KINDS.items() if kinds and name not in ("controller", "target", "controller_args")]
+APART = ("controller", "controller_args", "target", "success_beta", *TABLES)
+AXES = [field.name for field in fields(Config) if field.name not in APART]
 """Keys whose values multiply for every controller."""
 KEYS = ("seeds", "controller", "target", *AXES)
 BOOL, FLOAT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:float"
@@ -95,8 +94,10 @@ def has_target(spec: str) -> bool:
 
 def _product(grid: Mapping[str, Any]) -> Iterator[Cell]:
     seeds = _seeds(grid.get("seeds", SEEDS))
-    axes = {key: _checked(key, _values(key, grid[key])) for key in AXES if key in grid}
-    targets = _checked("target", _values("target", grid["target"])) if "target" in grid else [None]
+    axes = {key: _values(key, grid[key]) for key in AXES if key in grid}
+    targets = _values("target", grid["target"]) if "target" in grid else [None]
+    for target in targets:
+        check_types(Config, {"target": target})
     controllers = list(_controllers(grid.get("controller", Config.controller)))
     for point in product(*axes.values()):
         for controller, args in controllers:
@@ -135,13 +136,4 @@ def _values(key: str, given: Any) -> list[Any]:
     values = given if isinstance(given, list) else [given]
     if not values or not all(isinstance(value, SCALARS) for value in values):
         raise ValueError(f"{key}: expected a value or a list of values, not {given!r}")
-    return values
-
-
-def _checked(key: str, values: list[Any]) -> list[Any]:
-    """The values of a field of Config, of the right type."""
-    kinds = KINDS[key]
-    for value in values:
-        if type(value) not in kinds and not (type(value) is int and float in kinds):
-            raise ValueError(f"{key}: expected {' or '.join(kind.__name__ for kind in kinds)}, not {value!r}")
     return values

@@ -24,19 +24,22 @@ def measure(call: Call) -> list[Row]:
     """Simulate a call: a row for each of its runs, with what was asked for, its `results`, and warnings as `note`.
 
     The target is the one that the controller has, its own default where none was asked for. What cannot run in its
-    environment has no results, and the reason as `error`.
+    environment, or diverges, has no results, and the reason as `error`.
     """
     targets = targets_of(call.config, len(call.cells))
     asked = [{**_asked(cell), "target": _plain(target)} for cell, target in zip(call.cells, targets, strict=True)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", CompositionWarning)
         try:
-            found = results(simulate(call.config, call.seeds), targets)
+            trajectory = simulate(call.config, call.seeds)
         except ValueError as error:
             return [{**row, "error": str(error), "note": ""} for row in asked]
+    found, diverged = results(trajectory, targets), trajectory.diverged
     note = "; ".join(dict.fromkeys(str(warning.message) for warning in caught))
     return [
-        {**row, **{name: _plain(values[run]) for name, values in found.items()}, "error": "", "note": note}
+        {**row, "error": diverged[run], "note": note}
+        if run in diverged
+        else {**row, **{name: _plain(values[run]) for name, values in found.items()}, "error": "", "note": note}
         for run, row in enumerate(asked)
     ]
 
@@ -63,7 +66,9 @@ def results(trajectory: Trajectory, target: Array) -> dict[str, Array]:
         return found | dict.fromkeys(("reward_final", "frontier", "gap"), np.full(trajectory.runs, np.nan))
     reward = mean_reward(trajectory.probabilities, trajectory.success)
     final = mean_entropy(trajectory.probabilities)
-    frontier = best_reward(trajectory.success, np.minimum(final, np.log(trajectory.success.shape[-1])))
+    finite, frontier = np.isfinite(final), np.full(trajectory.runs, np.nan)
+    highest = np.log(trajectory.success.shape[-1])
+    frontier[finite] = best_reward(trajectory.success[finite], np.minimum(final[finite], highest))
     return found | {"reward_final": reward, "frontier": frontier, "gap": frontier - reward}
 
 

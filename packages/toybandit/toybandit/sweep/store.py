@@ -14,7 +14,10 @@ from .measure import Row
 
 
 class Store:
-    """The rows of a sweep in a folder, by the key of their cell. Whatever it has written is never half a file."""
+    """The rows of a sweep in a folder, by the key of their cell. Whatever it has written is never half a file.
+
+    What could not run is not kept in the parts: it is tried again.
+    """
 
     def __init__(self, out: Path) -> None:
         self.parts = out / "parts"
@@ -22,16 +25,24 @@ class Store:
         """The merged table."""
         self.rows: dict[str, Row] = {}
         for part in sorted(self.parts.glob("*.parquet")):
-            self._keep(pq.read_table(part).to_pylist())
+            self._keep(_finished(pq.read_table(part).to_pylist()))
 
     def __contains__(self, cell: Cell) -> bool:
         return cell.key in self.rows
 
     def add(self, rows: list[Row]) -> None:
         """Write the rows of one call."""
-        self.parts.mkdir(parents=True, exist_ok=True)
-        _write(rows, self.parts / f"{rows[0]['cell']}.parquet")
         self._keep(rows)
+        finished = _finished(rows)
+        if finished:
+            self.parts.mkdir(parents=True, exist_ok=True)
+            _write(finished, self.parts / f"{finished[0]['cell']}-{len(finished)}.parquet")
+
+    def surplus(self, cells: Sequence[Cell]) -> int:
+        """How many runs of the merged table are none of these cells."""
+        if not self.path.exists():
+            return 0
+        return len(set(pq.read_table(self.path, columns=["cell"])["cell"].to_pylist()) - {cell.key for cell in cells})
 
     def merge(self, cells: Sequence[Cell]) -> list[Row]:
         """Write the rows of these cells as one table, in their order, and give them back."""
@@ -41,6 +52,10 @@ class Store:
 
     def _keep(self, rows: list[Row]) -> None:
         self.rows |= {row["cell"]: row for row in rows}
+
+
+def _finished(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if not row["error"]]
 
 
 def table(rows: Sequence[Row]) -> pa.Table:
