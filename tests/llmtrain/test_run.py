@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -129,7 +130,8 @@ def test_ctrl_c_in_the_warm_up(small, tmp_path, command, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with log.open("w") as out:
         line = [sys.executable, "-m", "llmtrain", *args]
-        process = subprocess.Popen(line, stdout=out, stderr=subprocess.PIPE, text=True)
+        heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it
+        process = subprocess.Popen(line, stdout=out, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     while "warm-up 1/" not in log.read_text():
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.02)
