@@ -132,13 +132,16 @@ def test_ctrl_c_in_the_warm_up(small, tmp_path, command, monkeypatch, capsys):
         line = [sys.executable, "-m", "llmtrain", *args]
         heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it
         process = subprocess.Popen(line, stdout=out, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
-    while "warm-up 1/" not in log.read_text():
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.02)
-    assert main(args) == 2
-    assert capsys.readouterr().err == f"error: another process trains in {config.out}\n"
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[1] == "stopped\n"
+    try:
+        while "warm-up 1/" not in log.read_text():
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.02)
+        assert main(args) == 2
+        assert capsys.readouterr().err == f"error: another process trains in {config.out}\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60)[1] == "stopped\n"
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert [path.name for path in Path(config.out).iterdir()] == [LOCK]
     file.write_text(yaml.safe_dump(to_dict(replace(config, sft=replace(small.sft, steps=1), steps=1))))
