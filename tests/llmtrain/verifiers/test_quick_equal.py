@@ -104,6 +104,7 @@ k \geq 2 ; 2 \leq k
 x<3 ; (-\infty,3)
 -1 \le x < 2 ; [-1,2)
 2>x\ge -1 ; -1 \leqslant x < 2
+5 percent ; 5
 """
 DIFFERENT = r"""
 \frac{x+1}{2} ; x+1
@@ -179,6 +180,9 @@ x \neq 2 ; 2
 27,54,108 ; 27,54
 e^{-at} ; e^{-bt}
 I(0)e^{-t} ; 2+t
+5 percent ; 0.04
+\infty ; 5
+[0,\infty) ; [0,5)
 """
 UNSURE = r"""
 [1,2] ; (1,2)
@@ -232,6 +236,10 @@ f(x,y) ; 2
 \sqrt12 ; 3
 ( ; 2
 x^ ; 2
+5 percent ; 0.05
+5\text{ percent} ; 0.05
+\infty cm ; \infty
+\sqrt{f(2)^2} ; f(2)
 """
 
 

@@ -36,6 +36,7 @@ _UNIT = re.compile(
     r"(?<=[^\s{(=^_])\s*(?:(?:" + _TEXT + r"\{[^{}]*\}|\\mathrm\s*\{[^{}]{2,}\})(?:\^\s*(?:\{-?\d\}|\d))?\s*)+$"
 )
 _BETWEEN = re.compile(r",?\s*(?:" + _STYLE + r"\{\s*,?\s*(?:and|or)\s*\}|(?<![a-zA-Z\\])(?:and|or)(?![a-zA-Z]))\s*")
+_PERCENT = re.compile(_STYLE + r"\{\s*percent\s*\}|(?<![a-zA-Z])percent(?![a-zA-Z])")
 _LETTER = re.compile(r"\(([a-zA-Z])\)")
 _DEGREES = re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree(?![a-zA-Z])")
 _NOTHING = re.compile(r"\\\$|\$|(?<!\\)\\[,;:! ]|~|\{\}|\\(?:q?quad|displaystyle|limits|[bB]igg?[lr]?)(?![a-zA-Z])")
@@ -56,7 +57,7 @@ class UnreadError(Exception):
 def plain(answer: str) -> tuple[str, bool]:
     """The answer without units, degrees, spaces and styles, and whether it is a word set as text."""
     text = answer.translate(_CHARACTERS)
-    text = _NOTHING.sub(" ", text).strip()
+    text = _PERCENT.sub("%", _NOTHING.sub(" ", text)).strip()
     if found := _WHOLE_WORD.fullmatch(text):
         text = found[1].strip()
         if WORD.fullmatch(text):

@@ -177,7 +177,7 @@ def has_letters(tree: Any) -> bool:
     """Whether its value depends on a point; e and i are no letters."""
     if not isinstance(tree, tuple):
         return False
-    return (tree[0] == "letter" and tree[1] not in ("e", "i")) or any(map(has_letters, tree[1:]))
+    return tree[0] == "apply" or (tree[0] == "letter" and tree[1] not in ("e", "i")) or any(map(has_letters, tree[1:]))
 
 
 _ARITHMETIC: dict[str, Callable[..., Number]] = {

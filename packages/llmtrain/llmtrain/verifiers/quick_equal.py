@@ -113,6 +113,8 @@ def _same_at(a: Tree, b: Tree, values: Values) -> bool:
         x, y = values(a), values(b)
     except _UNREAD:
         return False
+    if CONTEXT.isinf(x) or CONTEXT.isinf(y):
+        return bool(x == y)
     if _is_decimal(a) or _is_decimal(b):
         return bool(abs(x - y) <= min(ROUNDED, ROUNDED_SHARE * max(abs(x), abs(y))))
     return bool(x == y or abs(x - y) <= EQUAL * max(abs(x), abs(y)))
