@@ -75,8 +75,8 @@ class Outcome:
 
 def outcome(contender: Contender, trajectory: Trajectory) -> Outcome:
     """A contender with its numbers. Raises ValueError, one line, on runs that diverged."""
-    if not (np.isfinite(trajectory.entropy).all() and np.isfinite(trajectory.reward).all()):
-        raise ValueError("the run diverges: its entropy is no number at the end; choose a lower lr")
+    if trajectory.diverged:
+        raise ValueError(next(iter(trajectory.diverged.values())))
     target = targets_of(contender.config, trajectory.runs)
     return Outcome(contender, trajectory, results(trajectory, target))
 
