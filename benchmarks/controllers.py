@@ -31,7 +31,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 from entrostat import CompositionWarning, DistReduce, StepStats, Tokens, list_controllers, make
-from entrostat.registry import ALIASES
+from entrostat.by_name import ALIASES
 
 BAR_MS, BAR_VECTORS = 60.0, 20.0
 DRAWING = ("clip_cov", "random_positive_clip")

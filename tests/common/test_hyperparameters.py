@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from entrostat import make
-from entrostat.registry import PRESETS, REGISTRY
+from entrostat.by_name import PRESETS, REGISTRY
 
 NUMBERS = [
     (name, field.name, field.default)

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+import entrostat
+
 HEAVY = ("transformers", "ray", "deepspeed", "vllm", "streamlit", "tyro", "matplotlib")
 
 
@@ -15,9 +17,28 @@ def modules_after(statement: str) -> set[str]:
 
 
 def test_entrostat_is_light():
-    assert not modules_after("import entrostat") & set(HEAVY)
+    assert not modules_after("import entrostat, entrostat.commandline, entrostat.runlog") & {"torch", *HEAVY}
+
+
+def test_what_it_names_is_there():
+    code = "import entrostat; print(*(f'{name}={getattr(entrostat, name).__name__}' for name in entrostat.__all__))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = dict(pair.split("=") for pair in done.stdout.split())
+    assert {name: home.rpartition(".")[2] for name, home in found.items()} == {name: name for name in entrostat.__all__}
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'entrostat' has no attribute 'mak'"):
+        entrostat.mak  # noqa: B018
 
 
 @pytest.mark.parametrize("module", ["llmtrain.config", "llmtrain.tasks", "toybandit.config"])
 def test_configurations_need_no_torch(module):
     assert not modules_after(f"import {module}") & {"torch", *HEAVY}
+
+
+@pytest.mark.parametrize("module", ["registry", "by_name", "description"])
+def test_every_controller_is_registered(module):
+    code = f"from entrostat.{module} import *; import entrostat; print(*entrostat.list_controllers())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == entrostat.list_controllers()

@@ -6,22 +6,25 @@
     plan.loss(logp, entropy, index).backward()                  any slice of it, at any time
     controller.observe(StepStats(entropy=...))                  once a rollout step
 
-Entropies are in nats throughout.
+Entropies are in nats throughout. What is named here is imported, and torch with it, when it is first used.
 """
 
-from . import advantages, controllers, diagnostics, entropy_change, laws, pi_control
-from .advantages import get_advantage
-from .by_name import make
-from .chain import Chain, chain
-from .composition import CompositionWarning
-from .controller import Controller, StepStats
-from .describe import describe
-from .diagnostics import diagnose
-from .plan import Plan
-from .policy_stats import PolicyStats, policy_stats
-from .reduce import DistReduce, LocalReduce
-from .registry import list_controllers
-from .tokens import Tokens
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import advantages, controllers, diagnostics, entropy_change, laws, pi_control
+    from .advantages import get_advantage
+    from .by_name import list_controllers, make
+    from .chaining import Chain, chain
+    from .composition import CompositionWarning
+    from .controller import Controller, StepStats
+    from .description import describe
+    from .diagnostics import diagnose
+    from .plan import Plan
+    from .policy_moments import PolicyStats, policy_stats
+    from .reduce import DistReduce, LocalReduce
+    from .tokens import Tokens
 
 __all__ = [
     "Chain",
@@ -47,3 +50,31 @@ __all__ = [
     "pi_control",
     "policy_stats",
 ]
+
+_HOME = {
+    "Chain": "chaining",
+    "CompositionWarning": "composition",
+    "Controller": "controller",
+    "DistReduce": "reduce",
+    "LocalReduce": "reduce",
+    "Plan": "plan",
+    "PolicyStats": "policy_moments",
+    "StepStats": "controller",
+    "Tokens": "tokens",
+    "chain": "chaining",
+    "describe": "description",
+    "diagnose": "diagnostics",
+    "get_advantage": "advantages",
+    "list_controllers": "by_name",
+    "make": "by_name",
+    "policy_stats": "policy_moments",
+}
+"""Modules of the names above that are no modules themselves."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _HOME:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    return import_module(f".{name}", __name__)

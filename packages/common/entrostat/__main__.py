@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from .by_name import ALIASES
 from .commandline import one_line_errors
-from .describe import KINDS, QUADRANTS, describe, markdown, names
-from .registry import ALIASES
+from .description import KINDS, QUADRANTS, describe, markdown, names
 
 USAGE = """python -m entrostat list              every name with its formula
 python -m entrostat describe NAME     formula, notes, needs, hyperparameters, source

@@ -6,7 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
-from .chain import Chain, chain
+from . import controllers, surrogates  # noqa: F401 (their classes are registered when they are imported)
+from .chaining import Chain, chain
 from .controller import Controller
 from .registry import ALIASES, PRESETS, REGISTRY, hyperparameters, implied_surrogate, list_controllers
 from .surrogates import SurrogateController

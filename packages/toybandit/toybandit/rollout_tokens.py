@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from entrostat import LocalReduce, Plan, StepStats, Tokens, entropy_change
-from entrostat.describe import QUADRANTS
+from entrostat.description import QUADRANTS
 from entrostat.plan import importance_ratio
 
 from .config import Config
@@ -68,7 +68,7 @@ class RolloutTokens:
     """Whether p > p*, where a token that is rewarded lowers H. Bool; p* is at least e^(−H)."""
 
     def quadrant(self, *, exact: bool = False) -> Array:
-        """I to IV as in `entrostat.describe.QUADRANTS`, or "" where A = 0; cut at p* when `exact`, else at e^(−H)."""
+        """I to IV of `entrostat.description.QUADRANTS`, or "" where A = 0; cut at p* when `exact`, else at e^(−H)."""
         likely = self.beyond if exact else self.likely
         one, two, three, four = QUADRANTS
         positive, negative = np.where(likely, one, two), np.where(likely, four, three)

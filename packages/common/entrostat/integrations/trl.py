@@ -22,11 +22,11 @@ from torch import Tensor
 from trl import GRPOConfig, GRPOTrainer
 
 from ..by_name import make
-from ..chain import chain
+from ..chaining import chain
 from ..controller import Controller, StepStats
 from ..diagnostics import EntropyTrace, diagnose
 from ..plan import Plan, importance_ratio
-from ..policy_stats import policy_stats
+from ..policy_moments import policy_stats
 from ..reduce import DistReduce, LocalReduce
 from ..tokens import Tokens
 from .packing import pack, require_fields

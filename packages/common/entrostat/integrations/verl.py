@@ -22,7 +22,7 @@ from verl.trainer.ppo.core_algos import agg_loss, register_policy_loss
 from verl.workers.config import PolicyLossConfig as VerlPolicyLossConfig
 
 from ..by_name import make
-from ..chain import Chain
+from ..chaining import Chain
 from ..controller import StepStats
 from ..plan import Plan
 from ..reduce import DistReduce, LocalReduce

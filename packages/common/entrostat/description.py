@@ -9,8 +9,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from .advantages import REGISTRY as ADVANTAGES
+from .by_name import ALIASES, PRESETS, REGISTRY
 from .controller import Controller
-from .registry import ALIASES, PRESETS, REGISTRY
 from .surrogates import SurrogateController
 
 KINDS = ("surrogate", "controller", "advantage")

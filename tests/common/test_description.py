@@ -8,8 +8,8 @@ import pytest
 
 from entrostat import describe, list_controllers, make
 from entrostat.__main__ import main
-from entrostat.describe import KINDS, QUADRANTS, markdown, names
-from entrostat.registry import REGISTRY
+from entrostat.by_name import REGISTRY
+from entrostat.description import KINDS, QUADRANTS, markdown, names
 
 ROOT = Path(__file__).parents[2]
 EVERYTHING = [(name, kind) for kind in KINDS for name in names(kind)]

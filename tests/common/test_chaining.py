@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from test_plan import CONTROLLERS
 
 from entrostat import CompositionWarning, StepStats, Tokens, chain, make
-from entrostat.registry import REGISTRY
+from entrostat.by_name import REGISTRY
 from entrostat.support import truncated_entropy
 from entrostat.surrogates import SurrogateController
 
