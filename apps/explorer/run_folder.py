@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import yaml
+from entrostat.plain_yaml import parse_yaml
 
 from .launch import RUNS
 
@@ -170,14 +170,7 @@ def config(root: Path, name: str) -> Mapping[str, Any]:
 @lru_cache(maxsize=128)
 def _parsed(text: str) -> Mapping[str, Any]:
     """YAML of plain values; it takes ten milliseconds."""
-    try:
-        found = yaml.safe_load(text) if text else {}
-    except yaml.YAMLError as error:
-        raise ValueError(f"is not plain YAML: {str(error).splitlines()[0]}") from None
-    except RecursionError:
-        raise ValueError("is nested too deeply") from None
-    except Exception as error:  # PyYAML makes values without a look at their text, such as !!bool foo
-        raise ValueError(f"is not plain YAML: {type(error).__name__} in a value") from None
+    found = parse_yaml(text) if text else {}
     if not isinstance(found, dict):
         raise ValueError(f"must be a mapping of keys, not a {type(found).__name__}")
     try:

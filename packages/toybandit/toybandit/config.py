@@ -1,17 +1,17 @@
 """What to simulate. No torch here, so that tools which only read configurations stay fast."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from .environment_file import TABLES, read_environment
-from .environments import ENVIRONMENTS, NOISY, Environment, Table, as_table, check_types
+from entrostat.field_types import fit_fields
+
+from .environment_file import read_environment
+from .environments import ENVIRONMENTS, NOISY, Environment, Table, as_tables
 
 PRECISIONS = ("float64", "float32")
 GRADIENTS = ("sampled", "exact")
 DEVICES = ("cpu", "cuda")
-NAMES = ("env", "controller", "preset", "target")
-"""Fields that are no numbers of the environment, of which any value of their type can be right."""
 CUSTOM = "custom"
 """Name of an environment whose numbers are all given."""
 
@@ -84,11 +84,12 @@ class Config:
     """State-similarity kernel, a row and a column for each state."""
 
     def __post_init__(self) -> None:
+        for name, value in fit_fields(Config, as_tables(vars(self))).items():
+            object.__setattr__(self, name, value)
         for name, allowed in (("dtype", PRECISIONS), ("device", DEVICES), ("gradient", (None, *GRADIENTS))):
             if getattr(self, name) not in allowed:
                 choices = ", ".join(choice for choice in allowed if choice)
                 raise ValueError(f"unknown {name} {getattr(self, name)!r}; choose from {choices}")
-        check_types(Config, {name: getattr(self, name) for name in NAMES})
         self.environment()
         if self.gradient == "exact" or (self.gradient is None and self._base().enumerated):
             for name in ("group", "advantage"):
@@ -98,12 +99,6 @@ class Config:
     def environment(self) -> Environment:
         """The environment with this configuration's numbers in it."""
         given = {f.name: getattr(self, f.name) for f in fields(Environment) if getattr(self, f.name) is not None}
-        for name in TABLES:
-            if isinstance(given.get(name), Sequence):
-                given[name] = as_table(name, given[name])
-        for name in ("lr", "success_beta"):
-            if isinstance(given.get(name), list):
-                given[name] = tuple(given[name])
         base = self._base()
         if self.gradient == "exact":
             base = replace(base, group=None, advantage=None)

@@ -7,14 +7,13 @@ what makes its samples off-policy.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from math import isfinite
-from numbers import Integral, Real
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
+
+from entrostat.field_types import fit_fields
 
 Table = tuple[tuple[float, ...], ...]
 """Rows of numbers: one for each state, or one for all of them."""
+TABLES = ("success", "logits", "kernel")
 UPDATES = ("sgd", "npg", "adam")
 MOST_LOGITS = 1 << 24
 """Of all states of an environment: 128 MiB for each run."""
@@ -72,7 +71,8 @@ class Environment:
     """State-similarity kernel, a row and a column for each state, instead of the one that `coupling` makes."""
 
     def __post_init__(self) -> None:
-        check_types(Environment, vars(self))
+        for name, value in fit_fields(Environment, as_tables(vars(self))).items():
+            object.__setattr__(self, name, value)
         for name in ("states", "rollouts", "passes", "length", "branching"):
             _require(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
         _require(self.arms >= 2, "arms", "at least 2", self.arms)
@@ -121,36 +121,6 @@ class Environment:
         return self.states * sum(self.branching**depth for depth in range(self.length))
 
 
-WORDS = {int: "a whole number", float: "a finite number", str: "text"}
-
-
-def check_types(cls: type, values: Mapping[str, Any]) -> None:
-    """ValueError naming a value that is not what the annotation of its field of `cls` allows."""
-    for name, value in values.items():
-        kind = _annotations(cls)[name]
-        if not _is_of(value, kind):
-            first = get_args(kind)[0] if isinstance(kind, UnionType) else kind
-            raise ValueError(f"{name} must be {WORDS.get(first, 'finite numbers')}, not {value!r}")
-
-
-@cache
-def _annotations(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls)
-
-
-def _is_of(value: object, kind: Any) -> bool:
-    """Whether a value is what an annotation allows; numbers are finite, and true is no number."""
-    if isinstance(kind, UnionType):
-        return any(_is_of(value, one) for one in get_args(kind))
-    if get_origin(kind) is tuple:
-        return isinstance(value, tuple) and all(_is_of(item, get_args(kind)[0]) for item in value)
-    if kind is float:
-        return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
-    if kind is int:
-        return isinstance(value, Integral) and not isinstance(value, bool)
-    return isinstance(value, kind)
-
-
 def _require(condition: bool, name: str, allowed: str, value: object) -> None:
     if not condition:
         raise ValueError(f"{name} must be {allowed}, not {value}")
@@ -161,12 +131,14 @@ def _require_columns(name: str, table: Table, columns: int) -> None:
         _require(len(row) == columns, f"{name}, row {number},", f"{columns} numbers", f"{len(row)}")
 
 
-def as_table(name: str, rows: Sequence[float | Sequence[float]]) -> Table:
-    """Nested lists, or a flat one for a single row, as a table; ValueError on anything but numbers."""
-    nested: Any = rows if isinstance(rows, Sequence) and rows and isinstance(rows[0], Sequence) else [rows]
-    if not all(isinstance(row, Sequence) and all(_is_of(value, float) for value in row) for row in nested):
-        raise ValueError(f"{name} must be rows of numbers that are finite")
-    return tuple(tuple(float(value) for value in row) for row in nested)
+def as_tables(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """`numbers` with every table that is given as a flat list, one row for all states, as a table of that row."""
+    tables = dict(numbers)
+    for name in TABLES:
+        rows = tables.get(name)
+        if isinstance(rows, Sequence) and not (rows and isinstance(rows[0], Sequence)):
+            tables[name] = (rows,)
+    return tables
 
 
 NOISY = Environment()

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from entrostat.plain_yaml import load_yaml
+
 from ..config import DataConfig, TrainConfig
-from ..nested import load_yaml, merge
+from ..nested import merge
 from ..presets import get_preset
 from .settings import PRESETS, Sampling
 

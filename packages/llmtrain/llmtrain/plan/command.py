@@ -5,8 +5,9 @@ import json
 import sys
 
 from entrostat.commandline import parse_flags, parse_settings
+from entrostat.plain_yaml import load_yaml
 
-from ..nested import load_yaml, merge
+from ..nested import merge
 from .config import PlanConfig
 from .cost import make_plan
 from .presets import PRESETS, Preset, get_preset

@@ -14,9 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from entrostat.plain_yaml import load_yaml
+
 from ..checkpoint import checkpoints, step_of
 from ..config import LogConfig, TrainConfig
-from ..nested import load_yaml, merge
+from ..nested import merge
 
 PROG = "llmtrain probe-entropy"
 

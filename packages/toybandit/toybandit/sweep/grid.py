@@ -8,21 +8,19 @@ controller:
   - entropic: {tau: 0, ki: [0.01, 0.05]}   hyperparameters: a value or a list of values each
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from entrostat.registry import ALIASES, REGISTRY, hyperparameters
+from entrostat.by_name import ALIASES, REGISTRY, hyperparameters
+from entrostat.field_types import fit_fields
+from entrostat.plain_yaml import load_yaml
 
 from ..config import Config
 from ..control import build_controller
-from ..environment_file import TABLES
-from ..environments import check_types
+from ..environments import TABLES
 from .cells import Call, Cell, plan_calls
 
 SEEDS = 8
@@ -31,20 +29,6 @@ APART = ("controller", "controller_args", "target", "success_beta", *TABLES)
 AXES = [field.name for field in fields(Config) if field.name not in APART]
 """Keys whose values multiply for every controller."""
 KEYS = ("seeds", "controller", "target", *AXES)
-BOOL, FLOAT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:float"
-
-
-class GridLoader(yaml.SafeLoader):
-    """YAML as of 1.2: `on` is the name of an environment and 1e-4 a number."""
-
-
-GridLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag not in (BOOL, FLOAT)]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-GridLoader.add_implicit_resolver(BOOL, re.compile(r"^(?:true|false)$"), list("tf"))
-NUMBER = re.compile(r"^[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|\.inf)$")
-GridLoader.add_implicit_resolver(FLOAT, NUMBER, list("-+.0123456789"))
 
 
 def read_grid(path: Path) -> list[Cell]:
@@ -52,12 +36,9 @@ def read_grid(path: Path) -> list[Cell]:
 
     Raises ValueError, one line, naming the file and the key.
     """
-    if not path.is_file():
-        raise ValueError(f"no grid file {path}")
+    content = load_yaml(path)
     try:
-        return read_cells(yaml.load(path.read_text(), GridLoader))
-    except yaml.YAMLError as error:
-        raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+        return read_cells(content)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -97,7 +78,7 @@ def _product(grid: Mapping[str, Any]) -> Iterator[Cell]:
     axes = {key: _values(key, grid[key]) for key in AXES if key in grid}
     targets = _values("target", grid["target"]) if "target" in grid else [None]
     for target in targets:
-        check_types(Config, {"target": target})
+        fit_fields(Config, {"target": target})
     controllers = list(_controllers(grid.get("controller", Config.controller)))
     for point in product(*axes.values()):
         for controller, args in controllers:

@@ -1,0 +1,74 @@
+"""Values checked against the annotations of a dataclass, as they come from YAML, command lines and callers."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from math import isfinite
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+NAMES = {
+    int: "integer",
+    float: "finite number",
+    str: "text",
+    bool: "true or false",
+    dict: "mapping",
+    Mapping: "mapping",
+    NoneType: "null",
+}
+
+
+def fit_fields(cls: type, values: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+    """`values` as what the fields of the dataclass `cls` are annotated with; `where` is put before names in errors.
+
+    Raises ValueError naming a key that is no field, or whose value is not of its type.
+    """
+    hints = _annotations(cls)
+    fitting = {}
+    for key, value in values.items():
+        if key not in hints:
+            raise ValueError(f"unknown key {where}{key}; choose from {', '.join(sorted(hints))}")
+        try:
+            fitting[key] = fit(value, hints[key])
+        except ValueError:
+            raise ValueError(f"{where}{key} must be of type {_words(hints[key])}; got {value!r}") from None
+    return fitting
+
+
+@cache
+def _annotations(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
+def fit(value: Any, hint: Any) -> Any:
+    """A value as what a type hint asks for; ValueError when it is something else.
+
+    Lists become tuples and integers floats; true is no number, and numbers are finite.
+    """
+    inner = get_args(hint)
+    if isinstance(hint, UnionType):
+        for kind in inner:
+            with suppress(ValueError):
+                return fit(value, kind)
+    if get_origin(hint) is tuple and isinstance(value, list | tuple):
+        kinds = inner[:1] * len(value) if inner[-1] is ... else inner
+        return tuple(fit(item, kind) for item, kind in zip(value, kinds, strict=True))
+    if not isinstance(value, bool):
+        if hint is float and isinstance(value, Real) and isfinite(value):
+            return float(value)
+        if hint is int and isinstance(value, Integral):
+            return int(value)
+    if hint in (int, float) or not isinstance(value, get_origin(hint) or hint):
+        raise ValueError
+    return value
+
+
+def _words(hint: Any) -> str:
+    """A type hint as one would write it in YAML."""
+    inner = get_args(hint)
+    if isinstance(hint, UnionType):
+        return " or ".join(map(_words, inner))
+    if get_origin(hint) is tuple:
+        return f"[{', '.join('...' if kind is ... else _words(kind) for kind in inner)}]"
+    return NAMES[get_origin(hint) or hint]
