@@ -52,8 +52,8 @@ class TimedPolicy(Policy):
         self.dense = kind == "dense"
         self.seconds = 0.0
 
-    def token_stats(self, batch: Batch, sequences: Tensor) -> HeadStats:
-        hidden, targets = self.states(batch, sequences)
+    def token_stats(self, batch: Batch, sequences: Tensor, lay: Any = None) -> HeadStats:
+        hidden, targets = self.states(batch, sequences, lay)
         began = time.process_time()
         if self.dense:
             logp, entropy = dense_statistics(hidden, self.head, targets)
@@ -86,11 +86,16 @@ class TimedTrainer(Trainer):
     timed: TimedPolicy
     rollout_seconds = 0.0
 
-    def _rollout(self) -> Any:
-        began = time.process_time()
-        out = super()._rollout()
-        self.rollout_seconds = time.process_time() - began
-        return out
+    def time_collector(self) -> None:
+        collect = self.collector.collect
+
+        def timed(step: int) -> Any:
+            began = time.process_time()
+            found = collect(step)
+            self.rollout_seconds = time.process_time() - began
+            return found
+
+        self.collector.collect = timed  # type: ignore[method-assign]
 
     def measured_step(self) -> dict[str, float]:
         """CPU seconds of the next step, of its rollout and of the head."""
@@ -106,6 +111,7 @@ def step(args: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks/kernels.py step", description=step.__doc__)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--dry", action="store_true", help="write nothing")
     given = parser.parse_args(args)
     torch.set_num_threads(given.threads)
     with tempfile.TemporaryDirectory() as folder:
@@ -116,7 +122,10 @@ def step(args: list[str]) -> None:
                 found[kind].append(trainer.measured_step())
                 print(kind, {name: round(seconds, 2) for name, seconds in found[kind][-1].items()}, flush=True)
     seconds = {kind: {name: median(x[name] for x in found[kind]) for name in found[kind][0]} for kind in HEADS}
-    store({"step": {"machine": machine("cpu", given.threads), "steps": given.steps, "seconds": seconds}})
+    found_step = {"machine": machine("cpu", given.threads), "steps": given.steps, "seconds": seconds}
+    print(step_table(found_step))
+    if not given.dry:
+        store({"step": found_step})
 
 
 def make_trainer(kind: str, folder: Path) -> TimedTrainer:
@@ -128,7 +137,10 @@ def make_trainer(kind: str, folder: Path) -> TimedTrainer:
     save(model, get_task(base).build_tokenizer(0), folder / "model")
     config = replace(base, out=str(folder / kind), controller="clip_higher+entropy_bonus", overwrite=True)
     trainer = TimedTrainer(config, folder / "model")
-    trainer.policy = trainer.learner.policy = trainer.timed = TimedPolicy(trainer.model, kind)
+    trainer.policy = trainer.learner.policy = trainer.annotator.policy = trainer.timed = TimedPolicy(
+        trainer.model, kind
+    )
+    trainer.time_collector()
     coins = random.Random(0)
     trainer.task = trainer.collector.task = replace(trainer.task, start_verifier=lambda: Coins(coins))
     return trainer

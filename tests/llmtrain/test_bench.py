@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from llmtrain.bench import CPU_SHAPES, Case, Result, bench, cases, inputs, machine, measure, read, report, rows
 from llmtrain.kernels.peers import CPU_PEERS, PEERS
 
 ROOT = Path(__file__).parents[2]
+NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 SHAPE = (2048, 4, 32_768)
 DENSE_BYTES = 2048 * 32_768 * 4
 """Logits of all tokens in fp32."""
@@ -76,6 +78,7 @@ def test_cases():
         (["speed"], "bench takes one of kernels; got speed"),
         (["kernels", "--turns", "0"], "--turns must be at least 1; got 0"),
         (["kernels", "--device", "cpu", "--vocabulary", "5"], "no shape has the vocabulary 5"),
+        pytest.param(["kernels", "--device", "cuda"], "torch sees no GPU here", marks=NO_GPU),
     ],
 )
 def test_bad_arguments(args, message):
@@ -110,6 +113,16 @@ def test_the_page_says_what_was_missed_and_what_was_not_measured():
     assert "- peak, wanted ≤ 0.125 of dense: **0.100**, met." in page
     assert "| Liger fused linear PPO, no entropy | not installed |" in page
     assert page.count("Not measured.") == 2  # CUDA, and the training step
+
+
+def test_a_training_step_with_either_head():
+    command = [sys.executable, str(ROOT / "benchmarks" / "kernels.py"), "step", "--steps", "1", "--dry"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT, check=True)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if "| " in line]
+    found = {row[0]: [float(cell) for cell in row[1:4]] for row in rows[-2:]}
+    assert set(found) == {"dense", "fused"}
+    for step, rollout, head in found.values():
+        assert 0 < head < step - rollout < step
 
 
 def test_training_beside_trl(small):

@@ -138,7 +138,8 @@ def by_rows(path, logits, targets, d_logp, d_entropy, starts=(0,)):
     parts = [accumulate(path, logits[:, a:b].contiguous(), y) for a, b, y in zip(starts, ends, places, strict=True)]
     every = [sums for sums, _ in parts] if len(parts) == 1 else combined([sums for sums, _ in parts])
     found = [rows.statistics(sums) for sums in every]
-    assert all(torch.equal(x, found[0]) for x in found)
+    for x in found:
+        torch.testing.assert_close(x, found[0], rtol=0, atol=0, equal_nan=True)
     slopes = [
         gradient(path, scratch, sums, y, d_logp, d_entropy)
         for (_, scratch), sums, y in zip(parts, every, places, strict=True)
@@ -219,6 +220,35 @@ def test_peaked_rows(path, vocabulary, digits, offset, rivals, starts, coefficie
     terms = [x * coefficient for x, coefficient in zip(terms, coefficients, strict=True)]
     largest = sum(x.abs() for x in terms).amax(1, keepdim=True)
     assert ((slope - sum(terms)).abs() <= 1e-5 * largest).all()
+
+
+@pytest.mark.parametrize("path", ["torch", "triton"])
+@pytest.mark.parametrize("starts", [(0,), (0, 20)])
+@pytest.mark.parametrize("place", [0, 5, 25, 39])
+def test_a_nan_is_not_hidden(path, starts, place):
+    """It spoils its row, all of it, and no other."""
+    logits = torch.randn(3, 40, generator=torch.Generator().manual_seed(0))
+    logits[1, place] = math.nan
+    targets, ones = torch.tensor([3, 25, 39]), torch.ones(3)
+    found, slope = by_rows(path, logits, targets, ones, ones, starts)
+    assert found[:, 1].isnan().all()
+    assert slope[1].isnan().all()
+    assert found[:, [0, 2]].isfinite().all()
+    assert slope[[0, 2]].isfinite().all()
+
+
+@pytest.mark.parametrize("path", ["torch", "triton"])
+@pytest.mark.parametrize("starts", [(0,), (0, 20), (0, 10, 30)])
+def test_log_probabilities_have_no_floor(path, starts):
+    """Of a token that is impossible, and of one that is 20,000 nats below the others."""
+    logits = torch.zeros(2, 40)
+    logits[0, 25], logits[1, 25] = -math.inf, -20_000.0
+    targets, ones = torch.tensor([25, 25]), torch.ones(2)
+    found, slope = by_rows(path, logits, targets, ones, ones, starts)
+    torch.testing.assert_close(found[0], torch.tensor([-math.inf, -20_000.0 - math.log(39)]))
+    expected = torch.full((2, 40), -1 / 39)
+    expected[:, 25] = 1.0
+    torch.testing.assert_close(slope, expected)
 
 
 @pytest.mark.parametrize("path", ["torch", "triton"])

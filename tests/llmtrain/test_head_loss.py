@@ -7,6 +7,8 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from largest import Largest
+from like_cuda import CudaProducts, like_cuda
+from torch.utils.flop_counter import FlopCounterMode
 
 from entrostat import Tokens, make, policy_stats
 from llmtrain.kernels import head_loss, head_stats
@@ -120,20 +122,49 @@ def rounding(hidden, weight, bias, targets, plan):
         yield (left.abs() @ right.abs()).max().item(), error.abs().max().item()
 
 
+@pytest.mark.parametrize("on_cuda", [False, True])
+@pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("mode", MODES)
-def test_bfloat16_weights(mode):
+def test_bfloat16_weights(mode, option, on_cuda):
     """bf16 inputs, fp32 statistics: near the float64 answer on the same rounded inputs."""
-    *leaves, targets, plan = scene(64, 32, 101, torch.bfloat16, spec="grpo")
-    hidden, weight, _ = leaves
-    plan = scene(64, 32, 101, torch.float32, spec="grpo")[-1]
-    loss, found = head_loss(hidden, weight, targets, plan, mode=mode)
+    hidden, weight, bias, targets, _ = scene(64, 32, 101, torch.bfloat16)
+    plan = scene(64, 32, 101, torch.float32, spec="grpo+entropy_bonus")[-1]
+    settings = {"temperature": 1.0, "softcap": None, **OPTIONS[option]}
+    if settings["temperature"] == "tokens":
+        settings["temperature"] = torch.linspace(0.5, 1.5, len(targets))
+    leaves = [hidden, weight, *([bias] if settings.pop("bias", False) else [])]
+    doubles = [x.detach().double().requires_grad_() for x in leaves]
+    _, stats, grads = dense(*doubles[:2], doubles[2] if len(leaves) == 3 else None, targets, plan, **settings)
+    if on_cuda:
+        pytest.importorskip("triton")
+        leaves = [like_cuda(x) for x in leaves]
+    bias = leaves[2] if len(leaves) == 3 else None
+    with CudaProducts() as products:
+        loss, found = head_loss(leaves[0], leaves[1], targets, plan, bias=bias, mode=mode, **settings)
+        found_grads = torch.autograd.grad(loss, leaves)
+    narrow, wide = torch.bfloat16, torch.float32
+    assert set(products.calls) == ({("mm", narrow, wide), ("addmm", narrow, wide)} if on_cuda else set())
     assert found.logp.dtype == torch.float32
-    doubles = [hidden.detach().double().requires_grad_(), weight.detach().double().requires_grad_()]
-    _, stats, grads = dense(*doubles, None, targets, plan, 1.0, None)
     assert close(found.logp, stats[0], 1e-5)
-    for a, b in zip(torch.autograd.grad(loss, (hidden, weight)), grads, strict=True):
+    assert close(found.entropy, stats[1], 1e-5)
+    for a, b in zip(found_grads, grads, strict=True):
         assert a.dtype == torch.bfloat16
-        assert close(a, b, 2**-8)  # half a unit in the last place of bf16, twice
+        assert close(a, b, 2**-7)  # half a unit in the last place of bf16, twice; its sums are fp32
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_path_for_cuda_in_fp32(mode):
+    pytest.importorskip("triton")
+    *leaves, targets, plan = scene(dtype=torch.float32)
+    settings = {"temperature": 0.7, "softcap": 3.0, "mode": mode}
+    expected, stats = head_loss(leaves[0], leaves[1], targets, plan, bias=leaves[2], **settings)
+    grads = torch.autograd.grad(expected, leaves)
+    there = [like_cuda(x) for x in leaves]
+    loss, found = head_loss(there[0], there[1], targets, plan, bias=there[2], chunk=8, **settings)
+    terms = plan.token_loss(stats.logp, stats.entropy).abs().sum()  # the loss is what is left when these cancel
+    assert (loss - expected).abs() <= 1e-6 * terms
+    assert all(close(a, b, 1e-6) for a, b in zip(found, stats, strict=True))
+    assert all(close(a, b, 1e-5) for a, b in zip(torch.autograd.grad(loss, there), grads, strict=True))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -236,6 +267,72 @@ def test_no_tokens(mode):
     assert (weight.grad == 0).all()
 
 
+@pytest.mark.parametrize("softcap", [None, 2.0])
+@pytest.mark.parametrize("mode", MODES)
+def test_gradcheck(mode, softcap):
+    hidden, weight, bias, targets, plan = scene(7, 3, 5)
+    heat = torch.linspace(0.5, 1.5, len(targets)).double()
+
+    def loss(h, w, b):
+        return head_loss(h, w, targets, plan, temperature=heat, bias=b, softcap=softcap, mode=mode, chunk=3)[0]
+
+    assert torch.autograd.gradcheck(loss, (hidden, weight, bias))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_graph_that_is_kept_can_be_used_again(mode):
+    hidden, weight, _, targets, plan = scene()
+    loss, _ = head_loss(hidden, weight, targets, plan, mode=mode)
+    once = torch.autograd.grad(loss, (hidden, weight), retain_graph=True)
+    for _ in range(3):
+        loss.backward(retain_graph=True)
+    for leaf, grad in zip((hidden, weight), once, strict=True):
+        torch.testing.assert_close(leaf.grad, 3 * grad)
+    again = torch.autograd.grad(loss, (hidden, weight))
+    assert all(torch.equal(a, b) for a, b in zip(again, once, strict=True))
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        loss.backward()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_second_derivatives_are_refused(mode):
+    hidden, weight, _, targets, plan = scene()
+    (grad,) = torch.autograd.grad(head_loss(hidden, weight, targets, plan, mode=mode)[0], hidden, create_graph=True)
+    with pytest.raises(RuntimeError, match=r"once_differentiable|does not require grad"):
+        (grad**2).sum().backward()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("live", [0, 10, 30])
+@pytest.mark.parametrize("needed", [(True, True), (True, False), (False, True), (False, False)])
+def test_no_work_for_rows_without_coefficient_nor_for_gradients_that_nobody_needs(mode, live, needed):
+    """2·N·D·V forward; as much for the live rows' dX, and to make their logits again. dW, in place, is not counted."""
+    n, d, v = 30, 6, 41
+    hidden, weight, _, targets, _ = scene(n, d, v)
+    zero = torch.zeros(n, dtype=torch.float64)
+    advantage = (torch.arange(n) < live).double()
+    plan = make("grpo").plan(Tokens(logp=zero, old_logp=zero, advantage=advantage))
+    leaves = [x.detach().requires_grad_(need) for x, need in zip((hidden, weight), needed, strict=True)]
+    with FlopCounterMode(display=False) as flops:
+        loss, _ = head_loss(*leaves, targets, plan, mode=mode, chunk=8)
+        if any(needed):
+            loss.backward()
+    made_again = mode == "recompute" and any(needed)
+    rows = n + live * (made_again + needed[0])
+    assert flops.get_total_flops() == 2 * rows * d * v
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_without_gradients_nothing_is_made_for_them(mode):
+    n, d, v, chunk = 30, 6, 41, 8
+    hidden, weight, _, targets, plan = scene(n, d, v)
+    with torch.no_grad(), FlopCounterMode(display=False) as flops, Largest() as largest:
+        loss, _ = head_loss(hidden, weight, targets, plan, mode=mode, chunk=chunk)
+    assert flops.get_total_flops() == 2 * n * d * v
+    assert largest.elements == chunk * v
+    assert close(loss, dense(hidden, weight, None, targets, plan, 1.0, None)[0].detach(), 1e-12)
+
+
 @pytest.mark.parametrize(("mode", "holds_all"), [("fused", False), ("recompute", False), ("stash", True)])
 def test_what_is_held(mode, holds_all):
     n, d, v, chunk = 64, 4, 500, 8
@@ -252,8 +349,36 @@ def test_unknown_mode():
         head_loss(hidden, weight, targets, plan, mode="dense")
     with pytest.raises(ValueError, match="mode must be one of recompute, stash; got 'fused'"):
         head_stats(hidden, weight, targets, mode="fused")
-    with pytest.raises(ValueError, match=r"temperature must be a number or \(N,\) = \(29,\); got \(2,\)"):
-        head_stats(hidden, weight, targets, torch.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"temperature": torch.ones(2)}, r"temperature must be a number or \(N,\) = \(29,\); got \(2,\)"),
+        ({"temperature": 0.0}, "the head needs a positive temperature; got 0.0"),
+        ({"temperature": float("nan")}, "the head needs a positive temperature; got nan"),
+        ({"temperature": torch.zeros(29)}, "the head needs a positive temperature for each token"),
+        ({"temperature": torch.full((29,), torch.nan)}, "the head needs a positive temperature for each token"),
+        ({"bias": torch.zeros(1)}, r"bias must be \(V,\) = \(41,\); got \(1,\)"),
+        ({"bias": torch.zeros(29, 41)}, r"bias must be \(V,\) = \(41,\); got \(29, 41\)"),
+        ({"softcap": 0.0}, "softcap must be positive; got 0.0"),
+        ({"chunk": 0}, "chunk must be at least 1; got 0"),
+        ({"chunk": -1}, "chunk must be at least 1; got -1"),
+        (
+            {"logits_dtype": torch.float16},
+            "logits_dtype must be torch.bfloat16, torch.float64 or None; got torch.float16",
+        ),
+        ({"targets": torch.full((29,), -100)}, "targets must be tokens from 0 to 40"),
+        ({"targets": torch.full((29,), 41)}, "targets must be tokens from 0 to 40"),
+        ({"targets": torch.zeros(3).long()}, r"the head takes hidden \(N, D\), weight \(V, D\), targets \(N,\)"),
+    ],
+)
+def test_arguments_that_do_not_fit(change, message):
+    hidden, weight, _, targets, plan = scene()
+    with pytest.raises(ValueError, match=message):
+        head_stats(hidden, weight, **{"targets": targets, **change})
+    with pytest.raises(ValueError, match=message):
+        head_loss(hidden, weight, **{"targets": targets, "plan": plan, **change})
 
 
 def vocabulary_rank(rank: int, world: int, folder: str) -> None:

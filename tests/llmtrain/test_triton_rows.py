@@ -37,11 +37,11 @@ def test_sums_and_gradient(vocabulary):
     targets[4] = 0
     d_logp, d_entropy = torch.randn(2, N, generator=g)
     d_entropy[7] = d_logp[8] = 0.0
-    sums, scratch = triton_rows.accumulate(x.clone(), targets, ROWS, COLUMNS)
+    sums, scratch = triton_rows.accumulate(x.clone(), targets, rows=ROWS, columns=COLUMNS)
     true_sums, true_scratch = rows.accumulate(x.double(), targets)
     found, expected = rows.statistics(sums), rows.statistics(true_sums)
     assert ((found - expected).abs() <= 1e-5 * expected.abs() + TINY).all()
-    out = triton_rows.gradient(scratch, sums, targets, d_logp, d_entropy, ROWS, COLUMNS)
+    out = triton_rows.gradient(scratch, sums, targets, d_logp, d_entropy, rows=ROWS, columns=COLUMNS)
     true = rows.gradient(true_scratch, true_sums, targets, d_logp.double(), d_entropy.double())
     assert ((out - true).abs().amax(1) <= 1e-5 * true.abs().amax(1)).all()
 
@@ -52,24 +52,38 @@ def test_bfloat16_logits():
     x, targets = logits(700).bfloat16(), torch.randint(700, (N,), generator=g)
     targets[4] = 0
     d_logp, d_entropy = torch.randn(2, N, generator=g)
-    sums, scratch = triton_rows.accumulate(x.clone(), targets, ROWS, COLUMNS)
+    sums, scratch = triton_rows.accumulate(x.clone(), targets, rows=ROWS, columns=COLUMNS)
     true_sums, true_scratch = rows.accumulate(x.double(), targets)
     found, expected = rows.statistics(sums), rows.statistics(true_sums)
     assert ((found - expected).abs() <= 1e-5 * expected.abs() + TINY).all()
-    out = triton_rows.gradient(scratch, sums, targets, d_logp, d_entropy, ROWS, COLUMNS)
+    out = triton_rows.gradient(scratch, sums, targets, d_logp, d_entropy, rows=ROWS, columns=COLUMNS)
     true = rows.gradient(true_scratch, true_sums, targets, d_logp.double(), d_entropy.double())
     assert out.dtype == torch.bfloat16
     assert ((out - true).abs() <= 2**-7 * true.abs() + 1e-5 * true.abs().amax(1, keepdim=True)).all()
+
+
+def test_a_gradient_in_another_dtype():
+    """What is written in bf16 is the fp32 gradient, rounded; the logits stay."""
+    x, targets = logits(700), torch.arange(N)
+    targets[4] = 0
+    slopes = torch.randn(2, N, generator=torch.Generator().manual_seed(1))
+    sums, scratch = triton_rows.accumulate(x, targets, rows=ROWS, columns=COLUMNS)
+    kept = x.clone()
+    narrow = triton_rows.gradient(scratch, sums, targets, *slopes, torch.bfloat16, rows=ROWS, columns=COLUMNS)
+    assert torch.equal(x, kept)
+    wide = triton_rows.gradient(scratch, sums, targets, *slopes, rows=ROWS, columns=COLUMNS)
+    assert narrow.dtype == torch.bfloat16
+    torch.testing.assert_close(narrow.float(), wide, rtol=2**-7, atol=0)  # the interpreter cuts where a GPU rounds
 
 
 def test_targets_of_other_ranks_are_left_out():
     x = logits(40)
     targets = torch.full((N,), -5)
     targets[3:] = 40
-    sums, scratch = triton_rows.accumulate(x.clone(), targets, ROWS, COLUMNS)
+    sums, scratch = triton_rows.accumulate(x.clone(), targets, rows=ROWS, columns=COLUMNS)
     assert (sums.target == -torch.inf).all()
     expected = rows.gradient(*reversed(rows.accumulate(x.clone(), targets)), targets, *torch.ones(2, N))
-    found = triton_rows.gradient(scratch, sums, targets, *torch.ones(2, N), ROWS, COLUMNS)
+    found = triton_rows.gradient(scratch, sums, targets, *torch.ones(2, N), rows=ROWS, columns=COLUMNS)
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -87,15 +101,17 @@ from triton.compiler import ASTSource
 from llmtrain.kernels import triton_rows as t
 
 def ptx(kernel, pointers):
-    names = ("rows", "columns", "stride")
+    names = ("rows", "columns", "stride", *(["out_stride"] if "out" in pointers else []))
     signature = {**pointers, **dict.fromkeys(names, "i32"), **dict.fromkeys(("LOWEST", "ROWS", "COLUMNS"), "constexpr")}
     constants = {"LOWEST": -1e4, "ROWS": t.ROWS, "COLUMNS": t.COLUMNS}
     source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
     return triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm["ptx"]
 
-for logits in ("*fp32", "*bf16"):
-    for kernel, other in ((t.accumulate_kernel, "sums"), (t.gradient_kernel, "coefficients")):
-        text = ptx(kernel, {"logits": logits, "targets": "*i64", other: "*fp32"})
+for logits, out in (("*fp32", "*fp32"), ("*fp32", "*bf16"), ("*bf16", "*bf16")):
+    of_sums = {"logits": logits, "targets": "*i64", "sums": "*fp32"}
+    of_gradient = {"logits": logits, "out": out, "targets": "*i64", "coefficients": "*fp32"}
+    for kernel, pointers in ((t.accumulate_kernel, of_sums), (t.gradient_kernel, of_gradient)):
+        text = ptx(kernel, pointers)
         assert ".target sm_90" in text
         assert ".f64" not in text, kernel
 print("compiled")

@@ -266,6 +266,8 @@ def kernels(args: list[str]) -> int:
     given = parser.parse_args(args)
     if given.turns < 1:
         raise ValueError(f"--turns must be at least 1; got {given.turns}")
+    if given.device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("--device cuda: torch sees no GPU here; `llmtrain doctor` says why")
     from rich.console import Console
     from rich.progress import track
 

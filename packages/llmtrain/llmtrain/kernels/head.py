@@ -9,6 +9,8 @@ One chunk of logits exists at a time, so memory is n·V rather than N·V. Statis
     fused       a plan: coefficients known at once           6·N·D·V        a chunk
     recompute   any loss of logp and H                       8·N·D·V        a chunk
     stash       any loss of logp and H, and memory           6·N·D·V        all
+
+Rows without a gradient cost 2·N·D·V in each mode; a softcap adds as much for the others.
 """
 
 from typing import Any, NamedTuple
@@ -16,6 +18,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from entrostat import Plan
 
@@ -61,15 +64,18 @@ def head_stats(
     temperature: a number, or one for each token (N,).  bias: (V,).  softcap: c of c·tanh(logit/c).
     mode: recompute (logits are made again in the backward pass) or stash (they are kept).
     chunk: tokens whose logits are held at once; None lets memory decide.
-    logits_dtype: what logits are held in; None is fp32 (float64 for float64 weights), torch.bfloat16 takes half the
-    memory and keeps 8 bits of each logit. Sums are fp32 all the same.
+    logits_dtype: what logits are held in; None is fp32 (float64 for float64 weights). torch.bfloat16 keeps 8 bits of
+    each logit and, on CUDA with bf16 weights, takes half the memory. Sums are fp32 all the same.
     group: ranks that hold equal parts of the vocabulary; `weight` and `bias` are this rank's, targets are global.
-    Raises ValueError on shapes that do not fit, an unknown mode, and a temperature that is not positive.
+    Raises ValueError on shapes that do not fit, targets that are no tokens, an unknown mode, and a temperature, softcap
+    or chunk that is not positive.
     """
-    _check(hidden, weight, targets, temperature, mode, ("recompute", "stash"))
-    chunk = chunk or chunk_tokens(weight.shape[0], weight.device)
     options = softcap, group, logits_dtype
-    return HeadStats(*_HeadStats.apply(hidden, weight, bias, targets, temperature, options, chunk, mode == "stash"))
+    _check(hidden, weight, bias, targets, temperature, *options, chunk)
+    _check_mode(mode, ("recompute", "stash"))
+    chunk = chunk or chunk_tokens(weight.shape[0], weight.device)
+    stash = mode == "stash" and torch.is_grad_enabled()
+    return HeadStats(*_HeadStats.apply(hidden, weight, bias, targets, temperature, options, chunk, stash))
 
 
 def head_loss(
@@ -92,11 +98,12 @@ def head_loss(
     In mode "fused" gradients are made in the forward pass, where a chunk's logits are at hand, and the backward pass
     only scales them. It is for surrogates that look at one token at a time. Other arguments are those of `head_stats`.
     """
-    _check(hidden, weight, targets, temperature, mode, MODES)
-    chunk = chunk or chunk_tokens(weight.shape[0], weight.device)
-    if mode == "fused":
-        index = torch.arange(plan.size, device=hidden.device) if index is None else index
+    _check_mode(mode, MODES)
+    if mode == "fused" and torch.is_grad_enabled():
         options = softcap, group, logits_dtype
+        _check(hidden, weight, bias, targets, temperature, *options, chunk)
+        chunk = chunk or chunk_tokens(weight.shape[0], weight.device)
+        index = torch.arange(plan.size, device=hidden.device) if index is None else index
         loss, *stats = _FusedLoss.apply(hidden, weight, bias, targets, temperature, options, plan, index, chunk)
         return loss, HeadStats(*stats)
     stats = head_stats(
@@ -106,7 +113,7 @@ def head_loss(
         temperature,
         bias=bias,
         softcap=softcap,
-        mode=mode,
+        mode="recompute" if mode == "fused" else mode,
         chunk=chunk,
         logits_dtype=logits_dtype,
         group=group,
@@ -115,20 +122,45 @@ def head_loss(
 
 
 def _check(
-    hidden: Tensor, weight: Tensor, targets: Tensor, temperature: float | Tensor, mode: str, modes: tuple[str, ...]
+    hidden: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    targets: Tensor,
+    temperature: float | Tensor,
+    softcap: float | None,
+    group: dist.ProcessGroup | None,
+    logits_dtype: torch.dtype | None,
+    chunk: int | None,
 ) -> None:
     if hidden.ndim != 2 or weight.ndim != 2 or hidden.shape[1] != weight.shape[1] or targets.shape != hidden.shape[:1]:
         raise ValueError(
             "the head takes hidden (N, D), weight (V, D), targets (N,); "
             f"got {tuple(hidden.shape)}, {tuple(weight.shape)}, {tuple(targets.shape)}"
         )
+    vocabulary = weight.shape[0]
+    if bias is not None and bias.shape != (vocabulary,):
+        raise ValueError(f"bias must be (V,) = ({vocabulary},); got {tuple(bias.shape)}")
     if isinstance(temperature, Tensor):
         if temperature.shape != targets.shape:
             raise ValueError(
                 f"temperature must be a number or (N,) = ({len(targets)},); got {tuple(temperature.shape)}"
             )
-    elif temperature <= 0:
+        if not bool((temperature > 0).all()):
+            raise ValueError("the head needs a positive temperature for each token")
+    elif not temperature > 0:
         raise ValueError(f"the head needs a positive temperature; got {temperature}")
+    if softcap is not None and not softcap > 0:
+        raise ValueError(f"softcap must be positive; got {softcap}")
+    if chunk is not None and chunk < 1:
+        raise ValueError(f"chunk must be at least 1; got {chunk}")
+    if logits_dtype not in (None, torch.bfloat16, _wide(weight)):
+        raise ValueError(f"logits_dtype must be torch.bfloat16, {_wide(weight)} or None; got {logits_dtype}")
+    vocabulary *= 1 if group is None else dist.get_world_size(group)
+    if not bool(((targets >= 0) & (targets < vocabulary)).all()):
+        raise ValueError(f"targets must be tokens from 0 to {vocabulary - 1}; mask others by a coefficient of 0")
+
+
+def _check_mode(mode: str, modes: tuple[str, ...]) -> None:
     if mode not in modes:
         raise ValueError(f"mode must be one of {', '.join(modes)}; got {mode!r}")
 
@@ -144,24 +176,22 @@ class _Gradients:
     def __init__(self, hidden: Tensor, projection: Projection, needed: tuple[bool, ...], dtype: torch.dtype) -> None:
         weight, bias = projection.weight, projection.bias
         self.projection = projection
-        self.hidden = torch.zeros_like(hidden)
+        self.hidden = torch.zeros_like(hidden) if needed[0] else None
         self.weight = torch.zeros_like(weight, dtype=dtype) if needed[1] else None
         self.bias = torch.zeros_like(bias, dtype=dtype) if bias is not None and needed[2] else None
 
-    def add(self, dlogits: Tensor, hidden: Tensor, rows: Any, temperature: float | Tensor) -> None:
-        d_hidden = self.projection.pull_back(dlogits, hidden, temperature, self.weight, self.bias)
-        self.hidden[rows] = d_hidden.to(self.hidden.dtype)
+    def add(self, dlogits: Tensor, hidden: Tensor, rows: Tensor) -> None:
+        d_hidden = self.projection.pull_back(dlogits, hidden, self.weight, self.bias, self.hidden is not None)
+        if self.hidden is not None and d_hidden is not None:
+            self.hidden[rows] = d_hidden.to(self.hidden.dtype)
 
-    def out(self, scale: Tensor | None = None) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    def out(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """For hidden, weight and bias, each in the dtype of its input."""
-        tensors = [
+        return (
             self.hidden,
             None if self.weight is None else self.weight.to(self.projection.weight.dtype),
             None if self.bias is None or self.projection.bias is None else self.bias.to(self.projection.bias.dtype),
-        ]
-        if scale is not None and scale.item() != 1.0:
-            tensors = [None if x is None else x * scale.to(x.dtype) for x in tensors]
-        return tensors[0], tensors[1], tensors[2]
+        )
 
 
 class _HeadStats(torch.autograd.Function):
@@ -196,6 +226,7 @@ class _HeadStats(torch.autograd.Function):
         return stats
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         hidden, weight, bias, targets, kept = ctx.saved_tensors
         temperature, options, chunk = ctx.settings
@@ -207,8 +238,8 @@ class _HeadStats(torch.autograd.Function):
             heat = _rows(temperature, rows)
             logits = projection.logits(hidden[rows], heat) if kept is None else kept[rows]
             sums, scratch = projection.sums(logits, targets[rows])
-            parts = targets[rows], d_logp[rows], d_entropy[rows]
-            gradients.add(projection.dlogits(scratch, sums, *parts), hidden[rows], rows, heat)
+            parts = targets[rows], d_logp[rows], d_entropy[rows], heat
+            gradients.add(projection.dlogits(scratch, sums, *parts), hidden[rows], rows)
             del logits, scratch
         return (*gradients.out(), *(None,) * 5)
 
@@ -243,20 +274,22 @@ class _FusedLoss(torch.autograd.Function):
             live = ((d_logp != 0) | (d_entropy != 0)).nonzero()[:, 0]
             if len(live) < len(logp):
                 scratch, sums = (type(x)(*(part[live] for part in x)) for x in (scratch, sums))
-            parts = targets[rows][live], d_logp[live], d_entropy[live]
+            parts = targets[rows][live], d_logp[live], d_entropy[live], _rows(heat, live)
             place = live + start
-            gradients.add(projection.dlogits(scratch, sums, *parts), hidden[place], place, _rows(heat, live))
+            gradients.add(projection.dlogits(scratch, sums, *parts), hidden[place], place)
             del scratch
-        ctx.gradients = gradients
+        ctx.save_for_backward(*gradients.out())
         stats = out.unbind()
         ctx.mark_non_differentiable(*stats)
         return plan.loss(stats[0], stats[1], index), *stats
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, d_loss: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        gradients = ctx.gradients
-        del ctx.gradients
-        return (*gradients.out(d_loss), *(None,) * 6)
+        gradients = ctx.saved_tensors
+        if d_loss.item() != 1.0:
+            gradients = [None if x is None else x * d_loss.to(x.dtype) for x in gradients]
+        return (*gradients, *(None,) * 6)
 
 
 def _wide(x: Tensor) -> torch.dtype:

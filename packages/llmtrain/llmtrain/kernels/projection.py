@@ -13,6 +13,8 @@ from torch import Tensor
 from . import rows
 from .rows import LOWEST, Sums
 
+WIDE = (torch.float32, torch.float64)
+"""Weights whose products need no wider logits."""
 CHUNK_TOKENS = 4096
 """Most tokens whose logits are held at once."""
 CHUNK_BYTES = {"cpu": 1 << 27, "cuda": 1 << 31}
@@ -45,11 +47,11 @@ class Projection:
 
     def logits(self, hidden: Tensor, temperature: float | Tensor) -> Tensor:
         """(n, V), in memory of their own."""
-        folded = self.softcap is None and self.bias is None  # dividing n·D numbers is cheaper than n·V
-        scaled = hidden / _column(temperature) if folded and not _is_one(temperature) else hidden
-        logits = _matmul(scaled.to(self.weight.dtype), self.weight, self.dtype if folded else None)
-        if folded:
-            return logits
+        plain = self.softcap is None and self.bias is None
+        if plain and self.weight.dtype in WIDE:  # dividing n·D numbers is cheaper than n·V, but narrow ones are rounded
+            hidden, temperature = hidden if _is_one(temperature) else hidden / _column(temperature), 1.0
+        plain = plain and _is_one(temperature)
+        logits = _matmul(hidden.to(self.weight.dtype), self.weight, self.dtype if plain else None)
         if self.bias is not None:
             logits += self.bias
         if self.softcap is not None:
@@ -59,8 +61,8 @@ class Projection:
 
     @property
     def rows(self) -> Any:
-        """The module that works on rows of logits: Triton kernels on CUDA, torch elsewhere."""
-        if not self.weight.is_cuda:
+        """The module that works on rows of logits: Triton kernels on CUDA, torch elsewhere and for float64."""
+        if not self.weight.is_cuda or self.weight.dtype == torch.float64:
             return rows
         from . import triton_rows
 
@@ -74,33 +76,44 @@ class Projection:
         local, scratch = self.rows.accumulate(logits, targets - self.offset())
         return (local if self.group is None else combine(local, self.group)), scratch
 
-    def dlogits(self, scratch: Any, sums: Sums, targets: Tensor, d_logp: Tensor, d_entropy: Tensor) -> Tensor:
-        """∂loss/∂logits of this rank's part, (n, V); overwrites the scratch."""
-        return self.rows.gradient(scratch, sums, targets - self.offset(), d_logp, d_entropy)
+    def dlogits(
+        self,
+        scratch: Any,
+        sums: Sums,
+        targets: Tensor,
+        d_logp: Tensor,
+        d_entropy: Tensor,
+        temperature: float | Tensor,
+    ) -> Tensor:
+        """∂loss/∂(logits·temperature) of this rank's part, (n, V); overwrites the scratch."""
+        narrow = self.weight.is_cuda and self.softcap is None and self.bias is None
+        dtype = self.weight.dtype if narrow else None  # as the products take it
+        slopes = d_logp / temperature, d_entropy / temperature
+        return self.rows.gradient(scratch, sums, targets - self.offset(), *slopes, dtype)
 
     def pull_back(
-        self,
-        dlogits: Tensor,
-        hidden: Tensor,
-        temperature: float | Tensor,
-        d_weight: Tensor | None,
-        d_bias: Tensor | None,
-    ) -> Tensor:
-        """∂loss/∂hidden (n, D); adds to d_weight (V, D) and d_bias (V,). Overwrites dlogits."""
-        if not _is_one(temperature):
-            dlogits = dlogits.div_(_column(temperature))
+        self, dlogits: Tensor, hidden: Tensor, d_weight: Tensor | None, d_bias: Tensor | None, d_hidden: bool
+    ) -> Tensor | None:
+        """∂loss/∂hidden (n, D) where it is asked for; adds to d_weight (V, D) and d_bias (V,), in their dtypes.
+
+        Overwrites dlogits.
+        """
         if self.softcap is not None:
             raw = self.logits(hidden, 1.0)
             dlogits = dlogits.mul_(raw.div_(self.softcap).square_().neg_().add_(1.0))
         if d_bias is not None:
             d_bias += dlogits.sum(0)
         narrow = dlogits.to(self.weight.dtype)
-        if d_weight is not None:
-            _add_product(d_weight, (narrow if narrow.is_cuda else dlogits).T, hidden)
-        d_hidden = narrow @ self.weight
+        if d_weight is not None and self.weight.is_cuda and d_weight.dtype != narrow.dtype:
+            torch.addmm(d_weight, narrow.T, hidden.to(narrow.dtype), out_dtype=d_weight.dtype, out=d_weight)
+        elif d_weight is not None:
+            d_weight.addmm_(dlogits.to(d_weight.dtype).T, hidden.to(d_weight.dtype))
+        if not d_hidden:
+            return None
+        out = narrow @ self.weight
         if self.group is not None:
-            dist.all_reduce(d_hidden, group=self.group)
-        return d_hidden
+            dist.all_reduce(out, group=self.group)
+        return out
 
 
 def combine(local: Sums, group: dist.ProcessGroup) -> Sums:
@@ -108,11 +121,11 @@ def combine(local: Sums, group: dist.ProcessGroup) -> Sums:
 
     Every part left one maximum out of its rest; all but one of these join it here.
     """
-    shift = local.shift.clone()
-    dist.all_reduce(shift, op=dist.ReduceOp.MAX, group=group)
+    largest = torch.stack([local.shift, local.target])
+    dist.all_reduce(largest, op=dist.ReduceOp.MAX, group=group)
+    shift, target = largest
     d = (local.shift - shift).clamp_(min=LOWEST)
     f = d.exp()
-    target = torch.where(local.target == -torch.inf, 0.0, local.target + d)
     top = d == 0
     rest, t1, s2, t2, u2 = local[1:6]
     added = torch.stack(
@@ -122,32 +135,23 @@ def combine(local: Sums, group: dist.ProcessGroup) -> Sums:
             f**2 * s2,
             f**2 * (t2 + d * s2),
             f**2 * (u2 + 2 * d * t2 + d**2 * s2),
-            target,
             top.to(rest.dtype),
         ]
     )
     dist.all_reduce(added, group=group)
-    rest, *others, tops = added
-    return Sums(shift, rest + (tops - 1), *others)
+    rest, t1, s2, t2, u2, tops = added
+    return Sums(shift, rest + (tops - 1), t1, s2, t2, u2, target)
 
 
 def _matmul(hidden: Tensor, weight: Tensor, dtype: torch.dtype | None) -> Tensor:
     """hidden (n, D) times weight (V, D) transposed in the given dtype, by default at least fp32."""
-    if weight.dtype in (torch.float32, torch.float64):
+    if weight.dtype in WIDE:
         logits = hidden @ weight.T
     elif weight.is_cuda:
         logits = torch.mm(hidden, weight.T, out_dtype=dtype if dtype == weight.dtype else torch.float32)
     else:
         logits = hidden.float() @ weight.float().T  # a CPU would round the logits to 8 bits
     return logits.to(dtype or logits.dtype)
-
-
-def _add_product(out: Tensor, left: Tensor, right: Tensor) -> None:
-    """out += left·right, summed in the dtype of out."""
-    if left.is_cuda and left.dtype != out.dtype:
-        torch.addmm(out, left, right.to(left.dtype), out_dtype=out.dtype, out=out)
-    else:
-        out.addmm_(left.to(out.dtype), right.to(out.dtype))
 
 
 def _column(x: float | Tensor) -> float | Tensor:

@@ -25,7 +25,7 @@ CACHED_ROWS = 8
 
 
 class Sums(NamedTuple):
-    """Accumulators of each row, (n,) each, relative to its `shift`."""
+    """Accumulators of each row, (n,) each, relative to its `shift`; the target's logit is as it was."""
 
     shift: Tensor
     """What was taken from the row's logits: their maximum."""
@@ -36,7 +36,7 @@ class Sums(NamedTuple):
     t2: Tensor
     u2: Tensor
     target: Tensor
-    """Logit of the target minus the shift; −∞ where it is not in this part of the vocabulary."""
+    """Logit of the target; −∞ where it is not in this part of the vocabulary."""
 
     @property
     def s1(self) -> Tensor:
@@ -48,7 +48,7 @@ class Sums(NamedTuple):
 
     @property
     def logp(self) -> Tensor:
-        return self.target - self.log_s1
+        return self.target - self.shift - self.log_s1
 
 
 class Scratch(NamedTuple):
@@ -68,9 +68,9 @@ def accumulate(logits: Tensor, targets: Tensor) -> tuple[Sums, Scratch]:
     peak = argmax(logits)[:, None]
     shift = logits.gather(1, peak).clamp_(min=LEAST)
     possible = (shift > LEAST).to(logits.dtype)
-    z = logits.sub_(shift).clamp_(min=LOWEST)
     here = (targets >= 0) & (targets < logits.shape[1])
-    target = z.gather(1, torch.where(here, targets, 0)[:, None])[:, 0]
+    target = logits.gather(1, torch.where(here, targets, 0)[:, None])[:, 0]
+    z = logits.sub_(shift).clamp_(min=LOWEST)
     e = z.exp()
     ez = z.mul_(e)
     rest = e.scatter_(1, peak, 0.0).sum(1) + (possible[:, 0] - 1)
@@ -126,16 +126,19 @@ def row_coefficients(shift: Tensor, sums: Sums, d_logp: Tensor, d_entropy: Tenso
     scale = d.exp() / sums.s1
     mean = sums.t1 / sums.s1
     b = -d_entropy * scale
-    c = -d_logp * sums.logp.expm1() - d_entropy * sums.logp.exp() * (sums.target - mean)
+    z = (sums.target - sums.shift).clamp(min=LOWEST)
+    c = -d_logp * sums.logp.expm1() - d_entropy * sums.logp.exp() * (z - mean)
     return b * (d - mean) - d_logp * scale, b, c
 
 
-def gradient(scratch: Scratch, sums: Sums, targets: Tensor, d_logp: Tensor, d_entropy: Tensor) -> Tensor:
-    """∂loss/∂logits (n, V) from ∂loss/∂logp and ∂loss/∂H (n,); overwrites the scratch."""
+def gradient(
+    scratch: Scratch, sums: Sums, targets: Tensor, d_logp: Tensor, d_entropy: Tensor, dtype: torch.dtype | None = None
+) -> Tensor:
+    """∂loss/∂logits (n, V) from ∂loss/∂logp and ∂loss/∂H (n,), by default in the dtype of the scratch, overwritten."""
     a, b, c = row_coefficients(scratch.shift, sums, d_logp, d_entropy)
     out = scratch.e.mul_(a[:, None])
     if bool((b != 0).any()):
         out.add_(scratch.ez.mul_(b[:, None]))
     here = (targets >= 0) & (targets < out.shape[1])
     out[here, targets[here]] = c[here]
-    return out
+    return out.to(dtype or out.dtype)

@@ -1,7 +1,8 @@
 """`rows` for CUDA: the same sums and gradient in two Triton kernels, each one pass over the logits.
 
-The sums rescale themselves whenever a row's maximum moves, so that every logit is read once and exponentiated once.
-Maxima are counted apart from the rest: all of them join it when the maximum moves, and all but one in the end.
+fp32 throughout; a NaN among a row's logits makes its numbers NaN. The sums rescale themselves whenever a row's maximum
+moves, so that every logit is read once and exponentiated once. Maxima are counted apart from the rest: all of them join
+it when the maximum moves, and all but one in the end.
 """
 
 from typing import NamedTuple
@@ -32,7 +33,7 @@ class Scratch(NamedTuple):
 def accumulate_kernel(
     logits, targets, sums, rows, columns, stride, LOWEST: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
 ):
-    """Write shift, rest, t1, s2, t2, u2 and the target's shifted logit of each row to sums (7, rows)."""
+    """Write shift, rest, t1, s2, t2, u2 and the target's logit of each row to sums (7, rows)."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows
     base = logits + row.to(tl.int64) * stride
@@ -50,7 +51,7 @@ def accumulate_kernel(
         moved = tl.maximum(shift, tl.max(x, 1))
         d = tl.maximum(shift - moved, LOWEST)
         f = tl.exp(d)
-        z = tl.maximum(x - moved[:, None], LOWEST)
+        z = tl.maximum(x - moved[:, None], LOWEST, propagate_nan=tl.PropagateNan.ALL)
         e = tl.exp(z)
         ez = z * e
         peak = x == moved[:, None]
@@ -70,37 +71,40 @@ def accumulate_kernel(
     tl.store(sums + 3 * rows + row, s2, mask=inside)
     tl.store(sums + 4 * rows + row, t2, mask=inside)
     tl.store(sums + 5 * rows + row, u2, mask=inside)
-    tl.store(sums + 6 * rows + row, tl.where(here, tl.maximum(at_target - shift, LOWEST), float("-inf")), mask=inside)
+    tl.store(sums + 6 * rows + row, at_target, mask=inside)
 
 
 @triton.jit
 def gradient_kernel(
     logits,
+    out,
     targets,
     coefficients,
     rows,
     columns,
     stride,
+    out_stride,
     LOWEST: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Overwrite logits by a·e^z + b·z·e^z, but c at the target; coefficients (4, rows) hold shift, a, b, c."""
+    """Write a·e^z + b·z·e^z, but c at the target, to out; coefficients (4, rows) hold shift, a, b, c."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     mask = inside[:, None] & (column < columns)[None, :]
-    place = logits + row.to(tl.int64)[:, None] * stride + column[None, :]
+    place = row.to(tl.int64)[:, None] * stride + column[None, :]
     shift = tl.load(coefficients + row, mask=inside, other=0.0)
     a = tl.load(coefficients + rows + row, mask=inside, other=0.0)
     b = tl.load(coefficients + 2 * rows + row, mask=inside, other=0.0)
     c = tl.load(coefficients + 3 * rows + row, mask=inside, other=0.0)
     target = tl.load(targets + row, mask=inside, other=-1)
-    x = tl.load(place, mask=mask, other=float("-inf")).to(tl.float32)
-    z = tl.maximum(x - shift[:, None], LOWEST)
-    out = tl.exp(z) * (a[:, None] + b[:, None] * z)
-    out = tl.where(column[None, :] == target[:, None], c[:, None], out)
-    tl.store(place, out.to(logits.dtype.element_ty), mask=mask)
+    x = tl.load(logits + place, mask=mask, other=float("-inf")).to(tl.float32)
+    z = tl.maximum(x - shift[:, None], LOWEST, propagate_nan=tl.PropagateNan.ALL)
+    slope = tl.exp(z) * (a[:, None] + b[:, None] * z)
+    slope = tl.where(column[None, :] == target[:, None], c[:, None], slope)
+    place = row.to(tl.int64)[:, None] * out_stride + column[None, :]
+    tl.store(out + place, slope.to(out.dtype.element_ty), mask=mask)
 
 
 def accumulate(logits: Tensor, targets: Tensor, rows: int = ROWS, columns: int = COLUMNS) -> tuple[Sums, Scratch]:
@@ -109,9 +113,10 @@ def accumulate(logits: Tensor, targets: Tensor, rows: int = ROWS, columns: int =
     sums = torch.empty(7, n, device=logits.device, dtype=torch.float32)
     if n:
         grid = (triton.cdiv(n, rows),)
-        accumulate_kernel[grid](
-            logits, targets, sums, n, v, logits.stride(0), LOWEST, ROWS=rows, COLUMNS=columns, num_warps=8
-        )
+        with torch.cuda.device_of(logits):
+            accumulate_kernel[grid](
+                logits, targets, sums, n, v, logits.stride(0), LOWEST, ROWS=rows, COLUMNS=columns, num_warps=8
+            )
     return Sums(*sums), Scratch(logits, sums[0])
 
 
@@ -121,25 +126,30 @@ def gradient(
     targets: Tensor,
     d_logp: Tensor,
     d_entropy: Tensor,
+    dtype: torch.dtype | None = None,
     rows: int = ROWS,
     columns: int = COLUMNS,
 ) -> Tensor:
-    """As `rows.gradient`; overwrites the logits."""
+    """As `rows.gradient`; overwrites the logits where these have the dtype that is asked for."""
     logits = scratch.logits
     n, v = logits.shape
+    out = logits if dtype in (None, logits.dtype) else torch.empty(n, v, dtype=dtype, device=logits.device)
     coefficients = torch.stack([scratch.shift, *row_coefficients(scratch.shift, sums, d_logp, d_entropy)])
     if n:
         grid = (triton.cdiv(n, rows), triton.cdiv(v, columns))
-        gradient_kernel[grid](
-            logits,
-            targets,
-            coefficients,
-            n,
-            v,
-            logits.stride(0),
-            LOWEST=LOWEST,
-            ROWS=rows,
-            COLUMNS=columns,
-            num_warps=8,
-        )
-    return logits
+        with torch.cuda.device_of(logits):
+            gradient_kernel[grid](
+                logits,
+                out,
+                targets,
+                coefficients,
+                n,
+                v,
+                logits.stride(0),
+                out.stride(0),
+                LOWEST=LOWEST,
+                ROWS=rows,
+                COLUMNS=columns,
+                num_warps=8,
+            )
+    return out
