@@ -31,7 +31,7 @@ from transformers import PreTrainedModel
 
 from entrostat import Plan
 from llmtrain.batch import Batch
-from llmtrain.bench import HEADINGS, kernels, machine, read, rows
+from llmtrain.bench import HEADINGS, cases, kernels, label, machine, read, rows, shape_of
 from llmtrain.kernels import HeadStats, head_loss, head_stats
 from llmtrain.kernels.peers import dense_statistics
 from llmtrain.policy import Policy
@@ -137,9 +137,8 @@ def make_trainer(kind: str, folder: Path) -> TimedTrainer:
     save(model, get_task(base).build_tokenizer(0), folder / "model")
     config = replace(base, out=str(folder / kind), controller="clip_higher+entropy_bonus", overwrite=True)
     trainer = TimedTrainer(config, folder / "model")
-    trainer.policy = trainer.learner.policy = trainer.annotator.policy = trainer.timed = TimedPolicy(
-        trainer.model, kind
-    )
+    trainer.timed = TimedPolicy(trainer.model, kind)
+    trainer.policy = trainer.learner.policy = trainer.annotator.policy = trainer.timed
     trainer.time_collector()
     coins = random.Random(0)
     trainer.task = trainer.collector.task = replace(trainer.task, start_verifier=lambda: Coins(coins))
@@ -218,7 +217,11 @@ def section(run: dict[str, Any]) -> str:
     """The tables of one run."""
     out = [f"## {run['machine']}, torch {run['torch']}, turns: {run['turns']}", ""]
     results = read(run)
+    every = cases(results[0][0].device)
     for shape, lines in rows(results):
+        told = {line[0] for line in lines}
+        left = [label(case) for case in every if shape_of(case) == shape and label(case) not in told]
+        lines += [[name, "not measured"] + [""] * (len(HEADINGS) - 2) for name in left]
         out += [f"N×D×V = {shape}", "", "| " + " | ".join(HEADINGS) + " |", "|---" + "|--:" * (len(HEADINGS) - 1) + "|"]
         out += ["| " + " | ".join(line) + " |" for line in lines] + [""]
     plain = {case.name: result for case, result in results if case.entropy and case.live == 1}

@@ -232,7 +232,7 @@ class Worker:
 
 def measure(todo: list[Case], turns: int, progress: Any = iter) -> Iterator[tuple[Case, Result | str]]:
     """Results of cases; those of one shape take turns."""
-    for _, some in groupby(todo, key=_shape):
+    for _, some in groupby(todo, key=shape_of):
         workers = [Worker(case) for case in some]
         for worker in workers:
             worker.begin()
@@ -288,7 +288,7 @@ HEADINGS = ("case", "forward ms", "total ms", "× dense", "peak MiB", "× dense"
 
 def rows(results: list[tuple[Case, Result | str]]) -> Iterator[tuple[str, list[list[str]]]]:
     """For each shape its name and lines under HEADINGS: times and memory beside those of dense torch."""
-    for shape, some in groupby(results, key=lambda pair: _shape(pair[0])):
+    for shape, some in groupby(results, key=lambda pair: shape_of(pair[0])):
         lines, base = [], None
         for case, result in some:
             if isinstance(result, str):
@@ -350,7 +350,8 @@ def machine(device: str, threads: int = 0) -> str:
     return f"{names[0] if names else platform.machine()}, {count} thread{'s' if count > 1 else ''}"
 
 
-def _shape(case: Case) -> str:
+def shape_of(case: Case) -> str:
+    """N×D×V."""
     return f"{case.tokens:,}×{case.hidden:,}×{case.vocabulary:,}"
 
 
