@@ -8,6 +8,7 @@ import streamlit as st
 
 import entrostat
 from toybandit import ENVIRONMENTS, Config
+from toybandit.control import has_target
 
 from .controls import Control
 
@@ -124,11 +125,6 @@ def hyperparameters(name: str) -> Hyperparameters:
     return Hyperparameters(name, known["rule"], known["source"], controls)
 
 
-def has_target(names: Sequence[str]) -> bool:
-    """Whether a part of the chain holds an entropy that one can choose."""
-    return any("target" in entrostat.describe(name)["hyperparameters"] for name in names)
-
-
 def draw_environment(controls: Sequence[Control] = ENVIRONMENT) -> dict[str, Any]:
     """Show the controls of the environment; what they say, as arguments of Config."""
     return {control.key: control.draw() for control in controls}
@@ -138,7 +134,7 @@ def draw_controller() -> dict[str, Any]:
     """Show the controls of one chain; what they say, as arguments of Config."""
     names = CONTROLLER.draw()
     given: dict[str, Any] = {"controller": "+".join(names) or "grpo"}
-    if has_target(names):
+    if has_target(given["controller"]):
         given["target"] = TARGET.draw()
     settings: dict[str, Any] = {}
     for part in map(hyperparameters, names):
@@ -163,7 +159,7 @@ def config_at(values: Mapping[str, Any]) -> Config:
     environment = {control.key: values.get(control.key, control.default) for control in ENVIRONMENT}
     names = values.get("controller", CONTROLLER.default)
     controller: dict[str, Any] = {"controller": "+".join(names) or "grpo"}
-    if has_target(names):
+    if has_target(controller["controller"]):
         controller["target"] = values.get("target", TARGET.default)
     settings = {key: value for key, value in values.items() if "." in key}
     plain = {key if len(names) > 1 else key.partition(".")[2]: value for key, value in settings.items()}

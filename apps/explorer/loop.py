@@ -302,12 +302,6 @@ def errors_of(trajectory: Trajectory) -> np.ndarray:
     return trajectory.entropy - trajectory.config.target
 
 
-def settling(errors: np.ndarray, band: float) -> int | None:
-    """Steps until the errors (n,) stay within the band; None when they do not."""
-    steps = int(pi_control.settling_time(torch.as_tensor(errors), band))
-    return steps if steps < len(errors) else None
-
-
 def overshoot(errors: np.ndarray) -> float:
     """How far the errors (n,) go to the other side of zero from where they start, nats."""
     return float(pi_control.overshoot(torch.as_tensor(errors)))

@@ -5,8 +5,9 @@ import numpy as np
 from entrostat import pi_control
 from toybandit import Trajectory
 from toybandit.local_plant import LocalPlant
+from toybandit.sweep.measure import settling
 
-from .loop import Loop, errors_of, overshoot, settling
+from .loop import Loop, errors_of, overshoot
 
 
 def why_unstable(loop: Loop) -> str | None:
@@ -25,23 +26,23 @@ def why_unstable(loop: Loop) -> str | None:
     return f"2·g·Kp + g·Ki = {2 * s + c:.2f} is not below 4: errors change sign in every step, and grow"
 
 
-def told_steps(steps: int | None) -> str:
-    """A settling time for people."""
-    return "never" if steps is None else f"{steps} steps"
+def settles(errors: np.ndarray, band: float) -> str:
+    """When the errors (n,) settle within ±band (nats), for people."""
+    steps = float(settling(errors, band))
+    return f"{steps:.0f} steps" if np.isfinite(steps) else "never"
 
 
 def response(loop: Loop) -> str:
     """What the response does, from its numbers."""
     found, reason = loop.response(), why_unstable(loop)
     errors = found.error.numpy()
-    settled = settling(errors, loop.band)
+    steps = float(settling(errors, loop.band))
     past = overshoot(errors)
     saturated = int((found.alpha.abs() >= loop.alpha_max).sum())
-    parts = [f"From {loop.error:+.2f} nats the error"]
-    if settled is None:
-        parts.append(f"is not within ±{loop.band:g} nats for good after {loop.steps} steps.")
-    else:
-        parts.append(f"is within ±{loop.band:g} nats for good after {settled} steps.")
+    parts = [
+        f"From {loop.error:+.2f} nats the error is {'' if np.isfinite(steps) else 'not '}within ±{loop.band:g} nats "
+        f"for good after {min(steps, loop.steps):.0f} steps."
+    ]
     if past > 1e-6 and past < 10:
         parts.append(f"It overshoots by {past:.3f} nats.")
     if saturated:
@@ -89,8 +90,8 @@ def bandit(trajectory: Trajectory, linear: Loop) -> str:
     gap = np.abs(errors - theory)
     worst, last = int(gap.argmax()), len(errors) // 5
     text = (
-        f"The bandit settles within ±{linear.band:g} nats: {told_steps(settling(errors, linear.band))}; by linear "
-        f"theory, with g and d as measured at the target: {told_steps(settling(theory, linear.band))}. They are "
+        f"The bandit settles within ±{linear.band:g} nats: {settles(errors, linear.band)}; by linear "
+        f"theory, with g and d as measured at the target: {settles(theory, linear.band)}. They are "
         f"furthest apart at rollout {worst}, by {gap[worst]:.3f} nats. "
         f"Over the last fifth the error is {errors[-last:].mean():+z.3f}"
     )
@@ -111,7 +112,7 @@ def windup(errors: dict[str, np.ndarray]) -> str:
 def auto(runs: dict[str, Trajectory], loop: Loop, found: LocalPlant) -> str:
     """What self-tuning came to."""
     estimate = runs["auto"].metrics["entropic/plant_gain"].mean(0)
-    settled = {name: told_steps(settling(errors_of(run).mean(0), loop.band)) for name, run in runs.items()}
+    settled = {name: settles(errors_of(run).mean(0), loop.band) for name, run in runs.items()}
     return (
         f"The estimate of g goes from {estimate[0]:.3f} to {estimate[-1]:.3f}; measured on fresh policies at "
         f"the target it is {found.gain:.3f}. Settled within ±{loop.band:g} nats: {settled['auto']} with gains that set "

@@ -1,12 +1,12 @@
 """Simulations by their configuration: cached, quick ones at once, slow ones behind a button with a progress bar."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
 from toybandit import Config, Trajectory, simulate
+from toybandit.simulator import OnRollout
 
-OnRollout = Callable[[int, dict[str, float]], None]
 LIVE_UPDATES = 1_000
 """Optimizer updates that are made without asking: what a control may take to redraw."""
 LIVE_NUMBERS = 4_000_000

@@ -19,12 +19,6 @@ def test_every_hyperparameter_has_a_control(name):
     assert part.rule
 
 
-def test_targets():
-    assert bandit.has_target(["clip_higher", "entropic"])
-    assert not bandit.has_target(["clip_higher"])
-    assert not bandit.has_target([])
-
-
 def test_controls_name_fields_of_the_configuration():
     given = {control.key: control.default for control in bandit.ENVIRONMENT}
     config = bandit.config(given, {"controller": "steer", "controller_args": {"lambda_min": 0.5}})
@@ -44,6 +38,12 @@ def test_a_state_as_a_configuration():
     assert config.controller_args == {"entropic.tau": 0.0}
     assert bandit.config_at({"controller": ("entropic",), "entropic.tau": 0.0}).controller_args == {"tau": 0.0}
     assert bandit.config_at({}).controller == "grpo"
+
+
+def test_a_target_is_for_those_that_have_one():
+    assert bandit.config_at({"controller": ("clip_higher", "entropic")}).target == bandit.TARGET.default
+    for controller in (("clip_higher",), ()):
+        assert bandit.config_at({"controller": controller, "target": 0.5}).target is None
 
 
 def test_what_cannot_be_is_said_in_a_line():

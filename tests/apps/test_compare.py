@@ -309,10 +309,6 @@ def test_numbers_as_text():
     assert compare.padded(np.nan) is None
 
 
-def test_text_stays_text():
-    assert compare.plain("a_b [x](y) :red[z] $1$ <b>") == r"a\_b \[x\](y) \:red\[z\] \$1\$ \<b\>"
-
-
 # In the browser ---------------------------------------------------------------------------------------------------
 
 

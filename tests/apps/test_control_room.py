@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from entrostat import pi_control
 from explorer import loop_pictures, loop_words
-from explorer.loop import Bandit, Loop, errors_of, ideal_gains, overshoot, plant, run, settling
+from explorer.loop import Bandit, Loop, errors_of, ideal_gains, overshoot, plant, run
 from explorer.views import control_room
 from toybandit.local_plant import LocalPlant
 
@@ -47,8 +47,8 @@ def test_a_reason_is_given_exactly_where_the_loop_is_not_stable(s, c):
 
 def test_settling_and_overshoot():
     errors = np.array([1.0, 0.2, -0.3, 0.04, 0.0])
-    assert settling(errors, 0.05) == 3
-    assert settling(errors[:3], 0.05) is None
+    assert loop_words.settles(errors, 0.05) == "3 steps"
+    assert loop_words.settles(errors[:3], 0.05) == "never"
     assert overshoot(errors) == pytest.approx(0.3)
 
 
@@ -89,7 +89,7 @@ def test_the_bandit_starts_at_the_initial_error_and_linear_theory_follows_it():
     linear = LOOP.in_plant(found).response().error.numpy()
     assert np.abs(errors - linear)[20:].max() < 0.02
     words = loop_words.bandit(trajectory, LOOP.in_plant(found))
-    assert f"±0.05 nats: {settling(errors, 0.05)} steps" in words
+    assert f"±0.05 nats: {loop_words.settles(errors, 0.05)};" in words
     assert f"by theory {linear[-20:].mean():+z.3f}" in words
 
 

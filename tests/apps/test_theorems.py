@@ -201,16 +201,6 @@ def test_the_table_leads_to_every_claim(monkeypatch):
     assert state["claim"] == list(CLAIMS)[3]
 
 
-def test_a_slow_trial_waits_to_be_asked(monkeypatch):
-    case = CASES["lemma1-remainder"]
-    slow = type(case.trial)(**{**vars(case.trial), "slow": True})
-    monkeypatch.setitem(CASES, "lemma1-remainder", type(case)(**{**vars(case), "trial": slow}))
-    found = app({"claim": "lemma1-remainder"})
-    assert not found.success
-    found.toggle(key="lemma1-remainder-run").set_value(True).run()
-    assert verdict(found).startswith("Holds here")
-
-
 def test_a_move_redraws_quickly():
     found = app()
     times = []

@@ -107,6 +107,7 @@ def test_words_are_what_they_look_like(write):
         ("advantage: 3", "advantage must be of type text or null; got 3"),
         ("base: [noisy]", "unknown base ['noisy']"),
         ("length: 9\nbranching: 16", "states, arms, length and branching make over 16777216 logits"),
+        ("states: 4097\ncoupling: 0.1", "coupling of 4097 states takes over 16777216 numbers: lower states"),
         ("length: 100000000", "states, arms, length and branching make over 16777216 logits"),
     ],
 )

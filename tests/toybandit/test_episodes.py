@@ -10,7 +10,7 @@ from toybandit import Config, simulate
 from toybandit.environments import Environment
 from toybandit.episodes import inverse_cdf, sample_episodes, token_mean, visits
 from toybandit.luck import Luck
-from toybandit.policy import softmax_policy
+from toybandit.policy import Policy
 from toybandit.problem import draw_problem
 
 TREE = Environment(states=3, arms=5, length=3, branching=2, group=400, right_arms=2)
@@ -20,7 +20,7 @@ SEQUENCE_RULES = ("gspo", "gmpo", "gtpo", "unlikeliness", "dmmpt", "ppl_advantag
 
 def policy(runs: int = 2):
     generator = torch.Generator().manual_seed(0)
-    return softmax_policy(torch.randn(runs, TREE.rows, TREE.arms, generator=generator, dtype=torch.float64))
+    return Policy(torch.randn(runs, TREE.rows, TREE.arms, generator=generator, dtype=torch.float64))
 
 
 def test_rows_are_the_nodes_of_every_tree():
@@ -49,7 +49,7 @@ def test_mean_over_tokens_by_hand():
     """A tree of two levels: half of the tokens at the root, the other half at the children by the root's arms."""
     environment = Environment(states=1, arms=3, length=2, branching=2, right_arms=1)
     p = torch.tensor([[[0.5, 0.3, 0.2], [0.8, 0.1, 0.1], [0.2, 0.2, 0.6]]], dtype=torch.float64)
-    ours = softmax_policy(p.log())
+    ours = Policy(p.log())
     torch.testing.assert_close(visits(ours, environment), torch.tensor([[0.5, 0.35, 0.15]], dtype=torch.float64))
     x = torch.tensor([[1.0, 2.0, 10.0]], dtype=torch.float64)
     assert float(token_mean(x, ours, environment)) == pytest.approx(0.5 + 0.7 + 1.5, rel=1e-12)
@@ -94,8 +94,8 @@ def test_predicted_change_is_that_of_the_rows_where_they_were_visited():
         config = Config(**SMALL | {"rollouts": 1, "lr": lr, "states": 16})
         environment = config.environment()
         run = simulate(config, range(4), predict=True)
-        before = softmax_policy(draw_problem(environment, torch.arange(4), torch.float64).logits)
-        after = softmax_policy(torch.tensor(run.logits))
+        before = Policy(draw_problem(environment, torch.arange(4), torch.float64).logits)
+        after = Policy(torch.tensor(run.logits))
         change = (visits(before, environment) * (after.entropy - before.entropy)).sum(-1) / 16
         gaps.append(np.abs(run.predicted[:, 0] - change.numpy()).mean())
         assert change.abs().mean() > 1e-6

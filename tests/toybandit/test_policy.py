@@ -6,9 +6,9 @@ import torch
 from entrostat import StepStats, Tokens, list_controllers, make, policy_stats
 from entrostat.support import Support, truncated_entropy
 from toybandit.policy import (
+    Policy,
     logit_gradient,
     per_token,
-    softmax_policy,
     token_logp,
     token_moments,
     truncated,
@@ -30,7 +30,7 @@ NONTRIVIAL = {
 
 
 def tokens() -> Tokens:
-    policy, old = softmax_policy(LOGITS), softmax_policy(OLD)
+    policy, old = Policy(LOGITS), Policy(OLD)
     return Tokens(
         logp=token_logp(policy, ARM),
         old_logp=token_logp(old, ARM),
@@ -54,12 +54,12 @@ def test_logit_gradient_is_that_of_autograd(name):
     controller.observe(StepStats(entropy=torch.tensor([0.2, 0.9, 1.5], dtype=torch.float64)))
     seen = tokens()
     plan = controller.plan(seen, seed=torch.arange(RUNS))
-    ours = logit_gradient(softmax_policy(LOGITS), ARM, *plan.coefficients(seen.get("logp"), seen.get("entropy")))
+    ours = logit_gradient(Policy(LOGITS), ARM, *plan.coefficients(seen.get("logp"), seen.get("entropy")))
     support = controller.support
     if support is not None:
-        ours = ours + truncated_gradient(softmax_policy(LOGITS), support, ARM, plan.truncated_coefficient())
+        ours = ours + truncated_gradient(Policy(LOGITS), support, ARM, plan.truncated_coefficient())
     logits = LOGITS.clone().requires_grad_()
-    policy = softmax_policy(logits)
+    policy = Policy(logits)
     inside = None if support is None else per_token(truncated_entropy(logits, support), ARM)
     plan.loss(token_logp(policy, ARM), per_token(policy.entropy, ARM), truncated_entropy=inside).sum().backward()
     assert logits.grad is not None
@@ -68,7 +68,7 @@ def test_logit_gradient_is_that_of_autograd(name):
 
 
 def test_tokens_see_their_own_state():
-    policy = softmax_policy(LOGITS)
+    policy = Policy(LOGITS)
     stats = policy_stats(LOGITS)
     moments = token_moments(policy, ARM, {"s2", "s2ll"})
     assert set(moments) == {"s2", "s2ll"}
@@ -82,11 +82,11 @@ def test_tokens_see_their_own_state():
 
 
 def test_truncated_entropy_of_every_state():
-    logp, entropy = truncated(softmax_policy(LOGITS), Support(top_k=2))
+    logp, entropy = truncated(Policy(LOGITS), Support(top_k=2))
     two = LOGITS.topk(2).values.softmax(-1)
     torch.testing.assert_close(entropy, -(two * two.log()).sum(-1), rtol=1e-12, atol=0)
     assert (logp > -torch.inf).sum(-1).eq(2).all()
 
 
 def test_no_moments_unless_needed():
-    assert token_moments(softmax_policy(LOGITS), ARM, {"logp", "entropy"}) == {}
+    assert token_moments(Policy(LOGITS), ARM, {"logp", "entropy"}) == {}

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from toybandit.environments import ENVIRONMENTS, NOISY
-from toybandit.policy import softmax_policy
+from toybandit.policy import Policy
 from toybandit.problem import coupling_kernel, draw_problem
 
 SEEDS = torch.arange(16)
@@ -16,7 +16,7 @@ def test_noisy_starts_where_it_should():
     logits, success = draw_problem(NOISY, SEEDS, torch.float64)
     assert logits.shape == success.shape == (16, 64, 16)
     assert logits.std().item() == pytest.approx(2.0, rel=0.02)
-    assert softmax_policy(logits).entropy.mean().item() == pytest.approx(1.65, abs=0.05)
+    assert Policy(logits).entropy.mean().item() == pytest.approx(1.65, abs=0.05)
     assert torch.equal((success == 0.6).sum(-1), torch.full((16, 64), 4))
     assert torch.equal((success == 0.3).sum(-1), torch.full((16, 64), 12))
 
@@ -37,7 +37,7 @@ def test_exact_is_one_uniform_state():
 def test_likely_arms_are_right_more_often_as_the_tilt_grows():
     def mass(tilt: float) -> float:
         logits, success = draw_problem(replace(NOISY, right_tilt=tilt), SEEDS, torch.float64)
-        return (softmax_policy(logits).p * (success == 0.6)).sum(-1).mean().item()
+        return (Policy(logits).p * (success == 0.6)).sum(-1).mean().item()
 
     assert mass(0.0) == pytest.approx(4 / 16, abs=0.03)
     assert mass(0.0) + 0.1 < mass(0.5) < mass(1.0) - 0.05

@@ -5,13 +5,13 @@ import torch
 from entrostat import get_advantage
 from toybandit.environments import NOISY
 from toybandit.luck import Luck
-from toybandit.policy import logit_gradient, softmax_policy
+from toybandit.policy import Policy, logit_gradient
 from toybandit.problem import draw_problem
 from toybandit.rollout import enumerate_rollout, sample_rollout
 
 SEEDS = torch.arange(2)
 LOGITS, SUCCESS = draw_problem(NOISY, SEEDS, torch.float64)
-POLICY = softmax_policy(LOGITS)
+POLICY = Policy(LOGITS)
 
 
 def test_arms_and_rewards_occur_as_often_as_they_should():
@@ -35,9 +35,7 @@ def test_advantages_are_of_the_states_own_group():
 def test_steps_and_seeds_have_their_own_numbers():
     first = sample_rollout(POLICY, SUCCESS, get_advantage("grpo"), Luck(SEEDS, 64, 16), step=0)
     second = sample_rollout(POLICY, SUCCESS, get_advantage("grpo"), Luck(SEEDS, 64, 16), step=1)
-    alone = sample_rollout(
-        softmax_policy(LOGITS[1:]), SUCCESS[1:], get_advantage("grpo"), Luck(SEEDS[1:], 64, 16), step=0
-    )
+    alone = sample_rollout(Policy(LOGITS[1:]), SUCCESS[1:], get_advantage("grpo"), Luck(SEEDS[1:], 64, 16), step=0)
     assert not torch.equal(first.arm, second.arm)
     assert torch.equal(first.arm[1:], alone.arm)
     assert torch.equal(first.reward[1:], alone.reward)

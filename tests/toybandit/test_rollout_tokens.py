@@ -4,16 +4,21 @@ import numpy as np
 import pytest
 
 from toybandit import Config, simulate
-from toybandit.rollout_tokens import by_quadrant, described, planned_by, rollout_tokens, watch
+from toybandit.rollout_tokens import RolloutTokens, by_quadrant, described, planned_by, watch
 
 SMALL = {"states": 8, "rollouts": 12, "passes": 3, "lr": 1.0}
+
+
+def tokens_of(*which, **when) -> RolloutTokens:
+    update = watch(*which, **when)
+    return described(update.tokens, update.plan)
 
 
 def test_their_entropy_change_is_what_the_simulator_predicts():
     config = Config(controller="clip_higher+steer+entropy_bonus", **SMALL)
     predicted = simulate(config, (4,), predict=True).predicted
     for rollout in (0, 7):
-        updates = [rollout_tokens(config, 4, rollout=rollout, number=number) for number in range(3)]
+        updates = [tokens_of(config, 4, rollout=rollout, number=number) for number in range(3)]
         # per unit of learning rate, which is 1 here; the mean over tokens is that over states
         assert sum(update.planned.mean() for update in updates) == pytest.approx(predicted[0, rollout], rel=1e-12)
 
@@ -21,13 +26,13 @@ def test_their_entropy_change_is_what_the_simulator_predicts():
 def test_the_state_of_a_closed_loop_is_that_of_the_run():
     config = Config(controller="entropic", target=0.6, controller_args={"tau": 0.0, "ki": 0.5}, **SMALL)
     alpha = simulate(config, (1,)).metrics["entropic/alpha"][0]
-    tokens = rollout_tokens(config, 1, rollout=5)
+    tokens = tokens_of(config, 1, rollout=5)
     assert np.unique(tokens.weight.round(12)) == pytest.approx(sorted([1 - alpha[5], 1 + alpha[5]]), abs=1e-12)
     assert abs(alpha[5]) > 0.01
 
 
 def test_first_and_last_update_of_a_rollout():
-    first, last = (rollout_tokens(Config(**SMALL), rollout=3, number=number) for number in (0, -1))
+    first, last = (tokens_of(Config(**SMALL), rollout=3, number=number) for number in (0, -1))
     assert (first.ratio == 1).all()
     assert first.kept.all()
     assert np.ptp(last.ratio) > 0.1
@@ -40,7 +45,7 @@ def test_first_and_last_update_of_a_rollout():
 
 
 def test_quadrants_by_hand():
-    tokens = rollout_tokens(Config(**SMALL), rollout=2, number=0)
+    tokens = tokens_of(Config(**SMALL), rollout=2, number=0)
     likely = tokens.p > np.exp(-tokens.entropy)
     assert (tokens.likely == likely).all()
     assert (tokens.beyond <= tokens.likely).all()
@@ -57,7 +62,7 @@ def test_quadrants_by_hand():
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_sums_over_quadrants(exact):
-    tokens = rollout_tokens(Config(controller="positive_only+steer", **SMALL), rollout=2)
+    tokens = tokens_of(Config(controller="positive_only+steer", **SMALL), rollout=2)
     found = by_quadrant(tokens, exact=exact)
     assert sum(q.tokens for q in found.values()) == (tokens.advantage != 0).sum()
     assert sum(q.change for q in found.values()) == pytest.approx(tokens.planned.mean(), rel=1e-12)
@@ -65,7 +70,7 @@ def test_sums_over_quadrants(exact):
     second = tokens.quadrant(exact=exact) == "II"
     assert found["II"].weight == pytest.approx(tokens.weight[second].mean())
     assert found["II"].kept == pytest.approx(np.mean(np.abs(tokens.planned[second]) > 0))
-    nobody = rollout_tokens(Config(states=1, group=2, rollouts=1, reward_right=1.0, reward_wrong=1.0))
+    nobody = tokens_of(Config(states=1, group=2, rollouts=1, reward_right=1.0, reward_wrong=1.0))
     assert np.isnan(by_quadrant(nobody)["I"].weight)
 
 
@@ -94,7 +99,7 @@ def test_a_fresh_closed_loop_has_seen_the_entropy_of_the_rollout():
 
 
 def test_episodes():
-    tokens = rollout_tokens(Config(env="episodes", states=2, rollouts=3, passes=2), rollout=1)
+    tokens = tokens_of(Config(env="episodes", states=2, rollouts=3, passes=2), rollout=1)
     assert tokens.p.shape == (2 * 16 * 4,)
 
 

@@ -38,7 +38,7 @@ def test_settling_by_hand():
             [1.0, 0.6, 0.6, 0.6, 0.6],
         ]
     )
-    found = settling(entropy, np.array([0.6, 0.6, 0.6, 0.6, np.nan]))
+    found = settling(entropy - np.array([0.6, 0.6, 0.6, 0.6, np.nan])[:, None])
     np.testing.assert_array_equal(found, [3, 0, np.inf, np.inf, np.nan])
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from toybandit import simulate
 from toybandit.sweep.cells import Call, Cell, plan_calls
-from toybandit.sweep.grid import has_target, read_cells, read_grid
+from toybandit.sweep.grid import read_cells, read_grid
 from toybandit.sweep.measure import measure
 
 SMALL = {"states": 4, "rollouts": 6}
@@ -30,7 +30,6 @@ def test_targets_go_to_the_controllers_that_have_one():
         ("clip_higher+entropic", 0.3),
         ("clip_higher+entropic", 0.6),
     ]
-    assert not has_target("grpo")
 
 
 def test_a_cell_asked_for_twice_is_one():

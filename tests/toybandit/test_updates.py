@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from toybandit.policy import softmax_policy
+from toybandit.policy import Policy
 from toybandit.updates import RULES, make_update
 
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
@@ -18,7 +18,7 @@ def test_same_steps_as_the_optimizer(name):
     for gradient in gradients:
         leaf.grad = gradient.clone()
         optimizer.step()
-        position = position + update(gradient / 3, softmax_policy(position))
+        position = position + update(gradient / 3, Policy(position))
         torch.testing.assert_close(position, leaf.detach(), rtol=1e-12, atol=1e-14)
 
 
@@ -29,7 +29,7 @@ def test_unknown_name():
 
 def test_natural_gradient_is_the_pseudo_inverse_of_the_fisher_information():
     generator = torch.Generator().manual_seed(2)
-    policy = softmax_policy(torch.randn(2, 3, 5, generator=generator, dtype=torch.float64))
+    policy = Policy(torch.randn(2, 3, 5, generator=generator, dtype=torch.float64))
     p = policy.p
     fisher = torch.diag_embed(p) - p.unsqueeze(-1) * p.unsqueeze(-2)
     gradient = (fisher @ torch.randn(2, 3, 5, 1, generator=generator, dtype=torch.float64)).squeeze(-1)
@@ -39,7 +39,7 @@ def test_natural_gradient_is_the_pseudo_inverse_of_the_fisher_information():
 
 def test_natural_gradient_where_p_underflows():
     """An arm of probability 0 has no gradient, and no share in the step but the mean."""
-    policy = softmax_policy(torch.tensor([[[0.0, 0.0, -1e4]]], dtype=torch.float64))
+    policy = Policy(torch.tensor([[[0.0, 0.0, -1e4]]], dtype=torch.float64))
     gradient = torch.tensor([[[0.1, -0.1, 0.0]]], dtype=torch.float64)
     step = make_update("npg", 0.5)(gradient, policy)
     torch.testing.assert_close(step, torch.tensor([[[-0.1, 0.1, 0.0]]], dtype=torch.float64))
@@ -48,7 +48,7 @@ def test_natural_gradient_where_p_underflows():
 def test_a_rate_for_each_run():
     gradient = torch.ones(2, 3, 4, dtype=torch.float64)
     rates = torch.tensor([0.1, 0.2], dtype=torch.float64).reshape(-1, 1, 1)
-    policy = softmax_policy(torch.zeros(2, 3, 4, dtype=torch.float64))
+    policy = Policy(torch.zeros(2, 3, 4, dtype=torch.float64))
     for name in ("sgd", "adam"):
         step = make_update(name, rates)(gradient, policy)
         torch.testing.assert_close(step[1], 2 * step[0], rtol=1e-6, atol=0)

@@ -1,6 +1,5 @@
 """Compare: up to eight controllers on the same random numbers."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +14,7 @@ from .. import bandit, charts, comparison, exports, presets, simulations, tradeo
 from ..comparison import Outcome
 from ..contenders import MOST, Contender, options, parse_all, pinned
 from ..controls import Control
+from ..plain_text import plain
 
 OWN_DEFAULTS = {"states": 8, "rollouts": 40, "passes": 2}
 """Smaller bandits than the playground's, as there are several on this page."""
@@ -273,8 +273,3 @@ def interval(low: float, high: float, digits: int) -> str:
         return ""
     ends = ("never" if value == float("inf") else f"{value:.{digits}f}" for value in (low, high))
     return "–".join(dict.fromkeys(ends))
-
-
-def plain(text: str) -> str:
-    """Text as Markdown that shows it as it is."""
-    return re.sub(r"([\\`*_{}\[\]<>#+\-!|~$:&])", r"\\\1", text)

@@ -12,8 +12,8 @@ from toybandit.local_plant import LocalPlant
 from .. import charts, exports, loop_pictures, loop_words, presets
 from ..charts import Panel
 from ..controls import Sections
-from ..loop import Bandit, Loop, draw_bandit, draw_loop, errors_of, ideal_gains, overshoot, plant, run, settling
-from ..loop_words import told_steps, why_unstable
+from ..loop import Bandit, Loop, draw_bandit, draw_loop, errors_of, ideal_gains, overshoot, plant, run
+from ..loop_words import settles, why_unstable
 
 SECTION = "pi.section"
 
@@ -77,7 +77,7 @@ def draw_numbers(loop: Loop, errors: np.ndarray) -> None:
     stable = why_unstable(loop) is None
     with st.container(horizontal=True):
         st.metric("Linear loop", "stable" if stable else "not stable", border=True)
-        st.metric("Settles", told_steps(settling(errors, loop.band)), border=True)
+        st.metric("Settles", settles(errors, loop.band), border=True)
         past = overshoot(errors)
         st.metric("Overshoot", f"{past:.3f} nats" if past < 10 else "grows", border=True)
         st.metric("α at rest", f"{loop.d / loop.g:+.2f}", border=True, help="What cancels the drift: d/g.")

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from toybandit import Trajectory
+from toybandit.trajectory import last_third
 
 from .. import bandit, charts, exports, presets, simulations
 from ..charts import Panel, Picture
@@ -88,7 +89,7 @@ def notice(trajectory: Trajectory) -> str:
     if fall > 0.1:
         parts.append(f"The first quarter of the run takes {100 * early / fall:.0f}% of the fall.")
     if target is not None:
-        late = entropy[-(len(entropy) // 3) :].mean()
+        late = last_third(entropy).mean()
         parts.append(f"Over the last third it is {late:.2f}, {late - target:+.2f} from the target.")
     measured, predicted = np.diff(entropy), trajectory.predicted[0]
     spread = np.square(measured - measured.mean()).sum()

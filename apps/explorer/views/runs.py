@@ -199,7 +199,7 @@ def notice(panels: Mapping[str, Sequence[run_curves.Curve]], logs: Sequence[Log]
     for log in logs if "entropy" in panels else ():
         held = target_of(log.config)
         if held is not None and "entropy" in log.metrics:
-            late = parts.last_third(log, "entropy")
+            late = parts.held(log, "entropy")
             found.append(
                 f"{log.name} is to hold {held:g} nats: over its last third it is {late:.3g}, {late - held:+.2g}."
             )

@@ -13,6 +13,7 @@ import streamlit as st
 
 from entrostat.doubts import doubts
 from entrostat.runlog import target_of
+from toybandit.trajectory import last_third
 
 from .. import charts, exports, run_curves, run_folder, run_law, run_log, tokens_html
 from ..controls import Control
@@ -65,10 +66,10 @@ def commands(root: Path, logs: Sequence[Log]) -> list[str]:
     return [line for log in logs if (line := run_folder.command(root, log.name)) is not None]
 
 
-def last_third(log: Log, metric: str) -> float:
+def held(log: Log, metric: str) -> float:
     """Mean over seeds and the last third of the steps; NaN when it was not logged."""
     series = log.metrics.get(metric)
-    return float("nan") if series is None else float(series.values[:, -max(len(series.step) // 3, 1) :].mean())
+    return float("nan") if series is None else float(last_third(series.values).mean())
 
 
 # Compare ----------------------------------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ def ends(logs: Sequence[Log], metrics: Sequence[str]) -> pd.DataFrame:
         for metric in metrics:
             series = log.metrics.get(metric)
             row[metric] = np.nan if series is None else series.values[:, -1].mean()
-            row[f"{metric}, last third"] = last_third(log, metric)
+            row[f"{metric}, last third"] = held(log, metric)
         rows.append(row)
     return pd.DataFrame(rows)
 

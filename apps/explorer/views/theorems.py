@@ -113,8 +113,6 @@ def run(name: str, values: tuple[tuple[str, Any], ...]) -> Outcome:
 
 def draw_trial(case: Case, values: Mapping[str, Any]) -> None:
     """The live experiment: picture, verdict, and whether the assumptions are respected."""
-    if case.trial.slow and not st.toggle("Run this experiment", key=f"{case.claim}-run", help="It takes a while."):
-        return
     try:
         outcome = run(case.claim, tuple(values.items()))
     except ValueError as error:

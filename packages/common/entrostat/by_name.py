@@ -26,7 +26,7 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
     """
     if preset not in PRESETS:
         raise ValueError(f"unknown preset {preset!r}; choose from {', '.join(PRESETS)}")
-    names = [ALIASES.get(name.strip(), name.strip()) for name in spec.split("+")]
+    names = names_of(spec)
     for name in names:
         if name not in REGISTRY:
             raise ValueError(f"unknown controller {name!r}; choose from {', '.join(list_controllers())}")
@@ -47,6 +47,11 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
     built = chain(*(cls(**values) for cls, values in zip(classes, chosen, strict=True)))
     built.implied = implied
     return built
+
+
+def names_of(spec: str) -> list[str]:
+    """The names that `spec` joins by +, each controller by its own: that of ppo for grpo."""
+    return [ALIASES.get(name.strip(), name.strip()) for name in spec.split("+")]
 
 
 def _check_kind(part: str, cls: type[Controller], hyperparameter: str, value: Any) -> None:

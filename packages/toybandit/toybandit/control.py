@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from entrostat import Chain, LocalReduce, make
+from entrostat.by_name import names_of
 from entrostat.reduce import Tie
-from entrostat.registry import ALIASES, REGISTRY, hyperparameters
+from entrostat.registry import REGISTRY, hyperparameters
 
 from .config import Config
 
@@ -20,18 +21,19 @@ def build_controller(config: Config, runs: int) -> Chain:
     """
     settings = {key: _per_run(key, value, runs) for key, value in config.controller_args.items()}
     if config.target is not None:
-        _require_target(config.controller)
+        unknown = set(names_of(config.controller)) - set(REGISTRY)  # which `make` refuses by name
+        if not unknown and not has_target(config.controller):
+            able = ", ".join(sorted(filter(has_target, REGISTRY)))
+            raise ValueError(f"controller {config.controller!r} has no target; those with one are {able}")
         if "target" in settings:
             raise ValueError("the target is given twice: as target and in controller_args")
         settings["target"] = config.target
     return make(config.controller, preset=config.preset, **settings)
 
 
-def _require_target(spec: str) -> None:
-    names = [ALIASES.get(name.strip(), name.strip()) for name in spec.split("+")]
-    if all(name in REGISTRY and "target" not in hyperparameters(REGISTRY[name]) for name in names):
-        able = sorted(name for name, cls in REGISTRY.items() if "target" in hyperparameters(cls))
-        raise ValueError(f"controller {spec!r} has no target; those with one are {', '.join(able)}")
+def has_target(spec: str) -> bool:
+    """Whether a controller of the chain `spec` has a target to hold the entropy at."""
+    return any("target" in hyperparameters(REGISTRY[name]) for name in names_of(spec) if name in REGISTRY)
 
 
 def _per_run(key: str, value: Any, runs: int) -> Any:

@@ -16,7 +16,7 @@ Table = tuple[tuple[float, ...], ...]
 TABLES = ("success", "logits", "kernel")
 UPDATES = ("sgd", "npg", "adam")
 MOST_LOGITS = 1 << 24
-"""Of all states of an environment: 128 MiB for each run."""
+"""Of all states of an environment: 128 MiB for each run. So many numbers the coupling of states may take as well."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +90,8 @@ class Environment:
         deepest = MOST_LOGITS if self.branching == 1 else MOST_LOGITS.bit_length()
         if self.length > deepest or self.rows * self.arms > MOST_LOGITS:
             raise ValueError(f"states, arms, length and branching make over {MOST_LOGITS} logits: lower one of them")
+        if self.coupling > 0 and self.rows**2 > MOST_LOGITS:
+            raise ValueError(f"coupling of {self.rows} states takes over {MOST_LOGITS} numbers: lower states")
         self._check_tables()
 
     def _check_tables(self) -> None:

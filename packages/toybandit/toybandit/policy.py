@@ -47,11 +47,6 @@ class Policy:
         return policy_stats(self.logits)
 
 
-def softmax_policy(logits: Tensor) -> Policy:
-    """The policy of finite logits (R, rows, K)."""
-    return Policy(logits)
-
-
 def per_prompt(table: Tensor, prompts: int) -> Tensor:
     """The rows of each prompt side by side: (R, rows, K) to (R, S, nodes·K)."""
     return table.reshape(table.shape[0], prompts, -1)

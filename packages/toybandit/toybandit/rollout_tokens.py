@@ -176,9 +176,3 @@ def planned_change(tokens: Tokens, plan: Plan) -> Tensor:
     if dentropy is None:
         return change
     return change - dentropy * (tokens.get("s2ll") + 2 * entropy * s2l + entropy**2 * s2)
-
-
-def rollout_tokens(config: Config, seed: int = 0, *, rollout: int = 0, number: int = -1) -> RolloutTokens:
-    """The tokens of one update of a run as arrays; arguments and errors are those of `watch`."""
-    update = watch(config, seed, rollout=rollout, number=number)
-    return described(update.tokens, update.plan)

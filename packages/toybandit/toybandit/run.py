@@ -104,13 +104,12 @@ def record(config: Config, seeds: Sequence[int], out: Path, diagnostics: bool = 
     _require_finite(trajectory.entropy[:, -1].mean(), rollouts)
     trajectory.save(out / "trajectory.npz")
     entropy_figure(trajectory, out / "entropy.png")
-    held = trajectory.entropy[:, -(rollouts // 3 or 1) :].mean()
     target = "" if config.target is None else f", target {config.target:g}"
     console.print(
         f"{config.controller} in {config.env}: entropy {trajectory.entropy[:, 0].mean():.3f} → "
-        f"{trajectory.entropy[:, -1].mean():.3f} nats (last third {held:.3f}{target}), expected reward "
-        f"{trajectory.reward[:, 0].mean():.3f} → {trajectory.reward[:, -1].mean():.3f}; {len(seeds)} runs of "
-        f"{rollouts} rollouts in {time.perf_counter() - start:.1f} s; {out}",
+        f"{trajectory.entropy[:, -1].mean():.3f} nats (last third {trajectory.entropy_held.mean():.3f}{target}), "
+        f"expected reward {trajectory.reward[:, 0].mean():.3f} → {trajectory.reward[:, -1].mean():.3f}; "
+        f"{len(seeds)} runs of {rollouts} rollouts in {time.perf_counter() - start:.1f} s; {out}",
         highlight=False,
         soft_wrap=True,
     )

@@ -29,7 +29,6 @@ from .policy import (
     Policy,
     logit_gradient,
     per_token,
-    softmax_policy,
     token_logp,
     token_moments,
     truncated,
@@ -59,7 +58,6 @@ def simulate(
     diagnostics: bool = False,
     keep_policies: bool = False,
     start: Array | None = None,
-    first_rollout: int = 0,
     on_rollout: OnRollout | None = None,
     watch: Watch | None = None,
     compile: bool = False,
@@ -72,8 +70,7 @@ def simulate(
     seeds: one run each. predict: also predict each rollout's entropy change from the flow of its tokens.
     diagnostics: also record the metrics of `entrostat.diagnostics`; only of samples, and a few times slower.
     keep_policies: also keep the policy before each rollout, and at the end.
-    start: logits to start from instead of the environment's, (runs, rows, K): `trajectory.logits` goes on from there.
-    first_rollout: number of the first rollout, which its luck depends on; the environment's T is how many there are.
+    start: logits to start from instead of the environment's, (runs, rows, K), such as the `logits` of a trajectory.
     on_rollout: called after each rollout with its number and the means over runs of everything that is recorded.
     watch: sees the tokens (runs, N) of every update, with all that a controller may ask for, and the plan for them.
     compile: make machine code of a pass first, which takes seconds and a C++ compiler, and gives the same numbers but
@@ -92,7 +89,7 @@ def simulate(
     keep_freed_memory()
     place = nullcontext() if config.device == "cpu" else torch.device(config.device)
     with (torch.no_grad if compile else torch.inference_mode)(), one_thread(), place:
-        simulation = _Simulation(config, seeds, predict, diagnostics, keep_policies, watch, start, first_rollout)
+        simulation = _Simulation(config, seeds, predict, diagnostics, keep_policies, watch, start)
         if compile:
             simulation.compile()
         return simulation.run(on_rollout)
@@ -121,9 +118,8 @@ class _Simulation:
         keep_policies: bool,
         watch: Watch | None,
         start: Array | None,
-        first_rollout: int,
     ) -> None:
-        self.config, self.first_rollout = config, first_rollout
+        self.config = config
         self.environment: Environment = config.environment()
         self.seeds = torch.tensor([int(seed) for seed in seeds], dtype=torch.int64)
         self.controller: Chain = build_controller(config, len(seeds))
@@ -143,7 +139,7 @@ class _Simulation:
         self.logits, self.success = draw_problem(self.environment, self.seeds, dtype)
         if start is not None:
             self.logits = starting_logits(start, self.logits)
-        self.reference = softmax_policy(self.logits)
+        self.reference = Policy(self.logits)
         self.kernel = coupling_kernel(self.environment, dtype)
         self.lr = learning_rates(self.environment, len(seeds), dtype)
         self.update = make_update(self.environment.update, self.lr, self.environment.states)
@@ -162,7 +158,7 @@ class _Simulation:
 
     def run(self, on_rollout: OnRollout | None) -> Trajectory:
         for step in range(self.environment.rollouts):
-            policy = softmax_policy(self.logits)
+            policy = Policy(self.logits)
             mean_entropy = token_mean(policy.entropy, policy, self.environment)
             reward = token_mean((policy.p * self.success).sum(-1), policy, self.environment)
             self.record({"entropy": mean_entropy, "reward": reward})
@@ -170,10 +166,10 @@ class _Simulation:
                 self.policies.append(policy.p.double().cpu())
             if self.metrics is not None:
                 self.record(self.metrics.rollout(mean_entropy))
-            rollout = self.roll_out(policy, self.first_rollout + step)
+            rollout = self.roll_out(policy, step)
             self.controller.observe(self.step_stats(mean_entropy, step))
             self.record(self.controller.metrics())
-            self.learn(policy, rollout, self.first_rollout + step)
+            self.learn(policy, rollout, step)
             if on_rollout is not None:
                 on_rollout(step, {name: float(values[-1].mean()) for name, values in self.history.items()})
         return self.trajectory()
@@ -208,7 +204,7 @@ class _Simulation:
             if self.fast is not None:
                 self.logits, info = self.fast(self, self.logits, rollout, fixed, torch.tensor(update))
             else:
-                policy = softmax_policy(self.logits) if number else policy
+                policy = Policy(self.logits) if number else policy
                 self.logits, info = self.looked_at(policy, rollout, fixed, update)
             for name, value in info.items():
                 self.planned[name] = self.planned.get(name, 0.0) + value
@@ -314,7 +310,7 @@ class _Simulation:
             self.history.setdefault(name, []).append(value.double().expand(self.seeds.shape))
 
     def trajectory(self) -> Trajectory:
-        policy = softmax_policy(self.logits)
+        policy = Policy(self.logits)
         self.record({"entropy": token_mean(policy.entropy, policy, self.environment)})
         arrays = {name: torch.stack(values, -1).cpu().numpy() for name, values in self.history.items()}
         return Trajectory(
@@ -335,7 +331,7 @@ def moved(
     simulation: _Simulation, logits: Tensor, rollout: Rollout, fixed: dict[str, Tensor], number: Tensor
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The new logits and the plan's info after a pass, as a function that can be compiled."""
-    passed = simulation.take_pass(softmax_policy(logits), rollout, fixed, number)
+    passed = simulation.take_pass(Policy(logits), rollout, fixed, number)
     return passed.logits, passed.plan.info
 
 

@@ -16,6 +16,11 @@ def divergence(rollouts: int) -> str:
     return f"logits are not finite after rollout {rollouts}: lower lr"
 
 
+def last_third(values: Array) -> Array:
+    """The last third of the last axis, one number at least."""
+    return values[..., -(values.shape[-1] // 3 or 1) :]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trajectory:
     """Every run of a simulation, as float64 arrays."""
@@ -45,6 +50,16 @@ class Trajectory:
     @property
     def runs(self) -> int:
         return self.entropy.shape[0]
+
+    @property
+    def entropy_held(self) -> Array:
+        """Mean entropy over the last third of the rollouts, (runs,), nats."""
+        return last_third(self.entropy[:, 1:]).mean(1)
+
+    @property
+    def reward_held(self) -> Array:
+        """Mean expected reward over the last third of the rollouts, (runs,)."""
+        return last_third(self.reward).mean(1)
 
     @property
     def diverged(self) -> dict[int, str]:

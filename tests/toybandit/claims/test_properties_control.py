@@ -12,7 +12,7 @@ from entrostat import StepStats, Tokens, make, pi_control
 from toybandit.claims.entropic import alpha_star, collinearity_error, expected_step
 from toybandit.claims.feedback import stability_mismatches
 from toybandit.environments import ENVIRONMENTS
-from toybandit.policy import logit_gradient, softmax_policy, token_logp
+from toybandit.policy import Policy, logit_gradient, token_logp
 
 
 def state(logits: list[float], success: list[float]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -62,7 +62,7 @@ def test_collinearity_needs_binary_rewards():
     """
     arm, share = torch.tensor([[[0, 1, 1, 2]]]), torch.tensor([[1 / 3, 1 / 6, 1 / 6, 1 / 3]], dtype=torch.float64)
     advantage = torch.tensor([[1 / 6, 2 / 3, -1 / 3, -1 / 3]], dtype=torch.float64)
-    policy = softmax_policy(torch.zeros(1, 1, 3, dtype=torch.float64))
+    policy = Policy(torch.zeros(1, 1, 3, dtype=torch.float64))
     logp, steps = token_logp(policy, arm), []
     for alpha in (0.0, 0.5):
         controller = make("entropic", target=0.0, kp=1.0, ki=0.0, tau=0.0)

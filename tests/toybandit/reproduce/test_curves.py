@@ -5,7 +5,7 @@ import pytest
 
 from toybandit import Config, simulate
 from toybandit.reproduce import FULL, QUICK, Effort
-from toybandit.reproduce.curves import curves, earned, headline, held, size, stack, sweep, take, train
+from toybandit.reproduce.curves import curves, headline, size, stack, sweep, train
 
 TINY = Effort(runs=2, scale=0)
 SMALL = {"states": 4, "rollouts": 9}
@@ -36,13 +36,6 @@ def test_a_sweep_keeps_other_settings():
     np.testing.assert_allclose(runs["beta = 10"].entropy, alone.entropy, rtol=1e-12)
 
 
-def test_take_cuts_every_array():
-    part = take(train(Effort(runs=3, scale=0), controller="entropic", target=0.6, **SMALL), slice(1, 2))
-    assert part.seeds == (1,)
-    assert {len(values) for values in (part.entropy, part.reward, part.probabilities, part.success)} == {1}
-    assert {len(values) for values in part.metrics.values()} == {1}
-
-
 def test_curves_are_means_with_bands():
     run = train(TINY, controller="entropic", target=0.6, **SMALL)
     table = curves({"a": run, "long name": run}, "entropic/alpha")
@@ -61,6 +54,7 @@ def test_stack_repeats_what_is_one_for_the_row():
 
 def test_headline_is_the_last_third():
     run = train(TINY, **SMALL)
-    assert held(run)[0] == pytest.approx(run.entropy[0, 7:].mean(), rel=1e-14)
-    assert earned(run)[1] == pytest.approx(run.reward[1, 6:].mean(), rel=1e-14)
-    assert headline({"x": run}) == {"x/entropy": held(run).mean(), "x/reward": earned(run).mean()}
+    found = headline({"x": run})
+    assert list(found) == ["x/entropy", "x/reward"]
+    assert found["x/entropy"] == pytest.approx(run.entropy[:, 7:].mean(), rel=1e-14)
+    assert found["x/reward"] == pytest.approx(run.reward[:, 6:].mean(), rel=1e-14)

@@ -1,22 +1,12 @@
-"""Policies in the middle of a run, and the covariances of theory."""
-
-from dataclasses import replace
+"""The covariances of theory."""
 
 import numpy as np
 import pytest
 
 from toybandit import Config, simulate
-from toybandit.reproduce.snapshots import covariance, covariances, expected_advantage, policies
+from toybandit.reproduce.snapshots import covariance, covariances, expected_advantage
 
 CONFIG = Config(env="on", states=3, arms=5, rollouts=12)
-
-
-@pytest.mark.parametrize("changes", [{}, {"env": "noisy", "controller": "positive_reweight", "target": 0.6}])
-def test_snapshots_are_on_the_way_of_the_run(changes):
-    config = replace(CONFIG, **changes)
-    p = policies(config, [3, 4], [0, 5, 12])
-    entropy = -(p * np.log(p)).sum(-1).mean(-1)
-    np.testing.assert_allclose(entropy, simulate(config, [3, 4]).entropy[:, [0, 5, 12]].T, rtol=1e-12)
 
 
 def test_covariance_by_hand():
@@ -27,26 +17,26 @@ def test_covariance_by_hand():
 
 def test_expected_advantage_has_mean_zero_and_unit_scale():
     p, success = np.array([0.5, 0.5]), np.array([0.6, 0.2])
-    np.testing.assert_allclose(expected_advantage(p, success, normalised=False), [0.2, -0.2], rtol=1e-14)
     np.testing.assert_allclose(expected_advantage(p, success), np.array([0.2, -0.2]) / np.sqrt(0.24), rtol=1e-14)
 
 
 def test_the_covariance_is_the_entropy_change_of_a_small_step():
     """Theorem 1 where nothing is sampled: one state, expected gradient, advantage without standard deviation."""
     config = Config(env="exact", logit_std=1.0, lr=1e-4, rollouts=1)
-    run = simulate(config, [0, 1])
-    p = policies(config, [0, 1], [0])[0]
-    cov = covariance(p, np.log(p), p * expected_advantage(p, run.success, normalised=False)).mean(-1)
+    run = simulate(config, [0, 1], keep_policies=True)
+    p = run.policies[:, 0]
+    advantage = run.success - (p * run.success).sum(-1, keepdims=True)
+    cov = covariance(p, np.log(p), p * advantage).mean(-1)
     np.testing.assert_allclose(-np.diff(run.entropy)[:, 0], 1e-4 * cov, rtol=1e-3)
 
 
 def test_covariances_are_those_of_their_rollouts():
     found = covariances(CONFIG, [0, 1], 3)
-    run = simulate(CONFIG, [0, 1])
+    run = simulate(CONFIG, [0, 1], keep_policies=True)
     np.testing.assert_array_equal(found.rollout, [0, 6, 11])
     np.testing.assert_allclose(found.drop[1], run.entropy[:, 6] - run.entropy[:, 7], rtol=1e-14)
     np.testing.assert_allclose(found.accuracy[2].mean(-1), run.reward[:, 11], rtol=1e-12)
-    p = policies(CONFIG, [0, 1], [6])[0]
+    p = run.policies[:, 6]
     advantage = expected_advantage(p, run.success)
     np.testing.assert_allclose(found.natural[1], (p * np.log(p) * advantage).sum(-1), rtol=1e-10)
     assert found.policy_gradient.shape == (3, 2, 3)

@@ -1,16 +1,17 @@
 """Ratio clipping and the reuse of samples: Revisiting Entropy, figures 3 and 4; STEER, figures 3a and 17."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from entrostat import entropy_change
-from entrostat.controller import Context, Controller
+from entrostat.controller import Context
 from entrostat.plan import Plan, importance_ratio
 
-from ..instruments import at_hand
+from ..instruments import at_hand, probe
 from ..trajectory import Array
 from .checks import above, below, every, numbers_of, rising, settle, told
 from .pictures import picture
@@ -83,28 +84,24 @@ def draw_clips(figure: Figure, effort: Effort) -> None:
     axes.legend()
 
 
-@dataclass(kw_only=True)
-class ClipProbe(Controller):
-    """Changes nothing; reports what clipping stops. Sums over the mini-batch, (...,) each."""
+def stops(plan: Plan, context: Context) -> Mapping[str, Tensor]:
+    """What clipping stops: sums over the mini-batch, (...,) each."""
+    t = context.tokens
+    logp, old_logp, positive = t.get("logp"), t.get("old_logp"), t.advantage > 0
+    weight = t.advantage * importance_ratio(logp, old_logp)
+    flow = entropy_change.exact(logp, t.get("entropy"), t.get("s2"), t.get("s2l"), weight)
+    stopped = plan.clipped(logp)
+    info = {}
+    for name, mask in {"high": stopped & positive, "low": stopped & ~positive, "positive": positive}.items():
+        info[f"{name} tokens"] = mask.sum(-1)
+        info[f"{name} probability"] = (mask * old_logp.exp()).sum(-1)
+        info[f"{name} flow"] = (mask * flow).sum(-1)
+        info[f"{name} lowering"] = (mask & (flow < 0)).sum(-1)
+    return info
 
-    @property
-    def needs(self) -> frozenset[str]:
-        return frozenset({"logp", "old_logp", "entropy", "s2", "s2l"})
 
-    def transform(self, plan: Plan, context: Context) -> Plan:
-        t = context.tokens
-        logp, old_logp, positive = t.get("logp"), t.get("old_logp"), t.advantage > 0
-        weight = t.advantage * importance_ratio(logp, old_logp)
-        flow = entropy_change.exact(logp, t.get("entropy"), t.get("s2"), t.get("s2l"), weight)
-        stopped = plan.clipped(logp)
-        groups = {"high": stopped & positive, "low": stopped & ~positive, "positive": positive}
-        info = {}
-        for name, mask in groups.items():
-            info[f"{name} tokens"] = mask.sum(-1)
-            info[f"{name} probability"] = (mask * old_logp.exp()).sum(-1)
-            info[f"{name} flow"] = (mask * flow).sum(-1)
-            info[f"{name} lowering"] = (mask & (flow < 0)).sum(-1)
-        return replace(plan, info={**plan.info, **info})
+ClipProbe = probe(stops, "logp", "old_logp", "entropy", "s2", "s2l")
+"""Changes nothing; records what clipping stops."""
 
 
 @claim(
@@ -120,7 +117,7 @@ def clip_mechanism(effort: Effort) -> Finding:
     would have lowered it."""
     with at_hand(clip_probe=ClipProbe):
         found = trajectory(effort, env="noisy", controller="clip_probe", rollouts=EARLY).metrics
-    total = {name: values.sum(-1) for name, values in found.items() if not name.startswith("clip_probe")}
+    total = {name: values.sum(-1) for name, values in found.items()}
     groups = ("high", "low", "positive")
     likely = {name: total[f"{name} probability"] / total[f"{name} tokens"] for name in groups}
     lowering = {name: total[f"{name} lowering"] / total[f"{name} tokens"] for name in groups[:2]}

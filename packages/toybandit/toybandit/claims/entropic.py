@@ -12,7 +12,7 @@ from entrostat.tokens import Tokens
 
 from ..config import Config
 from ..environments import ENVIRONMENTS, Environment
-from ..policy import Policy, logit_gradient, softmax_policy, token_logp
+from ..policy import Policy, logit_gradient, token_logp
 from ..problem import draw_problem
 from ..rollout import Rollout, enumerate_rollout
 from ..simulator import simulate
@@ -26,13 +26,13 @@ from .runs import entropies
 PAPER = "EntroPIC"
 TARGET, TAU = 1.0, 0.5
 """Of the exact environment."""
-POSITIVES_ONLY, NEGATIVES_ONLY = 1.0, -1.0
-"""α that leaves the tokens of one sign only."""
+POSITIVES_ONLY = 1.0
+"""α that leaves the positive tokens only."""
 
 
 def expected_step(logits: Tensor, success: Tensor, alpha: Tensor, tau: float = 0.0) -> Tensor:
     """Expected on-policy step E[Δz] per unit learning rate, (runs, S, K), with EntroPIC's α (runs,) on p > tau."""
-    policy = softmax_policy(logits)
+    policy = Policy(logits)
     return weighted_step(policy, policy, enumerate_rollout(policy, success), alpha, tau)
 
 
@@ -50,7 +50,7 @@ def weighted_step(policy: Policy, old: Policy, rollout: Rollout, alpha: Tensor, 
 def collinearity_error(logits: Tensor, success: Tensor, alpha: Tensor) -> Tensor:
     """Largest |E[Δz_α] − (1 + α(1−2ρ))·E[Δz_0]| of a state relative to the largest |E[Δz_0]|; the largest of all."""
     base = expected_step(logits, success, torch.zeros_like(alpha))
-    rate = (softmax_policy(logits).p * success).sum(-1, keepdim=True)
+    rate = (Policy(logits).p * success).sum(-1, keepdim=True)
     factor = 1 + alpha.reshape(-1, 1, 1) * (1 - 2 * rate)
     error = (expected_step(logits, success, alpha) - factor * base).abs().amax(-1)
     return (error / base.abs().amax(-1)).max()

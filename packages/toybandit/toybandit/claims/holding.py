@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from ..trajectory import Array
 from .checks import Check, Values, between, every, numbers_of, rising, settle, told
 from .clipping import clipped
+from .covariance_rules import monotone
 from .feedback import GOAL, late
 from .pictures import picture
 from .registry import HOLDS, Effort, Finding, claim, holds_if
@@ -38,10 +39,7 @@ STOCHASTIC = "rewards are stochastic"
 )
 def entropy_bonus(effort: Effort) -> Finding:
     """A bonus sets where the entropy ends, but not at a number that one could name beforehand."""
-    entropy = side_by_side(effort, {"coef": COEFFICIENTS}, env="noisy", controller="entropy_bonus")[:, :, -1]
-    final = {f"{value:g}": h for value, h in zip(COEFFICIENTS, entropy, strict=True)}
-    measured = ", ".join(f"{name}: {told(h)}" for name, h in final.items())
-    return Finding(f"final H by coefficient: {measured}", numbers_of(final), *settle(rising(*final.values())))
+    return monotone(effort, "entropy_bonus", {"coef": COEFFICIENTS})
 
 
 @claim(

@@ -73,7 +73,7 @@ def coefficients(effort: Effort) -> dict[str, Array]:
 @claim(
     "law-algorithms",
     paper=PAPER,
-    source="appendix B.3, figure 8b",
+    source="appendix B.4, figure 8b",
     assumption="det, GRPO's clipping",
     predicted="a and b do not depend on the advantage estimator: within 10% of GRPO's",
     expected=HOLDS,

@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..config import Config
+from ..settings import simulate_settings
 from ..simulator import simulate
 from ..trajectory import Array, Trajectory
 from .registry import Effort
@@ -29,9 +32,4 @@ def side_by_side(effort: Effort, varied: Mapping[str, Sequence[float]], **config
 
     varied: for each hyperparameter, its value in each setting. The settings share their seeds.
     """
-    (settings,) = {len(values) for values in varied.values()}
-    each = {name: [value for value in values for _ in range(effort.runs)] for name, values in varied.items()}
-    args = {**config.pop("controller_args", {}), **each}
-    seeds = list(range(effort.runs)) * settings
-    entropy = simulate(sized(effort, {**config, "controller_args": args}), seeds).entropy
-    return entropy.reshape(settings, effort.runs, -1)
+    return np.stack([run.entropy for run in simulate_settings(sized(effort, config), varied, range(effort.runs))])

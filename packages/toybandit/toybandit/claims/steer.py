@@ -16,7 +16,7 @@ from entrostat.plan import Plan, importance_ratio
 
 from ..environments import ENVIRONMENTS
 from ..instruments import Region, at_hand
-from ..policy import softmax_policy
+from ..policy import Policy
 from ..problem import draw_problem
 from ..rollout import enumerate_rollout
 from .checks import Check, Values, above, every, numbers_of, rising, settle, standard_error, told
@@ -40,7 +40,7 @@ def estimates(effort: Effort, spread: float, eta: float = STEP) -> tuple[dict[st
     """
     logits, success = draw_problem(ENVIRONMENTS["noisy"], torch.arange(effort.runs), torch.float64)
     logits = logits * torch.linspace(1 - spread, 1 + spread, logits.shape[1]).reshape(-1, 1).to(logits)
-    policy = softmax_policy(logits)
+    policy = Policy(logits)
     rollout = enumerate_rollout(policy, success)
     assert rollout.frequency is not None
     rate = (policy.p * success).sum(-1, keepdim=True)

@@ -8,8 +8,8 @@ from entrostat import make
 from entrostat.registry import REGISTRY
 
 from ..config import Config
+from ..control import has_target
 from ..sweep.cells import Cell
-from ..sweep.grid import has_target
 
 ENVS = ("noisy", "on", "det", "coupled")
 LEFT_OUT = "rollout_correction"

@@ -6,14 +6,14 @@ runs = sweep(effort, "coef", (0.0, 0.01), controller="entropy_bonus")     one si
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from ..config import Config
+from ..settings import simulate_settings
 from ..simulator import simulate
-from ..trajectory import Array, Trajectory
+from ..trajectory import Trajectory
 from .registry import Effort
 
 STATES, ROLLOUTS = 48, 150
@@ -34,23 +34,8 @@ def train(effort: Effort, **changes: Any) -> Trajectory:
 
 def sweep(effort: Effort, key: str, values: Sequence[float], **changes: Any) -> dict[str, Trajectory]:
     """The same for each value of the controller's hyperparameter `key`, in one simulation; series are `key = value`."""
-    runs = effort.runs
-    given = {**changes.pop("controller_args", {}), key: [float(value) for value in values for _ in range(runs)]}
-    config = Config(**{**size(effort), **changes}, controller_args=given)
-    whole = simulate(config, [seed for _ in values for seed in range(runs)])
-    return {
-        f"{key.rpartition('.')[2]} = {value:g}": take(whole, slice(i * runs, (i + 1) * runs))
-        for i, value in enumerate(values)
-    }
-
-
-def take(trajectory: Trajectory, runs: slice) -> Trajectory:
-    """Some runs of a trajectory. Its configuration stays that of the whole."""
-    arrays = {f.name: getattr(trajectory, f.name) for f in fields(trajectory)}
-    part: dict[str, Any] = {
-        name: value[runs] for name, value in arrays.items() if isinstance(value, np.ndarray | tuple)
-    }
-    return replace(trajectory, **part, metrics={name: value[runs] for name, value in trajectory.metrics.items()})
+    runs = simulate_settings(Config(**{**size(effort), **changes}), {key: values}, range(effort.runs))
+    return {f"{key.rpartition('.')[2]} = {value:g}": run for value, run in zip(values, runs, strict=True)}
 
 
 def curves(runs: Mapping[str, Trajectory], *metrics: str) -> dict[str, np.ndarray]:
@@ -79,20 +64,10 @@ def stack(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
     return {key: np.concatenate([np.atleast_1d(part[key]) for part in parts]) for key in parts[0]}
 
 
-def held(trajectory: Trajectory) -> Array:
-    """Mean entropy over the last third of the rollouts, (runs,), nats."""
-    return trajectory.entropy[:, -(trajectory.reward.shape[1] // 3) :].mean(1)
-
-
-def earned(trajectory: Trajectory) -> Array:
-    """Mean expected reward over the last third of the rollouts, (runs,)."""
-    return trajectory.reward[:, -(trajectory.reward.shape[1] // 3) :].mean(1)
-
-
 def headline(runs: Mapping[str, Trajectory]) -> dict[str, float]:
-    """Means over runs of `held` and `earned` of every series, as NAME/entropy and NAME/reward."""
+    """Means of every series over runs and the last third of the rollouts, as NAME/entropy and NAME/reward."""
     return {
-        f"{name}/{key}": float(measure(trajectory).mean())
+        f"{name}/{key}": float(values.mean())
         for name, trajectory in runs.items()
-        for key, measure in (("entropy", held), ("reward", earned))
+        for key, values in (("entropy", trajectory.entropy_held), ("reward", trajectory.reward_held))
     }

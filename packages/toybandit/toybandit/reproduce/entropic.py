@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..trajectory import Trajectory
-from .curves import curves, held, stack, train
+from .curves import curves, stack, train
 from .drawing import entropy_and_reward, lines
 from .registry import Effort, Measurement, figure, out_of_reach
 from .touched import train_touched
@@ -68,11 +68,11 @@ def masked_tokens(effort: Effort) -> Measurement:
     shown: dict[str, Trajectory] = {}
     for env_name, env in ENVIRONMENTS.items():
         plain = train(effort, env=env)
-        numbers[f"all tokens, {env_name}"] = float(held(plain).mean())
+        numbers[f"all tokens, {env_name}"] = float(plain.entropy_held.mean())
         regions = {f"{kind}, {cut}": region for cut, at in CUTS.items() for kind, region in kinds(at).items()}
         masked = train_touched(effort, regions, env=env)
         for name, run in masked.items():
-            numbers[f"no {name}, {env_name}"] = float((held(run) - held(plain)).mean())
+            numbers[f"no {name}, {env_name}"] = float((run.entropy_held - plain.entropy_held).mean())
         if env_name == OFF:
             shown = {"all tokens": plain} | {f"no {kind}": masked[f"{kind}, {SHOWN}"] for kind in kinds(CUTS[SHOWN])}
     names = tuple(kinds(CUTS[SHOWN]))
@@ -167,7 +167,7 @@ def thresholds(effort: Effort) -> Measurement:
         rows.append({"panel": env_name, **curves(runs)})
         for name, run in runs.items():
             numbers[f"error, {name}, {env_name}"] = error_at_end(run)
-            numbers[f"spread, {name}, {env_name}"] = float(held(run).std(ddof=1))
+            numbers[f"spread, {name}, {env_name}"] = float(run.entropy_held.std(ddof=1))
     on, off = (
         ", ".join(f"{tau:g} {numbers[f'error, τ = {tau:g}, {env}']:+.3f}" for tau in THRESHOLDS) for env in (ON, OFF)
     )

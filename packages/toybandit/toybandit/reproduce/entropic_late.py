@@ -12,8 +12,8 @@ from entrostat.controllers.entropic import Entropic
 from entrostat.correlation import pearson
 
 from ..instruments import at_hand
-from ..trajectory import Array, Trajectory
-from .curves import curves, held, stack, sweep, train
+from ..trajectory import Array, Trajectory, last_third
+from .curves import curves, stack, sweep, train
 from .drawing import entropy_and_reward, line_style, lines
 from .entropic import LONG, TARGET, controlled, error_at_end
 from .registry import Effort, Measurement, figure
@@ -120,8 +120,7 @@ def coefficient(effort: Effort) -> Measurement:
     numbers: dict[str, float] = {}
     for name, run in runs.items():
         alpha = run.metrics["entropic/alpha"]
-        third = alpha.shape[1] // 3
-        numbers[f"α, {name}"] = float(alpha[:, -third:].mean())
+        numbers[f"α, {name}"] = float(last_third(alpha).mean())
         numbers[f"saturated, {name}"] = float((np.abs(alpha) == 1).mean())
         numbers[f"error, {name}"] = error_at_end(run)
         awake = alpha != 0
@@ -174,7 +173,7 @@ def targets(effort: Effort) -> Measurement:
             rows.append({"series": name, "target": target, "score": mean.mean(), "error": error})
             numbers[f"{name}, {target:g}"] = float(mean.mean())
         numbers[f"states on wrong arms, {target:g}"] = float((right < 0.5).mean())
-        numbers[f"error, {target:g}"] = float(held(run).mean() - target)
+        numbers[f"error, {target:g}"] = float(run.entropy_held.mean() - target)
     best = max(TARGETS, key=lambda target: numbers[f"avg@{SAMPLES}, {target:g}"])
     low, high = (f"{TARGETS[0]:g}", f"{TARGETS[-1]:g}")
     found = (

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..trajectory import Trajectory
+from ..trajectory import Trajectory, last_third
 from .curves import curves, headline, stack, sweep, train
 from .drawing import entropy_and_reward, legend_above, lines
 from .registry import Effort, Measurement, figure, out_of_reach
@@ -50,8 +50,7 @@ def draw_shares(canvas: Figure, data: Measurement) -> None:
 
 def roughness(trajectory: Trajectory) -> float:
     """Standard deviation of the change of entropy from one rollout to the next over the last third, mean over runs."""
-    steps = np.diff(trajectory.entropy)[:, -(trajectory.reward.shape[1] // 3) :]
-    return float(steps.std(1).mean())
+    return float(last_third(np.diff(trajectory.entropy)).std(1).mean())
 
 
 @figure(

@@ -15,7 +15,7 @@ from entrostat.plan import Plan, importance_ratio
 
 from ..instruments import at_hand, probe
 from ..trajectory import Array, Trajectory
-from .curves import curves, held, stack, train
+from .curves import curves, stack, train
 from .drawing import colour, entropy_and_reward, line_style, lines
 from .registry import Effort, Measurement, figure, out_of_reach
 
@@ -150,7 +150,7 @@ def training_dynamics(effort: Effort) -> Measurement:
     runs = {name: train(effort, **changes) for name, changes in TRAINED.items()}
     numbers: dict[str, float] = {}
     for name, run in runs.items():
-        numbers[name] = float(held(run).mean())
+        numbers[name] = float(run.entropy_held.mean())
         numbers[f"{name}, start"] = float(run.entropy[:, 0].mean())
         numbers[f"{name}, reward"] = float(run.reward[:, -1].mean())
     ends = ", ".join(f"{name} {numbers[name]:.2f}" for name in TRAINED)

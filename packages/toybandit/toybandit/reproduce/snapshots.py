@@ -1,28 +1,13 @@
-"""The policy in the middle of a run, state by state, and what theory says of its next step."""
+"""What theory says of the next step in the middle of a run, state by state."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from ..config import Config
-from ..problem import draw_problem
 from ..simulator import simulate
 from ..trajectory import Array
-
-
-def policies(config: Config, seeds: Sequence[int], rollouts: Iterable[int]) -> Array:
-    """π before each of the named rollouts, (rollouts, runs, S, K).
-
-    Random numbers are keyed by what they are for, so that a shorter run is the beginning of a longer one. Not for
-    controllers that look at the length of the run.
-    """
-    initial = draw_problem(config.environment(), torch.tensor(list(seeds)), torch.float64)
-    first = torch.softmax(initial.logits, -1).numpy()
-    return np.stack(
-        [first if t == 0 else simulate(replace(config, rollouts=t), seeds).probabilities for t in map(int, rollouts)]
-    )
 
 
 def covariance(p: Array, x: Array, y: Array) -> Array:
@@ -30,10 +15,10 @@ def covariance(p: Array, x: Array, y: Array) -> Array:
     return (p * (x - (p * x).sum(-1, keepdims=True)) * y).sum(-1)
 
 
-def expected_advantage(p: Array, success: Array, *, normalised: bool = True) -> Array:
-    """A(s, a) = q − ρ of Bernoulli rewards with ρ = Σ p·q, over their standard deviation when normalised: (..., K)."""
+def expected_advantage(p: Array, success: Array) -> Array:
+    """A(s, a) = (q − ρ)/√(ρ(1 − ρ)) of Bernoulli rewards with ρ = Σ p·q, (..., K)."""
     mean = (p * success).sum(-1, keepdims=True)
-    return (success - mean) / np.sqrt(mean * (1 - mean)) if normalised else success - mean
+    return (success - mean) / np.sqrt(mean * (1 - mean))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,9 +39,10 @@ class Covariances:
 
 def covariances(config: Config, seeds: Sequence[int], count: int) -> Covariances:
     """Covariances at `count` rollouts from the first to the last, with the expected advantage of GRPO."""
-    whole = simulate(config, seeds)
+    whole = simulate(config, seeds, keep_policies=True)
+    assert whole.policies is not None
     rollouts = np.unique(np.linspace(0, whole.reward.shape[1] - 1, count).round().astype(int))
-    p = policies(config, seeds, rollouts)
+    p = whole.policies[:, rollouts].swapaxes(0, 1)
     logp, advantage = np.log(p), expected_advantage(p, whole.success)
     return Covariances(
         rollout=rollouts.astype(float),

@@ -15,7 +15,7 @@ from entrostat.plan import Plan, importance_ratio
 from ..config import Config
 from ..instruments import at_hand, binned, probe
 from ..simulator import simulate
-from .curves import curves, held, size, stack, sweep, train
+from .curves import curves, size, stack, sweep, train
 from .drawing import entropy_and_reward, line_style
 from .registry import Effort, Measurement, figure, out_of_reach
 
@@ -52,7 +52,7 @@ out_of_reach("steer-table-5", "scores on code editing and generation")
 )
 def advantage_shaping(effort: Effort) -> Measurement:
     runs = {name: train(effort, controller=spec) for name, spec in SHAPING.items()}
-    numbers = {name: float(held(run).mean()) for name, run in runs.items()}
+    numbers = {name: float(run.entropy_held.mean()) for name, run in runs.items()}
     found = (
         "In the paper larger advantages on uncertain tokens speed the collapse up. So here: "
         f"{numbers['entropy advantage']:.2f} nats over the last third, against {numbers['GRPO']:.2f} of GRPO."
@@ -72,7 +72,7 @@ def extreme_clip(effort: Effort) -> Measurement:
     }
     numbers = {}
     for name, run in runs.items():
-        numbers[name] = float(held(run).mean())
+        numbers[name] = float(run.entropy_held.mean())
         numbers[f"{name}, reward"] = float(run.reward[:, -1].mean())
         numbers[f"{name}, drift"] = float((run.entropy[:, -1] - run.entropy[:, run.reward.shape[1] // 2]).mean())
     others = ", ".join(f"{name} {numbers[name]:.2f}" for name in EXTREME)
@@ -166,10 +166,10 @@ def mappings(effort: Effort) -> Measurement:
         plan = make("steer", mapping=mapping).plan(tokens, LocalReduce())
         rows.append({"series": mapping, "size": advantage.numpy(), "weight": plan.weight.numpy()})
         run = train(effort, controller="steer", controller_args={"mapping": mapping})
-        numbers[f"{mapping}, entropy"] = float(held(run).mean())
+        numbers[f"{mapping}, entropy"] = float(run.entropy_held.mean())
         numbers[f"{mapping}, reward"] = float(run.reward[:, -1].mean())
     plain = train(effort)
-    numbers |= {"GRPO, entropy": float(held(plain).mean()), "GRPO, reward": float(plain.reward[:, -1].mean())}
+    numbers |= {"GRPO, entropy": float(plain.entropy_held.mean()), "GRPO, reward": float(plain.reward[:, -1].mean())}
     ends = ", ".join(f"{name} {numbers[f'{name}, entropy']:.2f}" for name in (*MAPPINGS, "GRPO"))
     rewards = [numbers[f"{name}, reward"] for name in (*MAPPINGS, "GRPO")]
     found = (
@@ -211,7 +211,7 @@ def sensitivity(effort: Effort) -> Measurement:
     for label, args in (("clip 0.2", {}), ("clip all but removed", OPEN)):
         runs = sweep(effort, "lambda_min", LAMBDAS, controller="ppo+steer", controller_args=args)
         for value, run in zip(LAMBDAS, runs.values(), strict=True):
-            entropy, reward = held(run), run.reward[:, -1]
+            entropy, reward = run.entropy_held, run.reward[:, -1]
             error = 1 / np.sqrt(effort.runs)
             rows.append(
                 {

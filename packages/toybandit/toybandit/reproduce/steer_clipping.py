@@ -15,7 +15,7 @@ from ..config import Config
 from ..instruments import at_hand, binned, probe
 from ..simulator import simulate
 from ..trajectory import Trajectory
-from .curves import curves, held, size, stack, sweep, train
+from .curves import curves, size, stack, sweep, train
 from .drawing import entropy_and_reward, line_style, lines
 from .registry import Effort, Measurement, figure
 
@@ -109,7 +109,7 @@ def clipping_bounds(effort: Effort) -> Measurement:
         rows.append({"panel": title, **curves(runs)})
         for bound, run in zip(BOUNDS, swept, strict=True):
             mean = run.entropy.mean(0)
-            numbers[f"{key} = {bound:g}"] = float(held(run).mean())
+            numbers[f"{key} = {bound:g}"] = float(run.entropy_held.mean())
             numbers[f"{key} = {bound:g}, rebound"] = float(mean[-1] - mean.min())
     highs, lows = (
         ", ".join(f"{numbers[f'{key} = {bound:g}']:.2f}" for bound in BOUNDS) for key in ("eps_high", "eps_low")
@@ -136,7 +136,7 @@ def one_sign(effort: Effort) -> Measurement:
     for env in ("noisy", "on"):
         for name, spec in specs.items():
             trajectory = train(effort, env=env, controller=spec)
-            numbers[f"{name}, {env}"] = float(held(trajectory).mean())
+            numbers[f"{name}, {env}"] = float(trajectory.entropy_held.mean())
             if env == "noisy":
                 runs[name] = trajectory
     reused, fresh = (

@@ -7,11 +7,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..config import Config
+from ..simulator import simulate
 from ..trajectory import Array
 from .curves import size, stack, train
 from .drawing import lines
 from .registry import Effort, Measurement, figure
-from .snapshots import policies
 
 MODELS: dict[str, dict[str, Any]] = {
     "16 arms": {"arms": 16, "right_arms": 4},
@@ -30,13 +30,12 @@ SNAPSHOTS = 9
 
 def by_class(effort: Effort) -> tuple[Array, Array]:
     """Rollouts, and mean entropy of each class of states before them, (snapshots, classes), nats."""
-    scale = size(effort)
-    config = Config(states=scale["states"])
-    rollout = np.linspace(0, scale["rollouts"], SNAPSHOTS).round().astype(int)
-    p = policies(config, range(effort.runs), rollout.tolist())
-    success = train(effort, rollouts=1).success
+    run = simulate(Config(**size(effort)), range(effort.runs), keep_policies=True)
+    assert run.policies is not None
+    rollout = np.linspace(0, run.reward.shape[1], SNAPSHOTS).round().astype(int)
+    p = run.policies[:, rollout].swapaxes(0, 1)
     entropy = -(p * np.log(np.clip(p, np.finfo(float).tiny, None))).sum(-1)
-    order = (p[0] * success).sum(-1).argsort(-1)
+    order = (p[0] * run.success).sum(-1).argsort(-1)
     ranked = np.take_along_axis(entropy, order[None], -1)
     thirds = np.array_split(ranked, len(CLASSES), -1)
     return rollout.astype(float), np.stack([third.mean((1, 2)) for third in thirds], -1)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from entrostat.diagnostics import QUADRANTS
 
 from ..trajectory import Trajectory
-from .curves import curves, held, stack
+from .curves import curves, stack
 from .drawing import lines
 from .registry import Effort, Measurement, figure
 from .steer_tokens import sample_tokens
@@ -115,7 +115,7 @@ def touch(
 
 def paired_t(after: Trajectory, before: Trajectory) -> float:
     """t of the difference in held entropy, over seeds."""
-    difference = held(after) - held(before)
+    difference = after.entropy_held - before.entropy_held
     return float(difference.mean() / (difference.std(ddof=1) / np.sqrt(difference.size)))
 
 
@@ -148,7 +148,7 @@ def four_schemes(effort: Effort) -> Measurement:
     numbers = {}
     for env in ("noisy", "on", "det"):
         for name, (before, after) in touch(effort, True, (0.0, 0.1), env=env).items():
-            numbers[f"{name}: lift, {env}"] = float((held(after) - held(before)).mean())
+            numbers[f"{name}: lift, {env}"] = float((after.entropy_held - before.entropy_held).mean())
             numbers[f"{name}: t, {env}"] = paired_t(after, before)
             if env == "noisy":
                 runs.setdefault("GRPO", before)
@@ -188,7 +188,7 @@ def quadrant_panels(effort: Effort, upwards: bool, surrogate: str) -> tuple[Meas
         rows.append({"panel": f"{deed(name, upwards)} {NUMERALS[name]}, {name}", **curves(runs)})
         for share, trajectory in runs.items():
             if share != UNTOUCHED:
-                numbers[f"{name}, {share}"] = float((held(trajectory) - held(runs[UNTOUCHED])).mean())
+                numbers[f"{name}, {share}"] = float((trajectory.entropy_held - runs[UNTOUCHED].entropy_held).mean())
     sign = 1 if upwards else -1
     worked = sum(sign * numbers[f"{name}, {SHARES[-1]:.0%}"] > 0 for name in CORNERS)
     return Measurement(stack(rows), numbers, ""), worked

@@ -12,10 +12,9 @@ from entrostat import entropy_change, get_advantage, policy_stats
 from entrostat.draws import salt, uniform
 
 from ..config import Config
-from ..problem import draw_problem
+from ..simulator import simulate
 from ..trajectory import Array
 from .registry import Effort
-from .snapshots import policies
 
 MODELS: dict[str, tuple[int, tuple[float, ...]]] = {
     "alike": (16, (2.0,)),
@@ -51,10 +50,12 @@ def sample_tokens(effort: Effort, model: str) -> Sample:
     """A group of GROUP tokens of each state of the model, after ROLLOUTS rollouts of GRPO."""
     arms, spreads = MODELS[model]
     states = effort.of(STATES, 128) // len(spreads)
-    settings = [Config(arms=arms, right_arms=arms // 4, logit_std=spread, states=states) for spread in spreads]
-    p = torch.cat([torch.from_numpy(policies(config, (0,), (ROLLOUTS,))[0, 0]) for config in settings])
-    seed = torch.tensor([0])
-    success = torch.cat([draw_problem(config.environment(), seed, p.dtype).success[0] for config in settings])
+    trained = [
+        simulate(Config(arms=arms, right_arms=arms // 4, logit_std=spread, states=states, rollouts=ROLLOUTS))
+        for spread in spreads
+    ]
+    p = torch.cat([torch.from_numpy(run.probabilities[0]) for run in trained])
+    success = torch.cat([torch.from_numpy(run.success[0]) for run in trained])
     state, sample = torch.arange(p.shape[0]).unsqueeze(-1), torch.arange(GROUP)
     arm = torch.searchsorted(p.cumsum(-1), uniform(salt("token"), state, sample)).clamp(max=arms - 1)
     reward = (uniform(salt("token reward"), state, sample) < success.gather(-1, arm)).double()

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from ..config import Config
 from ..instruments import Region, at_hand
-from ..simulator import simulate
+from ..settings import simulate_settings
 from ..trajectory import Trajectory
-from .curves import size, take
+from .curves import size
 from .registry import Effort
 
 
@@ -14,10 +14,7 @@ def train_touched(
     effort: Effort, regions: Mapping[str, Mapping[str, float]], *, surrogate: str = "ppo", env: str = "noisy"
 ) -> dict[str, Trajectory]:
     """Training with each region touched, in one simulation; a region is hyperparameters of Region, the same for all."""
-    runs, names = effort.runs, next(iter(regions.values()))
-    args = {name: [region[name] for region in regions.values() for _ in range(runs)] for name in names}
+    varied = {name: [region[name] for region in regions.values()] for name in next(iter(regions.values()))}
+    config = Config(env=env, controller=f"{surrogate}+region", **size(effort))
     with at_hand(region=Region):
-        seeds = [seed for _ in regions for seed in range(runs)]
-        config = Config(env=env, controller=f"{surrogate}+region", controller_args=args, **size(effort))
-        whole = simulate(config, seeds)
-    return {name: take(whole, slice(i * runs, (i + 1) * runs)) for i, name in enumerate(regions)}
+        return dict(zip(regions, simulate_settings(config, varied, range(effort.runs)), strict=True))

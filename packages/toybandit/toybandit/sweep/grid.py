@@ -14,12 +14,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from entrostat.by_name import ALIASES, REGISTRY, hyperparameters
 from entrostat.field_types import fit_fields
 from entrostat.plain_yaml import load_yaml
 
 from ..config import Config
-from ..control import build_controller
+from ..control import build_controller, has_target
 from ..environments import TABLES
 from .cells import Call, Cell, plan_calls
 
@@ -65,12 +64,6 @@ def _check_controller(call: Call) -> None:
     except ValueError as error:
         given = ", ".join(f"{key}={value!r}" for key, value in args.items())
         raise ValueError(f"{error} (given {given})" if given else str(error)) from error
-
-
-def has_target(spec: str) -> bool:
-    """Whether a part of the chain `spec` holds the entropy at a target."""
-    names = [ALIASES.get(name.strip(), name.strip()) for name in spec.split("+")]
-    return any(name in REGISTRY and "target" in hyperparameters(REGISTRY[name]) for name in names)
 
 
 def _product(grid: Mapping[str, Any]) -> Iterator[Cell]:

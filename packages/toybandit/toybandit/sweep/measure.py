@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from entrostat import CompositionWarning
+from entrostat.pi_control import settling_time
 
 from ..config import Config
 from ..control import build_controller
@@ -51,16 +52,14 @@ def results(trajectory: Trajectory, target: Array) -> dict[str, Array]:
     reward possible at the run's final entropy and gap what the final policy is below it: neither is known of episodes.
     settling is the first rollout from which the entropy stays within ±SETTLED of the target; infinity is never.
     """
-    third = trajectory.reward.shape[1] // 3 or 1
-    held = trajectory.entropy[:, -third:].mean(1)
     found = {
         "entropy_initial": trajectory.entropy[:, 0],
         "entropy_final": trajectory.entropy[:, -1],
-        "entropy_held": held,
-        "target_error": held - target,
-        "settling": settling(trajectory.entropy, target),
+        "entropy_held": trajectory.entropy_held,
+        "target_error": trajectory.entropy_held - target,
+        "settling": settling(trajectory.entropy - target[:, None]),
         "reward_initial": trajectory.reward[:, 0],
-        "reward_held": trajectory.reward[:, -third:].mean(1),
+        "reward_held": trajectory.reward_held,
     }
     if trajectory.config.environment().length > 1:
         return found | dict.fromkeys(("reward_final", "frontier", "gap"), np.full(trajectory.runs, np.nan))
@@ -72,15 +71,10 @@ def results(trajectory: Trajectory, target: Array) -> dict[str, Array]:
     return found | {"reward_final": reward, "frontier": frontier, "gap": frontier - reward}
 
 
-def settling(entropy: Array, target: Array) -> Array:
-    """The first step from which the entropy (runs, steps) stays within ±SETTLED of the target (runs,), to (runs,).
-
-    Infinity when it is not there at the end; NaN without a target.
-    """
-    outside = np.abs(entropy - target[:, None]) > SETTLED
-    last_outside = entropy.shape[1] - 1 - np.argmax(outside[:, ::-1], axis=1)
-    first = np.where(outside.any(1), last_outside + 1, 0)
-    return np.where(np.isnan(target), np.nan, np.where(outside[:, -1], np.inf, first))
+def settling(errors: Array, band: float = SETTLED) -> Array:
+    """Steps until errors (..., steps) stay within ±band (nats), (...,): infinity for never, NaN where all are NaN."""
+    steps = settling_time(torch.as_tensor(errors), band).numpy()
+    return np.where(np.isnan(errors).all(-1), np.nan, np.where(steps < errors.shape[-1], steps, np.inf))
 
 
 def targets_of(config: Config, runs: int) -> Array:

@@ -13,7 +13,6 @@ from ..claims.feedback import SETTLED, late
 from ..claims.holding import HELD, HOLDERS
 from ..claims.runs import entropies, trajectory
 from ..config import Config
-from ..environments import ENVIRONMENTS
 from ..simulator import simulate
 from ..trajectory import Array
 from .registry import Outcome, Parameter, trial
@@ -248,7 +247,7 @@ def windup(anti_windup: bool, kp: float, ki: float, tau: float, alpha_max: float
         key="env",
         label="Environment",
         default="noisy",
-        options=tuple(name for name in ("noisy", "on", "pure", "det") if name in ENVIRONMENTS),
+        options=("noisy", "on", "pure", "det"),
         help="noisy: right arms pay with .6, others with .3. on: the same, with one update a rollout. pure: all alike. "
         "det: 1 and 0, so that in the end every sample is right and no advantage is left.",
     ),

@@ -105,8 +105,6 @@ class Trial:
     parameters: tuple[Parameter, ...]
     measure: Callable[..., Outcome]
     """Takes every parameter by its key."""
-    slow: bool = False
-    """Whether it takes more than 150 ms at its defaults."""
 
     @property
     def meaning(self) -> str:
@@ -136,13 +134,13 @@ class Trial:
 TRIALS: dict[str, Trial] = {}
 
 
-def trial(name: str, *parameters: Parameter, slow: bool = False) -> Callable[[Callable[..., Outcome]], Trial]:
+def trial(name: str, *parameters: Parameter) -> Callable[[Callable[..., Outcome]], Trial]:
     """Register the decorated function as the experiment of a trial."""
 
     def add(measure: Callable[..., Outcome]) -> Trial:
         if name in TRIALS:
             raise ValueError(f"trial {name!r} is registered twice")
-        TRIALS[name] = Trial(name=name, parameters=parameters, measure=measure, slow=slow)
+        TRIALS[name] = Trial(name=name, parameters=parameters, measure=measure)
         return TRIALS[name]
 
     return add

@@ -10,7 +10,7 @@ from ..claims.checks import rising
 from ..claims.entropic import weighted_step
 from ..claims.runs import entropies
 from ..environments import ENVIRONMENTS
-from ..policy import softmax_policy
+from ..policy import Policy
 from ..problem import draw_problem
 from ..rollout import Rollout
 from .registry import Outcome, Parameter, nearest_rising, trial
@@ -45,11 +45,11 @@ def enumerate_levels(p: Tensor, success: Tensor, half: Tensor) -> Rollout:
 
 def total_step(logits: Tensor, success: Tensor, half: Tensor, alpha: float, lr: float, passes: int) -> Tensor:
     """Change of the logits by `passes` expected updates on one rollout, over lr·passes: (runs, S, K)."""
-    old = softmax_policy(logits)
+    old = Policy(logits)
     rollout = enumerate_levels(old.p, success, half)
     z, weight = logits, torch.full(logits.shape[:1], alpha, dtype=logits.dtype)
     for _ in range(passes):
-        z = z + lr * weighted_step(softmax_policy(z), old, rollout, weight)
+        z = z + lr * weighted_step(Policy(z), old, rollout, weight)
     return (z - logits) / (lr * passes)
 
 
@@ -93,7 +93,7 @@ def collinear(alpha: float, passes: int, partial: float, lr: float) -> Outcome:
     logits, success = draw_problem(environment, torch.zeros(1, dtype=torch.int64), torch.float64)
     half = halved(success, partial)
     base, step = (total_step(logits, success, half, weight, lr, passes) for weight in (0.0, alpha))
-    rate = (softmax_policy(logits).p * (success * (1 - half) + half / 2)).sum(-1, keepdim=True)
+    rate = (Policy(logits).p * (success * (1 - half) + half / 2)).sum(-1, keepdim=True)
     claimed = (1 + alpha * (1 - 2 * rate)) * base
     error = float(((step - claimed).abs().amax(-1) / base.abs().amax(-1)).max())
     return Outcome(

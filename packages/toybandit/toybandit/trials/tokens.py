@@ -11,7 +11,8 @@ from ..claims.ensembles import random_logits
 from ..claims.registry import Effort
 from ..claims.steer import ESTIMATES, estimates, estimates_of, weighted_pearson
 from ..claims.steer import ranks as ranks_of
-from ..claims.tokens import ARMS, STEP, boundary, every_token
+from ..claims.tokens import ARMS, STEP, every_token
+from ..claims.tokens import boundary as star
 from .first_order import STD
 from .registry import Outcome, Parameter, nearest_rising, trial
 
@@ -125,7 +126,6 @@ def token_sign(boundary: str, log_eta: float, weight: float, std: float) -> Outc
     )
 
 
-star = boundary
 SMALL = Effort(instances=8, runs=4, states=64, rollouts=1)
 SPREAD_OF_STATES = Parameter(
     key="spread",
