@@ -1,4 +1,9 @@
+import io
+import sys
 from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -10,6 +15,7 @@ def test_settings_are_what_they_look_like():
     items = ["kp=2", "ki=1e-3", "anti_windup=false", "estimator=exact", "steer.lambda_min=0.7"]
     expected = {"kp": 2, "ki": 0.001, "anti_windup": False, "estimator": "exact", "steer.lambda_min": 0.7}
     assert parse_settings(items) == expected
+    assert parse_settings(["dual_clip=inf", "omega_low=-inf"]) == {"dual_clip": inf, "omega_low": -inf}
     with pytest.raises(ValueError, match="expected key=value, got 'kp'"):
         parse_settings(["kp"])
     with pytest.raises(ValueError, match="kp is set twice"):
@@ -20,21 +26,87 @@ def test_settings_are_what_they_look_like():
 
 
 @dataclass(frozen=True)
+class Part:
+    save_every: int | None = None
+    betas: tuple[float, float] = (0.9, 0.95)
+    shards: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Flags:
     steps: int = 3
     """How many."""
+    lr: float = 0.1
+    quick: bool = False
+    kind: Literal["a", "b"] = "a"
+    part: Part = Part()
+
+
+@dataclass(frozen=True)
+class Required:
+    grid: Path
+    """A file whose description is long enough to be broken into several lines: of a grid (or two)."""
+    out: Path
+    """Where to."""
+
+
+def parse(*args, flags=Flags):
+    return parse_flags(flags, args, prog="try", description="A try.")
 
 
 def test_flags():
-    def parse(*args):
-        return parse_flags(Flags, args, prog="try", description="A try.")
-
     assert parse("--steps", "5").steps == 5
-    with pytest.raises(ValueError, match="try: unknown option --stepz"):
-        parse("--stepz", "5")
-    with pytest.raises(ValueError, match=r"try: .*steps") as caught:
-        parse("--steps", "many")
-    assert "\n" not in str(caught.value)
+    assert parse("--part.save_every", "5", "--part.betas", "0", "1").part == Part(save_every=5, betas=(0, 1))
+
+
+class Terminal(io.TextIOWrapper):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("columns", "stdout", "encoding"),
+    [("80", io.TextIOWrapper, "ascii"), ("30", io.TextIOWrapper, "utf-8"), ("80", Terminal, "utf-8")],
+)
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ("--stepz 5", "unknown option --stepz; try --help lists what there is"),
+        ("--quick maybe", "unknown option maybe; try --help lists what there is"),
+        ("--steps many", "--steps must be of type integer; got 'many'"),
+        ("--steps 3.5 more", "--steps must be of type integer; got '3.5'"),
+        ("--steps=many", "--steps must be of type integer; got 'many'"),
+        ("--steps=", "--steps must be of type integer; got ''"),
+        ("--steps 1 --steps many", "--steps must be of type integer; got 'many'"),
+        ("--lr fast", "--lr must be of type finite number; got 'fast'"),
+        ("--lr " + 100 * "9x", f"--lr must be of type finite number; got '{100 * '9x'}'"),
+        ("--part.save_every x", "--part.save-every must be of type integer; got 'x'"),
+        ("--part.betas 0 x", "--part.betas must be of type [finite number, finite number]; got '0 x'"),
+        ("--part.shards 0 x --steps 5", "--part.shards must be of type [integer, ...]; got '0 x'"),
+        ("--steps", "--steps needs a value"),
+        ("--steps --lr 1", "--steps needs a value"),
+        ("--part.betas 0", "--part.betas needs 2 values"),
+    ],
+)
+def test_errors_of_flags_are_told_in_our_words(args, message, columns, stdout, encoding, monkeypatch):
+    """However tyro draws its frame: with boxes, without, or in colours."""
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdout", stdout(io.BytesIO(), encoding=encoding))
+    with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:
+        parse(*args.split(" "))
+    assert str(caught.value) == f"try: {message}"
+
+
+def test_other_errors_of_flags_lose_their_frame():
+    with pytest.raises(
+        ValueError, match=r"^try: invalid choice 'c' for argument '--kind'\. Expected one of \('a', 'b'\)\.$"
+    ):
+        parse("--kind", "c")
+    with pytest.raises(ValueError, match=r"^try: --grid is required$"):
+        parse("--stepz", flags=Required)
+    with pytest.raises(ValueError, match=r"^try: --out is required$"):
+        parse("--grid", "x", flags=Required)
 
 
 def test_help_teaches(capsys):
@@ -96,7 +168,7 @@ def test_describe_shows_every_kind_that_has_the_name(capsys):
     out = capsys.readouterr().out
     assert "ppo (surrogate)" in out
     assert "grpo (advantage)" in out
-    assert "eps_high = 0.2   How far above 1" in out
+    assert "eps_high = 0.2, in [0, ∞)   How far above 1" in out
     assert "preset released: dual_clip=10.0" in out
     assert main(["describe", "rloo"]) == 0
     assert "rloo (advantage)" in capsys.readouterr().out

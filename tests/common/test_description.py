@@ -22,7 +22,10 @@ def test_steer_as_data():
     assert "equation 3" in about["notes"]
     assert about["needs"] == ["entropy", "logp", "old_logp"]
     assert about["state"] == []
-    assert about["hyperparameters"]["lambda_min"] == {"default": 0.7, "doc": "Weight of the token with the largest Ω."}
+    doc = "Weight of the token with the largest Ω, at most 1."
+    assert about["hyperparameters"]["lambda_min"] == {"default": 0.7, "allowed": "(0, inf)", "doc": doc}
+    assert about["hyperparameters"]["mapping"]["allowed"] == ("exponential", "linear", "binary")
+    assert about["hyperparameters"]["mask_clipped"]["allowed"] is None
     assert about["presets"]["paper"] == {}
     assert about["presets"]["released"]["lambda_min"] == 0.8
     assert about["source"].startswith("STEER")
@@ -31,7 +34,8 @@ def test_steer_as_data():
 
 def test_an_inherited_hyperparameter_keeps_its_doc_and_takes_its_own_default():
     eps = describe("clip_higher")["hyperparameters"]["eps_high"]
-    assert eps == {"default": 0.28, "doc": "How far above 1 the ratio may rise where A > 0."}
+    doc = "How far above 1 the ratio may rise where A > 0."
+    assert eps == {"default": 0.28, "allowed": "[0, inf)", "doc": doc}
     assert describe("gspo")["hyperparameters"]["aggregation"]["default"] == "seq-mean-token-mean"
 
 
@@ -55,6 +59,8 @@ def test_nothing_is_left_unsaid(name, kind):
     assert set(about["quadrants"]) <= set(QUADRANTS)
     for key, setting in about["hyperparameters"].items():
         assert setting["doc"], key
+        if isinstance(setting["allowed"], tuple):
+            assert all(choice in setting["doc"] for choice in setting["allowed"]), key
     if kind == "controller":
         assert about["quadrants"]
     if kind != "advantage":

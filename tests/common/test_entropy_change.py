@@ -1,5 +1,6 @@
 """The estimators against hand-computed numbers and against the entropy itself."""
 
+from dataclasses import replace
 from math import log
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from entrostat import entropy_change, policy_stats
+from entrostat import Tokens, entropy_change, make, policy_stats
 
 P = torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64)
 H = 1.5 * log(2)
@@ -47,6 +48,38 @@ def test_exact_is_the_derivative_of_the_entropy(logits, data, weight):
     found = entropy_change.exact(s.logp[action], s.entropy, s.s2, s.s2l, torch.tensor(weight, dtype=torch.float64))
     assert found.item() == pytest.approx(numeric.item(), rel=1e-6, abs=1e-9)
     assert found.item() == pytest.approx(entropy_change.lemma1(s.logp, step).item(), rel=1e-9, abs=1e-12)
+
+
+def test_bonus_by_hand():
+    """p = (¾, ¼): H = .5623, ∂H/∂z₁ = −¾(log ¾ + H) = −.2060 = −∂H/∂z₂."""
+    s = policy_stats(torch.tensor([3.0, 1.0], dtype=torch.float64).log())
+    assert entropy_change.bonus(s.entropy, s.s2, s.s2l, s.s2ll).item() == pytest.approx(2 * 0.2059898**2, rel=1e-6)
+
+
+@settings(derandomize=True, deadline=None)
+@given(seed=st.integers(0, 10**6), actions=st.integers(2, 40), spread=st.floats(0.1, 6))
+def test_bonus_and_planned_are_products_of_gradients(seed, actions, spread):
+    """Of a step against the gradient of the loss H changes by −∇H·∇loss, and of one along its own by ‖∇H‖²."""
+    generator = torch.Generator().manual_seed(seed)
+    random = torch.randn(7, actions, generator=generator, dtype=torch.float64)
+    logits = (spread * random[:5]).requires_grad_()
+    s = policy_stats(logits)
+    action = torch.randint(0, actions, (5, 1), generator=generator)
+    logp = s.logp.gather(-1, action).squeeze(-1)
+    (of_entropy,) = torch.autograd.grad(s.entropy.sum(), logits, retain_graph=True)
+    moments = {name: getattr(s, name).detach() for name in ("entropy", "s2", "s2l", "s2ll")}
+    near = {"rtol": 1e-9, "atol": 1e-13}
+    torch.testing.assert_close(entropy_change.bonus(**moments), of_entropy.square().sum(-1), **near)
+    old = logp.detach() + 0.1 * random[5, :1]
+    tokens = Tokens(logp=logp.detach(), old_logp=old, ref_logp=old - 1, advantage=random[6, :1].expand(5), **moments)
+    for spec in ("ppo", "kl_ref+entropy_bonus"):
+        plan = make(spec).plan(tokens)
+        (of_loss,) = torch.autograd.grad(plan.loss(logp, s.entropy), logits, retain_graph=True)
+        found = entropy_change.planned(tokens, plan)
+        torch.testing.assert_close(found.total, -(of_entropy * of_loss).sum(-1), **near)
+        assert (found.bonus is None) == (spec == "ppo")
+        elsewhere = entropy_change.planned(replace(tokens, logp=None), plan, tokens.logp)
+        assert torch.equal(found.total, elsewhere.total)
 
 
 @settings(derandomize=True, deadline=None)

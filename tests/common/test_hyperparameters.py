@@ -1,6 +1,6 @@
 """Numbers that are none, or outside their range, are refused by name; what is published is not."""
 
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from math import inf, nan
 
 import pytest
@@ -8,9 +8,10 @@ import torch
 
 from entrostat import make
 from entrostat.by_name import PRESETS, REGISTRY
+from entrostat.hyperparameters import allowed, complaint
 
 NUMBERS = [
-    (name, field.name, field.default)
+    (name, field.name, field.default, allowed(field) or "(-inf, inf)")
     for name, cls in sorted(REGISTRY.items())
     for field in fields(cls)
     if isinstance(field.default, int | float) and not isinstance(field.default, bool)
@@ -18,12 +19,12 @@ NUMBERS = [
 RUNS = torch.tensor([0.5, nan])
 
 
-@pytest.mark.parametrize(("name", "hyperparameter", "default"), NUMBERS)
-def test_a_number_is_no_nan_and_finite_unless_it_may_be_infinite(name, hyperparameter, default):
+@pytest.mark.parametrize(("name", "hyperparameter", "default", "interval"), NUMBERS)
+def test_a_number_is_no_nan_and_finite_unless_it_may_be_infinite(name, hyperparameter, default, interval):
     for value in (nan, RUNS):
         with pytest.raises(ValueError, match=f"{name}: {hyperparameter} must be a number, not NaN"):
             REGISTRY[name](**{hyperparameter: value})
-    if hyperparameter not in REGISTRY[name].unbounded:
+    if "inf]" not in interval:
         with pytest.raises(ValueError, match=f"{name}: {hyperparameter} must be finite"):
             REGISTRY[name](**{hyperparameter: inf})
     else:
@@ -72,6 +73,38 @@ def test_published_values_are_valid(name, preset):
 def test_ranges(name, settings, message):
     with pytest.raises(ValueError, match=f"{name}: {message}"):
         make(name, **settings)
+
+
+@pytest.mark.parametrize(
+    ("interval", "inside", "outside", "message"),
+    [
+        (None, (-5, 0, torch.tensor([1.0, 2.0])), (inf, torch.tensor([0.0, -inf])), "must be finite"),
+        ("[0, inf)", (0, 3.5), (-1e-50, torch.tensor([1, -1])), "must not be negative"),
+        ("(0, inf)", (1e-50,), (0, -1), "must be positive"),
+        ("(0, inf]", (1e-50, inf), (0, -inf), "must be positive"),
+        ("(1, inf)", (1.0000001,), (1, 0.5), "must be above 1"),
+        ("[1, inf)", (1,), (0.9999999,), "must be at least 1"),
+        ("[0, 1]", (0, 1), (-1e-50, 1.0000001), "must lie in [0, 1]"),
+        ("[0, 1)", (0, 0.9999999), (-0.5, 1), "must lie in [0, 1)"),
+        ("(0, 1]", (1e-50, 1), (0, 1.5), "must lie in (0, 1]"),
+        ("[-inf, inf]", (-inf, 0, inf), (), ""),
+        (("a", "b"), ("a", "b"), ("c", 1), "must be one of a, b"),
+    ],
+)
+def test_what_is_allowed(interval, inside, outside, message):
+    for value in inside:
+        assert complaint(value, interval) is None
+    for value in outside:
+        assert complaint(value, interval) == message
+    if not isinstance(interval, tuple):
+        assert complaint(nan, interval) == "must be a number, not NaN"
+
+
+def test_what_a_subclass_gives_another_default_keeps_its_range():
+    for cls in REGISTRY.values():
+        for base in cls.__mro__[1:]:
+            for field in fields(base) if is_dataclass(base) else ():
+                assert allowed(cls.__dataclass_fields__[field.name]) == allowed(field), (cls, field.name)
 
 
 def test_a_weight_that_only_one_variant_starts_from():

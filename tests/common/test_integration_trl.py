@@ -20,10 +20,10 @@ from trl import GRPOTrainer
 import entrostat as es
 from entrostat.integrations.trl import STATE_FILE, EntrostatGRPOTrainer
 from llmtrain.batch import Batch
+from llmtrain.countdown import ALPHABET
 from llmtrain.learner import Experience
 from llmtrain.model import build_tiny, save
 from llmtrain.policy import Policy
-from llmtrain.tasks.countdown import ALPHABET
 from llmtrain.tokenizer import build_char_tokenizer
 
 ROOT = Path(__file__).parents[2]

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from entrostat.segments import Segments, rank_within, segment_sum
+from entrostat.segments import Segments, rank_within
 
 X = torch.tensor([1.0, 2.0, 4.0, 8.0, 16.0], dtype=torch.float64)
 
@@ -16,12 +16,13 @@ X = torch.tensor([1.0, 2.0, 4.0, 8.0, 16.0], dtype=torch.float64)
     ],
 )
 def test_sums_whatever_the_order_of_the_ids(ids, expected):
-    assert segment_sum(X, torch.tensor(ids)).tolist() == expected
+    s = Segments(torch.tensor(ids))
+    assert s.spread(s.sum(X)).tolist() == expected
 
 
 def test_ids_of_each_run():
-    ids = torch.tensor([[5, 5, 5, 6, 6], [6, 5, 6, 5, 6]])
-    assert segment_sum(X.expand(2, 5), ids).tolist() == [[7, 7, 7, 24, 24], [21, 10, 21, 10, 21]]
+    s = Segments(torch.tensor([[5, 5, 5, 6, 6], [6, 5, 6, 5, 6]]))
+    assert s.spread(s.sum(X.expand(2, 5))).tolist() == [[7, 7, 7, 24, 24], [21, 10, 21, 10, 21]]
 
 
 def test_sizes_means_and_what_is_the_same_in_a_segment():

@@ -5,7 +5,8 @@ from math import exp, log
 import pytest
 import torch
 
-from entrostat import Tokens, make
+from entrostat import LocalReduce, Tokens, make
+from entrostat.aggregation import token_scale
 
 RATIOS = [0.5, 0.9, 1.0, 1.25, 1.5, 30.0]
 
@@ -74,6 +75,35 @@ def test_denominator_kept_leaves_dropped_tokens_out():
     settings = {"k": 0.25, "omega_high": 100.0}
     assert make("clip_cov", **settings).plan(tokens).scale.tolist() == [0.25]
     assert make("clip_cov", denominator="kept", **settings).plan(tokens).scale.tolist() == pytest.approx([1 / 3])
+
+
+class Expected(LocalReduce):
+    """Tokens are outcomes, which count by how often they are expected."""
+
+    def __init__(self, frequency: list[float]) -> None:
+        self.frequency = torch.tensor(frequency, dtype=torch.float64)
+
+    def count(self, mask: torch.Tensor) -> torch.Tensor:
+        return (mask * self.frequency).sum(-1)
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "kept", "scale"),
+    [
+        ("token-mean", [True, True, False, False], [1 / 0.4] * 4),
+        ("token-mean", [False, True, True, True], [1 / 3.9] * 4),
+        ("token-mean", [False] * 4, [0.0] * 4),
+        ("seq-mean-token-sum", [True, True, False, False], [1 / 0.4] * 4),
+        ("seq-mean-token-mean", [True, True, False, False], [1 / 0.4, 1 / 0.4, 0, 0]),
+        ("seq-mean-token-mean", [False] * 4, [0.0] * 4),
+    ],
+)
+def test_an_expected_number_of_kept_tokens_may_be_below_one(aggregation, kept, scale):
+    """Four outcomes, each a response of one token; .1 + .3 of 4 are kept, so that their mean divides by .4."""
+    t = Tokens(logp=None, old_logp=None, advantage=torch.ones(4).double(), seq_id=torch.arange(4))
+    reduce = Expected([0.1, 0.3, 0.6, 3.0])
+    found = token_scale(t, torch.tensor(kept), reduce, aggregation, denominator="kept", constant=1.0)
+    assert found.expand(4).tolist() == pytest.approx(scale, rel=1e-15)
 
 
 @pytest.mark.parametrize(

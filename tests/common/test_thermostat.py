@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entrostat import LocalReduce, StepStats, Tokens, entropy_change, make, policy_stats
-from entrostat.controller import Context
-from entrostat.controllers.thermostat import bonus_flow, planned_flow, squared_step
+from entrostat.controllers.thermostat import squared_step
 from entrostat.water_level import water_level
 
 NAN = float("nan")
@@ -19,10 +18,6 @@ def on_policy(tokens: Tokens) -> Tokens:
     return replace(tokens, old_logp=tokens.logp)
 
 
-def context(tokens: Tokens) -> Context:
-    return Context(tokens, LocalReduce(), 0, 0)
-
-
 def observed(entropy: float, spec: str = "thermostat", **settings):
     controller = make(spec, **settings)
     controller.observe(StepStats(entropy=entropy))
@@ -30,42 +25,12 @@ def observed(entropy: float, spec: str = "thermostat", **settings):
 
 
 def flow_of(plan, tokens: Tokens) -> torch.Tensor:
-    """Mean exact flow of a finished plan, token-mean: undoes `scale`."""
-    return planned_flow(replace(plan, scale=torch.ones_like(plan.scale)), context(tokens)).mean(-1)
+    """Mean exact flow of a finished plan, token-mean: its sum, as it is scaled by 1/N."""
+    return entropy_change.planned(tokens, plan).total.sum(-1)
 
 
-# The flows --------------------------------------------------------------------------------------------------------
-
-
-@settings(derandomize=True, deadline=None)
-@given(seed=SEEDS, actions=st.integers(2, 40), spread=st.floats(0.1, 6))
-def test_bonus_flow_is_the_squared_gradient_of_the_entropy(seed, actions, spread):
-    generator = torch.Generator().manual_seed(seed)
-    logits = (spread * torch.randn(5, actions, generator=generator, dtype=torch.float64)).requires_grad_()
-    stats = policy_stats(logits)
-    (gradient,) = torch.autograd.grad(stats.entropy.sum(), logits)
-    zero = torch.zeros(5, dtype=torch.float64)
-    tokens = Tokens(
-        logp=zero,
-        old_logp=zero,
-        advantage=zero,
-        entropy=stats.entropy.detach(),
-        s2=stats.s2.detach(),
-        s2l=stats.s2l.detach(),
-        s2ll=stats.s2ll.detach(),
-    )
-    torch.testing.assert_close(bonus_flow(context(tokens)), gradient.square().sum(-1), rtol=1e-9, atol=1e-15)
-
-
-def test_bonus_flow_by_hand():
-    """p = (¾, ¼): H = .5623, ∂H/∂z₁ = −¾(log ¾ + H) = −.2060 = −∂H/∂z₂."""
-    logits = torch.tensor([[3.0, 1.0]], dtype=torch.float64).log()
-    stats = policy_stats(logits)
-    zero = torch.zeros(1, dtype=torch.float64)
-    tokens = Tokens(
-        logp=zero, old_logp=zero, advantage=zero, entropy=stats.entropy, s2=stats.s2, s2l=stats.s2l, s2ll=stats.s2ll
-    )
-    assert float(bonus_flow(context(tokens))) == pytest.approx(2 * 0.2059898**2, rel=1e-6)
+def mean_bonus_flow(t: Tokens) -> torch.Tensor:
+    return entropy_change.bonus(t.entropy, t.s2, t.s2l, t.s2ll).mean(-1)
 
 
 class Bandit:
@@ -124,8 +89,8 @@ def test_bonus_gives_the_wanted_flow_by_hand():
     controller = observed(0.8, target=0.9, k=0.1)
     plan = controller.plan(t)
     torch.testing.assert_close(flow_of(plan, t), torch.full((3,), 0.01, dtype=torch.float64), rtol=1e-10, atol=0)
-    base = planned_flow(make("ppo").plan(t), context(t)).mean(-1) * 50  # plan() has scaled by 1/50
-    coef = (0.01 - base) / bonus_flow(context(t)).mean(-1)
+    base = flow_of(make("ppo").plan(t), t)
+    coef = (0.01 - base) / mean_bonus_flow(t)
     torch.testing.assert_close(plan.info["thermostat/bonus"], coef, rtol=1e-10, atol=0)
 
 
@@ -153,7 +118,7 @@ def test_bonus_is_bounded_and_the_flow_says_what_is_left():
     t = sampled_tokens(50)
     plan = observed(0.1, target=5.0, rate=1.0, k=1.0, bonus_max=0.25).plan(t)
     assert plan.entropy_coef.tolist() == [0.25]
-    expected = float(plan.info["thermostat/base_flow"]) + 0.25 * float(bonus_flow(context(t)).mean())
+    expected = float(plan.info["thermostat/base_flow"]) + 0.25 * float(mean_bonus_flow(t))
     assert float(plan.info["thermostat/flow"]) == pytest.approx(expected, rel=1e-12)
 
 
@@ -273,7 +238,7 @@ def test_both_reach_where_weights_have_nothing_to_multiply():
     plan = observed(0.8, mode="both", target=0.9).plan(t)
     assert plan.weight.tolist() == [1.0] * 50
     assert float(flow_of(plan, t)) == pytest.approx(0.01, rel=1e-9)
-    assert float(plan.entropy_coef) == pytest.approx(0.01 / float(bonus_flow(context(t)).mean()), rel=1e-9)
+    assert float(plan.entropy_coef) == pytest.approx(0.01 / float(mean_bonus_flow(t)), rel=1e-9)
 
 
 def test_both_with_a_bounded_or_one_sided_bonus_say_what_is_left():

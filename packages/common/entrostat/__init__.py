@@ -2,9 +2,9 @@
 
     tokens = Tokens(logp=..., old_logp=..., advantage=...)      one optimizer mini-batch, (..., N)
     controller = make("clip_higher+steer", lambda_min=0.7)
+    controller.observe(StepStats(entropy=...))                  once a rollout step
     plan = controller.plan(tokens, reduce=LocalReduce())        looks at the whole mini-batch, no gradient
     plan.loss(logp, entropy, index).backward()                  any slice of it, at any time
-    controller.observe(StepStats(entropy=...))                  once a rollout step
 
 Entropies are in nats throughout. What is named here is imported, and torch with it, when it is first used.
 """

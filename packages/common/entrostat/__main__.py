@@ -7,7 +7,7 @@ from typing import Any
 
 from .by_name import ALIASES
 from .commandline import one_line_errors
-from .description import KINDS, QUADRANTS, describe, markdown, names
+from .description import KINDS, QUADRANTS, describe, interval, markdown, names
 
 USAGE = """python -m entrostat list              every name with its formula
 python -m entrostat describe NAME     formula, notes, needs, hyperparameters, source
@@ -67,7 +67,8 @@ def _lines(about: dict[str, Any]) -> list[str]:
     lines.append(f"acts on    {'; '.join(f'{q} ({QUADRANTS[q]})' for q in about['quadrants']) or 'all tokens alike'}")
     lines.append(f"source     {about['source']}")
     for key, setting in about["hyperparameters"].items():
-        lines.append(f"{key} = {setting['default']}" + (f"   {setting['doc']}" if setting["doc"] else ""))
+        doc = f"   {setting['doc']}" if setting["doc"] else ""
+        lines.append(f"{key} = {setting['default']}{interval(setting)}{doc}")
     for preset, changes in about["presets"].items():
         if changes:
             lines.append(f"preset {preset}: " + ", ".join(f"{key}={value}" for key, value in changes.items()))

@@ -18,7 +18,7 @@ def token_scale(
 
     token-mean: 1 / tokens.  seq-mean-token-mean: 1 / (sequences · length).  seq-mean-token-sum: 1 / sequences.
     fixed: 1 / constant (Dr. GRPO).  With denominator "kept", dropped tokens are not counted, and sequences without a
-    kept token neither. Whole sequences must lie on one rank.
+    kept token neither; where nothing is kept the factor is 0. Whole sequences must lie on one rank.
     """
     like = tokens.advantage
     if aggregation == "fixed":
@@ -27,10 +27,15 @@ def token_scale(
         return reduce.size(like).reciprocal().to(like.dtype)
     counted = keep.expand(like.shape)
     if aggregation == "token-mean":
-        return (1.0 / reduce.count(counted).clamp(min=1).double()).unsqueeze(-1).to(like.dtype)
+        return _inverse(reduce.count(counted)).unsqueeze(-1).to(like.dtype)
     segments = Segments(tokens.get("seq_id"))
     lengths = segments.sum(counted.long()) if denominator == "kept" else segments.size
-    sequences = reduce.count(lengths > 0).clamp(min=1).double().unsqueeze(-1)
+    sequences = reduce.count(lengths > 0).unsqueeze(-1)
     if aggregation == "seq-mean-token-sum":
-        return (1.0 / sequences).to(like.dtype)
-    return segments.spread((1.0 / (sequences * lengths.clamp(min=1))).to(like.dtype))
+        return _inverse(sequences).to(like.dtype)
+    return segments.spread(_inverse(sequences * lengths).to(like.dtype))
+
+
+def _inverse(count: Tensor) -> Tensor:
+    """1/count in float64, and 0 where nothing is counted. An expected count may be below 1."""
+    return torch.where(count > 0, 1.0 / count.double(), 0.0)

@@ -5,15 +5,19 @@ import io
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from itertools import takewhile
+from typing import Any, Protocol, TypeVar, get_origin, get_type_hints
 
+from .field_types import words
 from .plain_yaml import parse_yaml
 
 T = TypeVar("T")
+NUMBERS = {name: float(name) for name in ("inf", "+inf", "-inf", "nan")}
+"""What YAML writes with a dot before it."""
 
 
 def parse_settings(items: Sequence[str]) -> dict[str, Any]:
-    """Read `key=value` items; values are YAML scalars, so `0.5`, `true` and `exact` are what they look like.
+    """Read `key=value` items; values are YAML scalars, so `0.5`, `true` and `exact` are what they look like, and `inf`.
 
     Raises ValueError on an item without `=`, on a key given twice and on a value that is not YAML.
     """
@@ -25,7 +29,7 @@ def parse_settings(items: Sequence[str]) -> dict[str, Any]:
         if key in settings:
             raise ValueError(f"{key} is set twice")
         try:
-            settings[key] = parse_yaml(value)
+            settings[key] = NUMBERS.get(value.lower(), parse_yaml(value))
         except ValueError:
             raise ValueError(f"{key}: {value!r} cannot be read; give a number, true, false or a name") from None
     return settings
@@ -48,11 +52,42 @@ def parse_flags(cls: type[T], args: Sequence[str], *, prog: str, description: st
     except SystemExit as stop:
         if stop.code in (0, None):
             raise
-        words = re.sub(r"[─│╭╮╰╯]+", " ", problems.getvalue()).split()
-        raise ValueError(f"{prog}: {' '.join(words)}") from None
+        raise ValueError(f"{prog}: {_problem(problems.getvalue(), cls, args)}") from None
     if unknown:
         raise ValueError(f"{prog}: unknown option {unknown[0]}; {prog} --help lists what there is")
     return parsed
+
+
+def _problem(framed: str, cls: type, args: Sequence[str]) -> str:
+    """What tyro says below the title of its frame: in one line, and in our words where it is a usual mistake."""
+    plain = re.sub(r"\x1b\[[\d;]*m|[─│╭╮╰╯]|^ *-+ *$", "", framed, flags=re.MULTILINE)  # colours, frame, rules
+    below = plain.strip().partition("\n")[2]
+    said = " ".join(re.split(r"\n\s*\n", below.strip())[0].split())
+    if missing := re.match(r"Missing value for argument '(--\S+)'\. Expected (\d+) values", said):
+        return f"{missing[1]} needs {'a value' if missing[2] == '1' else f'{missing[2]} values'}"
+    if required := re.match(r"Missing from [^:]+: (--\S+)", said):
+        return f"{required[1]} is required"
+    if unfit := re.match(r"Error parsing (--[\w.-]+):", said):
+        with contextlib.suppress(KeyError, TypeError, ValueError):  # no field of that name, or a type without words
+            hint = _hint(cls, unfit[1])
+            kind = words(hint).removesuffix(" or null")
+            return f"{unfit[1]} must be of type {kind}; got {_given(args, unfit[1], hint)!r}"
+    return said
+
+
+def _hint(cls: Any, flag: str) -> Any:
+    """The annotation of the field that `--part.some-name` sets; KeyError when there is none."""
+    for name in flag.removeprefix("--").replace("-", "_").split("."):
+        cls = get_type_hints(cls)[name]
+    return cls
+
+
+def _given(args: Sequence[str], flag: str, hint: Any) -> str:
+    """What the command line gives the flag, the last time that it has it."""
+    last = max(i for i, item in enumerate(args) if item.partition("=")[0].replace("_", "-") == flag)
+    _, equals, value = args[last].partition("=")
+    values = [value] if equals else list(takewhile(lambda item: not item.startswith("--"), args[last + 1 :]))
+    return " ".join(values if get_origin(hint) is tuple else values[:1])
 
 
 class Main(Protocol):

@@ -9,8 +9,6 @@ entropy of that rollout, before the plans of that step are made.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from math import inf
-from numbers import Real
 from typing import Any, ClassVar
 
 import torch
@@ -18,6 +16,7 @@ from torch import Tensor
 
 from .constants import constant
 from .draws import hash_bits, salt, uniform
+from .hyperparameters import allowed, complaint
 from .lazy import lazy
 from .plan import Plan
 from .reduce import LocalReduce
@@ -66,6 +65,10 @@ class Context:
         """Which of the S responses answer the same prompt. Whole groups must lie on one rank."""
         return Segments(self.sequences.pick(self.tokens.get("group_id")))
 
+    def share(self, mask: Tensor) -> Tensor:
+        """Share of the mini-batch's tokens in the mask (..., N): float64 (...,)."""
+        return self.reduce.count(mask).double() / max(self.size, 1)
+
     def identity(self, index: Tensor) -> Tensor:
         """An integer for each of the tokens `index` (n,) that does not depend on how the tokens are cut: (..., n)."""
         t = self.tokens
@@ -103,7 +106,8 @@ def column(x: float | Tensor, like: Tensor) -> Tensor:
 class Controller:
     """One rule. Subclasses are dataclasses whose fields are the hyperparameters, with the paper's values as defaults.
 
-    A hyperparameter may be a tensor of shape (runs…,), one value for each leading run.
+    Annotations say what they may be, see `entrostat.hyperparameters`. A number may be a tensor (runs…,), one value for
+    each leading run.
     """
 
     name: ClassVar[str] = ""
@@ -114,8 +118,8 @@ class Controller:
     quadrants: ClassVar[tuple[str, ...]] = ()
     """Where it acts (STEER, figure 2). I: A > 0, likely token; II: A > 0, unlikely; III: A < 0, unlikely; IV: A < 0,
     likely."""
-    implied_surrogate: ClassVar[tuple[str, dict[str, Any]]] = ("ppo", {})
-    """The surrogate used when a chain names none."""
+    implied_surrogate: ClassVar[tuple[str, dict[str, Any]] | None] = None
+    """Name and settings of the surrogate that the rule asks for when a chain names none."""
     last: ClassVar[bool] = False
     """Whether the rule answers to what all others have planned; `chain` puts such a part at the end."""
     state: ClassVar[tuple[str, ...]] = ()
@@ -124,17 +128,12 @@ class Controller:
     """Whether the rule holds only for samples of the current policy, so that reused ones are worth a warning."""
     idle_on_policy: ClassVar[bool] = False
     """Whether the rule has no gradient while the policy is the one that made the rollout."""
-    unbounded: ClassVar[tuple[str, ...]] = ()
-    """Hyperparameters that may be infinite."""
 
     def __post_init__(self) -> None:
-        """ValueError on a number that is none; subclasses call this before they check ranges."""
+        """ValueError on a hyperparameter that is not what it may be; subclasses call this first."""
         for hyperparameter in fields(self):  # type: ignore[arg-type]
-            name, value = hyperparameter.name, getattr(self, hyperparameter.name)
-            if isinstance(value, Real | Tensor):
-                number = torch.as_tensor(value)
-                self._require(~number.isnan(), f"{name} must be a number, not NaN")
-                self._require(number.isfinite() if name not in self.unbounded else True, f"{name} must be finite")
+            wrong = complaint(getattr(self, hyperparameter.name), allowed(hyperparameter))
+            self._require(wrong is None, f"{hyperparameter.name} {wrong}")
 
     @property
     def support(self) -> Support | None:
@@ -167,17 +166,15 @@ class Controller:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore exactly what `state_dict` gave; ValueError on a state of another controller."""
-        if set(state) != set(self.state):
-            raise ValueError(f"{self.name}: state has {sorted(state)}, expected {sorted(self.state)}")
-        for key in self.state:
-            setattr(self, key, torch.as_tensor(state[key]).clone())
+        expected = sorted(self.state_dict())
+        if sorted(state) != expected:
+            raise ValueError(f"{self.name}: state has {sorted(state)}, expected {expected}")
+        self._restore({key: torch.as_tensor(value).clone() for key, value in state.items()})
 
-    def _require_between(self, name: str, least: float, most: float = inf) -> None:
-        """ValueError unless the hyperparameter lies in [least, most]."""
-        value = torch.as_tensor(getattr(self, name))
-        at_least = "not be negative" if least == 0 else f"be at least {least:g}"
-        message = f"must {at_least}" if most == inf else f"must lie in [{least:g}, {most:g}]"
-        self._require((value >= least) & (value <= most), f"{name} {message}")
+    def _restore(self, state: dict[str, Tensor]) -> None:
+        """Take the tensors that `state_dict` gave."""
+        for key, value in state.items():
+            setattr(self, key, value)
 
     def _require(self, condition: bool | Tensor, message: str) -> None:
         if not bool(torch.as_tensor(condition).all()):

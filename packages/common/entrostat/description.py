@@ -11,16 +11,13 @@ from typing import Any
 from .advantages import REGISTRY as ADVANTAGES
 from .by_name import ALIASES, PRESETS, REGISTRY
 from .controller import Controller
+from .hyperparameters import allowed
+from .quadrants import QUADRANTS as STEER_QUADRANTS
 from .surrogates import SurrogateController
 
 KINDS = ("surrogate", "controller", "advantage")
-QUADRANTS = {
-    "I": "A > 0, likely token",
-    "II": "A > 0, unlikely token",
-    "III": "A < 0, unlikely token",
-    "IV": "A < 0, likely token",
-}
-"""STEER, figure 2. I and III lower the entropy, II and IV raise it."""
+QUADRANTS = {numeral: quadrant.tokens for numeral, quadrant in STEER_QUADRANTS.items()}
+"""Which tokens lie in each, in words."""
 
 
 def describe(name: str, kind: str | None = None) -> dict[str, Any]:
@@ -28,7 +25,7 @@ def describe(name: str, kind: str | None = None) -> dict[str, Any]:
 
     kind: surrogate, controller or advantage, where a name is that of two; an advantage only when nothing else has it.
     Keys: name, kind, rule (its formula, in a line), notes, needs (fields of Tokens, or keyword arguments), state,
-    hyperparameters (name to default and doc), presets (what differs from the defaults), source, quadrants.
+    hyperparameters (name to default, allowed and doc), presets (what differs from the defaults), source, quadrants.
     Raises ValueError on an unknown name.
     """
     cls = REGISTRY.get(ALIASES.get(name, name))
@@ -62,7 +59,7 @@ def _describe_class(cls: type[Controller]) -> dict[str, Any]:
         "needs": sorted(cls().needs),
         "state": list(cls.state),
         "hyperparameters": {
-            f.name: {"default": f.default, "doc": docs.get(f.name, "")}
+            f.name: {"default": f.default, "allowed": allowed(f), "doc": docs.get(f.name, "")}
             for f in fields(cls)  # type: ignore[arg-type]
             if f.default is not MISSING
         },
@@ -84,12 +81,19 @@ def _describe_advantage(name: str) -> dict[str, Any]:
         "needs": ["reward", "group_id", *entry.needs],
         "state": [],
         "hyperparameters": {
-            key: {"default": parameters[key].default, "doc": doc} for key, doc in entry.hyperparameters.items()
+            key: {"default": parameters[key].default, "allowed": None, "doc": doc}
+            for key, doc in entry.hyperparameters.items()
         },
         "presets": {preset: {} for preset in PRESETS},
         "source": entry.source,
         "quadrants": list(entry.quadrants),
     }
+
+
+def interval(hyperparameter: Mapping[str, Any]) -> str:
+    """`, in [0, 1)` for a number with a range; what names there are, the doc says."""
+    allowed = hyperparameter["allowed"]
+    return f", in {allowed.replace('inf', '∞').replace('-', '−')}" if isinstance(allowed, str) else ""
 
 
 def _split(doc: str | None) -> tuple[str, str]:
@@ -191,7 +195,7 @@ def _details(about: Mapping[str, Any]) -> str:
     if about["notes"]:
         text += f"\n{about['notes']}\n"
     lines = [
-        f"- `{key}` = {_value(h['default'])}" + (f": {h['doc']}" if h["doc"] else "")
+        f"- `{key}` = {_value(h['default'])}{interval(h)}" + (f": {h['doc']}" if h["doc"] else "")
         for key, h in about["hyperparameters"].items()
     ]
     lines += [

@@ -19,6 +19,8 @@ from . import entropy_change
 from .controller import Context, as_state
 from .controllers.covariance import share_of_tokens, token_covariance
 from .plan import Plan, importance_ratio
+from .quadrants import QUADRANTS as STEER_QUADRANTS
+from .quadrants import quadrant_masks
 from .reduce import LocalReduce
 from .tokens import Tokens
 
@@ -28,8 +30,8 @@ SHARES = {"0.02": 0.0002, "0.2": 0.002, "2": 0.02, "20": 0.2}
 """Percentages of the tokens of highest covariance (Entropy Mechanism, table 1), by the names they have in metrics."""
 EDGES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
 """Edges of the histogram of weights; 0 and 1 are bins of their own, as most weights are one of them."""
-QUADRANTS = ("exploitation", "exploration", "suppression", "correction")
-"""STEER, figure 2, I to IV: (A > 0, likely), (A > 0, unlikely), (A < 0, unlikely), (A < 0, likely)."""
+QUADRANTS = tuple(quadrant.name for quadrant in STEER_QUADRANTS.values())
+"""Names of the quadrants I to IV, as metrics have them."""
 SUMMED = ("flow/", "quadrant_flow/")
 
 
@@ -95,15 +97,10 @@ def _clipping(old_logp: Tensor, plan: Plan, logp: Tensor) -> dict[str, Tensor]:
     }
 
 
-def _quadrants(likely: Tensor, advantage: Tensor) -> dict[str, Tensor]:
-    up, down = advantage > 0, advantage < 0
-    return dict(zip(QUADRANTS, (up & likely, up & ~likely, down & ~likely, down & likely), strict=True))
-
-
 def _steer_quadrants(tokens: Tokens, logp: Tensor) -> dict[str, Tensor]:
     if tokens.entropy is None:
         return {}
-    parts = _quadrants(logp + tokens.entropy > 0, tokens.advantage)
+    parts = quadrant_masks(tokens.advantage, logp + tokens.entropy > 0)
     return {f"quadrant_steer/{name}": mask for name, mask in parts.items()}
 
 
@@ -114,16 +111,16 @@ def _flows(tokens: Tokens, plan: Plan, logp: Tensor, reduce: LocalReduce) -> dic
         return {}
     shape = t.advantage.shape
     logp, entropy = logp.expand(shape), t.entropy.expand(shape)
-    parts = _quadrants(entropy_change.exact(logp, entropy, t.s2, t.s2l, torch.ones_like(logp)) < 0, t.advantage)
-    dlogp, dentropy = plan.coefficients(logp, entropy)
-    flow = entropy_change.exact(logp, entropy, t.s2, t.s2l, -dlogp)
+    parts = quadrant_masks(t.advantage, entropy_change.exact(logp, entropy, t.s2, t.s2l, torch.ones_like(logp)) < 0)
+    known = plan.entropy_coef is None or t.s2ll is not None
+    _, policy, bonus = entropy_change.planned(t, plan if known else plan.changed(entropy_coef=None), logp)
     found = _means({f"quadrant/{name}": mask for name, mask in parts.items()}, shape, reduce)
-    found |= {f"quadrant_flow/{name}": reduce.sum(torch.where(mask, flow, 0.0)) for name, mask in parts.items()}
-    found["flow/policy"] = total = reduce.sum(flow)
-    if dentropy is not None and t.s2ll is not None:
-        found["flow/bonus"] = reduce.sum(-dentropy * (t.s2ll + 2 * entropy * t.s2l + entropy**2 * t.s2))
+    found |= {f"quadrant_flow/{name}": reduce.sum(torch.where(mask, policy, 0.0)) for name, mask in parts.items()}
+    found["flow/policy"] = total = reduce.sum(policy)
+    if bonus is not None:
+        found["flow/bonus"] = reduce.sum(bonus)
         total = total + found["flow/bonus"]
-    if (dentropy is None or t.s2ll is not None) and plan.truncated_coef is None:
+    if known and plan.truncated_coef is None:
         found["flow/total"] = total
     return found
 

@@ -1,12 +1,18 @@
 """First-order estimates of the entropy change of a softmax policy under one step, per unit learning rate (nats).
 
 Two kinds. Over a whole distribution (last dimension V): `lemma1`, `policy_gradient`, `natural_policy_gradient`.
-Over sampled tokens (any shape, one number a token): `exact`, `own_logit`, `steer`, `opefo`, `covariance`.
+Over sampled tokens (any shape, one number a token): `exact`, `own_logit`, `steer`, `opefo`, `covariance`; `bonus`, and
+`planned` of everything that a plan makes of them.
 `weight` is what multiplies ∇ log π(o_t) in the ascent direction: A·r for a token with importance ratio r.
 """
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
+
+from .plan import Plan
+from .tokens import Tokens
 
 
 def exact(logp: Tensor, entropy: Tensor, s2: Tensor, s2l: Tensor, weight: Tensor) -> Tensor:
@@ -17,6 +23,41 @@ def exact(logp: Tensor, entropy: Tensor, s2: Tensor, s2l: Tensor, weight: Tensor
     """
     p_times = logp.exp() * (logp.clamp(min=torch.finfo(logp.dtype).min) + entropy)  # 0 where p is
     return -weight * (p_times - (s2l + entropy * s2))
+
+
+def bonus(entropy: Tensor, s2: Tensor, s2l: Tensor, s2ll: Tensor) -> Tensor:
+    """Change by a unit of entropy bonus, the step Δz = η·∇H: ‖∇H‖² = S2LL + 2H·S2L + H²·S2."""
+    return (entropy * s2).add_(s2l, alpha=2).mul_(entropy).add_(s2ll)
+
+
+class Planned(NamedTuple):
+    """What a plan makes of each token's own distribution, (..., N) each."""
+
+    dlogp: Tensor
+    """∂loss/∂lp."""
+    policy: Tensor
+    """Change by it: `exact` with the weight −∂loss/∂lp."""
+    bonus: Tensor | None
+    """Change by the entropy bonus, −∂loss/∂H times that of a unit; None without one."""
+
+    @property
+    def total(self) -> Tensor:
+        return self.policy if self.bonus is None else self.policy + self.bonus
+
+
+def planned(tokens: Tokens, plan: Plan, logp: Tensor | None = None) -> Planned:
+    """Change under all of a plan but a truncated-entropy bonus.
+
+    logp: log π (..., N) at which the update is made, that of the tokens when None. ValueError when moments are missing.
+    """
+    shape = tokens.advantage.shape
+    logp = (tokens.get("logp") if logp is None else logp).expand(shape)
+    entropy, s2, s2l = tokens.get("entropy").expand(shape), tokens.get("s2"), tokens.get("s2l")
+    dlogp, dentropy = plan.coefficients(logp, entropy)
+    policy = exact(logp, entropy, s2, s2l, -dlogp)
+    if dentropy is None:
+        return Planned(dlogp, policy, None)
+    return Planned(dlogp, policy, -dentropy * bonus(entropy, s2, s2l, tokens.get("s2ll")))
 
 
 def own_logit(logp: Tensor, entropy: Tensor, weight: Tensor) -> Tensor:

@@ -32,7 +32,7 @@ def fit_fields(cls: type, values: Mapping[str, Any], where: str = "") -> dict[st
         try:
             fitting[key] = fit(value, hints[key])
         except ValueError:
-            raise ValueError(f"{where}{key} must be of type {_words(hints[key])}; got {value!r}") from None
+            raise ValueError(f"{where}{key} must be of type {words(hints[key])}; got {value!r}") from None
     return fitting
 
 
@@ -64,11 +64,11 @@ def fit(value: Any, hint: Any) -> Any:
     return value
 
 
-def _words(hint: Any) -> str:
+def words(hint: Any) -> str:
     """A type hint as one would write it in YAML."""
     inner = get_args(hint)
     if isinstance(hint, UnionType):
-        return " or ".join(map(_words, inner))
+        return " or ".join(map(words, inner))
     if get_origin(hint) is tuple:
-        return f"[{', '.join('...' if kind is ... else _words(kind) for kind in inner)}]"
+        return f"[{', '.join('...' if kind is ... else words(kind) for kind in inner)}]"
     return NAMES[get_origin(hint) or hint]

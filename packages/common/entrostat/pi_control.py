@@ -10,7 +10,7 @@ With s = g·kp and c = g·ki the loop has the matrix [[1 − s − c, −c], [1,
 2 − s − c. Jury's conditions for both poles inside the unit circle are |1 − s| < 1, c > 0 and 2s + c < 4.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -106,18 +106,9 @@ def response(
     return Response(*(torch.stack(values, -1) for values in zip(*steps_made, strict=True)))
 
 
-def step_response(
-    g: float | Tensor,
-    kp: float | Tensor,
-    ki: float | Tensor,
-    *,
-    error: float | Tensor = 1.0,
-    drift: float | Tensor = 0.0,
-    alpha_max: float | Tensor = torch.inf,
-    steps: int = 200,
-) -> Tensor:
-    """The errors of `response`, with anti-windup: (..., steps + 1), nats."""
-    return response(g, kp, ki, error=error, drift=drift, alpha_max=alpha_max, steps=steps).error
+def step_response(g: float | Tensor, kp: float | Tensor, ki: float | Tensor, **settings: Any) -> Tensor:
+    """The errors of `response`, which says what the settings are: (..., steps + 1), nats."""
+    return response(g, kp, ki, **settings).error
 
 
 def settling_time(errors: Tensor, band: float | Tensor) -> Tensor:

@@ -41,9 +41,8 @@ def implied_surrogate(classes: "Sequence[type[Controller]]") -> tuple[str, dict[
 
     Raises ValueError when they ask for different ones.
     """
-    default: tuple[str, dict[str, Any]] = ("ppo", {})
-    asked = {cls.name: cls.implied_surrogate for cls in classes if cls.implied_surrogate != default}
-    choices = list(asked.values()) or [default]
+    asked = {cls.name: cls.implied_surrogate for cls in classes if cls.implied_surrogate is not None}
+    choices = list(asked.values()) or [("ppo", {})]
     if any(choice != choices[0] for choice in choices):
         raise ValueError(f"{' and '.join(map(repr, asked))} imply different surrogates: name one in the chain")
     return choices[0]

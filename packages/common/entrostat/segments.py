@@ -65,12 +65,6 @@ def as_segments(ids: Tensor | Segments) -> Segments:
     return ids if isinstance(ids, Segments) else Segments(ids)
 
 
-def segment_sum(x: Tensor, ids: Tensor) -> Tensor:
-    """Sum of x (..., n) over elements with equal ids (n,) or (..., n), given back to every member: (..., n)."""
-    segments = Segments(ids)
-    return segments.spread(segments.sum(x))
-
-
 def rank_within(x: Tensor, segments: Segments) -> Tensor:
     """Rank of each x (..., n) in its segment, ascending from 0; equal values share their mean rank: (..., n)."""
     if not x.shape[-1]:

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from ..controller import Context, Controller, StepStats, as_state, column
+from ..hyperparameters import NotNegative, Number
 from ..plan import Plan
 from ..registry import register
-from .one_sign import share
 
 
 @register("aepo")
@@ -21,9 +20,9 @@ class Aepo(Controller):
     A < 0: it holds nothing up, and with no negative advantages it does nothing.
     """
 
-    target: float | Tensor = 0.3
+    target: NotNegative = 0.3
     """Middle of the band (nats). No value is published; this one is ours."""
-    band: float | Tensor = 0.1
+    band: NotNegative = 0.1
     """Half its width (nats). Ours."""
     state: ClassVar = ("masking",)
     controls = "weight"
@@ -32,8 +31,6 @@ class Aepo(Controller):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._require_between("target", 0)
-        self._require_between("band", 0)
         self.masking = torch.tensor(False)
 
     def observe(self, stats: StepStats) -> None:
@@ -42,7 +39,7 @@ class Aepo(Controller):
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         dropped = (context.tokens.advantage < 0) & self.masking.unsqueeze(-1).to(context.tokens.advantage.device)
-        return plan.drop(dropped, **{"aepo/dropped": share(dropped, context)})
+        return plan.drop(dropped, **{"aepo/dropped": context.share(dropped)})
 
 
 @register("entrocraft")
@@ -55,11 +52,11 @@ class Entrocraft(Controller):
     and A ≤ 0 is the limit of the paper's rejection sampling in which every such sample is rejected.
     """
 
-    target: float | Tensor = 0.3
+    target: NotNegative = 0.3
     """Middle of the band at the start (nats). No value is published; this one is ours."""
-    band: float | Tensor = 0.02
+    band: NotNegative = 0.02
     """Half its width (nats). Ours."""
-    anneal: float | Tensor = 0.0
+    anneal: Number = 0.0
     """How far the target falls over the training (nats); negative lets it rise."""
     state: ClassVar = ("side",)
     controls = "weight"
@@ -68,8 +65,6 @@ class Entrocraft(Controller):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._require_between("target", 0)
-        self._require_between("band", 0)
         self.side = as_state(0.0)
         """1 above the band, −1 below, 0 inside."""
 
@@ -86,4 +81,4 @@ class Entrocraft(Controller):
     def transform(self, plan: Plan, context: Context) -> Plan:
         advantage = context.tokens.advantage
         dropped = column(self.side, advantage) * advantage < 0
-        return plan.drop(dropped, **{"entrocraft/dropped": share(dropped, context)})
+        return plan.drop(dropped, **{"entrocraft/dropped": context.share(dropped)})

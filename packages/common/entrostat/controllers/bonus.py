@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from ..controller import Context, Controller, StepStats, as_state, column
+from ..hyperparameters import NotNegative, Number
 from ..plan import Plan
 from ..registry import register
 
@@ -16,7 +16,7 @@ from ..registry import register
 class EntropyBonus(Controller):
     """−coef·H on every token (PPO). A negative coefficient lowers the entropy."""
 
-    coef: float | Tensor = 0.01
+    coef: Number = 0.01
     """Coefficient of the bonus."""
 
     source: ClassVar = "Schulman et al. 2017 (PPO), equation 9"
@@ -39,15 +39,15 @@ class AdaptiveEntropy(Controller):
     while the entropy is above the target.
     """
 
-    target: float | Tensor = 0.2
+    target: NotNegative = 0.2
     """Entropy below which the bonus is on (nats)."""
-    delta: float | Tensor = 1e-4
+    delta: NotNegative = 1e-4
     """Step of the coefficient in one rollout step."""
-    coef_min: float | Tensor = 0.0
+    coef_min: Number = 0.0
     """Lower bound of the coefficient."""
-    coef_max: float | Tensor = 0.005
+    coef_max: Number = 0.005
     """Upper bound of the coefficient."""
-    initial: float | Tensor = 0.0
+    initial: Number = 0.0
     """Coefficient at the start."""
     source: ClassVar = "Revisiting Entropy, equations 1 and 2; He et al. 2025 (Skywork-OR1)"
     quadrants: ClassVar = ("I", "II", "III", "IV")
@@ -56,8 +56,6 @@ class AdaptiveEntropy(Controller):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._require_between("target", 0)
-        self._require_between("delta", 0)
         self._require(torch.as_tensor(self.coef_min <= self.coef_max), "coef_min must not exceed coef_max")
         initial = torch.as_tensor(self.initial)
         inside = (initial >= self.coef_min) & (initial <= self.coef_max)

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from math import inf
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
 from .. import entropy_change
 from ..controller import Context, Controller, column
+from ..hyperparameters import NotNegative, Number, Share
 from ..plan import Plan
 from ..registry import register
 
@@ -27,7 +28,7 @@ def token_covariance(context: Context) -> Tensor:
     return entropy_change.covariance(logp, advantage, mean_logp, mean_advantage)
 
 
-def share_of_tokens(share: float | Tensor, size: int) -> Tensor:
+def share_of_tokens(share: Number, size: int) -> Tensor:
     """max(int(k·N), 1), int64."""
     return (torch.as_tensor(share, dtype=torch.float64) * size).long().clamp(min=1)
 
@@ -41,26 +42,21 @@ class ClipCov(Controller):
     code does not draw tokens that the ratio clip has already stopped.
     """
 
-    k: float | Tensor = 2e-4
+    k: Share = 2e-4
     """Share of the mini-batch's tokens to drop."""
-    omega_low: float | Tensor = 1.0
+    omega_low: Annotated[Number, "[-inf, inf]"] = 1.0
     """Tokens with a covariance below this are not drawn; −inf is no limit."""
-    omega_high: float | Tensor = 5.0
+    omega_high: Annotated[Number, "[-inf, inf]"] = 5.0
     """Tokens with a covariance above this are not drawn; inf is no limit."""
     exclude_clipped: bool = False
     """Whether tokens that the ratio clip has stopped are not drawn either."""
     source: ClassVar = "Entropy Mechanism, equations 8 to 10"
     quadrants: ClassVar = ("I", "III")
     presets: ClassVar = {"paper": {}, "released": {"exclude_clipped": True}}
-    unbounded: ClassVar = ("omega_low", "omega_high")
-    implied_surrogate: ClassVar[tuple[str, dict[str, Any]]] = (
-        "ppo",
-        {"eps_low": 1.0, "eps_high": 1.0, "dual_clip": inf},
-    )
+    implied_surrogate: ClassVar = ("ppo", {"eps_low": 1.0, "eps_high": 1.0, "dual_clip": inf})
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._require_between("k", 0, 1)
         low, high = torch.as_tensor(self.omega_low), torch.as_tensor(self.omega_high)
         self._require(low < high, "omega_low must be below omega_high")
 
@@ -76,7 +72,7 @@ class ClipCov(Controller):
         if self.exclude_clipped:
             candidate &= ~plan.clipped(context.tokens.get("logp"))
         drawn = context.reduce.top_k(context.uniform(self.name, among=candidate), share_of_tokens(self.k, context.size))
-        return plan.drop(drawn, **{"clip_cov/dropped": context.reduce.count(drawn) / max(context.size, 1)})
+        return plan.drop(drawn, **{"clip_cov/dropped": context.share(drawn)})
 
 
 @register("kl_cov")
@@ -88,19 +84,14 @@ class KLCov(Controller):
     names a surrogate. Strictly on-policy the penalty has no gradient, so that this is GRPO.
     """
 
-    k: float | Tensor = 2e-3
+    k: Share = 2e-3
     """Share of the mini-batch's tokens to penalise."""
-    beta: float | Tensor = 1.0
+    beta: NotNegative = 1.0
     """Coefficient of the penalty."""
     source: ClassVar = "Entropy Mechanism, equations 11 and 12"
     quadrants: ClassVar = ("I", "III")
-    implied_surrogate: ClassVar[tuple[str, dict[str, Any]]] = ("clip_free", {})
+    implied_surrogate: ClassVar = ("clip_free", {})
     idle_on_policy: ClassVar = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require_between("k", 0, 1)
-        self._require_between("beta", 0)
 
     @property
     def needs(self) -> frozenset[str]:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from ..controller import Context, Controller, column
+from ..hyperparameters import Positive
 from ..plan import Plan
 from ..registry import register
 
@@ -21,14 +21,10 @@ class Edge(Controller):
     group have equal entropies, as in the bandit, this is GRPO.
     """
 
-    entropy_floor: float | Tensor = 1e-3
+    entropy_floor: Positive = 1e-3
     """H̄_i counts as at least this (nats), so that a response without entropy has a finite weight. Ours."""
     source: ClassVar = "Zhang et al. 2025 (EDGE-GRPO); STEER, table 6"
     quadrants: ClassVar = ("I", "II", "III", "IV")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(torch.as_tensor(self.entropy_floor) > 0, "entropy_floor must be positive")
 
     @property
     def needs(self) -> frozenset[str]:

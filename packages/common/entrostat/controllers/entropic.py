@@ -1,13 +1,13 @@
 """EntroPIC: proportional-integral control of the entropy through the weights of likely tokens."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from ..controller import Context, Controller, StepStats, as_state, column
+from ..hyperparameters import NotNegative, Number
 from ..kl import log_ratio
 from ..pi_control import place_poles
 from ..plan import Plan
@@ -36,19 +36,19 @@ class Entropic(Controller):
     tokens with p > e^(−target), which is below the largest probability of every state at the target.
     """
 
-    target: float | Tensor = 0.1
+    target: NotNegative = 0.1
     """Entropy to hold (nats)."""
-    kp: float | Tensor = 1.0
+    kp: NotNegative = 1.0
     """Proportional gain, per nat. Not used with `auto`."""
-    ki: float | Tensor = 0.01
+    ki: NotNegative = 0.01
     """Integral gain, per nat and rollout step. Not used with `auto`."""
-    kd: float | Tensor = 0.0
+    kd: NotNegative = 0.0
     """Derivative gain, rollout steps per nat."""
-    ema: float | Tensor = 0.0
-    """Weight of the past in the smoothed Ĥ, in [0, 1); 0 takes Ĥ as it is."""
-    tau: float | Tensor = 0.95
+    ema: Annotated[Number, "[0, 1)"] = 0.0
+    """Weight of the past in the smoothed Ĥ; 0 takes Ĥ as it is."""
+    tau: Annotated[Number, "[0, 1)"] = 0.95
     """Tokens with a probability above this are acted on. Not used with `auto`, unless `auto_tau` is off."""
-    alpha_max: float | Tensor = 1.0
+    alpha_max: Annotated[Number, "(0, inf]"] = 1.0
     """Bound of α; inf is none. Above 1, weights can be negative."""
     anti_windup: bool = True
     """Whether the sum stops while α is saturated."""
@@ -61,15 +61,9 @@ class Entropic(Controller):
     presets: ClassVar = {"paper": {}, "released": {"anti_windup": False}}
     state: ClassVar = ("integral", "alpha", "smoothed", "error")
     controls = "weight"
-    unbounded: ClassVar = ("alpha_max",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("target", "kp", "ki", "kd"):
-            self._require_between(name, 0)
-        self._require((torch.as_tensor(self.tau) >= 0) & (torch.as_tensor(self.tau) < 1), "tau must lie in [0, 1)")
-        self._require((torch.as_tensor(self.ema) >= 0) & (torch.as_tensor(self.ema) < 1), "ema must lie in [0, 1)")
-        self._require(torch.as_tensor(self.alpha_max) > 0, "alpha_max must be positive")
         self.log_tau = -as_state(self.target) if self.auto and self.auto_tau else as_state(self.tau).log()
         self.integral = as_state(0.0)
         self.alpha = as_state(0.0)
@@ -125,12 +119,7 @@ class Entropic(Controller):
         names = (*self.state, "started")
         return {key: value.clone() for key, value in {**{n: getattr(self, n) for n in names}, **plant}.items()}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        expected = sorted(self.state_dict())
-        if sorted(state) != expected:
-            raise ValueError(f"{self.name}: state has {sorted(state)}, expected {expected}")
-        values = {key: torch.as_tensor(value).clone() for key, value in state.items()}
-        for name in (*self.state, "started"):
-            setattr(self, name, values[name])
+    def _restore(self, state: dict[str, Tensor]) -> None:
         if self.auto:
-            self.plant = Plant(**{name: values[f"plant_{name}"] for name in Plant._fields})
+            self.plant = Plant(**{name: state.pop(f"plant_{name}") for name in Plant._fields})
+        super()._restore(state)

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from ..controller import Context, Controller, column
+from ..hyperparameters import Number
 from ..plan import Plan
 from ..registry import register
-from .one_sign import share
 
 
 @register("entropy_ratio_clip")
@@ -20,9 +19,9 @@ class EntropyRatioClip(Controller):
     Bounds the change of a whole distribution, not of the sampled token. Without effect strictly on-policy.
     """
 
-    ratio_low: float | Tensor = 0.95
+    ratio_low: Number = 0.95
     """Lower bound of H/H_old."""
-    ratio_high: float | Tensor = 1.05
+    ratio_high: Number = 1.05
     """Upper bound of H/H_old."""
     source: ClassVar = "Su et al. 2025 (Entropy Ratio Clipping)"
     quadrants: ClassVar = ("I", "II", "III", "IV")
@@ -41,4 +40,4 @@ class EntropyRatioClip(Controller):
         entropy, old = context.tokens.get("entropy"), context.tokens.get("old_entropy")
         inside = (entropy > column(self.ratio_low, old) * old) & (entropy < column(self.ratio_high, old) * old)
         dropped = ~(inside | (entropy == old))
-        return plan.drop(dropped, **{"entropy_ratio_clip/dropped": share(dropped, context)})
+        return plan.drop(dropped, **{"entropy_ratio_clip/dropped": context.share(dropped)})

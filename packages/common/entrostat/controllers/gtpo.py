@@ -1,13 +1,14 @@
 """GTPO: reward by token, larger where a correct response was uncertain."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
 from ..advantages import STD_EPS
 from ..controller import Context, Controller, column
+from ..hyperparameters import NotNegative
 from ..plan import Plan
 from ..registry import register
 
@@ -25,17 +26,12 @@ class Gtpo(Controller):
     Where the members of a group have equal entropies, as in the bandit, "reward" is GRPO.
     """
 
-    alpha: float | Tensor = 0.1
+    alpha: NotNegative = 0.1
     """Mean of the addition. STEER's table gives no value; this one is ours."""
-    into: str = "reward"
+    into: Annotated[str, INTO] = "reward"
     """What is added to: reward or advantage."""
     source: ClassVar = "Tan and Pan 2025 (GTPO); STEER, table 6"
     quadrants: ClassVar = ("I", "II")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(torch.as_tensor(self.alpha) >= 0, "alpha must not be negative")
-        self._require(self.into in INTO, f"into must be one of {', '.join(INTO)}")
 
     @property
     def needs(self) -> frozenset[str]:

@@ -1,12 +1,10 @@
 """A penalty on the divergence from a reference policy."""
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-import torch
-from torch import Tensor
+from typing import Annotated, ClassVar
 
 from ..controller import Context, Controller, column
+from ..hyperparameters import NotNegative
 from ..kl import ESTIMATORS
 from ..plan import Plan
 from ..registry import register
@@ -21,17 +19,12 @@ class KLRef(Controller):
     mean zero, that of k3 belongs to KL(π_ref ‖ π).
     """
 
-    beta: float | Tensor = 0.001
+    beta: NotNegative = 0.001
     """Coefficient of the penalty."""
-    estimator: str = "k3"
+    estimator: Annotated[str, ESTIMATORS] = "k3"
     """k1, k2 or k3."""
     source: ClassVar = "Shao et al. 2024 (GRPO), equation 4; Schulman 2020"
     quadrants: ClassVar = ("I", "II", "III", "IV")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(self.estimator in ESTIMATORS, f"estimator must be one of {', '.join(ESTIMATORS)}")
-        self._require(torch.as_tensor(self.beta) >= 0, "beta must not be negative")
 
     @property
     def needs(self) -> frozenset[str]:

@@ -3,16 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
 from ..controller import Context, Controller
 from ..plan import Plan
 from ..registry import register
-
-
-def share(mask: Tensor, context: Context) -> Tensor:
-    """Share of the mini-batch's tokens in the mask, (...,)."""
-    return context.reduce.count(mask).double() / max(context.size, 1)
 
 
 @register("positive_only")
@@ -20,8 +13,8 @@ def share(mask: Tensor, context: Context) -> Tensor:
 class PositiveOnly(Controller):
     """Weight 1[A ≥ 0]: tokens with A < 0 are dropped.
 
-    Lowers the entropy where samples are reused under a ratio clip (.26 of GRPO becomes .03 in the bandit). Strictly
-    on-policy with binary rewards it only rescales the expected step, whichever way the entropy then goes.
+    Lowers the entropy where samples are reused under a ratio clip. Strictly on-policy with binary rewards it only
+    rescales the expected step, whichever way the entropy then goes.
     """
 
     source: ClassVar = "Revisiting Entropy, figure 5; STEER, figure 3; Zhu et al. 2025 (PSR)"
@@ -29,7 +22,7 @@ class PositiveOnly(Controller):
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         dropped = context.tokens.advantage < 0
-        return plan.drop(dropped, **{"positive_only/dropped": share(dropped, context)})
+        return plan.drop(dropped, **{"positive_only/dropped": context.share(dropped)})
 
 
 @register("negative_only")
@@ -37,8 +30,8 @@ class PositiveOnly(Controller):
 class NegativeOnly(Controller):
     """Weight 1[A ≤ 0]: tokens with A > 0 are dropped.
 
-    Raises the entropy where samples are reused under a ratio clip (.26 of GRPO becomes 1.05 in the bandit). Strictly
-    on-policy with binary rewards it only rescales the expected step, whichever way the entropy then goes.
+    Raises the entropy where samples are reused under a ratio clip. Strictly on-policy with binary rewards it only
+    rescales the expected step, whichever way the entropy then goes.
     """
 
     source: ClassVar = "Revisiting Entropy, figure 5; STEER, figure 3; Zhu et al. 2025 (NSR)"
@@ -46,4 +39,4 @@ class NegativeOnly(Controller):
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         dropped = context.tokens.advantage > 0
-        return plan.drop(dropped, **{"negative_only/dropped": share(dropped, context)})
+        return plan.drop(dropped, **{"negative_only/dropped": context.share(dropped)})

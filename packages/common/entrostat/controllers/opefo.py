@@ -1,13 +1,14 @@
 """OPEFO: scale entropy-raising and entropy-lowering tokens so that their flows cancel."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
 from .. import entropy_change
 from ..controller import Context, Controller, column
+from ..hyperparameters import Share
 from ..plan import Plan, importance_ratio
 from ..registry import register
 
@@ -25,22 +26,15 @@ class Opefo(Controller):
     Variants (table 2): static takes λ = lambda_static; plus_only and minus_only apply λ* to one side.
     """
 
-    variant: str = "both"
+    variant: Annotated[str, VARIANTS] = "both"
     """both, static, plus_only or minus_only."""
-    estimator: str = "paper"
+    estimator: Annotated[str, ESTIMATORS] = "paper"
     """How the flow of a token is estimated: paper or exact."""
-    lambda_static: float | Tensor = 0.001
+    lambda_static: Share = 0.001
     """λ of the variant static."""
     source: ClassVar = "OPEFO, equations 6 to 9, table 2"
     quadrants: ClassVar = ("I", "II", "III", "IV")
-    presets: ClassVar = {"paper": {}, "released": {}}
     strictly_on_policy: ClassVar = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require_between("lambda_static", 0, 1)
-        self._require(self.variant in VARIANTS, f"variant must be one of {', '.join(VARIANTS)}")
-        self._require(self.estimator in ESTIMATORS, f"estimator must be one of {', '.join(ESTIMATORS)}")
 
     @property
     def needs(self) -> frozenset[str]:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from ..controller import Context, Controller, column
+from ..hyperparameters import NotNegative
 from ..plan import Plan
 from ..registry import register
 
@@ -16,19 +16,14 @@ from ..registry import register
 class PositionAdvantage(Controller):
     """A + sign(A)·min(gamma·sigmoid(slope·(pos − ½)), limit·|A|), pos = (position + 1)/length of the response."""
 
-    gamma: float | Tensor = 0.1
+    gamma: NotNegative = 0.1
     """What the last token gains."""
-    slope: float | Tensor = 15.0
+    slope: NotNegative = 15.0
     """How sharply the gain sets in at the middle."""
-    limit: float | Tensor = 0.5
+    limit: NotNegative = 0.5
     """The gain is at most this share of |A|."""
     source: ClassVar = "Deng et al. 2025 (Decomposing the Entropy-Performance Exchange); STEER, table 6"
     quadrants: ClassVar = ("I", "II", "III", "IV")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("gamma", "slope", "limit"):
-            self._require_between(name, 0)
 
     @property
     def needs(self) -> frozenset[str]:

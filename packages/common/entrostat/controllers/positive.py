@@ -1,12 +1,12 @@
 """Reweighting of tokens with positive advantage, which are the ones that take entropy away."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
-from torch import Tensor
 
 from ..controller import Context, Controller, StepStats, as_state, column
+from ..hyperparameters import NotNegative, Number
 from ..plan import Plan
 from ..registry import register
 
@@ -16,22 +16,22 @@ VARIANTS = ("stage", "epoch", "entropy_guided")
 @register("positive_reweight")
 @dataclass(kw_only=True)
 class PositiveReweight(Controller):
-    """Weight λ on tokens with A > 0, 1 on the others. Revisiting Entropy, equation 5 and section 4.
+    """Weight λ on tokens with A > 0, 1 on the others. Revisiting Entropy, section 7.3, equation 5.
 
     stage: λ = 0 in the first half of training, then linear from 0 to 1.
     epoch: λ = (e − 1)/(E − 1) in epoch e of E.
     entropy_guided: λ += delta when Ĥ > target, −= delta otherwise, within [0, lambda_max]; starts at lambda_init.
     """
 
-    variant: str = "entropy_guided"
+    variant: Annotated[str, VARIANTS] = "entropy_guided"
     """stage, epoch or entropy_guided."""
-    target: float | Tensor = 0.2
+    target: NotNegative = 0.2
     """Entropy that entropy_guided follows (nats)."""
-    delta: float | Tensor = 0.01
+    delta: NotNegative = 0.01
     """Step of λ in one rollout step."""
-    lambda_init: float | Tensor = 1.0
+    lambda_init: Number = 1.0
     """λ of entropy_guided at the start."""
-    lambda_max: float | Tensor = 2.0
+    lambda_max: NotNegative = 2.0
     """Upper bound of λ."""
     source: ClassVar = "Revisiting Entropy, equation 5"
     quadrants: ClassVar = ("I", "II")
@@ -39,9 +39,6 @@ class PositiveReweight(Controller):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._require(self.variant in VARIANTS, f"variant must be one of {', '.join(VARIANTS)}")
-        for name in ("target", "delta", "lambda_max"):
-            self._require_between(name, 0)
         start = torch.as_tensor(self.lambda_init)
         inside = (start >= 0) & (start <= self.lambda_max)
         self._require(inside | (self.variant != "entropy_guided"), "lambda_init must lie in [0, lambda_max]")

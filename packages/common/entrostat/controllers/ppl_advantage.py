@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from ..controller import Context, Controller, column
+from ..hyperparameters import NotNegative, Number
 from ..plan import Plan
 from ..registry import register
 
@@ -20,18 +20,17 @@ class PplAdvantage(Controller):
     responses weigh more.
     """
 
-    alpha: float | Tensor = 0.01
+    alpha: NotNegative = 0.01
     """What a standard deviation of log PPL takes from the weight."""
-    weight_min: float | Tensor = 0.8
+    weight_min: Number = 0.8
     """Smallest weight."""
-    weight_max: float | Tensor = 1.2
+    weight_max: Number = 1.2
     """Largest weight."""
     source: ClassVar = "Deng et al. 2025 (Decomposing the Entropy-Performance Exchange); STEER, table 6"
     quadrants: ClassVar = ("I", "II", "III", "IV")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._require_between("alpha", 0)
         low, high = torch.as_tensor(self.weight_min), torch.as_tensor(self.weight_max)
         self._require((low >= 0) & (low <= high), "weight_min must lie between 0 and weight_max")
 

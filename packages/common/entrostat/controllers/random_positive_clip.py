@@ -3,14 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
 from ..controller import Context, Controller
+from ..hyperparameters import Share
 from ..plan import Plan
 from ..registry import register
 from .covariance import share_of_tokens
-from .one_sign import share
 
 
 @register("random_positive_clip")
@@ -21,16 +18,12 @@ class RandomPositiveClip(Controller):
     The control for Clip-Cov: the same number of tokens, without looking at their covariance.
     """
 
-    k: float | Tensor = 2e-4
+    k: Share = 2e-4
     """Share of the mini-batch's tokens to drop."""
     source: ClassVar = "Revisiting Entropy, appendix E.2"
     quadrants: ClassVar = ("I", "II")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require((torch.as_tensor(self.k) >= 0) & (torch.as_tensor(self.k) <= 1), "k must lie in [0, 1]")
-
     def transform(self, plan: Plan, context: Context) -> Plan:
         order = context.uniform(self.name, among=context.tokens.advantage > 0)
         drawn = context.reduce.top_k(order, share_of_tokens(self.k, context.size))
-        return plan.drop(drawn, **{"random_positive_clip/dropped": share(drawn, context)})
+        return plan.drop(drawn, **{"random_positive_clip/dropped": context.share(drawn)})

@@ -1,16 +1,15 @@
 """Samples are another program's: importance weights from the engine that sampled to the policy that trains."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
-from torch import Tensor
 
 from ..controller import Context, Controller, column
+from ..hyperparameters import Number
 from ..kl import log_ratio
 from ..plan import Plan
 from ..registry import register
-from .one_sign import share
 
 MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
 
@@ -25,18 +24,12 @@ class RolloutCorrection(Controller):
     the surrogate stay those of π/π_old. Put it before controllers that look at weights, such as thermostat.
     """
 
-    mode: str = "token_truncate"
+    mode: Annotated[str, MODES] = "token_truncate"
     """token_truncate, token_mask, sequence_truncate or sequence_mask."""
-    cap: float | Tensor = 2.0
+    cap: Annotated[Number, "(0, inf]"] = 2.0
     """Weights above it become `cap` (truncate) or 0 (mask); inf is no limit."""
-    unbounded: ClassVar = ("cap",)
     source: ClassVar = "Yao et al. 2025 (truncated importance sampling); IcePop (masking); Espeholt et al. 2018, eq. 1"
     quadrants: ClassVar = ("I", "II", "III", "IV")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(self.mode in MODES, f"mode must be one of {', '.join(MODES)}")
-        self._require(torch.as_tensor(self.cap) > 0, "cap must be positive")
 
     @property
     def needs(self) -> frozenset[str]:
@@ -49,7 +42,7 @@ class RolloutCorrection(Controller):
             gap = context.sequences.spread(context.sequences.sum(gap))
         weight, cap = gap.exp(), column(self.cap, gap)
         beyond = weight > cap
-        info = {"rollout_correction/beyond": share(beyond, context)}
+        info = {"rollout_correction/beyond": context.share(beyond)}
         if self.mode.endswith("mask"):
             return plan.reweight(torch.where(beyond, 0.0, weight)).drop(beyond, **info)
         return plan.reweight(weight.minimum(cap), **info)

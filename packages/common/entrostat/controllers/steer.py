@@ -1,13 +1,14 @@
 """STEER: the more a token would change the entropy, the less it weighs."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
 from .. import entropy_change
 from ..controller import Context, Controller, column
+from ..hyperparameters import NotNegative, Number, Positive
 from ..plan import Plan, importance_ratio
 from ..registry import register
 
@@ -29,19 +30,19 @@ class Steer(Controller):
     Released code: no 1_clip, H at rollout time, max Ω at least 0.02, λ_min = 0.8.
     """
 
-    mapping: str = "exponential"
+    mapping: Annotated[str, MAPPINGS] = "exponential"
     """From Ω to the weight: exponential, linear or binary."""
-    estimator: str = "paper"
+    estimator: Annotated[str, ESTIMATORS] = "paper"
     """How Ω is estimated: paper or exact."""
-    lambda_min: float | Tensor = 0.7
-    """Weight of the token with the largest Ω."""
-    lambda_max: float | Tensor = 1.2
+    lambda_min: Positive = 0.7
+    """Weight of the token with the largest Ω, at most 1."""
+    lambda_max: Annotated[Number, "[1, inf)"] = 1.2
     """Weight of the token with the smallest Ω under the linear mapping."""
     mask_clipped: bool = True
     """Whether Ω of a token that the ratio clip has stopped is 0."""
     rollout_entropy: bool = False
     """Whether H is that of the rollout policy."""
-    omega_floor: float | Tensor = 0.0
+    omega_floor: NotNegative = 0.0
     """The largest Ω counts as at least this (nats per unit learning rate)."""
     source: ClassVar = "STEER, theorem 1, equation 3, appendix E.3"
     quadrants: ClassVar = ("I", "II", "III", "IV")
@@ -52,13 +53,7 @@ class Steer(Controller):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._require(self.mapping in MAPPINGS, f"mapping must be one of {', '.join(MAPPINGS)}")
-        self._require(self.estimator in ESTIMATORS, f"estimator must be one of {', '.join(ESTIMATORS)}")
-        low = torch.as_tensor(self.lambda_min)
-        self._require(low > 0, "lambda_min must be positive")
-        self._require(low <= 1, "lambda_min must not be above 1")
-        self._require_between("lambda_max", 1)
-        self._require_between("omega_floor", 0)
+        self._require(torch.as_tensor(self.lambda_min <= 1), "lambda_min must not be above 1")
         if self.estimator == "exact" and self.rollout_entropy:
             self.rollout_entropy = False  # the exact flow is of the current distribution
 

@@ -9,18 +9,19 @@
 docs/thermostat.md derives it and says what was measured.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from .. import entropy_change
 from ..controller import Context, Controller, StepStats, as_state, column
+from ..hyperparameters import NotNegative, Number, Positive
 from ..plan import Plan
 from ..plant import Plant
 from ..registry import register
+from ..tokens import Tokens
 from ..water_level import water_level
 
 MODES = ("bonus", "reweight", "both")
@@ -46,49 +47,37 @@ class Thermostat(Controller):
     The truncated-entropy bonus of another part is not in φ; the drift takes it up.
     """
 
-    target: float | Tensor = 0.5
+    target: NotNegative = 0.5
     """Entropy to hold (nats)."""
-    mode: str = "bonus"
+    mode: Annotated[str, MODES] = "bonus"
     """bonus, reweight or both."""
     one_sided: bool = False
     """Whether a bonus is never negative: entropy above the target is then left to the task."""
-    price: str = "gradient"
+    price: Annotated[str, PRICES] = "gradient"
     """What a weight costs in mode reweight: gradient or flow."""
-    bonus_share: float | Tensor = 0.1
+    bonus_share: Positive = 0.1
     """Bonus for a unit of ν in mode both."""
-    k: float | Tensor = 0.1
-    """Part of the error that a rollout step is to remove."""
-    rate: float | Tensor = 0.02
+    k: Annotated[Number, "(0, 2)"] = 0.1
+    """Part of the error that a rollout step is to remove; below 2 the loop is stable."""
+    rate: Annotated[Number, "(0, inf]"] = 0.02
     """Most that a rollout step is to move the entropy (nats); inf is no limit."""
-    bonus_max: float | Tensor = 1.0
+    bonus_max: Positive = 1.0
     """Bound of |μ|."""
-    m_max: float | Tensor = 2.0
+    m_max: Annotated[Number, "(1, inf)"] = 2.0
     """Bound of the weights."""
-    kappa: float | Tensor = 1.0
+    kappa: Positive = 1.0
     """κ to start from; too high is the careful side."""
-    integral: float | Tensor = 0.1
+    integral: NotNegative = 0.1
     """How far the drift moves in a step, relative to the change of entropy that stays unexplained."""
-    forgetting: float | Tensor = 0.99
+    forgetting: Annotated[Number, "(0, 1]"] = 0.99
     """Factor by which information on κ fades in a step."""
-    presets: ClassVar = {"paper": {}, "released": {}}
     source: ClassVar = "ours: docs/thermostat.md"
     quadrants: ClassVar = ("I", "II", "III", "IV")
     state: ClassVar = (*Plant._fields, "updates")
     last: ClassVar = True
-    unbounded: ClassVar = ("rate",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._require_between("target", 0)
-        self._require(self.mode in MODES, f"mode must be one of {', '.join(MODES)}")
-        self._require(self.price in PRICES, f"price must be one of {', '.join(PRICES)}")
-        for name in ("rate", "bonus_max", "kappa", "bonus_share"):
-            self._require(torch.as_tensor(getattr(self, name)) > 0, f"{name} must be positive")
-        k, fading = torch.as_tensor(self.k), torch.as_tensor(self.forgetting)
-        self._require((k > 0) & (k < 2), "k must lie in (0, 2), where the loop is stable")
-        self._require((fading > 0) & (fading <= 1), "forgetting must lie in (0, 1]")
-        self._require(torch.as_tensor(self.integral) >= 0, "integral must not be negative")
-        self._require(torch.as_tensor(self.m_max) > 1, "m_max must be above 1")
         self.plant = Plant.prior(self.kappa)
         self.updates = as_state(1.0)
         """Plans in a rollout step, as they were counted in the last one."""
@@ -119,8 +108,8 @@ class Thermostat(Controller):
         return acts[self.mode](plan, context)
 
     def _add_bonus(self, plan: Plan, context: Context) -> Plan:
-        flow = planned_flow(plan, context)
-        base, slope = context.reduce.mean(flow), context.reduce.mean(bonus_flow(context))
+        flow = entropy_change.planned(context.tokens, plan).total
+        base, slope = context.reduce.mean(flow), context.reduce.mean(_bonus_flow(context.tokens))
         limit = as_state(self.bonus_max).to(base)
         coef = (self.wanted_flow().to(base) - base) / slope
         coef = torch.where(slope > 0, coef, 0.0).clamp(min=0 * limit if self.one_sided else -limit, max=limit)
@@ -141,7 +130,7 @@ class Thermostat(Controller):
         price = dlogp.square() * squared_step(t.get("logp"), t.get("s2"))
         wanted = self.wanted_flow().to(flow.device) - fixed
         m_max, share, limit = (as_state(x).to(wanted) for x in (self.m_max, self.bonus_share, self.bonus_max))
-        slope = reduce.mean(bonus_flow(context))
+        slope = reduce.mean(_bonus_flow(t))
         if self.one_sided:
             share = torch.where(wanted > reduce.mean(flow), share, 0.0)
         solved = water_level(flow, price, wanted, m_max, reduce, linear=share * slope)
@@ -162,52 +151,28 @@ class Thermostat(Controller):
     def state_dict(self) -> dict[str, Any]:
         return {key: value.clone() for key, value in {**self.plant._asdict(), "updates": self.updates}.items()}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        if set(state) != set(self.state):
-            raise ValueError(f"{self.name}: state has {sorted(state)}, expected {sorted(self.state)}")
-        values = {key: torch.as_tensor(value).clone() for key, value in state.items()}
-        self.updates = values.pop("updates")
-        self.plant = Plant(**values)
-
-
-def planned_flow(plan: Plan, context: Context) -> Tensor:
-    """Entropy change of each token's own distribution under a plan, (..., N), nats per unit step and before `scale`.
-
-    The exact first order of everything in the plan but a truncated-entropy bonus.
-    """
-    flow = _flow(_dlogp(plan, context), context)
-    return flow if plan.entropy_coef is None else flow + plan.entropy_coef * bonus_flow(context)
+    def _restore(self, state: dict[str, Tensor]) -> None:
+        self.updates = state.pop("updates")
+        self.plant = Plant(**state)
 
 
 def _weighted_flow(plan: Plan, context: Context) -> tuple[Tensor, Tensor, Tensor | float]:
     """∂loss/∂lp and flow of what a weight multiplies, (..., N) each, and the mean flow of the rest, (...,) or 0."""
-    dlogp = _dlogp(replace(plan, entropy_coef=None, kl_coef=None, ref_coef=None), context)
-    flow = _flow(dlogp, context)
-    others = plan.entropy_coef is not None or plan.kl_coef is not None or plan.ref_coef is not None
-    return dlogp, flow, context.reduce.mean(planned_flow(plan, context) - flow) if others else 0.0
+    weighted = plan.changed(entropy_coef=None, kl_coef=None, ref_coef=None)
+    dlogp, flow, _ = entropy_change.planned(context.tokens, weighted)
+    if plan.entropy_coef is None and plan.kl_coef is None and plan.ref_coef is None:
+        return dlogp, flow, 0.0
+    return dlogp, flow, context.reduce.mean(entropy_change.planned(context.tokens, plan).total - flow)
 
 
-def bonus_flow(context: Context) -> Tensor:
-    """F = ‖∇_z H‖² = S2LL + 2H·S2L + H²·S2, (..., N): the flow of a unit of entropy bonus at each token."""
-    t = context.tokens
-    entropy = t.get("entropy")
-    return (entropy * t.get("s2")).add_(t.get("s2l"), alpha=2).mul_(entropy).add_(t.get("s2ll"))
+def _bonus_flow(tokens: Tokens) -> Tensor:
+    """F of each token, (..., N)."""
+    return entropy_change.bonus(*(tokens.get(name) for name in ("entropy", "s2", "s2l", "s2ll")))
 
 
 def squared_step(logp: Tensor, s2: Tensor) -> Tensor:
     """‖e_o − p‖² = 1 − 2p_o + S2 of each token, (..., N); at least (1 − p_o)², which rounding leaves where p_o → 1."""
     return torch.maximum(1 - 2 * logp.exp() + s2, torch.expm1(logp).square())
-
-
-def _dlogp(plan: Plan, context: Context) -> Tensor:
-    t = context.tokens
-    shape = t.advantage.shape
-    return plan.coefficients(t.get("logp").expand(shape), t.get("entropy").expand(shape))[0]
-
-
-def _flow(dlogp: Tensor, context: Context) -> Tensor:
-    t = context.tokens
-    return entropy_change.exact(t.get("logp"), t.get("entropy"), t.get("s2"), t.get("s2l"), -dlogp)
 
 
 def _info(flow: Tensor, base: Tensor) -> dict[str, Tensor]:

@@ -3,11 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
 from ..advantages import advantage_needs, get_advantage
 from ..controller import Context, Controller, column
+from ..hyperparameters import Share
 from ..plan import Plan
 from ..registry import register
 from ..segments import rank_within
@@ -22,7 +20,7 @@ class Unlikeliness(Controller):
     mini-batch. Whole groups must lie in one mini-batch and on one rank. R is meant to be 0 or 1.
     """
 
-    beta: float | Tensor = 0.25
+    beta: Share = 0.25
     """What the likeliest response loses of its reward, nearly."""
     advantage: str = "grpo"
     """How shaped rewards become advantages, a name of `get_advantage`."""
@@ -31,7 +29,6 @@ class Unlikeliness(Controller):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._require((torch.as_tensor(self.beta) >= 0) & (torch.as_tensor(self.beta) <= 1), "beta must lie in [0, 1]")
         get_advantage(self.advantage)
         self._require(not advantage_needs(self.advantage), "advantage must be one that needs rewards only")
 

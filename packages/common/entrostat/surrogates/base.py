@@ -6,7 +6,7 @@ r at c. So one clamp of the ratio, with bounds by the sign of A, is the whole of
 
 from dataclasses import dataclass
 from math import inf
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -18,6 +18,8 @@ from ..kl import LOG_RATIO_LIMIT, log_ratio
 from ..plan import Plan, Slice, beyond_bounds, importance_ratio
 from ..registry import register
 from ..tokens import Tokens
+
+Aggregation = Annotated[str, AGGREGATIONS]
 
 
 def bounded(ratio: Tensor, s: Slice) -> Tensor:
@@ -36,21 +38,15 @@ def never(logp: Tensor, s: Slice) -> Tensor:
 class SurrogateController(Controller):
     """The part of a chain that decides the loss. Hyperparameters shared by all surrogates."""
 
-    aggregation: str = "token-mean"
+    aggregation: Aggregation = "token-mean"
     """token-mean, seq-mean-token-mean, seq-mean-token-sum or fixed."""
-    denominator: str = "all"
+    denominator: Annotated[str, DENOMINATORS] = "all"
     """Whether tokens dropped by a controller are counted: all or kept."""
-    constant: float = 1.0
+    constant: Annotated[float, "(0, inf)"] = 1.0
     """The divisor of `fixed` (Dr. GRPO)."""
 
     across_sequences: ClassVar[bool] = False
     """Whether the loss of a token depends on its sequence, so that slices must hold whole sequences."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(self.aggregation in AGGREGATIONS, f"aggregation must be one of {', '.join(AGGREGATIONS)}")
-        self._require(self.denominator in DENOMINATORS, f"denominator must be one of {', '.join(DENOMINATORS)}")
-        self._require(self.constant > 0, "constant must be positive")
 
     @property
     def needs(self) -> frozenset[str]:

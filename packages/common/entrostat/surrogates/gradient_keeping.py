@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ..controller import column
+from ..hyperparameters import NotNegative, Positive
 from ..kl import log_ratio
 from ..plan import Slice, importance_ratio
 from ..registry import register
@@ -18,17 +19,12 @@ from .base import SurrogateController, never
 class CISPO(SurrogateController):
     """−sg(clip(r, 1−eps_low, 1+eps_high))·A·log π: the ratio is a bounded weight, and no token is stopped."""
 
-    eps_low: float = 1.0
+    eps_low: NotNegative = 1.0
     """1 is no lower bound."""
-    eps_high: float = 4.0
+    eps_high: NotNegative = 4.0
     """The ratio counts for at most 1 + eps_high."""
     source: ClassVar = "MiniMax 2025 (MiniMax-M1, CISPO)"
     quadrants: ClassVar = ("II", "III")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(torch.as_tensor(self.eps_low) >= 0, "eps_low must not be negative")
-        self._require(torch.as_tensor(self.eps_high) >= 0, "eps_high must not be negative")
 
     def ratio_bounds(self) -> tuple[Any, Any, Any]:
         return 1 - self.eps_low, 1 + self.eps_high, 1 + self.eps_high
@@ -50,21 +46,16 @@ class CEGPPO(SurrogateController):
     beta = 0 is PPO without dual clip. A larger beta_high raises the entropy, a larger beta_low lowers it.
     """
 
-    eps_low: float = 0.2
+    eps_low: NotNegative = 0.2
     """How far below 1 the ratio may fall where A < 0 before its gradient is bounded."""
-    eps_high: float = 0.2
+    eps_high: NotNegative = 0.2
     """How far above 1 the ratio may rise where A > 0 before its gradient is bounded."""
-    beta_low: float = 0.75
+    beta_low: NotNegative = 0.75
     """Share of the gradient kept below (β1)."""
-    beta_high: float = 1.0
+    beta_high: NotNegative = 1.0
     """Share of the gradient kept above (β2)."""
     source: ClassVar = "Su et al. 2025 (CE-GPPO)"
     quadrants: ClassVar = ("II", "III")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("eps_low", "eps_high", "beta_low", "beta_high"):
-            self._require(torch.as_tensor(getattr(self, name)) >= 0, f"{name} must not be negative")
 
     def ratio_bounds(self) -> tuple[Any, Any, Any]:
         return 1 - self.eps_low, 1 + self.eps_high, torch.inf
@@ -96,17 +87,12 @@ class SAPO(SurrogateController):
     At r = 1 the gradient is that of PPO; away from it, it fades instead of stopping.
     """
 
-    tau_positive: float = 1.0
+    tau_positive: Positive = 1.0
     """τ where A > 0."""
-    tau_negative: float = 1.05
+    tau_negative: Positive = 1.05
     """τ where A < 0; larger fades faster."""
     source: ClassVar = "Gao et al. 2025 (SAPO)"
     quadrants: ClassVar = ("I", "II", "III", "IV")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(torch.as_tensor(self.tau_positive) > 0, "tau_positive must be positive")
-        self._require(torch.as_tensor(self.tau_negative) > 0, "tau_negative must be positive")
 
     def loss(self, logp: Tensor, s: Slice) -> Tensor:
         assert s.old_logp is not None

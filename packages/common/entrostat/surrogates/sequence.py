@@ -11,19 +11,20 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from ..hyperparameters import NotNegative
 from ..kl import LOG_RATIO_LIMIT, log_ratio
 from ..plan import Plan, Slice
 from ..registry import register
 from ..segments import Segments
 from ..tokens import Tokens
-from .base import SurrogateController, bounded
+from .base import Aggregation, SurrogateController, bounded
 
 
 @dataclass(kw_only=True)
 class SequenceSurrogate(SurrogateController):
     """A surrogate that looks across a sequence; averages within sequences, then over them."""
 
-    aggregation: str = "seq-mean-token-mean"
+    aggregation: Aggregation = "seq-mean-token-mean"
     across_sequences: ClassVar[bool] = True
 
     def start(self, tokens: Tokens) -> Plan:
@@ -49,17 +50,12 @@ class GSPO(SequenceSurrogate):
     −A·clip(s·π/sg π) of a token; sequences are clipped whole. Needs whole sequences in every slice.
     """
 
-    eps_low: float = 3e-4
+    eps_low: NotNegative = 3e-4
     """How far below 1 the sequence's ratio may fall where A < 0."""
-    eps_high: float = 4e-4
+    eps_high: NotNegative = 4e-4
     """How far above 1 the sequence's ratio may rise where A > 0."""
     source: ClassVar = "Zheng et al. 2025 (GSPO), equations 5, 7 and 13"
     quadrants: ClassVar = ("I", "II", "III", "IV")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(torch.as_tensor(self.eps_low) >= 0, "eps_low must not be negative")
-        self._require(torch.as_tensor(self.eps_high) >= 0, "eps_high must not be negative")
 
     def ratio_bounds(self) -> tuple[Any, Any, Any]:
         return 1 - self.eps_low, 1 + self.eps_high, torch.inf
@@ -86,14 +82,10 @@ class GMPO(SequenceSurrogate):
     sequences in every slice.
     """
 
-    eps: float = 0.4
+    eps: NotNegative = 0.4
     """Bound of lp − old, so that a token's ratio lies below e^eps or above e^(−eps)."""
     source: ClassVar = "Zhao et al. 2025 (GMPO) and its released code"
     quadrants: ClassVar = ("II", "III")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(torch.as_tensor(self.eps) >= 0, "eps must not be negative")
 
     def ratio_bounds(self) -> tuple[Any, Any, Any]:
         bound = torch.as_tensor(self.eps, dtype=torch.float64).exp()
