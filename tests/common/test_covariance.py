@@ -58,6 +58,21 @@ def test_kl_cov_is_plain_policy_gradient_strictly_on_policy():
     assert torch.equal(grads[0], grads[2])
 
 
+@pytest.mark.parametrize(("dtype", "noise"), [(torch.float32, 3e-7), (torch.float64, 1e-15)])
+def test_kl_cov_takes_no_rounding_for_a_step(dtype, noise):
+    """Sums in another order change log-probabilities by a few units of their last place: no penalty, either way."""
+    g = torch.Generator().manual_seed(0)
+    old = -3 * torch.rand(64, generator=g, dtype=dtype)
+    advantage = torch.randn(64, generator=g, dtype=dtype)
+    plan = make("kl_cov", k=0.5).plan(Tokens(logp=old, old_logp=old, advantage=advantage))
+    plain = make("grpo").plan(Tokens(logp=old, old_logp=old, advantage=advantage))
+    cut = (old + noise * torch.randn(64, generator=g, dtype=dtype)).requires_grad_()
+    for found in (plan.coefficients(cut)[0], torch.autograd.grad(plan.loss(cut), cut)[0]):
+        torch.testing.assert_close(found, plain.coefficients(cut)[0], rtol=1e-5, atol=0)
+    moved = old + 1e-4
+    assert (plan.coefficients(moved)[0] != plain.coefficients(moved)[0]).sum() == 32
+
+
 def test_implied_surrogates():
     assert repr(make("clip_cov").surrogate).startswith("PPO")
     assert make("clip_cov").surrogate.eps_high == 1.0

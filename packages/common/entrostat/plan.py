@@ -11,6 +11,8 @@ from .kl import LOG_RATIO_LIMIT, kl_estimate, kl_slope, log_ratio
 from .lazy import lazy
 
 Index = Tensor | slice | None
+ROUNDING = 16
+"""Units in the last place of a log-probability that another way to sum may change."""
 
 
 def importance_ratio(logp: Tensor, old_logp: Tensor) -> Tensor:
@@ -210,8 +212,7 @@ class Plan:
             scale = self._at(self.scale, index)
             dlogp = self.slope(logp, s)
             if self.kl_coef is not None:
-                assert s.old_logp is not None
-                dlogp = dlogp + self._at(self.kl_coef, index) * log_ratio(logp, s.old_logp).sign()
+                dlogp = dlogp + self._at(self.kl_coef, index) * _gap(logp, s).sign()
             if self.ref_coef is not None:
                 slope = kl_slope(logp, self._at(self.ref_logp, index), self.ref_estimator)
                 dlogp = dlogp + self._at(self.ref_coef, index) * slope
@@ -256,9 +257,8 @@ class Plan:
         if self.entropy_coef is not None:
             loss = loss - self._at(self.entropy_coef, index) * self._required(entropy)
         if self.kl_coef is not None:
-            assert s.old_logp is not None
             coef = self._at(self.kl_coef, index)
-            loss = loss + torch.where(coef != 0, coef * log_ratio(logp, s.old_logp).abs(), 0.0)  # 0·inf is no number
+            loss = loss + torch.where(coef != 0, coef * _gap(logp, s).abs(), 0.0)  # 0·inf is no number
         if self.ref_coef is not None:
             kl = kl_estimate(logp, self._at(self.ref_logp, index), self.ref_estimator)
             loss = loss + self._at(self.ref_coef, index) * kl
@@ -273,3 +273,11 @@ class Plan:
     def size(self) -> int:
         """N, the tokens of the mini-batch on this rank."""
         return self.advantage.shape[-1]
+
+
+def _gap(logp: Tensor, s: Slice) -> Tensor:
+    """log(π/π_old), and 0 within rounding, whose sign would depend on how the mini-batch is cut."""
+    assert s.old_logp is not None
+    gap = log_ratio(logp, s.old_logp)
+    rounding = ROUNDING * torch.finfo(gap.dtype).eps * (1 + s.old_logp.abs())
+    return torch.where(gap.abs() > rounding, gap, 0.0)

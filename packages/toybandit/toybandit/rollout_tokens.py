@@ -161,18 +161,8 @@ def described(tokens: Tokens, plan: Plan) -> RolloutTokens:
         "weight": plan.weight * shaped,
         "kept": plan.keep & ~plan.clipped(logp),
         "flow": tokens.advantage * ratio * of_one,
-        "planned": shape[-1] * planned_change(tokens, plan),
+        "planned": shape[-1] * entropy_change.planned(tokens, plan).total,
         "likely": logp + entropy > 0,
         "beyond": of_one < 0,
     }
     return RolloutTokens(**{name: value.expand(shape)[0].cpu().numpy() for name, value in found.items()})
-
-
-def planned_change(tokens: Tokens, plan: Plan) -> Tensor:
-    """First-order change of H of each token's distribution by its part of the loss, (..., N), nats per unit step."""
-    logp, entropy, s2, s2l = (tokens.get(name) for name in ("logp", "entropy", "s2", "s2l"))
-    dlogp, dentropy = plan.coefficients(logp, entropy)
-    change = entropy_change.exact(logp, entropy, s2, s2l, -dlogp)
-    if dentropy is None:
-        return change
-    return change - dentropy * (tokens.get("s2ll") + 2 * entropy * s2l + entropy**2 * s2)
