@@ -2,8 +2,8 @@ from datasets import Dataset
 from trl import GRPOConfig
 
 from entrostat.integrations.trl import EntrostatGRPOTrainer
+from llmtrain.countdown import Problem, generate, prompt, verify
 from llmtrain.presets import get_preset
-from llmtrain.tasks.countdown import Problem, generate, prompt, verify
 from llmtrain.warmup import start_model
 
 

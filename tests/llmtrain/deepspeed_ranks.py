@@ -12,6 +12,7 @@ import yaml
 
 from entrostat import get_advantage, make
 from llmtrain.batch import Batch
+from llmtrain.clock import Clock
 from llmtrain.config import EngineConfig, ModelConfig, OptimConfig, TrainConfig
 from llmtrain.deepspeed_engine import DeepSpeedEngine
 from llmtrain.engine import NonFiniteError, TorchEngine
@@ -138,7 +139,7 @@ def masters(ranks) -> dict:
 
 
 def update(engine, policy: Policy, spec: str, experience: Experience, optim: OptimConfig, steps: int = 1) -> dict:
-    learner = Learner(policy, engine, make(spec), optim, seed=0)
+    learner = Learner(policy, engine, make(spec), optim, seed=0, clock=Clock("cpu"))
     metrics = [step(learner, experience) for _ in range(steps)]
     found = {"gradient": moments(engine, policy), "weights": weights(engine, policy), "metrics": metrics}
     return found | {"adapter": adapter(engine, policy)} if updates(policy.model) else found
@@ -196,7 +197,7 @@ def faults(ranks) -> dict:
             engine = DeepSpeedEngine(policy, OPTIM, config, ranks)
             before, message = weights(engine, policy), "nothing raised"
             try:
-                step(Learner(policy, engine, make("grpo"), OPTIM, seed=0), experience)
+                step(Learner(policy, engine, make("grpo"), OPTIM, seed=0, clock=Clock("cpu")), experience)
             except NonFiniteError as error:
                 message = str(error)
             moved = int(not torch.equal(before, weights(engine, policy)))
@@ -222,7 +223,7 @@ def head_status(ranks) -> list[tuple[str, bool]]:
     layers[1].register_forward_hook(lambda *_: look("last layer"))
     layers[1].register_full_backward_hook(lambda *_: look("last layer, backward"))
     policy.output.register_forward_pre_hook(lambda *_: look("head"))
-    step(Learner(policy, engine, make("grpo"), OPTIM, seed=0), experience)
+    step(Learner(policy, engine, make("grpo"), OPTIM, seed=0, clock=Clock("cpu")), experience)
     look("after")
     return seen
 
@@ -243,7 +244,7 @@ def shards(ranks, out: Path) -> dict:
             if steps == 1:
                 engine.load_state_dict(state)
                 engine.load_shards(folder)
-            learner = Learner(policy, engine, make("grpo"), CLIPPED, seed=0)
+            learner = Learner(policy, engine, make("grpo"), CLIPPED, seed=0, clock=Clock("cpu"))
             for _ in range(steps):
                 step(learner, experience)
             if steps == 2:

@@ -14,7 +14,7 @@ from llmtrain.engine import Engine
 from llmtrain.model import build_tiny
 from llmtrain.policy import Policy
 from llmtrain.ranks import DistRanks, join
-from llmtrain.sft import optim, rate, warm_up
+from llmtrain.sft import encode, optim, rate, warm_up
 from llmtrain.tokenizer import build_char_tokenizer
 from llmtrain.warmup import sft_run
 
@@ -30,7 +30,7 @@ def warmed(engine_of, budget: int = 8192, layout: str = "packed") -> dict[str, t
     policy = Policy(model, layout=layout)
     engine: Engine = engine_of(policy, optim(LR), rate(STEPS))
     settings = {"steps": STEPS, "batch_size": BATCH, "micro_batch_tokens": budget, "seed": 3}
-    losses = warm_up(policy, engine, tokenizer, EXAMPLES, **settings)
+    losses = warm_up(policy, engine, encode(tokenizer, EXAMPLES), **settings)
     with engine.whole():
         weights = torch.cat([p.detach().flatten().clone() for p in model.parameters()])
     return {"losses": torch.tensor(losses, dtype=torch.float64), "weights": weights}

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from entrostat.advantages import REGISTRY, advantage_needs, get_advantage
-from llmtrain.check import OF_VERDICTS, check
-from llmtrain.cli import main, read_config
+from llmtrain.check import OF_VERDICTS, check, check_place
+from llmtrain.cli import main
 from llmtrain.config import ModelConfig, TrainConfig
-from llmtrain.presets import get_preset
+from llmtrain.presets import get_preset, read_config
 
 
 def folder_of(path, **sizes) -> str:
@@ -64,11 +64,12 @@ def test_what_may_be(tmp_path):
 @pytest.mark.parametrize("key", ["path", "ref_path"])
 def test_sequences_fit_a_model_from_a_folder(key, tmp_path):
     folder = folder_of(tmp_path / "model", max_position_embeddings=1280)
-    preset = get_preset("math-cpu")
+    preset, file = get_preset("math-cpu"), tmp_path / "questions.jsonl"
+    file.write_text("")
     config = replace(
         preset,
         model=ModelConfig(**{key: folder}, max_position_embeddings=9999),
-        data=replace(preset.data, train_files=("questions.jsonl",)),
+        data=replace(preset.data, train_files=(str(file),)),
         rollout=replace(preset.rollout, max_new_tokens=1600),
     )
     with pytest.raises(ValueError, match=f"1024 and .* 1600 are more than the 1280 positions of model.{key} {folder}"):
@@ -97,6 +98,14 @@ def test_positions_of_a_folder(sizes, fits, tmp_path):
     else:
         with pytest.raises(ValueError, match="more than the 30 positions"):
             check(config)
+
+
+@pytest.mark.parametrize("out", ["here", "runs/here"])
+def test_a_folder_is_put_where_one_may_write(out, tmp_path, monkeypatch):
+    check_place(tmp_path / out)
+    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)
+    with pytest.raises(ValueError, match=f"cannot write to {tmp_path}, where {tmp_path / out} is to be"):
+        check_place(tmp_path / out)
 
 
 def test_advantages_of_verdicts_are_those_that_refuse_other_rewards():

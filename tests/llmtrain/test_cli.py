@@ -30,6 +30,13 @@ from llmtrain.cli import main
         (["train", "--device", "tpu"], ["device", "'tpu'", "cpu"]),
         (["resume", "no/such/run"], ["no/such/run", "not a run"]),
         (["eval", "no/such/model"], ["no/such/model"]),
+        (["sft", "--data.train-files", "none.jsonl"], ["none.jsonl does not exist"]),
+        (["sft", "--data.chat-template", "none.jinja"], ["data.chat_template none.jinja is not a file"]),
+        (["sft", "--model.path", "no/such/model"], ["no/such/model", "does not exist"]),
+        (["sft", "--task.name", "chess"], ["unknown task 'chess'", "countdown"]),
+        (["sft", "--device", "tpu"], ["device", "'tpu'", "cpu"]),
+        (["sft", "--nproc", "2"], ["the torch engine is one process"]),
+        (["sft", "--out", ".", "--overwrite"], [". cannot be replaced", "a folder with a name"]),
         (["compare", "no/such/run"], ["no/such/run", "not a run"]),
     ],
 )
@@ -46,6 +53,19 @@ def test_a_run_is_not_overwritten_by_accident(small, tmp_path, capsys):
     (tmp_path / "config.yaml").write_text("steps: 3\n")
     assert main(["train", "--out", str(tmp_path), "--model.path", small.model.path]) == 2
     assert "--overwrite" in capsys.readouterr().err
+
+
+def test_of_several_ranks_the_first_says_that_they_were_stopped(capsys, monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("llmtrain.cli.train", interrupted)
+    said = []
+    for rank in ("0", "1"):
+        monkeypatch.setenv("RANK", rank)
+        assert main(["train"]) == 130
+        said.append(capsys.readouterr().err)
+    assert said == ["stopped\n", ""]
 
 
 def test_help(capsys):

@@ -8,7 +8,7 @@ from llmtrain.clock import Clock
 
 
 def test_the_inner_phase_alone_counts_its_time():
-    clock = Clock()
+    clock = Clock("cpu")
     with clock.phase("outer"):
         time.sleep(0.02)
         with clock.phase("inner"):
@@ -23,7 +23,7 @@ def test_the_inner_phase_alone_counts_its_time():
 
 
 def test_a_reading_inside_a_phase_begins_anew():
-    clock = Clock()
+    clock = Clock("cpu")
     with clock.phase("long"):
         time.sleep(0.03)
         assert clock.read()["time/long"] >= 0.03
@@ -31,7 +31,7 @@ def test_a_reading_inside_a_phase_begins_anew():
 
 
 def test_an_error_ends_the_phase():
-    clock = Clock()
+    clock = Clock("cpu")
     with pytest.raises(KeyError), clock.phase("around"), clock.phase("bad"):
         raise KeyError
     assert clock.failed == "bad"

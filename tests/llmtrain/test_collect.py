@@ -74,7 +74,7 @@ def collector(config, rewards, engine, lost=()):
     """rewards: for each batch the rewards of its 4 · N responses, in order."""
     verifier = Given([r for batch in rewards for r in batch], lost)
     task = replace(get_task(CONFIG), start_verifier=lambda: verifier)
-    return Collector(config, task, Words(), engine, Ranks(), Clock())
+    return Collector(config, task, Words(), engine, Ranks(), Clock("cpu"))
 
 
 RIGHT, WRONG, MIXED = [1] * N, [0] * N, [1, 0, 0]

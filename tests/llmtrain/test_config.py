@@ -3,10 +3,9 @@ from operator import attrgetter
 import pytest
 
 from entrostat.plain_yaml import dump_yaml, load_yaml, parse_yaml
-from llmtrain.cli import read_config
 from llmtrain.config import TrainConfig
 from llmtrain.nested import merge, to_dict
-from llmtrain.presets import PRESETS, get_preset
+from llmtrain.presets import PRESETS, get_preset, read_config
 
 
 @pytest.mark.parametrize("name", PRESETS)

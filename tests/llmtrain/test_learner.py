@@ -7,6 +7,7 @@ import torch
 
 from entrostat import get_advantage, make
 from llmtrain.batch import Batch
+from llmtrain.clock import Clock
 from llmtrain.engine import TorchEngine
 from llmtrain.learner import Experience, Learner
 from llmtrain.model import load
@@ -49,7 +50,7 @@ def gradient(scene, spec: str, budget: int) -> torch.Tensor:
     current = policy.all_stats(experience.batch, 512)
     plan = controller.plan(experience.tokens(current), seed=1, step=2)
     engine = GradientOnly(model, config)
-    metrics = Learner(policy, engine, controller, config, seed=1).optimize(experience, plan)
+    metrics = Learner(policy, engine, controller, config, seed=1, clock=Clock("cpu")).optimize(experience, plan)
     assert metrics["grad_norm"] > 0
     return torch.cat([p.grad.flatten() for p in model.parameters()])
 
@@ -106,7 +107,7 @@ def test_tokens_hold_what_controllers_need(scene):
 def test_mini_batches_hold_whole_groups_once_a_pass(scene):
     small, _, policy, experience = scene
     config = replace(small.optim, mini_batch_size=4, ppo_epochs=2)
-    learner = Learner(policy, TorchEngine(policy.model, config), make("grpo"), config, seed=0)
+    learner = Learner(policy, TorchEngine(policy.model, config), make("grpo"), config, seed=0, clock=Clock("cpu"))
     cuts = list(learner._mini_batches(experience, step=0))
     assert [len(c) for c in cuts] == [16] * 4
     for epoch in (cuts[:2], cuts[2:]):
@@ -121,7 +122,9 @@ def test_a_watch_sees_every_update_and_changes_none(scene):
     for watch in ({"watch": lambda tokens, plan: seen.append((tokens, plan))}, {}):
         engine = GradientOnly(policy.model, config)
         policy.model.zero_grad()
-        metrics.append(Learner(policy, engine, make("steer"), config, seed=0).update(experience, 0, **watch))
+        metrics.append(
+            Learner(policy, engine, make("steer"), config, seed=0, clock=Clock("cpu")).update(experience, 0, **watch)
+        )
     assert metrics[0] == metrics[1]
     assert [plan.size for _, plan in seen] == [tokens.size for tokens, _ in seen]
     assert torch.cat([tokens.seq_id for tokens, _ in seen]).unique().tolist() == list(range(32))
@@ -135,7 +138,7 @@ def test_nothing_to_learn_moves_nothing(scene):
     small, model, policy, experience = scene
     still = replace_advantage(experience, 0.0)
     before = [p.clone() for p in model.parameters()]
-    learner = Learner(policy, TorchEngine(model, small.optim), make("grpo"), small.optim, seed=0)
+    learner = Learner(policy, TorchEngine(model, small.optim), make("grpo"), small.optim, seed=0, clock=Clock("cpu"))
     metrics = learner.update(still, step=0)
     assert metrics["grad_norm"] == 0
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))

@@ -4,6 +4,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, CohereConfig, Gemma2Config, GPTJConfig, GraniteConfig, Qwen2Config
 
+from entrostat import Tokens, make
 from llmtrain.batch import Batch
 from llmtrain.policy import Policy
 
@@ -17,19 +18,28 @@ SIZE = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
+GPTJ = GPTJConfig(vocab_size=40, n_positions=32, n_embd=16, n_layer=1, n_head=2, rotary_dim=4)
 MODELS = {
     "plain": Qwen2Config(**SIZE),
     "softcap": Gemma2Config(**SIZE, head_dim=8, final_logit_softcapping=0.05),
     "multiplied": CohereConfig(**SIZE, logit_scale=7.0),
     "divided": GraniteConfig(**SIZE, logits_scaling=0.1),
+    "bias": GPTJ,
 }
+
+
+def model_of(config):
+    model = AutoModelForCausalLM.from_config(config).eval().float()
+    if (bias := getattr(model.get_output_embeddings(), "bias", None)) is not None:
+        torch.nn.init.normal_(bias)  # it is 0 at first
+    return model
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.5])
 @pytest.mark.parametrize("name", MODELS)
 def test_statistics_are_those_of_the_models_logits(name, temperature):
     torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(MODELS[name]).eval().float()
+    model = model_of(MODELS[name])
     ids = torch.randint(3, 40, (9,))
     found = Policy(model, temperature).all_stats(Batch(ids, torch.tensor([3]), torch.tensor([6])), 100)
     logp = (model(ids[None]).logits[0, 2:8].float() / temperature).log_softmax(-1)
@@ -37,7 +47,18 @@ def test_statistics_are_those_of_the_models_logits(name, temperature):
     torch.testing.assert_close(found.entropy, -(logp.exp() * logp).sum(-1), rtol=0, atol=2e-6)
 
 
-def test_a_bias_of_the_output_layer_is_refused():
-    config = GPTJConfig(vocab_size=40, n_positions=32, n_embd=16, n_layer=1, n_head=2, rotary_dim=4)
-    with pytest.raises(ValueError, match="has a bias"):
-        Policy(AutoModelForCausalLM.from_config(config))
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_are_those_of_the_models_logits(name):
+    torch.manual_seed(0)
+    model = model_of(MODELS[name])
+    ids, n = torch.randint(3, 40, (9,)), 6
+    plan = make("reinforce").plan(Tokens(logp=None, old_logp=None, advantage=torch.ones(n)))
+    batch = Batch(ids, torch.tensor([3]), torch.tensor([n]))
+    loss, _ = Policy(model, 0.5).loss(batch, torch.tensor([0]), plan, torch.arange(n))
+    loss.backward()
+    found = [parameter.grad.clone() for parameter in model.parameters()]
+    model.zero_grad()
+    logits = model(ids[None]).logits[0, 2:8].float() / 0.5
+    torch.nn.functional.cross_entropy(logits, ids[3:]).backward()
+    for parameter, gradient in zip(model.parameters(), found, strict=True):
+        torch.testing.assert_close(gradient, parameter.grad, rtol=0, atol=5e-6)

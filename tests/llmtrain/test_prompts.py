@@ -4,7 +4,7 @@ import pytest
 
 from llmtrain.config import DataConfig
 from llmtrain.data import Question
-from llmtrain.prompts import encode, encode_all, put, use_template, within
+from llmtrain.prompts import encode_all, put, use_template, within
 from llmtrain.tokenizer import build_bpe_tokenizer, build_char_tokenizer
 
 USER = ({"role": "user", "content": "2+2?"},)
@@ -14,6 +14,10 @@ CHAT = ({"role": "system", "content": "Be brief."}, *USER)
 @pytest.fixture(scope="module")
 def tokenizer():
     return build_bpe_tokenizer(["what is 2+2? it is 4, of course"] * 3, 280)
+
+
+def encode(tokenizer, prompt):
+    return encode_all(tokenizer, [prompt])[0]
 
 
 def asked(prompt, **settings):

@@ -13,9 +13,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from entrostat.plain_yaml import dump_yaml
 from entrostat.runlog import read_metrics
+from llmtrain import demo
 from llmtrain.checkpoint import latest
 from llmtrain.cli import REPLACED, main
+from llmtrain.config import EngineConfig
+from llmtrain.launch import free_port
 from llmtrain.nested import to_dict
 from llmtrain.ranks import Ranks
 from llmtrain.run import LOCK, claim
@@ -113,6 +117,20 @@ def test_a_folder_has_one_process_and_is_free_when_it_dies(small, run, capsys):
         holder.stdout.close()
 
 
+def test_a_demo_leaves_alone_what_is_trained(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, "runs/demo/thermostat"], stdout=subprocess.PIPE, text=True)
+    child = int(holder.stdout.readline())
+    try:
+        assert demo.main([]) == 2
+    finally:
+        holder.kill()
+        os.kill(child, signal.SIGKILL)
+        holder.stdout.close()
+    assert capsys.readouterr().err == "error: another process trains in runs/demo/thermostat\n"
+    assert {path.name for path in Path("runs/demo").glob("*/*")} == {LOCK}
+
+
 def test_ranks_but_the_first_leave_the_folder_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("RANK", "1")
     with claim(str(tmp_path / "run")):
@@ -181,3 +199,38 @@ def test_ctrl_c_before_the_first_step_leaves_a_resumable_run(small, tmp_path):
     trainer.run()
     assert trainer.interrupted
     assert trainer.saved == [0]
+
+
+def test_a_run_goes_on_in_another_cluster_if_it_was_in_one(run, capsys):
+    assert main(["resume", str(run), "--topology.address", "auto"]) == 2
+    assert capsys.readouterr().err == f"error: {run} was not trained on Ray but with topology.name local\n"
+    settings = (run / "config.yaml").read_text()
+    (run / "config.yaml").write_text(settings.replace("  name: local", "  name: ray"))
+    assert main(["resume", str(run), "--topology.address", "127.0.0.1:1"]) == 2
+    assert "error: no Ray cluster at 127.0.0.1:1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("who", "what", "words"),
+    [
+        (1, "memory", "error: step 1: out of memory in phase 'other': "),
+        (1, "rollout", "error: step 1: rollout engine vllm could not answer; last checkpoint: "),
+        (0, "bug", "KeyError: 'a bug'"),
+    ],
+)
+def test_one_rank_that_fails_ends_all_and_says_why(small, tmp_path, who, what, words):
+    """The other one waits for it in a collective; it ends as well, and adds nothing."""
+    config = replace(small, nproc=2, out=str(tmp_path / "run"), engine=EngineConfig(name="deepspeed"), threads=1)
+    (tmp_path / "c.yaml").write_text(dump_yaml(to_dict(config)))
+    common = {"WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "LOCAL_SIZE": 2, "MASTER_ADDR": "127.0.0.1"}
+    common["MASTER_PORT"] = free_port()
+    command = [sys.executable, str(Path(__file__).parent / "faulty_rank.py"), str(tmp_path / "c.yaml"), str(who), what]
+    ranks = []
+    for rank in range(2):
+        environment = os.environ | {k: str(v) for k, v in (common | {"RANK": rank, "LOCAL_RANK": rank}).items()}
+        ranks.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
+    said = [process.communicate(timeout=120)[1] for process in ranks]
+    assert [process.returncode for process in ranks] == [1, 1]
+    assert words in said[who]
+    assert "Error" not in said[1 - who]
+    assert "error" not in said[1 - who]

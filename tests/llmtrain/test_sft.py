@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 from sft_ranks import configuration, warmed
 
 from llmtrain.config import ModelConfig
+from llmtrain.countdown import ALPHABET
 from llmtrain.engine import TorchEngine
 from llmtrain.model import build_tiny
 from llmtrain.policy import Policy
@@ -37,7 +38,7 @@ def tiny(tokenizer):
 def warm(model, tokenizer, examples=EXAMPLES, *, steps, lr=3e-3, layout="packed", **settings):
     policy = Policy(model, layout=layout)
     engine = TorchEngine(model, optim(lr), rate(steps))
-    return warm_up(policy, engine, tokenizer, examples, steps=steps, **settings)
+    return warm_up(policy, engine, encode(tokenizer, examples), steps=steps, **settings)
 
 
 def on_torch(policy, *settings):
@@ -134,10 +135,11 @@ def test_prompts_may_be_chat_messages(tokenizer):
     assert put.response_lengths.tolist() == [3, 2, 4, 2]
 
 
-@pytest.mark.parametrize(("examples", "steps", "batch"), [([], 1, 1), (EXAMPLES, 0, 1), (EXAMPLES, 1, 0)])
+@pytest.mark.parametrize(("examples", "steps", "batch"), [(0, 1, 1), (4, 0, 1), (4, 1, 0)])
 def test_bad_settings(tokenizer, examples, steps, batch):
+    model, some = tiny(tokenizer), encode(tokenizer, EXAMPLES).select(torch.arange(examples))
     with pytest.raises(ValueError, match="warm-up needs"):
-        warm(tiny(tokenizer), tokenizer, examples, steps=steps, batch_size=batch)
+        warm_up(Policy(model), TorchEngine(model, optim(1.0)), some, steps=steps, batch_size=batch)
 
 
 def test_a_loss_that_is_not_finite_ends_in_a_line(tokenizer):
@@ -153,6 +155,23 @@ def test_a_model_that_lies_there_is_warmed_up_further_and_replaced(tmp_path):
     first = build_and_warm_up(config, path)
     again = replace(config, model=ModelConfig(path=str(path)))
     assert build_and_warm_up(again, path)[0] < first[0]
+
+
+@pytest.mark.parametrize("path", [None, "folder"])
+def test_examples_that_a_model_is_too_short_for(path, tmp_path):
+    """Told before there is a model."""
+    config = configuration(str(tmp_path / "model"))
+    if path:
+        (tmp_path / path).mkdir()
+        (tmp_path / path / "config.json").write_text('{"max_position_embeddings": 9}')
+        build_char_tokenizer(ALPHABET).save_pretrained(tmp_path / path)
+        message = f"more than the 9 positions of model.path {tmp_path / path}"
+        config = replace(config, model=ModelConfig(path=str(tmp_path / path)))
+    else:
+        message = "more than model.max_position_embeddings 9 of the built model"
+        config = replace(config, model=replace(config.model, max_position_embeddings=9))
+    with pytest.raises(ValueError, match=rf"examples of up to \d\d tokens are {message}"):
+        build_and_warm_up(config, tmp_path / "model")
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import pytest
 from transformers import AutoTokenizer
 
-from llmtrain.tasks.countdown import ALPHABET
+from llmtrain.countdown import ALPHABET
 from llmtrain.tokenizer import build_char_tokenizer
 
 

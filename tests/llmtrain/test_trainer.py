@@ -7,6 +7,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -147,7 +148,7 @@ def test_a_nan_loss_stops_the_run_and_names_step_and_checkpoint(small, tmp_path)
     trainer = Trainer(replace(small, out=str(tmp_path / "run")), small.model.path)
     trainer.collector.task = replace(trainer.task, start_verifier=Short)
     trainer.learner.engine = trainer.engine = BreaksAt(trainer.model, small.optim, at=4)
-    with pytest.raises(TrainingStoppedError, match=r"step 2: loss is nan; last good checkpoint: .*step-000002"):
+    with pytest.raises(TrainingStoppedError, match=r"step 2: loss is nan; last checkpoint: .*step-000002"):
         trainer.run()
     assert latest(tmp_path / "run").name == "step-000002"
 
@@ -319,4 +320,35 @@ def test_out_of_memory_names_the_phase_and_what_to_lower(small, tmp_path, monkey
     with pytest.raises(
         TrainingStoppedError, match=rf"step 0: out of memory in phase '{phase}': .*{advice}.*no checkpoint"
     ):
+        trainer.run()
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")])
+def test_the_memory_of_the_machine_may_run_out(small, tmp_path, monkeypatch, error):
+    def full(self, *args):
+        raise error
+
+    trainer = Trainer(replace(small, out=str(tmp_path / "run"), controller="entropy_bonus"), small.model.path)
+    monkeypatch.setattr(TorchEngine, "backward", full)
+    with pytest.raises(TrainingStoppedError, match="step 0: out of memory in phase 'backward'"):
+        trainer.run()
+
+
+def test_a_full_disk_is_said(small, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "metrics.jsonl").symlink_to("/dev/full")
+    trainer = Trainer(replace(small, out=str(tmp_path / "run")), small.model.path)
+    with pytest.raises(TrainingStoppedError, match=r"^step 0: .*: No space left on device; no checkpoint was written"):
+        trainer.run()
+
+
+@pytest.mark.parametrize("free", [0, 2**30])
+def test_what_torch_makes_of_a_full_disk_is_said_too(small, tmp_path, monkeypatch, free):
+    def save(*args):
+        raise RuntimeError("unexpected pos 470080 vs 470032")
+
+    trainer = Trainer(replace(small, out=str(tmp_path / "run")), small.model.path)
+    monkeypatch.setattr("llmtrain.trainer.save_checkpoint", save)
+    monkeypatch.setattr("llmtrain.trainer.disk_usage", lambda path: SimpleNamespace(free=free))
+    with pytest.raises(RuntimeError, match="unexpected pos" if free else "No space left on device; no checkpoint"):
         trainer.run()

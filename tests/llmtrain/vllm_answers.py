@@ -3,9 +3,9 @@
 import torch
 
 from llmtrain.config import RolloutConfig
+from llmtrain.countdown import ALPHABET
 from llmtrain.model import build_tiny
 from llmtrain.rollout.engine import Request
-from llmtrain.tasks.countdown import ALPHABET
 from llmtrain.tokenizer import build_char_tokenizer
 
 CONFIG = RolloutConfig(max_new_tokens=12, max_model_len=128, kv_cache_gib=0.25)

@@ -1,6 +1,7 @@
 """What can be known to be wrong about a run from its configuration, before a model is loaded or a file is read."""
 
 import json
+import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ import torch
 from entrostat import Chain, make
 from entrostat.advantages import advantage_needs
 
-from .config import TrainConfig
+from .config import ModelConfig, TrainConfig
+from .data.tables import check_name
 from .launch import world_size
+from .prompts import template
 from .rewards import used
 from .rollout.vllm_start import INSTALL, LORA_RANKS, check_heads
 from .tasks import FILES, NO_FILES, TASKS
@@ -45,53 +48,75 @@ def check(config: TrainConfig) -> None:
             f"advantage {config.advantage!r} takes verdicts alone: leave out reward.format, reward.length_weight and "
             "reward.overlong_buffer, or use another, such as grpo"
         )
-    check_data(config)
+    check_task(config)
+    check_evaluation(config)
     check_model(config)
     check_ranks(config)
     check_sinks(config)
     check_vllm(config)
-    if config.device not in ("cpu", "cuda"):
-        raise ValueError(f"unknown device {config.device!r}; choose from cpu, cuda")
+    check_device(config.device, here=config.topology.name != "ray")
     if config.topology.name == "ray":
         from .cluster.places import check as check_ray
 
         check_ray(config)
-    elif config.device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("device cuda is not available here; use --device cpu")
 
 
-def check_data(config: TrainConfig) -> None:
+def check_sft(config: TrainConfig) -> None:
+    """The same for a warm-up into `config.out`."""
+    check_task(config)
+    positions_of(config.model)
+    check_place(Path(config.out))
+    check_ranks(config)
+    check_device(config.device)
+
+
+def check_task(config: TrainConfig) -> None:
     """What can be wrong with the task, before its files are read: ValueError."""
     data = config.data
     if config.task.name not in (*TASKS, FILES):
         raise ValueError(f"unknown task {config.task.name!r}; choose from {', '.join([*TASKS, FILES])}")
-    if not data.train_files:
-        if config.task.name == FILES:
-            raise ValueError(NO_FILES)
-        if data.val_files:
-            raise ValueError("data.val_files without data.train_files: llmtrain eval evaluates on files alone")
-        if config.eval.every and not config.task.test_problems:
-            raise ValueError("nothing to evaluate on: raise task.test_problems, or set eval.every to 0")
-        return
-    if ":" not in data.verifier and data.verifier not in VERIFIERS:
+    if not data.train_files and config.task.name == FILES:
+        raise ValueError(NO_FILES)
+    if not data.train_files and data.val_files:
+        raise ValueError("data.val_files without data.train_files: llmtrain eval evaluates on files alone")
+    if data.train_files and ":" not in data.verifier and data.verifier not in VERIFIERS:
         known = f"choose from {', '.join(VERIFIERS)}, or give a function as module:function"
         raise ValueError(f"unknown data.verifier {data.verifier!r}; {known}")
-    if config.eval.every and not data.val_files:
-        raise ValueError("nothing to evaluate on: give data.val_files, or set eval.every to 0")
+    for name in (*data.train_files, *data.val_files):
+        check_name(name)
+    template(data)
+
+
+def check_evaluation(config: TrainConfig) -> None:
+    """Whether there are questions to evaluate on, where that is asked for: ValueError."""
+    if config.eval.every and not (config.data.val_files if config.data.train_files else config.task.test_problems):
+        more = "give data.val_files" if config.data.train_files else "raise task.test_problems"
+        raise ValueError(f"nothing to evaluate on: {more}, or set eval.every to 0")
+
+
+def check_device(device: str, here: bool = True) -> None:
+    """Whether there is such a device, and whether it is `here`: ValueError."""
+    if device not in ("cpu", "cuda"):
+        raise ValueError(f"unknown device {device!r}; choose from cpu, cuda")
+    if here and device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device cuda is not available here; use --device cpu")
+
+
+def check_place(path: Path) -> None:
+    """Whether a folder can be put in the place of `path`: ValueError."""
+    if path.name in ("", ".."):
+        raise ValueError(f"{path} cannot be replaced by a model: choose a folder with a name")
+    parent = next(folder for folder in path.absolute().parents if folder.exists())
+    if not os.access(parent, os.W_OK):
+        raise ValueError(f"cannot write to {parent}, where {path} is to be; choose another folder")
 
 
 def check_model(config: TrainConfig) -> None:
     """What can be wrong with the folders of models, and with how long their sequences become: ValueError."""
-    model, new = config.model, config.rollout.max_new_tokens
-    limits: list[tuple[int | None, str]] = []
-    for key, folder in {"path": model.path, "ref_path": model.ref_path}.items():
-        if folder is not None:
-            limit = positions(f"model.{key}", Path(folder))
-            limits.append((limit, f"the {limit} positions of model.{key} {folder}: lower the former"))
-    if model.path is None:
-        limit = model.max_position_embeddings
-        built = f"model.max_position_embeddings {limit} of the built model: lower the former or raise the latter"
-        limits.append((limit, built))
+    new = config.rollout.max_new_tokens
+    limits = [positions_of(config.model)]
+    if config.model.ref_path is not None:
+        limits.append(positions_of(config.model, "ref_path"))
     if config.data.train_files:
         prompt, words = config.data.max_prompt_length, f"data.max_prompt_length {config.data.max_prompt_length}"
     else:
@@ -101,6 +126,19 @@ def check_model(config: TrainConfig) -> None:
     for limit, beyond in limits:
         if limit is not None and prompt + new > limit:
             raise ValueError(f"{words} and rollout.max_new_tokens {new} are more than {beyond}")
+
+
+def positions_of(model: ModelConfig, key: str = "path") -> tuple[int | None, str]:
+    """Longest sequence of the model in `model.<key>`, or of the built one, in tokens; and what to say of longer ones.
+
+    None where the model does not say. ValueError when there is no model in the folder.
+    """
+    folder = getattr(model, key)
+    if folder is None:
+        limit = model.max_position_embeddings
+        return limit, f"model.max_position_embeddings {limit} of the built model: lower the former or raise the latter"
+    found = positions(f"model.{key}", Path(folder))
+    return found, f"the {found} positions of model.{key} {folder}: lower the former"
 
 
 def positions(key: str, folder: Path) -> int | None:

@@ -32,6 +32,12 @@ def latest(run: str | Path) -> Path:
     return found[-1]
 
 
+def last_saved(run: str | Path) -> str:
+    """Where the newest checkpoint of a run is, in words."""
+    found = checkpoints(run)
+    return f"last checkpoint: {found[-1]}" if found else "no checkpoint was written yet"
+
+
 def step_of(checkpoint: Path) -> int:
     """The rollout steps that were done when it was written."""
     return int(checkpoint.name.removeprefix("step-"))

@@ -19,50 +19,19 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-from entrostat.commandline import one_line_errors, parse_flags, parse_settings
-from entrostat.plain_yaml import load_yaml
+from entrostat.commandline import one_line_errors
 
 from .config import TrainConfig
 from .launch import LostRankError, is_first, is_worker, launch
-from .nested import merge
-from .presets import PRESETS, get_preset
-from .run import LOCK, claim, prepare, say, train_run
+from .presets import read_config
+from .run import LOCK, claim, prepare, run_config, say, train_run
 
 REPLACED = ("config.yaml", "manifest.json", "metrics.jsonl", "samples.jsonl", "checkpoints", "tensorboard", "wandb_id")
 """What a new run replaces in its folder."""
-TRAIN_EXAMPLE = "llmtrain train --preset countdown-cpu --controller entropic --target-entropy 0.4 --set tau=0"
-
-
-def read_config(args: list[str], prog: str, example: str = TRAIN_EXAMPLE, out: str | None = None) -> TrainConfig:
-    """The configuration of a command line: defaults < --preset < --config < --set and flags.
-
-    example: shown by --help. out: a default for `out` in place of those of train and of the preset.
-    """
-    first = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    first.add_argument("--preset")
-    first.add_argument("--config")
-    first.add_argument("--set", action="append", default=[])
-    try:
-        given, rest = first.parse_known_args(args)
-    except argparse.ArgumentError as error:
-        raise ValueError(f"{prog}: {error}") from None
-    config = get_preset(given.preset) if given.preset else TrainConfig()
-    config = replace(config, out=out or config.out)
-    if given.config:
-        config = merge(config, load_yaml(given.config))
-    if given.set:
-        config = replace(config, controller_args={**config.controller_args, **parse_settings(given.set)})
-    description = (
-        "Settings: defaults < --preset < --config file.yaml < flags. "
-        f"--preset NAME: {', '.join(PRESETS)}. --config FILE: YAML with the keys below. "
-        "--set KEY=VALUE (any number of times): a hyperparameter of the controllers, such as --set kp=2. "
-        f"Example: {example}"
-    )
-    return parse_flags(TrainConfig, rest, prog=prog, description=description, default=config)
 
 
 def train(args: list[str]) -> int:
-    """Train a policy by RLVR."""
+    """A new run; its exit code, as of all commands."""
     config = read_config(args, "llmtrain train")
     from .check import check
 
@@ -76,14 +45,19 @@ def train(args: list[str]) -> int:
 
 
 def resume(args: list[str]) -> int:
-    """Continue a run from its newest checkpoint."""
+    """The rest of a run, with its own settings."""
     from .checkpoint import latest, step_of
 
-    parser = _parser("resume", resume.__doc__)
+    parser = _parser("resume")
     parser.add_argument("run", help="folder of the run, such as runs/countdown")
     parser.add_argument("--steps", type=int, help="train to this rollout step instead of the configured one")
+    parser.add_argument("--topology.address", dest="address", help="Ray cluster to go on in, HOST:PORT or auto")
     given = parser.parse_args(args)
-    config = replace(_run_config(given.run), out=str(Path(given.run)))
+    config = replace(run_config(given.run), out=str(Path(given.run)))
+    if given.address is not None:
+        if config.topology.name != "ray":
+            raise ValueError(f"{given.run} was not trained on Ray but with topology.name {config.topology.name}")
+        config = replace(config, topology=replace(config.topology, address=given.address))
     if given.steps is not None:
         done = step_of(latest(given.run))
         if given.steps < done:
@@ -97,7 +71,7 @@ def run(command: list[str], config: TrainConfig, resuming: bool = False) -> int:
 
     ValueError names the last checkpoint when a rank is lost.
     """
-    from .checkpoint import checkpoints
+    from .checkpoint import last_saved
 
     try:
         with claim(config.out):
@@ -110,22 +84,21 @@ def run(command: list[str], config: TrainConfig, resuming: bool = False) -> int:
                 return train_run(config, resuming)
         return launch(command, config.nproc)  # whose first rank claims the folder
     except LostRankError as error:
-        good = checkpoints(config.out)
-        where = f"last checkpoint: {good[-1]}" if good else "no checkpoint was written yet"
-        raise ValueError(f"{error}; {where}") from None
+        raise ValueError(f"{error}; {last_saved(config.out)}") from None
 
 
 def sft(args: list[str]) -> int:
-    """Warm a model up on examples or worked solutions: a built one, or that of model.path."""
+    """A supervised warm-up, with the settings of train."""
     example = "llmtrain sft --preset countdown-cpu --sft.steps 300 --out runs/base"
     config = read_config(args, "llmtrain sft", example, out="runs/sft")
+    from .check import check_sft
+
+    check_sft(config)
     there = any(path.name != LOCK for path in Path(config.out).glob("*"))
     if is_first() and there and not config.overwrite:
         raise ValueError(f"{config.out} exists: choose another --out or pass --overwrite")
-    from .check import check_ranks
     from .warmup import sft_run
 
-    check_ranks(config)
     with claim(config.out):
         if config.nproc == 1 or is_worker():
             return sft_run(config)
@@ -133,8 +106,8 @@ def sft(args: list[str]) -> int:
 
 
 def compare(args: list[str]) -> int:
-    """Compare runs: a table, and a figure of entropy, reward and pass@k."""
-    parser = _parser("compare", compare.__doc__)
+    """Runs side by side."""
+    parser = _parser("compare")
     parser.add_argument("runs", nargs="+", help="folders of runs")
     parser.add_argument("--out", default="compare.png", help="figure to write (.png, .svg or .pdf)")
     given = parser.parse_args(args)
@@ -149,19 +122,15 @@ def compare(args: list[str]) -> int:
     return 0
 
 
-def _run_config(run: str | Path) -> TrainConfig:
-    """The configuration a run was started with."""
-    if not (Path(run) / "config.yaml").is_file():
-        raise ValueError(f"{run} is not a run: it has no config.yaml")
-    return merge(TrainConfig(), load_yaml(Path(run) / "config.yaml"))
+def _parser(command: str) -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(prog=f"llmtrain {command}", description=COMMANDS[command][1])
 
 
-def _parser(command: str, about: str | None) -> argparse.ArgumentParser:
-    return argparse.ArgumentParser(prog=f"llmtrain {command}", description=about)
-
-
-COMMANDS = {"train": train, "resume": resume, "sft": sft, "compare": compare}
-ELSEWHERE = {
+COMMANDS = {
+    "train": ("cli:train", "Train a policy by RLVR."),
+    "resume": ("cli:resume", "Continue a run from its newest checkpoint."),
+    "sft": ("cli:sft", "Warm a model up on examples or worked solutions: a built one, or that of model.path."),
+    "compare": ("cli:compare", "Compare runs: a table, and a figure of entropy, reward and pass@k."),
     "eval": ("evaluation.command:evaluate", "Evaluate a run's newest checkpoint, or a model folder, on questions."),
     "data": ("data.command:show", "Show what files of questions hold: llmtrain data FILE..."),
     "subset": ("data.command:subset", "Write some questions of a file, at random or by clusters."),
@@ -182,25 +151,25 @@ ELSEWHERE = {
         "Train on a Ray cluster that is running already: llmtrain launch --address URL train ...",
     ),
 }
-"""Where the other commands are, imported when they are called, and what they do."""
+"""Where each command is, imported when it is called, and what it does."""
 
 
 @one_line_errors
 def main(args: list[str]) -> int:
     if not args or args[0] in ("-h", "--help"):
         print(__doc__)
-        about = {name: command.__doc__ for name, command in COMMANDS.items()} | {
-            n: x for n, (_, x) in ELSEWHERE.items()
-        }
-        print("\n".join(f"  {name:14} {line}" for name, line in about.items()))
+        print("\n".join(f"  {name:14} {line}" for name, (_, line) in COMMANDS.items()))
         return 0
     name, *rest = args
-    if name in COMMANDS:
-        return COMMANDS[name](rest)
-    if name not in ELSEWHERE:
-        raise ValueError(f"unknown command {name!r}; choose from {', '.join([*COMMANDS, *ELSEWHERE])}")
-    module, function = ELSEWHERE[name][0].split(":")
-    code: int = getattr(import_module(f"llmtrain.{module}"), function)(rest)
+    if name not in COMMANDS:
+        raise ValueError(f"unknown command {name!r}; choose from {', '.join(COMMANDS)}")
+    module, function = COMMANDS[name][0].split(":")
+    try:
+        code: int = getattr(import_module(f"llmtrain.{module}"), function)(rest)
+    except KeyboardInterrupt:
+        if is_first():
+            raise  # the others leave it to this one to say so
+        return 130
     return code
 
 

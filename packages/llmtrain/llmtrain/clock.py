@@ -11,7 +11,7 @@ import torch
 class Clock:
     """Seconds of each phase since the last reading. A phase inside another one is counted as the inner one alone."""
 
-    def __init__(self, device: str = "cpu") -> None:
+    def __init__(self, device: str) -> None:
         self.device = device
         self.spent: dict[str, float] = defaultdict(float)
         self.failed: str | None = None

@@ -54,11 +54,10 @@ class Collector:
         engine: RolloutEngine,
         ranks: Ranks,
         clock: Clock,
-        used: int = 0,
     ) -> None:
         self.config, self.task, self.tokenizer = config, task, tokenizer
         self.engine, self.ranks, self.clock = engine, ranks, clock
-        self.used = used
+        self.used = 0
         self._pending: deque[tuple[list[Question], Request, Pending]] = deque()
 
     def collect(self, step: int) -> Collected:

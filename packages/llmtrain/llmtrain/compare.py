@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from rich.box import SIMPLE
 from rich.table import Table
 
-from entrostat.plain_yaml import load_yaml
 from entrostat.runlog import read_metrics, target_of
+
+from .evaluation.report import MISSING, number
+from .run import run_settings
 
 HOLDS_WITHIN = 0.15
 """Relative error of the mean entropy over the last third up to which a target counts as held."""
@@ -20,8 +22,6 @@ SMOOTHING = 0.15
 STYLES = ["-", "--", "-.", ":"]
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
 """The Okabe-Ito palette, told apart by most people with colour blindness; line styles tell it again."""
-MISSING = "–"
-"""In the place of a number that a run did not log."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,7 @@ class Run:
     @staticmethod
     def read(path: str | Path) -> "Run":
         """Raises ValueError when `path` holds no run log."""
-        if not (Path(path) / "config.yaml").is_file():
-            raise ValueError(f"{path} is not a run: it has no config.yaml")
-        return Run(Path(path).name, load_yaml(Path(path) / "config.yaml"), read_metrics(path))
+        return Run(Path(path).name, run_settings(path), read_metrics(path))
 
     def series(self, key: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Steps at which a metric was logged, and its values."""
@@ -88,18 +86,14 @@ def table(runs: Sequence[Run]) -> Table:
         entropy = run.series("entropy")[1]
         out.add_row(
             run.name,
-            _number(run.late("reward")),
-            _number(run.last(f"eval/avg@{k}")),
-            _number(run.last(f"eval/pass@{k}")),
+            number(run.late("reward")),
+            number(run.last(f"eval/avg@{k}")),
+            number(run.last(f"eval/pass@{k}")),
             f"{entropy[0]:.2f}→{run.late('entropy'):.2f}" if len(entropy) else MISSING,
             run.verdict(),
-            _number(run.late("tokens_per_second"), ",.0f"),
+            number(run.late("tokens_per_second"), ",.0f"),
         )
     return out
-
-
-def _number(value: float, form: str = ".3f") -> str:
-    return MISSING if np.isnan(value) else format(value, form)
 
 
 def smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:

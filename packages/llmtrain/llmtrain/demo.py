@@ -5,6 +5,7 @@ python -m llmtrain.demo            about ten minutes on two CPU cores; writes ru
 
 import sys
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,15 +34,18 @@ def configurations(base: TrainConfig) -> list[TrainConfig]:
 @one_line_errors
 def main(args: list[str]) -> int:
     from .compare import Run, figure, table
-    from .run import train_run
+    from .run import claim, train_run
 
     console = Console()
     began = time.monotonic()
     configs = configurations(get_preset("countdown-cpu"))
-    for config in configs:
-        code = train_run(config)
-        if code:
-            return code
+    with ExitStack() as held:
+        for config in configs:
+            held.enter_context(claim(config.out))
+        for config in configs:
+            code = train_run(config)
+            if code:
+                return code
     runs = [Run.read(config.out) for config in configs]
     figure(runs, OUT / "entropy.png")
     console.print(table(runs))

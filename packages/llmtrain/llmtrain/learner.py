@@ -39,15 +39,9 @@ class Learner:
     """Turns experience into optimizer steps."""
 
     def __init__(
-        self,
-        policy: Policy,
-        engine: Engine,
-        controller: Chain,
-        config: OptimConfig,
-        seed: int,
-        clock: Clock | None = None,
+        self, policy: Policy, engine: Engine, controller: Chain, config: OptimConfig, seed: int, clock: Clock
     ) -> None:
-        self.clock = clock or Clock()
+        self.clock = clock
         self.policy = policy
         self.engine = engine
         self.controller = controller

@@ -21,23 +21,27 @@ IDLE = Batch(torch.tensor([0]), prompt_lengths=torch.tensor([1]), response_lengt
 
 
 class Head(nn.Module):
-    """The output layer. A module of its own, so that ZeRO-3 gathers its weight only while it runs."""
+    """The output layer. A module of its own, so that ZeRO-3 gathers its parameters only while it runs."""
 
-    def __init__(self, weight: nn.Parameter, scale: float = 1.0, softcap: float | None = None) -> None:
-        """scale: multiplies the logits. softcap: c of c·tanh(logit/c), applied after it."""
+    def __init__(
+        self, weight: nn.Parameter, bias: nn.Parameter | None, scale: float = 1.0, softcap: float | None = None
+    ) -> None:
+        """scale: multiplies the logits, bias included. softcap: c of c·tanh(logit/c), applied after it."""
         super().__init__()
         self.weight, self.scale, self.softcap = weight, scale, softcap
+        self.bias: Tensor | None = bias
 
     def forward(
         self, hidden: Tensor, targets: Tensor, temperature: float, *, plan: Plan | None = None, index: Any = None
     ) -> HeadStats | tuple[Tensor, HeadStats]:
         """`head_stats` without a plan, `head_loss` with one."""
+        weight, bias, softcap = self.weight, self.bias, self.softcap
         if self.scale != 1.0:
-            hidden = hidden * self.scale
+            hidden, bias = hidden * self.scale, None if bias is None else bias * self.scale
         if plan is None:
-            return head_stats(hidden, self.weight, targets, temperature, softcap=self.softcap)
+            return head_stats(hidden, weight, targets, temperature, bias=bias, softcap=softcap)
         mode = "fused" if plan.elementwise else "recompute"
-        return head_loss(hidden, self.weight, targets, plan, index, temperature, mode=mode, softcap=self.softcap)
+        return head_loss(hidden, weight, targets, plan, index, temperature, bias=bias, mode=mode, softcap=softcap)
 
 
 class Policy(nn.Module):
@@ -49,15 +53,14 @@ class Policy(nn.Module):
     def __init__(self, model: PreTrainedModel, temperature: float = 1.0, *, layout: str = "padded") -> None:
         """layout: how sequences pass through the model together, see `llmtrain.layout`.
 
-        Raises ValueError for a model whose states depend on the layout, or whose logits have an offset.
+        Raises ValueError for a model whose states depend on the layout.
         """
         super().__init__()
         head, config = model.get_output_embeddings(), model.config
-        if getattr(head, "bias", None) is not None:
-            raise ValueError("the output layer of this model has a bias, which the trainer does not know")
         scale = (getattr(config, "logit_scale", None) or 1.0) / (getattr(config, "logits_scaling", None) or 1.0)
         self.model = model
-        self.output = Head(head.weight, scale, getattr(config, "final_logit_softcapping", None))
+        bias, softcap = getattr(head, "bias", None), getattr(config, "final_logit_softcapping", None)
+        self.output = Head(head.weight, bias, scale, softcap)
         self.temperature = temperature
         self.lay, self.slices = LAYOUTS[layout]
         if self.lay is not padded_layout and self._depends():

@@ -1,4 +1,10 @@
-"""Runs by name: what --preset begins with."""
+"""Runs by name, and command lines laid over them."""
+
+import argparse
+from dataclasses import replace
+
+from entrostat.commandline import parse_flags, parse_settings
+from entrostat.plain_yaml import load_yaml
 
 from .config import (
     EngineConfig,
@@ -11,7 +17,9 @@ from .config import (
     TopologyConfig,
     TrainConfig,
 )
+from .nested import merge
 
+TRAIN_EXAMPLE = "llmtrain train --preset countdown-cpu --controller entropic --target-entropy 0.4 --set tau=0"
 PRESETS: dict[str, TrainConfig] = {
     "math-cpu": TrainConfig(
         out="runs/math",
@@ -39,3 +47,31 @@ def get_preset(name: str) -> TrainConfig:
     if name not in PRESETS:
         raise ValueError(f"unknown preset {name!r}; choose from {', '.join(PRESETS)}")
     return PRESETS[name]
+
+
+def read_config(args: list[str], prog: str, example: str = TRAIN_EXAMPLE, out: str | None = None) -> TrainConfig:
+    """The configuration of a command line: defaults < --preset < --config < --set and flags.
+
+    example: shown by --help. out: a default for `out` in place of those of train and of the preset.
+    """
+    first = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    first.add_argument("--preset")
+    first.add_argument("--config")
+    first.add_argument("--set", action="append", default=[])
+    try:
+        given, rest = first.parse_known_args(args)
+    except argparse.ArgumentError as error:
+        raise ValueError(f"{prog}: {error}") from None
+    config = get_preset(given.preset) if given.preset else TrainConfig()
+    config = replace(config, out=out or config.out)
+    if given.config:
+        config = merge(config, load_yaml(given.config))
+    if given.set:
+        config = replace(config, controller_args={**config.controller_args, **parse_settings(given.set)})
+    description = (
+        "Settings: defaults < --preset < --config file.yaml < flags. "
+        f"--preset NAME: {', '.join(PRESETS)}. --config FILE: YAML with the keys below. "
+        "--set KEY=VALUE (any number of times): a hyperparameter of the controllers, such as --set kp=2. "
+        f"Example: {example}"
+    )
+    return parse_flags(TrainConfig, rest, prog=prog, description=description, default=config)

@@ -39,11 +39,6 @@ def _instructed(text: str, instruction: str) -> str:
     return f"{text}\n\n{instruction}" if instruction else text
 
 
-def encode(tokenizer: "PreTrainedTokenizerBase", prompt: Prompt) -> list[int]:
-    """Token ids of one prompt; see `encode_all`."""
-    return encode_all(tokenizer, [prompt])[0]
-
-
 def encode_all(tokenizer: "PreTrainedTokenizerBase", prompts: Sequence[Prompt]) -> list[list[int]]:
     """Token ids of each prompt: text as the tokenizer takes it, messages through its chat template.
 
@@ -75,12 +70,19 @@ def _rendered(tokenizer: "PreTrainedTokenizerBase", prompt: Prompt) -> str:
     return str(tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, tokenize=False))
 
 
+def template(config: DataConfig) -> str:
+    """The chat template that the configuration names, "" for none; ValueError when there is no file."""
+    if not config.chat_template:
+        return ""
+    if not Path(config.chat_template).is_file():
+        raise ValueError(f"data.chat_template {config.chat_template} is not a file")
+    return Path(config.chat_template).read_text()
+
+
 def use_template(tokenizer: "PreTrainedTokenizerBase", config: DataConfig) -> None:
-    """Give the tokenizer the chat template that the configuration names, if any; ValueError when there is no file."""
+    """Give the tokenizer the chat template that the configuration names, if any."""
     if config.chat_template:
-        if not Path(config.chat_template).is_file():
-            raise ValueError(f"data.chat_template {config.chat_template} is not a file")
-        tokenizer.chat_template = Path(config.chat_template).read_text()
+        tokenizer.chat_template = template(config)
 
 
 def within(tokenizer: "PreTrainedTokenizerBase", questions: Sequence[Question], limit: int) -> list[Question]:

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from entrostat.plain_yaml import dump_yaml
+from entrostat.plain_yaml import dump_yaml, load_yaml
 
 from .config import TrainConfig
 from .launch import end_with_parent, is_first, is_worker
-from .nested import to_dict
+from .nested import merge, to_dict
 
 LOCK = ".lock"
 """File in the folder of a run that the process which trains there has locked."""
@@ -41,6 +42,18 @@ def claim(out: str) -> Iterator[None]:
         yield
 
 
+def run_settings(run: str | Path) -> dict[str, Any]:
+    """The config.yaml of a run of trainer or simulator; ValueError when there is none."""
+    if not (Path(run) / "config.yaml").is_file():
+        raise ValueError(f"{run} is not a run: it has no config.yaml")
+    return load_yaml(Path(run) / "config.yaml")
+
+
+def run_config(run: str | Path) -> TrainConfig:
+    """The configuration that a run was started with."""
+    return merge(TrainConfig(), run_settings(run))
+
+
 def print_config(config: TrainConfig) -> None:
     print(dump_yaml(to_dict(config)), end="")
 
@@ -59,15 +72,20 @@ def prepare(config: TrainConfig, resuming: bool) -> None:
 
 def train_run(config: TrainConfig, resuming: bool = False) -> int:
     """Train and show it, in one process or as one of several ranks, of which the first prepares and speaks."""
-    from .ranks import Ranks, join, leave
+    from .ranks import Ranks, first_to_stop, is_of_another, join, leave
 
     end_with_parent()
     ranks = join(config.device) if is_worker() else Ranks()
     if is_first():
         prepare(config, resuming)
     ranks.barrier()
-    code, said = train_rank(config, resuming, shown=is_first())
-    if is_first():
+    try:
+        code, said = train_rank(config, resuming, shown=is_first())
+    except Exception as error:
+        if is_of_another(error):
+            leave(1)
+        raise
+    if first_to_stop() if code == 1 else is_first():
         say(code, said)
     leave(code)
     return code

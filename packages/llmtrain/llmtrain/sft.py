@@ -7,7 +7,7 @@ update is the same however the batch is cut.
 
     policy = Policy(model, layout="packed")
     engine = TorchEngine(model, optim(lr=3e-3), rate(steps=900))
-    losses = warm_up(policy, engine, tokenizer, examples, steps=900)
+    losses = warm_up(policy, engine, encode(tokenizer, examples), steps=900)
 """
 
 import math
@@ -49,8 +49,7 @@ def _share(step: int, steps: int) -> float:
 def warm_up(
     policy: Policy,
     engine: Engine,
-    tokenizer: PreTrainedTokenizerBase,
-    examples: Sequence[tuple[Prompt, str]],
+    examples: Batch,
     *,
     steps: int = 900,
     batch_size: int = 64,
@@ -63,8 +62,7 @@ def warm_up(
     Args:
         policy: left in the training mode it came in.
         engine: made for this policy with the settings of `optim` and `rate`.
-        tokenizer: its tokenizer, with an eos token.
-        examples: prompts, text or chat messages, and responses, which get eos appended.
+        examples: see `encode`.
         steps: optimizer steps.
         batch_size: pairs a step over all ranks, taken from one shuffle per epoch.
         micro_batch_tokens: tokens that go through the model at once; changes speed and memory, never the update.
@@ -77,11 +75,11 @@ def warm_up(
     Raises:
         ValueError: without examples, for steps or batch_size below 1, and when a loss or a gradient is not finite.
     """
-    if not examples or steps < 1 or batch_size < 1:
+    if not len(examples) or steps < 1 or batch_size < 1:
         raise ValueError(
             f"warm-up needs examples, steps and batch_size; got {len(examples)} examples, {steps=}, {batch_size=}"
         )
-    corpus, ranks = encode(tokenizer, examples), engine.ranks
+    ranks = engine.ranks
     generator, order = torch.Generator().manual_seed(seed), torch.empty(0, dtype=torch.long)
     was_training = policy.model.training
     policy.model.train()
@@ -91,7 +89,7 @@ def warm_up(
             order = torch.cat([order, torch.randperm(len(examples), generator=generator)])
         chosen, order = order[:batch_size], order[batch_size:]
         try:
-            losses.append(update(policy, engine, corpus.select(chosen[ranks.rank :: ranks.size]), micro_batch_tokens))
+            losses.append(update(policy, engine, examples.select(chosen[ranks.rank :: ranks.size]), micro_batch_tokens))
         except NonFiniteError as error:
             raise ValueError(f"warm-up step {step}: {error}; lower sft.lr") from None
         if progress is not None:
@@ -118,7 +116,7 @@ def update(policy: Policy, engine: Engine, batch: Batch, micro_batch_tokens: int
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[tuple[Prompt, str]]) -> Batch:
-    """All examples, packed one after another."""
+    """Prompts, text or chat messages, and responses, which get eos appended; packed one after another."""
     prompts = encode_all(tokenizer, [prompt for prompt, _ in examples])
     bare = tokenizer([response for _, response in examples], add_special_tokens=False)["input_ids"]
     responses = [[*ids, tokenizer.eos_token_id] for ids in bare]

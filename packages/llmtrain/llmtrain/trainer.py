@@ -7,10 +7,14 @@
 Randomness is keyed by (seed, step, purpose), so nothing but the step has to be remembered to repeat it.
 """
 
+import os
 import signal
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from errno import ENOSPC
 from functools import partial
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any
 
 import torch
@@ -22,11 +26,11 @@ from entrostat.draws import generator_seed
 from entrostat.runlog import RunLog
 
 from .check import make_controller
-from .checkpoint import checkpoints, latest, load_state, save_checkpoint
+from .checkpoint import last_saved, latest, load_state, save_checkpoint
 from .clock import Clock
 from .collect import Collector
 from .config import TrainConfig
-from .engine import Engine, NonFiniteError, TorchEngine
+from .engine import Engine, NonFiniteError, make_engine
 from .evaluation.evaluator import Evaluator
 from .evaluation.settings import Sampling
 from .experience import Annotator, Experience
@@ -36,7 +40,6 @@ from .mismatch import mismatch
 from .model import load
 from .policy import Policy
 from .prompts import use_template, within
-from .ranks import join
 from .rollout import Rollouts, eos_token_ids
 from .rollout.engine import HFEngine, RolloutEngine, RolloutError, Sampler
 from .samples import TokenTable, pieces
@@ -55,19 +58,12 @@ LOWER = {
 """By phase, what takes less memory there."""
 
 
+FULL = 2**20
+"""Bytes that are left of a disk which is full."""
+
+
 class TrainingStoppedError(RuntimeError):
     """Training cannot go on; the message says at which step and what was saved last."""
-
-
-def make_engine(config: TrainConfig, policy: Policy) -> Engine:
-    """The engine of a run; deepspeed joins the process group that the environment describes."""
-    if config.engine.gradient_checkpointing:
-        policy.model.gradient_checkpointing_enable({"use_reentrant": False})
-    if config.engine.name == "torch":
-        return TorchEngine(policy.model, config.optim)
-    from .deepspeed_engine import DeepSpeedEngine
-
-    return DeepSpeedEngine(policy, config.optim, config.engine, join(config.device))
 
 
 def make_rollout_engine(
@@ -125,9 +121,11 @@ class Trainer:
             load_adapter_state(self.model, state["lora"])
         use_template(self.tokenizer, config.data)
         self.task: Task = self._fitting(get_task(config))
-        self.model.train().to(torch.device(config.device))
+        model = self.model.train()
+        if config.engine.name == "torch":  # DeepSpeed casts and divides it first
+            model.to(torch.device(config.device))
         self.policy = Policy(self.model, config.rollout.temperature, layout=config.optim.layout)
-        self.engine = make_engine(config, self.policy)
+        self.engine = make_engine(config, self.policy, config.optim)
         self.ranks = self.engine.ranks
         sampler = base if config.adapter_rank else source
         self.rollout = make_rollout_engine(config, self.model, self.tokenizer, self.engine, sampler)
@@ -204,8 +202,8 @@ class Trainer:
         """Train to the last step, or to the first Ctrl-C, and leave a checkpoint.
 
         report: called after every step with its metrics.
-        Raises TrainingStoppedError when a loss is not finite, memory runs out or the rollout engine fails; the last
-        good checkpoint stays.
+        Raises TrainingStoppedError when a loss is not finite, memory or disk run out or the rollout engine fails; the
+        last checkpoint stays.
         """
         previous = signal.signal(signal.SIGINT, self._on_interrupt)
         try:
@@ -223,20 +221,30 @@ class Trainer:
                 self.save()
             if self.config.eval.every and not self.interrupted:
                 self.log.log(self.step, self.evaluate())
-        except (NonFiniteError, RolloutError, torch.OutOfMemoryError) as error:
-            good = checkpoints(self.config.out)
-            where = f"last good checkpoint: {good[-1]}" if good else "no checkpoint was written yet"
-            said = self._out_of_memory() if isinstance(error, torch.OutOfMemoryError) else error
-            raise TrainingStoppedError(f"step {self.step}: {said}; {where}") from None
+        except Exception as error:
+            said = self._reason(error)
+            if not said:
+                raise
+            raise TrainingStoppedError(f"step {self.step}: {said}; {last_saved(self.config.out)}") from None
         finally:
             signal.signal(signal.SIGINT, previous)
             self.rollout.close()
             self.task.close()
-            self.log.close()
+            with suppress(OSError):  # of a full disk, which was told
+                self.log.close()
 
-    def _out_of_memory(self) -> str:
-        phase = self.clock.failed or "other"
-        return f"out of memory in phase {phase!r}: {LOWER.get(phase, LOWER['forward'])}"
+    def _reason(self, error: Exception) -> str:
+        """Why training cannot go on, in words; none for an error that is not known."""
+        if isinstance(error, NonFiniteError | RolloutError):
+            return str(error)
+        if isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error):
+            phase = self.clock.failed or "other"
+            return f"out of memory in phase {phase!r}: {LOWER.get(phase, LOWER['forward'])}"
+        if isinstance(error, OSError) and error.strerror:
+            return f"{error.filename or self.config.out}: {error.strerror}"
+        if disk_usage(self.config.out).free < FULL:  # torch and safetensors have other errors for it
+            return f"{self.config.out}: {os.strerror(ENOSPC)}"
+        return ""
 
     def _on_interrupt(self, signum: int, frame: Any) -> None:
         if self._interrupted:
@@ -270,10 +278,11 @@ class Trainer:
             self.trace.expect(updates.get("flow/total"))
         times = self.clock.read()
         seconds = sum(times.values()) - times.get("time/eval", 0.0)
+        speed = found.metrics["tokens"] / seconds
         self._log_sample(rollouts, shown, found.reward, table)
         return (metrics | updates | metrics) | {
-            "tokens_per_second": found.metrics["tokens"] / seconds,
-            "tokens_per_second_per_gpu": found.metrics["tokens"] / seconds / self.ranks.size,
+            "tokens_per_second": speed,
+            "tokens_per_second_per_gpu": speed / (self.ranks.size + self.config.engine_gpus),
             **times,
             "time/step": seconds,
         }

@@ -11,16 +11,18 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from .config import TrainConfig
-from .engine import Engine, TorchEngine
+from .check import check_place, positions_of
+from .config import ModelConfig, TrainConfig
+from .engine import make_engine
 from .launch import end_with_parent, is_first
 from .model import build_tiny, load, save
 from .nested import to_dict
 from .policy import Policy
 from .prompts import use_template
-from .ranks import join, leave
-from .sft import optim, rate, warm_up
+from .ranks import leave
+from .sft import encode, optim, rate, warm_up
 from .tasks import Task, get_task
+from .tokenizer import load_tokenizer
 
 CACHE = Path("runs/.cache")
 SHAPE = ("hidden_size", "num_layers", "num_heads", "intermediate_size", "max_position_embeddings", "vocab_size")
@@ -76,20 +78,29 @@ def build_and_warm_up(
 
     Returns the losses (nats per token). together: with the configured engine, on the configured device, and called by
     all ranks; without it this process does it all, on the CPU.
+
+    Raises ValueError, before there is a model, for a folder that cannot be written and for examples that are too long.
     """
-    task = get_task(config)
-    model, tokenizer = first_model(config, task)
+    check_place(path)
+    limit, beyond = positions_of(config.model)
+    task, sft, losses = get_task(config), config.sft, list[float]()
+    tokenizer = first_tokenizer(config.model, task)
     use_template(tokenizer, config.data)
+    if sft.steps:
+        examples = encode(tokenizer, task.examples(sft))
+        longest = int(examples.lengths.max())
+        if limit is not None and longest > limit:
+            raise ValueError(f"examples of up to {longest} tokens are more than {beyond}")
+    model = first_model(config, len(tokenizer))
     if together:
         model.train().to(torch.device(config.device))
     policy = Policy(model, layout=config.optim.layout)
-    engine, sft, losses = make_engine(config, policy, together), config.sft, list[float]()
+    engine = make_engine(config, policy, optim(sft.lr), rate(max(sft.steps, 1)), alone=not together)
     if sft.steps:
         losses = warm_up(
             policy,
             engine,
-            tokenizer,
-            task.examples(sft),
+            examples,
             steps=sft.steps,
             batch_size=sft.batch_size,
             micro_batch_tokens=config.optim.micro_batch_tokens,
@@ -106,13 +117,17 @@ def build_and_warm_up(
     return losses
 
 
-def first_model(config: TrainConfig, task: Task) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The model to warm up, and its tokenizer."""
+def first_tokenizer(config: ModelConfig, task: Task) -> PreTrainedTokenizerBase:
+    """That of the model to warm up."""
+    return task.build_tokenizer(config.vocab_size) if config.path is None else load_tokenizer(config.path)
+
+
+def first_model(config: TrainConfig, tokens: int) -> PreTrainedModel:
+    """The model to warm up; tokens: of the vocabulary of a built one."""
     if config.model.path is not None:
-        return load(config.model.path)
-    tokenizer = task.build_tokenizer(config.model.vocab_size)
-    model = build_tiny(
-        len(tokenizer),
+        return load(config.model.path)[0]
+    return build_tiny(
+        tokens,
         hidden=config.model.hidden_size,
         layers=config.model.num_layers,
         heads=config.model.num_heads,
@@ -121,19 +136,6 @@ def first_model(config: TrainConfig, task: Task) -> tuple[PreTrainedModel, PreTr
         max_positions=config.model.max_position_embeddings,
         seed=config.sft.seed,
     )
-    return model, tokenizer
-
-
-def make_engine(config: TrainConfig, policy: Policy, together: bool) -> Engine:
-    """The engine of the warm-up, with a learning rate of its own; torch where one process does it alone."""
-    settings = optim(config.sft.lr), rate(max(config.sft.steps, 1))
-    if config.engine.gradient_checkpointing:
-        policy.model.gradient_checkpointing_enable({"use_reentrant": False})
-    if not together or config.engine.name == "torch":
-        return TorchEngine(policy.model, *settings)
-    from .deepspeed_engine import DeepSpeedEngine
-
-    return DeepSpeedEngine(policy, settings[0], config.engine, join(config.device), settings[1])
 
 
 def sft_run(config: TrainConfig) -> int:

@@ -20,6 +20,7 @@ from same_runs import without_times
 from entrostat.runlog import read_lines, read_metrics
 from llmtrain.checkpoint import checkpoints, latest
 from llmtrain.cli import main
+from llmtrain.cluster import topology
 from llmtrain.cluster.learner import Learner
 from llmtrain.cluster.places import ENVIRONMENTS, environments, layout, options, placement
 from llmtrain.cluster.topology import follow
@@ -136,10 +137,24 @@ def test_the_preset_with_vllm(here, learns, tmp_path, staleness):
     assert (found[2]["mismatch/logp_gap"] > 1e-4) == bool(staleness)
 
 
+def test_an_engine_of_two_processes(here, learns, tmp_path):
+    """vLLM divides the model over processes of its own; weights reach them as a file."""
+    pytest.importorskip("vllm")
+    config = on_ray(learns, tmp_path / "run", placement="disaggregated")
+    rollout = replace(config.rollout, name="vllm", tensor_parallel_size=2, kv_cache_gib=0.25)
+    evaluation = replace(config.eval, every=0)
+    assert train(replace(config, steps=2, model=wide(tmp_path), rollout=rollout, eval=evaluation)) == 0
+    found = without_times(config.out)
+    assert [line["step"] for line in found] == [0, 1]
+    for line in found:
+        assert line["mismatch/ratio_min"] == pytest.approx(1, abs=1e-4)
+        assert line["mismatch/ratio_max"] == pytest.approx(1, abs=1e-4)
+
+
 def wide(folder: Path) -> ModelConfig:
     """A model whose heads are as wide as vLLM needs them."""
+    from llmtrain.countdown import ALPHABET
     from llmtrain.model import build_tiny, save
-    from llmtrain.tasks.countdown import ALPHABET
     from llmtrain.tokenizer import build_char_tokenizer
 
     tokenizer = build_char_tokenizer(ALPHABET)
@@ -220,7 +235,27 @@ def test_only_ctrl_c_before_the_first_step_stops_there(here, error, trained, rai
     ray.kill(learner)
 
 
-def test_a_hung_engine_ends_the_run_and_nothing_is_left(learns, tmp_path):
+def test_a_learner_that_stops_is_heard_though_another_waits_for_it(here, monkeypatch):
+    class Stops(Learner):
+        def stop(self):
+            return 1, "error: step 3: out of memory"
+
+        def wait(self):
+            time.sleep(60)
+
+    monkeypatch.setattr(topology, "GRACE", 1.0)
+    learners = [ray.remote(Stops).options(num_cpus=0).remote() for _ in range(2)]
+    place = ray.get(learners[0].settle.remote(os.getcwd()))
+    runs = [learners[0].wait.remote(), learners[1].stop.remote()]
+    began = time.monotonic()
+    assert follow(runs, place, lambda: True) == (1, "error: step 3: out of memory")
+    assert time.monotonic() - began < 30
+    for learner in learners:
+        ray.kill(learner)
+
+
+@pytest.mark.parametrize("way", ["hung engine", "SIGTERM"])
+def test_how_a_run_is_ended_and_nothing_is_left(learns, tmp_path, way):
     """On a Ray of its own, all of whose ports are bound to loopback."""
     config = on_ray(learns, tmp_path / "run")
     config = replace(config, steps=500, rollout=replace(config.rollout, timeout=2.0))
@@ -234,12 +269,18 @@ def test_a_hung_engine_ends_the_run_and_nothing_is_left(learns, tmp_path):
     assert listening
     assert {x.laddr.ip.removeprefix("::ffff:") for x in listening} == {"127.0.0.1"}
     began = time.monotonic()
-    processes("ray::RolloutActor", process.pid)[0].suspend()
+    if way == "SIGTERM":
+        process.terminate()
+    else:
+        processes("ray::RolloutActor", process.pid)[0].suspend()
     _, errors = process.communicate(timeout=60)
     assert time.monotonic() - began < 2 + 5 + 5, "timeout, 5 s, and the end of Ray"
-    assert process.returncode == 1
-    said = errors.splitlines()[-1]
-    assert "rollout engine 0 hangs: it gave no answer within rollout.timeout 2 s; last good checkpoint:" in said
+    code, words = {
+        "hung engine": (1, "rollout engine 0 hangs: it gave no answer within rollout.timeout 2 s; last checkpoint:"),
+        "SIGTERM": (2, "error: the run was stopped by SIGTERM; last checkpoint:"),
+    }[way]
+    assert process.returncode == code
+    assert words in errors.splitlines()[-1]
     assert not [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 

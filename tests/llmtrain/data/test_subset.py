@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmtrain.data.subset import cut, embed, kmeans_clusters, kmeans_subset, random_subset
+from llmtrain.data.subset import cut, embed, kmeans_clusters, random_subset
 from llmtrain.model import build_tiny
 from llmtrain.tokenizer import build_char_tokenizer
 
@@ -54,7 +54,7 @@ def test_clusters_come_largest_first_and_nearest_to_the_centre_first():
 )
 def test_the_last_cluster_is_cut(size, expected):
     points, _ = blobs()
-    found = kmeans_subset(points, size, 3, 0)
+    found = [i for cluster in cut(kmeans_clusters(points, 3, 0), size) for i in cluster.tolist()]
     assert len(found) == size
     assert set(found) == expected
 
@@ -64,9 +64,10 @@ def test_the_last_cluster_is_cut(size, expected):
 def test_a_kmeans_subset_has_the_size_without_repeats(n, data, seed):
     points = np.random.default_rng(seed).normal(size=(n, 3)).astype(np.float32)
     size, clusters = data.draw(st.integers(1, n)), data.draw(st.integers(1, n))
-    found = kmeans_subset(points, size, clusters, seed)
+    whole = kmeans_clusters(points, clusters, seed)
+    found = [i for cluster in cut(whole, size) for i in cluster.tolist()]
     assert len(set(found)) == len(found) == size
-    sizes = [len(cluster) for cluster in kmeans_clusters(points, clusters, seed)]
+    sizes = [len(cluster) for cluster in whole]
     assert sizes == sorted(sizes, reverse=True)
     assert sum(sizes) == n
 

@@ -2,6 +2,7 @@
 
 import torch
 
+from llmtrain import countdown
 from llmtrain.data import Question
 from llmtrain.evaluation.evaluator import Evaluator
 from llmtrain.evaluation.settings import Sampling
@@ -9,7 +10,6 @@ from llmtrain.evaluation.subject import Subject
 from llmtrain.model import build_tiny
 from llmtrain.policy import Policy
 from llmtrain.prompts import encode_all
-from llmtrain.tasks import countdown
 from llmtrain.tokenizer import build_char_tokenizer
 from llmtrain.verdict import Verdict
 from llmtrain.verifiers import Verifier

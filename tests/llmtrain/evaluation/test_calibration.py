@@ -20,9 +20,9 @@ def test_by_hand():
 
 
 def test_calibration_error_is_within_a_bin_of_means():
-    assert calibration_error([0.71, 0.79, 0.75, 0.75], [1, 1, 1, 0], bins=10) == pytest.approx(0)
+    assert calibration_error([0.71, 0.79, 0.75, 0.75], [1, 1, 1, 0]) == pytest.approx(0)
     # A bin holds its upper edge: 0.5 and 0.41 are together, 0.51 is in the next one.
-    assert calibration_error([0.5, 0.41, 0.51], [1, 0, 1], bins=10) == pytest.approx((0.09 + 0.49) / 3)
+    assert calibration_error([0.5, 0.41, 0.51], [1, 0, 1]) == pytest.approx((0.09 + 0.49) / 3)
 
 
 def test_ties_count_half_in_auroc():

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from llmtrain.config import RolloutConfig
+from llmtrain.countdown import ALPHABET
 from llmtrain.model import build_tiny
 from llmtrain.rollout.engine import HFEngine, Request, RolloutError, Sampler, check
-from llmtrain.tasks.countdown import ALPHABET
 from llmtrain.tokenizer import build_char_tokenizer
 
 CONFIG = RolloutConfig(max_new_tokens=5)

@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 import torch
 from same_runs import same, without_times
+from transformers import AutoModelForCausalLM, GPTJConfig
 
 from llmtrain.batch import Batch
 from llmtrain.checkpoint import checkpoints
 from llmtrain.config import EngineConfig
-from llmtrain.model import load
+from llmtrain.countdown import ALPHABET
+from llmtrain.model import load, save
 from llmtrain.policy import Policy
 from llmtrain.study.first_order import OF_WEIGHTS
 from llmtrain.study.probe import ALL, OWN
 from llmtrain.study.probe_walk import ProbedLearner, Walk
+from llmtrain.tokenizer import build_char_tokenizer
 from llmtrain.trainer import Trainer
 from llmtrain.verdict import Verdict
 from llmtrain.verifiers import Verifier
@@ -131,6 +134,15 @@ def test_a_resumed_run_is_probed_from_its_checkpoint(small, tmp_path):
     assert [one.step for one in judged(walk).walk()] == [5]
     with pytest.raises(ValueError, match="step 2 is not among those of this run, 4 to 5"):
         Walk(replace(config, steps=6), small.model.path, steps=(2, 5), resume=True)
+
+
+def test_first_order_knows_no_bias_of_the_output_layer(small, tmp_path):
+    tokenizer = build_char_tokenizer(ALPHABET)
+    shape = GPTJConfig(vocab_size=len(tokenizer), n_positions=64, n_embd=16, n_layer=1, n_head=2, rotary_dim=4)
+    save(AutoModelForCausalLM.from_config(shape), tokenizer, tmp_path / "model")
+    config = replace(small, out=str(tmp_path / "run"), optim=replace(small.optim, layout="padded"))
+    with pytest.raises(ValueError, match="--first-order does not know the bias"):
+        Walk(config, tmp_path / "model", steps=(0,), first_order=True)
 
 
 def test_what_cannot_be_probed(small, tmp_path):

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from llmtrain import countdown
 from llmtrain.config import DataConfig, SFTConfig, TaskConfig, TrainConfig
 from llmtrain.data import Question
-from llmtrain.tasks import countdown, get_task
+from llmtrain.tasks import get_task
 from llmtrain.verifiers import Verifier
 
 SUMS = [

@@ -8,9 +8,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..text import one_line
 from ..verifiers.final_answer import last_boxed
 from .question import Message, Prompt, Question
-from .table import Table, one_line
+from .table import Table
 
 PROMPTS = ("prompt", "question", "problem", "input")
 ANSWERS = ("reward_model.ground_truth", "ground_truth", "answer", "solution", "target")

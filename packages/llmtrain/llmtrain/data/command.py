@@ -22,8 +22,8 @@ SKIPPED_SHOWN = 5
 
 
 def show(args: list[str]) -> int:
-    """Show what files of questions hold: llmtrain data FILE..."""
-    parser = argparse.ArgumentParser(prog="llmtrain data", description=show.__doc__)
+    """A table of files of questions; exit code 0."""
+    parser = _parser("data")
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="parquet, jsonl, json, a folder, or a name on the HF hub"
     )
@@ -91,8 +91,8 @@ def _print_whole(console: Console, question: Question) -> None:
 
 
 def subset(args: list[str]) -> int:
-    """Write some questions of a file, at random or the largest K-means clusters of their prompts."""
-    parser = argparse.ArgumentParser(prog="llmtrain subset", description=subset.__doc__)
+    """Some questions of a file, at random or the largest K-means clusters of their prompts; exit code 0."""
+    parser = _parser("subset")
     parser.add_argument("--data", required=True, help="parquet, jsonl, json, a folder, or a name on the HF hub")
     parser.add_argument("--method", choices=("random", "kmeans"), required=True)
     parser.add_argument("--size", type=int, required=True, help="questions to take; of the last cluster only a part")
@@ -155,6 +155,11 @@ def _kmeans(questions: Sequence[Question], given: argparse.Namespace) -> list[in
         table.add_row(str(i), f"{len(whole):,}", f"{len(part):,}", f"{len(part) / len(questions):.1%}")
     Console().print(table)
     return [index for cluster in taken for index in cluster.tolist()]
+
+
+def _parser(command: str) -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(prog=f"llmtrain {command}", description=__doc__, formatter_class=raw)
 
 
 def _reading(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .table import AT_A_TIME, Row, Table, arrow_rows, field_names, one_line
+from ..text import one_line
+from .table import AT_A_TIME, Row, Table, arrow_rows, field_names
 
 KINDS = (".parquet", ".jsonl", ".json")
 DEEP = 4

@@ -26,14 +26,6 @@ def random_subset(n_questions: int, size: int, seed: int) -> list[int]:
     return sorted(np.random.default_rng(seed).choice(n_questions, size, replace=False).tolist())
 
 
-def kmeans_subset(embeddings: NDArray[np.float32], size: int, clusters: int, seed: int) -> list[int]:
-    """Indices of `size` questions from the largest clusters; of the last one those nearest its centre.
-
-    embeddings: (Q, D). See `kmeans_clusters` for the order, `cut` for the end, and both for the errors.
-    """
-    return [index for cluster in cut(kmeans_clusters(embeddings, clusters, seed), size) for index in cluster.tolist()]
-
-
 def kmeans_clusters(embeddings: NDArray[np.float32], clusters: int, seed: int) -> list[NDArray[np.int64]]:
     """Indices of the questions of each cluster, the nearest to its centre first; clusters by size, largest first.
 

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..text import one_line
+
 AT_A_TIME = 4096
 """Rows of a batch."""
 
@@ -25,12 +27,6 @@ class Table:
     """Names of the columns. Fields of a column follow it, dotted: reward_model, reward_model.ground_truth."""
     rows: Callable[[Sequence[str]], Iterator[tuple[int, Row]]]
     """Numbered rows with at least the columns asked for. Raises ValueError for a file that is broken further down."""
-
-
-def one_line(said: object, limit: int = 200) -> str:
-    """What an error or a name says, in one line of at most `limit` characters."""
-    words = "".join(c if c.isprintable() else " " for c in str(said)[: 2 * limit]).split()
-    return " ".join(words)[:limit] or type(said).__name__
 
 
 def arrow_rows(

@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..text import one_line
 from .files import KINDS, file_table
-from .table import AT_A_TIME, Table, arrow_rows, field_names, one_line
+from .table import AT_A_TIME, Table, arrow_rows, field_names
 
 SPLITS = ("train", "test", "validation", "valid", "val", "dev")
 ABOUT = ("dataset_info.json", "dataset_infos.json")
@@ -30,6 +31,7 @@ def tables(name: str, split: str = "train") -> Iterator[Table]:
     Raises:
         ValueError: in one line, for what is missing, empty, broken, or of an unknown kind.
     """
+    check_name(name)
     path = Path(name)
     if path.is_file():
         yield file_table(path, path.name, path.stem)
@@ -37,9 +39,13 @@ def tables(name: str, split: str = "train") -> Iterator[Table]:
         yield _saved(path, split)
     elif path.is_dir():
         yield from _folder(path, split)
-    elif path.suffix not in KINDS and _HUB.fullmatch(name):
-        yield _hub(name, split)
     else:
+        yield _hub(name, split)
+
+
+def check_name(name: str) -> None:
+    """Raises ValueError for a name that is no file, no folder, and not of the form that names of the hub have."""
+    if not Path(name).exists() and (Path(name).suffix in KINDS or not _HUB.fullmatch(name)):
         raise ValueError(f"{name} does not exist; data sets of the HF hub are named owner/name")
 
 

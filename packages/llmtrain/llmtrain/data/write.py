@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..text import one_line
 from .question import Question
 from .read import read
-from .table import one_line
 
 
 def write(questions: Sequence[Question], path: str | Path) -> None:

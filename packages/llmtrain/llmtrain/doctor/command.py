@@ -24,10 +24,9 @@ from importlib.util import find_spec
 from rich.console import Console
 from rich.table import Table
 
+from ..text import one_line
 from .guard import TIME_UP
 
-LINE = 200
-"""Most characters of a cause."""
 SLOW = 10.0
 """Seconds above which the table says that something is slow to start."""
 
@@ -149,12 +148,6 @@ def judge(code: int, out: str, err: str, limit: float, check: Check) -> tuple[st
         "cause": one_line(end + (f": {last}" if last else "")),
         "fix": f"install it anew: {check.install}",
     }
-
-
-def one_line(text: str) -> str:
-    """Text without line breaks, cut where it becomes too long to read."""
-    words = " ".join(text.split())
-    return words if len(words) <= LINE else words[: LINE - 1] + "…"
 
 
 def version(package: str) -> str:

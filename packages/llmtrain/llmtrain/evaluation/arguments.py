@@ -5,11 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from entrostat.plain_yaml import load_yaml
-
 from ..config import DataConfig, TrainConfig
-from ..nested import merge
 from ..presets import get_preset
+from ..run import run_config
 from .settings import PRESETS, Sampling
 
 ABOUT = """\
@@ -97,8 +95,7 @@ def locate(given: argparse.Namespace) -> Place:
         from ..checkpoint import latest
 
         model = latest(path)
-        config = merge(TrainConfig(), load_yaml(path / "config.yaml"))
-        return Place(config, model, path / "eval" / f"{model.name}{label}", path)
+        return Place(run_config(path), model, path / "eval" / f"{model.name}{label}", path)
     if not (path / "config.json").is_file():
         raise ValueError(f"{path} is neither a run with checkpoints nor a model folder")
     return Place(get_preset(given.preset), path, Path("runs") / f"eval-{path.resolve().name}{label}", None)

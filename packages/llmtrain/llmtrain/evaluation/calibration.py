@@ -64,14 +64,14 @@ def _auroc(score: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
     return float(roc_auc_score(positive, score))
 
 
-def calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = CONFIDENCE_BINS) -> float:
-    """Σ_b n_b/R · |accuracy_b − confidence_b| over bins of equal width (Guo et al. 2017, eq. 3), 0 to 1.
+def calibration_error(confidence: ArrayLike, correct: ArrayLike) -> float:
+    """Σ_b n_b/R · |accuracy_b − confidence_b| over CONFIDENCE_BINS bins (Guo et al. 2017, eq. 3), 0 to 1.
 
     A bin holds its upper edge, and the first one 0.
     """
     sure, is_right = np.asarray(confidence, dtype=np.float64), np.asarray(correct, dtype=np.float64)
-    place = np.clip(np.ceil(sure * bins).astype(int) - 1, 0, bins - 1)
-    return float(np.abs(np.bincount(place, is_right - sure, minlength=bins)).sum() / len(sure))
+    place = np.clip(np.ceil(sure * CONFIDENCE_BINS).astype(int) - 1, 0, CONFIDENCE_BINS - 1)
+    return float(np.abs(np.bincount(place, is_right - sure)).sum() / len(sure))
 
 
 TAIL = 0.005

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,8 @@ from ..launch import end_with_parent, is_first, is_worker, launch
 from .arguments import Place, data_config, locate, parser, sampler_settings
 
 if TYPE_CHECKING:
-    from ..data import Question
     from ..ranks import Ranks
-    from ..verifiers import Verifier
+    from ..tasks import Task
     from .evaluation import Evaluation
     from .subject import Subject
 
@@ -65,12 +65,12 @@ def prepare(given: argparse.Namespace, place: Place) -> tuple["Evaluation", list
     if given.verifier and not data.val_files:
         raise ValueError("--verifier judges questions from files: name them with --data")
     sampling_of = sampler_settings(given, config)
-    questions, verifier, start_verifier, told = _questions(data, config)
+    task, verifier = _task(data, config)
     machine = {"device": given.device or config.device, "dtype": given.dtype}
     subject = Subject.load(place.model, stop_token_ids=tuple(config.rollout.stop_token_ids), **machine)
     use_template(subject.tokenizer, data)
     benchmarks, left_out = benchmarks_of(
-        subject, questions, sampling_of, max_prompt_length=data.max_prompt_length, limit=given.limit
+        subject, task.test, sampling_of, max_prompt_length=data.max_prompt_length, limit=given.limit
     )
     if given.rollout == "vllm":
         longest = max(len(ids) + one.sampling.max_new_tokens for one in benchmarks for ids in one.prompt_ids)
@@ -80,7 +80,7 @@ def prepare(given: argparse.Namespace, place: Place) -> tuple["Evaluation", list
         path=place.model,
         benchmarks=benchmarks,
         verifier=verifier,
-        start_verifier=start_verifier,
+        start_verifier=task.start_verifier,
         timeout=data.verifier_timeout if data.val_files else 0.0,
         out=Path(given.out) if given.out else place.out,
         sequences=given.batch_size,
@@ -89,7 +89,7 @@ def prepare(given: argparse.Namespace, place: Place) -> tuple["Evaluation", list
         ks=tuple(sorted(set(given.k))),
         correlations=_correlations(place.run),
     )
-    return evaluation, told + left_out
+    return evaluation, [*task.skipped, *left_out]
 
 
 def _start(given: argparse.Namespace, subject: "Subject", machine: dict[str, str]) -> Callable[[], "Subject"] | None:
@@ -105,37 +105,15 @@ def _start(given: argparse.Namespace, subject: "Subject", machine: dict[str, str
     return lambda: type(subject).load(given.start, **machine)
 
 
-def _questions(
-    data: DataConfig, config: TrainConfig
-) -> tuple[list["Question"], str, Callable[[], "Verifier"], list[str]]:
-    """Questions, the name of their verifier, what starts it, and what was left out."""
-    from ..data import read
-    from ..prompts import put
-    from ..tasks import get_task
-    from ..verifiers import get_verifier
-    from ..verifiers.truths import usable
+def _task(data: DataConfig, config: TrainConfig) -> tuple["Task", str]:
+    """The task whose held-out questions are asked, and the name of its verifier."""
+    from ..tasks import get_task, question_task
 
-    if not data.val_files:
-        if data.train_files:
-            raise ValueError("the run has no data.val_files to evaluate on: name files with --data")
-        task = get_task(config)
-        return list(task.test), config.task.name, task.start_verifier, []
-    questions: list[Question] = []
-    told = []
-    for name in data.val_files:
-        found = read(
-            name,
-            prompt_key=data.prompt_key,
-            answer_key=data.answer_key,
-            split="test",
-            skip_bad=data.skip_bad,
-            usable=usable(data.verifier),
-        )
-        questions += [put(question, data) for question in found.questions]
-        if found.skipped:
-            told.append(f"{len(found.skipped)} bad rows of {name} left out (the first: {found.skipped[0]})")
-    settings = {"workers": data.verifier_workers, "timeout": data.verifier_timeout}
-    return questions, data.verifier, lambda: get_verifier(data.verifier, **settings), told  # type: ignore[arg-type]
+    if data.val_files:
+        return question_task(replace(data, train_files=(), weights=())), data.verifier
+    if data.train_files:
+        raise ValueError("the run has no data.val_files to evaluate on: name files with --data")
+    return get_task(config), config.task.name
 
 
 def _correlations(run: Path | None) -> list:

@@ -21,6 +21,7 @@ REFLECTIVE = ("wait", "alternatively", "let's reconsider")
 """Phrases of a response that looks at itself again, those that EntroPIC D.6 names."""
 
 _WORD = re.compile(r"\w+|[^\w\s]")
+_PHRASE = re.compile(rf"\b(?:{'|'.join(map(re.escape, REFLECTIVE))})\b", re.IGNORECASE)
 
 
 class Grams(NamedTuple):
@@ -34,14 +35,14 @@ class Grams(NamedTuple):
     """How often (E,)."""
 
 
-def ngrams(responses: Sequence[str], orders: int = ORDERS) -> Iterator[Grams]:
-    """The n-grams of 1, 2, ... `orders` words of each response."""
+def ngrams(responses: Sequence[str]) -> Iterator[Grams]:
+    """The n-grams of 1, 2, ... ORDERS words of each response."""
     words = [_WORD.findall(text) for text in responses]
     owner = np.repeat(np.arange(len(words)), [len(some) for some in words])
     number: dict[str, int] = {}
     word = np.array([number.setdefault(w, len(number)) for some in words for w in some], dtype=np.int64)
     gram = word
-    for order in range(1, orders + 1):
+    for order in range(1, ORDERS + 1):
         last = owner[order - 1 :]
         within = owner[: len(last)] == last
         yield _counted(gram[within], last[within], len(words))
@@ -127,10 +128,9 @@ def _nearest_other(lengths: Ints) -> Ints:
     return lengths[gap.argmin(axis=1)]
 
 
-def reflective(responses: Sequence[str], phrases: Sequence[str] = REFLECTIVE) -> Ints:
-    """How often each response says one of `phrases`, as whole words in any case (R,) (EntroPIC, D.6)."""
-    pattern = re.compile(rf"\b(?:{'|'.join(re.escape(phrase) for phrase in phrases)})\b", re.IGNORECASE)
-    return np.array([len(pattern.findall(text.replace("’", "'"))) for text in responses], dtype=np.int64)
+def reflective(responses: Sequence[str]) -> Ints:
+    """How often each response says one of REFLECTIVE, as whole words in any case (R,) (EntroPIC, D.6)."""
+    return np.array([len(_PHRASE.findall(text.replace("’", "'"))) for text in responses], dtype=np.int64)
 
 
 def length_summary(tokens: ArrayLike) -> dict[str, float]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from ..check import check_device
 from ..model import load
 from ..policy import Policy
 from ..rollout import HFRollout, Rollouts, eos_token_ids
@@ -31,8 +32,6 @@ class Subject:
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     stop_token_ids: tuple[int, ...] = ()
-    max_num_seqs: int = 0
-    """Sequences that are sampled together; 0 samples all at once."""
     vllm: "VLLMEngine | None" = None
     """Samples in place of the model; statistics are the model's all the same."""
 
@@ -44,10 +43,7 @@ class Subject:
     @staticmethod
     def load(path: str | Path, *, device: str = "cpu", dtype: str = "float32", **settings: object) -> "Subject":
         """From a model folder. ValueError when there is none, or for a device that is not here."""
-        if device not in ("cpu", "cuda"):
-            raise ValueError(f"unknown device {device!r}; choose from cpu, cuda")
-        if device == "cuda" and not torch.cuda.is_available():
-            raise ValueError("device cuda is not available here; use --device cpu")
+        check_device(device)
         model, tokenizer = load(path, dtype=DTYPES[dtype])
         return Subject(model.eval().to(torch.device(device)), tokenizer, **settings)  # type: ignore[arg-type]
 
@@ -98,6 +94,5 @@ class Subject:
             top_p=sampling.top_p,
             generator=torch.Generator().manual_seed(seed),
             stop_token_ids=self.stop_token_ids,
-            max_num_seqs=self.max_num_seqs,
         )
         return rollout.generate(prompt_ids, sampling.samples, mine)

@@ -14,11 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from entrostat.plain_yaml import load_yaml
-
 from ..checkpoint import checkpoints, step_of
 from ..config import LogConfig, TrainConfig
-from ..nested import merge
+from ..presets import read_config
+from ..run import run_config
 
 PROG = "llmtrain probe-entropy"
 
@@ -51,7 +50,9 @@ def probe_entropy(args: list[str]) -> int:
         raise ValueError(f"{out} holds a run with checkpoints, which is not overwritten: choose another --out")
     if out.exists() and any(out.iterdir()) and not (out / "config.yaml").is_file():
         raise ValueError(f"{out} holds something else than a probe, which is not overwritten: choose another --out")
-    config = run_config(run, rest) if run else flags_config(rest)
+    if run and rest:
+        raise ValueError(f"{PROG}: {rest[0]} cannot be given with a run, which has settings of its own")
+    config = run_config(run) if run else read_config(rest, PROG)
     config = replace(
         config,
         out=str(out),
@@ -71,22 +72,6 @@ def read_steps(text: str) -> list[int]:
     if steps[0] < 0:
         raise ValueError(f"--steps must not be negative; got {steps[0]}")
     return steps
-
-
-def flags_config(args: list[str]) -> TrainConfig:
-    """The configuration of flags of `llmtrain train`."""
-    from ..cli import read_config
-
-    return read_config(args, PROG)
-
-
-def run_config(run: str, rest: list[str]) -> TrainConfig:
-    """The configuration that a run was started with; ValueError when it is no run, or flags are given besides."""
-    if rest:
-        raise ValueError(f"{PROG}: {rest[0]} cannot be given with a run, which has settings of its own")
-    if not (Path(run) / "config.yaml").is_file():
-        raise ValueError(f"{run} is not a run: it has no config.yaml")
-    return merge(TrainConfig(), load_yaml(Path(run) / "config.yaml"))
 
 
 def measure(config: TrainConfig, steps: list[int], run: str | None, **tried: Any) -> int:

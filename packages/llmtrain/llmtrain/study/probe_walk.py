@@ -171,7 +171,8 @@ class Walk(Trainer):
     """A run that is trained up to the last of `steps` and probed at each. It leaves a run log and no checkpoint.
 
     sgd, alone, first_order: what else to try, see `Watched`. resume: from the newest checkpoint in `config.out`.
-    Raises ValueError when the run takes more than one process, or lacks one of the steps.
+    Raises ValueError when the run takes more than one process, or lacks one of the steps, and for a bias of the output
+    layer with `first_order`.
     """
 
     def __init__(
@@ -190,6 +191,8 @@ class Walk(Trainer):
         outside = [step for step in steps if not self.step <= step < config.steps]
         if outside:
             raise ValueError(f"step {outside[0]} is not among those of this run, {self.step} to {config.steps - 1}")
+        if first_order and self.policy.output.bias is not None:
+            raise ValueError("--first-order does not know the bias that the output layer of this model has")
         self.last = max(steps)
         self.watched = Watched(frozenset(steps), sgd, alone, first_order)
         self.learner = ProbedLearner(self.learner, self.watched)

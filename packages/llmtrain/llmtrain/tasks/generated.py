@@ -1,9 +1,9 @@
 """Countdown as a task."""
 
+from .. import countdown
 from ..config import SFTConfig, TaskConfig
 from ..data import Question
 from ..verifiers import get_verifier
-from . import countdown
 from .task import Examples, Task
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..tasks import countdown
+from .. import countdown
 from ..verdict import Verdict
 from .verifier import Verifier
 
@@ -31,9 +31,6 @@ def countdown_check(response: str, ground_truth: Any) -> Verdict:
     expression = tagged.strip()
     verdict = countdown.verify(problem, expression)
     return replace(verdict, extracted=expression[: countdown.MAX_RESPONSE_CHARS])
-
-
-DIRECT: dict[str, Callable[[str, Any], Verdict]] = {"exact": exact, "countdown": countdown_check}
 
 
 class DirectVerifier(Verifier):

@@ -8,45 +8,27 @@ may hang or crash without harm to the others. Its import path is `package.module
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from ..verdict import Verdict
+from .direct import DirectVerifier, countdown_check, exact
+from .pool import CheckPool
+from .python_tests import PythonVerifier
 from .verifier import Verifier
 
 
-def _pooled(check: str) -> Callable[..., Verifier]:
-    """A verifier whose `check` ("module:function") runs in killable processes."""
-
-    def build(**settings: Any) -> Verifier:
-        from .pool import CheckPool
-
-        return CheckPool(check, **settings)
-
-    return build
-
-
-def _direct(name: str) -> Callable[..., Verifier]:
-    """A verifier whose check cannot hang and runs here."""
-
-    def build(**settings: Any) -> Verifier:
-        from .direct import DIRECT, DirectVerifier
-
-        return DirectVerifier(DIRECT[name])
-
-    return build
-
-
-def _python(**settings: Any) -> Verifier:
-    from .python_tests import PythonVerifier
-
-    return PythonVerifier(**settings)
+def _direct(check: Callable[[str, Any], Verdict]) -> Callable[..., Verifier]:
+    """A verifier whose check cannot hang: it runs here and needs no settings."""
+    return lambda **settings: DirectVerifier(check)
 
 
 VERIFIERS: dict[str, Callable[..., Verifier]] = {
-    "math": _pooled("llmtrain.verifiers.math_answer:check"),
-    "exact": _direct("exact"),
-    "regex": _pooled("llmtrain.verifiers.regex:check"),
-    "countdown": _direct("countdown"),
-    "python": _python,
+    "math": partial(CheckPool, "llmtrain.verifiers.math_answer:check"),
+    "exact": _direct(exact),
+    "regex": partial(CheckPool, "llmtrain.verifiers.regex:check"),
+    "countdown": _direct(countdown_check),
+    "python": PythonVerifier,
 }
 """Name to a function that builds the verifier."""
 
@@ -67,12 +49,9 @@ def get_verifier(name: str, *, workers: int = 2, timeout: float = 5.0, memory_mi
         raise ValueError(
             f"a verifier needs workers >= 1, timeout > 0 and memory_mib >= 1; got {workers}, {timeout}, {memory_mib}"
         )
-    if ":" in name:
-        build = _pooled(name)
-    elif name in VERIFIERS:
-        build = VERIFIERS[name]
-    else:
+    if name not in VERIFIERS and ":" not in name:
         raise ValueError(
             f"unknown verifier {name!r}; choose from {', '.join(VERIFIERS)}, or give a function as module:function"
         )
+    build = VERIFIERS.get(name, partial(CheckPool, name))
     return build(workers=workers, timeout=timeout, memory_mib=memory_mib)

@@ -1,5 +1,7 @@
 """llmtrain score: verdicts on responses that are in a file.
 
+    llmtrain score --verifier math --in responses.jsonl --out verdicts.jsonl
+
 A line of the input is an object with `response` and `ground_truth`; a line of the output is the verdict on it:
 {"correct": true, "extracted": "42", "reason": "equal as text"}. Lines left out by --skip-bad have no verdict.
 """
@@ -31,8 +33,9 @@ class Row(NamedTuple):
 
 
 def score(args: list[str]) -> int:
-    """Judge the responses of a file: llmtrain score --verifier math --in FILE --out FILE."""
-    parser = argparse.ArgumentParser(prog="llmtrain score", description=score.__doc__)
+    """Judge the responses of a file; exit code 0."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog="llmtrain score", description=__doc__, formatter_class=raw)
     parser.add_argument("--verifier", required=True, help=f"{', '.join(VERIFIERS)}, or a function as module:function")
     parser.add_argument("--in", dest="source", required=True, help="jsonl: response, ground_truth")
     parser.add_argument("--out", required=True, help="jsonl to write: correct, extracted, reason")

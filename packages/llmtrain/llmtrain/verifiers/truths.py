@@ -4,24 +4,27 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from . import regex
+from .answer_text import read_truth
+from .direct import countdown_check
+from .python_tests import tests
+
 Usable = Callable[[Any], object]
-
-
-def usable(verifier: str) -> Usable:
-    """A function that raises ValueError for a ground truth that the verifier of this name cannot use."""
-    from . import regex
-    from .answer_text import read_truth
-    from .direct import countdown_check
-    from .python_tests import tests
-
-    known: dict[str, Usable] = {
-        "math": read_truth,
-        "regex": partial(regex.check, ""),
-        "countdown": partial(countdown_check, ""),
-        "python": tests,
-    }
-    return known.get(verifier, anything)
 
 
 def anything(ground_truth: Any) -> None:
     """Takes every ground truth."""
+
+
+KNOWN: dict[str, Usable] = {
+    "math": read_truth,
+    "regex": partial(regex.check, ""),
+    "countdown": partial(countdown_check, ""),
+    "python": tests,
+}
+"""By verifier."""
+
+
+def usable(verifier: str) -> Usable:
+    """A function that raises ValueError for a ground truth that the verifier of this name cannot use."""
+    return KNOWN.get(verifier, anything)

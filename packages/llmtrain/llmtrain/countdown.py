@@ -7,11 +7,11 @@ Values are exact rationals throughout. The verifier has its own parser: no respo
 
 import random
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..verdict import Verdict
+from .verdict import Verdict
 
 ALPHABET = "0123456789+-*/()=: "
 """Every character that occurs in prompts and responses."""
@@ -109,13 +109,7 @@ def _search(
 
 
 def generate(
-    n: int,
-    seed: int,
-    *,
-    counts: Sequence[int] = (3,),
-    max_number: int = 12,
-    max_target: int = 100,
-    exclude: Collection[Problem] = frozenset(),
+    n: int, seed: int, *, counts: Sequence[int] = (3,), max_number: int = 12, max_target: int = 100
 ) -> list[Problem]:
     """`n` different solvable problems, a function of the arguments only.
 
@@ -125,7 +119,6 @@ def generate(
         counts: how many numbers a problem may have; each problem draws one entry.
         max_number: numbers are uniform on 1..max_number.
         max_target: targets are whole numbers in 1..max_target.
-        exclude: problems that must not occur (same multiset of numbers and same target).
 
     Raises:
         ValueError: for settings with no or too few problems.
@@ -136,7 +129,7 @@ def generate(
             f"counts={tuple(counts)}, max_number={max_number}, max_target={max_target}"
         )
     rng = random.Random(f"countdown-{seed}")
-    seen = {problem.key for problem in exclude}
+    seen = set()
     problems: list[Problem] = []
     rejected = 0
     while len(problems) < n:
