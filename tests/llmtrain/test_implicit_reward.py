@@ -10,6 +10,7 @@ from entrostat.runlog import read_metrics
 from llmtrain.batch import Batch
 from llmtrain.config import OptimConfig, PrimeConfig
 from llmtrain.engine import NonFiniteError
+from llmtrain.experience import Annotator
 from llmtrain.implicit_reward import ImplicitReward
 from llmtrain.model import build_tiny
 from llmtrain.policy import Policy
@@ -93,6 +94,29 @@ def test_a_run(small, tmp_path):
     resumed.run()
     again = [line for line in read_metrics(halves.out) if "prime/loss" in line]
     assert [line["prime/loss"] for line in again] == [line["prime/loss"] for line in lines]
+
+
+def test_nothing_is_learned_of_dropped_groups(small, tmp_path):
+    trainer = Trainer(replace(small, advantage="prime", out=str(tmp_path / "run")), small.model.path)
+    weights = trainer.annotator.prime.model.model.get_output_embeddings().weight
+    before = weights.detach().clone()
+    found = trainer.collector.collect(0)
+    for dropped in (True, False):
+        _, metrics = trainer.annotator.experience(replace(found, dropped=dropped))
+        assert torch.equal(before, weights) is dropped
+        assert ("prime/loss" in metrics) is not dropped
+
+
+def test_it_learns_beside_a_policy_in_bf16(small, tmp_path):
+    """A step of 1e-6 is below a bf16 weight's last place."""
+    trainer = Trainer(replace(small, advantage="prime", out=str(tmp_path / "run")), small.model.path)
+    trainer.policy.model.bfloat16()
+    annotator = Annotator(trainer.config, trainer.policy, trainer.ranks, trainer.clock, trainer.controller.needs)
+    weights = annotator.prime.parameters
+    before = [p.detach().clone() for p in weights]
+    annotator.experience(trainer.collector.collect(0))
+    moved = sum(int((a != b).sum()) for a, b in zip(before, weights, strict=True))
+    assert moved > 0.9 * sum(p.numel() for p in weights)
 
 
 def test_advantages_are_those_of_entrostat(small, tmp_path):

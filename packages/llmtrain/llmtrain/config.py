@@ -410,6 +410,12 @@ class TrainConfig:
         """Rank of the LoRA adapters that rollout engines are sent; 0: whole weights."""
         return self.model.lora_rank if self.rollout.lora_sync == "adapter" else 0
 
+    @property
+    def engine_gpus(self) -> int:
+        """GPUs of rollout engines besides those of the ranks."""
+        apart = self.topology.name == "ray" and self.topology.placement == "disaggregated"
+        return self.topology.rollout_engines * self.rollout.tensor_parallel_size if apart else 0
+
     def __post_init__(self) -> None:
         for key in POSITIVE:
             if not attrgetter(key)(self) > 0:

@@ -112,7 +112,8 @@ class Annotator:
 
     def _start_policy(self, trains: bool = False) -> Policy:
         """A policy besides the one that is trained, as it was at the start, whole on every rank."""
-        model, _ = load(self.config.model.ref_path or start_model(self.config), dtype=self.policy.model.dtype)
+        dtype = torch.float32 if trains else self.policy.model.dtype  # bf16 weights round small steps away
+        model, _ = load(self.config.model.ref_path or start_model(self.config), dtype=dtype)
         model = model.train(trains).requires_grad_(trains).to(self.config.device)
         return Policy(model, self.config.rollout.temperature, layout=self.config.optim.layout)
 
@@ -138,7 +139,7 @@ class Annotator:
             trained=self._trained(found),
             from_rollout=config.rollout.old_logp == "rollout",
         )
-        return self._with_process_rewards(made, found.reward)
+        return self._with_process_rewards(made, found)
 
     def _trained(self, found: Collected) -> Tensor | None:
         """Mask of the sequences that enter the loss; None is all."""
@@ -154,7 +155,7 @@ class Annotator:
         place = self.config.device  # where the ranks' tensors travel
         return self.advantage(reward.to(place), group.to(place), **wanted).cpu()
 
-    def _with_process_rewards(self, made: Experience, correct: Tensor) -> tuple[Experience, dict[str, float]]:
+    def _with_process_rewards(self, made: Experience, found: Collected) -> tuple[Experience, dict[str, float]]:
         """With advantages of tokens from the implicit reward model as it is, which then learns from the verdicts."""
         if self.prime is None:
             return made, {}
@@ -164,7 +165,7 @@ class Annotator:
             reward, group, owner = (x.to(prm.device) for x in (made.reward.to(prm), made.group, made.owner))
             told = {"prm_logp": prm, "ref_logp": made.ref_logp, "response": owner, "beta": self.config.prime.beta}
             advantage = self.advantage(reward, group, **told)
-            metrics = self.prime.learn(made.batch, made.ref_logp, correct)
+            metrics = {} if found.dropped else self.prime.learn(made.batch, made.ref_logp, found.reward)
         return replace(made, token_advantage=advantage), metrics
 
     def state_dict(self) -> dict[str, Any]:

@@ -10,11 +10,12 @@ import pytest
 import yaml
 
 from llmtrain.check import check
-from llmtrain.cli import main, read_config
+from llmtrain.cli import main
 from llmtrain.cluster.launch import entrypoint, exit_code
 from llmtrain.cluster.places import layout
 from llmtrain.cluster.topology import cluster
 from llmtrain.config import TopologyConfig
+from llmtrain.presets import read_config
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -24,7 +25,7 @@ def test_what_is_submitted():
     assert job == (
         "cd '/work/a b' && python -m llmtrain train --out 'my runs' --topology.name ray --topology.address auto"
     )
-    assert entrypoint(["resume", "runs/x"], None) == "python -m llmtrain resume runs/x"
+    assert entrypoint(["resume", "runs/x"], None) == "python -m llmtrain resume runs/x --topology.address auto"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import torch
 from ray_engines import Scripted
 
 from llmtrain.cluster.places import Seat
-from llmtrain.cluster.rollout import CopyEngine, RemoteEngine, deal
+from llmtrain.cluster.rollout import CopyEngine, RemoteEngine, deal, make_engine
 from llmtrain.cluster.topology import cluster
 from llmtrain.config import RolloutConfig
 from llmtrain.mini_batch import mini_batches, shares
@@ -243,6 +243,18 @@ def test_a_copy_of_the_policy_answers_as_the_policy(small):
                 parameter.mul_(1.1)
         policy.update([], 1)
         copy.update(model.named_parameters(), 1)
+
+
+@pytest.mark.parametrize(("threads", "cores"), [(0, 3), (2, 2)])
+def test_an_engine_uses_the_threads_it_is_given(small, monkeypatch, threads, cores):
+    """Torch is imported in an actor before its environment is set, and by then has the one thread that Ray allows."""
+    before = torch.get_num_threads()
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    try:
+        make_engine(small.model.path, replace(small, threads=threads), [0], False)
+        assert torch.get_num_threads() == cores
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_weights_of_another_model(small):

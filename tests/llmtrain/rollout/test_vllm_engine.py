@@ -5,6 +5,7 @@ import os
 import random
 import signal
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,9 +16,12 @@ pytest.importorskip("vllm", reason="pip install --no-deps -r requirements-vllm-c
 import torch.distributed as dist
 from vllm_answers import CONFIG, EOS, PROMPTS, TOKENIZER, Forgetful, ask, forced_logp, sharp_model
 
+from llmtrain.config import RolloutConfig
 from llmtrain.model import build_tiny, save
 from llmtrain.rollout.engine import HFEngine, Request, RolloutError, check
 from llmtrain.rollout.vllm_engine import VLLMEngine, prompt_seeds
+from llmtrain.rollout.vllm_start import options
+from llmtrain.rollout.vllm_weights import packed_bytes
 from llmtrain.rollout.vllm_worker import checksum
 
 STOP = 5
@@ -260,3 +264,25 @@ def test_sleep_is_nothing_on_a_cpu(engine):
     assert not engine.asleep
     engine.wake()
     assert len(ask(engine)) == 40
+
+
+@pytest.mark.parametrize("shape", [(151_936, 1536), (152_064, 3584), (152_064, 5120)])
+def test_the_largest_weight_of_a_model_fits_into_the_buffer_of_ipc(shape, monkeypatch):
+    """vLLM's own packing, of an embedding without storage."""
+    from vllm.distributed.weight_transfer import packed_tensor
+
+    config = SimpleNamespace(vocab_size=shape[0], hidden_size=shape[1])
+    empty = torch.empty
+    monkeypatch.setattr(packed_tensor, "reduce_tensor", lambda tensor: (None, ()))
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(synchronize=lambda: None))
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "empty", lambda *args, **kwargs: empty(*args, **(kwargs | {"device": "meta"})))
+        weights = iter([("model.embed_tokens.weight", torch.empty(shape, dtype=torch.bfloat16))])
+        size = packed_bytes(config)
+        assert len(list(packed_tensor.packed_ipc_producer(weights, "gpu", lambda item: item[1], size))) == 1
+
+
+def test_several_workers_are_vllms_own_processes():
+    """In an actor vLLM would ask Ray for them, which has not been told."""
+    both = [options(RolloutConfig(tensor_parallel_size=n), "cuda", 1024) for n in (1, 2)]
+    assert [found.get("distributed_executor_backend") for found in both] == [None, "mp"]

@@ -45,8 +45,7 @@ def entrypoint(command: list[str], folder: str | None) -> str:
     if not command or command[0] not in COMMANDS:
         raise ValueError(f"launch {' '.join(command[:1]) or 'nothing'}: choose from {', '.join(COMMANDS)}")
     line = shlex.join(["python", "-m", "llmtrain", *command])
-    if command[0] == "train":
-        line += " --topology.name ray --topology.address auto"
+    line += " --topology.name ray --topology.address auto" if command[0] == "train" else " --topology.address auto"
     return f"cd {shlex.quote(folder)} && {line}" if folder else line
 
 

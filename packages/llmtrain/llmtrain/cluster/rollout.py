@@ -7,6 +7,7 @@ Only rank 0 calls, and an actor keeps the order of its calls: what is asked for 
 the weights before them, however long it takes, so that staleness is exact and runs repeat. Nobody waits for weights.
 """
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -56,8 +57,9 @@ class CopyEngine(HFEngine):
 
 def make_engine(folder: str, config: TrainConfig, stops: Sequence[int], sleeps: bool) -> RolloutEngine:
     """In an actor: the engine of a run. stops: every token that ends a response."""
-    if config.threads:
-        torch.set_num_threads(config.threads)
+    threads = config.threads or int(os.environ.get("OMP_NUM_THREADS", 0))  # torch was imported before it was set
+    if threads:
+        torch.set_num_threads(threads)
     if config.rollout.name == "hf":
         return CopyEngine(folder, config.rollout, config.device)
     from ..rollout.vllm_engine import VLLMEngine

@@ -1,7 +1,4 @@
-"""The process of a rollout engine on a Ray cluster. It answers its calls one after the other, in their order.
-
-Nothing here imports torch before the environment is set.
-"""
+"""The process of a rollout engine on a Ray cluster. It answers its calls one after the other, in their order."""
 
 import os
 from collections.abc import Callable

@@ -63,12 +63,34 @@ def _knock(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=KNOCK).close()
 
 
-def train_on_ray(config: TrainConfig, resuming: bool = False) -> tuple[int, str]:
-    """Train on the cluster and show it; exit code and last words of the first learner.
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """LostRankError at SIGTERM, which `ray job stop` and schedulers send; Ray's own answer to it is to crash."""
 
-    Raises ValueError when the cluster has no room or does not see the folder, LostRankError when a learner is lost.
+    terminated: list[int] = []
+
+    def end(number: int, frame: Any) -> None:
+        terminated.append(number)
+        raise KeyboardInterrupt  # Ray's calls let nothing else through
+
+    previous = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not terminated:
+            raise
+        raise LostRankError("the run was stopped by SIGTERM") from None
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def train_on_ray(config: TrainConfig, resuming: bool = False) -> tuple[int, str]:
+    """Train on the cluster and show it; exit code and last words of the first learner, or of one that stopped.
+
+    Raises ValueError when the cluster has no room or does not see the folder, LostRankError when a learner is lost or
+    SIGTERM ends the run.
     """
-    with cluster(config.topology.address), placement(config) as group:
+    with cluster(config.topology.address), ended_by_sigterm(), placement(config) as group:
         import ray
 
         plan, gpu = layout(config), int(config.device == "cuda")
@@ -89,7 +111,7 @@ def train_on_ray(config: TrainConfig, resuming: bool = False) -> tuple[int, str]
 
 
 def follow(runs: list[Any], first: Place, look: Callable[[], bool]) -> tuple[int, str]:
-    """Wait for the learners, or for one that fails and GRACE seconds more; what the first of them returned.
+    """Wait for the learners, or for one that stops and GRACE seconds more; what it, or else the first, returned.
 
     look: shows what is new of the run; whether a step of it was trained.
     Ctrl-C once is passed on to the first learner, who tells the others; again, it ends this process. Raises what most
@@ -113,7 +135,9 @@ def follow(runs: list[Any], first: Place, look: Callable[[], bool]) -> tuple[int
             done, waiting = ray.wait(waiting, timeout=POLL)
             for ref in done:
                 try:
-                    results[runs.index(ref)] = ray.get(ref)
+                    code, _ = results[runs.index(ref)] = ray.get(ref)
+                    if code == 1:  # the others may wait for it in a collective
+                        end = min(end, time.monotonic() + GRACE)
                 except ray.exceptions.RayError as error:
                     failures[runs.index(ref)] = error
                     end = min(end, time.monotonic() + GRACE)
@@ -123,6 +147,9 @@ def follow(runs: list[Any], first: Place, look: Callable[[], bool]) -> tuple[int
             look()
     finally:
         signal.signal(signal.SIGINT, previous)
+    for _, (code, said) in sorted(results.items()):
+        if code == 1:
+            return code, said
     if failures:
         if pressed and isinstance(failures.get(0), ray.exceptions.TaskCancelledError) and not look():
             return 130, "stopped before the first step was trained"

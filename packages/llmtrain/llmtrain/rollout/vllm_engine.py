@@ -79,7 +79,7 @@ class VLLMEngine:
         with self._call("start"):
             from vllm import LLM
 
-            from .vllm_weights import BACKENDS, Client, Parameters, make_sender
+            from .vllm_weights import BACKENDS, Client, Parameters, make_sender, packed_bytes
 
             self.llm = LLM(
                 str(folder),
@@ -91,8 +91,10 @@ class VLLMEngine:
             self.llm.update_weight_version("0")
             self.client = Client(self.llm)
             dtype = torch.float32 if device == "cpu" else torch.bfloat16
-            self.source = Parameters(dtype, "cpu" if lora_rank else device)
-            self.sender = make_sender(used, self.client, self.source) if transport is None else None
+            self.source = Parameters(dtype, "cpu" if used == "file" else device)  # a file is written from there
+            self.sender = None
+            if transport is None:
+                self.sender = make_sender(used, self.client, self.source, buffer=packed_bytes(model))
 
     # Requests -----------------------------------------------------------------------------------------------------
 

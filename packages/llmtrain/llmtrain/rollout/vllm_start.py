@@ -48,6 +48,8 @@ def options(config: RolloutConfig, device: str, limit: int, lora_rank: int = 0) 
         "disable_log_stats": True,
         "use_tqdm_on_load": False,
     }
+    if config.tensor_parallel_size > 1:
+        both["distributed_executor_backend"] = "mp"  # in an actor of Ray vLLM would ask Ray for workers of its own
     if lora_rank:
         room = min(rank for rank in LORA_RANKS if rank >= lora_rank)
         both |= {"enable_lora": True, "max_lora_rank": room, "max_loras": 1}

@@ -22,10 +22,12 @@ from typing import Any, ClassVar
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
+from transformers import PretrainedConfig
 from vllm.distributed.weight_transfer.base import ParamMeta, TrainerInitInfo, TrainerWeightTransferEngine, WeightSource
 from vllm.distributed.weight_transfer.factory import WeightTransferTrainerFactory
 from vllm.distributed.weight_transfer.ipc_engine import IPCTrainerInitInfo
 from vllm.distributed.weight_transfer.nccl_engine import NCCLTrainerInitInfo
+from vllm.distributed.weight_transfer.packed_tensor import DEFAULT_PACKED_BUFFER_SIZE_BYTES
 
 from .vllm_worker import checksum
 
@@ -120,6 +122,7 @@ def make_sender(
     address: str = "",
     port: int = 0,
     workers: int = 1,
+    buffer: int = DEFAULT_PACKED_BUFFER_SIZE_BYTES,
 ) -> TrainerWeightTransferEngine:
     """The trainer's end of a transport; its `send_weights` is one whole update. All trainer ranks make one.
 
@@ -128,15 +131,21 @@ def make_sender(
         rank: of this trainer among those that send together.
         address, port: nccl: of the first trainer, where the workers meet it.
         workers: nccl: all workers of all engines.
+        buffer: ipc: bytes that are packed at a time, see `packed_bytes`.
     """
     shared = "/dev/shm" if Path("/dev/shm").is_dir() else tempfile.gettempdir()
     info = {
         "value": lambda: DirectTrainerInit(rank=rank),
         "file": lambda: DirectTrainerInit(shared, rank=rank),
-        "ipc": lambda: IPCTrainerInitInfo(packed=True, rank=rank),
+        "ipc": lambda: IPCTrainerInitInfo(packed=True, packed_buffer_size_bytes=buffer, rank=rank),
         "nccl": lambda: NCCLTrainerInitInfo(address, port, 1 + workers, rank=rank),
     }[transport]()
     return WeightTransferTrainerFactory.trainer_init(info, client=client, source=source)
+
+
+def packed_bytes(model: PretrainedConfig) -> int:
+    """Bytes of a buffer that vLLM packs weights into by ipc: room for the largest, which is the embedding in bf16."""
+    return max(DEFAULT_PACKED_BUFFER_SIZE_BYTES, 2 * model.vocab_size * model.hidden_size)
 
 
 WeightTransferTrainerFactory.register_engine("checked_direct", DirectSender)

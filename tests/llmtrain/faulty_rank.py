@@ -1,0 +1,38 @@
+"""One of two ranks of a run, of which one fails at its second step and the other does not know.
+
+RANK=... WORLD_SIZE=2 ... python faulty_rank.py CONFIG WHO WHAT        WHAT: a key of ERRORS
+"""
+
+import os
+import sys
+
+import torch
+
+from entrostat.plain_yaml import load_yaml
+from llmtrain.config import TrainConfig
+from llmtrain.nested import merge
+from llmtrain.rollout.engine import RolloutError
+from llmtrain.run import train_run
+from llmtrain.trainer import Trainer
+
+ERRORS = {
+    "memory": torch.OutOfMemoryError("tried to allocate 7 GiB"),
+    "rollout": RolloutError("rollout engine vllm could not answer"),
+    "bug": KeyError("a bug"),
+}
+
+
+def main(config: str, who: str, what: str) -> None:
+    annotate = Trainer._step_stats
+
+    def fails(trainer: Trainer, entropy: float):
+        if trainer.step == 1 and os.environ["RANK"] == who:
+            raise ERRORS[what]
+        return annotate(trainer, entropy)
+
+    Trainer._step_stats = fails
+    sys.exit(train_run(merge(TrainConfig(), load_yaml(config))))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
