@@ -19,10 +19,6 @@ from llmtrain.cli import main
         (["train", "--set", "lambda"], ["expected key=value", "'lambda'"]),
         (["train", "--advantage", "gae"], ["unknown advantage 'gae'", "rloo"]),
         (["train", "--rollout.name", "vllm", "--model.num-heads", "8"], ["heads of 32 numbers", "--model.num-heads 4"]),
-        (
-            ["train", "--controller", "truncated_entropy_bonus"],
-            ["needs truncated_entropy", "llmtrain has not"],
-        ),
         (["train", "--task.name", "chess"], ["unknown task 'chess'", "countdown"]),
         (["train", "--model.path", "no/such/model"], ["no/such/model", "does not exist"]),
         (["train", "--stepz", "3"], ["unknown option --stepz", "--help"]),

@@ -11,7 +11,9 @@ from like_cuda import CudaProducts, like_cuda
 from torch.utils.flop_counter import FlopCounterMode
 
 from entrostat import Tokens, make, policy_stats
+from entrostat.support import Support, truncated_entropy
 from llmtrain.kernels import head_loss, head_stats
+from llmtrain.kernels.truncated import truncated_loss
 
 MODES = ("fused", "recompute", "stash")
 OPTIONS = {
@@ -245,6 +247,52 @@ def test_peaked_rows(mode, gap):
         assert ((a - b).abs() <= 1e-5 * b.abs()).all()
     for a, b in zip(torch.autograd.grad(loss, (hidden, weight)), grads, strict=True):
         assert ((a - b).abs().amax(1) <= 1e-5 * b.abs().amax(1)).all()
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("settings", [{"top_k": 3}, {"top_k": 0, "top_p": 0.7}])
+def test_a_bonus_on_truncated_entropies(settings, mode, option):
+    """Loss and gradients of all of the plan are those of autograd through a dense softmax."""
+    hidden, weight, bias, targets, plain = scene()
+    controller = make("truncated_entropy_bonus+entropy_bonus", **{"truncated_entropy_bonus.coef": 0.5}, **settings)
+    zero = torch.zeros_like(plain.advantage)
+    advantage = plain.advantage
+    plan = controller.plan(Tokens(logp=zero - 3, old_logp=zero - 3, advantage=advantage, entropy=zero))
+    given = {"temperature": 1.0, "softcap": None, **OPTIONS[option]}
+    heat = torch.linspace(0.5, 1.5, len(targets)).double() if given["temperature"] == "tokens" else given["temperature"]
+    bias = bias if given.pop("bias", False) else None
+    leaves = [x for x in (hidden, weight, bias) if x is not None]
+    logits = hidden @ weight.T if bias is None else hidden @ weight.T + bias
+    logits = logits if given["softcap"] is None else given["softcap"] * torch.tanh(logits / given["softcap"])
+    logits = logits / (heat[:, None] if isinstance(heat, torch.Tensor) else heat)
+    truncated = truncated_entropy(logits, controller.support)
+    expected = plan.loss(*statistics(logits, targets)[:2], truncated_entropy=truncated)
+    grads = torch.autograd.grad(expected, leaves)
+    support = controller.support
+    with Largest() as largest:
+        loss, _ = head_loss(
+            hidden, weight, targets, plan, temperature=heat, bias=bias, softcap=given["softcap"], mode=mode, chunk=8,
+            support=support,
+        )  # fmt: skip
+    assert close(loss, expected, 1e-12)
+    assert largest.elements <= weight.shape[0] * len(targets)
+    for a, b in zip(torch.autograd.grad(3 * loss, leaves), grads, strict=True):
+        assert close(a, 3 * b, 1e-11)
+    with pytest.raises(ValueError, match="a bonus on truncated entropies needs their support"):
+        head_loss(hidden, weight, targets, plan, mode=mode)
+
+
+def test_a_bonus_on_truncated_entropies_is_made_in_chunks():
+    hidden, weight, *_ = scene(64, 4, 500)
+    zero = torch.zeros(64, dtype=torch.float64)
+    coefficient = (torch.arange(64) % 4 == 0).double()
+    with Largest() as largest:
+        loss = truncated_loss(hidden, weight, coefficient, Support(top_k=5), chunk=8)
+        loss.backward()
+    assert largest.elements == 8 * 500
+    assert (hidden.grad.abs().sum(1) > 0).tolist() == (coefficient > 0).tolist()
+    assert truncated_loss(hidden, weight, zero, Support(top_k=5)) == 0
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -352,3 +352,13 @@ def test_what_torch_makes_of_a_full_disk_is_said_too(small, tmp_path, monkeypatc
     monkeypatch.setattr("llmtrain.trainer.disk_usage", lambda path: SimpleNamespace(free=free))
     with pytest.raises(RuntimeError, match="unexpected pos" if free else "No space left on device; no checkpoint"):
         trainer.run()
+
+
+def test_a_bonus_on_truncated_entropies_trains(small, tmp_path):
+    """With the others it changes nothing but what it adds; on its own it raises the entropy of the two likeliest."""
+    settings = {"controller": "truncated_entropy_bonus", "controller_args": {"coef": 0.5}}
+    with_bonus = metrics_of(replace(small, **settings, out=str(tmp_path / "bonus"), steps=3))
+    without = metrics_of(replace(small, out=str(tmp_path / "plain"), steps=3))
+    assert with_bonus[0]["entropy"] == without[0]["entropy"]
+    assert all(line["grad_norm"] > 0 for line in with_bonus[:3])
+    assert with_bonus[2]["entropy"] > without[2]["entropy"] + 0.01

@@ -21,8 +21,6 @@ from .tasks import FILES, NO_FILES, TASKS
 from .telemetry import check_sinks
 from .verifiers import VERIFIERS
 
-ABSENT_FIELDS = frozenset({"truncated_entropy"})
-"""Fields of Tokens that this trainer does not compute."""
 OF_VERDICTS = frozenset({"w_reinforce", "psr", "nsr"})
 """Advantages of rewards that are 1 or 0."""
 
@@ -37,9 +35,7 @@ def make_controller(config: TrainConfig) -> Chain:
 
 def check(config: TrainConfig) -> None:
     """Everything about a configuration that can be known to be wrong before a model is loaded: ValueError."""
-    absent = make_controller(config).needs & ABSENT_FIELDS
-    if absent:
-        raise ValueError(f"controller {config.controller!r} needs {', '.join(sorted(absent))}, which llmtrain has not")
+    make_controller(config)
     missing = set() if config.advantage == "prime" else set(advantage_needs(config.advantage)) - {"length"}
     if missing:
         raise ValueError(f"advantage {config.advantage!r} needs {', '.join(sorted(missing))}, which llmtrain has not")

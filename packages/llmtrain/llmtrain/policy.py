@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from entrostat import Plan
+from entrostat.support import Support
 
 from .batch import Batch, padded
 from .kernels import HeadStats, head_loss, head_stats
@@ -32,7 +33,14 @@ class Head(nn.Module):
         self.bias: Tensor | None = bias
 
     def forward(
-        self, hidden: Tensor, targets: Tensor, temperature: float, *, plan: Plan | None = None, index: Any = None
+        self,
+        hidden: Tensor,
+        targets: Tensor,
+        temperature: float,
+        *,
+        plan: Plan | None = None,
+        index: Any = None,
+        support: Support | None = None,
     ) -> HeadStats | tuple[Tensor, HeadStats]:
         """`head_stats` without a plan, `head_loss` with one."""
         weight, bias, softcap = self.weight, self.bias, self.softcap
@@ -41,7 +49,8 @@ class Head(nn.Module):
         if plan is None:
             return head_stats(hidden, weight, targets, temperature, bias=bias, softcap=softcap)
         mode = "fused" if plan.elementwise else "recompute"
-        return head_loss(hidden, weight, targets, plan, index, temperature, bias=bias, mode=mode, softcap=softcap)
+        options: dict[str, Any] = {"bias": bias, "softcap": softcap, "mode": mode, "support": support}
+        return head_loss(hidden, weight, targets, plan, index, temperature, **options)
 
 
 class Policy(nn.Module):
@@ -49,6 +58,8 @@ class Policy(nn.Module):
 
     enter: Callable[..., Any] | None = None
     """What a loss goes through instead of the policy itself: an engine that wraps it."""
+    support: Support | None = None
+    """Of the truncated entropy that the controller's plans have a bonus for."""
 
     def __init__(self, model: PreTrainedModel, temperature: float = 1.0, *, layout: str = "padded") -> None:
         """layout: how sequences pass through the model together, see `llmtrain.layout`.
@@ -120,7 +131,7 @@ class Policy(nn.Module):
     ) -> HeadStats | tuple[Tensor, HeadStats]:
         """`token_stats` without a plan, `loss` with one."""
         hidden, targets = self.states(batch, sequences, lay)
-        return self.output(hidden, targets, self.temperature, plan=plan, index=index)
+        return self.output(hidden, targets, self.temperature, plan=plan, index=index, support=self.support)
 
     @torch.no_grad()
     def all_stats(self, batch: Batch, budget: int, ranks: Ranks = ALONE, layout: str = "") -> HeadStats:

@@ -125,6 +125,7 @@ class Trainer:
         if config.engine.name == "torch":  # DeepSpeed casts and divides it first
             model.to(torch.device(config.device))
         self.policy = Policy(self.model, config.rollout.temperature, layout=config.optim.layout)
+        self.policy.support = self.controller.support
         self.engine = make_engine(config, self.policy, config.optim)
         self.ranks = self.engine.ranks
         sampler = base if config.adapter_rank else source

@@ -15,9 +15,9 @@ from ..support import Support
 class TruncatedEntropyBonus(Controller):
     """−coef·H_S, H_S the entropy of the policy restricted to its top-k or top-p actions S and renormalised.
 
-    Whoever has the logits computes H_S with `support.truncated_entropy(logits, controller.support)`: its value goes
-    into Tokens.truncated_entropy, and with its gradient into plan.loss(..., truncated_entropy=H_S). The simulator does;
-    a trainer that does not is refused by name. The set S has no gradient.
+    Whoever has the logits computes H_S with `support.truncated_entropy(logits, controller.support)` and passes it to
+    plan.loss(..., truncated_entropy=H_S), with its gradient; the set S has none. The simulator and llmtrain do; a
+    trainer that does not is refused by name.
     """
 
     coef: Number = 0.001
@@ -28,10 +28,6 @@ class TruncatedEntropyBonus(Controller):
     """Probability that the actions which count must reach; 1 is no limit. The authors take 0.99 with top_k = 0."""
     source: ClassVar = "Huang et al. 2026 (TRE-K, TRE-P); Shen 2025 (clamped entropy of AEnt)"
     quadrants: ClassVar = ("I", "II", "III", "IV")
-
-    @property
-    def needs(self) -> frozenset[str]:
-        return frozenset({"truncated_entropy"})
 
     @property
     def support(self) -> Support:

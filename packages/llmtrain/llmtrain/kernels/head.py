@@ -21,9 +21,12 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from entrostat import Plan
+from entrostat.support import Support
 
-from .projection import Projection, chunk_tokens
+from .gradients import Gradients
+from .projection import Projection, chunk_tokens, of_rows
 from .rows import statistics
+from .truncated import truncated_loss
 
 MODES = ("fused", "recompute", "stash")
 
@@ -92,13 +95,37 @@ def head_loss(
     chunk: int | None = None,
     logits_dtype: torch.dtype | None = None,
     group: dist.ProcessGroup | None = None,
+    support: Support | None = None,
 ) -> tuple[Tensor, HeadStats]:
     """The plan's loss on the tokens that `index` selects, a number, and their statistics without gradient.
 
     In mode "fused" gradients are made in the forward pass, where a chunk's logits are at hand, and the backward pass
-    only scales them. It is for surrogates that look at one token at a time. Other arguments are those of `head_stats`.
+    only scales them. It is for surrogates that look at one token at a time.
+
+    support: of the plan's bonus on truncated entropies, if it has one; logits are made once more for that, not divided
+    over ranks. Other arguments are those of `head_stats`.
     """
     _check_mode(mode, MODES)
+    if plan.truncated_coef is not None:
+        if support is None or group is not None:
+            raise ValueError("a bonus on truncated entropies needs their support, and the whole vocabulary here")
+        rest, stats = head_loss(
+            hidden,
+            weight,
+            targets,
+            plan.changed(truncated_coef=None),
+            index,
+            temperature,
+            bias=bias,
+            softcap=softcap,
+            mode=mode,
+            chunk=chunk,
+            logits_dtype=logits_dtype,
+        )
+        coefficient = plan.truncated_coefficient(index)
+        assert coefficient is not None
+        bonus = truncated_loss(hidden, weight, coefficient, support, temperature, bias=bias, softcap=softcap)
+        return rest + bonus, stats
     if mode == "fused" and torch.is_grad_enabled():
         options = softcap, group, logits_dtype
         _check(hidden, weight, bias, targets, temperature, *options, chunk)
@@ -165,35 +192,6 @@ def _check_mode(mode: str, modes: tuple[str, ...]) -> None:
         raise ValueError(f"mode must be one of {', '.join(modes)}; got {mode!r}")
 
 
-def _rows(x: Any, rows: Any) -> Any:
-    """A number stays, a tensor of (N,) is indexed."""
-    return x[rows] if isinstance(x, Tensor) else x
-
-
-class _Gradients:
-    """Where the gradients of a pass over chunks are gathered."""
-
-    def __init__(self, hidden: Tensor, projection: Projection, needed: tuple[bool, ...], dtype: torch.dtype) -> None:
-        weight, bias = projection.weight, projection.bias
-        self.projection = projection
-        self.hidden = torch.zeros_like(hidden) if needed[0] else None
-        self.weight = torch.zeros_like(weight, dtype=dtype) if needed[1] else None
-        self.bias = torch.zeros_like(bias, dtype=dtype) if bias is not None and needed[2] else None
-
-    def add(self, dlogits: Tensor, hidden: Tensor, rows: Tensor) -> None:
-        d_hidden = self.projection.pull_back(dlogits, hidden, self.weight, self.bias, self.hidden is not None)
-        if self.hidden is not None and d_hidden is not None:
-            self.hidden[rows] = d_hidden.to(self.hidden.dtype)
-
-    def out(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """For hidden, weight and bias, each in the dtype of its input."""
-        return (
-            self.hidden,
-            None if self.weight is None else self.weight.to(self.projection.weight.dtype),
-            None if self.bias is None or self.projection.bias is None else self.bias.to(self.projection.bias.dtype),
-        )
-
-
 class _HeadStats(torch.autograd.Function):
     """Modes recompute and stash."""
 
@@ -214,7 +212,7 @@ class _HeadStats(torch.autograd.Function):
         kept = hidden.new_empty(hidden.shape[0], weight.shape[0], dtype=options[-1] or out.dtype) if stash else None
         for start in range(0, hidden.shape[0], chunk):
             rows = slice(start, start + chunk)
-            logits = projection.logits(hidden[rows], _rows(temperature, rows))
+            logits = projection.logits(hidden[rows], of_rows(temperature, rows))
             if kept is not None:
                 kept[rows] = logits
             out[:, rows] = statistics(projection.sums(logits, targets[rows])[0])
@@ -232,10 +230,10 @@ class _HeadStats(torch.autograd.Function):
         temperature, options, chunk = ctx.settings
         projection = Projection(weight, bias, *options)
         d_logp, d_entropy = grads[:2]
-        gradients = _Gradients(hidden, projection, ctx.needs_input_grad, d_logp.dtype)
+        gradients = Gradients(hidden, projection, ctx.needs_input_grad, d_logp.dtype)
         live = ((d_logp != 0) | (d_entropy != 0)).nonzero()[:, 0]
         for rows in live.split(chunk):
-            heat = _rows(temperature, rows)
+            heat = of_rows(temperature, rows)
             logits = projection.logits(hidden[rows], heat) if kept is None else kept[rows]
             sums, scratch = projection.sums(logits, targets[rows])
             parts = targets[rows], d_logp[rows], d_entropy[rows], heat
@@ -263,10 +261,10 @@ class _FusedLoss(torch.autograd.Function):
         projection = Projection(weight, bias, *options)
         dtype = _wide(hidden)
         out = hidden.new_empty(5, hidden.shape[0], dtype=dtype)
-        gradients = _Gradients(hidden, projection, ctx.needs_input_grad, dtype)
+        gradients = Gradients(hidden, projection, ctx.needs_input_grad, dtype)
         for start in range(0, hidden.shape[0], chunk):
             rows = slice(start, start + chunk)
-            heat = _rows(temperature, rows)
+            heat = of_rows(temperature, rows)
             sums, scratch = projection.sums(projection.logits(hidden[rows], heat), targets[rows])
             logp, entropy, *_ = out[:, rows] = statistics(sums)
             d_logp, d_entropy = plan.coefficients(logp, entropy, index[rows])
@@ -274,7 +272,7 @@ class _FusedLoss(torch.autograd.Function):
             live = ((d_logp != 0) | (d_entropy != 0)).nonzero()[:, 0]
             if len(live) < len(logp):
                 scratch, sums = (type(x)(*(part[live] for part in x)) for x in (scratch, sums))
-            parts = targets[rows][live], d_logp[live], d_entropy[live], _rows(heat, live)
+            parts = targets[rows][live], d_logp[live], d_entropy[live], of_rows(heat, live)
             place = live + start
             gradients.add(projection.dlogits(scratch, sums, *parts), hidden[place], place)
             del scratch

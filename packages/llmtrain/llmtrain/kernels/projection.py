@@ -160,3 +160,8 @@ def _column(x: float | Tensor) -> float | Tensor:
 
 def _is_one(x: float | Tensor) -> bool:
     return isinstance(x, int | float) and x == 1.0
+
+
+def of_rows(x: Any, rows: Any) -> Any:
+    """A number stays, a tensor of (N,) is indexed."""
+    return x[rows] if isinstance(x, Tensor) else x

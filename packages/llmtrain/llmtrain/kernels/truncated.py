@@ -1,0 +1,72 @@
+"""The part of a loss that is linear in truncated entropies, with its gradient, in chunks.
+
+The logits of a chunk are sorted, which takes several times their memory: chunks are the smaller for it.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from entrostat.support import Support, truncated_entropy
+
+from .gradients import Gradients
+from .projection import Projection, chunk_tokens, of_rows
+
+SHARE = 8
+"""A chunk has this part of the tokens of others."""
+
+
+def truncated_loss(
+    hidden: Tensor,
+    weight: Tensor,
+    coefficient: Tensor,
+    support: Support,
+    temperature: float | Tensor = 1.0,
+    *,
+    bias: Tensor | None = None,
+    softcap: float | None = None,
+    chunk: int | None = None,
+) -> Tensor:
+    """Σ coefficient·H_S over tokens, a number; H_S is the entropy of the policy restricted to the support.
+
+    coefficient: (N,); tokens with 0 cost nothing. Other arguments are those of `head_stats`.
+    """
+    chunk = chunk or max(1, chunk_tokens(weight.shape[0], weight.device) // SHARE)
+    return _TruncatedLoss.apply(hidden, weight, bias, coefficient, temperature, support, softcap, chunk)
+
+
+class _TruncatedLoss(torch.autograd.Function):
+    """Gradients are made in the forward pass, where a chunk's logits are at hand."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        coefficient: Tensor,
+        temperature: float | Tensor,
+        support: Support,
+        softcap: float | None,
+        chunk: int,
+    ) -> Tensor:
+        projection = Projection(weight, bias, softcap)
+        gradients = Gradients(hidden, projection, ctx.needs_input_grad, coefficient.dtype)
+        total = coefficient.new_zeros(())
+        for rows in coefficient.nonzero()[:, 0].split(chunk):
+            heat = of_rows(temperature, rows)
+            with torch.enable_grad():
+                logits = projection.logits(hidden[rows].detach(), heat).detach().requires_grad_()
+                part = (coefficient[rows] * truncated_entropy(logits, support)).sum()
+            (slope,) = torch.autograd.grad(part, logits)
+            total += part.detach()
+            gradients.add(slope / (heat[:, None] if isinstance(heat, Tensor) else heat), hidden[rows], rows)
+        ctx.save_for_backward(*gradients.out())
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_loss: Tensor) -> tuple[Tensor | None, ...]:
+        return (*(None if x is None else x * d_loss.to(x.dtype) for x in ctx.saved_tensors), *(None,) * 5)
