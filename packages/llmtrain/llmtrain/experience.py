@@ -32,7 +32,7 @@ class Experience:
 
     batch: Batch
     stats: HeadStats
-    """Statistics under the policy that made the rollout, (N,) each, as the trainer computes them."""
+    """Statistics before the first update, (N,) each: under the policy that made the rollout, but for stale ones."""
     reward: Tensor
     """(B,)."""
     advantage: Tensor
