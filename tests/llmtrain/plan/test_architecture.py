@@ -97,14 +97,84 @@ def test_a_config_of_ones_own(tmp_path):
     [
         (json.dumps(SIZES | {"model_type": "qwen3_moe"}), "of type 'qwen3_moe'; plan knows dense models: qwen2"),
         (json.dumps(SIZES | {"vocab_size": None}), "vocab_size must be a positive integer; got None"),
+        (json.dumps(SIZES | {"model_type": ["llama"]}), "of type"),
+        (json.dumps(SIZES | {"num_key_value_heads": "8"}), "num_key_value_heads must be a positive integer; got '8'"),
+        (json.dumps(SIZES | {"num_key_value_heads": -3}), "num_key_value_heads must be a positive integer; got -3"),
+        (
+            json.dumps(SIZES | {"num_key_value_heads": 5}),
+            "num_attention_heads 32 must be a multiple of",
+        ),
+        (json.dumps(SIZES | {"head_dim": 0.5}), "head_dim must be a positive integer; got 0.5"),
+        (json.dumps(SIZES | {"hidden_size": 8}), "head_dim must be a positive integer; got 0"),
+        (json.dumps(SIZES | {"num_hidden_layers": True}), "num_hidden_layers must be a positive integer; got True"),
+        (
+            json.dumps(SIZES | {"tie_word_embeddings": "false"}),
+            "tie_word_embeddings must be true or false",
+        ),
+        (json.dumps(SIZES | {"rope_scaling": "yarn"}), "rope_scaling must be a mapping; got 'yarn'"),
+        (json.dumps(SIZES | {"rope_scaling": {"factor": "4"}}), "factor of rope_scaling must be a positive number"),
+        (json.dumps(SIZES | {"rope_scaling": {"factor": float("nan")}}), "factor of rope_scaling must be a positive"),
         ("{", "is not JSON"),
         ("[]", "of type None"),
+        ('{"model_type": "Modèle"}', "is not JSON in UTF-8: .* can't decode"),
     ],
 )
 def test_bad_configs(tmp_path, content, message):
-    (tmp_path / "config.json").write_text(content)
-    with pytest.raises(ValueError, match=message):
+    (tmp_path / "config.json").write_text(content, encoding="latin-1")
+    with pytest.raises(ValueError, match=message) as found:
         read_config(tmp_path / "config.json")
+    assert str(found.value).startswith(str(tmp_path)), "the file is named"
+
+
+@pytest.mark.parametrize(
+    ("change", "window"),
+    [
+        ({"model_type": "mistral", "sliding_window": 4096}, 4096),
+        ({"model_type": "mistral"}, 4096),
+        ({"model_type": "mistral", "sliding_window": None}, None),
+        ({"model_type": "mistral", "sliding_window": 131072}, None),
+        ({"model_type": "qwen2", "sliding_window": 8192}, None),
+        ({"model_type": "qwen2", "sliding_window": 8192, "use_sliding_window": False}, None),
+        ({"model_type": "qwen2", "sliding_window": 8192, "use_sliding_window": True}, 8192),
+        ({"model_type": "qwen3", "sliding_window": None, "use_sliding_window": True}, None),
+        ({"model_type": "llama", "sliding_window": 4096}, None),
+    ],
+)
+def test_sliding_windows_are_refused_where_transformers_has_one(tmp_path, change, window):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(SIZES | change))
+    if window is None:
+        assert read_config(path).max_positions == 131072
+    else:
+        with pytest.raises(ValueError, match=f"{path}: attention has a sliding window of {window:,} tokens"):
+            read_config(path)
+
+
+@pytest.mark.parametrize(
+    "rope",
+    [
+        {},
+        {"rope_scaling": None},
+        {"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}},
+        {"rope_scaling": {"type": "yarn", "factor": 4.0}},
+        {"rope_scaling": {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 2048}},
+        {"rope_parameters": {"rope_type": "linear", "factor": 2, "rope_theta": 10000.0}},
+        {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}},
+        {"rope_scaling": {"type": "dynamic", "factor": 0.5}},
+    ],
+)
+def test_positions_are_the_trainers(tmp_path, rope):
+    from llmtrain.check import positions
+
+    (tmp_path / "config.json").write_text(json.dumps(SIZES | {"max_position_embeddings": 32768} | rope))
+    assert get_architecture(str(tmp_path)).max_positions == positions("model.path", tmp_path)
+
+
+def test_yarn_lengthens_sequences(tmp_path):
+    yarn = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+    sizes = SIZES | {"max_position_embeddings": 32768, "rope_scaling": yarn}
+    (tmp_path / "config.json").write_text(json.dumps(sizes))
+    assert get_architecture(str(tmp_path)).max_positions == 131072
 
 
 def test_a_folder_without_config(tmp_path):

@@ -85,8 +85,19 @@ def test_help_teaches(capsys):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["--gpus", "48"], ["do not divide over 48 ranks", "use 32 GPUs"]),
-        (["--gpus", "1"], ["needs", "GiB", "set zero_stage=2 offload_optimizer=true"]),
+        (
+            ["--gpus", "48"],
+            ["multiple of the 48 ranks", "use gpus=32 or colocated=false rollout_gpus=16"],
+        ),
+        (["--gpus", "1"], ["needs", "GiB", "set offload_optimizer=true"]),
+        (
+            ["--gpus", "1", "--gpu-memory-utilization", "0.9"],
+            ["gpu_memory_utilization=null offload_optimizer=true"],
+        ),
+        (["--oversampling", "inf"], ["oversampling must be a finite number"]),
+        (["--live-share", "nan"], ["live_share must be a finite number"]),
+        (["--mean-prompt-length", "100000"], ["mean_prompt_length 100,000 is beyond max_prompt_length 1,024"]),
+        (["--prompts", "100000000", "--mini-batch-size", "1000000"], ["262,144 responses"]),
         (["--model", "Qwen2.5-Math-7B"], ["4,096 positions", "max_response_length=3072"]),
         (["--preset", "gpt"], ["unknown preset 'gpt'", "qwen3-8b-64gpu"]),
         (["--set", "foo=1"], ["unknown key foo", "zero_stage"]),

@@ -8,6 +8,7 @@ import pytest
 from entrostat.commandline import parse_settings
 from llmtrain.plan.config import PlanConfig
 from llmtrain.plan.cost import make_plan
+from llmtrain.plan.fixes import find_fix
 
 BIG = PlanConfig(model="Qwen2.5-32B", gpus=8, gpu="a100", zero_stage=0, gradient_checkpointing=False)
 
@@ -23,6 +24,8 @@ BIG = PlanConfig(model="Qwen2.5-32B", gpus=8, gpu="a100", zero_stage=0, gradient
         (PlanConfig(model="Qwen2.5-32B", gpu="h100", zero_stage=3), "Qwen2.5-32B"),
         (PlanConfig(model="Qwen2.5-32B", gpu="h200", gpus=1, mini_batch_size=512), "Qwen2.5-32B"),
         (PlanConfig(model="Qwen2.5-32B", gpu="a100", gpus=1), "Qwen2.5-32B"),
+        (PlanConfig(gpus=1, gpu_memory_utilization=0.9), "the largest part is optimizer"),
+        (PlanConfig(gpu="h20", zero_stage=0, micro_batch_tokens=200000, gpu_memory_utilization=0.9), "activations"),
         (BIG, "Qwen2.5-32B"),
         (replace(BIG, micro_batch_tokens=262144), "activations"),
     ],
@@ -37,10 +40,21 @@ def test_the_fix_works(config, words):
     fixed = make_plan(replace(config, **fix))
     for key in fix:
         fewer = {k: v for k, v in fix.items() if k != key}
-        if len(fix) > 2:  # of several changes none is needless
-            with pytest.raises(ValueError):  # noqa: PT011
-                make_plan(replace(config, **fewer))
+        with pytest.raises(ValueError):  # noqa: PT011 - none is needless
+            make_plan(replace(config, **fewer))
     assert fixed.layout.sequences == fixed.config.prompts * fixed.config.n
+
+
+def test_an_engines_share_does_not_make_the_fix_harder():
+    """What is free for the engine is known after the other changes alone, so that the share is given up beside them."""
+    for config in (PlanConfig(gpus=1), PlanConfig(gpu="h20", zero_stage=0, micro_batch_tokens=200000)):
+        without = find_fix(config)
+        assert find_fix(replace(config, gpu_memory_utilization=0.9)) == {"gpu_memory_utilization": None} | without
+
+
+def test_a_fix_takes_the_lowest_stage_that_does():
+    config = PlanConfig(gpu="h20", zero_stage=0, micro_batch_tokens=200000)
+    assert find_fix(config) == {"zero_stage": 1, "micro_batch_tokens": 9216}
 
 
 def test_what_no_placement_holds():

@@ -1,3 +1,4 @@
+import math
 import re
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from llmtrain.plan.layout import lay_out
 
 STEER = PlanConfig(
     model="Qwen2.5-Math-7B",
-    gpus=64,
+    gpus=32,
     prompts=512,
     n=8,
     mini_batch_size=32,
@@ -25,15 +26,15 @@ STEER = PlanConfig(
 
 def test_derived_numbers_by_hand():
     layout = lay_out(STEER)
-    assert layout.nodes == 8
-    assert layout.ranks == layout.engines == 64
+    assert layout.nodes == 4
+    assert layout.ranks == layout.engines == 32
     assert layout.sequences == 4096
     assert layout.updates == 16
     assert layout.sequences_per_update == 256
-    assert layout.sequences_per_rank == 4
-    assert layout.micro_batches == 1  # 4 × 1,000 tokens
+    assert layout.sequences_per_rank == 8
+    assert layout.micro_batches == 1  # 8 × 1,000 tokens
     assert layout.tokens == 4_096_000
-    assert layout.sequences_per_engine == 64
+    assert layout.sequences_per_engine == 128
     assert layout.longest_sequence == 4096
 
 
@@ -45,11 +46,12 @@ def test_micro_batches_cover_the_tokens_of_a_rank():
 
 
 def test_engines_and_trainer_apart():
-    layout = lay_out(replace(STEER, colocated=False, rollout_gpus=32, tensor_model_parallel_size=4, oversampling=1.5))
+    apart = replace(STEER, gpus=64, colocated=False)
+    layout = lay_out(replace(apart, rollout_gpus=32, tensor_model_parallel_size=4, oversampling=1.5))
     assert (layout.ranks, layout.rollout_gpus, layout.engines) == (32, 32, 8)
     assert layout.generated == 6144
     assert layout.sequences_per_engine == 768
-    assert lay_out(replace(STEER, colocated=False)).rollout_gpus == 32
+    assert lay_out(apart).rollout_gpus == 32
 
 
 @pytest.mark.parametrize(
@@ -57,8 +59,16 @@ def test_engines_and_trainer_apart():
     [
         ({"gpus": 12}, "gpus 12 are not whole nodes of gpus_per_node 8: use 8 or 16"),
         ({"mini_batch_size": 100}, "mini_batch_size 100 must divide prompts 512: use 64 or 128"),
-        ({"gpus": 48}, "256 responses do not divide over 48 ranks: use 32 GPUs for the trainer"),
-        ({"mini_batch_size": 4}, "32 responses do not divide over 64 ranks: use mini_batch_size=8, or 32 GPUs"),
+        (
+            {"gpus": 64},
+            "mini_batch_size 32 must be a multiple of the 64 ranks: "
+            "use gpus=32, colocated=false rollout_gpus=32 or mini_batch_size=64",
+        ),
+        ({"gpus": 64, "colocated": False, "rollout_gpus": 16}, "of the 48 ranks: use rollout_gpus=32$"),
+        (
+            {"mini_batch_size": 3, "prompts": 3, "tensor_model_parallel_size": 4, "gpus": 4},
+            "mini_batch_size 3 must be a multiple of the 4 ranks: use prompts=4 mini_batch_size=4$",
+        ),
         ({"tensor_model_parallel_size": 8}, "tensor_model_parallel_size 8 .* 28 heads, .* 4 KV heads: use 1, 2 or 4"),
         ({"tensor_model_parallel_size": 3}, "use 1, 2 or 4"),
         ({"max_response_length": 4096}, "5,120 is beyond the 4,096 positions of Qwen2.5-Math-7B: .*length=3072"),
@@ -72,8 +82,17 @@ def test_engines_and_trainer_apart():
         ({"rollout_gpus": 8}, "set colocated=false or leave it out"),
         ({"offload_param": True}, "offload_param needs ZeRO 3 .*: zero_stage=3 offload_optimizer=true"),
         ({"offload_optimizer": True, "zero_stage": 0}, "offload_optimizer needs ZeRO: use zero_stage=2"),
-        ({"prompts": 4, "n": 8, "mini_batch_size": 4, "colocated": False, "rollout_gpus": 56}, "56 rollout engines"),
+        (
+            {"gpus": 64, "prompts": 4, "n": 8, "mini_batch_size": 4, "colocated": False, "rollout_gpus": 56},
+            "56 rollout engines",
+        ),
         ({"mean_response_length": 3072}, "must be below max_response_length 3072"),
+        (
+            {"mean_prompt_length": 1025},
+            "mean_prompt_length 1,025 is beyond max_prompt_length 1,024: .*=1024 or less",
+        ),
+        ({"prompts": 10**8, "mini_batch_size": 10**6}, "more than the 262,144 responses a rollout step"),
+        ({"oversampling": 1e12}, "oversampling 1e[+]12 are more than the 262,144 responses"),
         ({"gpu": "b200"}, "unknown gpu 'b200'; choose from a100, h100, h200, h20"),
     ],
 )
@@ -83,9 +102,11 @@ def test_what_cannot_be(change, message):
     assert "\n" not in str(found.value)
 
 
-@pytest.mark.parametrize("length", [1024, 4094, 4095, 4096, 9000])
-def test_the_fix_of_sequences_that_are_too_long_is_one(length):
-    config = replace(STEER, max_prompt_length=length, max_response_length=8192, mean_response_length=None)
+@pytest.mark.parametrize("means", [(100, None), (3000, 5000)])
+@pytest.mark.parametrize("length", [3000, 4094, 4095, 4096, 9000])
+def test_the_fix_of_sequences_that_are_too_long_is_one(length, means):
+    config = replace(STEER, max_prompt_length=length, max_response_length=8192)
+    config = replace(config, mean_prompt_length=means[0], mean_response_length=means[1])
     with pytest.raises(ValueError, match=": use max_") as found:
         lay_out(config)
     lay_out(replace(config, **parse_settings(str(found.value).partition(": use ")[2].split())))
@@ -94,16 +115,18 @@ def test_the_fix_of_sequences_that_are_too_long_is_one(length):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"gpus": 0}, "gpus must be at least 1; got 0"),
-        ({"gpus": True}, "gpus must be an integer; got True"),
-        ({"steps": 1.5}, "steps must be an integer; got 1.5"),
-        ({"oversampling": "many"}, "oversampling must be a number"),
+        ({"gpus": 0}, "gpus must be positive; got 0"),
+        ({"n": 1}, "n must be at least 2, or no advantage can be told; got 1"),
+        ({"oversampling": math.inf}, "oversampling must be a finite number of at most 1e[+]15; got inf"),
+        ({"gpu_memory_utilization": math.nan}, "gpu_memory_utilization must be a finite number .*; got nan"),
+        ({"live_share": math.nan}, "live_share must be a finite number .*; got nan"),
+        ({"micro_batch_tokens": 10**400}, "micro_batch_tokens must be a finite number of at most"),
         ({"oversampling": 0.5}, "oversampling must be at least 1"),
         ({"live_share": 0}, "live_share must be positive"),
         ({"live_share": 1.5}, "live_share is a share"),
         ({"gpu_memory_utilization": 1.5}, "gpu_memory_utilization is a share"),
-        ({"gpu_memory_utilization": "x"}, "gpu_memory_utilization must be a number"),
-        ({"mean_response_length": -1}, "mean_response_length must be at least 1"),
+        ({"mean_response_length": -1}, "mean_response_length must be positive"),
+        ({"staleness": -1}, "staleness must not be negative; got -1"),
         ({"zero_stage": 4}, "zero_stage must be 0, 1, 2 or 3"),
         ({"stats": "stale"}, "stats must be rollout or fresh"),
     ],
@@ -115,25 +138,29 @@ def test_values_that_cannot_be(change, message):
 
 @given(
     prompts=st.sampled_from([64, 96, 100, 512]),
-    n=st.integers(1, 16),
+    n=st.integers(2, 16),
     mini=st.integers(1, 96),
-    gpus=st.sampled_from([1, 2, 5, 8, 24, 64]),
+    gpus=st.sampled_from([1, 2, 4, 5, 8, 24, 64]),
+    tensor=st.sampled_from([1, 1, 2, 4]),
+    colocated=st.booleans(),
 )
-def test_the_fixes_of_a_division_divide(prompts, n, mini, gpus):
-    config = replace(STEER, prompts=prompts, n=n, mini_batch_size=mini, gpus=gpus)
+def test_the_fixes_of_a_division_divide(prompts, n, mini, gpus, tensor, colocated):
+    config = replace(STEER, prompts=prompts, n=n, mini_batch_size=mini, gpus=gpus, colocated=colocated)
+    config = replace(config, tensor_model_parallel_size=tensor)
     try:
         layout = lay_out(config)
     except ValueError as error:
         words = str(error)
     else:
         assert layout.sequences_per_rank * layout.ranks * layout.updates == layout.sequences
+        assert mini % layout.ranks == 0, "the trainer's rule"
         return
     if "must divide prompts" in words:
         fixes = [int(x) for x in re.findall(r"\d+", words.partition("use ")[2])]
         assert fixes
         assert all(prompts % x == 0 for x in fixes)
-    elif "do not divide over" in words:
-        fix = words.partition(": use ")[2]
-        assert mini * n % int(re.search(r"(\d+) GPUs", fix).group(1)) == 0
-        for x in re.findall(r"\d+", fix.partition(" GPUs")[0])[:-1]:
-            lay_out(replace(config, mini_batch_size=int(x)))
+    elif "must be a multiple of" in words:
+        fixes = re.split(", | or ", words.partition(": use ")[2])
+        assert 1 <= len(fixes) <= 3
+        for fix in fixes:
+            lay_out(replace(config, **parse_settings(fix.split())))

@@ -1,9 +1,16 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from llmtrain.check import check
 from llmtrain.config import TrainConfig
 from llmtrain.nested import merge
 from llmtrain.plan.cost import make_plan
-from llmtrain.plan.presets import PRESETS, get_preset
+from llmtrain.plan.fixes import fits
+from llmtrain.plan.layout import lay_out
+from llmtrain.plan.presets import PRESETS, Preset, get_preset
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -15,23 +22,90 @@ def test_every_preset_can_be_run_and_names_its_source(name):
     assert preset.source.startswith(("STEER", "EntroPIC", "Entropy Mechanism"))
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_its_other_settings_are_the_trainers(name):
-    nested: dict = {}
-    for key, value in PRESETS[name].trainer.items():
+def as_trained(preset: Preset, folder: Path) -> TrainConfig:
+    """The run that a preset plans, as the trainer is asked for it."""
+    config, layout = preset.config, lay_out(preset.config)
+    (folder / "config.json").write_text(json.dumps({"max_position_embeddings": layout.model.max_positions}))
+    (folder / "questions.jsonl").touch()
+    run = {
+        "steps": config.steps,
+        "nproc": layout.ranks,
+        "device": "cuda",
+        "model": {"path": str(folder)},
+        "data": {"train_files": [str(folder / "questions.jsonl")], "max_prompt_length": config.max_prompt_length},
+        "rollout": {
+            "name": "vllm",
+            "prompts": config.prompts,
+            "n": config.n,
+            "max_new_tokens": config.max_response_length,
+            "tensor_parallel_size": config.tensor_model_parallel_size,
+        },
+        "optim": {
+            "mini_batch_size": config.mini_batch_size,
+            "ppo_epochs": config.ppo_epochs,
+            "micro_batch_tokens": config.micro_batch_tokens,
+            "stats": config.stats,
+        },
+        "engine": {
+            "name": "deepspeed",
+            "bf16": True,
+            "zero_stage": config.zero_stage,
+            "gradient_checkpointing": config.gradient_checkpointing,
+            "offload_optimizer": config.offload_optimizer,
+            "offload_param": config.offload_param,
+        },
+        "topology": {
+            "name": "ray",
+            "placement": "colocated" if config.colocated else "disaggregated",
+            "rollout_engines": layout.engines,
+            "staleness": config.staleness,
+        },
+        "eval": {"every": 0},
+    }
+    published: dict = {}
+    for key, value in preset.trainer.items():
         section, dot, leaf = key.rpartition(".")
-        if dot:
-            nested.setdefault(section, {})[leaf] = value
-        else:
-            nested[key] = value
-    config = merge(TrainConfig(), nested)
-    from llmtrain.check import make_controller
+        (published.setdefault(section, {}) if dot else published)[leaf] = value
+    return merge(merge(TrainConfig(), run), published)
 
-    make_controller(config)
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_trainer_takes_every_preset(name, tmp_path, monkeypatch):
+    for module in ("llmtrain.check", "llmtrain.cluster.places"):
+        monkeypatch.setattr(f"{module}.find_spec", lambda name: name)  # as if all were installed
+    check(as_trained(PRESETS[name], tmp_path))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_groups_are_filtered_where_the_paper_says_so(name):
+    """Entropy Mechanism, B.1 and F.2, filters; STEER, D.2, and EntroPIC, B.1, say that they do not."""
+    preset = PRESETS[name]
+    filters = name.startswith("qwen2.5-32b")
+    assert preset.trainer.get("rollout.filter_groups", False) == filters
+    assert (preset.config.oversampling > 1) == filters
+    assert ("oversampling 2" in preset.source and "not published" in preset.source) == filters
+    assert preset.config.live_share == 1
+
+
+def test_halves_of_64_gpus_are_the_best_that_stays_on_policy():
+    for name in ("qwen2.5-math-7b-64gpu", "qwen2.5-32b-64gpu"):
+        config = PRESETS[name].config
+        assert config.staleness == 0
+        others = [replace(config, rollout_gpus=64 - ranks) for ranks in (8, 16)]
+        assert all(make_plan(config).seconds < make_plan(other).seconds for other in others if fits(other))
 
 
 def test_what_is_learnt_does_not_depend_on_the_gpus():
-    keys = ("model", "prompts", "n", "mini_batch_size", "steps", "max_prompt_length", "max_response_length")
+    keys = (
+        "model",
+        "prompts",
+        "n",
+        "mini_batch_size",
+        "steps",
+        "max_prompt_length",
+        "max_response_length",
+        "staleness",
+    )
     for recipe in {name.rpartition("-")[0] for name in PRESETS}:
         same = {tuple(getattr(PRESETS[f"{recipe}-{g}gpu"].config, key) for key in keys) for g in (1, 8, 64)}
         assert len(same) == 1

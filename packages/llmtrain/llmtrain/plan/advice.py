@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from .config import PlanConfig
+from .config import Change, PlanConfig, in_words
 from .cost import Plan, make_plan
-from .fixes import Change, in_words
 
 WORTH = 0.02
 """Least share of the time a change must save to be named."""
+MOST = 4
+"""Changes that are named."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def candidates(config: PlanConfig) -> Iterator[tuple[Change, str]]:
         yield {"staleness": 1}, "rollouts are a step old"
 
 
-def advise(plan: Plan, most: int = 4) -> list[Advice]:
+def advise(plan: Plan) -> list[Advice]:
     """The changes that save most time, best first; at most one for each set of keys."""
     best: dict[tuple[str, ...], Advice] = {}
     for change, note in candidates(plan.config):
@@ -57,4 +58,4 @@ def advise(plan: Plan, most: int = 4) -> list[Advice]:
         keys = tuple(change)
         if other.seconds < (1 - WORTH) * plan.seconds and (keys not in best or other.seconds < best[keys].plan.seconds):
             best[keys] = Advice(change, other, note)
-    return sorted(best.values(), key=lambda advice: advice.plan.seconds)[:most]
+    return sorted(best.values(), key=lambda advice: advice.plan.seconds)[:MOST]

@@ -1,6 +1,7 @@
 """A dense decoder-only transformer by numbers: grouped-query attention, SwiGLU, RMSNorm."""
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,8 @@ MODELS = {
 }
 FAMILIES = {"qwen2": (True, False), "qwen3": (False, True), "llama": (False, False), "mistral": (False, False)}
 """model_type: whether there is a bias on queries, keys and values, and a norm on queries and keys."""
+USUAL_WINDOW = 4096
+"""Tokens of a sliding window whose key is left out, as in transformers."""
 
 
 def get_architecture(model: str) -> Architecture:
@@ -126,33 +129,64 @@ def read_config(path: Path) -> Architecture:
     if not path.is_file():
         raise ValueError(f"{path.parent} holds no config.json")
     try:
-        found = json.loads(path.read_text())
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from None
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON in UTF-8: {error}") from None
     kind = found.get("model_type") if isinstance(found, dict) else None
-    if kind not in FAMILIES:
+    if not isinstance(kind, str) or kind not in FAMILIES:
         raise ValueError(f"{path} is a model of type {kind!r}; plan knows dense models: {', '.join(FAMILIES)}")
     bias, qk_norm = FAMILIES[kind]
-    heads = _size(found, "num_attention_heads", path)
-    hidden = _size(found, "hidden_size", path)
+    heads, hidden = _size(found, "num_attention_heads", path), _size(found, "hidden_size", path)
+    kv_heads = _size(found, "num_key_value_heads", path, heads)
+    if heads % kv_heads:
+        raise ValueError(f"{path}: num_attention_heads {heads} must be a multiple of num_key_value_heads {kv_heads}")
+    positions = _positions(found, path)
+    _check_window(found, positions, path)
     return Architecture(
         name=path.resolve().parent.name,
         layers=_size(found, "num_hidden_layers", path),
         hidden=hidden,
         heads=heads,
-        kv_heads=found.get("num_key_value_heads") or heads,
-        head_dim=found.get("head_dim") or hidden // heads,
+        kv_heads=kv_heads,
+        head_dim=_size(found, "head_dim", path, hidden // heads),
         intermediate=_size(found, "intermediate_size", path),
         vocab=_size(found, "vocab_size", path),
-        tied=bool(found.get("tie_word_embeddings", False)),
+        tied=_flag(found, "tie_word_embeddings", path),
         attention_bias=bias,
         qk_norm=qk_norm,
-        max_positions=_size(found, "max_position_embeddings", path),
+        max_positions=positions,
     )
 
 
-def _size(found: dict[str, Any], key: str, path: Path) -> int:
-    value = found.get(key)
-    if not isinstance(value, int) or value < 1:
+def _size(found: dict[str, Any], key: str, path: Path, usual: int | None = None) -> int:
+    value = usual if found.get(key) is None else found[key]
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{path}: {key} must be a positive integer; got {value!r}")
     return value
+
+
+def _flag(found: dict[str, Any], key: str, path: Path) -> bool:
+    value = found.get(key, False)
+    if not isinstance(value, bool):
+        raise ValueError(f"{path}: {key} must be true or false; got {value!r}")
+    return value
+
+
+def _positions(found: dict[str, Any], path: Path) -> int:
+    """Longest sequence, lengthened by YaRN and the like: `llmtrain.check.positions`, which the trainer goes by."""
+    limit = _size(found, "max_position_embeddings", path)
+    rope = found.get("rope_scaling") or found.get("rope_parameters") or {}
+    if not isinstance(rope, dict):
+        raise ValueError(f"{path}: rope_scaling must be a mapping; got {rope!r}")
+    factor = rope.get("factor") or 1
+    if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor < math.inf:
+        raise ValueError(f"{path}: the factor of rope_scaling must be a positive number; got {factor!r}")
+    return max(limit, int(_size(rope, "original_max_position_embeddings", path, limit) * factor))
+
+
+def _check_window(found: dict[str, Any], positions: int, path: Path) -> None:
+    """Sliding windows cost less than what is counted here. Mistral has one unless it says null, Qwen if it says so."""
+    kind, window = found["model_type"], found.get("sliding_window", USUAL_WINDOW)
+    used = kind == "mistral" or (kind != "llama" and _flag(found, "use_sliding_window", path))
+    if used and window is not None and _size(found, "sliding_window", path, window) < positions:
+        raise ValueError(f"{path}: attention has a sliding window of {window:,} tokens; plan knows full attention only")

@@ -1,9 +1,13 @@
 """What a plan is made for. Keys have the trainer's and verl's names; no torch."""
 
-import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 CAN_BE_ZERO = ("zero_stage", "rollout_gpus", "staleness")
+MOST = 1e15
+"""Largest number that a key may have."""
+Change = dict[str, Any]
+"""Keys and their new values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +28,7 @@ class PlanConfig:
     n: int = 8
     """Responses to each prompt."""
     mini_batch_size: int = 512
-    """Prompts an optimizer step (verl: ppo_mini_batch_size)."""
+    """Prompts an optimizer step (verl: ppo_mini_batch_size), a multiple of the trainer's ranks."""
     ppo_epochs: int = 1
     """Passes over each rollout."""
     steps: int = 200
@@ -71,16 +75,16 @@ class PlanConfig:
     """Most responses an engine decodes at once, as in vLLM."""
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value, usual = getattr(self, field.name), field.default
-            if isinstance(usual, bool | str) or (value is None and usual is None):
-                continue
-            integral = isinstance(usual, int) or field.name == "mean_response_length"
-            low = 0 if field.name in CAN_BE_ZERO else 1
-            if isinstance(value, bool) or not isinstance(value, int if integral else int | float):
-                raise ValueError(f"{field.name} must be {'an integer' if integral else 'a number'}; got {value!r}")
-            if value < low and (integral or value <= 0):
-                raise ValueError(f"{field.name} must be {f'at least {low}' if integral else 'positive'}; got {value}")
+        for name, value in vars(self).items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                if not abs(value) <= MOST:  # not a number, too
+                    raise ValueError(f"{name} must be a finite number of at most {MOST:g}; got {value}")
+                if value <= 0 and name not in CAN_BE_ZERO:
+                    raise ValueError(f"{name} must be positive; got {value}")
+                if value < 0:
+                    raise ValueError(f"{name} must not be negative; got {value}")
+        if self.n < 2:
+            raise ValueError(f"n must be at least 2, or no advantage can be told; got {self.n}")
         if self.zero_stage > 3:
             raise ValueError(f"zero_stage must be 0, 1, 2 or 3; got {self.zero_stage}")
         if self.stats not in ("rollout", "fresh"):
@@ -96,3 +100,9 @@ class PlanConfig:
     def mean_response(self) -> int:
         """Mean response in tokens."""
         return self.mean_response_length or max(self.max_response_length // 4, 1)
+
+
+def in_words(change: Change) -> str:
+    """key=value, as for --set."""
+    words = {None: "null", True: "true", False: "false"}
+    return " ".join(f"{k}={words[v] if v is None or isinstance(v, bool) else v}" for k, v in change.items())

@@ -1,22 +1,15 @@
 """What to change when a configuration does not fit: the first change that helps, or the fewest taken together."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
-from .config import PlanConfig
-from .layout import lay_out
+from .config import Change, PlanConfig, in_words
+from .layout import divides, lay_out
 from .memory import Memory
-
-Change = dict[str, Any]
 
 
 def changes(config: PlanConfig) -> Iterator[Change]:
     """Changes that save memory, those that cost least time first. None changes what is learnt."""
-    if config.gpu_memory_utilization is not None:
-        free = Memory(lay_out(replace(config, gpu_memory_utilization=None))).utilization
-        yield {"gpu_memory_utilization": max(math.floor(100 * free) / 100, 0.01)}
     yield from ({"zero_stage": stage} for stage in range(config.zero_stage + 1, 4))
     if not config.gradient_checkpointing:
         yield {"gradient_checkpointing": True}
@@ -37,25 +30,27 @@ def changes(config: PlanConfig) -> Iterator[Change]:
 
 def fits(config: PlanConfig) -> bool:
     """Whether a configuration divides and fits."""
-    try:
-        return not Memory(lay_out(config)).problem
-    except ValueError:
-        return False
+    return divides(config) and not Memory(lay_out(config)).problem
 
 
 def find_fix(config: PlanConfig) -> Change:
-    """The first single change after which it fits, else the first changes taken together; empty if none helps."""
-    for change in changes(config):
-        if fits(replace(config, **change)):
-            return change
-    together: Change = {}
+    """The first single change after which it fits, else the first changes taken together; empty if none helps.
+
+    A share of the GPU that was set for the engine is given up beside any of them: what is free depends on the others.
+    """
+    share: Change = {} if config.gpu_memory_utilization is None else {"gpu_memory_utilization": None}
+    for change in [share, *changes(config)]:
+        for some in (change, share | change):
+            if fits(replace(config, **some)):
+                return _least(config, some)
+    together = share
     for change in changes(config):
         if together.get("zero_stage", 0) > change.get("zero_stage", 3):
             change.pop("zero_stage")
-        if _divides(replace(config, **(together | change))):
-            together |= change
+        if divides(replace(config, **(together | change))):
+            together = together | change
         if fits(replace(config, **together)):
-            return _without_needless(config, together)
+            return _least(config, together)
     return {}
 
 
@@ -68,22 +63,13 @@ def check_fit(memory: Memory) -> None:
         raise ValueError(f"{problem}: {'set ' + in_words(fix) if fix else last}")
 
 
-def in_words(change: Change) -> str:
-    """key=value, as for --set."""
-    return " ".join(f"{k}={str(v).lower() if isinstance(v, bool) else v}" for k, v in change.items())
-
-
-def _divides(config: PlanConfig) -> bool:
-    try:
-        lay_out(config)
-    except ValueError:
-        return False
-    return True
-
-
-def _without_needless(config: PlanConfig, change: Change) -> Change:
-    for key in list(change):
+def _least(config: PlanConfig, change: Change) -> Change:
+    """`change` without what is needless, and with the lowest stage of ZeRO that does."""
+    for key in change:
         fewer = {k: v for k, v in change.items() if k != key}
         if fits(replace(config, **fewer)):
             change = fewer
+    for stage in range(config.zero_stage + 1, change.get("zero_stage", 0)):
+        if fits(replace(config, **(change | {"zero_stage": stage}))):
+            return change | {"zero_stage": stage}
     return change

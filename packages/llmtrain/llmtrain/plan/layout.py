@@ -1,12 +1,17 @@
 """Every number that follows from a configuration: ranks, sequences, micro-batches. Raises where a division fails."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from .architecture import Architecture, get_architecture
-from .config import PlanConfig
+from .config import Change, PlanConfig, in_words
 from .gpu import GPU, get_gpu
 from .lengths import Lengths
+
+MOST_RESPONSES = 1 << 18
+"""Responses of a rollout step that are followed one by one, in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,9 +116,20 @@ def lay_out(config: PlanConfig) -> Layout:
     layout = Layout(config=config, model=get_architecture(config.model), gpu=get_gpu(config.gpu), lengths=lengths)
     _check_cluster(config)
     _check_engine(layout)
-    _check_batch(layout)
+    _check_lengths(layout)
     _check_offload(config)
+    _check_batch(layout)
+    _check_ranks(layout)
     return layout
+
+
+def divides(config: PlanConfig) -> bool:
+    """Whether a configuration has a layout."""
+    try:
+        lay_out(config)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_cluster(config: PlanConfig) -> None:
@@ -140,7 +156,7 @@ def _check_engine(layout: Layout) -> None:
     size = config.tensor_model_parallel_size
     allowed = [
         x
-        for x in range(1, config.gpus_per_node + 1)
+        for x in range(1, min(config.gpus_per_node, model.heads) + 1)
         if not layout.rollout_gpus % x
         and not model.heads % x
         and (not model.kv_heads % x or not x % model.kv_heads)
@@ -152,43 +168,82 @@ def _check_engine(layout: Layout) -> None:
             f"{config.gpus_per_node} of a node, {model.heads} heads, and go with {model.kv_heads} KV heads: "
             f"use {_or(allowed)}"
         )
+
+
+def _check_lengths(layout: Layout) -> None:
+    config, model = layout.config, layout.model
+    if config.mean_prompt_length > config.max_prompt_length:
+        raise ValueError(
+            f"mean_prompt_length {config.mean_prompt_length:,} is beyond max_prompt_length "
+            f"{config.max_prompt_length:,}: use mean_prompt_length={config.max_prompt_length} or less"
+        )
     room = model.max_positions - config.max_prompt_length
     if room < 2:
         half = model.max_positions // 2
         raise ValueError(
             f"max_prompt_length {config.max_prompt_length:,} leaves no room for responses in the "
-            f"{model.max_positions:,} positions of {model.name}: "
-            f"use max_prompt_length={half} max_response_length={half}"
+            f"{model.max_positions:,} positions of {model.name}: use {_lengths(config, half, half)}"
         )
     if config.max_response_length > room:
         raise ValueError(
             f"max_prompt_length + max_response_length = {layout.longest_sequence:,} is beyond the "
-            f"{model.max_positions:,} positions of {model.name}: use max_response_length={room}"
+            f"{model.max_positions:,} positions of {model.name}: "
+            f"use {_lengths(config, config.max_prompt_length, room)}"
         )
 
 
+def _lengths(config: PlanConfig, prompt: int, response: int) -> str:
+    """Settings of the longest prompt and response, and of means that are beyond them."""
+    change: Change = {} if prompt == config.max_prompt_length else {"max_prompt_length": prompt}
+    change["max_response_length"] = response
+    if config.mean_prompt_length > prompt:
+        change["mean_prompt_length"] = prompt
+    if config.mean_response >= response:
+        change["mean_response_length"] = None
+    return in_words(change)
+
+
 def _check_batch(layout: Layout) -> None:
-    config, ranks = layout.config, layout.ranks
+    config = layout.config
+    if layout.generated > MOST_RESPONSES:
+        raise ValueError(
+            f"prompts {config.prompts:,} × n {config.n:,} × oversampling {config.oversampling:g} are more than the "
+            f"{MOST_RESPONSES:,} responses a rollout step that plan can follow: lower prompts or n"
+        )
     if config.prompts % config.mini_batch_size:
         near = _nearest_divisors(config.prompts, config.mini_batch_size)
         raise ValueError(
             f"mini_batch_size {config.mini_batch_size} must divide prompts {config.prompts}: use {_or(near)}"
-        )
-    if layout.sequences_per_update % ranks:
-        step = ranks // math.gcd(ranks, config.n)
-        below = config.mini_batch_size // step * step
-        fixes = [x for x in (below, below + step) if x > 0 and config.prompts % x == 0]
-        gpus = max(x for x in range(1, ranks + 1) if layout.sequences_per_update % x == 0)
-        fix = f"use mini_batch_size={_or(fixes)}, or" if fixes else "use"
-        raise ValueError(
-            f"mini_batch_size {config.mini_batch_size} × n {config.n} = {layout.sequences_per_update} responses "
-            f"do not divide over {ranks} ranks: {fix} {gpus} GPUs for the trainer"
         )
     if layout.engines > layout.generated:
         raise ValueError(
             f"{layout.engines} rollout engines for {layout.generated} responses: raise prompts, or use "
             f"tensor_model_parallel_size={config.tensor_model_parallel_size * 2}"
         )
+
+
+def _check_ranks(layout: Layout) -> None:
+    """The trainer gives every rank as many prompts of a mini-batch."""
+    size, ranks = layout.config.mini_batch_size, layout.ranks
+    if size % ranks:
+        fixes = [in_words(change) for change in _rank_fixes(layout)]
+        raise ValueError(f"mini_batch_size {size} must be a multiple of the {ranks} ranks: use {_or(fixes)}")
+
+
+def _rank_fixes(layout: Layout) -> list[Change]:
+    """Fewer ranks, which learn the same, or other mini-batches; more prompts where nothing else helps."""
+    config, size, ranks = layout.config, layout.config.mini_batch_size, layout.ranks
+    fewer = [x for x in range(min(size, ranks), 0, -1) if size % x == 0]
+    whole = math.ceil(size / ranks) * ranks
+    apart: Change = {"colocated": False} if config.colocated else {}
+    kinds: list[list[Change]] = [
+        [{"gpus": x} for x in fewer if config.colocated],
+        [apart | {"rollout_gpus": config.gpus - x} for x in fewer],
+        [{"mini_batch_size": x} for x in (whole, whole - ranks) if x],
+    ]
+    works = ((change for change in kind if divides(replace(config, **change))) for kind in kinds)
+    prompts = math.ceil(config.prompts / whole) * whole
+    return [change for kind in works for change in islice(kind, 1)] or [{"prompts": prompts, "mini_batch_size": whole}]
 
 
 def _check_offload(config: PlanConfig) -> None:
@@ -206,5 +261,5 @@ def _nearest_divisors(whole: int, near: int) -> list[int]:
     return below[-1:] + above[:1]
 
 
-def _or(values: list[int]) -> str:
+def _or(values: Sequence[object]) -> str:
     return " or ".join([", ".join(map(str, values[:-1])), str(values[-1])] if len(values) > 1 else map(str, values))

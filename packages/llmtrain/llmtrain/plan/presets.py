@@ -17,7 +17,7 @@ class Preset:
     source: str
     """Where the values come from."""
     trainer: dict[str, Any]
-    """Published settings that change no cost, under the trainer's keys."""
+    """Published settings that plan has no key for, under the trainer's keys."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Recipe:
 
 
 ADAMW_1E6 = {"optim.lr": 1e-6}
+HALF_OF_64 = {"colocated": False, "rollout_gpus": 32}
+"""Of mini-batches of 32 prompts no more than 32 ranks get one; the other GPUs sample."""
 RECIPES = {
     "qwen2.5-math-7b": Recipe(
         PlanConfig(
@@ -46,7 +48,7 @@ RECIPES = {
         {
             1: {"gpu": "h200", "offload_optimizer": True},
             8: {"gpu": "h100"},
-            64: {"gpu": "h20"},
+            64: {"gpu": "h20", "gradient_checkpointing": False, "micro_batch_tokens": 8192} | HALF_OF_64,
         },
     ),
     "qwen3-8b": Recipe(
@@ -88,15 +90,24 @@ RECIPES = {
             steps=300,
             max_prompt_length=1024,
             max_response_length=8192,
+            oversampling=2.0,
             zero_stage=3,
         ),
         "Entropy Mechanism, appendices F.2 and B.1: DAPO-Math-17k, 256 prompts × 8, 8 updates a rollout, 8,192 tokens, "
-        "2,400 gradient steps; the prompt limit is not stated",
-        {"optim.lr": 5e-7, "rollout.temperature": 1.0, "controller": "kl_cov", "controller_args": {"k": 2e-4}},
+        "2,400 gradient steps; prompts answered all right or all wrong are filtered out: how many are sampled for that "
+        "is not published, and two batches (oversampling 2) are assumed, the fewest that make up for any; the prompt "
+        "limit is not stated",
+        {
+            "optim.lr": 5e-7,
+            "rollout.temperature": 1.0,
+            "rollout.filter_groups": True,
+            "controller": "kl_cov",
+            "controller_args": {"k": 2e-4},
+        },
         {
             1: {"gpu": "h200", "offload_optimizer": True, "offload_param": True},
             8: {"gpu": "h200", "tensor_model_parallel_size": 2},
-            64: {"gpu": "h100", "tensor_model_parallel_size": 4},
+            64: {"gpu": "h100", "tensor_model_parallel_size": 4} | HALF_OF_64,
         },
     ),
 }

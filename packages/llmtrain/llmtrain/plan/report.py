@@ -84,7 +84,7 @@ def show(plan: Plan, console: Console, preset: Preset | None = None) -> None:
     if preset:
         console.print(f"Values of: {preset.source}.", highlight=False)
         settings = ", ".join(f"{key} {value}" for key, value in preset.trainer.items())
-        console.print(f"Published settings that cost nothing: {settings}.", highlight=False)
+        console.print(f"Published settings of the trainer: {settings}.", highlight=False)
     console.print(_numbers(plan), _memory(plan), _time(plan))
     console.print(Group(*summary(plan)), highlight=False)
     console.print(_advice(plan), highlight=False)
