@@ -1,5 +1,6 @@
 """The controls of one bandit: environment, controller and its hyperparameters, and the Config that they make."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 import entrostat
+from entrostat.hyperparameters import Allowed
 from toybandit import ENVIRONMENTS, Config
 from toybandit.control import has_target
 
@@ -118,11 +120,19 @@ def hyperparameters(name: str) -> Hyperparameters:
     """Controls for everything that `entrostat.describe` knows of a controller, but its target."""
     known = entrostat.describe(name)
     controls = tuple(
-        Control(key=f"{name}.{key}", label=key, default=entry["default"], help=entry["doc"])
+        Control(key=f"{name}.{key}", label=key, default=entry["default"], help=entry["doc"], **within(entry["allowed"]))
         for key, entry in known["hyperparameters"].items()
         if key != "target"
     )
     return Hyperparameters(name, known["rule"], known["source"], controls)
+
+
+def within(allowed: Allowed) -> dict[str, Any]:
+    """What a control lets one choose of what a hyperparameter may be: names, or numbers from the least on."""
+    if isinstance(allowed, tuple):
+        return {"options": allowed}
+    least = re.match(r"\[([\d.]+),", allowed or "")
+    return {"low": float(least[1])} if least else {}
 
 
 def draw_environment(controls: Sequence[Control] = ENVIRONMENT) -> dict[str, Any]:

@@ -15,6 +15,9 @@ def test_every_hyperparameter_has_a_control(name):
     for control in part.controls:
         assert control.key == f"{name}.{control.label}"
         assert control.default == known[control.label]["default"]
+        allowed = known[control.label]["allowed"]
+        assert control.options == (allowed if isinstance(allowed, tuple) else ())
+        assert control.low == {"[0": 0.0, "[1": 1.0}.get(str(allowed)[:2])
         assert control.help
     assert part.rule
 
