@@ -73,6 +73,16 @@ def test_kl_cov_takes_no_rounding_for_a_step(dtype, noise):
     assert (plan.coefficients(moved)[0] != plain.coefficients(moved)[0]).sum() == 32
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_kl_cov_sees_steps_in_narrow_log_probabilities(dtype):
+    old = torch.full((8,), -2.0, dtype=dtype)
+    advantage = torch.tensor([1.0, -1.0] * 4, dtype=dtype)
+    plan = make("kl_cov", k=1.0).plan(Tokens(logp=old, old_logp=old, advantage=advantage))
+    plain = make("grpo").plan(Tokens(logp=old, old_logp=old, advantage=advantage))
+    moved = old + 0.0625
+    assert (plan.coefficients(moved)[0] != plain.coefficients(moved)[0]).all()
+
+
 def test_implied_surrogates():
     assert repr(make("clip_cov").surrogate).startswith("PPO")
     assert make("clip_cov").surrogate.eps_high == 1.0

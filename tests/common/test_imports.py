@@ -37,6 +37,20 @@ def test_configurations_need_no_torch(module):
     assert not modules_after(f"import {module}") & {"torch", *HEAVY}
 
 
+def test_modules_are_there_and_names_are_listed():
+    code = "import entrostat; print(entrostat.registry.__name__, entrostat.surrogates.__name__, *dir(entrostat))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    registry, surrogates, *listed = done.stdout.split()
+    assert (registry, surrogates) == ("entrostat.registry", "entrostat.surrogates")
+    assert set(listed) >= set(entrostat.__all__)
+
+
+def test_a_name_that_is_taken_is_refused_where_it_is_taken_again():
+    code = "from entrostat.registry import register; register('steer')(type('Mine', (), {}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.endswith("ValueError: controller 'steer' is registered twice\n")
+
+
 @pytest.mark.parametrize("module", ["registry", "by_name", "description"])
 def test_every_controller_is_registered(module):
     code = f"from entrostat.{module} import *; import entrostat; print(*entrostat.list_controllers())"

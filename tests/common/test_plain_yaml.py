@@ -27,6 +27,11 @@ def test_words_are_what_they_look_like():
     }
 
 
+def test_more_ways_to_write_numbers_and_mappings():
+    assert parse_yaml("a: .Inf\nb: -.INF\nc: 0x1F\nd: 0\n") == {"a": float("inf"), "b": -float("inf"), "c": 31, "d": 0}
+    assert parse_yaml("base: &base {a: 1, b: 2}\nmine: {<<: *base, b: 3}\n")["mine"] == {"a": 1, "b": 3}
+
+
 @given(st.dictionaries(st.text(), PLAIN | WORDS | st.lists(PLAIN | WORDS)))
 def test_what_is_written_is_read_by_either_version(values):
     text = dump_yaml(values)

@@ -89,3 +89,22 @@ def test_every_controller_explains_itself():
     for name, cls in REGISTRY.items():
         assert cls.__doc__, name
         assert not cls.__doc__.startswith(cls.__name__ + "("), f"{name} has only the generated docstring"
+
+
+def test_a_subclass_keeps_ranges_and_may_add_to_its_state():
+    class Mine(Entropic):
+        ki: float = 0.02
+
+        def state_dict(self):
+            return {**super().state_dict(), "extra": torch.tensor(3.0)}
+
+        def load_state_dict(self, state):
+            rest = dict(state)
+            self.extra = rest.pop("extra")
+            super().load_state_dict(rest)
+
+    with pytest.raises(ValueError, match="ki must not be negative"):
+        Mine(ki=-1.0)
+    mine = Mine(auto=True)
+    mine.load_state_dict(mine.state_dict())
+    assert mine.extra == 3.0

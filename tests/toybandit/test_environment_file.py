@@ -84,6 +84,7 @@ def test_words_are_what_they_look_like(write):
         ("states: 3\nlogits: [[1, 2], [3, 4]]", "logits must be 1 row or 3"),
         ("states: 2\nkernel: [[1, 0]]", "kernel must be 2 rows, not 1"),
         ("- 1", "expected keys and values"),
+        ("# base: noisy", "expected keys and values"),
         ("a: [", "not plain YAML"),
         ("lr: [0.1, -1]", "lr must be positive"),
         ("states: many", "states must be of type integer"),

@@ -126,6 +126,7 @@ def test_grids_are_shipped():
         ),
         ("{target: 1, controller: {entropic: {target: 2}}}", "target: controller 'entropic' sets its own as well"),
         ("env: [noisy", "is not plain YAML: "),
+        ("# env: noisy", "a grid is a mapping with keys such as seeds, controller"),
     ],
 )
 def test_wrong_grids_are_told_in_one_line(text, message, tmp_path):

@@ -65,6 +65,8 @@ def _problem(framed: str, cls: type, args: Sequence[str]) -> str:
     said = " ".join(re.split(r"\n\s*\n", below.strip())[0].split())
     if missing := re.match(r"Missing value for argument '(--\S+)'\. Expected (\d+) values", said):
         return f"{missing[1]} needs {'a value' if missing[2] == '1' else f'{missing[2]} values'}"
+    if unknown := re.search(r"Unrecognized options: (\S+)", below):
+        return f"unknown option {unknown[1]}; --help lists what there is"
     if required := re.match(r"Missing from [^:]+: (--\S+)", said):
         return f"{required[1]} is required"
     if unfit := re.match(r"Error parsing (--[\w.-]+):", said):

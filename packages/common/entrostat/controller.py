@@ -132,8 +132,9 @@ class Controller:
     def __post_init__(self) -> None:
         """ValueError on a hyperparameter that is not what it may be; subclasses call this first."""
         for hyperparameter in fields(self):  # type: ignore[arg-type]
-            wrong = complaint(getattr(self, hyperparameter.name), allowed(hyperparameter))
-            self._require(wrong is None, f"{hyperparameter.name} {wrong}")
+            name = hyperparameter.name
+            wrong = complaint(getattr(self, name), allowed(type(self), name))
+            self._require(wrong is None, f"{name} {wrong}")
 
     @property
     def support(self) -> Support | None:
@@ -166,10 +167,14 @@ class Controller:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore exactly what `state_dict` gave; ValueError on a state of another controller."""
-        expected = sorted(self.state_dict())
+        expected = sorted(self._kept())
         if sorted(state) != expected:
             raise ValueError(f"{self.name}: state has {sorted(state)}, expected {expected}")
         self._restore({key: torch.as_tensor(value).clone() for key, value in state.items()})
+
+    def _kept(self) -> tuple[str, ...]:
+        """Names in `state_dict`."""
+        return self.state
 
     def _restore(self, state: dict[str, Tensor]) -> None:
         """Take the tensors that `state_dict` gave."""

@@ -59,7 +59,7 @@ def _describe_class(cls: type[Controller]) -> dict[str, Any]:
         "needs": sorted(cls().needs),
         "state": list(cls.state),
         "hyperparameters": {
-            f.name: {"default": f.default, "allowed": allowed(f), "doc": docs.get(f.name, "")}
+            f.name: {"default": f.default, "allowed": allowed(cls, f.name), "doc": docs.get(f.name, "")}
             for f in fields(cls)  # type: ignore[arg-type]
             if f.default is not MISSING
         },

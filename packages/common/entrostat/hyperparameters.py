@@ -5,7 +5,7 @@ cap: Annotated[Number, "(0, inf]"] = 2.0        may be infinite; any other numbe
 mode: Annotated[str, MODES] = "bonus"
 """
 
-from dataclasses import Field
+from inspect import get_annotations
 from numbers import Real
 from typing import Annotated, Any
 
@@ -21,9 +21,13 @@ Allowed = str | tuple[str, ...] | None
 """An interval, names, or nothing but what the type says."""
 
 
-def allowed(hyperparameter: "Field[Any]") -> Allowed:
-    """What the annotation of a field says that it may be."""
-    return next(iter(getattr(hyperparameter.type, "__metadata__", ())), None)
+def allowed(cls: type, hyperparameter: str) -> Allowed:
+    """What the annotation of a field says that it may be; where a subclass says nothing, that of its base."""
+    for base in cls.__mro__:
+        said = getattr(get_annotations(base).get(hyperparameter), "__metadata__", ())
+        if said:
+            return said[0]
+    return None
 
 
 def complaint(value: Any, allowed: Allowed) -> str | None:

@@ -10,8 +10,11 @@ import yaml
 PLAIN = {
     "null": (r"~|null|Null|NULL", "~nN"),
     "bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    "int": (r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
-    "float": (r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan", "-+.0123456789"),
+    "int": (r"[-+]?(?:0|[1-9][0-9]*)|0x[0-9a-fA-F]+", "-+0123456789"),
+    "float": (
+        r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        "-+.0123456789",
+    ),
 }
 """What a plain word can be besides text, and the characters that it can begin with."""
 
@@ -38,6 +41,7 @@ for _name, (_pattern, _first) in PLAIN.items():
     for _class in (_Loader, _Dumper):
         _class.add_implicit_resolver(f"tag:yaml.org,2002:{_name}", re.compile(f"^(?:{_pattern})$"), [*_first])
 _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("^$"), [""])
+_Loader.add_implicit_resolver("tag:yaml.org,2002:merge", re.compile("^<<$"), ["<"])
 
 
 def parse_yaml(text: str) -> Any:

@@ -279,5 +279,6 @@ def _gap(logp: Tensor, s: Slice) -> Tensor:
     """log(π/π_old), and 0 within rounding, whose sign would depend on how the mini-batch is cut."""
     assert s.old_logp is not None
     gap = log_ratio(logp, s.old_logp)
-    rounding = ROUNDING * torch.finfo(gap.dtype).eps * (1 + s.old_logp.abs())
+    eps = min(torch.finfo(gap.dtype).eps, torch.finfo(torch.float32).eps)  # narrower ones are stored so, not computed
+    rounding = ROUNDING * eps * (1 + s.old_logp.abs())
     return torch.where(gap.abs() > rounding, gap, 0.0)

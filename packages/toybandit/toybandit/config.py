@@ -85,7 +85,8 @@ class Config:
 
     def __post_init__(self) -> None:
         for name, value in fit_fields(Config, as_tables(vars(self))).items():
-            object.__setattr__(self, name, value)
+            if value != getattr(self, name):  # an integer stays one, as in the keys of sweeps that were run before
+                object.__setattr__(self, name, value)
         for name, allowed in (("dtype", PRECISIONS), ("device", DEVICES), ("gradient", (None, *GRADIENTS))):
             if getattr(self, name) not in allowed:
                 choices = ", ".join(choice for choice in allowed if choice)

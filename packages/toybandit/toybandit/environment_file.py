@@ -24,7 +24,7 @@ from .environments import ENVIRONMENTS, TABLES, Environment, as_tables
 def read_environment(path: str | Path) -> Environment:
     """The environment described in a file. ValueError of one line, naming the file, when it describes none."""
     content = load_yaml(path)
-    if not isinstance(content, dict):
+    if not isinstance(content, dict) or not content:
         raise ValueError(f"{path}: expected keys and values, such as states: 8")
     try:
         return environment_from(content)

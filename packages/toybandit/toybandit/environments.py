@@ -72,7 +72,8 @@ class Environment:
 
     def __post_init__(self) -> None:
         for name, value in fit_fields(Environment, as_tables(vars(self))).items():
-            object.__setattr__(self, name, value)
+            if value != getattr(self, name):  # an integer stays one, as in the keys of sweeps that were run before
+                object.__setattr__(self, name, value)
         for name in ("states", "rollouts", "passes", "length", "branching"):
             _require(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
         _require(self.arms >= 2, "arms", "at least 2", self.arms)

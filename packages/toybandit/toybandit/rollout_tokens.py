@@ -138,6 +138,8 @@ def planned_by(config: Config, update: Update) -> Plan:
     needs what the update does not have.
     """
     controller = build_controller(config, 1)
+    if controller.support is not None:
+        raise ValueError(f"controller {config.controller!r} needs truncated entropies, which are not here")
     environment = update.config.environment()
     entropy = update.tokens.get("old_entropy").double().mean(-1)
     with torch.no_grad():

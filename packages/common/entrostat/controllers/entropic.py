@@ -114,6 +114,9 @@ class Entropic(Controller):
         gains = place_poles(self.plant.gain)
         return {**found, "entropic/plant_gain": self.plant.gain, "entropic/kp": gains.kp, "entropic/ki": gains.ki}
 
+    def _kept(self) -> tuple[str, ...]:
+        return (*self.state, "started", *(f"plant_{name}" for name in Plant._fields if self.auto))
+
     def state_dict(self) -> dict[str, Any]:
         plant = {f"plant_{name}": value for name, value in self.plant._asdict().items()} if self.auto else {}
         names = (*self.state, "started")

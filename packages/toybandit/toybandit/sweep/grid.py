@@ -35,7 +35,7 @@ def read_grid(path: Path) -> list[Cell]:
 
     Raises ValueError, one line, naming the file and the key.
     """
-    content = load_yaml(path)
+    content = load_yaml(path) or None  # an empty file is no grid
     try:
         return read_cells(content)
     except ValueError as error:
