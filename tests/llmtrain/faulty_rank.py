@@ -1,9 +1,10 @@
-"""One of two ranks of a run, of which one fails at its second step and the other does not know.
+"""One of several ranks of a run, of which one fails at its second step and the others do not know.
 
-RANK=... WORLD_SIZE=2 ... python faulty_rank.py CONFIG WHO WHAT        WHAT: a key of ERRORS
+RANK=... WORLD_SIZE=...  python faulty_rank.py CONFIG WHO WHAT        WHAT: killed, or a key of ERRORS
 """
 
 import os
+import signal
 import sys
 
 import torch
@@ -19,6 +20,8 @@ ERRORS = {
     "memory": torch.OutOfMemoryError("tried to allocate 7 GiB"),
     "rollout": RolloutError("rollout engine vllm could not answer"),
     "bug": KeyError("a bug"),
+    "backend": torch.distributed.DistBackendError("NCCL error: out of memory"),
+    "reset": RuntimeError("hub: Connection reset by peer"),
 }
 
 
@@ -27,6 +30,8 @@ def main(config: str, who: str, what: str) -> None:
 
     def fails(trainer: Trainer, entropy: float):
         if trainer.step == 1 and os.environ["RANK"] == who:
+            if what == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
             raise ERRORS[what]
         return annotate(trainer, entropy)
 

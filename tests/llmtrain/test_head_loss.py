@@ -154,6 +154,19 @@ def test_bfloat16_weights(mode, option, on_cuda):
         assert close(a, b, 2**-7)  # half a unit in the last place of bf16, twice; its sums are fp32
 
 
+@pytest.mark.parametrize("option", OPTIONS)
+def test_bfloat16_states_before_an_fp32_head(option):
+    hidden, weight, bias, targets, _ = scene(64, 32, 101, torch.float32)
+    hidden = hidden.detach().bfloat16()
+    settings = {"temperature": 1.0, "softcap": None, **OPTIONS[option]}
+    if settings["temperature"] == "tokens":
+        settings["temperature"] = torch.linspace(0.5, 1.5, 64)
+    bias = bias if settings.pop("bias", False) else None
+    found = head_stats(hidden, weight, targets, bias=bias, **settings)
+    wide = head_stats(hidden.float(), weight, targets, bias=bias, **settings)
+    assert all(torch.equal(a, b) for a, b in zip(found, wide, strict=True))
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_the_path_for_cuda_in_fp32(mode):
     pytest.importorskip("triton")

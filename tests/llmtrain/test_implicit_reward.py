@@ -113,6 +113,7 @@ def test_it_learns_beside_a_policy_in_bf16(small, tmp_path):
     trainer.policy.model.bfloat16()
     annotator = Annotator(trainer.config, trainer.policy, trainer.ranks, trainer.clock, trainer.controller.needs)
     weights = annotator.prime.parameters
+    assert annotator.reference.model.dtype == torch.float32  # or the first reward would not be 0
     before = [p.detach().clone() for p in weights]
     annotator.experience(trainer.collector.collect(0))
     moved = sum(int((a != b).sum()) for a, b in zip(before, weights, strict=True))

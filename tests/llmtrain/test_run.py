@@ -15,7 +15,7 @@ import yaml
 
 from entrostat.plain_yaml import dump_yaml
 from entrostat.runlog import read_metrics
-from llmtrain import demo
+from llmtrain import demo, launch
 from llmtrain.checkpoint import latest
 from llmtrain.cli import REPLACED, main
 from llmtrain.config import EngineConfig
@@ -210,27 +210,58 @@ def test_a_run_goes_on_in_another_cluster_if_it_was_in_one(run, capsys):
     assert "error: no Ray cluster at 127.0.0.1:1" in capsys.readouterr().err
 
 
+def ranks_with_a_fault(config, folder: Path, who: int, what: str, size: int = 2) -> tuple[list[int], list[str]]:
+    """Exit codes and errors of the ranks of a run in which rank `who` fails at its second step."""
+    config = replace(config, nproc=size, out=str(folder / "run"), engine=EngineConfig(name="deepspeed"), threads=1)
+    optim = replace(config.optim, mini_batch_size=2 * size)
+    rollout = replace(config.rollout, prompts=4 * size)
+    (folder / "c.yaml").write_text(dump_yaml(to_dict(replace(config, optim=optim, rollout=rollout))))
+    common = {"WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, "LOCAL_SIZE": size, "MASTER_ADDR": "127.0.0.1"}
+    common["MASTER_PORT"] = free_port()
+    command = [sys.executable, str(Path(__file__).parent / "faulty_rank.py"), str(folder / "c.yaml"), str(who), what]
+    ranks = []
+    for rank in range(size):
+        environment = os.environ | {k: str(v) for k, v in (common | {"RANK": rank, "LOCAL_RANK": rank}).items()}
+        ranks.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
+    said = [process.communicate(timeout=120)[1] for process in ranks]
+    return [process.returncode for process in ranks], said
+
+
 @pytest.mark.parametrize(
     ("who", "what", "words"),
     [
         (1, "memory", "error: step 1: out of memory in phase 'other': "),
         (1, "rollout", "error: step 1: rollout engine vllm could not answer; last checkpoint: "),
+        (1, "backend", "error: a rank is gone: NCCL error: out of memory; last checkpoint: "),
         (0, "bug", "KeyError: 'a bug'"),
     ],
 )
 def test_one_rank_that_fails_ends_all_and_says_why(small, tmp_path, who, what, words):
     """The other one waits for it in a collective; it ends as well, and adds nothing."""
-    config = replace(small, nproc=2, out=str(tmp_path / "run"), engine=EngineConfig(name="deepspeed"), threads=1)
-    (tmp_path / "c.yaml").write_text(dump_yaml(to_dict(config)))
-    common = {"WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "LOCAL_SIZE": 2, "MASTER_ADDR": "127.0.0.1"}
-    common["MASTER_PORT"] = free_port()
-    command = [sys.executable, str(Path(__file__).parent / "faulty_rank.py"), str(tmp_path / "c.yaml"), str(who), what]
-    ranks = []
-    for rank in range(2):
-        environment = os.environ | {k: str(v) for k, v in (common | {"RANK": rank, "LOCAL_RANK": rank}).items()}
-        ranks.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
-    said = [process.communicate(timeout=120)[1] for process in ranks]
-    assert [process.returncode for process in ranks] == [1, 1]
+    codes, said = ranks_with_a_fault(small, tmp_path, who, what)
+    assert codes == [1, 1]
     assert words in said[who]
     assert "Error" not in said[1 - who]
     assert "error" not in said[1 - who]
+
+
+def test_a_rank_that_is_killed_is_noticed_once(small, tmp_path):
+    codes, said = ranks_with_a_fault(small, tmp_path, 2, "killed", size=3)
+    assert codes == [1, 1, -9]
+    (line,) = (line for text in said for line in text.splitlines() if line.startswith("error: "))
+    assert line.startswith("error: a rank is gone: ")
+    assert "last checkpoint: " in line
+
+
+def test_of_ranks_that_ended_the_one_that_was_killed_is_named(monkeypatch):
+    """Others end because of it, and one of them may be the first that is looked at."""
+    monkeypatch.setattr(launch, "GRACE", 0.5)
+    scripts = ("import sys, time; time.sleep(9)", "raise SystemExit(1)", "import os; os.kill(os.getpid(), 9)")
+    ranks = [subprocess.Popen([sys.executable, "-c", script]) for script in scripts]
+    try:
+        with pytest.raises(launch.LostRankError, match="rank 2 was lost: killed by SIGKILL"):
+            launch._wait(ranks)
+    finally:
+        for process in ranks:
+            process.kill()
+            process.wait()

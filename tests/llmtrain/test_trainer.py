@@ -334,6 +334,16 @@ def test_the_memory_of_the_machine_may_run_out(small, tmp_path, monkeypatch, err
         trainer.run()
 
 
+def test_an_error_of_something_else_keeps_its_traceback(small, tmp_path, monkeypatch):
+    def reset(self, *args):
+        raise ConnectionResetError(104, "Connection reset by peer")
+
+    trainer = Trainer(replace(small, out=str(tmp_path / "run"), controller="entropy_bonus"), small.model.path)
+    monkeypatch.setattr(TorchEngine, "backward", reset)
+    with pytest.raises(ConnectionResetError):
+        trainer.run()
+
+
 def test_a_full_disk_is_said(small, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "metrics.jsonl").symlink_to("/dev/full")

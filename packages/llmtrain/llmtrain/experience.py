@@ -112,7 +112,8 @@ class Annotator:
 
     def _start_policy(self, trains: bool = False) -> Policy:
         """A policy besides the one that is trained, as it was at the start, whole on every rank."""
-        dtype = torch.float32 if trains else self.policy.model.dtype  # bf16 weights round small steps away
+        wide = self.config.advantage == "prime"  # bf16 weights would round small steps, and small log-ratios, away
+        dtype = torch.float32 if wide else self.policy.model.dtype
         model, _ = load(self.config.model.ref_path or start_model(self.config), dtype=dtype)
         model = model.train(trains).requires_grad_(trains).to(self.config.device)
         return Policy(model, self.config.rollout.temperature, layout=self.config.optim.layout)

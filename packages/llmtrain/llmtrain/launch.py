@@ -118,7 +118,8 @@ def _wait(ranks: list[subprocess.Popen]) -> int:
     end = time.monotonic() + GRACE
     while time.monotonic() < end and any(process.poll() is None for process in ranks):
         time.sleep(POLL)
-    rank, code = failed[0]
+    failed = [(rank, code) for rank, code in ((rank, process.poll()) for rank, process in enumerate(ranks)) if code]
+    rank, code = min(failed, key=lambda pair: pair[1])  # of one that was killed others only notice that it is gone
     if code < 0:
         raise LostRankError(f"rank {rank} was lost: killed by {signal.Signals(-code).name}")
     return code

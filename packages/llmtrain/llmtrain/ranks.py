@@ -5,7 +5,6 @@ A rank holds its share of the sequences. What must be the same everywhere is mad
 
 import os
 import sys
-import time
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import TypeVar, cast
@@ -22,8 +21,6 @@ from .launch import free_port, is_worker
 T = TypeVar("T")
 TIMEOUT = timedelta(minutes=30)
 """How long a rank waits for the others, who may still be sampling."""
-LINGER = 1.0
-"""Seconds that the first rank, when it has to stop, still answers others that have to as well."""
 
 
 class Ranks:
@@ -116,19 +113,9 @@ def join(device: str) -> DistRanks:
     return DistRanks(place)
 
 
-def first_to_stop() -> bool:
-    """Whether no other rank has called this before."""
-    if not dist.is_initialized():
-        return True
-    try:
-        return dist.distributed_c10d._get_default_store().add("stopped", 1) == 1
-    except RuntimeError:  # the store went with the first rank
-        return False
-
-
 def is_of_another(error: Exception) -> bool:
-    """Whether it only says that another rank is gone, which has told why itself."""
-    return isinstance(error, dist.DistError) or "by peer" in str(error)
+    """Whether it seems to say no more than that another rank is gone."""
+    return dist.is_initialized() and (isinstance(error, dist.DistError) or "by peer" in str(error))
 
 
 def leave(code: int) -> None:
@@ -140,8 +127,6 @@ def leave(code: int) -> None:
     if dist.is_initialized():
         if code != 1:
             dist.barrier()
-        elif dist.get_rank() == 0:
-            time.sleep(LINGER)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

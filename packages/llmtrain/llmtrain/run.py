@@ -13,9 +13,12 @@ from entrostat.plain_yaml import dump_yaml, load_yaml
 from .config import TrainConfig
 from .launch import end_with_parent, is_first, is_worker
 from .nested import merge, to_dict
+from .text import one_line
 
 LOCK = ".lock"
 """File in the folder of a run that the process which trains there has locked."""
+STOPPED = ".stopped"
+"""File there that the first rank leaves which has to stop."""
 
 
 @contextmanager
@@ -72,23 +75,37 @@ def prepare(config: TrainConfig, resuming: bool) -> None:
 
 def train_run(config: TrainConfig, resuming: bool = False) -> int:
     """Train and show it, in one process or as one of several ranks, of which the first prepares and speaks."""
-    from .ranks import Ranks, first_to_stop, is_of_another, join, leave
+    from .checkpoint import last_saved
+    from .ranks import Ranks, is_of_another, join, leave
 
     end_with_parent()
     ranks = join(config.device) if is_worker() else Ranks()
     if is_first():
         prepare(config, resuming)
+        (Path(config.out) / STOPPED).unlink(missing_ok=True)
     ranks.barrier()
     try:
         code, said = train_rank(config, resuming, shown=is_first())
     except Exception as error:
-        if is_of_another(error):
-            leave(1)
-        raise
-    if first_to_stop() if code == 1 else is_first():
+        if not is_of_another(error):
+            is_first_to_stop(config.out)
+            raise
+        code, said = 1, f"error: a rank is gone: {one_line(error)}; {last_saved(config.out)}"
+    if is_first_to_stop(config.out) if code == 1 else is_first():
         say(code, said)
     leave(code)
     return code
+
+
+def is_first_to_stop(out: str) -> bool:
+    """Whether no rank of the run in this folder has stopped before; the others need not say why they do."""
+    try:
+        (Path(out) / STOPPED).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    except OSError:  # the disk may be why
+        return True
+    return True
 
 
 def train_rank(config: TrainConfig, resuming: bool, shown: bool = False) -> tuple[int, str]:

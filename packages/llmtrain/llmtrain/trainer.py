@@ -11,7 +11,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from errno import ENOSPC
+from errno import EDQUOT, EIO, ENOSPC, EROFS
 from functools import partial
 from pathlib import Path
 from shutil import disk_usage
@@ -58,6 +58,8 @@ LOWER = {
 """By phase, what takes less memory there."""
 
 
+OF_THE_DISK = (ENOSPC, EDQUOT, EIO, EROFS)
+"""Errors of writing to the folder of the run, which do not name it."""
 FULL = 2**20
 """Bytes that are left of a disk which is full."""
 
@@ -241,7 +243,7 @@ class Trainer:
         if isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error):
             phase = self.clock.failed or "other"
             return f"out of memory in phase {phase!r}: {LOWER.get(phase, LOWER['forward'])}"
-        if isinstance(error, OSError) and error.strerror:
+        if isinstance(error, OSError) and (error.filename or error.errno in OF_THE_DISK):
             return f"{error.filename or self.config.out}: {error.strerror}"
         if disk_usage(self.config.out).free < FULL:  # torch and safetensors have other errors for it
             return f"{self.config.out}: {os.strerror(ENOSPC)}"

@@ -47,11 +47,11 @@ class Projection:
 
     def logits(self, hidden: Tensor, temperature: float | Tensor) -> Tensor:
         """(n, V), in memory of their own."""
-        plain = self.softcap is None and self.bias is None
+        plain, hidden = self.softcap is None and self.bias is None, hidden.to(self.weight.dtype)
         if plain and self.weight.dtype in WIDE:  # dividing n·D numbers is cheaper than n·V, but narrow ones are rounded
             hidden, temperature = hidden if _is_one(temperature) else hidden / _column(temperature), 1.0
         plain = plain and _is_one(temperature)
-        logits = _matmul(hidden.to(self.weight.dtype), self.weight, self.dtype if plain else None)
+        logits = _matmul(hidden, self.weight, self.dtype if plain else None)
         if self.bias is not None:
             logits += self.bias
         if self.softcap is not None:
