@@ -1,3 +1,4 @@
+import os
 import sys
 from pathlib import Path
 
@@ -26,3 +27,16 @@ def small(tmp_path_factory) -> TrainConfig:
     path = tmp_path_factory.mktemp("models") / "small"
     build_and_warm_up(config, path)
     return TrainConfig(**{**vars(config), "model": ModelConfig(path=str(path))})
+
+
+@pytest.fixture
+def real():
+    """The path of a real benchmark in the folder that ENTROSTAT_DATA names; skips where it is missing."""
+
+    def path(name: str) -> str:
+        found = Path(os.environ.get("ENTROSTAT_DATA", "ENTROSTAT_DATA")) / name
+        if not found.is_file():
+            pytest.skip(f"{found} is missing: ENTROSTAT_DATA names the folder of the benchmarks")
+        return str(found)
+
+    return path

@@ -15,7 +15,6 @@ from llmtrain.presets import get_preset
 from llmtrain.trainer import Trainer
 from llmtrain.warmup import build_and_warm_up
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 LONG = "".join(chr(33 + i * i % 89) for i in range(999))
 """A prompt that byte pairs do not shorten much."""
 
@@ -96,11 +95,10 @@ def test_a_built_model_is_too_short_for_the_prompts(run):
         check(replace(run, model=replace(run.model, path=None, max_position_embeddings=200)))
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the data are not here")
-def test_dapo_math_17k(tmp_path, capsys, monkeypatch):
+def test_dapo_math_17k(real, tmp_path, capsys, monkeypatch):
     """The command, on the real file, for two steps of the tiny model. Its rewards are near zero."""
     monkeypatch.chdir(tmp_path)
-    file = str(DATA / "DAPO-Math-17k.parquet")
+    file = real("DAPO-Math-17k.parquet")
     size = ["--model.hidden-size", "32", "--model.num-layers", "1", "--model.num-heads", "1"]
     flags = ["--preset", "math-cpu", "--data.train-files", file, "--steps", "2", "--data.max-prompt-length", "300"]
     assert main(["train", *flags, *size, "--out", "run"]) == 0

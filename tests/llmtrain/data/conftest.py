@@ -1,13 +1,10 @@
-"""Small files of questions, and the folder of the real ones."""
+"""Small files of questions."""
 
 import json
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-REAL = Path(__file__).parents[4] / "shared" / "data"
 
 
 @pytest.fixture
@@ -51,15 +48,3 @@ def verl():
         }
 
     return row
-
-
-@pytest.fixture
-def real():
-    """The path of a real file; skips where it is missing."""
-
-    def path(name):
-        if not (REAL / name).is_file():
-            pytest.skip(f"{REAL / name} is missing")
-        return str(REAL / name)
-
-    return path

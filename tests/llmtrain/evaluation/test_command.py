@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
@@ -17,7 +16,6 @@ from llmtrain.model import build_tiny, save
 from llmtrain.nested import to_dict
 from llmtrain.tokenizer import build_bpe_tokenizer
 
-REAL = Path(__file__).parents[4] / "shared/data"
 run = one_line_errors(evaluate)
 
 
@@ -154,9 +152,8 @@ def test_a_run_on_files_without_held_out_ones_needs_data(tmp_path, capsys, model
     assert "name files with --data" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="needs the benchmarks in ../shared/data")
-def test_real_benchmarks(model, tmp_path):
-    files = [str(REAL / name) for name in ("amc23.parquet", "math500.parquet")]
+def test_real_benchmarks(real, model, tmp_path):
+    files = [real(name) for name in ("amc23.parquet", "math500.parquet")]
     assert run([str(model), "--data", *files, "--limit", "3", *brief(tmp_path), "--max-prompt-length", "2000"]) == 0
     found = json.loads((tmp_path / "results.json").read_text())["benchmarks"]
     assert [one["questions"] for one in found] == [3, 3]
