@@ -45,10 +45,14 @@ def test_modules_are_there_and_names_are_listed():
     assert set(listed) >= set(entrostat.__all__)
 
 
-def test_a_name_that_is_taken_is_refused_where_it_is_taken_again():
-    code = "from entrostat.registry import register; register('steer')(type('Mine', (), {}))"
+def test_a_name_that_is_taken_twice_is_refused_with_both_places():
+    """Also when it is taken before ours are imported."""
+    code = (
+        "from entrostat.registry import register; register('steer')(type('Mine', (), {})); from entrostat import make"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.endswith("ValueError: controller 'steer' is registered twice\n")
+    twice = "ValueError: controller 'steer' is registered twice, in __main__ and in entrostat.controllers.steer\n"
+    assert done.stderr.endswith(twice)
 
 
 @pytest.mark.parametrize("module", ["registry", "by_name", "description"])

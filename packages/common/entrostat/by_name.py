@@ -9,11 +9,16 @@ from torch import Tensor
 from . import controllers, surrogates  # noqa: F401 (their classes are registered when they are imported)
 from .chaining import Chain, chain
 from .controller import Controller
-from .registry import ALIASES, PRESETS, REGISTRY, hyperparameters, implied_surrogate, list_controllers
+from .registry import ALIASES, PRESETS, REGISTRY, hyperparameters, implied_surrogate
 from .surrogates import SurrogateController
 
 KINDS = {int: "a number", float: "a number", bool: "true or false", str: "a name"}
 """By the type of a hyperparameter's default, what it may be."""
+
+
+def list_controllers() -> list[str]:
+    """Every name that `make` takes, sorted."""
+    return sorted((*REGISTRY, *ALIASES))
 
 
 def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:

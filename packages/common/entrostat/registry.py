@@ -17,26 +17,15 @@ def register(name: str) -> Callable[[C], C]:
     """Class decorator: make the controller available to `make` as `name`."""
 
     def add(cls: C) -> C:
-        if not cls.__module__.startswith("entrostat."):
-            _register_ours()
         if name in REGISTRY:
-            raise ValueError(f"controller {name!r} is registered twice")
+            raise ValueError(
+                f"controller {name!r} is registered twice, in {REGISTRY[name].__module__} and in {cls.__module__}"
+            )
         cls.name = name
         REGISTRY[name] = cls
         return cls
 
     return add
-
-
-def _register_ours() -> None:
-    """Import what is registered when it is imported."""
-    from . import controllers, surrogates  # noqa: F401
-
-
-def list_controllers() -> list[str]:
-    """Every name that `make` takes, sorted."""
-    _register_ours()
-    return sorted((*REGISTRY, *ALIASES))
 
 
 def hyperparameters(cls: "type[Controller]") -> list[str]:

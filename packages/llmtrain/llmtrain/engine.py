@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import PreTrainedModel
 
-from .config import OptimConfig, TrainConfig
-from .policy import Policy
-from .ranks import Ranks, join
+from .config import OptimConfig
+from .ranks import Ranks
 
 
 class NonFiniteError(ArithmeticError):
@@ -70,22 +69,6 @@ def adamw(
 def clip(parameters: Iterable[nn.Parameter], most: float) -> float:
     """Scale gradients down to the norm `most`, 0 for any; returns their norm before."""
     return torch.nn.utils.clip_grad_norm_(parameters, most or math.inf).item()
-
-
-def make_engine(
-    config: TrainConfig, policy: Policy, optim: OptimConfig, rate: Rate | None = None, alone: bool = False
-) -> Engine:
-    """The engine that a run names, or torch where one process trains alone; with gradient checkpointing where asked.
-
-    deepspeed joins the process group that the environment describes.
-    """
-    if config.engine.gradient_checkpointing:
-        policy.model.gradient_checkpointing_enable({"use_reentrant": False})
-    if alone or config.engine.name == "torch":
-        return TorchEngine(policy.model, optim, rate)
-    from .deepspeed_engine import DeepSpeedEngine
-
-    return DeepSpeedEngine(policy, optim, config.engine, join(config.device), rate)
 
 
 class TorchEngine:

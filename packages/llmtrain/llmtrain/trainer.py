@@ -30,7 +30,8 @@ from .checkpoint import last_saved, latest, load_state, save_checkpoint
 from .clock import Clock
 from .collect import Collector
 from .config import TrainConfig
-from .engine import Engine, NonFiniteError, make_engine
+from .engine import Engine, NonFiniteError
+from .engines import make_engine
 from .evaluation.evaluator import Evaluator
 from .evaluation.settings import Sampling
 from .experience import Annotator, Experience

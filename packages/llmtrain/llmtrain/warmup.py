@@ -13,7 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from .check import check_place, positions_of
 from .config import ModelConfig, TrainConfig
-from .engine import make_engine
+from .engines import make_engine
 from .launch import end_with_parent, is_first
 from .model import build_tiny, load, save
 from .nested import to_dict

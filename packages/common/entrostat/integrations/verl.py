@@ -21,12 +21,11 @@ from torch import Tensor
 from verl.trainer.ppo.core_algos import agg_loss, register_policy_loss
 from verl.workers.config import PolicyLossConfig as VerlPolicyLossConfig
 
-from ..by_name import make
+from ..by_name import list_controllers, make
 from ..chaining import Chain
 from ..controller import StepStats
 from ..plan import Plan
 from ..reduce import DistReduce, LocalReduce
-from ..registry import list_controllers
 from ..tokens import Tokens
 from .packing import pack, require_fields, unpack
 

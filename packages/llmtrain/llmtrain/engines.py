@@ -1,0 +1,22 @@
+"""The engine of a run by its name."""
+
+from .config import OptimConfig, TrainConfig
+from .engine import Engine, Rate, TorchEngine
+from .policy import Policy
+from .ranks import join
+
+
+def make_engine(
+    config: TrainConfig, policy: Policy, optim: OptimConfig, rate: Rate | None = None, alone: bool = False
+) -> Engine:
+    """The engine that a run names, or torch where one process trains alone; with gradient checkpointing where asked.
+
+    deepspeed joins the process group that the environment describes.
+    """
+    if config.engine.gradient_checkpointing:
+        policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+    if alone or config.engine.name == "torch":
+        return TorchEngine(policy.model, optim, rate)
+    from .deepspeed_engine import DeepSpeedEngine  # deepspeed may not be installed
+
+    return DeepSpeedEngine(policy, optim, config.engine, join(config.device), rate)
