@@ -13,6 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from entrostat import Tokens, make, policy_stats
 from entrostat.support import Support, truncated_entropy
 from llmtrain.kernels import head_loss, head_stats
+from llmtrain.kernels.projection import Projection
 from llmtrain.kernels.truncated import truncated_loss
 
 MODES = ("fused", "recompute", "stash")
@@ -152,6 +153,18 @@ def test_bfloat16_weights(mode, option, on_cuda):
     for a, b in zip(found_grads, grads, strict=True):
         assert a.dtype == torch.bfloat16
         assert close(a, b, 2**-7)  # half a unit in the last place of bf16, twice; its sums are fp32
+
+
+def test_slopes_keep_their_dtype_under_temperatures_in_double_precision():
+    """The kernels compute in fp32, and take no other."""
+    g = torch.Generator().manual_seed(0)
+    weight, hidden, heat = torch.randn(41, 6, generator=g), torch.randn(5, 6, generator=g), torch.full((5,), 0.5)
+    projection, targets, slope = Projection(like_cuda(weight)), torch.arange(5), torch.ones(5)
+    found = []
+    for temperature in (heat, heat.double()):
+        sums, scratch = projection.sums(hidden @ weight.T, targets)
+        found.append(projection.dlogits(scratch, sums, targets, slope, slope, temperature))
+    assert torch.equal(*found)
 
 
 @pytest.mark.parametrize("option", OPTIONS)

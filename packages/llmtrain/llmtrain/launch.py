@@ -107,19 +107,15 @@ def launch(command: list[str], nproc: int) -> int:
 
 def _wait(ranks: list[subprocess.Popen]) -> int:
     """Wait for all ranks, or for one that fails and GRACE seconds more."""
-    while True:
-        codes = [process.poll() for process in ranks]
-        failed = [(rank, code) for rank, code in enumerate(codes) if code]
-        if failed:
-            break
-        if all(code == 0 for code in codes):
+    while not any(process.poll() for process in ranks):
+        if all(process.poll() == 0 for process in ranks):
             return 0
         time.sleep(POLL)
     end = time.monotonic() + GRACE
     while time.monotonic() < end and any(process.poll() is None for process in ranks):
         time.sleep(POLL)
-    failed = [(rank, code) for rank, code in ((rank, process.poll()) for rank, process in enumerate(ranks)) if code]
-    rank, code = min(failed, key=lambda pair: pair[1])  # of one that was killed others only notice that it is gone
+    failed = [(code, rank) for rank, process in enumerate(ranks) if (code := process.poll())]
+    code, rank = min(failed)  # of one that was killed others only notice that it is gone
     if code < 0:
         raise LostRankError(f"rank {rank} was lost: killed by {signal.Signals(-code).name}")
     return code

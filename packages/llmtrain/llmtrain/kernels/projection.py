@@ -47,7 +47,8 @@ class Projection:
 
     def logits(self, hidden: Tensor, temperature: float | Tensor) -> Tensor:
         """(n, V), in memory of their own."""
-        plain, hidden = self.softcap is None and self.bias is None, hidden.to(self.weight.dtype)
+        hidden = hidden.to(self.weight.dtype)
+        plain = self.softcap is None and self.bias is None
         if plain and self.weight.dtype in WIDE:  # dividing n·D numbers is cheaper than n·V, but narrow ones are rounded
             hidden, temperature = hidden if _is_one(temperature) else hidden / _column(temperature), 1.0
         plain = plain and _is_one(temperature)
@@ -88,7 +89,7 @@ class Projection:
         """∂loss/∂(logits·temperature) of this rank's part, (n, V); overwrites the scratch."""
         narrow = self.weight.is_cuda and self.softcap is None and self.bias is None
         dtype = self.weight.dtype if narrow else None  # as the products take it
-        slopes = d_logp / temperature, d_entropy / temperature
+        slopes = [(x / temperature).to(x.dtype) for x in (d_logp, d_entropy)]
         return self.rows.gradient(scratch, sums, targets - self.offset(), *slopes, dtype)
 
     def pull_back(
