@@ -98,13 +98,11 @@ def flat(weights) -> torch.Tensor:
 
 
 def weights(engine, policy: Policy) -> torch.Tensor:
-    with engine.whole():
-        return flat(whole_weights(policy.model))
+    return flat(whole_weights(policy.model, engine.whole))
 
 
 def adapter(engine, policy: Policy) -> torch.Tensor:
-    with engine.whole(updates(policy.model).values()):
-        return flat(adapter_weights(policy.model))
+    return flat(adapter_weights(policy.model, engine.whole))
 
 
 def moments(engine, policy: Policy) -> torch.Tensor:
@@ -228,6 +226,22 @@ def head_status(ranks) -> list[tuple[str, bool]]:
     return seen
 
 
+def gathered_while_read(ranks) -> dict:
+    """Under ZeRO-3 with low-rank updates: for each weight that is read its size and how many numbers are whole then."""
+    found = {}
+    for name, read in (("whole", whole_weights), ("adapter", adapter_weights)):
+        policy = policy_of(STAGES["zero3"], lora=True)
+        engine = DeepSpeedEngine(policy, OPTIM, STAGES["zero3"], ranks)
+        parameters = list(policy.model.parameters())
+        sizes = [(weight.numel(), held(parameters)) for _, weight in read(policy.model, engine.whole)]
+        found[name] = {"sizes": sizes, "after": held(parameters)}
+    return found
+
+
+def held(parameters) -> int:
+    return sum(p.ds_numel for p in parameters if p.ds_status.name == "AVAILABLE")
+
+
 def shards(ranks, out: Path) -> dict:
     """Two of the three steps, a checkpoint, and the third by a new engine: the weights at both ends."""
     found = {}
@@ -273,6 +287,7 @@ def main(out: Path) -> None:
     found: dict = {"gradients": gradients(ranks)}
     if ranks.size == 2:
         found |= {"faults": faults(ranks), "head": head_status(ranks), "masters": masters(ranks)}
+        found["read"] = gathered_while_read(ranks)
         found |= {"steps": three_steps(ranks), "shards": shards(ranks, out)}
         config = merge(TrainConfig(), yaml.safe_load((out / "config.yaml").read_text()))
         runs(ranks, config, out)

@@ -17,17 +17,20 @@ class Scripted:
     """Its tokens tell prompt, sample, seed and the weight that it holds.
 
     faults: what it does when it is asked with a seed: die, stop (its process), hang, raise, or lie: nan, short, long,
-    stale; a number makes it slow, in seconds.
+    stale; a number makes it slow, in seconds. Of a broadcast a call's name stands for the seed.
     once: a file that it leaves at its first fault; where it lies there is none.
     """
 
-    faults: dict[int, str | float] = field(default_factory=dict)
+    faults: dict[int | str, str | float] = field(default_factory=dict)
     once: Path | None = None
     version: int = 0
     weight: int = 0
 
     def submit(self, request: Request) -> Pending:
-        fault = self.faults.get(request.seed, "")
+        return self._answer(request, self._fail(request.seed))
+
+    def _fail(self, when: int | str) -> str | float:
+        fault = self.faults.get(when, "")
         if fault and self.once:
             fault = "" if self.once.exists() else fault
             self.once.touch()
@@ -37,7 +40,7 @@ class Scripted:
             time.sleep(fault)
         if fault == "raise":
             raise OSError("disk full\nin two lines")
-        return self._answer(request, fault)
+        return fault
 
     def _answer(self, request: Request, fault: str | float) -> Pending:
         owners = [prompt for prompt in request.shares[0] for _ in range(request.n)]
@@ -67,5 +70,16 @@ class Scripted:
         found = int(dict(weights)["w"])
         if found >= 0:
             self.weight, self.version = found, version
+
+    def transfer(self, call: str, *args: object) -> None:
+        """Knows when an update ends, and no weights."""
+        self._fail(call)
+        if call == "init_weight_transfer_engine":
+            self.weight = args[0]["rank_offset"]
+        if call == "finish_weight_update":
+            self.version = int(args[0])
+
+    def accept(self, version: int, sent: dict[str, int]) -> None:
+        self.version -= self._fail("accept") == "stale"
 
     def close(self) -> None: ...

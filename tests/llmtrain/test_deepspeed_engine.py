@@ -100,7 +100,7 @@ def test_three_clipped_steps(found, stage):
 
 @pytest.mark.parametrize("stage", [2, 3])
 def test_low_rank_updates_are_merged_and_sent_as_by_the_torch_engine(found, stage):
-    """After three clipped steps, read with all weights gathered, and with the updates alone gathered."""
+    """After three clipped steps, read as whole weights and as an adapter."""
     expected, result = found[2]["steps"]["lora-torch"], found[2]["steps"][f"lora-{stage}"]
     assert distance(result["gradient"], expected["gradient"]) < 2e-5
     assert float((result["weights"] - expected["weights"]).abs().max()) < 2e-6
@@ -135,6 +135,16 @@ def test_zero3_gathers_the_head_only_while_it_runs(found):
     assert {place for place, _ in seen} == {"last layer", "head", "last layer, backward", "after"}
     assert {place for place, gathered in seen if gathered} == {"head"}
     assert all(gathered for place, gathered in seen if place == "head")
+
+
+@pytest.mark.parametrize("name", ["whole", "adapter"])
+def test_zero3_gathers_one_weight_at_a_time_to_send_or_save_it(found, name):
+    """With the factors of its update, of rank 4 and at most 64 wide."""
+    read = found[2]["read"][name]
+    assert len(read["sizes"]) > 10
+    for size, gathered in read["sizes"]:
+        assert size <= gathered <= size + 2 * 4 * 64 * (size > 64)
+    assert read["after"] == 0
 
 
 @pytest.mark.parametrize("name", ["zero0", "zero2", "zero3", "bf16-2", "lora-2", "lora-3"])

@@ -173,6 +173,11 @@ def check_vllm(config: TrainConfig) -> None:
         raise ValueError(
             f"rollout.lora_sync adapter needs --rollout.name vllm and model.lora_rank from 1 to {most}; use merged"
         )
+    nccl = config.topology.weight_sync == "nccl"
+    if nccl and (settings.name != "vllm" or config.device != "cuda" or config.adapter_rank):
+        raise ValueError(
+            "topology.weight_sync nccl needs --rollout.name vllm, --device cuda and whole weights; use object"
+        )
     if settings.name != "vllm":
         return
     if find_spec("vllm") is None:

@@ -59,9 +59,7 @@ def save_checkpoint(
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
     engine.ranks.barrier()
-    with engine.whole():
-        if writes:
-            save(model, tokenizer, part)
+    save(model, tokenizer, part, engine)
     engine.save_shards(part)
     engine.ranks.barrier()
     if writes:

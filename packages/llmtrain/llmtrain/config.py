@@ -149,7 +149,7 @@ class RolloutConfig:
     top_k: int = 0
     """Must stay 0 (all tokens), for the same reason."""
     max_num_seqs: int = 0
-    """hf: sequences that are sampled together, prompts of similar length with one another; 0 samples all at once."""
+    """Sequences that are sampled together, by hf those of similar length. 0: all at once, or what vllm takes."""
     stop_token_ids: tuple[int, ...] = ()
     """Tokens that end a response besides the model's eos."""
     tensor_parallel_size: int = 1
@@ -205,6 +205,8 @@ class TopologyConfig:
     """ray: rollout engines, each with rollout.tensor_parallel_size GPUs."""
     staleness: int = 0
     """ray: rollout steps by which the weights that drew a response may be behind; 0 trains synchronously."""
+    weight_sync: str = "object"
+    """ray: new weights go through Ray's object store (object), or from GPU to GPU (nccl; vllm, disaggregated)."""
     address: str = ""
     """ray: cluster to join, such as auto; empty starts one on this machine, bound to loopback."""
     restarts: int = 0
@@ -217,6 +219,13 @@ class TopologyConfig:
             raise ValueError(f"topology.placement must be colocated or disaggregated; got {self.placement!r}")
         if self.rollout_engines < 1 or self.staleness < 0 or self.restarts < 0:
             raise ValueError("topology.rollout_engines must be positive, staleness and restarts not negative")
+        if self.weight_sync not in ("object", "nccl"):
+            raise ValueError(f"topology.weight_sync must be object or nccl; got {self.weight_sync!r}")
+        if self.weight_sync == "nccl" and (self.name, self.placement, self.restarts) != ("ray", "disaggregated", 0):
+            raise ValueError(
+                "topology.weight_sync nccl needs topology.name ray, placement disaggregated and restarts 0: it joins "
+                "GPUs that differ, for good; use object"
+            )
         if self.staleness and self.name == "local":
             raise ValueError("topology.staleness needs topology.name ray: a local rollout is never stale")
 

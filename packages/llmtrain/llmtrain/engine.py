@@ -39,7 +39,7 @@ class Engine(Protocol):
         """
 
     def whole(self, parameters: Iterable[nn.Parameter] | None = None) -> contextlib.AbstractContextManager:
-        """Inside, every rank holds all weights, to sample or to save; or these of them, to read."""
+        """Inside, every rank holds all weights, to sample; or these of them, to read."""
 
     def state_dict(self) -> dict[str, Any]: ...
 

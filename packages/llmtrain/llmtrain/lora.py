@@ -4,7 +4,8 @@ The model keeps its class and names, so all else is as without: what leaves it, 
 engines, are whole weights with the updates added. A rollout engine that takes adapters is sent the updates alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 import torch
@@ -14,6 +15,8 @@ from transformers import PreTrainedModel
 from .config import ModelConfig
 
 ADAPTER = "policy"
+Gather = Callable[[Iterable[nn.Parameter]], AbstractContextManager]
+"""Makes the context in which this rank holds these parameters whole; a collective where they are split."""
 
 
 def attach(model: PreTrainedModel, config: ModelConfig, seed: int) -> None:
@@ -65,24 +68,35 @@ def updates(model: nn.Module) -> dict[str, nn.Parameter]:
     return {name: parameter for name, parameter in model.named_parameters() if ".lora_" in name}
 
 
-def whole_weights(model: PreTrainedModel) -> Iterator[tuple[str, Tensor]]:
-    """Every parameter of the model as it would be without LoRA: its name, and its value with the update added."""
+def whole_weights(model: PreTrainedModel, gather: Gather = nullcontext) -> Iterator[tuple[str, Tensor]]:
+    """Every parameter of the model as it would be without LoRA: its name, and its value with the update added.
+
+    They are gathered one by one, so that no rank has to hold all of them; all ranks read to the end.
+    """
     updated = {f"{name}.base_layer.weight": layer for name, layer in layers(model)}
     for name, parameter in model.named_parameters():
         if ".lora_" in name:
             continue
-        value = parameter.detach()
-        if name in updated:
-            value = value + updated[name].get_delta_weight(ADAPTER).detach().to(value)
-        yield name.replace(".base_layer.", "."), value
+        layer = updated.get(name)
+        factors = [] if layer is None else [layer.lora_A[ADAPTER].weight, layer.lora_B[ADAPTER].weight]
+        with gather([parameter, *factors]):
+            value = parameter.detach()
+            if layer is not None:
+                value = value + layer.get_delta_weight(ADAPTER).detach().to(value)
+            yield name.replace(".base_layer.", "."), value
 
 
-def adapter_weights(model: PreTrainedModel) -> Iterator[tuple[str, Tensor]]:
-    """The factors A and B of every update, by the names of an adapter that peft saved; B is scaled, so B·A is added."""
+def adapter_weights(model: PreTrainedModel, gather: Gather = nullcontext) -> Iterator[tuple[str, Tensor]]:
+    """The factors A and B of every update, by the names of an adapter that peft saved; B is scaled, so B·A is added.
+
+    They are gathered as whole weights are.
+    """
     for name, layer in layers(model):
-        a, b = (factors[ADAPTER].weight.detach() for factors in (layer.lora_A, layer.lora_B))
-        yield f"base_model.model.{name}.lora_A.weight", a
-        yield f"base_model.model.{name}.lora_B.weight", b * layer.scaling[ADAPTER]
+        factors = layer.lora_A[ADAPTER].weight, layer.lora_B[ADAPTER].weight
+        with gather(factors):
+            a, b = (factor.detach() for factor in factors)
+            yield f"base_model.model.{name}.lora_A.weight", a
+            yield f"base_model.model.{name}.lora_B.weight", b * layer.scaling[ADAPTER]
 
 
 def adapter_state(model: PreTrainedModel) -> dict[str, Tensor]:

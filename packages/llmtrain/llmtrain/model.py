@@ -1,9 +1,11 @@
 """Policies: a tiny Qwen2 that trains on a laptop CPU, and loading and saving of any causal language model."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 import torch
+from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
     PreTrainedModel,
@@ -13,7 +15,8 @@ from transformers import (
 )
 from transformers.utils.logging import disable_progress_bar
 
-from .lora import has_updates, whole_weights
+from .engine import Engine
+from .lora import whole_weights
 from .tokenizer import load_tokenizer
 
 
@@ -69,8 +72,24 @@ def load(path: str | Path, *, dtype: torch.dtype = torch.float32) -> tuple[PreTr
     return model, load_tokenizer(path)
 
 
-def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, path: str | Path) -> None:
-    """Write weights, configuration and tokenizer in the form that `load` and AutoModelForCausalLM read."""
+def save(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, path: str | Path, engine: Engine | None = None
+) -> None:
+    """Write weights, configuration and tokenizer in the form that `load` and AutoModelForCausalLM read.
+
+    engine: that splits the model over ranks; all of them call, the first one writes.
+    """
     disable_progress_bar()
-    model.save_pretrained(path, state_dict=dict(whole_weights(model)) if has_updates(model) else None)
-    tokenizer.save_pretrained(path)
+    rank, weights = engine.ranks.rank if engine else 0, dict[str, Tensor]()
+    for name, weight in whole_weights(model, engine.whole) if engine else whole_weights(model):
+        if rank == 0:
+            weights[name] = weight.cpu()
+    if rank == 0:
+        model.save_pretrained(path, state_dict=weights | dict(kept_buffers(model)))
+        tokenizer.save_pretrained(path)
+
+
+def kept_buffers(model: PreTrainedModel) -> Iterator[tuple[str, Tensor]]:
+    """What belongs to the weights and is not trained."""
+    state = model.state_dict()
+    return ((name, buffer) for name, buffer in model.named_buffers() if name in state)

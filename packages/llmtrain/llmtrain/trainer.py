@@ -42,7 +42,7 @@ from .model import load
 from .policy import Policy
 from .prompts import use_template, within
 from .rollout import Rollouts, eos_token_ids
-from .rollout.engine import HFEngine, RolloutEngine, RolloutError, Sampler
+from .rollout.engine import HFEngine, Rereadable, RolloutEngine, RolloutError, Sampler
 from .samples import TokenTable, pieces
 from .tasks import Task, get_task
 from .telemetry import WatchedRunLog, traced
@@ -117,7 +117,7 @@ class Trainer:
         self.model: PreTrainedModel
         self.tokenizer: PreTrainedTokenizerBase
         base = start_model(config) if config.model.lora_rank else source
-        self.model, self.tokenizer = load(base)
+        self.model, self.tokenizer = load(base, dtype=torch.bfloat16 if config.engine.bf16 else torch.float32)
         if config.model.lora_rank:
             attach(self.model, config.model, config.seed)
         if state:
@@ -326,11 +326,9 @@ class Trainer:
         """Let the rollout engine have the weights of this step."""
         if self.rollout.version == self.step:
             return
-        sent, needed = whole_weights(self.model), None
-        if self.config.adapter_rank:
-            sent, needed = adapter_weights(self.model), updates(self.model).values()
-        with self.clock.phase("sync"), self.engine.whole(needed):
-            self.rollout.update(sent, self.step)
+        read = adapter_weights if self.config.adapter_rank else whole_weights
+        with self.clock.phase("sync"):
+            self.rollout.update(Rereadable(partial(read, self.model, self.engine.whole)), self.step)
 
     def evaluate(self) -> dict[str, float]:
         """Metrics of the held-out questions, with draws of their own."""

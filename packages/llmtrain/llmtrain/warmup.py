@@ -108,11 +108,10 @@ def build_and_warm_up(
             progress=progress,
         )
     part = path.with_name(path.name + ".part")
-    with engine.whole():
-        if engine.ranks.rank == 0:
-            save(model, tokenizer, part)
-            shutil.rmtree(path, ignore_errors=True)
-            part.rename(path)
+    save(model, tokenizer, part, engine)
+    if engine.ranks.rank == 0:
+        shutil.rmtree(path, ignore_errors=True)
+        part.rename(path)
     engine.ranks.barrier()
     return losses
 

@@ -1,16 +1,17 @@
 """Rollout engines in actors of a Ray cluster, spoken to by the first rank for all of them.
 
     rank 0 ── request, split by prompts ──► actor 0, actor 1, ...  ── responses ──► rank 0 ── its share ──► every rank
-           ── weights, put into the object store once ──► all actors
+           ── weights, put into the object store once, or broadcast ──► all actors
 
 Only rank 0 calls, and an actor keeps the order of its calls: what is asked for before weights are sent is answered with
-the weights before them, however long it takes, so that staleness is exact and runs repeat. Nobody waits for weights.
+the weights before them, however long it takes, so that staleness is exact and runs repeat. Nobody waits for weights in
+the object store; for a broadcast the learners wait until all engines have answered what they were asked before.
 """
 
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 
 import ray
 import torch
-from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+from ray.exceptions import GetTimeoutError, RayError
 
 from ..config import RolloutConfig, TrainConfig
 from ..mini_batch import shares
@@ -27,6 +28,8 @@ from ..ranks import Ranks
 from ..rollout import Rollouts, merge
 from ..rollout.engine import HFEngine, Pending, Request, RolloutEngine, RolloutError, Weights, check
 from ..rollout.packed_weights import pack
+from .broadcast import Broadcast, Engines
+from .causes import cause
 from .places import Seat, seats
 from .rollout_actor import RolloutActor
 
@@ -64,8 +67,10 @@ def make_engine(folder: str, config: TrainConfig, stops: Sequence[int], sleeps: 
         return CopyEngine(folder, config.rollout, config.device)
     from ..rollout.vllm_engine import VLLMEngine
 
-    rank = config.adapter_rank
-    return VLLMEngine(folder, config.rollout, stops, device=config.device, sleeps=sleeps, lora_rank=rank)
+    rank, transport = config.adapter_rank, "nccl" if config.topology.weight_sync == "nccl" else None
+    return VLLMEngine(
+        folder, config.rollout, stops, device=config.device, transport=transport, sleeps=sleeps, lora_rank=rank
+    )
 
 
 def remote_engine(config: TrainConfig, source: str | Path, eos: Sequence[int], ranks: Ranks) -> "RemoteEngine":
@@ -76,7 +81,8 @@ def remote_engine(config: TrainConfig, source: str | Path, eos: Sequence[int], r
     sleeps = config.topology.placement == "colocated" and config.topology.staleness == 0
     stops = [*eos, *config.rollout.stop_token_ids]
     make = partial(make_engine, str(Path(source).resolve()), config, stops, sleeps)
-    return RemoteEngine(make, config.rollout, ranks, seats(config), config.topology.restarts)
+    nccl = (torch.bfloat16, config.device) if config.topology.weight_sync == "nccl" else None
+    return RemoteEngine(make, config.rollout, ranks, seats(config), config.topology.restarts, nccl)
 
 
 @dataclass
@@ -110,6 +116,7 @@ class RemoteEngine:
 
     make: makes an engine in its actor, with the weights of version 0.
     seats: where each engine goes.
+    nccl: weights are broadcast, with this dtype, between devices of this kind; without restarts.
     """
 
     def __init__(
@@ -119,9 +126,13 @@ class RemoteEngine:
         ranks: Ranks,
         seats: Sequence[Seat],
         restarts: int = 0,
+        nccl: tuple[torch.dtype, str] | None = None,
     ) -> None:
         self.make, self.config, self.ranks, self.seats = make, config, ranks, seats
         self.restarts, self.version = restarts, 0
+        self.nccl = nccl
+        self.broadcast: Broadcast | None = None
+        self.shapes: dict[str, torch.Size] = {}
         self.jobs: deque[Job] = deque()
         self.weights: dict[int, Any] = {}
         """By version, those that an engine started anew would need; without restarts none are kept."""
@@ -142,13 +153,38 @@ class RemoteEngine:
 
     def update(self, weights: Weights, version: int) -> None:
         self.version = version
+        if self.nccl:
+            self._broadcast(weights, version, *self.nccl)
+            return
         if self.ranks.rank:
+            read(weights)
             return
         packed = ray.put(pack(weights))
         if self.restarts:
             self.weights[version] = packed
         for engine in self.engines:
             self._send(engine, packed, version)
+
+    def _broadcast(self, weights: Weights, version: int, dtype: torch.dtype, device: str) -> None:
+        """All ranks read the weights, the first one sends them; RolloutError on all of them when that fails."""
+        self.shapes = self.shapes or {name: weight.shape for name, weight in weights}
+        failed: list[RolloutError | None] | None = None
+        if self.ranks.rank:
+            read(weights)
+        else:
+            failed = [None] * self.ranks.size
+            try:
+                for i in range(len(self.engines)):
+                    self._wait_for_start(i)
+                if self.broadcast is None:
+                    actors = [engine.actor for engine in self.engines]
+                    engines = Engines(actors, self.config.tensor_parallel_size, self.config.timeout)
+                    self.broadcast = Broadcast(engines, self.shapes, dtype, device)
+                self.broadcast.send(weights, version)
+            except RolloutError as error:
+                failed = [error] * self.ranks.size
+        if (failure := self.ranks.deal(failed)) is not None:
+            raise failure
 
     def close(self) -> None:
         for engine in self.engines:
@@ -191,18 +227,14 @@ class RemoteEngine:
 
     def _await(self, i: int, job: Job, began: float) -> Rollouts:
         """What engine i answers; RolloutError when that is nothing in time, or cannot be."""
-        engine, name, limit = self.engines[i], f"rollout engine {i}", START
+        engine, name, limit = self.engines[i], f"rollout engine {i}", self.config.timeout
+        left = max(began, self._wait_for_start(i)) + limit - time.monotonic()
+        before = [update for update in engine.updates if update[0] <= job.version]
+        sent = [version for version, _ in before]
         try:
-            ray.get(engine.started, timeout=limit)
-            engine.since = engine.since or time.monotonic()
-            limit = self.config.timeout
-            left = max(began, engine.since) + limit - time.monotonic()
-            before = [update for update in engine.updates if update[0] <= job.version]
-            sent = [version for version, _ in before]
             *told, rollouts = ray.get([*(report for _, report in before), job.answers[i]], timeout=max(left, 0.0))
         except GetTimeoutError:
-            doing = f"gave no answer within rollout.timeout {limit:g} s" if engine.since else "did not start in time"
-            raise RolloutError(f"{name} hangs: it {doing}") from None
+            raise RolloutError(f"{name} hangs: it gave no answer within rollout.timeout {limit:g} s") from None
         except RayError as error:
             raise RolloutError(f"{name} {cause(error)}") from None
         engine.updates = engine.updates[len(sent) :]
@@ -215,6 +247,19 @@ class RemoteEngine:
         return rollouts
 
     # Engines ------------------------------------------------------------------------------------------------------
+
+    def _wait_for_start(self, i: int) -> float:
+        """When engine i was first known to run; RolloutError when it does not start."""
+        engine, name = self.engines[i], f"rollout engine {i}"
+        if engine.since is None:
+            try:
+                ray.get(engine.started, timeout=START)
+            except GetTimeoutError:
+                raise RolloutError(f"{name} hangs: it did not start within {START:g} s") from None
+            except RayError as error:
+                raise RolloutError(f"{name} {cause(error)}") from None
+            engine.since = time.monotonic()
+        return engine.since
 
     def _start(self, i: int) -> Remote:
         seat = self.seats[i]
@@ -249,13 +294,7 @@ def deal(request: Request, whole: Rollouts) -> list[list[int]]:
     return shares(request.mini_batches, tokens, len(request.shares))
 
 
-def cause(error: RayError) -> str:
-    """What became of an actor, in one line."""
-    if isinstance(error, RayTaskError):
-        reason = error.cause
-        if isinstance(reason, RolloutError):
-            return f"failed: {reason}"
-        return f"failed: {type(reason).__name__}: {(str(reason).splitlines() or [''])[0]}"
-    if "creation task" in str(error):
-        return f"did not start: {str(error).splitlines()[-1]}"
-    return "died" if isinstance(error, RayActorError) else f"was lost: {str(error).splitlines()[0]}"
+def read(weights: Iterable[Any]) -> None:
+    """Take part where reading weights is a collective."""
+    for _ in weights:
+        pass

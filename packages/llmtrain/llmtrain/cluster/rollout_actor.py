@@ -17,7 +17,7 @@ class RolloutActor:
 
     def __init__(self, make: Callable[[], "RolloutEngine"], environment: dict[str, str]) -> None:
         os.environ |= environment
-        self.engine = make()
+        self.engine: Any = make()
 
     def version(self) -> int:
         """Of the weights the engine holds."""
@@ -32,4 +32,13 @@ class RolloutActor:
         from ..rollout.packed_weights import unpack
 
         self.engine.update(unpack(weights), version)
+        return self.engine.version
+
+    def transfer(self, call: str, *args: Any) -> None:
+        """A part of an update whose weights come by another way."""
+        self.engine.transfer(call, *args)
+
+    def accept(self, version: int, sent: dict[str, int]) -> int:
+        """Its end; the version that the engine reports then."""
+        self.engine.accept(version, sent)
         return self.engine.version

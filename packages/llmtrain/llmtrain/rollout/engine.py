@@ -7,10 +7,10 @@ A request names what is drawn by its seed and prompts, so that the same request 
 weights, whichever ranks share it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -19,14 +19,28 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from ..config import RolloutConfig
 from ..rollout import HFRollout, Rollouts
 
+T = TypeVar("T")
 Weights = Iterable[tuple[str, Tensor]]
-"""Parameters of the policy by the names that transformers gives them, or of its LoRA adapter by peft's names."""
+"""Parameters of the policy by the names that transformers gives them, or of its LoRA adapter by peft's names.
+
+A weight is whole until the next one is asked for. Reading may be a collective: all ranks read as often, to the end.
+"""
 Pending = Callable[[], Rollouts]
 """Waits for the responses of this rank; to be called once."""
 
 
 class RolloutError(RuntimeError):
     """A rollout engine died, hangs, or gave what cannot be; the message says which and how."""
+
+
+@dataclass(frozen=True)
+class Rereadable(Generic[T]):
+    """What `read` yields, anew each time."""
+
+    read: Callable[[], Iterator[T]]
+
+    def __iter__(self) -> Iterator[T]:
+        return self.read()
 
 
 @dataclass(frozen=True)
@@ -79,7 +93,7 @@ class RolloutEngine(Protocol):
         """Begin to answer. Raises RolloutError, then or when the answer is waited for."""
 
     def update(self, weights: Weights, version: int) -> None:
-        """Take these weights for all requests from now on. Whoever makes them lets every rank hold all of them."""
+        """Take these weights for all requests from now on."""
 
     def close(self) -> None:
         """Leave no process behind."""

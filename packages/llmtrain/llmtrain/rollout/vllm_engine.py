@@ -36,8 +36,8 @@ class VLLMEngine:
         stop_token_ids: every token that ends a response, eos among them.
         rank: whose share of a request is answered.
         device: cpu or cuda.
-        transport: how a trainer in another process sends weights (see vllm_weights); it makes a sender of its own on
-            `client` and then calls `accept`. None: `update` is called here.
+        transport: how a trainer in another process sends weights (see vllm_weights), by `transfer` and then `accept`.
+            None: `update` is called here.
         sleeps: on CUDA, give the GPU's memory back after every request, and take it again for the next.
         lora_rank: of the adapters that come in place of weights, by value or as a file; 0: whole weights.
 
@@ -176,8 +176,13 @@ class VLLMEngine:
             self.source.hold(weights)
             self.client.version = version
             self.sender.send_weights()
-            self.source.weights = []
+            self.source.weights = ()
         self.accept(version, self.source.sent)
+
+    def transfer(self, call: str, *args: Any) -> None:
+        """A call that the sender of another process makes of its `Client`."""
+        with self._call("take new weights"):
+            getattr(self.client, call)(*args)
 
     def accept(self, version: int, sent: dict[str, int]) -> None:
         """Answer with this version from now on.

@@ -9,12 +9,12 @@
     Parameters ► sender ► Client ► vLLM ► a worker's transfer engine ► model.load_weights
         └─ checksums of what leaves              └─ checksums of what arrives (vllm_worker)
 
-`ipc` and `nccl` are vLLM's own backends with checksums added; they need GPUs and have not been run by the tests.
+`ipc` and `nccl` are vLLM's own backends with checksums added; they need GPUs. The tests run all of `nccl` but NCCL.
 A LoRA adapter, which is small, travels by value or as a file.
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -36,19 +36,24 @@ BACKENDS = {"value": "checked_direct", "file": "checked_direct", "ipc": "checked
 
 
 class Parameters(WeightSource):
-    """The weights of the moment, of the engine's type and kind of device, each with a checksum as it leaves."""
+    """The weights of the moment, of the engine's type and kind of device, each with a checksum as it leaves.
 
-    def __init__(self, dtype: torch.dtype, device: str) -> None:
-        self.dtype, self.device = dtype, device
-        self.weights: list[tuple[str, Tensor]] = []
+    shapes: of all weights by name; told by `nccl` before they are read.
+    """
+
+    def __init__(self, dtype: torch.dtype, device: str, shapes: Mapping[str, torch.Size] | None = None) -> None:
+        self.dtype, self.device, self.shapes = dtype, device, shapes or {}
+        self.weights: Iterable[tuple[str, Tensor]] = ()
         self.sent: dict[str, int] = {}
 
     def hold(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """Send these from now on, by the names that transformers gives them."""
-        self.weights, self.sent = list(weights), {}
+        self.weights, self.sent = weights, {}
+        if self.device == "cuda":
+            torch.cuda.synchronize()  # they are read on other streams than they were written on
 
     def metadata(self) -> list[ParamMeta]:
-        return [ParamMeta(name, self.dtype, tuple(weight.shape)) for name, weight in self.weights]
+        return [ParamMeta(name, self.dtype, tuple(shape)) for name, shape in self.shapes.items()]
 
     def __iter__(self) -> Iterator[tuple[str, Tensor]]:
         for name, weight in self.weights:
@@ -92,16 +97,13 @@ class DirectSender(TrainerWeightTransferEngine[DirectTrainerInit]):
 
     @classmethod
     def trainer_init(cls, init_info: DirectTrainerInit, *, client: Any, source: WeightSource | None = None) -> Any:
-        sender = cls(client=client, source=source, is_sender=init_info.is_sender)
+        sender = cls(client=client, source=source)
         sender.folder = init_info.folder
-        if sender.is_sender:
-            client.init_weight_transfer_engine({})
+        client.init_weight_transfer_engine({})
         return sender
 
     def send_weights(self) -> None:
-        weights = dict(self.source)  # all ranks: to read them may be a collective
-        if not self.is_sender:
-            return
+        weights = dict(self.source)
         self.client.start_weight_update()
         if self.folder is None:
             self.client.update_weights({"names": list(weights), "tensors": list(weights.values())})
@@ -118,27 +120,25 @@ def make_sender(
     client: Any,
     source: Parameters,
     *,
-    rank: int = 0,
     address: str = "",
     port: int = 0,
     workers: int = 1,
     buffer: int = DEFAULT_PACKED_BUFFER_SIZE_BYTES,
 ) -> TrainerWeightTransferEngine:
-    """The trainer's end of a transport; its `send_weights` is one whole update. All trainer ranks make one.
+    """The trainer's end of a transport; its `send_weights` is one whole update.
 
     Args:
-        client: `Client`, or an object with its methods that reaches the engine elsewhere; used by rank 0.
-        rank: of this trainer among those that send together.
-        address, port: nccl: of the first trainer, where the workers meet it.
+        client: `Client`, or an object with its methods that reaches engines elsewhere.
+        address, port: nccl: of this process, where the workers meet it.
         workers: nccl: all workers of all engines.
         buffer: ipc: bytes that are packed at a time, see `packed_bytes`.
     """
     shared = "/dev/shm" if Path("/dev/shm").is_dir() else tempfile.gettempdir()
     info = {
-        "value": lambda: DirectTrainerInit(rank=rank),
-        "file": lambda: DirectTrainerInit(shared, rank=rank),
-        "ipc": lambda: IPCTrainerInitInfo(packed=True, packed_buffer_size_bytes=buffer, rank=rank),
-        "nccl": lambda: NCCLTrainerInitInfo(address, port, 1 + workers, rank=rank),
+        "value": lambda: DirectTrainerInit(rank=0),
+        "file": lambda: DirectTrainerInit(shared, rank=0),
+        "ipc": lambda: IPCTrainerInitInfo(packed=True, packed_buffer_size_bytes=buffer, rank=0),
+        "nccl": lambda: NCCLTrainerInitInfo(address, port, 1 + workers, rank=0),
     }[transport]()
     return WeightTransferTrainerFactory.trainer_init(info, client=client, source=source)
 
