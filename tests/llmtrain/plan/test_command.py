@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from entrostat.plain_yaml import load_yaml
 from llmtrain.cli import main
+from llmtrain.config import TrainConfig
+from llmtrain.nested import merge
 from llmtrain.plan import page
 
 ROOT = Path(__file__).parents[3]
@@ -129,3 +132,28 @@ def test_the_page_is_what_the_code_says(capsys):
     """When this fails: python -m llmtrain.plan.page > docs/plan.md"""
     page.main()
     assert capsys.readouterr().out == (ROOT / "docs/plan.md").read_text()
+
+
+def test_a_plan_becomes_a_run(capsys, tmp_path):
+    """What is written is what `llmtrain train --config` reads; a model that is a folder goes with it."""
+    file, folder = tmp_path / "run.yaml", tmp_path / "model"
+    folder.mkdir()
+    shape = {"model_type": "qwen2", "hidden_size": 896, "num_hidden_layers": 24, "num_attention_heads": 14}
+    shape |= {
+        "num_key_value_heads": 2,
+        "intermediate_size": 4864,
+        "vocab_size": 151936,
+        "max_position_embeddings": 32768,
+    }
+    (folder / "config.json").write_text(json.dumps(shape))
+    out = run(capsys, "--model", str(folder), "--gpus", "8", "--set", "mini_batch_size=64", "--write", str(file))
+    assert f"llmtrain train --config {file} --data.train-files FILE" in out
+    found = merge(TrainConfig(), load_yaml(file))
+    assert (found.nproc, found.optim.mini_batch_size, found.model.path) == (8, 64, str(folder))
+    assert "--model.path FOLDER" in run(capsys, "--preset", "qwen3-8b-8gpu", "--write", str(file))
+    assert merge(TrainConfig(), load_yaml(file)).controller == "entropic"
+
+
+def test_a_plan_that_cannot_be_written(capsys, tmp_path):
+    assert main(["plan", "--preset", "qwen3-8b-8gpu", "--write", str(tmp_path / "none" / "run.yaml")]) == 2
+    assert capsys.readouterr().err == f"error: {tmp_path}/none/run.yaml: No such file or directory\n"

@@ -9,7 +9,7 @@ from llmtrain.config import TrainConfig
 from llmtrain.nested import merge
 from llmtrain.plan.cost import make_plan
 from llmtrain.plan.fixes import fits
-from llmtrain.plan.layout import lay_out
+from llmtrain.plan.handover import train_settings
 from llmtrain.plan.presets import PRESETS, Preset, get_preset
 
 
@@ -23,50 +23,12 @@ def test_every_preset_can_be_run_and_names_its_source(name):
 
 
 def as_trained(preset: Preset, folder: Path) -> TrainConfig:
-    """The run that a preset plans, as the trainer is asked for it."""
-    config, layout = preset.config, lay_out(preset.config)
-    (folder / "config.json").write_text(json.dumps({"max_position_embeddings": layout.model.max_positions}))
+    """The run that a preset plans, with a model and a file of questions."""
+    plan = make_plan(preset.config)
+    (folder / "config.json").write_text(json.dumps({"max_position_embeddings": plan.layout.model.max_positions}))
     (folder / "questions.jsonl").touch()
-    run = {
-        "steps": config.steps,
-        "nproc": layout.ranks,
-        "device": "cuda",
-        "model": {"path": str(folder)},
-        "data": {"train_files": [str(folder / "questions.jsonl")], "max_prompt_length": config.max_prompt_length},
-        "rollout": {
-            "name": "vllm",
-            "prompts": config.prompts,
-            "n": config.n,
-            "max_new_tokens": config.max_response_length,
-            "tensor_parallel_size": config.tensor_model_parallel_size,
-        },
-        "optim": {
-            "mini_batch_size": config.mini_batch_size,
-            "ppo_epochs": config.ppo_epochs,
-            "micro_batch_tokens": config.micro_batch_tokens,
-            "stats": config.stats,
-        },
-        "engine": {
-            "name": "deepspeed",
-            "bf16": True,
-            "zero_stage": config.zero_stage,
-            "gradient_checkpointing": config.gradient_checkpointing,
-            "offload_optimizer": config.offload_optimizer,
-            "offload_param": config.offload_param,
-        },
-        "topology": {
-            "name": "ray",
-            "placement": "colocated" if config.colocated else "disaggregated",
-            "rollout_engines": layout.engines,
-            "staleness": config.staleness,
-        },
-        "eval": {"every": 0},
-    }
-    published: dict = {}
-    for key, value in preset.trainer.items():
-        section, dot, leaf = key.rpartition(".")
-        (published.setdefault(section, {}) if dot else published)[leaf] = value
-    return merge(merge(TrainConfig(), run), published)
+    missing = {"model": {"path": str(folder)}, "data": {"train_files": [str(folder / "questions.jsonl")]}}
+    return merge(merge(TrainConfig(), train_settings(plan, preset)), missing)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -74,6 +36,30 @@ def test_the_trainer_takes_every_preset(name, tmp_path, monkeypatch):
     for module in ("llmtrain.check", "llmtrain.cluster.places"):
         monkeypatch.setattr(f"{module}.find_spec", lambda name: name)  # as if all were installed
     check(as_trained(PRESETS[name], tmp_path))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_is_trained_as_it_was_planned(name, tmp_path):
+    preset = PRESETS[name]
+    config, run = preset.config, as_trained(preset, tmp_path)
+    engines = run.topology.rollout_engines * run.rollout.tensor_parallel_size
+    assert config.gpus == (run.nproc if config.colocated else run.nproc + run.engine_gpus)
+    assert engines == config.gpus if config.colocated else engines == run.engine_gpus
+    assert (run.rollout.prompts, run.rollout.n, run.optim.mini_batch_size) == (
+        config.prompts,
+        config.n,
+        config.mini_batch_size,
+    )
+    assert run.rollout.max_model_len == config.max_prompt_length + config.max_response_length
+    assert run.topology.address == ("auto" if config.gpus == 64 else "")
+    assert run.topology.weight_sync == ("object" if config.colocated else "nccl")
+    if name.startswith("qwen3-8b"):  # what EntroPIC publishes
+        assert (run.optim.lr, run.rollout.temperature, run.controller, run.target_entropy) == (
+            1e-6,
+            0.6,
+            "entropic",
+            0.1,
+        )
 
 
 @pytest.mark.parametrize("name", PRESETS)

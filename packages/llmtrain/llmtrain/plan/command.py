@@ -3,13 +3,15 @@
 import argparse
 import json
 import sys
+from pathlib import Path
 
 from entrostat.commandline import parse_flags, parse_settings
-from entrostat.plain_yaml import load_yaml
+from entrostat.plain_yaml import dump_yaml, load_yaml
 
 from ..nested import merge
 from .config import PlanConfig
 from .cost import make_plan
+from .handover import train_settings
 from .presets import PRESETS, Preset, get_preset
 from .report import show, to_json
 
@@ -22,9 +24,11 @@ an error that names the fix.
   llmtrain plan --preset qwen3-8b-64gpu                 the published 8B run
   llmtrain plan --preset qwen3-8b-64gpu --gpu h100 --gpus 32 --set mean_response_length=4000
   llmtrain plan --model runs/my-model --gpus 8 --json   a config.json of your own; numbers for a program
+  llmtrain plan --preset qwen3-8b-64gpu --write run.yaml    the run itself, for llmtrain train --config run.yaml
 
 Settings: defaults < --preset NAME < --config FILE (YAML with the keys below) < --set KEY=VALUE < flags.
---json prints the plan as JSON, memory in bytes and times in seconds. Presets: {", ".join(PRESETS)}.
+--json prints the plan as JSON, memory in bytes and times in seconds. --write FILE writes the trainer's settings for it.
+Presets: {", ".join(PRESETS)}.
 """
 
 
@@ -36,6 +40,7 @@ def plan(args: list[str]) -> int:
     first.add_argument("--set", action="append", default=[])
     first.add_argument("--json", action="store_true")
     first.add_argument("--list", action="store_true")
+    first.add_argument("--write")
     try:
         given, rest = first.parse_known_args(args)
     except argparse.ArgumentError as error:
@@ -45,6 +50,9 @@ def plan(args: list[str]) -> int:
     preset = get_preset(given.preset) if given.preset else None
     config = read_config(preset, given.config, given.set, rest)
     made = make_plan(config)
+    if given.write:
+        settings = train_settings(made, preset)
+        Path(given.write).write_text(dump_yaml(settings))
     if given.json:
         json.dump(to_json(made), sys.stdout, indent=2)
         print()
@@ -53,6 +61,11 @@ def plan(args: list[str]) -> int:
 
     console = Console()
     show(made, console if console.is_terminal else Console(width=120), preset)
+    if given.write:
+        model = "" if "model" in settings else " --model.path FOLDER"
+        print(
+            f"wrote {given.write}: llmtrain train --config {given.write}{model} --data.train-files FILE --out runs/NAME"
+        )
     return 0
 
 

@@ -141,6 +141,7 @@ llmtrain plan --list
 llmtrain plan --preset qwen3-8b-64gpu
 llmtrain plan --preset qwen3-8b-64gpu --gpu h100 --gpus 32 --set mean_response_length=4000
 llmtrain plan --model runs/my-model --gpus 8 --json
+llmtrain plan --preset qwen3-8b-64gpu --write run.yaml
 ```
 
 It prints every number that follows from the configuration, memory of a GPU by part in training and in rollout, a step's
@@ -152,6 +153,9 @@ $ llmtrain plan --gpus 48
 $ llmtrain plan --gpus 1
 {fit}
 ```
+
+`--write run.yaml` writes the trainer's settings for the run that was planned, and what the paper of a preset has. Model
+and questions are yours to name: `llmtrain train --config run.yaml --model.path FOLDER --data.train-files FILE`.
 
 Made by `python -m llmtrain.plan.page > docs/plan.md`.
 """
@@ -183,7 +187,8 @@ prefilled once a group. The step ends with the longest response of all engines.
 ZeRO 0 and 1 exchange gradients once an update, 2 and 3 in every micro-batch beside the arithmetic. AdamW reads and
 writes 28 bytes a parameter.
 
-**Weight sync.** Colocated: a copy in memory, after an all-gather under ZeRO 3. Otherwise a broadcast from one rank.
+**Weight sync.** Colocated: a copy in memory, after an all-gather under ZeRO 3. Otherwise a broadcast from one rank
+(`topology.weight_sync nccl`).
 
 **Memory.** 2 bytes of weights, 2 of gradients, 12 of optimizer for each parameter, sharded by the ZeRO stage;
 activations of a micro-batch; a chunk of logits and the head's fp32 gradient; the engine's weights, activations and KV

@@ -53,17 +53,22 @@ def options(config: RolloutConfig, device: str, limit: int, lora_rank: int = 0) 
     if lora_rank:
         room = min(rank for rank in LORA_RANKS if rank >= lora_rank)
         both |= {"enable_lora": True, "max_lora_rank": room, "max_loras": 1}
+    if config.max_num_seqs:
+        both["max_num_seqs"] = config.max_num_seqs
     if device == "cuda":
         return both | {"dtype": "bfloat16", "gpu_memory_utilization": config.gpu_memory_utilization}
-    return both | {
-        "dtype": "float32",
-        "enforce_eager": True,
-        "kv_cache_memory_bytes": int(config.kv_cache_gib * 2**30),
-        "block_size": CPU_BLOCK,
-        "max_num_seqs": CPU_SEQUENCES,
-        "enable_chunked_prefill": False,  # seeded sampling fails on a CPU when a prompt is cut
-        "max_num_batched_tokens": max(CPU_TOKENS, limit),
-    }
+    return (
+        {"max_num_seqs": CPU_SEQUENCES}
+        | both
+        | {
+            "dtype": "float32",
+            "enforce_eager": True,
+            "kv_cache_memory_bytes": int(config.kv_cache_gib * 2**30),
+            "block_size": CPU_BLOCK,
+            "enable_chunked_prefill": False,  # seeded sampling fails on a CPU when a prompt is cut
+            "max_num_batched_tokens": max(CPU_TOKENS, limit),
+        }
+    )
 
 
 def environment(device: str, own: bool, gpus: int) -> dict[str, str]:

@@ -1,0 +1,63 @@
+"""From a plan to the run: the trainer's settings for what was planned."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+from .cost import Plan
+from .presets import Preset
+
+
+def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
+    """What `llmtrain train --config` reads. Model and data are left out, but a model that is a folder.
+
+    preset: whose published settings, such as the learning rate, go with it.
+    """
+    config, layout = plan.config, plan.layout
+    settings: dict[str, Any] = {
+        "steps": config.steps,
+        "nproc": layout.ranks,
+        "device": "cuda",
+        "task": {"name": "files"},
+        "data": {"max_prompt_length": config.max_prompt_length},
+        "rollout": {
+            "name": "vllm",
+            "prompts": config.prompts,
+            "n": config.n,
+            "max_new_tokens": config.max_response_length,
+            "max_model_len": layout.longest_sequence,
+            "tensor_parallel_size": config.tensor_model_parallel_size,
+            "gpu_memory_utilization": math.floor(100 * plan.memory.utilization) / 100,
+            "max_num_seqs": config.max_num_seqs,
+        },
+        "optim": {
+            "mini_batch_size": config.mini_batch_size,
+            "ppo_epochs": config.ppo_epochs,
+            "micro_batch_tokens": config.micro_batch_tokens,
+            "stats": config.stats,
+            "layout": "packed",
+        },
+        "engine": {
+            "name": "deepspeed",
+            "bf16": True,
+            "zero_stage": config.zero_stage,
+            "gradient_checkpointing": config.gradient_checkpointing,
+            "offload_optimizer": config.offload_optimizer,
+            "offload_param": config.offload_param,
+        },
+        "topology": {
+            "name": "ray",
+            "placement": "colocated" if config.colocated else "disaggregated",
+            "rollout_engines": layout.engines,
+            "staleness": config.staleness,
+            "weight_sync": "object" if config.colocated else "nccl",
+            "address": "auto" if layout.nodes > 1 else "",
+        },
+        "eval": {"every": 0},
+    }
+    if Path(config.model).is_dir():
+        settings["model"] = {"path": config.model}
+    for key, value in (preset.trainer if preset else {}).items():
+        section, dot, leaf = key.rpartition(".")
+        (settings.setdefault(section, {}) if dot else settings)[leaf] = value
+    return settings
