@@ -11,7 +11,7 @@ pytest.importorskip("vllm", reason="pip install --no-deps -r requirements-vllm-c
 
 import ray
 import ray_engines
-import without_nccl
+import without_gpus
 from ray_engines import Scripted
 from vllm_answers import CONFIG, EOS, PROMPTS, TOKENIZER, forced_logp, sharp_model
 
@@ -23,7 +23,7 @@ from llmtrain.model import save
 from llmtrain.ranks import Ranks
 from llmtrain.rollout.engine import Request, RolloutError
 
-for module in (ray_engines, without_nccl):
+for module in (ray_engines, without_gpus):
     ray.cloudpickle.register_pickle_by_value(module)  # Ray's processes cannot import tests
 QUICK = RolloutConfig(max_new_tokens=4, timeout=2.0)
 IDS = TOKENIZER(PROMPTS)["input_ids"]
@@ -57,14 +57,14 @@ def remote(make, config, count=2):
 
 def test_two_engines_take_what_was_broadcast(here, tmp_path, monkeypatch):
     """Twice, while the first answer has not been waited for; then a bit changes on the way to the second engine."""
-    without_nccl.install(monkeypatch.setattr)
+    without_gpus.install_nccl(monkeypatch.setattr)
     models = [sharp_model() for _ in range(3)]
     for scale, model in zip((1.0, 0.8, 1.2), models, strict=True):
         model.requires_grad_(False)
         for parameter in model.parameters():
             parameter.mul_(scale)
     save(models[0], TOKENIZER, tmp_path / "model")
-    engine = remote(partial(without_nccl.start, tmp_path / "model", CONFIG, [EOS]), CONFIG)
+    engine = remote(partial(without_gpus.start, tmp_path / "model", CONFIG, [EOS]), CONFIG)
     request = Request(IDS, 4, [list(range(len(IDS))), [], []], 0)
     pending = []
     for version, model in enumerate(models):
@@ -78,7 +78,7 @@ def test_two_engines_take_what_was_broadcast(here, tmp_path, monkeypatch):
         torch.testing.assert_close(rollouts.logp, forced_logp(models[version], rollouts), atol=1e-4, rtol=0)
         assert not torch.allclose(rollouts.logp, forced_logp(models[version - 1], rollouts), atol=1e-2)
 
-    ray.get(engine.engines[1].actor.__ray_call__.remote(without_nccl.spoil))
+    ray.get(engine.engines[1].actor.__ray_call__.remote(without_gpus.spoil))
     with pytest.raises(
         RolloutError, match=r"rollout engine 1 failed: weights 3: 1 of \d+ tensors have other checksums"
     ):
@@ -90,12 +90,12 @@ WEIGHTS = [("w", torch.ones(3))]
 
 
 def alone(info):
-    return without_nccl.Alone()
+    return without_gpus.Alone()
 
 
 def answering(info):
     """A communicator whose workers need nothing."""
-    found = without_nccl.Alone()
+    found = without_gpus.Alone()
     found.broadcast = lambda tensor, src, stream=None: None
     return found
 
@@ -115,7 +115,7 @@ def answering(info):
 )
 def test_a_lost_engine_is_an_error_on_all_ranks_in_time(here, monkeypatch, call, fault, message):
     """Where workers are lost in the midst of a broadcast, or never come, the trainer's end of it waits for ever."""
-    without_nccl.install(monkeypatch.setattr, alone if call in ("", "update_weights") else answering)
+    without_gpus.install_nccl(monkeypatch.setattr, alone if call in ("", "update_weights") else answering)
     engine = remote(partial(Scripted, {call: fault}), QUICK, count=1)
     engine._wait_for_start(0)
     began = time.monotonic()
@@ -128,7 +128,7 @@ def test_a_lost_engine_is_an_error_on_all_ranks_in_time(here, monkeypatch, call,
 
 
 def test_engines_meet_the_trainer_as_the_ranks_after_its_own(here, monkeypatch):
-    without_nccl.install(monkeypatch.setattr, answering)
+    without_gpus.install_nccl(monkeypatch.setattr, answering)
     config = RolloutConfig(max_new_tokens=4, tensor_parallel_size=2, timeout=20.0)
     engine = remote(Scripted, config, count=3)
     engine.update(WEIGHTS, 1)

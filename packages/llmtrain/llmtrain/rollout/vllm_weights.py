@@ -9,7 +9,8 @@
     Parameters ► sender ► Client ► vLLM ► a worker's transfer engine ► model.load_weights
         └─ checksums of what leaves              └─ checksums of what arrives (vllm_worker)
 
-`ipc` and `nccl` are vLLM's own backends with checksums added; they need GPUs. The tests run all of `nccl` but NCCL.
+`ipc` and `nccl` are vLLM's own backends with checksums added; they need GPUs. The tests run them with
+stand-ins for NCCL and for handles of GPU memory.
 A LoRA adapter, which is small, travels by value or as a file.
 """
 

@@ -1,10 +1,16 @@
-"""vLLM's broadcast of weights without NCCL and GPUs: tensors go through the TCP store where its processes meet."""
+"""vLLM's transfers of weights without GPUs.
+
+nccl    tensors go through the TCP store where the processes meet
+ipc     both ends are in one process, and a handle of GPU memory is a tensor's place in a list
+"""
 
 import os
 from contextlib import nullcontext
 from threading import Event
+from types import SimpleNamespace
 
 import torch
+from torch.multiprocessing import reductions
 from vllm.distributed.utils import StatelessProcessGroup
 from vllm.distributed.weight_transfer import nccl_engine, packed_tensor
 
@@ -37,7 +43,7 @@ class Alone:
         Event().wait()
 
 
-def install(put=setattr, trainer=lambda info: Store(info, 0)) -> None:
+def install_nccl(put=setattr, trainer=lambda info: Store(info, 0)) -> None:
     """In a trainer's process or a worker's; put: monkeypatch.setattr where it is to end with a test."""
     put(nccl_engine, "open_trainer_endpoint", trainer)
     put(nccl_engine, "worker_init_process_group", lambda info, mine: Store(info, mine.rank + info.rank_offset))
@@ -51,10 +57,28 @@ def start(folder, config, stops):
     from llmtrain.rollout.vllm_engine import VLLMEngine
 
     engine = VLLMEngine(folder, config, stops, transport="nccl")
-    install()
+    install_nccl()
     return engine
 
 
 def spoil(actor) -> None:
     """In an actor: change a bit of what arrives from now on."""
     os.environ["SPOIL"] = "1"
+
+
+def install_ipc(put) -> list[torch.Tensor]:
+    """The tensors whose handles were given away; put: monkeypatch.setattr."""
+    empty, gpu, given = torch.empty, SimpleNamespace(uuid="GPU-0"), list[torch.Tensor]()
+
+    def give(tensor):
+        given.append(tensor)
+        return None, (len(given) - 1, *[None] * 6)
+
+    put(torch, "empty", lambda *size, device=None, **rest: empty(*size, device="cpu", **rest))
+    put(packed_tensor, "reduce_tensor", give)
+    put(reductions, "rebuild_cuda_tensor", lambda handle, *rest: given[handle])
+    put(torch.accelerator, "current_device_index", lambda: 0)
+    put(torch.cuda, "get_device_properties", lambda device: gpu)
+    put(torch.cuda, "current_stream", Stream)
+    put(torch.cuda, "ipc_collect", lambda: None)
+    return given

