@@ -176,7 +176,7 @@ def where(run: dict[str, Any]) -> tuple[Any, ...]:
 
 PAGE = """# Benchmarks of the fused head
 
-Made by `python benchmarks/kernels.py`; the numbers lie in [benchmarks.json](benchmarks.json).
+Made by `python benchmarks/kernels.py time` and `… step`; the numbers lie in [benchmarks.json](benchmarks.json).
 
 Each case has a process of its own and the cases of a shape take turns on one machine. Times are medians over the turns,
 elapsed on CUDA, CPU time on a CPU. *forward* is log p and H without gradient; it is the same for every loss. *total* is

@@ -78,7 +78,7 @@ is counted under `verify/timeout`, `verify/crash` and `verify/error`.
 Capital letters are other variables than small ones (E_1 is not e_1), but a single letter or a word may be either: `(b)`
 is right for `B`. `1/2x` and other forms that people read in two ways are left to math-verify.
 
-Made by `python -m benchmarks.verifiers`, with {workers} workers and a limit of {timeout:g} s, on {machine}.
+Made by `python -m benchmarks.verifiers FILE...`, with {workers} workers and a limit of {timeout:g} s, on {machine}.
 
 ## Speed
 
@@ -95,8 +95,8 @@ seen before. What real files need of it is in the last table: no answer there is
 
 ## Ground truths of real files
 
-In `\\boxed{{}}` against itself, and against the next question's where the two differ. "Parsed" leaves it all to
-math-verify.
+In `\\boxed{{}}` against itself, and against the next question's where the two differ; answers are those of
+questions, but for a question whose answer is that of the one before. "Parsed" leaves it all to math-verify.
 
 {files}
 

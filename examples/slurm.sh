@@ -1,10 +1,12 @@
 #!/bin/bash
 # Train on the nodes of a Slurm job, whose Ray lives as long as the job.
 #
-#   sbatch --nodes 8 examples/slurm.sh runs/math.yaml --nproc 64
+#   sbatch --nodes 8 examples/slurm.sh run.yaml --model.path MODEL --data.train-files FILE --out runs/math
+#   sbatch --nodes 8 examples/slurm.sh resume runs/math        after a time limit, from the last checkpoint
 #
-# Arguments are those of `llmtrain train --config`. entrostat is installed in the environment that sbatch is called from,
-# and this folder is one that all nodes see.
+# Arguments are those of `llmtrain train --config`, or of `llmtrain resume`; `llmtrain plan --write run.yaml` makes the
+# configuration. entrostat is installed in the environment that sbatch is called from, and this folder is one that all
+# nodes see.
 #SBATCH --job-name llmtrain
 #SBATCH --nodes 2
 #SBATCH --ntasks-per-node 1
@@ -14,8 +16,13 @@
 set -euo pipefail
 
 if [ $# = 0 ]; then
-  echo "usage: sbatch $0 CONFIG.yaml [FLAG...]" >&2
+  echo "usage: sbatch $0 CONFIG.yaml [FLAG...], or resume RUN" >&2
   exit 2
+fi
+if [ "$1" = resume ]; then
+  command=("$@")
+else
+  command=(train --config "$@" --topology.name ray)
 fi
 
 # Only who has the token gets in; the file is readable by its owner alone.
@@ -31,4 +38,4 @@ address=$(srun --nodes 1 --ntasks 1 --nodelist "$head" hostname -i | awk '{print
 
 # On each node one Ray; once all are there, the command runs on the first, and the others end with it.
 srun ray symmetric-run --address "$address" --min-nodes "$SLURM_NNODES" -- \
-  llmtrain train --config "$@" --topology.name ray --topology.address "$address"
+  llmtrain "${command[@]}" --topology.address "$address"

@@ -360,3 +360,9 @@ def test_through_verls_own_ppo_loss():
     expected = call("chain", actor("chain", {"k": 0.002}, controller="clip_higher+kl_cov"))[1]
     assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
     assert "actor/pg_clipfrac" in metrics
+
+
+def test_another_version_of_verl_is_told():
+    code = "import verl; verl.__version__ = '0.10.1'; import entrostat.integrations.verl"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "written for verl 0.9.x, found 0.10.1" in done.stderr

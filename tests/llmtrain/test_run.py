@@ -117,6 +117,15 @@ def test_a_folder_has_one_process_and_is_free_when_it_dies(small, run, capsys):
         holder.stdout.close()
 
 
+def test_help_of_the_demo_trains_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as left:
+        demo.main(["--help"])
+    assert left.value.code == 0
+    assert "demo" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_demo_leaves_alone_what_is_trained(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, "runs/demo/thermostat"], stdout=subprocess.PIPE, text=True)

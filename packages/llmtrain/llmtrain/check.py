@@ -163,7 +163,7 @@ def check_ranks(config: TrainConfig) -> None:
     if size % ranks:
         raise ValueError(f"optim.mini_batch_size {size} must be a multiple of the {ranks} ranks")
     if engine.name == "deepspeed" and find_spec("deepspeed") is None:
-        raise ValueError("engine deepspeed is not installed; pip install 'entrostat[train,deepspeed]'")
+        raise ValueError("engine deepspeed is not installed; pip install -c constraints.txt -e '.[train,deepspeed]'")
 
 
 def check_vllm(config: TrainConfig) -> None:

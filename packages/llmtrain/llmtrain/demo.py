@@ -3,6 +3,7 @@
 python -m llmtrain.demo            about ten minutes on two CPU cores; writes runs/demo/
 """
 
+import argparse
 import sys
 import time
 from contextlib import ExitStack
@@ -36,6 +37,8 @@ def main(args: list[str]) -> int:
     from .compare import Run, figure, table
     from .run import claim, train_run
 
+    parser = argparse.ArgumentParser(prog="python -m llmtrain.demo", description="Train the demo's runs again.")
+    parser.parse_args(args)
     console = Console()
     began = time.monotonic()
     configs = configurations(get_preset("countdown-cpu"))

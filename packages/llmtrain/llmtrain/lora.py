@@ -28,7 +28,7 @@ def attach(model: PreTrainedModel, config: ModelConfig, seed: int) -> None:
     try:
         from peft import LoraConfig, inject_adapter_in_model
     except ImportError:
-        raise ValueError("model.lora_rank needs peft: pip install 'entrostat[lora]'") from None
+        raise ValueError("model.lora_rank needs peft: pip install -c constraints.txt -e '.[lora]'") from None
     names = list(config.lora_target_modules) or linear_layers(model)
     alpha = cast(int, config.lora_alpha)  # peft only divides it
     settings = LoraConfig(r=config.lora_rank, lora_alpha=alpha, target_modules=names, lora_dropout=0.0)

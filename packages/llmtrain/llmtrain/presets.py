@@ -57,7 +57,7 @@ def read_config(args: list[str], prog: str, example: str = TRAIN_EXAMPLE, out: s
     first = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     first.add_argument("--preset")
     first.add_argument("--config")
-    first.add_argument("--set", action="append", default=[])
+    first.add_argument("--set", action="extend", nargs="+", default=[])
     try:
         given, rest = first.parse_known_args(args)
     except argparse.ArgumentError as error:

@@ -103,6 +103,9 @@ def test_the_slurm_example(tmp_path):
     (tmp_path / "my run.yaml").write_text("out: x\n")
     config = read_config(["--config", str(tmp_path / "my run.yaml"), *shlex.split(run)[4:]], "t")
     assert (config.nproc, config.topology.name, config.topology.address) == (16, "ray", "10.0.0.7:6379")
+    again = subprocess.run([EXAMPLES / "slurm.sh", "resume", "runs/x"], env=environment, capture_output=True, text=True)
+    _, run = again.stdout.splitlines()[0].split(" -- ")
+    assert shlex.split(run) == ["llmtrain", "resume", "runs/x", "--topology.address", "10.0.0.7:6379"]
     assert subprocess.run([EXAMPLES / "slurm.sh"], env=environment, capture_output=True).returncode == 2
 
 

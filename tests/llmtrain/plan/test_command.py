@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,10 @@ from llmtrain.cli import main
 from llmtrain.config import TrainConfig
 from llmtrain.nested import merge
 from llmtrain.plan import page
+from llmtrain.plan.config import PlanConfig
+from llmtrain.plan.cost import make_plan
+from llmtrain.plan.handover import train_settings
+from llmtrain.plan.presets import get_preset
 
 ROOT = Path(__file__).parents[3]
 
@@ -152,6 +158,42 @@ def test_a_plan_becomes_a_run(capsys, tmp_path):
     assert (found.nproc, found.optim.mini_batch_size, found.model.path) == (8, 64, str(folder))
     assert "--model.path FOLDER" in run(capsys, "--preset", "qwen3-8b-8gpu", "--write", str(file))
     assert merge(TrainConfig(), load_yaml(file)).controller == "entropic"
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"reference_model": True}, {"controller": "grpo+kl_ref"}),
+        ({"oversampling": 2.0}, {"rollout.filter_groups": True}),
+        ({"colocated": False}, {"topology.weight_sync": "nccl", "topology.staleness": 0}),
+        ({"colocated": False, "staleness": 1}, {"topology.weight_sync": "nccl", "topology.staleness": 1}),
+        ({"colocated": False, "staleness": 2}, {"topology.weight_sync": "object", "topology.staleness": 2}),
+        ({}, {"optim.lr": 1e-6, "controller": "grpo", "rollout.filter_groups": False}),
+    ],
+)
+def test_a_run_is_what_was_planned(settings, expected):
+    made = make_plan(PlanConfig(**settings))
+    found = merge(TrainConfig(), train_settings(made))
+    assert {key: attrgetter(key)(found) for key in expected} == expected
+    assert (found.save_every - 1) * made.seconds < 1800
+
+
+def test_a_presets_controller_gets_the_reference_that_was_planned():
+    preset = get_preset("qwen3-8b-8gpu")
+    made = make_plan(replace(preset.config, reference_model=True))
+    assert train_settings(made, preset)["controller"] == "entropic+kl_ref"
+
+
+def test_what_the_trainer_cannot_do_is_not_written():
+    with pytest.raises(ValueError, match="zero_stage 0 cannot be trained in bf16: use zero_stage=1"):
+        train_settings(make_plan(PlanConfig(model="OpenReasoning-Nemotron-1.5B", zero_stage=0)))
+
+
+def test_several_settings_after_one_flag(capsys):
+    """As fixes and advice name them."""
+    both = numbers(capsys, "--set", "colocated=false", "rollout_gpus=4", "staleness=1", "--gpus", "8")["config"]
+    assert (both["colocated"], both["rollout_gpus"], both["staleness"], both["gpus"]) == (False, 4, 1, 8)
+    assert numbers(capsys, "--set", "n=4", "--set", "gpus=16")["config"]["n"] == 4
 
 
 def test_a_plan_that_cannot_be_written(capsys, tmp_path):

@@ -6,7 +6,7 @@
     +actor_rollout_ref.actor.policy_loss.controller_args.k=0.002
 
 verl hands a policy loss one micro-batch, without entropies: docs/verl.md says what that costs each controller.
-Written for verl 0.9. Shapes: B responses of a micro-batch, T their padded length, N packed response tokens.
+Shapes: B responses of a micro-batch, T their padded length, N packed response tokens.
 """
 
 import math
@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import verl
 from torch import Tensor
 from verl.trainer.ppo.core_algos import agg_loss, register_policy_loss
 from verl.workers.config import PolicyLossConfig as VerlPolicyLossConfig
@@ -29,6 +30,7 @@ from ..reduce import DistReduce, LocalReduce
 from ..tokens import Tokens
 from .packing import pack, require_fields, unpack
 
+SUPPORTED_VERL = "0.9."
 PREFIX = "entrostat/"
 CHAIN = "chain"
 """The loss mode that takes its controllers from `policy_loss.controller`."""
@@ -42,6 +44,10 @@ HINTS = {
 }
 OURS = ("aggregation", "denominator", "constant")
 """Settings of surrogates that verl's loss_agg_mode decides."""
+
+
+if not verl.__version__.startswith(SUPPORTED_VERL):
+    warnings.warn(f"written for verl {SUPPORTED_VERL}x, found {verl.__version__}", stacklevel=2)
 
 
 @dataclass

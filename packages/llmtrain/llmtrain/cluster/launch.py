@@ -55,7 +55,7 @@ def connect(address: str) -> Any:
         from ray.exceptions import AuthenticationError
         from ray.job_submission import JobSubmissionClient
     except ImportError:
-        raise ValueError("ray is not installed; pip install 'entrostat[train,ray]'") from None
+        raise ValueError("ray is not installed; pip install -c constraints.txt -e '.[train,ray]'") from None
     try:
         return JobSubmissionClient(address)
     except (ConnectionError, RuntimeError) as error:

@@ -59,7 +59,7 @@ class Seat:
 def check(config: TrainConfig) -> None:
     """What can be known to be wrong before the cluster is: ValueError."""
     if find_spec("ray") is None:
-        raise ValueError("topology ray is not installed; pip install 'entrostat[train,ray]'")
+        raise ValueError("topology ray is not installed; pip install -c constraints.txt -e '.[train,ray]'")
     if is_worker():
         raise ValueError("topology ray starts the ranks itself: run llmtrain without torchrun, with --nproc")
     if config.topology.address.startswith("ray://"):

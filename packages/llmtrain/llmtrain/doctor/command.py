@@ -78,7 +78,7 @@ CHECKS = (
     Check(
         "deepspeed",
         "deepspeed",
-        "pip install 'entrostat[train,deepspeed]'",
+        "pip install -c constraints.txt -e '.[train,deepspeed]'",
         120.0,
         "its first start compiles an operator: once more with --timeout 300",
     ),
@@ -89,7 +89,7 @@ CHECKS = (
         120.0,
         "an engine takes its time to start: once more with --timeout 300",
     ),
-    Check("ray", "ray", "pip install 'entrostat[ray]'", 30.0, "ports may be blocked: see /tmp/ray/session_latest/logs"),
+    Check("ray", "ray", "pip install -c constraints.txt -e '.[ray]'", 30.0, "ports may be blocked: see /tmp/ray/session_latest/logs"),
 )
 
 

@@ -37,7 +37,7 @@ def plan(args: list[str]) -> int:
     first = argparse.ArgumentParser(prog=PROG, add_help=False, exit_on_error=False, allow_abbrev=False)
     first.add_argument("--preset")
     first.add_argument("--config")
-    first.add_argument("--set", action="append", default=[])
+    first.add_argument("--set", action="extend", nargs="+", default=[])
     first.add_argument("--json", action="store_true")
     first.add_argument("--list", action="store_true")
     first.add_argument("--write")

@@ -7,15 +7,26 @@ from typing import Any
 from .cost import Plan
 from .presets import Preset
 
+SAVE_EVERY = 1800.0
+"""Seconds that a lost run may have to be trained again, by the plan."""
+
 
 def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
     """What `llmtrain train --config` reads. Model and data are left out, but a model that is a folder.
 
-    preset: whose published settings, such as the learning rate, go with it.
+    preset: whose published settings, such as the learning rate, go with it; without one that of all four recipes but
+    one is taken, 1e-6.
+
+    Raises ValueError for ZeRO 0, which keeps no fp32 weights beside those in bf16.
     """
     config, layout = plan.config, plan.layout
+    if not config.zero_stage:
+        raise ValueError("zero_stage 0 cannot be trained in bf16: use zero_stage=1")
+    waits = config.staleness > 1  # what a broadcast makes the learners do
     settings: dict[str, Any] = {
         "steps": config.steps,
+        "save_every": max(min(round(SAVE_EVERY / plan.seconds), config.steps), 1),
+        "controller": "grpo",
         "nproc": layout.ranks,
         "device": "cuda",
         "task": {"name": "files"},
@@ -29,8 +40,10 @@ def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
             "tensor_parallel_size": config.tensor_model_parallel_size,
             "gpu_memory_utilization": math.floor(100 * plan.memory.utilization) / 100,
             "max_num_seqs": config.max_num_seqs,
+            "filter_groups": config.oversampling > 1,
         },
         "optim": {
+            "lr": 1e-6,
             "mini_batch_size": config.mini_batch_size,
             "ppo_epochs": config.ppo_epochs,
             "micro_batch_tokens": config.micro_batch_tokens,
@@ -50,7 +63,7 @@ def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
             "placement": "colocated" if config.colocated else "disaggregated",
             "rollout_engines": layout.engines,
             "staleness": config.staleness,
-            "weight_sync": "object" if config.colocated else "nccl",
+            "weight_sync": "object" if config.colocated or waits else "nccl",
             "address": "auto" if layout.nodes > 1 else "",
         },
         "eval": {"every": 0},
@@ -60,4 +73,6 @@ def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
     for key, value in (preset.trainer if preset else {}).items():
         section, dot, leaf = key.rpartition(".")
         (settings.setdefault(section, {}) if dot else settings)[leaf] = value
+    if config.reference_model and "kl_ref" not in settings["controller"]:
+        settings["controller"] += "+kl_ref"
     return settings

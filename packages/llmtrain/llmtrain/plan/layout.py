@@ -1,7 +1,7 @@
 """Every number that follows from a configuration: ranks, sequences, micro-batches. Raises where a division fails."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -112,46 +112,56 @@ class Layout:
 
 def lay_out(config: PlanConfig) -> Layout:
     """The layout of a configuration. Raises ValueError with the fix on what does not divide or cannot be."""
-    lengths = Lengths(config.mean_response, config.max_response_length)
-    layout = Layout(config=config, model=get_architecture(config.model), gpu=get_gpu(config.gpu), lengths=lengths)
-    _check_cluster(config)
-    _check_engine(layout)
-    _check_lengths(layout)
-    _check_offload(config)
-    _check_batch(layout)
-    _check_ranks(layout)
+    layout = _layout(config)
+    if problem := _problem(layout):
+        raise ValueError(problem())
     return layout
 
 
 def divides(config: PlanConfig) -> bool:
     """Whether a configuration has a layout."""
     try:
-        lay_out(config)
+        return _problem(_layout(config)) is None
     except ValueError:
         return False
-    return True
 
 
-def _check_cluster(config: PlanConfig) -> None:
-    per_node = config.gpus_per_node
+def _layout(config: PlanConfig) -> Layout:
+    lengths = Lengths(config.mean_response, config.max_response_length)
+    return Layout(config=config, model=get_architecture(config.model), gpu=get_gpu(config.gpu), lengths=lengths)
+
+
+Problem = Callable[[], str]
+"""What cannot be, and the fix: in words that are made when they are asked for, since fixes are checked too."""
+
+
+def _problem(layout: Layout) -> Problem | None:
+    """The first there is."""
+    checks = (_check_cluster, _check_engine, _check_lengths, _check_offload, _check_batch, _check_ranks)
+    return next((problem for check in checks if (problem := check(layout))), None)
+
+
+def _check_cluster(layout: Layout) -> Problem | None:
+    config, per_node = layout.config, layout.config.gpus_per_node
     if config.gpus > per_node and config.gpus % per_node:
-        fits = config.gpus // per_node * per_node
-        raise ValueError(
-            f"gpus {config.gpus} are not whole nodes of gpus_per_node {per_node}: use {fits} or {fits + per_node}"
-        )
+        nodes = config.gpus // per_node
+        whole = [[x * per_node for x in some] for some in (range(nodes, 0, -1), range(nodes + 1, 2 * nodes + 2))]
+        words = f"gpus {config.gpus} are not whole nodes of gpus_per_node {per_node}: use"
+        return lambda: f"{words} {_or(_that_work(config, 'gpus', whole) or [f'gpus={whole[0][0]}'])}"
     if config.colocated:
         if config.staleness:
-            raise ValueError("staleness needs rollout engines of their own: set colocated=false or staleness=0")
+            return lambda: "staleness needs rollout engines of their own: set colocated=false or staleness=0"
         if config.rollout_gpus:
-            raise ValueError("rollout_gpus is for engines with GPUs of their own: set colocated=false or leave it out")
+            return lambda: "rollout_gpus is for engines with GPUs of their own: set colocated=false or leave it out"
     elif not (config.rollout_gpus or config.gpus // 2) or config.rollout_gpus >= config.gpus:
-        raise ValueError(
+        return lambda: (
             f"colocated=false leaves the trainer or the engines without a GPU of {config.gpus}: "
             "use more gpus, fewer rollout_gpus, or colocated=true"
         )
+    return None
 
 
-def _check_engine(layout: Layout) -> None:
+def _check_engine(layout: Layout) -> Problem | None:
     config, model = layout.config, layout.model
     size = config.tensor_model_parallel_size
     allowed = [
@@ -162,34 +172,36 @@ def _check_engine(layout: Layout) -> None:
         and (not model.kv_heads % x or not x % model.kv_heads)
         and not config.gpus_per_node % x
     ]
-    if size not in allowed:
-        raise ValueError(
-            f"tensor_model_parallel_size {size} must divide the {layout.rollout_gpus} rollout GPUs, the "
-            f"{config.gpus_per_node} of a node, {model.heads} heads, and go with {model.kv_heads} KV heads: "
-            f"use {_or(allowed)}"
-        )
+    if size in allowed:
+        return None
+    return lambda: (
+        f"tensor_model_parallel_size {size} must divide the {layout.rollout_gpus} rollout GPUs, the "
+        f"{config.gpus_per_node} of a node, {model.heads} heads, and go with {model.kv_heads} KV heads: "
+        f"use {_or(allowed)}"
+    )
 
 
-def _check_lengths(layout: Layout) -> None:
+def _check_lengths(layout: Layout) -> Problem | None:
     config, model = layout.config, layout.model
     if config.mean_prompt_length > config.max_prompt_length:
-        raise ValueError(
+        return lambda: (
             f"mean_prompt_length {config.mean_prompt_length:,} is beyond max_prompt_length "
             f"{config.max_prompt_length:,}: use mean_prompt_length={config.max_prompt_length} or less"
         )
     room = model.max_positions - config.max_prompt_length
     if room < 2:
         half = model.max_positions // 2
-        raise ValueError(
+        return lambda: (
             f"max_prompt_length {config.max_prompt_length:,} leaves no room for responses in the "
             f"{model.max_positions:,} positions of {model.name}: use {_lengths(config, half, half)}"
         )
     if config.max_response_length > room:
-        raise ValueError(
+        return lambda: (
             f"max_prompt_length + max_response_length = {layout.longest_sequence:,} is beyond the "
             f"{model.max_positions:,} positions of {model.name}: "
             f"use {_lengths(config, config.max_prompt_length, room)}"
         )
+    return None
 
 
 def _lengths(config: PlanConfig, prompt: int, response: int) -> str:
@@ -203,31 +215,58 @@ def _lengths(config: PlanConfig, prompt: int, response: int) -> str:
     return in_words(change)
 
 
-def _check_batch(layout: Layout) -> None:
+def _check_batch(layout: Layout) -> Problem | None:
     config = layout.config
     if layout.generated > MOST_RESPONSES:
-        raise ValueError(
+        return lambda: (
             f"prompts {config.prompts:,} × n {config.n:,} × oversampling {config.oversampling:g} are more than the "
             f"{MOST_RESPONSES:,} responses a rollout step that plan can follow: lower prompts or n"
         )
     if config.prompts % config.mini_batch_size:
-        near = _nearest_divisors(config.prompts, config.mini_batch_size)
-        raise ValueError(
-            f"mini_batch_size {config.mini_batch_size} must divide prompts {config.prompts}: use {_or(near)}"
+        return lambda: (
+            f"mini_batch_size {config.mini_batch_size} must divide prompts {config.prompts}: "
+            f"use {_or(_batches(layout))}"
         )
     if layout.engines > layout.generated:
-        raise ValueError(
+        return lambda: (
             f"{layout.engines} rollout engines for {layout.generated} responses: raise prompts, or use "
             f"tensor_model_parallel_size={config.tensor_model_parallel_size * 2}"
         )
+    return None
 
 
-def _check_ranks(layout: Layout) -> None:
+def _batches(layout: Layout) -> list[str]:
+    """Mini-batches that divide the prompts; or more prompts, and mini-batches that go with the ranks."""
+    config, size = layout.config, layout.config.mini_batch_size
+    divisors = [x for x in range(1, config.prompts + 1) if config.prompts % x == 0]
+    kinds = [x for x in divisors if x < size][::-1], [x for x in divisors if x > size]
+    return _that_work(config, "mini_batch_size", kinds) or [in_words(_more_prompts(layout))]
+
+
+def _more_prompts(layout: Layout) -> Change:
+    """The fewest prompts more that are cut into mini-batches that the ranks divide, at least as large as now."""
+    config, ranks = layout.config, layout.ranks
+    size = math.ceil(config.mini_batch_size / ranks) * ranks
+    change: Change = {"prompts": math.ceil(config.prompts / size) * size, "mini_batch_size": size}
+    return {key: value for key, value in change.items() if value != getattr(config, key)}
+
+
+def _that_work(config: PlanConfig, key: str, kinds: Sequence[Sequence[int]]) -> list[str]:
+    """Of each kind the first value with which all divides."""
+    changes: list[list[Change]] = [[{key: x} for x in kind] for kind in kinds]
+    works = (next((change for change in some if divides(replace(config, **change))), None) for some in changes)
+    return [in_words(change) for change in works if change]
+
+
+def _check_ranks(layout: Layout) -> Problem | None:
     """The trainer gives every rank as many prompts of a mini-batch."""
     size, ranks = layout.config.mini_batch_size, layout.ranks
-    if size % ranks:
-        fixes = [in_words(change) for change in _rank_fixes(layout)]
-        raise ValueError(f"mini_batch_size {size} must be a multiple of the {ranks} ranks: use {_or(fixes)}")
+    if not size % ranks:
+        return None
+    return lambda: (
+        f"mini_batch_size {size} must be a multiple of the {ranks} ranks: "
+        f"use {_or([in_words(change) for change in _rank_fixes(layout)])}"
+    )
 
 
 def _rank_fixes(layout: Layout) -> list[Change]:
@@ -242,23 +281,16 @@ def _rank_fixes(layout: Layout) -> list[Change]:
         [{"mini_batch_size": x} for x in (whole, whole - ranks) if x],
     ]
     works = ((change for change in kind if divides(replace(config, **change))) for kind in kinds)
-    prompts = math.ceil(config.prompts / whole) * whole
-    return [change for kind in works for change in islice(kind, 1)] or [{"prompts": prompts, "mini_batch_size": whole}]
+    return [change for kind in works for change in islice(kind, 1)] or [_more_prompts(layout)]
 
 
-def _check_offload(config: PlanConfig) -> None:
+def _check_offload(layout: Layout) -> Problem | None:
+    config = layout.config
     if config.offload_param and (config.zero_stage < 3 or not config.offload_optimizer):
-        raise ValueError(
-            "offload_param needs ZeRO 3 and the optimizer off the GPU: zero_stage=3 offload_optimizer=true"
-        )
+        return lambda: "offload_param needs ZeRO 3 and the optimizer off the GPU: zero_stage=3 offload_optimizer=true"
     if config.offload_optimizer and config.zero_stage < 1:
-        raise ValueError("offload_optimizer needs ZeRO: use zero_stage=2")
-
-
-def _nearest_divisors(whole: int, near: int) -> list[int]:
-    divisors = [x for x in range(1, whole + 1) if whole % x == 0]
-    below, above = [x for x in divisors if x < near], [x for x in divisors if x > near]
-    return below[-1:] + above[:1]
+        return lambda: "offload_optimizer needs ZeRO: use zero_stage=2"
+    return None
 
 
 def _or(values: Sequence[object]) -> str:

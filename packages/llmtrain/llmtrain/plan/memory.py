@@ -78,6 +78,13 @@ class Memory:
         bytes_each = (OPTIMIZER + BF16) * config.offload_optimizer + BF16 * config.offload_param
         return share * params * bytes_each
 
+    @property
+    def loading(self) -> float:
+        """Bytes on the host of a node while its ranks read the model, each all of it."""
+        config, layout = self.layout.config, self.layout
+        models = 1 + config.reference_model
+        return min(config.gpus_per_node, layout.ranks) * BF16 * layout.model.params * models
+
     @cached_property
     def beside_engine(self) -> Parts:
         """What is on a GPU beside the engine."""

@@ -52,6 +52,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
             "rollout": memory.rollout,
             "gpu": plan.layout.gpu.memory,
             "host": memory.host,
+            "host_loading": memory.loading,
             "gpu_memory_utilization": memory.utilization,
         },
         "seconds": {
@@ -155,8 +156,8 @@ def summary(plan: Plan) -> Iterator[str]:
         f"Published runs took {low:.1f} to {high:.1f} times their estimate (docs/plan.md): budget "
         f"{plan.gpu_hours * low:,.0f} to {plan.gpu_hours * high:,.0f} GPU-hours."
     )
-    if plan.memory.host:
-        yield f"Host memory of a node: {plan.memory.host / GIB:,.0f} GiB beside what the system needs."
+    held = f"; offloaded, {plan.memory.host / GIB:,.0f} GiB stay there" if plan.memory.host else ""
+    yield f"Host memory of a node: {plan.memory.loading / GIB:,.0f} GiB while its ranks load the model{held}."
     if plan.idle_share > 0:
         yield f"{plan.idle_share:.0%} of the GPU-time is spent waiting for the other side."
     parts = {**plan.rollout.seconds, **plan.training, "weight sync": plan.sync}

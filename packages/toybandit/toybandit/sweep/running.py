@@ -57,7 +57,7 @@ def ray_cluster() -> Iterator[ModuleType]:
     try:
         import ray
     except ImportError as error:
-        raise ValueError("workers ray needs Ray: pip install 'entrostat[ray]'") from error
+        raise ValueError("workers ray needs Ray: pip install -c constraints.txt -e '.[ray]'") from error
     if ray.is_initialized():
         yield ray
         return
