@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 DRAWN = "drawn controls"
@@ -61,6 +63,8 @@ class Control:
             number = type(self.default)
             text = "%d" if isinstance(self.default, int) else "%g"
             low = None if self.low is None else number(self.low)
+            if isinstance(self.default, int) and self._infinite_in_url():
+                del common["bind"]
             return st.number_input(
                 self.title, min_value=low, value=self.default, step=number(step), format=text, **common
             )
@@ -84,6 +88,21 @@ class Control:
         if isinstance(value, tuple):
             return list(value)
         return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+    def _infinite_in_url(self) -> bool:
+        """Whether the URL gives an infinite number, which Streamlit fails to make a whole number of.
+
+        Runs the page again without it; after the browser's way back, when a widget has the parameter, it stays there.
+        """
+        try:
+            infinite = math.isinf(float(st.query_params.get(self.key, 0)))
+        except ValueError:
+            return False
+        if infinite:
+            with suppress(StreamlitAPIException):
+                del st.query_params[self.key]
+                st.rerun()
+        return infinite
 
     def _number(self, text: str) -> Any:
         """What stands in a text field: a number where it is one, None where there is nothing."""

@@ -29,6 +29,7 @@ def shown() -> None:
     found = {
         "slider": Control(key="slider", label="a", default=1.0, low=0.0, high=2.0, step=0.5, help="").draw(),
         "whole": Control(key="whole", label="b", default=3, help="").draw(),
+        "real": Control(key="real", label="h", default=0.5, help="").draw(),
         "switch": Control(key="switch", label="c", default=False, help="").draw(),
         "choice": Control(key="choice", label="d", default="y", options=("x", "y"), help="").draw(),
         "several": Control(key="several", label="e", default=(), options=("x", "y"), help="").draw(),
@@ -39,14 +40,31 @@ def shown() -> None:
     st.json({key: repr(value) for key, value in found.items()})
 
 
+@pytest.mark.parametrize("text", ["inf", "-inf", "1e400", "nan"])
+@pytest.mark.parametrize(("key", "default"), [("slider", "1.0"), ("whole", "3"), ("real", "0.5")])
+def test_a_number_that_is_none_in_the_url_is_the_default(key, default, text):
+    import json
+
+    app = AppTest.from_function(shown)
+    app.query_params |= {key: text, "choice": "x"}
+    app.run()
+    assert not app.exception
+    found = json.loads(app.json[0].value)
+    assert (found[key], found["choice"]) == (default, "'x'")
+    assert "x" in app.query_params["choice"]
+    assert key not in app.query_params
+    app.run()
+    assert not app.exception
+
+
 def test_defaults_links_and_the_way_back():
     import json
 
     app = AppTest.from_function(shown).run()
     assert not app.exception
     assert json.loads(app.json[0].value) == {
-        "slider": "1.0", "whole": "3", "switch": "False", "choice": "'y'", "several": "[]", "infinite": "inf",
-        "nothing": "None",
+        "slider": "1.0", "whole": "3", "real": "0.5", "switch": "False", "choice": "'y'", "several": "[]",
+        "infinite": "inf", "nothing": "None",
     }  # fmt: skip
     app = AppTest.from_function(shown)
     for key, text in {"slider": "1.5", "whole": "4", "switch": "true", "choice": "x", "nothing": "0.25"}.items():

@@ -36,6 +36,27 @@ def test_runs_are_independent_and_order_does_not_matter(name):
     )
 
 
+def test_rloo_has_the_precision_of_the_rewards():
+    reward = torch.tensor([1.0, 0.0, 0.0, 0.0], dtype=torch.float64)
+    expected = [1, -1 / 3, -1 / 3, -1 / 3]
+    assert get_advantage("rloo")(reward, GROUP.new_zeros(4)).tolist() == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_rewards_of_any_kind_are_those_of_float32(name, dtype):
+    """Right and wrong ones, and a group of right ones, whose deviation is 0."""
+    given = {
+        "opo": {"length": torch.tensor([3, 1, 2, 1, 5])},
+        "prime": {"prm_logp": torch.ones(5), "ref_logp": torch.zeros(5), "response": torch.arange(5)},
+    }
+    reward = torch.tensor([1, 0, 0, 1, 1])
+    found = get_advantage(name)(reward.to(dtype), GROUP[:5], **given.get(name, {}))
+    assert found.dtype == torch.float32
+    assert torch.equal(found, get_advantage(name)(reward.float(), GROUP[:5], **given.get(name, {})))
+    assert found.isfinite().all()
+
+
 @pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "reinforce_pp"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_equal_rewards_have_no_advantage_whatever_they_are(name, dtype):
@@ -107,6 +128,15 @@ def test_prime_of_runs_and_of_a_response_without_tokens():
     assert skipped.shape == (6,)
     to_go = [x - y for x, y in zip(skipped[3:].tolist(), skipped[4:].tolist(), strict=False)]
     assert to_go == pytest.approx([(PROCESS[i] - (0.3 + 1) / 3).item() for i in (3, 4)], abs=1e-14)
+
+
+@pytest.mark.parametrize("runs", [(), (2,)])
+def test_prime_where_no_response_has_a_token(runs):
+    none = torch.zeros(*runs, 0, dtype=torch.float64)
+    found = prime(
+        OUTCOME.expand(*runs, 3), GROUP[:3], prm_logp=none, ref_logp=none, response=torch.zeros(0, dtype=torch.long)
+    )
+    assert found.shape == (*runs, 0)
 
 
 def test_what_is_needed_is_asked_for_by_name():

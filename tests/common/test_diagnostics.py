@@ -1,5 +1,6 @@
 """The metrics on tokens whose numbers are worked out by hand."""
 
+import json
 import math
 
 import pytest
@@ -220,6 +221,27 @@ def test_trace_learns_the_step_size_and_never_predicts_what_it_has_seen():
         assert again.observe(entropy) == found[-1]
     assert "entropy_change/predicted" not in found[0]
     assert [f["entropy_change/predicted"].item() for f in found[1:]] == pytest.approx([0.5 * -0.3, 0.5 * 0.2])
+
+
+def test_trace_goes_through_json():
+    trace, again = EntropyTrace(), EntropyTrace()
+    for entropy in (1.0, 0.7, 0.6):
+        trace.observe(entropy)
+        trace.expect(0.1)
+    again.load_state_dict(json.loads(json.dumps({key: x.tolist() for key, x in trace.state_dict().items()})))
+    assert again.state_dict() == trace.state_dict()
+    assert again.ema.dtype == torch.float64
+
+
+def test_what_is_not_finite_does_not_stay_in_the_trace():
+    trace, other = EntropyTrace(), EntropyTrace()
+    for entropy, flow in ((1.0, 0.1), (math.inf, 0.1), (0.9, -math.inf), (0.8, 0.1)):
+        assert trace.observe(entropy)["entropy"] == entropy
+        trace.expect(flow)
+        other.observe(entropy if math.isfinite(entropy) else math.nan)
+        other.expect(flow if math.isfinite(flow) else None)
+    assert other.state_dict() == trace.state_dict()
+    assert all(x.isfinite() for x in trace.state_dict().values())
 
 
 def test_state_of_the_controller_is_beside_it():

@@ -100,6 +100,12 @@ def test_what_is_allowed(interval, inside, outside, message):
         assert complaint(nan, interval) == "must be a number, not NaN"
 
 
+@pytest.mark.parametrize(("name", "hyperparameter"), [("ppo", "eps_high"), ("entropic", "alpha_max")])
+def test_a_whole_number_beyond_float64_is_refused(name, hyperparameter):
+    with pytest.raises(ValueError, match=f"{name}: {hyperparameter} is too large for a float64"):
+        make(name, **{hyperparameter: 10**400})
+
+
 def test_what_a_subclass_gives_another_default_keeps_its_range():
     for cls in REGISTRY.values():
         for base in cls.__mro__[1:]:

@@ -14,7 +14,7 @@ pytest.importorskip("trl")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 from tiny_trl import STEPS, build, logged, parameters, relative
-from transformers import AutoModelForCausalLM, TrainerCallback
+from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, TrainerCallback
 from trl import GRPOTrainer
 
 import entrostat as es
@@ -73,6 +73,47 @@ def test_grpo_is_trls_own(plain, folder, tmp_path, iterations):
     assert (max(logged(trainer, "clip_fraction")) > 0) == (iterations > 1)
     theirs = logged(plain[iterations], "clip_ratio/region_mean")
     assert logged(trainer, "clip_fraction") == pytest.approx(theirs, abs=0.02)  # the mean of micro-batches
+
+
+@pytest.fixture(scope="module")
+def dropping(tmp_path_factory) -> Path:
+    """A model whose dropout moves log-probabilities by nats."""
+    path = tmp_path_factory.mktemp("dropout")
+    tokenizer = build_char_tokenizer("0123456789+")
+    special = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos", "pad")}
+    size = {"n_positions": 64, "n_embd": 32, "n_layer": 2, "n_head": 2, "initializer_range": 0.3}
+    save(GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **size, **special)), tokenizer, path)
+    return path
+
+
+@pytest.mark.parametrize("settings", [{}, {"num_iterations": 3}, {"beta": 0.5, "use_bias_correction_kl": True}])
+def test_grpo_is_trls_own_with_dropout(dropping, tmp_path, settings):
+    """The same draws of dropout; a rollout's only update has ratio 1, and those of several are against TRL's.
+
+    SGD: Adam would make steps of the rounding in gradients that are 0, as those of biases of keys.
+    """
+    found = []
+    for cls, controller in ((GRPOTrainer, None), (EntrostatGRPOTrainer, {"controller": "grpo"})):
+        trainer = build(cls, dropping, tmp_path, controller=controller, optim="sgd", learning_rate=0.1, **settings)
+        before = parameters(trainer)
+        trainer.train()
+        found.append(parameters(trainer) - before)
+    assert relative(found[1], found[0]) < 1e-5
+    ratios = logged(trainer, "ratio/min") + logged(trainer, "ratio/max")
+    assert (set(ratios) == {1}) == ("num_iterations" not in settings)
+
+
+def test_statistics_are_without_dropout(dropping, tmp_path):
+    """So that what a plan is made of, and what a loop observes, is the policy and not a draw."""
+    trainer = build(Recorder, dropping, tmp_path, controller={"controller": "clip_higher+thermostat"}, max_steps=1)
+    trainer.records = []
+    trainer.train()
+    trainer.model.load_state_dict(trainer.records[0][2], strict=False)
+    trainer.model.train()
+    first, second = (trainer._policy_fields(trainer.records[0][1][0]) for _ in range(2))
+    for name, value in first.items():
+        assert torch.equal(value, second[name]), name
+    assert all(module.training for module in trainer.model.modules())
 
 
 @pytest.mark.parametrize(
@@ -340,6 +381,10 @@ def test_every_controller_plans_and_has_a_gradient(rollout, name):
         ({"steps_per_generation": 1}, "steps_per_generation 1 must be a multiple of gradient_accumulation_steps 2"),
         ({"controller": {"controller": "kl_ref"}}, "needs Tokens.ref_logp, .*set beta in GRPOConfig"),
         ({"controller": {"controller": "edge"}, "steps_per_generation": 4}, "all responses to a prompt"),
+        (
+            {"controller": {"controller": "unlikeliness"}, "mask_truncated_completions": True},
+            "masked ones have no tokens: leave mask_truncated_completions off",
+        ),
         ({"controller": {"controller": es.make("grpo"), "controller_args": {"eps_low": 0.1}}}, "named by a string"),
         ({"controller": {"controller": "stear"}}, "unknown controller 'stear'"),
     ],

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_plan import CONTROLLERS, IDS, planned
 
-from entrostat import CompositionWarning, DistReduce, LocalReduce, StepStats, list_controllers, make
+from entrostat import CompositionWarning, DistReduce, LocalReduce, StepStats, Tokens, list_controllers, make
 from entrostat.support import truncated_entropy
 
 pytestmark = pytest.mark.filterwarnings("ignore::entrostat.CompositionWarning")
@@ -24,6 +24,8 @@ SHARES = {1: [60], 2: [40, 20], 4: [20, 0, 40, 0]}
 """Tokens of each rank, whole groups of 20; two ranks of four have none."""
 SEEDS = range(5)
 """Ragged batches that ranks share; odd ones find the largest scores by histograms, even ones by exchange."""
+TIED = 40
+"""Batches full of ties."""
 SCORES = [
     [3.0, -math.inf, 1.0, 1.0, 2.0, 1.0, 1.0, -2.0, 0.0, -0.0, math.inf, 1.0],
     [0.1 * i * (-1) ** i for i in range(12)],
@@ -97,6 +99,30 @@ def gradients(tokens, reduce=None) -> list[torch.Tensor]:
     return grads
 
 
+def tied_batch(seed: int) -> Tokens:
+    """Responses of uneven lengths whose tokens have, by turns, one and the same log-probability or advantage."""
+    g = torch.Generator().manual_seed(seed)
+    owner = torch.arange(9).repeat_interleave(torch.randint(1, 9, (9,), generator=g))
+    n = len(owner)
+    value, spread, side = torch.rand(3, n, generator=g, dtype=torch.float64)
+    logp = -value if seed % 2 else -value[:1].expand(n).clone()
+    advantage = spread[:1].expand(n).clone() if seed % 2 else torch.where(side < 0.4, 1.0, -1.0).double()
+    position = torch.cat([torch.arange(len(part)) for part in owner.split(owner.bincount().tolist())])
+    return Tokens(logp=logp, old_logp=logp - 0.1, advantage=advantage, seq_id=owner, position=position)
+
+
+def tied(reduce: LocalReduce | None = None, rank: int = 0, world: int = 1) -> list[torch.Tensor]:
+    """Coefficients and weights, by token, of the rules that compare tokens or responses with their mean."""
+    found = []
+    for seed in range(TIED):
+        whole = tied_batch(seed)
+        tokens = select(whole, (whole.seq_id % world == rank).nonzero()[:, 0])
+        coef = make("kl_cov", k=0.3).plan(tokens, reduce, seed=1).kl_coef
+        weight = make("ppl_advantage", alpha=0.2).plan(tokens, reduce).weight
+        found.append(torch.stack([coef.expand(tokens.size), weight.expand(tokens.size)]))
+    return found
+
+
 def chosen(reduce: LocalReduce, index: torch.Tensor, k: list[int]) -> torch.Tensor:
     scores, tie = torch.tensor(SCORES, dtype=torch.float64), torch.arange(12.0).flip(0)
     masks = [
@@ -124,6 +150,7 @@ def worker(rank: int, world: int, folder: str) -> None:
             )
         )
     torch.save(ragged, f"{folder}/ragged-{rank}.pt")
+    torch.save(tied(DistReduce(), rank, world), f"{folder}/tied-{rank}.pt")
     mine = torch.arange(12).tensor_split(world)[rank]
     top = [chosen(DistReduce(exchange=e), mine, k) for e in (0, 1 << 16) for k in ([3, 1], [0, 12], [5, 7])]
     torch.save(top, f"{folder}/top-{rank}.pt")
@@ -154,6 +181,17 @@ def test_ranks_with_ragged_batches_add_up_to_the_gradient_of_one_process(spread)
         for i, (spec, given_settings) in enumerate(CONTROLLERS):
             whole = slope(spec, given_settings, batch, torch.arange(batch.tokens.size))
             assert close(summed[i], whole), f"{IDS[i]}, seed {seed}"
+
+
+def test_ranks_break_ties_as_one_process_does(spread):
+    parts = spread("tied-")
+    for seed, expected in enumerate(tied()):
+        owner = tied_batch(seed).seq_id
+        for rank, part in enumerate(parts):
+            mine = expected[:, owner % len(parts) == rank]
+            torch.testing.assert_close(part[seed], mine, rtol=0, atol=1e-9, msg=f"batch {seed}, rank {rank}")
+        if not seed % 2:
+            assert (expected[1] == 1).all()
 
 
 def test_ranks_choose_the_largest_of_all(spread):

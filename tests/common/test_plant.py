@@ -111,6 +111,14 @@ def test_nan_leaves_a_run_where_it_is():
     torch.testing.assert_close(plant.gain[0], plant.gain[1], rtol=1e-6, atol=0)
 
 
+@pytest.mark.parametrize("unknown", [math.inf, NAN])
+def test_a_step_of_an_unknown_signal_says_where_the_entropy_is_and_nothing_else(unknown):
+    before = follow([1.0, 0.9], [0.0, -0.1])
+    after = before.observe(torch.tensor(0.7), torch.tensor(unknown), forgetting=0.99, drift_rate=0.1)
+    assert float(after.entropy) == pytest.approx(0.7)
+    assert all(torch.equal(a, b) for a, b in zip(before[1:], after[1:], strict=True))
+
+
 @settings(derandomize=True, deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10**6), scale=st.floats(1e-6, 10))
 def test_covariance_stays_positive_and_everything_finite(seed, scale):

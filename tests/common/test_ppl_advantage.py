@@ -32,6 +32,20 @@ def test_equal_responses_and_a_single_one():
     assert weights(torch.full((4,), -2.0).double()) == [1, 1, 1, 1]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_means_that_differ_by_rounding_are_equal(dtype):
+    for lengths in ([3, 3, 3], [3, 7, 5], [1, 2, 3], [16, 1, 9]):
+        seq = torch.arange(3).repeat_interleave(torch.tensor(lengths))
+        for value in (-0.1, -0.7, -2.772588722239781, -1e-9):
+            old = torch.full((len(seq),), value, dtype=dtype)
+            t = Tokens(logp=old, old_logp=old, advantage=torch.ones_like(old), seq_id=seq)
+            assert (make("ppl_advantage", alpha=0.5).plan(t).weight == 1).all(), (lengths, value)
+
+
+def test_small_differences_are_scored():
+    assert weights(-2 + OLD * 1e-9) == pytest.approx(weights(), rel=1e-6)
+
+
 def test_bad_bounds():
     with pytest.raises(ValueError, match="weight_min must lie between 0 and weight_max"):
         make("ppl_advantage", weight_min=1.5)

@@ -1,8 +1,11 @@
+import json
+import math
+
 import numpy as np
 import pytest
 import torch
 
-from entrostat import Controller, chain, list_controllers, make
+from entrostat import Controller, StepStats, chain, list_controllers, make
 from entrostat.controllers import Entropic, Steer
 from entrostat.registry import REGISTRY, register
 
@@ -32,6 +35,11 @@ def test_a_part_may_be_named():
         ("stear", {}, "unknown controller 'stear'; choose from adaptive_entropy, "),
         ("steer", {"preset": "best"}, "unknown preset 'best'; choose from paper, released"),
         ("steer", {"lamda": 1}, "no part of 'steer\\+ppo' has the hyperparameter 'lamda': steer has mapping, "),
+        (
+            "steer",
+            {".lambda_min": 0.5},
+            "no part of 'steer\\+ppo' has the hyperparameter '.lambda_min': steer has mapping",
+        ),
         ("adaptive_entropy+entropic", {"target": 1}, "'target' is ambiguous: adaptive_entropy and entropic have it"),
         ("ppo+clip_higher", {}, "'ppo' and 'clip_higher' both decide the surrogate"),
         ("steer+steer", {"lambda_min": 0.5}, "'lambda_min' is ambiguous"),
@@ -71,6 +79,45 @@ def test_state_of_a_chain():
         make("entropic").load_state_dict(a.state_dict())
     with pytest.raises(ValueError, match="entropic: state has"):
         Entropic().load_state_dict({"alpha": 1.0})
+
+
+LOOPS = [
+    ("adaptive_entropy", {"target": 0.5}),
+    ("positive_reweight", {"target": 0.5}),
+    ("entropic", {"ema": 0.5}),
+    ("entropic", {"auto": True}),
+    ("aepo", {}),
+    ("entrocraft", {}),
+    ("thermostat", {}),
+]
+STEP = {"total_steps": 9, "planned": {"thermostat/flow": 0.02, "thermostat/updates": 2.0}}
+
+
+def same_state(a: Controller, b: Controller) -> bool:
+    first, second = (dict(*c.state_dict().values()) for c in (a, b))
+    return all(first[key].dtype == second[key].dtype and torch.equal(first[key], second[key]) for key in first)
+
+
+@pytest.mark.parametrize(("name", "settings"), LOOPS)
+def test_state_goes_through_json(name, settings):
+    """To the bit, with the types it had."""
+    a, b = make(name, **settings), make(name, **settings)
+    for step, entropy in enumerate((0.7, 0.6, 0.43)):
+        a.observe(StepStats(entropy=entropy, step=step, **STEP))
+    plain = {part: {key: x.tolist() for key, x in state.items()} for part, state in a.state_dict().items()}
+    b.load_state_dict(json.loads(json.dumps(plain)))
+    assert same_state(a, b)
+
+
+@pytest.mark.parametrize("entropy", [math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize(("name", "settings"), LOOPS)
+def test_an_entropy_that_is_not_finite_moves_nothing(name, settings, entropy):
+    a, b = make(name, **settings), make(name, **settings)
+    for seen in (0.7, 0.6, entropy):
+        a.observe(StepStats(entropy=seen, step=1, **STEP))
+        if math.isfinite(seen):
+            b.observe(StepStats(entropy=seen, step=1, **STEP))
+    assert same_state(a, b)
 
 
 def test_state_is_a_copy():

@@ -1,13 +1,14 @@
 """Rollouts: sampled frequencies, enumerated expectations."""
 
+import pytest
 import torch
 
 from entrostat import get_advantage
-from toybandit.environments import NOISY
+from toybandit.environments import NOISY, Environment
 from toybandit.luck import Luck
 from toybandit.policy import Policy, logit_gradient
 from toybandit.problem import draw_problem
-from toybandit.rollout import enumerate_rollout, sample_rollout
+from toybandit.rollout import enumerate_rollout, sample_responses, sample_rollout
 
 SEEDS = torch.arange(2)
 LOGITS, SUCCESS = draw_problem(NOISY, SEEDS, torch.float64)
@@ -25,6 +26,28 @@ def test_arms_and_rewards_occur_as_often_as_they_should():
     z = (rate - expected) / (expected * (1 - expected) / group).sqrt()
     assert 0.7 < z.square().mean() < 1.3
     assert abs(z.mean()) < 0.3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_largest_draw_is_below_one(dtype):
+    """In float32 it would be 1: above the probability of what is certain, and on an arm that is never taken."""
+
+    def luck(purpose: str, rollout: int) -> torch.Tensor:
+        return torch.full((1, 2, 3), 1 - 2.0**-53, dtype=torch.float64)
+
+    tree = Environment(states=2, arms=4, length=2, branching=2, group=3, right_arms=4)
+    p = torch.tensor([0.5, 0.5, 0.0, 0.0], dtype=dtype)
+    advantage = get_advantage("grpo")
+    flat = sample_rollout(Policy(p.log().expand(1, 2, 4)), torch.ones(1, 2, 4, dtype=dtype), advantage, luck, 0)
+    rows = tree.rows
+    deep = sample_responses(
+        Policy(p.log().expand(1, rows, 4)), torch.ones(1, rows, 4, dtype=dtype), tree, advantage, luck, 0
+    )
+    assert (flat.arm == 1).all()
+    assert (deep.arm % 4 == 1).all()
+    for rollout in (flat, deep):
+        assert (rollout.reward == 1).all()
+        assert rollout.reward.dtype == rollout.advantage.dtype == dtype
 
 
 def test_advantages_are_of_the_states_own_group():

@@ -1,15 +1,15 @@
 """Advantages of a group of responses to one prompt.
 
 Every function takes `reward` (..., n), one number a response, and `group_id` (n,) or (..., n), integers that say which
-responses answer the same prompt, or the `Segments` that they make, and returns (..., n). Leading dimensions are
-independent runs. What a function needs beyond these is passed by keyword: `advantage_needs(name)` lists it. Only
-`prime` gives a number for each token.
+responses answer the same prompt, or the `Segments` that they make, and returns (..., n), at least float32. Leading
+dimensions are independent runs. What a function needs beyond these is passed by keyword: `advantage_needs(name)` lists
+it. Only `prime` gives a number for each token.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, TypeVar
+from functools import partial, wraps
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,7 +19,6 @@ from .segments import Segments, as_segments
 
 Advantage = Callable[..., Tensor]
 Groups = Tensor | Segments
-F = TypeVar("F", bound=Advantage)
 STD_EPS = 1e-6
 """Added to a standard deviation before dividing by it."""
 
@@ -43,12 +42,17 @@ class AdvantageEntry:
 REGISTRY: dict[str, AdvantageEntry] = {}
 
 
-def register(name: str, **about: Any) -> Callable[[F], F]:
+def register(name: str, **about: Any) -> Callable[[Advantage], Advantage]:
     """Function decorator: make the advantage available to `get_advantage` as `name`."""
 
-    def add(function: F) -> F:
-        REGISTRY[name] = AdvantageEntry(function=function, **about)
-        return function
+    def add(function: Advantage) -> Advantage:
+        @wraps(function)
+        def computed(reward: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+            # 1 / STD_EPS is beyond half precision, and truth values have no mean
+            return function(reward.to(torch.promote_types(reward.dtype, torch.float32)), *args, **kwargs)
+
+        REGISTRY[name] = AdvantageEntry(function=computed, **about)
+        return computed
 
     return add
 
@@ -98,7 +102,7 @@ def dr_grpo(reward: Tensor, group_id: Groups) -> Tensor:
 def rloo(reward: Tensor, group_id: Groups) -> Tensor:
     """R − mean of the other members (RLOO). A group of one has advantage 0."""
     centred, groups = _centred(reward, group_id)
-    return centred * groups.spread((groups.size / (groups.size - 1).clamp(min=1)).to(centred))
+    return centred * groups.spread(groups.size.to(centred) / (groups.size - 1).clamp(min=1))
 
 
 @register("reinforce_pp", source="Hu et al. 2025 (REINFORCE++, with the baseline of a group)", over_batch=True)
@@ -137,8 +141,7 @@ def w_reinforce(reward: Tensor, group_id: Groups, *, positive: float | Tensor = 
 
     positive: λ, or one value for each run, (runs…,).
     """
-    kind = torch.promote_types(reward.dtype, torch.float32)
-    column = torch.as_tensor(positive, dtype=kind, device=reward.device).unsqueeze(-1)
+    column = torch.as_tensor(positive, dtype=reward.dtype, device=reward.device).unsqueeze(-1)
     return torch.where(_correct("w_reinforce", reward), column, -1.0)
 
 
@@ -196,9 +199,9 @@ def prime(
 
 def _reward_to_go(x: Tensor, response: Tensor, length: Tensor) -> Tensor:
     """Sum of x (..., N) from each token to the end of its response; response (..., N) ascending, length (..., n)."""
-    run = x.double().cumsum(-1)
-    last = (length.long().cumsum(-1) - 1).clamp(min=0)  # that of a response without tokens is never asked for
-    return (run.gather(-1, last).gather(-1, response) - run).to(x.dtype) + x
+    run = torch.nn.functional.pad(x.double().cumsum(-1), (1, 0))
+    end = run.gather(-1, length.long().cumsum(-1))
+    return (end.gather(-1, response) - run[..., 1:]).to(x.dtype) + x
 
 
 def _needed(name: str, keyword: str, value: Tensor | None) -> Tensor:

@@ -68,8 +68,9 @@ def _check_kind(part: str, cls: type[Controller], hyperparameter: str, value: An
 
 def _owner(key: str, names: list[str], classes: list[type[Controller]]) -> int:
     """Which part the hyperparameter `key` (or `part.key`) belongs to."""
-    part, _, hyperparameter = key.rpartition(".")
-    owners = [i for i, cls in enumerate(classes) if hyperparameter in hyperparameters(cls) and part in ("", names[i])]
+    part, named, hyperparameter = key.rpartition(".")
+    having = [i for i, cls in enumerate(classes) if hyperparameter in hyperparameters(cls)]
+    owners = [i for i in having if not named or part == names[i]]
     if not owners:
         known = "; ".join(f"{n} has {', '.join(hyperparameters(c))}" for n, c in zip(names, classes, strict=True))
         raise ValueError(f"no part of {'+'.join(names)!r} has the hyperparameter {key!r}: {known}")

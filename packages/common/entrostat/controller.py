@@ -30,7 +30,7 @@ class StepStats:
     """What a closed loop may look at once a rollout step; entropies are (...,), one for each leading run."""
 
     entropy: float | Tensor
-    """Mean entropy over the response tokens of the rollout (nats). NaN leaves every closed loop where it is."""
+    """Mean entropy over the response tokens of the rollout (nats). NaN and ±inf leave every closed loop where it is."""
     step: int = 0
     """Rollout step, from 0."""
     total_steps: int | None = None
@@ -167,10 +167,10 @@ class Controller:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore exactly what `state_dict` gave; ValueError on a state of another controller."""
-        expected = sorted(self._kept())
+        held, expected = self.state_dict(), sorted(self._kept())
         if sorted(state) != expected:
             raise ValueError(f"{self.name}: state has {sorted(state)}, expected {expected}")
-        self._restore({key: torch.as_tensor(value).clone() for key, value in state.items()})
+        self._restore({key: torch.as_tensor(value, dtype=held[key].dtype).clone() for key, value in state.items()})
 
     def _kept(self) -> tuple[str, ...]:
         """Names in `state_dict`."""
@@ -189,3 +189,9 @@ class Controller:
 def as_state(value: float | Tensor) -> Tensor:
     """A number of the control loop: float64, so that small steps are not lost."""
     return torch.as_tensor(value, dtype=torch.float64)
+
+
+def as_reading(value: float | Tensor) -> Tensor:
+    """A measured number as a control loop takes it: float64, NaN where it is not finite."""
+    reading = as_state(value)
+    return torch.where(reading.isfinite(), reading, torch.nan)

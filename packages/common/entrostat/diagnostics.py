@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from . import entropy_change
-from .controller import Context, as_state
+from .controller import Context, as_reading, as_state
 from .controllers.covariance import share_of_tokens, token_covariance
 from .plan import Plan, importance_ratio
 from .quadrants import QUADRANTS as STEER_QUADRANTS
@@ -200,15 +200,15 @@ class EntropyTrace:
 
     def expect(self, flow: float | Tensor | None) -> None:
         """Take `flow/total` (...,) of all updates since the last rollout; None when it is not known."""
-        self.flow = as_state(torch.nan if flow is None else flow)
+        self.flow = as_reading(torch.nan if flow is None else flow)
 
     def observe(self, entropy: float | Tensor) -> dict[str, Tensor]:
         """Take the mean entropy of a rollout, (...,).
 
         Gives entropy and entropy/ema, and from the second rollout on entropy_change/measured, since the one before,
-        and what was predicted for it. A NaN moves nothing, and no change is measured from it.
+        and what was predicted for it. What is not finite moves nothing, and no change is measured from it.
         """
-        entropy = as_state(entropy)
+        seen, entropy = as_state(entropy), as_reading(entropy)
         change = entropy - self.last
         smoothed = torch.where(self.ema.isnan(), entropy, self.smoothing * self.ema + (1 - self.smoothing) * entropy)
         self.ema = torch.where(entropy.isnan(), self.ema, smoothed)
@@ -224,7 +224,7 @@ class EntropyTrace:
             "entropy_change/predicted": kappa * self.flow,
         }
         self.last, self.flow = entropy, as_state(torch.nan)
-        return {"entropy": entropy} | {name: value for name, value in found.items() if not bool(value.isnan().all())}
+        return {"entropy": seen} | {name: value for name, value in found.items() if not bool(value.isnan().all())}
 
     def state_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name).clone() for name in self.state}
@@ -232,4 +232,4 @@ class EntropyTrace:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore exactly what `state_dict` gave."""
         for name in self.state:
-            setattr(self, name, torch.as_tensor(state[name]).clone())
+            setattr(self, name, as_state(state[name]).clone())

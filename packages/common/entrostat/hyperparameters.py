@@ -36,7 +36,10 @@ def complaint(value: Any, allowed: Allowed) -> str | None:
         return None if value in allowed else f"must be one of {', '.join(allowed)}"
     if allowed is None and not isinstance(value, Real | Tensor):
         return None
-    number, interval = torch.as_tensor(value, dtype=torch.float64), allowed or "(-inf, inf)"
+    try:
+        number, interval = torch.as_tensor(value, dtype=torch.float64), allowed or "(-inf, inf)"
+    except OverflowError:
+        return "is too large for a float64"
     if bool(number.isnan().any()):
         return "must be a number, not NaN"
     if "inf]" not in interval and not bool(number.isfinite().all()):

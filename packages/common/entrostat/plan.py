@@ -12,7 +12,13 @@ from .lazy import lazy
 
 Index = Tensor | slice | None
 ROUNDING = 16
-"""Units in the last place of a log-probability that another way to sum may change."""
+"""Units in the last place of a log-probability, or of a mean, that another way to sum may change."""
+
+
+def rounding(x: Tensor) -> float:
+    """Relative change of numbers like x that another way to sum may make."""
+    widest = torch.finfo(torch.float32).eps  # narrower numbers are stored so, not computed
+    return ROUNDING * min(torch.finfo(x.dtype).eps, widest)
 
 
 def importance_ratio(logp: Tensor, old_logp: Tensor) -> Tensor:
@@ -279,6 +285,4 @@ def _gap(logp: Tensor, s: Slice) -> Tensor:
     """log(π/π_old), and 0 within rounding, whose sign would depend on how the mini-batch is cut."""
     assert s.old_logp is not None
     gap = log_ratio(logp, s.old_logp)
-    eps = min(torch.finfo(gap.dtype).eps, torch.finfo(torch.float32).eps)  # narrower ones are stored so, not computed
-    rounding = ROUNDING * eps * (1 + s.old_logp.abs())
-    return torch.where(gap.abs() > rounding, gap, 0.0)
+    return torch.where(gap.abs() > rounding(gap) * (1 + s.old_logp.abs()), gap, 0.0)

@@ -73,10 +73,11 @@ class Plant(NamedTuple):
 
         forgetting: factor, at most 1, by which the information on the gain fades in a step. drift_rate: standard
         deviation of the drift's change in a step, relative to that of what the model misses; 0 fixes it.
-        Runs whose entropy is NaN keep their estimate; the first observation sets the entropy alone.
+        Runs whose entropy is not finite keep their estimate; the first observation, and one after a signal that is not
+        finite, set the entropy alone.
         """
         entropy, u, _ = torch.broadcast_tensors(as_state(entropy).to(self.gain), as_state(u).to(self.gain), self.gain)
-        known, started = ~entropy.isnan(), ~self.entropy.isnan()
+        known, started = entropy.isfinite(), self.entropy.isfinite() & u.isfinite()
         old = Plant(*(x.expand(entropy.shape + x.shape[x.dim() - n :]) for x, n in zip(self, _TRAILING, strict=True)))
         later = old._filtered(entropy, u, as_state(forgetting), as_state(drift_rate))
         first = old._replace(entropy=entropy)

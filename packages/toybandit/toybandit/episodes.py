@@ -24,7 +24,7 @@ def sample_episodes(policy: Policy, environment: Environment, luck: Luck, step: 
     for depth in range(environment.length):
         node = first + within
         rows = cumulative.gather(2, node.unsqueeze(-1).expand(*node.shape, arms))
-        draw = luck(f"arm {depth}", step).to(rows).unsqueeze(-1)
+        draw = luck(f"arm {depth}", step).unsqueeze(-1)
         arm = inverse_cdf(rows, draw).squeeze(-1)
         nodes.append(node)
         chosen.append(arm)

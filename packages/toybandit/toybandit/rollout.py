@@ -35,7 +35,10 @@ class Rollout:
 def respond(
     p: Tensor, success: Tensor, draw: Tensor, reward_draw: Tensor, advantage: Advantage, groups: Segments
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Arms, Bernoulli rewards and advantages, (R, S, G) each, from tables (R, S, K) and uniform numbers (R, S, G)."""
+    """Arms, Bernoulli rewards and advantages, (R, S, G) each, from tables (R, S, K) and uniform numbers (R, S, G).
+
+    Uniform numbers stay float64, whatever the tables are: the largest would be 1 in float32, and reach no probability.
+    """
     arm = inverse_cdf(p.cumsum(-1), draw)
     return arm, *judged(success.gather(-1, arm), reward_draw, advantage, groups)
 
@@ -47,7 +50,7 @@ def sample_rollout(
     policy: Policy, success: Tensor, advantage: Advantage, luck: Luck, step: int, respond: Respond = respond
 ) -> Rollout:
     """Draw G arms and Bernoulli rewards of every state."""
-    draws = luck("arm", step).to(policy.p), luck("reward", step).to(policy.p)
+    draws = luck("arm", step), luck("reward", step)
     arm, reward, value = respond(policy.p, success, *draws, advantage, groups_of(*draws[0].shape[1:], success.device))
     return Rollout(arm=arm, reward=reward, advantage=value)
 
@@ -67,7 +70,7 @@ def sample_responses(
 def judge_responses(probability: Tensor, advantage: Advantage, luck: Luck, step: int) -> tuple[Tensor, Tensor]:
     """Bernoulli rewards of responses and their advantages, (R, S, G) each, from their probabilities of success."""
     groups = groups_of(*probability.shape[1:], probability.device)
-    return judged(probability, luck("reward", step).to(probability), advantage, groups)
+    return judged(probability, luck("reward", step), advantage, groups)
 
 
 def judged(probability: Tensor, draw: Tensor, advantage: Advantage, groups: Segments) -> tuple[Tensor, Tensor]:

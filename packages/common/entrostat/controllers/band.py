@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import torch
 
-from ..controller import Context, Controller, StepStats, as_state, column
+from ..controller import Context, Controller, StepStats, as_reading, as_state, column
 from ..hyperparameters import NotNegative, Number
 from ..plan import Plan
 from ..registry import register
@@ -34,7 +34,7 @@ class Aepo(Controller):
         self.masking = torch.tensor(False)
 
     def observe(self, stats: StepStats) -> None:
-        error = as_state(stats.entropy) - self.target
+        error = as_reading(stats.entropy) - self.target
         self.masking = (error > self.band) | (self.masking & ~(error < -as_state(self.band)))
 
     def transform(self, plan: Plan, context: Context) -> Plan:
@@ -73,7 +73,7 @@ class Entrocraft(Controller):
         if stats.total_steps is None and bool((anneal != 0).any()):
             raise ValueError("entrocraft: anneal needs StepStats.total_steps")
         done = stats.step / max((stats.total_steps or 1) - 1, 1)
-        error = as_state(stats.entropy) - (self.target - anneal * done)
+        error = as_reading(stats.entropy) - (self.target - anneal * done)
         band = as_state(self.band)
         side = (error > band).double() - (error < -band).double()
         self.side = torch.where(error.isnan(), self.side, side)

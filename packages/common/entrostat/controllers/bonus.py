@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import torch
 
-from ..controller import Context, Controller, StepStats, as_state, column
+from ..controller import Context, Controller, StepStats, as_reading, as_state, column
 from ..hyperparameters import NotNegative, Number
 from ..plan import Plan
 from ..registry import register
@@ -68,7 +68,7 @@ class AdaptiveEntropy(Controller):
         return frozenset({"entropy"})
 
     def observe(self, stats: StepStats) -> None:
-        entropy = as_state(stats.entropy)
+        entropy = as_reading(stats.entropy)
         known = ~entropy.isnan()
         below = entropy < self.target
         delta = as_state(self.delta)

@@ -10,22 +10,28 @@ from torch import Tensor
 from .. import entropy_change
 from ..controller import Context, Controller, column
 from ..hyperparameters import NotNegative, Number, Share
-from ..plan import Plan
+from ..plan import Plan, rounding
 from ..registry import register
 
 
 def token_covariance(context: Context) -> Tensor:
     """(lp − mean lp)(A − mean A) of each token, means over the mini-batch: (..., N).
 
-    A token whose lp is not finite is left out of the mean of lp, and has 0.
+    A token whose lp is not finite is left out of the mean of lp, and has 0. So has one whose lp or A is the mean within
+    rounding, whose sign would depend on how the mini-batch is cut.
     """
     logp, advantage = context.tokens.get("logp"), context.tokens.advantage
     finite = logp.isfinite()
     total = context.reduce.sum(torch.where(finite, logp, 0.0))
     mean_logp = (total / context.reduce.count(finite).clamp(min=1)).unsqueeze(-1).to(logp.dtype)
-    logp = torch.where(finite, logp, mean_logp)
     mean_advantage = context.reduce.mean(advantage).unsqueeze(-1).to(advantage.dtype)
+    logp, advantage = _or_mean(torch.where(finite, logp, mean_logp), mean_logp), _or_mean(advantage, mean_advantage)
     return entropy_change.covariance(logp, advantage, mean_logp, mean_advantage)
+
+
+def _or_mean(x: Tensor, mean: Tensor) -> Tensor:
+    """x, and the mean itself where x is that within rounding."""
+    return torch.where((x - mean).abs() > rounding(x) * x.abs(), x, mean)
 
 
 def share_of_tokens(share: Number, size: int) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 
 from ..controller import Context, Controller, column
 from ..hyperparameters import NotNegative, Number
-from ..plan import Plan
+from ..plan import Plan, rounding
 from ..registry import register
 
 
@@ -17,7 +17,7 @@ class PplAdvantage(Controller):
     """Weight clamp(1 − alpha·z, weight_min, weight_max), z the standard score of log PPL = −mean log π_old.
 
     Mean and (unbiased) standard deviation are over the responses of the mini-batch whose PPL is finite. Unsurprising
-    responses weigh more.
+    responses weigh more. Where the PPL differ by rounding alone every weight is 1.
     """
 
     alpha: NotNegative = 0.01
@@ -40,14 +40,16 @@ class PplAdvantage(Controller):
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         responses, reduce = context.sequences, context.reduce
-        log_ppl = -responses.mean(context.tokens.get("old_logp").double())
+        old_logp = context.tokens.get("old_logp")
+        log_ppl = -responses.mean(old_logp.double())
         finite = log_ppl.isfinite()
         count = reduce.count(finite)
         mean = reduce.sum(torch.where(finite, log_ppl, 0.0)) / count.clamp(min=1)
         centred = (log_ppl - mean.unsqueeze(-1)).nan_to_num()
         variance = reduce.sum(torch.where(finite, centred, 0.0) ** 2) / (count - 1).clamp(min=1)
         std = variance.sqrt().unsqueeze(-1)
-        score = torch.where(std > 0, centred / std, 0.0)
+        least = rounding(old_logp) * (1 + mean.abs().unsqueeze(-1))
+        score = torch.where(std > least, centred / std, 0.0)
         weight = 1 - column(self.alpha, score) * score
         weight = weight.clamp(column(self.weight_min, score), column(self.weight_max, score))
         return plan.reweight(responses.spread(weight).to(plan.weight.dtype))

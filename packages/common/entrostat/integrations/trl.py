@@ -11,7 +11,8 @@ Written for TRL 1.16. Shapes: B responses of a micro-batch, T their padded lengt
 
 import dataclasses
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -82,10 +83,11 @@ class EntrostatGRPOTrainer(GRPOTrainer):
     controller_args: hyperparameters of the controller.
     All other arguments are GRPOTrainer's.
 
-    A plan is made over all micro-batches and processes of an optimizer step. Closed loops observe the token-mean
-    entropy of each rollout (nats, at the sampling temperature) over all processes; evaluation never moves them. Their
-    state is part of the trainer's checkpoints. `beta` adds TRL's KL term, unless a part of the controller needs the
-    reference policy itself: then `beta` only makes TRL load it.
+    A plan is made over all micro-batches and processes of an optimizer step, from statistics of the model without its
+    dropout; the update has it, and its ratio is against the old log-probabilities that TRL takes. Closed loops observe
+    the token-mean entropy of each rollout (nats, at the sampling temperature) over all processes; evaluation never
+    moves them. Their state is part of the trainer's checkpoints. `beta` adds TRL's KL term, unless a part of the
+    controller needs the reference policy itself: then `beta` only makes TRL load it.
 
     Raises ValueError for options that the controller replaces, for fields of Tokens that cannot be filled, and when
     an optimizer step would span several rollouts.
@@ -115,7 +117,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         self._parts: list[slice] = []
         """Where the tokens of each micro-batch lie in it."""
         self._now = torch.zeros(0)
-        """Log-probability of each of its tokens as the update found it."""
+        """Log-probability of each of its tokens as the update finds it: those of the micro-batches done so far."""
         self._updates_since_rollout = 0
         self._planned: dict[str, float] = {}
         """`Plan.info`, summed over the updates since the last rollout."""
@@ -152,6 +154,11 @@ class EntrostatGRPOTrainer(GRPOTrainer):
                 f"controller {self.controller.name!r} needs all responses to a prompt in one optimizer step and on one "
                 "process: set steps_per_generation to gradient_accumulation_steps, and per_device_train_batch_size "
                 f"times it, {rollout}, to a multiple of num_generations {group}"
+            )
+        if "group_id" in self.controller.needs and self.args.mask_truncated_completions:
+            raise ValueError(
+                f"controller {self.controller.name!r} needs all responses to a prompt, and masked ones have no tokens: "
+                "leave mask_truncated_completions off"
             )
 
     # The rollout ------------------------------------------------------------------------------------------------------
@@ -211,10 +218,11 @@ class EntrostatGRPOTrainer(GRPOTrainer):
     @torch.no_grad()
     def _policy_fields(self, batch: dict[str, Any]) -> dict[str, Tensor]:
         """What Tokens holds of the current policy, (B, T) each; moments only where the controller needs them."""
-        logp, entropy, _ = self._score(self.model, batch, batch_size=self.args.per_device_train_batch_size)
-        fields = {"logp": logp, "entropy": entropy}
-        if not self.controller.needs.isdisjoint(MOMENTS):
-            fields |= self._moments(batch)
+        with _without_dropout(self.model):
+            logp, entropy, _ = self._score(self.model, batch, batch_size=self.args.per_device_train_batch_size)
+            fields = {"logp": logp, "entropy": entropy}
+            if not self.controller.needs.isdisjoint(MOMENTS):
+                fields |= self._moments(batch)
         return fields
 
     def _moments(self, batch: dict[str, Any]) -> dict[str, Tensor]:
@@ -250,11 +258,15 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         fields = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
         if not moved:
             fields |= {"logp": fields["old_logp"], "entropy": fields["old_entropy"]}
-        self.tokens = tokens = Tokens(**fields)
+        tokens = Tokens(**fields)
         ends = torch.tensor([0, *(len(part["old_logp"]) for part in parts)]).cumsum(0).tolist()
         self._parts = [slice(*bounds) for bounds in pairwise(ends)]
         self._now = torch.empty_like(fields["old_logp"])
-        self.plan = self.controller.plan(tokens, self.reduce, seed=self.args.seed, step=self.state.global_step)
+        plan = self.controller.plan(tokens, self.reduce, seed=self.args.seed, step=self.state.global_step)
+        # As in TRL, which keeps none where a rollout makes a single update: the ratio is then 1, whatever dropout does.
+        theirs = [b["old_per_token_logps"][_token_mask(b)] for b in batches if "old_per_token_logps" in b]
+        old_logp = torch.cat(theirs) if theirs else self._now
+        self.plan, self.tokens = plan.changed(old_logp=old_logp), dataclasses.replace(tokens, old_logp=old_logp)
         self._updates_since_rollout += 1
         for key, value in self.plan.info.items():
             self._planned[key] = self._planned.get(key, 0.0) + float(value)
@@ -275,6 +287,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         logp_2d, entropy_2d, aux_loss = self._score(model, inputs, compute_aux_loss=self.aux_loss_enabled)
         mask = _token_mask(inputs)
         logp, entropy = logp_2d[mask], entropy_2d[mask]
+        self._now[part] = logp.detach()
         token_loss = self.plan.token_loss(logp, entropy, part)
         if "importance_sampling_ratio" in inputs:  # vLLM's samples against this policy's probabilities
             token_loss = token_loss * inputs["importance_sampling_ratio"].expand(mask.shape)[mask]
@@ -284,7 +297,6 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         loss = token_loss.sum() * self.accelerator.num_processes
         if aux_loss is not None:
             loss = loss + self.router_aux_loss_coef * aux_loss / self.args.gradient_accumulation_steps
-        self._now[part] = logp.detach()
         if part is self._parts[-1]:
             self._end_update()
         return loss
@@ -297,7 +309,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         kl = log_ratio.exp() - log_ratio - 1
         self._log({"kl": self.reduce.mean(kl.detach())})
         if self.args.use_bias_correction_kl:
-            kl = kl * importance_ratio(logp, inputs[f"{OWN}old_logp"][mask])
+            kl = kl * importance_ratio(logp, self.tokens.get("old_logp")[part])
         scale = self.plan.scale
         return self.beta * kl * (scale if scale.shape[-1] == 1 else scale[part])
 
@@ -339,6 +351,16 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         self.controller.load_state_dict(state["controller"])
         self.trace.load_state_dict(state["trace"])
         self._planned = state["planned"]
+
+
+@contextmanager
+def _without_dropout(model: Any) -> Iterator[None]:
+    """`model`, in training, as it is for evaluation; draws nothing from the random generators of its dropout."""
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train()
 
 
 def _sequences(batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
