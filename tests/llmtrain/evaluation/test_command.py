@@ -9,7 +9,7 @@ import yaml
 from evaluated import TOKENIZER, small_model
 
 from entrostat.commandline import one_line_errors
-from llmtrain.config import EvalConfig, RolloutConfig, TaskConfig, TrainConfig
+from llmtrain.config import EvalConfig, ModelConfig, RolloutConfig, TaskConfig, TrainConfig
 from llmtrain.data import read
 from llmtrain.evaluation.command import evaluate
 from llmtrain.model import build_tiny, save
@@ -110,7 +110,7 @@ def test_a_run_is_evaluated_at_its_newest_checkpoint(tmp_path):
         (["--top-p", "0"], "top-p must be above 0"),
         (["--samples", "0"], "samples and max-new-tokens must be positive"),
         (["--k", "0"], "--k must be positive"),
-        (["--start", "nowhere"], "--start nowhere is not a model folder"),
+        (["--start", "nowhere"], "--start nowhere is not a model folder: there is no nowhere/config.json"),
         (["--verifier", "nobody"], "unknown verifier 'nobody'"),
         (["--max-prompt-length", "2"], "no question to evaluate on is left"),
         (["--device", "tpu"], "unknown device 'tpu'"),
@@ -128,6 +128,20 @@ def test_a_start_model_with_another_tokenizer_is_refused(model, data, tmp_path, 
     assert run([str(model), "--data", str(data), "--start", str(tmp_path / "other"), *brief(tmp_path / "out")]) == 2
     assert "other has another tokenizer" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_run_stands_for_the_model_it_began_with(model, data, tmp_path, capsys):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for begun, expected in ((model, 0), (tmp_path / "gone", 2)):
+        config = TrainConfig(model=ModelConfig(path=str(begun)))
+        (folder / "config.yaml").write_text(yaml.safe_dump(to_dict(config)))
+        out = tmp_path / begun.name
+        assert run([str(model), "--data", str(data), "--start", str(folder), *brief(out)]) == expected
+    assert (
+        json.loads((tmp_path / model.name / "results.json").read_text())["benchmarks"][0]["prompt_entropy_ratio"] == 1
+    )
+    assert f"{folder} is not a model folder: there is no {tmp_path}/gone/config.json" in capsys.readouterr().err
 
 
 def test_checks_that_fail_are_counted(model, data, tmp_path, capsys):

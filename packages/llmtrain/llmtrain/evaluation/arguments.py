@@ -75,7 +75,9 @@ def parser() -> argparse.ArgumentParser:
     how.add_argument("--rollout", choices=("hf", "vllm"), default="hf", help="who samples: the model itself, or vLLM")
     out = found.add_argument_group("results")
     out.add_argument("--k", type=int, nargs="+", default=[], metavar="K", help="k of pass@k and maj@k in the table")
-    out.add_argument("--start", metavar="FOLDER", help="model before training, for the ratio of prompt entropies")
+    out.add_argument(
+        "--start", metavar="FOLDER", help="model before training, or the run, for the ratio of prompt entropies"
+    )
     out.add_argument("--out", metavar="FOLDER", help="default: RUN/eval/..., or runs/eval-... for a model folder")
     out.add_argument("--overwrite", action="store_true", help="begin anew where --out holds an evaluation")
     where = found.add_argument_group("machine")

@@ -98,11 +98,23 @@ def _start(given: argparse.Namespace, subject: "Subject", machine: dict[str, str
         return None
     from ..tokenizer import load_tokenizer
 
-    if not Path(given.start).is_dir():
-        raise ValueError(f"--start {given.start} is not a model folder")
-    if load_tokenizer(given.start).get_vocab() != subject.tokenizer.get_vocab():
+    folder = _first_model(Path(given.start))
+    if not (folder / "config.json").is_file():
+        raise ValueError(f"--start {given.start} is not a model folder: there is no {folder / 'config.json'}")
+    if load_tokenizer(folder).get_vocab() != subject.tokenizer.get_vocab():
         raise ValueError(f"--start {given.start} has another tokenizer: entropies of prompts cannot be compared")
-    return lambda: type(subject).load(given.start, **machine)
+    return lambda: type(subject).load(folder, **machine)
+
+
+def _first_model(folder: Path) -> Path:
+    """The model that a run began with; a folder that is no run is one."""
+    if not (folder / "config.yaml").is_file():
+        return folder
+    from ..run import run_config
+    from ..warmup import cached_path
+
+    config = run_config(folder)
+    return Path(config.model.path) if config.model.path else cached_path(config)
 
 
 def _task(data: DataConfig, config: TrainConfig) -> tuple["Task", str]:
