@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -32,6 +33,36 @@ def test_resuming_drops_steps_that_will_be_done_again(tmp_path):
     assert [line["entropy"] for line in read_metrics(tmp_path)] == [0, 1, 2, 30]
     RunLog(tmp_path, {}, seed=0).close()
     assert read_metrics(tmp_path) == []
+
+
+def test_resuming_keeps_who_began(tmp_path, monkeypatch):
+    for words, resume_at in ((["train"], None), (["resume"], 1), (["resume", "again"], 2)):
+        monkeypatch.setattr("sys.argv", words)
+        RunLog(tmp_path, {}, seed=0, resume_at=resume_at).close()
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["command"] == ["train"]
+    assert [session["command"] for session in manifest["resumed"]] == [["resume"], ["resume", "again"]]
+    RunLog(tmp_path, {}, seed=0).close()
+    assert "resumed" not in json.loads((tmp_path / "manifest.json").read_text())
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "manifest.json", "metrics.jsonl", "samples.jsonl"])
+def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, name):
+    log = RunLog(tmp_path, {"steps": 3}, seed=0)
+    log.log(0, {"entropy": 1.0})
+    log.sample(0, reward=1.0)
+    log.close()
+    before = (tmp_path / name).read_bytes()
+    plain = Path.open
+
+    def open_full(path, mode="r", *args, **settings):
+        file = plain(path, mode, *args, **settings)
+        return plain(Path("/dev/full"), mode) if "w" in mode and path.name.startswith(name) else file
+
+    monkeypatch.setattr(Path, "open", open_full)
+    with pytest.raises(OSError, match="No space left"):
+        RunLog(tmp_path, {"steps": 3}, seed=0, resume_at=1)
+    assert (tmp_path / name).read_bytes() == before
 
 
 def test_a_torn_last_line_is_left_out_and_others_are_named(tmp_path):

@@ -13,7 +13,7 @@ import torch
 import yaml
 
 from entrostat.runlog import read_lines, read_metrics
-from llmtrain.check import check
+from llmtrain.check import check, check_sft
 from llmtrain.checkpoint import checkpoints, latest
 from llmtrain.config import EngineConfig
 from llmtrain.launch import free_port
@@ -250,6 +250,35 @@ def test_a_lost_rank_ends_the_run(learns, tmp_path):
 def test_engine_settings_that_cannot_be(changes, message):
     with pytest.raises(ValueError, match=message):
         EngineConfig(**({"name": "deepspeed"} | changes))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"gradient_accumulation_steps": 2}, "gradient_accumulation_steps cannot be set: use optim.micro_batch_tokens"),
+        ({"gradient_clipping": 0.1}, "gradient_clipping cannot be set: use optim.max_grad_norm"),
+        ({"gradient_allreduce_op": "sum"}, "gradient_allreduce_op cannot be set: leave it out"),
+        ({"bf16": {"enabled": True}}, "bf16 cannot be set: use engine.bf16"),
+        ({"zero_optimization": {"stage": 3}}, "zero_optimization.stage cannot be set: use engine.zero_stage"),
+        ({"zero_optimization": True}, "zero_optimization.stage cannot be set"),
+        (
+            {"zero_optimization": {"offload_param": {"device": "cpu"}}},
+            "zero_optimization.offload_param.device cannot be set: use engine.offload_param",
+        ),
+        ({"zero_optimization": {"offload_optimizer": None}}, "zero_optimization.offload_optimizer.device cannot"),
+    ],
+)
+def test_settings_of_deepspeed_that_the_engine_relies_on(small, settings, message):
+    """Otherwise they change gradients without a word, or let ranks wait for each other for ever."""
+    config = replace(small, engine=EngineConfig(name="deepspeed", deepspeed=settings))
+    for told in (check, check_sft):
+        with pytest.raises(ValueError, match=f"^engine.deepspeed: {message}"):
+            told(config)
+
+
+def test_other_settings_of_deepspeed_may_be_given(small):
+    zero = {"stage3_max_reuse_distance": 0, "offload_optimizer": {"pin_memory": True}}
+    check(replace(small, engine=EngineConfig(name="deepspeed", deepspeed={"zero_optimization": zero})))
 
 
 def test_ranks_that_cannot_be(small):

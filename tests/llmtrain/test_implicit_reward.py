@@ -1,6 +1,7 @@
 """PRIME's reward model: its loss and gradient by hand, what it learns, and the advantages that come of it."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -111,7 +112,7 @@ def test_it_learns_beside_a_policy_in_bf16(small, tmp_path):
     """A step of 1e-6 is below a bf16 weight's last place."""
     trainer = Trainer(replace(small, advantage="prime", out=str(tmp_path / "run")), small.model.path)
     trainer.policy.model.bfloat16()
-    annotator = Annotator(trainer.config, trainer.policy, trainer.ranks, trainer.clock, trainer.controller.needs)
+    annotator = Annotator(trainer.config, trainer.policy, trainer.ranks, trainer.clock, Path(small.model.path))
     weights = annotator.prime.parameters
     assert annotator.reference.model.dtype == torch.float32  # or the first reward would not be 0
     before = [p.detach().clone() for p in weights]

@@ -22,7 +22,7 @@ from llmtrain.config import EngineConfig
 from llmtrain.launch import free_port
 from llmtrain.nested import to_dict
 from llmtrain.ranks import Ranks
-from llmtrain.run import LOCK, claim
+from llmtrain.run import LOCK, STOPPED, claim, run_config, train_run
 from llmtrain.trainer import Trainer
 
 
@@ -61,6 +61,49 @@ def test_a_run_is_not_resumed_to_a_step_that_is_over(run, steps, capsys):
     assert main(["resume", str(run), "--steps", steps]) == 2
     assert capsys.readouterr().err == f"error: --steps {steps}: {run} has done 2; give 2 or more\n"
     assert contents(run) == before
+
+
+@pytest.mark.parametrize("settings", ["", "{}\n", "# steps: 3\n"])
+def test_a_run_without_settings_is_not_resumed_with_others(run, settings, capsys):
+    (run / "config.yaml").write_text(settings)
+    before = contents(run)
+    assert main(["resume", str(run)]) == 2
+    assert capsys.readouterr().err == f"error: {run / 'config.yaml'} is empty: put back the settings of the run\n"
+    assert contents(run) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"), [("state.pt", 0.9), ("state.pt", 0), ("model.safetensors", 0.9), ("config.json", 0.9)]
+)
+def test_a_damaged_checkpoint_is_named_and_the_one_before(run, name, kept, capsys):
+    for step, fix in ((2, "remove it to go on from step-000001"), (1, "no other is left: start the run anew")):
+        file = run / "checkpoints" / f"step-{step:06d}" / name
+        file.write_bytes(file.read_bytes()[: int(kept * file.stat().st_size)])
+        assert main(["resume", str(run), "--steps", "3"]) == 2
+        assert capsys.readouterr().err == f"error: {file.parent} is damaged: {fix}\n"
+        shutil.rmtree(file.parent)
+
+
+def test_ranks_say_nothing_of_a_run_that_the_first_refuses(run, monkeypatch, capsys):
+    class Lost(Ranks):
+        def barrier(self):
+            raise ConnectionError("Connection closed by peer")
+
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setattr("llmtrain.ranks.join", lambda device: Lost())
+    monkeypatch.setattr("llmtrain.ranks.is_of_another", lambda error: True)
+    (run / STOPPED).touch()  # which the first rank has left
+    assert train_run(replace(run_config(run), out=str(run)), resuming=True) == 1
+    assert capsys.readouterr() == ("", "")
+
+
+def test_memory_of_ranks_that_ended_while_they_started_is_given_back(monkeypatch):
+    monkeypatch.setattr(launch, "free_port", lambda: 1)
+    left = [Path(f"/dev/shm/deepspeed_allreduce_buffer_{os.getuid()}_127.0.0.1_1_{rank}") for rank in range(2)]
+    for path in left:
+        path.touch()
+    assert launch.launch(["no command"], 2) == 2
+    assert not any(path.exists() for path in left)
 
 
 @pytest.mark.parametrize("name", REPLACED)

@@ -11,10 +11,11 @@ import torch
 from safetensors.torch import load_file
 from sft_ranks import configuration, warmed
 
+from llmtrain import warmup
 from llmtrain.config import ModelConfig
 from llmtrain.countdown import ALPHABET
 from llmtrain.engine import TorchEngine
-from llmtrain.model import build_tiny
+from llmtrain.model import build_tiny, save
 from llmtrain.policy import Policy
 from llmtrain.prompts import encode_all
 from llmtrain.rollout import HFRollout
@@ -154,7 +155,26 @@ def test_a_model_that_lies_there_is_warmed_up_further_and_replaced(tmp_path):
     config, path = configuration(str(tmp_path / "model")), tmp_path / "model"
     first = build_and_warm_up(config, path)
     again = replace(config, model=ModelConfig(path=str(path)))
-    assert build_and_warm_up(again, path)[0] < first[0]
+    assert build_and_warm_up(again, path, together=True)[0] < first[0]
+
+
+def test_of_two_processes_that_build_a_model_the_first_puts_it_there(tmp_path, monkeypatch):
+    config, path = configuration(str(tmp_path / "run")), tmp_path / "model"
+    parts = set()
+
+    def late(model, tokenizer, part, engine):
+        """Where another process begins and is done meanwhile."""
+        parts.add(part)
+        if len(parts) == 1:
+            build_and_warm_up(config, path)
+            (path / "read").touch()
+        save(model, tokenizer, part, engine)
+
+    monkeypatch.setattr(warmup, "save", late)
+    build_and_warm_up(config, path)
+    assert len(parts) == 2
+    assert (path / "read").exists()
+    assert [found.name for found in tmp_path.iterdir()] == ["model"]
 
 
 @pytest.mark.parametrize("path", [None, "folder"])
@@ -202,4 +222,4 @@ def test_two_ranks_write_one_model(ranks, tmp_path):
     assert found.keys() == alone.keys()
     for name, weight in alone.items():
         assert close(found[name], weight), name
-    assert not (ranks / "model.part").exists()
+    assert not list(ranks.glob("model.*"))

@@ -17,7 +17,7 @@ from same_runs import same, without_times
 from entrostat.runlog import read_lines, read_metrics
 from llmtrain.check import make_controller
 from llmtrain.checkpoint import checkpoints, latest, load_state
-from llmtrain.config import RewardConfig
+from llmtrain.config import RewardConfig, TopologyConfig
 from llmtrain.engine import NonFiniteError, TorchEngine
 from llmtrain.model import load
 from llmtrain.nested import to_dict
@@ -66,6 +66,7 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
         "planned",
         "batches",
         "lora",
+        "bases",
         "prime",
         "prompt_entropy",
         "trace",
@@ -186,6 +187,13 @@ def test_only_the_newest_checkpoints_are_kept(small, tmp_path):
     assert [p.name for p in checkpoints(tmp_path / "run")] == ["step-000003", "step-000004"]
     with pytest.raises(ValueError, match="no checkpoint in"):
         latest(tmp_path)
+
+
+def test_what_an_engine_started_anew_loads_is_kept_as_well(small, tmp_path):
+    config = replace(small, out=str(tmp_path / "run"), topology=TopologyConfig(restarts=1))
+    Trainer(replace(config, steps=1), small.model.path).run()
+    Trainer(config, config.out, resume=True).run()
+    assert [p.name for p in checkpoints(config.out)] == ["step-000001", "step-000003", "step-000004"]
 
 
 def test_target_entropy_needs_a_controller_with_a_target(small):
@@ -345,10 +353,11 @@ def test_an_error_of_something_else_keeps_its_traceback(small, tmp_path, monkeyp
 
 
 def test_a_full_disk_is_said(small, tmp_path):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "metrics.jsonl").symlink_to("/dev/full")
     trainer = Trainer(replace(small, out=str(tmp_path / "run")), small.model.path)
-    with pytest.raises(TrainingStoppedError, match=r"^step 0: .*: No space left on device; no checkpoint was written"):
+    with (
+        Path("/dev/full").open("w") as trainer.log._metrics,
+        pytest.raises(TrainingStoppedError, match=r"^step 0: .*: No space left on device; no checkpoint was written"),
+    ):
         trainer.run()
 
 

@@ -1,7 +1,7 @@
 """The run log: one folder a run, the same for simulator and trainer.
 
     config.yaml     the resolved configuration
-    manifest.json   versions, git revision, seed, command
+    manifest.json   versions, git revision, seed, command; under "resumed" the same of each time it was gone on with
     metrics.jsonl   a line a step
     samples.jsonl   responses worth reading, when there are any
 
@@ -21,6 +21,7 @@ Figures, comparisons and the app read these and nothing else.
 
 import json
 import math
+import os
 import platform
 import subprocess
 import sys
@@ -40,14 +41,18 @@ class RunLog:
 
     config: anything YAML can hold.
     resume_at: keep the lines of earlier steps that lie there already; None starts anew.
-    Lines are flushed as they are written, so a reader sees a run in progress.
+    Lines are flushed as they are written, so a reader sees a run in progress. What lies there already is replaced whole
+    or not at all.
     """
 
     def __init__(self, path: str | Path, config: Mapping[str, Any], seed: int, resume_at: int | None = None) -> None:
         self.path = Path(path)
         self.path.mkdir(parents=True, exist_ok=True)
-        (self.path / "config.yaml").write_text(dump_yaml(config), encoding="utf-8")
-        (self.path / "manifest.json").write_text(json.dumps(manifest(seed), indent=2) + "\n")
+        _replace(self.path / "config.yaml", dump_yaml(config))
+        about = manifest(seed)
+        if resume_at is not None and (first := _read_manifest(self.path / "manifest.json")):
+            about = first | {"resumed": [*first.get("resumed", []), about]}
+        _replace(self.path / "manifest.json", json.dumps(about, indent=2) + "\n")
         self._metrics = self._open("metrics.jsonl", resume_at)
         self._samples = self._open("samples.jsonl", resume_at)
 
@@ -55,11 +60,8 @@ class RunLog:
         """Open a file of lines for writing, keeping the lines of steps before `resume_at`."""
         path = self.path / name
         kept = [] if resume_at is None else [line for line in read_lines(path) if line["step"] < resume_at]
-        file = path.open("w")
-        for line in kept:
-            file.write(_to_json(line))
-        file.flush()
-        return file
+        _replace(path, "".join(map(_to_json, kept)))
+        return path.open("a", encoding="utf-8")
 
     def log(self, step: int, metrics: Mapping[str, Any]) -> None:
         """Append the metrics of a step; numbers and 0-dimensional tensors. NaN and infinities become null."""
@@ -78,6 +80,21 @@ class RunLog:
         self._samples.close()
 
 
+def _replace(path: Path, text: str) -> None:
+    """Write a file that holds the old text or the new one whenever it is read."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """What a manifest.json holds; nothing where there is none that can be read."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
 def _plain(value: Any) -> Any:
     """A JSON value: tensors and NumPy scalars become numbers, numbers that are not finite become None."""
     if hasattr(value, "item"):
@@ -92,7 +109,7 @@ def _to_json(line: Mapping[str, Any]) -> str:
 def read_lines(path: str | Path) -> list[dict[str, Any]]:
     """The lines of a .jsonl file, oldest first; none when the file is missing. A torn last line is left out."""
     path = Path(path)
-    lines = path.read_text().splitlines() if path.exists() else []
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     records = []
     for i, line in enumerate(lines):
         try:

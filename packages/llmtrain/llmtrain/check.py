@@ -24,6 +24,26 @@ from .verifiers import VERIFIERS
 OF_VERDICTS = frozenset({"w_reinforce", "psr", "nsr"})
 """Advantages of rewards that are 1 or 0."""
 
+OWNED = {
+    "train_batch_size": "optim.mini_batch_size",
+    "train_micro_batch_size_per_gpu": "optim.micro_batch_tokens",
+    "gradient_accumulation_steps": "optim.micro_batch_tokens",
+    "managed_gradient_accumulation": "",
+    "gradient_clipping": "optim.max_grad_norm",
+    "gradient_allreduce_op": "",
+    "optimizer": "optim.lr, optim.betas and optim.weight_decay",
+    "scheduler": "optim.warmup_steps",
+    "fp16": "engine.bf16",
+    "bf16": "engine.bf16",
+    "amp": "engine.bf16",
+    "zero_optimization.stage": "engine.zero_stage",
+    "zero_optimization.cpu_offload": "engine.offload_optimizer",
+    "zero_optimization.cpu_offload_param": "engine.offload_param",
+    "zero_optimization.offload_optimizer.device": "engine.offload_optimizer",
+    "zero_optimization.offload_param.device": "engine.offload_param",
+}
+"""Keys of DeepSpeed's configuration that the engine relies on, and what to set instead."""
+
 
 def make_controller(config: TrainConfig) -> Chain:
     """The controller of a run; ValueError names an unknown name or hyperparameter, and a target nobody takes."""
@@ -162,8 +182,18 @@ def check_ranks(config: TrainConfig) -> None:
         raise ValueError(f"the torch engine is one process, not {ranks}: use --engine.name deepspeed")
     if size % ranks:
         raise ValueError(f"optim.mini_batch_size {size} must be a multiple of the {ranks} ranks")
+    for path, ours in OWNED.items():
+        if has_key(engine.deepspeed, path.split(".")):
+            raise ValueError(f"engine.deepspeed: {path} cannot be set: {f'use {ours}' if ours else 'leave it out'}")
     if engine.name == "deepspeed" and find_spec("deepspeed") is None:
         raise ValueError("engine deepspeed is not installed; pip install -c constraints.txt -e '.[train,deepspeed]'")
+
+
+def has_key(settings: Any, path: list[str]) -> bool:
+    """Whether nested settings have a key, or have something else in place of the settings that it would be in."""
+    if not path or not isinstance(settings, dict):
+        return True
+    return path[0] in settings and has_key(settings[path[0]], path[1:])
 
 
 def check_vllm(config: TrainConfig) -> None:

@@ -5,11 +5,15 @@
 With several ranks all of them call `save_checkpoint`; the first writes, and each the shards that only it holds.
 """
 
+import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 import torch
+from safetensors import SafetensorError, safe_open
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from .engine import Engine
@@ -50,8 +54,9 @@ def save_checkpoint(
     tokenizer: PreTrainedTokenizerBase,
     state: dict[str, Any],
     engine: Engine,
+    kept: Path | None = None,
 ) -> Path:
-    """Write the checkpoint of a run after `step` rollout steps, and remove old ones."""
+    """Write the checkpoint of a run after `step` rollout steps, and remove old ones but for `kept`."""
     path = Path(run) / "checkpoints" / f"step-{step:06d}"
     part = path.with_suffix(".part")
     writes = engine.ranks.rank == 0
@@ -64,14 +69,49 @@ def save_checkpoint(
     engine.ranks.barrier()
     if writes:
         torch.save({"step": step, "engine": engine.state_dict(), **state}, part / "state.pt")
+        flush(part)
         shutil.rmtree(path, ignore_errors=True)
         part.rename(path)
         for old in checkpoints(run)[:-KEEP]:
-            shutil.rmtree(old)
+            if old != kept:
+                shutil.rmtree(old)
     engine.ranks.barrier()
     return path
 
 
+def flush(folder: Path) -> None:
+    """Have its files on the disk: a machine that stops could else leave a checkpoint by name and not by content."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file)
+
+
 def load_state(path: Path) -> dict[str, Any]:
-    """The state that `save_checkpoint` wrote beside the model."""
+    """The state that `save_checkpoint` wrote beside the model; ValueError when the checkpoint is damaged."""
+    check_whole(path)
     return torch.load(path / "state.pt", weights_only=True)
+
+
+def check_whole(path: Path) -> None:
+    """ValueError when a file of the checkpoint has an end that is missing, or is missing itself."""
+    if all(map(is_whole, (path / "state.pt", path / "config.json", *path.rglob("*")))):
+        return
+    others = [other.name for other in checkpoints(path.parent.parent) if other < path]
+    fix = f"remove it to go on from {others[-1]}" if others else "no other is left: start the run anew"
+    raise ValueError(f"{path} is damaged: {fix}")
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file is there with its end: of torch, of safetensors or in JSON; others are not looked into."""
+    try:
+        if path.suffix == ".pt":
+            return is_zipfile(path)
+        if path.suffix == ".json":
+            json.loads(path.read_bytes())
+        if path.suffix == ".safetensors":
+            with safe_open(path, "pt"):
+                pass
+    except (OSError, ValueError, SafetensorError):
+        return False
+    return True

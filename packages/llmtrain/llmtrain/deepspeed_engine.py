@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from .config import EngineConfig, OptimConfig
 from .engine import NonFiniteError, Rate, adamw, clip
+from .launch import forget_shared_memory
 from .policy import Policy
 from .ranks import DistRanks
 from .stale_builds import release
@@ -74,16 +75,6 @@ def _over(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def forget_shared_memory(rank: int) -> None:
-    """Unlink the memory through which DeepSpeed's ranks reduce on a CPU, once all of them have mapped it.
-
-    They keep it as long as they live; DeepSpeed itself never unlinks it, and 66 MiB a rank would stay when they end.
-    """
-    address, port = (os.environ.get(name, "") for name in ("MASTER_ADDR", "MASTER_PORT"))
-    place = f"{os.getuid()}_{address}_{port}_{rank}"
-    Path(f"/dev/shm/deepspeed_allreduce_buffer_{place}").unlink(missing_ok=True)
-
-
 class DeepSpeedEngine:
     """Gradients add up over `backward` calls and ranks until `step`; the policy's loss goes through DeepSpeed.
 
@@ -113,7 +104,7 @@ class DeepSpeedEngine:
             model=policy, optimizer=self.optimizer, config=options, dist_init_required=False
         )
         ranks.barrier()
-        forget_shared_memory(ranks.rank)
+        forget_shared_memory(os.environ)  # all ranks have mapped it
         policy.enter = self.deepspeed.forward
         self.parameters = parameters
         self.passes = 0

@@ -5,6 +5,7 @@ responses ► statistics under the policy ► log π_ref ► reward model ► ad
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,7 +24,6 @@ from .model import load
 from .policy import Policy
 from .ragged import starts
 from .ranks import Ranks
-from .warmup import start_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,22 +99,23 @@ class Experience:
 class Annotator:
     """Makes experience of responses; holds the models that are asked besides the policy."""
 
-    def __init__(self, config: TrainConfig, policy: Policy, ranks: Ranks, clock: Clock, needs: frozenset[str]) -> None:
-        """needs: fields of Tokens that the controller asks for."""
+    def __init__(self, config: TrainConfig, policy: Policy, ranks: Ranks, clock: Clock, reference: Path | None) -> None:
+        """reference: folder of the reference policy, where one is asked."""
         self.config, self.policy, self.ranks, self.clock = config, policy, ranks, clock
         self.advantage = get_advantage(config.advantage, ranks.reduce)
         self.prime: ImplicitReward | None = None
-        wanted = "ref_logp" in needs
-        self.reference = self._start_policy() if wanted or config.advantage == "prime" else None
+        self.reference = self._policy_of(reference) if reference else None
         if config.advantage == "prime":
+            assert reference is not None
             assert self.reference is not None
-            self.prime = ImplicitReward(self._start_policy(True), self.reference, config.prime, config.optim, ranks)
+            model = self._policy_of(reference, trains=True)
+            self.prime = ImplicitReward(model, self.reference, config.prime, config.optim, ranks)
 
-    def _start_policy(self, trains: bool = False) -> Policy:
-        """A policy besides the one that is trained, as it was at the start, whole on every rank."""
+    def _policy_of(self, folder: Path, trains: bool = False) -> Policy:
+        """A policy besides the one that is trained, whole on every rank."""
         wide = self.config.advantage == "prime"  # bf16 weights would round small steps, and small log-ratios, away
         dtype = torch.float32 if wide else self.policy.model.dtype
-        model, _ = load(self.config.model.ref_path or start_model(self.config), dtype=dtype)
+        model, _ = load(folder, dtype=dtype)
         model = model.train(trains).requires_grad_(trains).to(self.config.device)
         return Policy(model, self.config.rollout.temperature, layout=self.config.optim.layout)
 

@@ -46,10 +46,14 @@ def claim(out: str) -> Iterator[None]:
 
 
 def run_settings(run: str | Path) -> dict[str, Any]:
-    """The config.yaml of a run of trainer or simulator; ValueError when there is none."""
-    if not (Path(run) / "config.yaml").is_file():
+    """The config.yaml of a run of trainer or simulator; ValueError when there is none, or nothing in it."""
+    path = Path(run) / "config.yaml"
+    if not path.is_file():
         raise ValueError(f"{run} is not a run: it has no config.yaml")
-    return load_yaml(Path(run) / "config.yaml")
+    settings = load_yaml(path)
+    if not settings:
+        raise ValueError(f"{path} is empty: put back the settings of the run")
+    return settings
 
 
 def run_config(run: str | Path) -> TrainConfig:
@@ -62,15 +66,18 @@ def print_config(config: TrainConfig) -> None:
 
 
 def prepare(config: TrainConfig, resuming: bool) -> None:
-    """What is done once for all ranks: show the settings, clear the folder, warm up the model."""
+    """What is done once for all ranks: show the settings, look at the checkpoint, or clear the folder and warm up."""
+    from .checkpoint import check_whole, latest
     from .display import WarmUpDisplay
     from .warmup import start_model
 
     print_config(config)
-    if not resuming:
-        shutil.rmtree(Path(config.out) / "checkpoints", ignore_errors=True)
-        with WarmUpDisplay(config.sft.steps) as display:
-            start_model(config, display)
+    if resuming:
+        check_whole(latest(config.out))
+        return
+    shutil.rmtree(Path(config.out) / "checkpoints", ignore_errors=True)
+    with WarmUpDisplay(config.sft.steps) as display:
+        start_model(config, display)
 
 
 def train_run(config: TrainConfig, resuming: bool = False) -> int:
@@ -80,11 +87,11 @@ def train_run(config: TrainConfig, resuming: bool = False) -> int:
 
     end_with_parent()
     ranks = join(config.device) if is_worker() else Ranks()
-    if is_first():
-        prepare(config, resuming)
-        (Path(config.out) / STOPPED).unlink(missing_ok=True)
-    ranks.barrier()
     try:
+        if is_first():
+            (Path(config.out) / STOPPED).unlink(missing_ok=True)
+            prepare(config, resuming)
+        ranks.barrier()
         code, said = train_rank(config, resuming, shown=is_first())
     except Exception as error:
         if not is_of_another(error):

@@ -25,6 +25,7 @@ from entrostat.diagnostics import EntropyTrace, to_floats
 from entrostat.draws import generator_seed
 from entrostat.runlog import RunLog
 
+from .bases import find_bases
 from .check import make_controller
 from .checkpoint import last_saved, latest, load_state, save_checkpoint
 from .clock import Clock
@@ -46,7 +47,6 @@ from .rollout.engine import HFEngine, Rereadable, RolloutEngine, RolloutError, S
 from .samples import TokenTable, pieces
 from .tasks import Task, get_task
 from .telemetry import WatchedRunLog, traced
-from .warmup import start_model
 
 Report = Callable[[int, dict[str, float]], None]
 LOWER = {
@@ -114,9 +114,10 @@ class Trainer:
         self.controller = make_controller(config)
         source = latest(config.out) if resume else Path(model_path)
         state = load_state(source) if resume else None
+        self.bases = find_bases(config, self.controller.needs, source, state)
         self.model: PreTrainedModel
         self.tokenizer: PreTrainedTokenizerBase
-        base = start_model(config) if config.model.lora_rank else source
+        base = Path(self.bases["base"]["folder"]) if config.model.lora_rank else source
         self.model, self.tokenizer = load(base, dtype=torch.bfloat16 if config.engine.bf16 else torch.float32)
         if config.model.lora_rank:
             attach(self.model, config.model, config.seed)
@@ -133,10 +134,12 @@ class Trainer:
         self.ranks = self.engine.ranks
         sampler = base if config.adapter_rank else source
         self.rollout = make_rollout_engine(config, self.model, self.tokenizer, self.engine, sampler)
+        self.kept = sampler if config.topology.restarts else None  # engines started anew load it
         self.clock = Clock(config.device)
         self.learner = Learner(self.policy, self.engine, self.controller, config.optim, config.seed, self.clock)
         self.trace = EntropyTrace()
-        self.annotator = Annotator(config, self.policy, self.ranks, self.clock, self.controller.needs)
+        reference = Path(self.bases["reference"]["folder"]) if "reference" in self.bases else None
+        self.annotator = Annotator(config, self.policy, self.ranks, self.clock, reference)
         self.collector = Collector(config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock)
         self.evaluator = self._evaluator()
         self.step = 0
@@ -193,12 +196,14 @@ class Trainer:
             "planned": self.learner.planned,
             "batches": self.collector.used,
             "lora": lora,
+            "bases": self.bases,
             **self.annotator.state_dict(),
             "trace": self.trace.state_dict(),
             "prompt_entropy": self.evaluator.start,
             "rng": torch.get_rng_state(),
         }
-        return save_checkpoint(self.config.out, self.step, self.model, self.tokenizer, state, self.engine)
+        out = self.config.out
+        return save_checkpoint(out, self.step, self.model, self.tokenizer, state, self.engine, self.kept)
 
     # The loop -----------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -74,10 +75,11 @@ def start_model(config: TrainConfig, progress: Progress | None = None) -> Path:
 def build_and_warm_up(
     config: TrainConfig, path: Path, progress: Progress | None = None, together: bool = False
 ) -> list[float]:
-    """Build the small model, or take that of `model.path`, train it on examples and write it over `path`.
+    """Build the small model, or take that of `model.path`, train it on examples and write it to `path`.
 
     Returns the losses (nats per token). together: with the configured engine, on the configured device, and called by
-    all ranks; without it this process does it all, on the CPU.
+    all ranks, over what lies at `path`; without it this process does it all, on the CPU, and a model that another
+    process has put there meanwhile stays.
 
     Raises ValueError, before there is a model, for a folder that cannot be written and for examples that are too long.
     """
@@ -107,13 +109,26 @@ def build_and_warm_up(
             seed=sft.seed,
             progress=progress,
         )
-    part = path.with_name(path.name + ".part")
-    save(model, tokenizer, part, engine)
-    if engine.ranks.rank == 0:
-        shutil.rmtree(path, ignore_errors=True)
-        part.rename(path)
+    part = path.with_name(f"{path.name}.{uuid4().hex[:8]}.part")
+    try:
+        save(model, tokenizer, part, engine)
+        if engine.ranks.rank == 0:
+            put(part, path, over=together)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
     engine.ranks.barrier()
     return losses
+
+
+def put(part: Path, path: Path, over: bool) -> None:
+    """Move a folder that is written to where it belongs; one that lies there stays unless this is to go over it."""
+    if over:
+        shutil.rmtree(path, ignore_errors=True)
+    try:
+        part.rename(path)
+    except OSError:
+        if over or not path.is_dir():
+            raise
 
 
 def first_tokenizer(config: ModelConfig, task: Task) -> PreTrainedTokenizerBase:

@@ -11,8 +11,9 @@ import ray_engines
 import torch
 from ray_engines import Scripted
 
+from llmtrain.cluster.copy_engine import CopyEngine
 from llmtrain.cluster.places import Seat
-from llmtrain.cluster.rollout import CopyEngine, RemoteEngine, deal, make_engine
+from llmtrain.cluster.rollout import RemoteEngine, deal, make_engine
 from llmtrain.cluster.topology import cluster
 from llmtrain.config import RolloutConfig
 from llmtrain.mini_batch import mini_batches, shares

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from llmtrain.cluster.learner import Learner
 from llmtrain.cluster.places import ENVIRONMENTS, environments, layout, options, placement
 from llmtrain.cluster.topology import follow
 from llmtrain.config import EngineConfig, ModelConfig, RolloutConfig, TopologyConfig, TrainConfig
+from llmtrain.launch import LostRankError
 from llmtrain.nested import to_dict
 from llmtrain.presets import get_preset
 from llmtrain.trainer import Trainer
@@ -282,6 +283,44 @@ def test_how_a_run_is_ended_and_nothing_is_left(learns, tmp_path, way):
     assert process.returncode == code
     assert words in errors.splitlines()[-1]
     assert not [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.mark.parametrize("when", ["while Ray starts", "once it is up"])
+def test_sigterm_before_there_are_learners(monkeypatch, when):
+    """Ray's own answer to it, which ray.init puts in place, says nothing."""
+    before, answered = signal.getsignal(signal.SIGTERM), []
+
+    def init(**settings):
+        signal.signal(signal.SIGTERM, lambda number, frame: answered.append(number) or sys.exit(15))
+        if when == "while Ray starts":
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    @contextmanager
+    def placement(config):
+        os.kill(os.getpid(), signal.SIGTERM)
+        yield
+
+    for name, stand_in in {"is_initialized": lambda: False, "init": init, "shutdown": lambda: None}.items():
+        monkeypatch.setattr(ray, name, stand_in)
+    monkeypatch.setattr(topology, "placement", placement)
+    with pytest.raises(LostRankError, match="the run was stopped by SIGTERM"):
+        topology.train_on_ray(TrainConfig(topology=TopologyConfig(name="ray")))
+    assert bool(answered) == (when == "while Ray starts")
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_memory_of_learners_that_ended_while_they_started_is_given_back(here, learns, tmp_path, monkeypatch):
+    left = []
+
+    def lost(runs, first, look):
+        left.append(Path(f"/dev/shm/deepspeed_allreduce_buffer_{os.getuid()}_{first.host}_{first.port}_0"))
+        left[0].touch()
+        raise LostRankError("rank 0 was lost")
+
+    monkeypatch.setattr(topology, "follow", lost)
+    with pytest.raises(LostRankError):
+        topology.train_on_ray(on_ray(learns, tmp_path / "run"))
+    assert not left[0].exists()
 
 
 # Places ---------------------------------------------------------------------------------------------------------------

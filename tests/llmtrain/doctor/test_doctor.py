@@ -167,6 +167,7 @@ def test_every_check_has_its_turn(sick, capsys):
         (["--need", "torch,cudnn"], ["'cudnn'", "torch, cuda"]),
         (["keras"], ["'keras'", "vllm, ray"]),
         (["--timeout", "0"], ["--timeout", "positive"]),
+        (["--timeout", "nan"], ["--timeout", "positive"]),
     ],
 )
 def test_bad_input(args, words, capsys):

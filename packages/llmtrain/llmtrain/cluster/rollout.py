@@ -23,39 +23,18 @@ from ray.exceptions import GetTimeoutError, RayError
 
 from ..config import RolloutConfig, TrainConfig
 from ..mini_batch import shares
-from ..model import load
 from ..ranks import Ranks
 from ..rollout import Rollouts, merge
-from ..rollout.engine import HFEngine, Pending, Request, RolloutEngine, RolloutError, Weights, check
+from ..rollout.engine import Pending, Request, RolloutEngine, RolloutError, Weights, check
 from ..rollout.packed_weights import pack
 from .broadcast import Broadcast, Engines
 from .causes import cause
+from .copy_engine import CopyEngine
 from .places import Seat, seats
 from .rollout_actor import RolloutActor
 
 START = 600.0
 """Seconds that an engine may take to start."""
-
-
-class CopyEngine(HFEngine):
-    """A copy of the policy, which samples with transformers; weights are written into it."""
-
-    def __init__(self, folder: str | Path, config: RolloutConfig, device: str = "cpu") -> None:
-        model, tokenizer = load(folder)
-        super().__init__(model, tokenizer, config)
-        torch.nn.Module.to(self.model, torch.device(device))
-
-    def update(self, weights: Weights, version: int) -> None:
-        """Raises RolloutError when they are not the weights of this model."""
-        mine = dict(self.model.named_parameters())
-        with torch.no_grad():
-            for name, weight in weights:
-                if name not in mine or mine[name].shape != weight.shape:
-                    raise RolloutError(f"there is no weight {name} of shape {tuple(weight.shape)} in the engine")
-                mine.pop(name).copy_(weight)
-        if mine:
-            raise RolloutError(f"weights were not sent, {min(mine)} among them")
-        self.version = version
 
 
 def make_engine(folder: str, config: TrainConfig, stops: Sequence[int], sleeps: bool) -> RolloutEngine:

@@ -19,7 +19,7 @@ from entrostat.runlog import read_metrics
 from ..checkpoint import latest, step_of
 from ..config import TrainConfig
 from ..display import TrainDisplay
-from ..launch import GRACE, LostRankError
+from ..launch import GRACE, LostRankError, forget_shared_memory
 from .learner import INTERRUPT, Learner, send_signal
 from .places import Place, environments, layout, options, placement
 
@@ -33,7 +33,8 @@ POLL = 0.5
 def cluster(address: str) -> Iterator[None]:
     """Ray, joined at `address`, or started on this machine with all its ports on loopback; a running one is used.
 
-    Raises ValueError when nobody answers there.
+    SIGTERM is answered as before: Ray's own answer is to leave without a word. Raises ValueError when nobody answers
+    there.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if not address:  # Ray's name for being alone, whatever the system; read when it is imported
@@ -43,14 +44,16 @@ def cluster(address: str) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    answer = signal.getsignal(signal.SIGTERM)
     try:
-        _knock(address)
-        ray.init(
-            address=address or "local", dashboard_host="127.0.0.1", log_to_driver=False, logging_level=logging.ERROR
-        )
-    except OSError as error:
-        raise ValueError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
-    try:
+        try:
+            _knock(address)
+            ray.init(
+                address=address or "local", dashboard_host="127.0.0.1", log_to_driver=False, logging_level=logging.ERROR
+            )
+        except OSError as error:
+            raise ValueError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
+        signal.signal(signal.SIGTERM, answer)
         yield
     finally:
         ray.shutdown()
@@ -65,7 +68,7 @@ def _knock(address: str) -> None:
 
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """LostRankError at SIGTERM, which `ray job stop` and schedulers send; Ray's own answer to it is to crash."""
+    """LostRankError at SIGTERM, which `ray job stop` and schedulers send, also where it is Ray that answers first."""
 
     terminated: list[int] = []
 
@@ -76,8 +79,8 @@ def ended_by_sigterm() -> Iterator[None]:
     previous = signal.signal(signal.SIGTERM, end)
     try:
         yield
-    except KeyboardInterrupt:
-        if not terminated:
+    except (KeyboardInterrupt, SystemExit) as error:
+        if not terminated and isinstance(error, KeyboardInterrupt):
             raise
         raise LostRankError("the run was stopped by SIGTERM") from None
     finally:
@@ -90,24 +93,29 @@ def train_on_ray(config: TrainConfig, resuming: bool = False) -> tuple[int, str]
     Raises ValueError when the cluster has no room or does not see the folder, LostRankError when a learner is lost or
     SIGTERM ends the run.
     """
-    with cluster(config.topology.address), ended_by_sigterm(), placement(config) as group:
-        import ray
+    variables: list[dict[str, str]] = []
+    try:
+        with ended_by_sigterm(), cluster(config.topology.address), placement(config) as group:
+            import ray
 
-        plan, gpu = layout(config), int(config.device == "cuda")
-        actor: Any = ray.remote(Learner)
-        learners = [actor.options(**options(group, home, gpu)).remote() for home in plan.learners]
-        try:
+            plan, gpu = layout(config), int(config.device == "cuda")
+            actor: Any = ray.remote(Learner)
+            learners = [actor.options(**options(group, home, gpu)).remote() for home in plan.learners]
             try:
-                places = ray.get([learner.settle.remote(os.getcwd()) for learner in learners])
-            except ray.exceptions.RayError as error:
-                raise _reason({0: error}) from None
-            variables = environments(config, places)
-            runs = [learner.run.remote(variables[rank], config, resuming) for rank, learner in enumerate(learners)]
-            with progress(config, resuming) as look:
-                return follow(runs, places[0], look)
-        finally:
-            for learner in learners:
-                ray.kill(learner)
+                try:
+                    places = ray.get([learner.settle.remote(os.getcwd()) for learner in learners])
+                except ray.exceptions.RayError as error:
+                    raise _reason({0: error}) from None
+                variables = environments(config, places)
+                runs = [learner.run.remote(variables[rank], config, resuming) for rank, learner in enumerate(learners)]
+                with progress(config, resuming) as look:
+                    return follow(runs, places[0], look)
+            finally:
+                for learner in learners:
+                    ray.kill(learner)
+    finally:
+        for environment in variables:  # of learners on this machine that ended before they could
+            forget_shared_memory(environment)
 
 
 def follow(runs: list[Any], first: Place, look: Callable[[], bool]) -> tuple[int, str]:

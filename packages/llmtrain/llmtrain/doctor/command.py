@@ -89,7 +89,13 @@ CHECKS = (
         120.0,
         "an engine takes its time to start: once more with --timeout 300",
     ),
-    Check("ray", "ray", "pip install -c constraints.txt -e '.[ray]'", 30.0, "ports may be blocked: see /tmp/ray/session_latest/logs"),
+    Check(
+        "ray",
+        "ray",
+        "pip install -c constraints.txt -e '.[ray]'",
+        30.0,
+        "ports may be blocked: see /tmp/ray/session_latest/logs",
+    ),
 )
 
 
@@ -205,7 +211,7 @@ def doctor(args: list[str], checks: Sequence[Check] = CHECKS) -> int:
     parser.add_argument("--timeout", type=float, help="seconds for each check, instead of its own limit")
     parser.add_argument("--json", action="store_true", help="print a list of findings as JSON")
     given = parser.parse_args(args)
-    if given.timeout is not None and given.timeout <= 0:
+    if given.timeout is not None and not given.timeout > 0:
         raise ValueError(f"--timeout must be positive; got {given.timeout:g}")
     needed = choose(list(filter(None, given.need.split(","))), checks)
     chosen = choose(given.names, checks) if given.names else list(checks)

