@@ -383,7 +383,7 @@ class TrainConfig:
     steps: int = 160
     """Rollout steps."""
     save_every: int = 20
-    """Rollout steps between checkpoints; the last two are kept."""
+    """Rollout steps between checkpoints; the last two are kept, and one that restarted engines load."""
     controller: str = "grpo"
     """Entropy controllers by name, joined by +; `python -m entrostat list` shows them."""
     controller_preset: str = "paper"
