@@ -37,6 +37,13 @@ def test_table_and_figure(tmp_path):
     assert "– -->" not in drawn
 
 
+def test_a_run_of_one_step_has_a_marker(tmp_path):
+    """Of entropy, reward and in the legend; the evaluation has one anyway."""
+    for entropies, markers in (([0.5, 0.25], 1), ([0.5], 4)):
+        figure([write(tmp_path / str(markers), entropies)], tmp_path / "f.svg")
+        assert (tmp_path / "f.svg").read_text().count('style="fill: #0072b2; stroke: #0072b2"/>') == markers
+
+
 def rows(runs):
     """The cells of the table by heading, a row a run."""
     found = table(runs)

@@ -88,3 +88,32 @@ def test_long_prompts_are_left_out(tokenizer):
     longest = len(encode(tokenizer, questions[1].prompt))
     assert within(tokenizer, questions, longest) == questions[:3]
     assert within(tokenizer, questions, 1) == []
+
+
+def refusing():
+    tokenizer = build_bpe_tokenizer(["what is 2+2?"] * 3, 280)
+    tokenizer.chat_template = (
+        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}"
+        "{% endif %}{{ m.content }}{% endfor %}"
+    )
+    return tokenizer
+
+
+def test_a_template_that_fails_is_told_with_the_question():
+    tokenizer, some = refusing(), [Question(USER, "4", where="a.jsonl, line 1"), Question(CHAT, "4", where="a, line 2")]
+    fix = "give another with data.chat_template, or leave out data.system_prompt if it is that$"
+    with pytest.raises(ValueError, match=rf"^a, line 2: the chat template fails: System role not supported; {fix}"):
+        within(tokenizer, some, 99)
+    with pytest.raises(ValueError, match=r"^prompt '2\+2\?': the chat template fails: System"):
+        encode(tokenizer, CHAT)
+    tokenizer.chat_template = "{% for %}"
+    with pytest.raises(ValueError, match=r"^a\.jsonl, line 1: the chat template fails: .*data\.chat_template"):
+        within(tokenizer, some, 99)
+
+
+def test_text_that_a_tokenizer_does_not_know_is_told_with_the_question():
+    some = [Question(text, "4", where=f"a.jsonl, line {i}") for i, text in enumerate(["2", "2+2", "3", "2", "4"], 1)]
+    with pytest.raises(
+        ValueError, match=r"^a\.jsonl, line 3: the tokenizer does not know its text \(WordLevel error.*"
+    ):
+        within(build_char_tokenizer("2+"), some, 99)

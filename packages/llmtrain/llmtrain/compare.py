@@ -130,7 +130,8 @@ def figure(runs: Sequence[Run], path: str | Path) -> None:
                 axis.fill_between(at, low, high, color=colour, alpha=0.08, linewidth=0)
             else:
                 axis.plot(steps, values, color=colour, alpha=0.25, linewidth=0.8)
-                axis.plot(steps, smooth(values), style, color=colour, label=run.name)
+                alone = "o" if len(values) == 1 else ""  # a line of one point is not drawn
+                axis.plot(steps, smooth(values), style, color=colour, label=run.name, marker=alone, markersize=3)
         axis.set(xlabel="rollout step", ylabel=label)
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 from .config import DataConfig
 from .data import Message, Prompt, Question
+from .text import one_line
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 AT_A_TIME = 1000
+SHOWN = 60
+"""Characters of a prompt that an error shows."""
 
 
 def put(question: Question, config: DataConfig) -> Question:
@@ -39,27 +42,40 @@ def _instructed(text: str, instruction: str) -> str:
     return f"{text}\n\n{instruction}" if instruction else text
 
 
-def encode_all(tokenizer: "PreTrainedTokenizerBase", prompts: Sequence[Prompt]) -> list[list[int]]:
+def encode_all(
+    tokenizer: "PreTrainedTokenizerBase", prompts: Sequence[Prompt], where: Sequence[str] = ()
+) -> list[list[int]]:
     """Token ids of each prompt: text as the tokenizer takes it, messages through its chat template.
 
     A template writes its special tokens itself, and ends where the assistant's turn begins.
 
+    Args:
+        tokenizer: with the chat template.
+        prompts: to encode.
+        where: what errors call each prompt; without it they begin with its text.
+
     Raises:
-        ValueError: for messages and a tokenizer without a chat template.
+        ValueError: for messages and a tokenizer without a chat template, and for a prompt that the template or the
+            tokenizer refuses.
     """
     found: list[list[int]] = [[]] * len(prompts)
     for chat in (False, True):
         chosen = [i for i, prompt in enumerate(prompts) if isinstance(prompt, str) != chat]
         if not chosen:
             continue
-        texts = [_rendered(tokenizer, prompts[i]) for i in chosen]
-        ids = tokenizer(texts, add_special_tokens=not chat)["input_ids"]
+        places = [(where[i] if where else "") or _quoted(prompts[i]) for i in chosen]
+        texts = [_rendered(tokenizer, prompts[i], place) for i, place in zip(chosen, places, strict=True)]
+        ids = _ids(tokenizer, texts, places, not chat)
         for i, one in zip(chosen, ids, strict=True):
             found[i] = list(one)
     return found
 
 
-def _rendered(tokenizer: "PreTrainedTokenizerBase", prompt: Prompt) -> str:
+def _quoted(prompt: Prompt) -> str:
+    return f"prompt {one_line(prompt if isinstance(prompt, str) else prompt[-1]['content'], SHOWN)!r}"
+
+
+def _rendered(tokenizer: "PreTrainedTokenizerBase", prompt: Prompt, place: str) -> str:
     if isinstance(prompt, str):
         return prompt
     if not tokenizer.chat_template:
@@ -67,7 +83,35 @@ def _rendered(tokenizer: "PreTrainedTokenizerBase", prompt: Prompt) -> str:
             "prompts are chat messages and this tokenizer has no chat template: give one with data.chat_template, "
             "or plain text with data.as_chat off"
         )
-    return str(tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, tokenize=False))
+    from jinja2 import TemplateError
+
+    try:
+        return str(tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, tokenize=False))
+    except TemplateError as error:
+        raise ValueError(
+            f"{place}: the chat template fails: {one_line(error)}; give another with data.chat_template, or leave out "
+            "data.system_prompt if it is that"
+        ) from None
+
+
+def _ids(
+    tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], places: Sequence[str], special: bool
+) -> Sequence[Sequence[int]]:
+    """Token ids of texts; a ValueError names the first of them that has a token which the tokenizer does not know."""
+    try:
+        return tokenizer(list(texts), add_special_tokens=special)["input_ids"]
+    except Exception as error:
+        # tokenizers has no class of its own for a text that it does not know, and does not say which of many it is
+        if type(error) is not Exception:
+            raise
+        if len(texts) == 1:
+            raise ValueError(
+                f"{places[0]}: the tokenizer does not know its text ({one_line(error)}): change the row, or what "
+                "data.chat_template, data.system_prompt and data.instruction add"
+            ) from None
+    half = len(texts) // 2
+    first = _ids(tokenizer, texts[:half], places[:half], special)
+    return [*first, *_ids(tokenizer, texts[half:], places[half:], special)]
 
 
 def template(config: DataConfig) -> str:
@@ -90,6 +134,6 @@ def within(tokenizer: "PreTrainedTokenizerBase", questions: Sequence[Question], 
     kept: list[Question] = []
     for start in range(0, len(questions), AT_A_TIME):
         some = questions[start : start + AT_A_TIME]
-        ids = encode_all(tokenizer, [question.prompt for question in some])
+        ids = encode_all(tokenizer, [question.prompt for question in some], [question.where for question in some])
         kept += [question for question, one in zip(some, ids, strict=True) if len(one) <= limit]
     return kept

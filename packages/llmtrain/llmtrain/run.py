@@ -46,19 +46,18 @@ def claim(out: str) -> Iterator[None]:
 
 
 def run_settings(run: str | Path) -> dict[str, Any]:
-    """The config.yaml of a run of trainer or simulator; ValueError when there is none, or nothing in it."""
-    path = Path(run) / "config.yaml"
-    if not path.is_file():
+    """The config.yaml of a run of trainer or simulator; ValueError when there is none."""
+    if not (Path(run) / "config.yaml").is_file():
         raise ValueError(f"{run} is not a run: it has no config.yaml")
-    settings = load_yaml(path)
-    if not settings:
-        raise ValueError(f"{path} is empty: put back the settings of the run")
-    return settings
+    return load_yaml(Path(run) / "config.yaml")
 
 
 def run_config(run: str | Path) -> TrainConfig:
-    """The configuration that a run was started with."""
-    return merge(TrainConfig(), run_settings(run))
+    """The configuration that a run was started with; ValueError where its file holds none."""
+    settings = run_settings(run)
+    if not settings:
+        raise ValueError(f"{Path(run) / 'config.yaml'} is empty: put back the settings of the run")
+    return merge(TrainConfig(), settings)
 
 
 def print_config(config: TrainConfig) -> None:

@@ -5,6 +5,8 @@ import json
 import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -12,6 +14,7 @@ from uuid import uuid4
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from .batch import Batch
 from .check import check_place, positions_of
 from .config import ModelConfig, TrainConfig
 from .engines import make_engine
@@ -19,7 +22,7 @@ from .launch import end_with_parent, is_first
 from .model import build_tiny, load, save
 from .nested import to_dict
 from .policy import Policy
-from .prompts import use_template
+from .prompts import use_template, within
 from .ranks import leave
 from .sft import encode, optim, rate, warm_up
 from .tasks import Task, get_task
@@ -37,6 +40,7 @@ PUT = (
     "chat_template",
     "system_prompt",
     "instruction",
+    "max_prompt_length",
 )
 """Settings of the data that a tokenizer and a warm-up depend on."""
 Progress = Callable[[int, float], None]
@@ -84,15 +88,11 @@ def build_and_warm_up(
     Raises ValueError, before there is a model, for a folder that cannot be written and for examples that are too long.
     """
     check_place(path)
-    limit, beyond = positions_of(config.model)
     task, sft, losses = get_task(config), config.sft, list[float]()
     tokenizer = first_tokenizer(config.model, task)
     use_template(tokenizer, config.data)
     if sft.steps:
-        examples = encode(tokenizer, task.examples(sft))
-        longest = int(examples.lengths.max())
-        if limit is not None and longest > limit:
-            raise ValueError(f"examples of up to {longest} tokens are more than {beyond}")
+        examples = first_examples(config, task, tokenizer)
     model = first_model(config, len(tokenizer))
     if together:
         model.train().to(torch.device(config.device))
@@ -134,6 +134,35 @@ def put(part: Path, path: Path, over: bool) -> None:
 def first_tokenizer(config: ModelConfig, task: Task) -> PreTrainedTokenizerBase:
     """That of the model to warm up."""
     return task.build_tokenizer(config.vocab_size) if config.path is None else load_tokenizer(config.path)
+
+
+def first_examples(config: TrainConfig, task: Task, tokenizer: PreTrainedTokenizerBase) -> Batch:
+    """What to warm up on. Of files, what is too long is left out and told, for no setting makes one row shorter.
+
+    Raises:
+        ValueError: for examples longer than the model can take, of files only when all are.
+    """
+    limit, beyond = positions_of(config.model)
+    if config.data.train_files:
+        most = config.data.max_prompt_length
+        why = f"their prompts have more than data.max_prompt_length {most} tokens"
+        task = replace(task, test=()).keep(partial(within, tokenizer, limit=most), why)
+        _tell(*task.skipped)
+    examples = encode(tokenizer, task.examples(config.sft))
+    longest, total = int(examples.lengths.max()), len(examples)
+    if limit is not None and longest > limit:
+        fits = (examples.lengths <= limit).nonzero().flatten()
+        if not config.data.train_files or not len(fits):
+            raise ValueError(f"examples of up to {longest} tokens are more than {beyond}")
+        examples = examples.select(fits)
+        left_out = f"{total - len(fits):,} of {total:,} worked solutions left out"
+        _tell(f"{left_out}: with their prompts they have more than the {limit} tokens of the model")
+    return examples
+
+
+def _tell(*lines: str) -> None:
+    if is_first():
+        print("".join(f"warm-up: {line}\n" for line in lines), end="")
 
 
 def first_model(config: TrainConfig, tokens: int) -> PreTrainedModel:

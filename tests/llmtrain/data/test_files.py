@@ -51,6 +51,28 @@ def test_a_json_array(tmp_path):
         opened(path)
 
 
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_a_byte_order_mark(tmp_path, name):
+    rows = '[{"a": 1},\n{"a": 2}]' if name == "a.json" else '{"a": 1}\n{"a": 2}'
+    (tmp_path / name).write_text(rows, encoding="utf-8-sig")
+    assert [row for _, row in opened(tmp_path / name).rows([])] == [{"a": 1}, {"a": 2}]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.jsonl", '[{"a": 1}]', r"line 1: expected an object, got list; name a file that is one array \.json"),
+        ("a.jsonl", "[\n1\n]", r"line 1: not JSON: .*; name a file that is one array \.json"),
+        ("a.jsonl", '\n{"a": \n1\n', r"line 2: not JSON: .*\(char \d+\)"),
+        ("a.json", "[1, 2]", "row 0: expected an object, got int"),
+    ],
+)
+def test_a_file_without_a_row_that_can_be_read(tmp_path, name, text, said):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=rf"a\.jsonl?, {said}$"):
+        opened(tmp_path / name)
+
+
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "a.csv").write_text("a,b")
     with pytest.raises(ValueError, match=r"a\.csv: unknown kind of file '\.csv'; known are \.parquet, \.jsonl, \.json"):

@@ -107,6 +107,7 @@ def test_a_run_is_evaluated_at_its_newest_checkpoint(tmp_path):
     ("wrong", "said"),
     [
         (["--temperature", "-1"], "temperature must not be negative"),
+        (["--temperature", "nan"], "temperature must be finite"),
         (["--top-p", "0"], "top-p must be above 0"),
         (["--samples", "0"], "samples and max-new-tokens must be positive"),
         (["--k", "0"], "--k must be positive"),
@@ -121,6 +122,21 @@ def test_mistakes_are_told_in_one_line(model, data, tmp_path, capsys, wrong, sai
     told = capsys.readouterr().err.strip().splitlines()
     assert said in told[-1]
     assert told[-1].startswith("error: ")
+
+
+def test_files_of_one_name_are_two_benchmarks_and_a_seed_may_be_negative(model, data, tmp_path, capsys):
+    names = []
+    for folder, row in (("g", 1), ("h", 2)):
+        (tmp_path / folder).mkdir()
+        names.append(str(tmp_path / folder / "test.jsonl"))
+        (tmp_path / folder / "test.jsonl").write_text(data.read_text().splitlines()[row] + "\n")
+    out = tmp_path / "out"
+    assert run([str(model), "--data", *names, "--seed", "-1", *brief(out)]) == 0
+    found = json.loads((out / "results.json").read_text())["benchmarks"]
+    assert [(one["source"], one["questions"]) for one in found] == [("g", 1), ("h", 1)]
+    capsys.readouterr()
+    assert run([str(model), "--data", names[0], names[0], *brief(out)]) == 2
+    assert "test.jsonl is given twice" in capsys.readouterr().err
 
 
 def test_a_start_model_with_another_tokenizer_is_refused(model, data, tmp_path, capsys):

@@ -1,5 +1,6 @@
 """What makes an evaluation another one, so that its responses are not taken for those of the first."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from evaluated import SAMPLING, TOKENIZER, Contains, ids, questions, small_model, subject
 
 from llmtrain.evaluation.benchmark import Benchmark
-from llmtrain.evaluation.evaluation import Evaluation
+from llmtrain.evaluation.evaluation import BENCHMARKS, Evaluation
 
 
 @pytest.fixture
@@ -71,3 +72,79 @@ def test_another_model_in_the_folder_is_refused(evaluation, name):
     (evaluation.path / name).write_bytes(b"others, and more of them")
     with pytest.raises(ValueError, match="'files' differs"):
         evaluation._claim(overwrite=False)
+
+
+def of(*sources):
+    asked = questions(2)
+    return [Benchmark(source, asked, ids(asked), SAMPLING) for source in sources]
+
+
+@pytest.mark.parametrize("source", ["seed", "model", "files", "verifier", "batch_size", BENCHMARKS])
+def test_no_benchmark_hides_a_setting(evaluation, source):
+    mine = replace(evaluation, benchmarks=of(source))
+    mine._claim(overwrite=False)
+    mine._claim(overwrite=False)
+    with pytest.raises(ValueError, match="'seed' differs"):
+        replace(mine, seed=1)._claim(overwrite=False)
+    other = [replace(one, questions=questions(2, "b")[::-1]) for one in mine.benchmarks]
+    with pytest.raises(ValueError, match=f"'{source}' differs"):
+        replace(mine, benchmarks=other)._claim(overwrite=False)
+
+
+def test_benchmarks_come_in_their_order(evaluation):
+    replace(evaluation, benchmarks=of("a", "b"))._claim(overwrite=False)
+    for sources, said in ((("b", "a"), "order of benchmarks"), (("a",), "b"), (("a", "b", "c"), "c")):
+        with pytest.raises(ValueError, match=f"'{said}' differs"):
+            replace(evaluation, benchmarks=of(*sources))._claim(overwrite=False)
+
+
+def test_an_evaluation_of_before_benchmarks_had_a_key_of_their_own_goes_on(evaluation):
+    now = evaluation.identity()
+    flat = {key: value for key, value in now.items() if key != BENCHMARKS} | now[BENCHMARKS]
+    evaluation.out.mkdir()
+    mark = evaluation.out / "evaluation.json"
+    mark.write_text(json.dumps(flat))
+    for other, said in ((replace(evaluation, seed=1), "seed"), (replace(evaluation, benchmarks=of("b")), "b")):
+        with pytest.raises(ValueError, match=f"'{said}' differs"):
+            other._claim(overwrite=False)
+    evaluation._claim(overwrite=False)
+    assert json.loads(mark.read_text()) == now
+    mark.write_text(json.dumps(flat | {"seed": now[BENCHMARKS]["a"]}))
+    with pytest.raises(ValueError, match="'seed' differs"):
+        evaluation._claim(overwrite=False)
+
+
+def test_responses_of_something_else_are_left_alone(evaluation):
+    evaluation.out.mkdir()
+    responses = evaluation.out / "responses.jsonl"
+    responses.write_text("mine\n")
+    with pytest.raises(ValueError, match=r"responses\.jsonl is of no evaluation that can go on, .*--overwrite it$"):
+        evaluation.run()
+    assert responses.read_text() == "mine\n"
+    evaluation._claim(overwrite=True)
+    assert [path.name for path in evaluation.out.iterdir()] == ["evaluation.json"]
+
+
+@pytest.mark.parametrize("text", ["", '{"model": ', "[1]", "null", '{"benchmarks": 1}'])
+def test_a_torn_identity_is_named(evaluation, text):
+    evaluation.out.mkdir()
+    (evaluation.out / "evaluation.json").write_text(text)
+    with pytest.raises(
+        ValueError, match=r"out/evaluation\.json is not whole: choose another --out, or --overwrite it$"
+    ):
+        evaluation._claim(overwrite=False)
+    evaluation._claim(overwrite=True)
+    evaluation._claim(overwrite=False)
+
+
+def test_an_identity_is_written_whole_or_not_at_all(evaluation, monkeypatch):
+    evaluation._claim(overwrite=False)
+    before = (evaluation.out / "evaluation.json").read_bytes()
+
+    def fails(*_):
+        raise OSError("no space")
+
+    monkeypatch.setattr("os.replace", fails)
+    with pytest.raises(OSError, match="no space"):
+        evaluation._claim(overwrite=False)
+    assert (evaluation.out / "evaluation.json").read_bytes() == before

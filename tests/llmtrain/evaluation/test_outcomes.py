@@ -126,3 +126,9 @@ def test_interval_of_two_questions_is_exact():
 def test_interval_leaves_out_questions_without_a_value():
     assert interval([np.nan, 1.0, 1.0]) == pytest.approx((1, 1, 1))
     assert np.isnan(interval([np.nan])).all()
+
+
+def test_a_seed_may_be_negative():
+    votes = np.arange(20).reshape(1, 20) % 3
+    assert interval([0.0, 1.0], seed=-1) == interval([0.0, 1.0], seed=2**64 - 1)
+    assert 0 < maj_at_k(votes == 0, votes, 10, seed=-1)[0] < 1

@@ -45,7 +45,14 @@ def test_presets_as_the_papers_have_them():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"), [({"temperature": -1}, "temperature"), ({"top_p": 0}, "top-p"), ({"samples": 0}, "samples")]
+    ("wrong", "said"),
+    [
+        ({"temperature": -1}, "temperature"),
+        ({"temperature": float("nan")}, "temperature must be finite; got nan"),
+        ({"temperature": float("inf")}, "temperature must be finite; got inf"),
+        ({"top_p": 0}, "top-p"),
+        ({"samples": 0}, "samples"),
+    ],
 )
 def test_impossible_settings_are_refused(wrong, said):
     with pytest.raises(ValueError, match=said):

@@ -46,3 +46,13 @@ def test_words(omega, has):
     text = told(knowing)
     assert "the highest SRCC is that of exact flow (1.000)" in text  # of the estimators of single tokens
     assert "First order in all weights has an SRCC of 1.000, 0.0% wrong signs, and leaves 0.000 of" in text
+
+
+def test_nothing_is_best_where_nothing_can_be_compared():
+    """No token has an advantage, and a penalty moves all."""
+    change, zeros = np.random.default_rng(0).normal(size=9), np.zeros(9)
+    ones = {"p": change, "entropy": change, "weight": zeros, "updated": np.ones(9, dtype=bool)}
+    estimates = dict.fromkeys(ESTIMATORS, zeros)
+    text = told(Probe(step=0, optimizer="SGD", lr=1.0, length=1.0, change=change, estimates=estimates, **ones))
+    assert text.startswith("Estimators cannot be compared")
+    assert "nan" not in text

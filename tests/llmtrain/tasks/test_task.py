@@ -71,6 +71,17 @@ def test_bad_rows_are_told_and_skipped_when_asked(sums):
     assert "line 10" in told[0]
 
 
+def test_files_of_one_name_are_two_sources_and_one_file_is_not_two(sums, tmp_path):
+    other = tmp_path / "other" / "sums.jsonl"
+    other.parent.mkdir()
+    other.write_text(sums.read_text())
+    task = get_task(TrainConfig(data=DataConfig(train_files=(str(sums),), val_files=(str(sums), str(other)))))
+    assert {question.source for question in task.test} == {f"{tmp_path.name}/sums", "other/sums"}
+    assert {question.source for question in task.train[0]} == {"sums"}
+    with pytest.raises(ValueError, match=r"sums\.jsonl is given twice"):
+        task_of(sums, sums)
+
+
 def test_files_are_mixed_by_weight(sums, tmp_path):
     other = tmp_path / "other.jsonl"
     other.write_text("".join(f'{{"prompt": "p{i}", "ground_truth": "{i}"}}\n' for i in range(3)))

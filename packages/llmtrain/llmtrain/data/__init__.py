@@ -1,10 +1,12 @@
 """Questions from files, the order in which training meets them, and subsets of them.
 
 files.py ► tables.py ► columns.py ► read.py ► [Question] ► order.py (training), subset.py (data diversity)
+labels.py: what several files that are read together are called
 """
 
+from .labels import labels
 from .order import Mixture
 from .question import Message, Prompt, Question
 from .read import Read, read
 
-__all__ = ["Message", "Mixture", "Prompt", "Question", "Read", "read"]
+__all__ = ["Message", "Mixture", "Prompt", "Question", "Read", "labels", "read"]

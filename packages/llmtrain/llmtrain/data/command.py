@@ -139,12 +139,7 @@ def _kmeans(questions: Sequence[Question], given: argparse.Namespace) -> list[in
     model, tokenizer = load(given.model)
     model.to("cuda" if torch.cuda.is_available() else "cpu")  # type: ignore[arg-type]
     prompts = [q.prompt if tokenizer.chat_template else q.text for q in questions]
-    try:
-        ids = encode_all(tokenizer, prompts)
-    except Exception as error:
-        if type(error) is not Exception:  # tokenizers has no class of its own for a text that it does not know
-            raise
-        raise ValueError(f"the tokenizer of {given.model} does not know the text of {given.data}: {error}") from None
+    ids = encode_all(tokenizer, prompts, [q.where for q in questions])
     embeddings = embed(model, tokenizer, ids, given.batch_tokens)
     clusters = kmeans_clusters(embeddings, given.clusters, given.seed)
     taken = cut(clusters, given.size)

@@ -4,6 +4,7 @@ Rows of parquet and of a json array count from 0, lines of jsonl from 1.
 """
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -47,7 +48,7 @@ def _parquet(path: Path, name: str, source: str) -> Table:
 
 def _json(path: Path, name: str, source: str) -> Table:
     """An object a line, or one array of objects."""
-    data = path.read_bytes()
+    data = path.read_bytes().removeprefix(BOM_UTF8)
     if data.lstrip()[:1] == b"[" and path.suffix == ".json":
         found = _parse(data)
         if isinstance(found, ValueError):
@@ -58,6 +59,10 @@ def _json(path: Path, name: str, source: str) -> Table:
         rows, unit = [(i, _object(_parse(line))) for i, line in lines if line.strip()], "line"
     if not rows:
         raise ValueError(f"{path} has no rows")
+    first, problem = rows[0]
+    if isinstance(problem, ValueError) and not any(isinstance(row, dict) for _, row in rows):
+        fix = "; name a file that is one array .json" if data.lstrip()[:1] == b"[" and unit == "line" else ""
+        raise ValueError(f"{path}, {unit} {first}: {problem}{fix}")
     columns: dict[str, None] = {}
     for _, row in rows:
         if isinstance(row, dict):

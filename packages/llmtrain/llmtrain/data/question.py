@@ -18,7 +18,7 @@ class Question:
     ground_truth: Any
     """What the verifier is given."""
     source: str = ""
-    """`data_source` of the row, else the stem of the file."""
+    """`data_source` of the row, else the stem of the file, or what keeps it apart from others (`labels`)."""
     solution: str | None = None
     """Worked solution, where the file has one."""
     repeats: int = 1

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from .columns import Columns
 from .question import Prompt, Question
+from .table import Table
 from .tables import tables
 
 
@@ -32,6 +33,7 @@ def read(
     split: str = "train",
     skip_bad: bool = False,
     usable: Callable[[Any], object] | None = None,
+    label: str = "",
 ) -> Read:
     """The questions of `name`, each once.
 
@@ -46,6 +48,7 @@ def read(
         answer_key: column of the ground truth; "" takes the first of `columns.ANSWERS`.
         split: of a folder or a data set of the hub; a file is read whole.
         usable: raises ValueError for a ground truth that whoever reads cannot use: its row is bad.
+        label: what its data set is called in place of its own name, where rows do not say; see `labels`.
         skip_bad: leave bad rows out and describe them in `skipped`, where otherwise the first raises.
 
     Raises:
@@ -54,7 +57,7 @@ def read(
     """
     bad: list[str] = []
     groups: dict[Any, list[Question]] = {}
-    for where, found in _rows(name, prompt_key, answer_key, split, usable):
+    for where, found in _rows(tables(name, split, label), prompt_key, answer_key, usable):
         if isinstance(found, Question):
             groups.setdefault((found.source, _asked(found.prompt)), []).append(found)
         else:
@@ -76,10 +79,10 @@ def read(
 
 
 def _rows(
-    name: str, prompt_key: str, answer_key: str, split: str, usable: Callable[[Any], object] | None
+    found: Iterator[Table], prompt_key: str, answer_key: str, usable: Callable[[Any], object] | None
 ) -> Iterator[tuple[str, Question | ValueError]]:
     """Where each row is, and its question or what is wrong with it."""
-    for table in tables(name, split):
+    for table in found:
         columns = Columns.of(table, prompt_key, answer_key)
         for number, row in table.rows(columns.names):
             where = f"{table.name}, {table.unit} {number}"

@@ -23,7 +23,7 @@ def random_subset(n_questions: int, size: int, seed: int) -> list[int]:
         ValueError: when `size` is not within 1 to n_questions.
     """
     _check_size(size, n_questions)
-    return sorted(np.random.default_rng(seed).choice(n_questions, size, replace=False).tolist())
+    return sorted(np.random.default_rng(seed % 2**64).choice(n_questions, size, replace=False).tolist())
 
 
 def kmeans_clusters(embeddings: NDArray[np.float32], clusters: int, seed: int) -> list[NDArray[np.int64]]:
@@ -40,7 +40,7 @@ def kmeans_clusters(embeddings: NDArray[np.float32], clusters: int, seed: int) -
         raise ValueError("embeddings have numbers that are not finite")
     from sklearn.cluster import KMeans
 
-    found = KMeans(clusters, n_init=1, random_state=seed).fit(embeddings)
+    found = KMeans(clusters, n_init=1, random_state=seed % 2**32).fit(embeddings)
     labels = found.labels_
     distance = np.square(embeddings - found.cluster_centers_[labels]).sum(axis=1)
     order = np.lexsort((distance, labels))

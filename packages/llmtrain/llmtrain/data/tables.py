@@ -19,14 +19,15 @@ SPLITS = ("train", "test", "validation", "valid", "val", "dev")
 ABOUT = ("dataset_info.json", "dataset_infos.json")
 """What the `datasets` library keeps beside the data."""
 _HUB = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(:[\w.-]+)?")
-_SHARD = re.compile(r"[-_.]?\d+-of-\d+$")
+SHARD = re.compile(r"[-_.]?\d+-of-\d+$")
 
 
-def tables(name: str, split: str = "train") -> Iterator[Table]:
+def tables(name: str, split: str = "train", label: str = "") -> Iterator[Table]:
     """The tables of a file, a folder, or a data set of the hub ("openai/gsm8k:main": name and configuration).
 
     Of a folder or a data set of the hub the split that is asked for is read. In a folder of plain files a file is left
     out when its path names another split (`test-00000-of-00001.parquet`, `test/a.jsonl`); one that names none stays.
+    label: what the data set is called in place of its own name, see `labels`.
 
     Raises:
         ValueError: in one line, for what is missing, empty, broken, or of an unknown kind.
@@ -34,13 +35,31 @@ def tables(name: str, split: str = "train") -> Iterator[Table]:
     check_name(name)
     path = Path(name)
     if path.is_file():
-        yield file_table(path, path.name, path.stem)
-    elif (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
-        yield _saved(path, split)
+        yield file_table(path, str(path) if label else path.name, source_of(name, label=label))
+    elif _is_saved(path):
+        yield _saved(path, split, source_of(name, label=label))
     elif path.is_dir():
-        yield from _folder(path, split)
+        for file in _chosen(path, split):
+            yield file_table(file, str(file.relative_to(path.parent)), source_of(name, _stem(file), label))
     else:
-        yield _hub(name, split)
+        yield _hub(name, split, source_of(name, label=label))
+
+
+def source_of(name: str, stem: str = "", label: str = "") -> str:
+    """The name of a data set. stem: of a file in the folder `name`, "" where the file goes by the folder's name."""
+    path = Path(name)
+    if stem:
+        return f"{label}/{stem}" if label else stem
+    return label or (path.stem if path.is_file() else path.name if path.exists() else name.partition(":")[0])
+
+
+def held(name: str, split: str) -> dict[str, str]:
+    """The files that `tables` reads, each with its stem as `source_of` takes it. ValueError as there."""
+    check_name(name)
+    path = Path(name)
+    if path.is_dir() and not _is_saved(path):
+        return {str(file.resolve()): _stem(file) for file in _chosen(path, split)}
+    return {str(path.resolve()) if path.exists() else name: ""}
 
 
 def check_name(name: str) -> None:
@@ -49,7 +68,8 @@ def check_name(name: str) -> None:
         raise ValueError(f"{name} does not exist; data sets of the HF hub are named owner/name")
 
 
-def _folder(path: Path, split: str) -> Iterator[Table]:
+def _chosen(path: Path, split: str) -> list[Path]:
+    """The files of a folder that belong to a split."""
     files = sorted(p for p in path.rglob("[!.]*") if p.suffix in KINDS and p.name not in ABOUT and p.is_file())
     if not files:
         raise ValueError(f"{path} has no file of a known kind ({', '.join(KINDS)})")
@@ -58,9 +78,13 @@ def _folder(path: Path, split: str) -> Iterator[Table]:
     chosen = [file for file in files if named[file] in ("", asked)]
     if not chosen:
         raise ValueError(f"{path} has no split {split!r}; it has {', '.join(sorted(set(named.values())))}")
-    for file in chosen:
-        stem = _SHARD.sub("", file.stem)
-        yield file_table(file, str(file.relative_to(path.parent)), path.name if stem in SPLITS else stem or path.name)
+    return chosen
+
+
+def _stem(file: Path) -> str:
+    """The name of a file in a folder, without the number of a shard; "" for that of a split."""
+    stem = SHARD.sub("", file.stem)
+    return "" if stem in SPLITS else stem
 
 
 def _split(path: Path) -> str:
@@ -78,7 +102,11 @@ def _datasets() -> Any:
     return datasets
 
 
-def _saved(path: Path, split: str) -> Table:
+def _is_saved(path: Path) -> bool:
+    return (path / "dataset_dict.json").is_file() or (path / "state.json").is_file()
+
+
+def _saved(path: Path, split: str, source: str) -> Table:
     """What `datasets.save_to_disk` wrote."""
     library = _datasets()
     try:
@@ -89,10 +117,10 @@ def _saved(path: Path, split: str) -> Table:
         if split not in found:
             raise ValueError(f"{path} has no split {split!r}; it has {', '.join(found)}")
         found = found[split]
-    return _dataset(found, str(path), path.name)
+    return _dataset(found, str(path), source)
 
 
-def _hub(name: str, split: str) -> Table:
+def _hub(name: str, split: str, source: str) -> Table:
     library = _datasets()
     repository, _, config = name.partition(":")
     try:
@@ -102,7 +130,7 @@ def _hub(name: str, split: str) -> Table:
             f"{name} is no file or folder, and split {split!r} could not be had from the HF hub or its cache: "
             f"{type(error).__name__}: {one_line(error)}"
         ) from None
-    return _dataset(found, name, repository)
+    return _dataset(found, name, source)
 
 
 def _dataset(found: Any, name: str, source: str) -> Table:

@@ -9,6 +9,7 @@ results.json, results.md, *.png
 
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
@@ -24,7 +25,7 @@ from ..ranks import Ranks
 from ..rollout import eos_token_ids
 from ..verifiers import Verifier
 from . import report
-from .benchmark import Benchmark, Unit, by_question, sample, units
+from .benchmark import RESPONSES, Benchmark, Unit, by_question, sample, units
 from .correlations import Correlation
 from .display import SamplingDisplay
 from .records import Answered, Record, measure
@@ -33,6 +34,9 @@ from .statistics import prompt_entropy
 from .subject import Subject
 
 IDENTITY = "evaluation.json"
+BENCHMARKS = "benchmarks"
+"""Key of the benchmarks within it; whatever they are called, they hide no setting."""
+ANOTHER = "choose another --out, or --overwrite it"
 MODEL_FILES = ("*.safetensors", "*.bin", "config.json", "tokenizer.json")
 """What a model folder answers with."""
 
@@ -64,7 +68,7 @@ class Evaluation:
         """Sample, measure, and write everything into `out`. The records, of the first rank only.
 
         Raises:
-            ValueError: when `out` holds another evaluation and `overwrite` is off.
+            ValueError: when `out` holds another evaluation, or responses of none, and `overwrite` is off.
         """
         ranks = ranks or Ranks()
         if ranks.rank == 0:
@@ -130,7 +134,7 @@ class Evaluation:
             "rollout": "hf" if self.subject.vllm is None else "vllm",
             "seed": self.seed,
             "batch_size": self.sequences,
-            **{
+            BENCHMARKS: {
                 one.source: {"questions": len(one.questions), "prompts": _digest(one), **asdict(one.sampling)}
                 for one in self.benchmarks
             },
@@ -140,18 +144,43 @@ class Evaluation:
     def _claim(self, overwrite: bool) -> None:
         """Make `out` the folder of this evaluation."""
         self.out.mkdir(parents=True, exist_ok=True)
-        mark, now = self.out / IDENTITY, self.identity()
+        mark, responses, now = self.out / IDENTITY, self.out / RESPONSES, self.identity()
         if overwrite:
-            for old in (mark, self.out / "responses.jsonl"):
+            for old in (responses, mark):
                 old.unlink(missing_ok=True)
-        then = json.loads(mark.read_text()) if mark.is_file() else now
-        for key in [*now, *then]:
-            if then.get(key) != now.get(key):
+        if mark.is_file():
+            if differing := _differing(_read(mark, now), now):
                 raise ValueError(
-                    f"{self.out} holds an evaluation with other settings ({key!r} differs): choose another --out, or "
-                    "--overwrite it"
+                    f"{self.out} holds an evaluation with other settings ({differing!r} differs): {ANOTHER}"
                 )
-        mark.write_text(json.dumps(now, indent=2) + "\n")
+        elif responses.exists():
+            raise ValueError(f"{responses} is of no evaluation that can go on, for there is no {mark}: {ANOTHER}")
+        part = mark.with_name(f"{IDENTITY}.part")
+        part.write_text(json.dumps(now, indent=2) + "\n")
+        os.replace(part, mark)
+
+
+def _read(mark: Path, now: dict[str, Any]) -> dict[str, Any]:
+    """An identity as it was written. Earlier ones had benchmarks beside the settings, of which `now` has the names."""
+    try:
+        then = dict(json.loads(mark.read_text()))
+        if BENCHMARKS in then:
+            return then | {BENCHMARKS: dict(then[BENCHMARKS])}
+    except (TypeError, ValueError):
+        raise ValueError(f"{mark} is not whole: {ANOTHER}") from None
+    settings = {key: value for key, value in then.items() if key in now}
+    return settings | {BENCHMARKS: {key: value for key, value in then.items() if key not in now}}
+
+
+def _differing(then: dict[str, Any], now: dict[str, Any]) -> str:
+    """The first setting or benchmark in which two identities differ, "" for none. Benchmarks come in their order."""
+    then, now = dict(then), dict(now)
+    before, benchmarks = then.pop(BENCHMARKS), now.pop(BENCHMARKS)
+    for a, b in ((now, then), (benchmarks, before)):
+        for key in [*a, *b]:
+            if a.get(key) != b.get(key):
+                return key
+    return "" if list(benchmarks) == list(before) else "order of benchmarks"
 
 
 def _digest(benchmark: Benchmark) -> str:

@@ -105,7 +105,7 @@ def _subsets(n: int, k: int, seed: int) -> Numbers:
     if comb(n, k) <= SUBSETS:
         chosen = np.array(list(combinations(range(n), k)))
     else:
-        chosen = np.random.default_rng(seed).random((SUBSETS, n)).argsort(axis=1)[:, :k]
+        chosen = np.random.default_rng(seed % 2**64).random((SUBSETS, n)).argsort(axis=1)[:, :k]
     taken = np.zeros((len(chosen), n))
     np.put_along_axis(taken, chosen, 1.0, axis=1)
     return taken
@@ -120,6 +120,6 @@ def interval(values: ArrayLike, seed: int = 0) -> Interval:
     found = found[~np.isnan(found)]
     if not len(found):
         return Interval(np.nan, np.nan, np.nan)
-    drawn = np.random.default_rng(seed).integers(len(found), size=(RESAMPLES, len(found)))
+    drawn = np.random.default_rng(seed % 2**64).integers(len(found), size=(RESAMPLES, len(found)))
     low, high = np.quantile(found[drawn].mean(axis=1), (0.025, 0.975))
     return Interval(float(found.mean()), float(low), float(high))

@@ -8,6 +8,7 @@ A benchmark is recognised by the `data_source` of its rows or by the name of its
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from types import MappingProxyType
 
 _MARKS = {
@@ -40,6 +41,8 @@ class Sampling:
     """Longest response, end token included."""
 
     def __post_init__(self) -> None:
+        if not isfinite(self.temperature):
+            raise ValueError(f"temperature must be finite; got {self.temperature}")
         if self.temperature < 0:
             raise ValueError(f"temperature must not be negative; got {self.temperature}")
         if not 0 < self.top_p <= 1:

@@ -111,6 +111,11 @@ def told(found: Probe) -> str:
     """Which estimator is best for the updated tokens, and how Ω and Cov compare, in words."""
     whole = table(found)["updated"]
     each = {name: whole[name] for name in ESTIMATORS}
+    if not any(np.isfinite(one.spearman) for one in each.values()):
+        return (
+            "Estimators cannot be compared: among the updated tokens no estimate, or no measured change, differs from "
+            "token to token, as where no token has an advantage."
+        )
 
     def best(key: str, sign: int) -> str:
         name = max(each, key=lambda name: np.nan_to_num(sign * getattr(each[name], key), nan=-np.inf))

@@ -1,5 +1,7 @@
 """Countdown as a task."""
 
+from collections.abc import Sequence
+
 from .. import countdown
 from ..config import SFTConfig, TaskConfig
 from ..data import Question
@@ -11,7 +13,7 @@ def countdown_task(config: TaskConfig) -> Task:
     """Problems generated from the seed."""
     train, test = countdown.split(config.train_problems, config.test_problems, config.seed)
 
-    def examples(sft: SFTConfig) -> Examples:
+    def examples(asked: Sequence[Sequence[Question]], sft: SFTConfig) -> Examples:
         return [*countdown.examples(train, sft.examples, sft.seed, wrong_share=sft.wrong_share)]
 
     def tokenizer(vocab_size: int):

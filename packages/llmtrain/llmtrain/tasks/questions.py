@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from ..config import DataConfig, SFTConfig
-from ..data import Question, read
+from ..data import Question, labels, read
 from ..prompts import put
 from ..verifiers import get_verifier
 from ..verifiers.truths import usable
@@ -21,11 +21,11 @@ def question_task(config: DataConfig) -> Task:
         ValueError: for a file that cannot be read, with its row and column.
     """
     told: list[str] = []
-    train = [_read(name, config, "train", told) for name in config.train_files]
-    test = [question for name in config.val_files for question in _read(name, config, "test", told)]
+    train = _read(config.train_files, config, "train", told)
+    test = [question for source in _read(config.val_files, config, "test", told) for question in source]
 
-    def examples(sft: SFTConfig) -> Examples:
-        solved = [(q.prompt, q.solution) for source in train for q in source if q.solution]
+    def examples(asked: Sequence[Sequence[Question]], sft: SFTConfig) -> Examples:
+        solved = [(q.prompt, q.solution) for source in asked for q in source if q.solution]
         if not solved:
             raise ValueError(
                 f"none of {', '.join(config.train_files)} has worked solutions to warm up on: set model.path to a "
@@ -45,12 +45,15 @@ def question_task(config: DataConfig) -> Task:
     return Task(train, test, verifier, examples, tokenizer, config.weights, tuple(told))
 
 
-def _read(name: str, config: DataConfig, split: str, told: list[str]) -> Sequence[Question]:
+def _read(names: Sequence[str], config: DataConfig, split: str, told: list[str]) -> list[list[Question]]:
     keys = {"prompt_key": config.prompt_key, "answer_key": config.answer_key, "skip_bad": config.skip_bad}
-    questions, skipped = read(name, split=split, usable=usable(config.verifier), **keys)  # type: ignore[arg-type]
-    if skipped:
-        told.append(f"{len(skipped)} bad rows of {name} left out (the first: {skipped[0]})")
-    return [put(question, config) for question in questions]
+    found = []
+    for name, label in zip(names, labels(names, split), strict=True):
+        questions, skipped = read(name, split=split, usable=usable(config.verifier), label=label, **keys)  # type: ignore[arg-type]
+        if skipped:
+            told.append(f"{len(skipped)} bad rows of {name} left out (the first: {skipped[0]})")
+        found.append([put(question, config) for question in questions])
+    return found
 
 
 def _texts(question: Question) -> list[str]:

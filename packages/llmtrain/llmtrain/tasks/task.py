@@ -25,14 +25,18 @@ class Task:
     test: Sequence[Question]
     start_verifier: Callable[[], Verifier]
     """Starts the judge of responses."""
-    examples: Callable[[SFTConfig], Examples]
-    """Prompts and responses for the supervised warm-up."""
+    examples_of: Callable[[Sequence[Sequence[Question]], SFTConfig], Examples]
+    """Prompts and responses for the supervised warm-up, from the questions to train on."""
     build_tokenizer: Callable[[int], "PreTrainedTokenizerFast"]
     """Of a model that is built for this task, from the most tokens that it may have."""
     weights: tuple[float, ...] = ()
     """Of the sources; none takes every question once an epoch."""
     skipped: tuple[str, ...] = ()
     """What was left out on the way, and why, a line each."""
+
+    def examples(self, sft: SFTConfig) -> Examples:
+        """Prompts and responses for the supervised warm-up."""
+        return self.examples_of(self.train, sft)
 
     @cached_property
     def order(self) -> Mixture:
