@@ -58,8 +58,9 @@ BAR = 1000
 PAGE = """\
 # Verifiers
 
-`math` reads the final answer of a response, the last `\\boxed{{}}` that closes, else what follows `####` or `Answer:`,
-else the last number, and compares it with the ground truth:
+`math` reads the final answer of a response: the last `\\boxed{{}}` that closes, else the formula, or what is said to
+the end of the sentence, after the last `####`, `Answer:` or `answer is`, else the last number. It compares it with the
+ground truth:
 
 1. as text, and as a plain number or fraction;
 2. by value: both are read (arithmetic, letters, roots, powers, functions, sets, tuples, intervals, unions, matrices,
@@ -76,7 +77,10 @@ is counted under `verify/timeout`, `verify/crash` and `verify/error`.
 {differences}
 
 Capital letters are other variables than small ones (E_1 is not e_1), but a single letter or a word may be either: `(b)`
-is right for `B`. `1/2x` and other forms that people read in two ways are left to math-verify.
+is right for `B`, and so is `(B) 42`. Words after a number are left out as a unit, set as text or not, unless they hold
+a digit, a sign or a word that makes it another number or more than one (`5\\text{{ or 6}}`, `7 million`, `10:30 PM`).
+Numbers that are said to be equal and are not, as in `4=5`, are neither of the two. `1/2x` and other forms that people
+read in two ways are left to math-verify.
 
 Made by `python -m benchmarks.verifiers FILE...`, with {workers} workers and a limit of {timeout:g} s, on {machine}.
 

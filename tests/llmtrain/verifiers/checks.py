@@ -3,6 +3,8 @@
 import os
 import time
 
+import numpy
+
 from llmtrain.verdict import Verdict
 
 
@@ -22,6 +24,10 @@ def check(response, ground_truth):
         return len(bytearray(1 << 40)) > 0
     if response == "number":
         return 1
+    if response == "numpy":
+        return numpy.float64(ground_truth) > 1
+    if response == "numpy verdict":
+        return Verdict(numpy.float64(ground_truth) > 1, "as asked")
     if response == "verdict":
         return Verdict(True, "as asked", "x" * 5000)
     if response == "orphan":

@@ -33,6 +33,26 @@ RIGHT = [
     ("\\boxed{18}", "5 + 13 = <<5+13=18>>18\n#### 18"),
     ("\\boxed{4}", 4),
     ("\\boxed{0.5}", 0.5),
+    ("\\boxed{\\text{42}}", "42"),
+    ("\\boxed{42}", "\\mathbf{42}"),
+    ("\\boxed{\\textbf{42}}", "42"),
+    ("\\boxed{\\underline{5}}", "5"),
+    ("\\boxed{\\text{5 cm}}", "5"),
+    ("\\boxed{5\\text{ m/s}^2}", "5"),
+    ("\\boxed{5\\text{ m/s^2}}", "5"),
+    ("\\boxed{5\\,\\mathrm{~km}}", "5"),
+    ("\\boxed{5\\text{ sq. units}}", "5"),
+    ("\\boxed{5\\text{ feet squared}}", "5"),
+    ("\\boxed{5^\\circ\\text{C}}", "5"),
+    ("\\boxed{5\\text{ or }6}", "5,6"),
+    ("\\boxed{5\\text{ or 6}}", "6,5"),
+    ("\\boxed{5\\text{/6}}", "5/6"),
+    ("\\boxed{10:30\\text{ AM}}", "10:30 AM"),
+    ("\\boxed{2+3=5}", "5"),
+    ("\\boxed{\\textbf{(B)}\\ 42}", "B"),
+    ("\\boxed{B. 42}", "\\text{(B)}"),
+    ("\\boxed{2 1/2}", "2.5"),
+    ("\\boxed{1 000 000}", "1000000"),
 ]
 WRONG = [
     ("\\boxed{42}", "43"),
@@ -46,6 +66,24 @@ WRONG = [
     ("\\boxed{(1,2)}", "(2,1)"),
     ("\\boxed{5.0001}", "5"),
     ("\\boxed{" + "5" * 3000 + "}", "5"),
+    *((f"\\boxed{{5{words}}}", "5") for words in ("\\text{/6}", "\\text{ or 6}", "\\text{, 6}", "\\text{ minus 3}")),
+    *((f"\\boxed{{5\\text{{ {words}}}}}", "5") for words in ("squared", "factorial", "million", "and a half", "or so")),
+    *((f"\\boxed{{5\\text{{ {words}}}}}", "5") for words in ("but actually 4", "over six", "if even", "!", "pi")),
+    *((f"\\boxed{{5{words}}}", "5") for words in ("\\text{i}", "\\mathrm{e}", "\\text{ (or 4)}", " (or 4)")),
+    ("\\boxed{5 (or 4)}", "4"),
+    ("\\boxed{3\\text{ or more}}", "3"),
+    ("\\boxed{10:30\\text{ PM}}", "10:30\\text{ AM}"),
+    ("\\boxed{4=5}", "5"),
+    ("\\boxed{4\\to 5}", "5"),
+    ("\\boxed{\\neq 3}", "3"),
+    ("\\boxed{\\le 3}", "3"),
+    ("\\boxed{\\text{42}}", "43"),
+    ("\\boxed{\\text{BAC}}", "\\text{ABC}"),
+    ("\\boxed{" + "9" * 64 + "8}", "9" * 65),
+    ("\\boxed{(B) or (C)}", "B"),
+    ("\\boxed{\\textbf{(B)}\\ 42}", "C"),
+    ("\\boxed{2 1/2}", "21/2"),
+    ("\\boxed{1 2}", "12"),
 ]
 
 
@@ -79,6 +117,45 @@ def test_boxes():
     assert last_boxed("\\boxed{\\}}") == "\\}"
     assert last_boxed("\\boxed{\\boxed{3}}") == "3"
     assert last_boxed("boxed{1}") is None
+
+
+FORMS = [
+    "Final Answer: The final answer is $%s$. I hope it is correct.",
+    "Therefore, the answer is:\n\n$$\n%s\n$$",
+    "The answer is \\[\n%s\n\\]\nas 1 + 1 = 2.",
+    "The answer is given by the formula\n\n\\(%s\\).",
+    "Answer: $ %s $",
+    "The answer is $%s$ by the second law.",
+    "The answer is **$%s$**, since $1+1=2$.",
+    "the answer is therefore %s",
+    "The answer is %s, because 6*7=43 and 3.5 is 3.5.",
+    "The answer is **%s.** That is 7.",
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("truth", ["42", "\\frac{3}{4}", "x^2+1", "(1, 2)", "1.5"])
+def test_the_answer_after_a_mark(math, form, truth):
+    verdict = math([form % truth], [truth])[0]
+    assert verdict.correct, verdict
+
+
+def test_words_after_a_mark(math):
+    assert math(["The answer is 1,234 dollars"], ["1234"])[0].correct
+    assert math(["The answer is A\nas shown"], ["A"])[0].correct
+    assert last_marked("The answer is $18 a day, not $20.") == "$18 a day, not $20"
+    assert final_answer("First, note the answer is not 0. After some work we get $x=3$.") == "3"
+    assert final_answer("The answer is not 0.") == "not 0"
+
+
+@pytest.mark.parametrize("a", ["5", "$5$", "\\(5\\)", "\\[5\\]"])
+@pytest.mark.parametrize(
+    "other", [" or {}", ", {}", "; {}", " {}", ", not {}", " and also {}", " (or {})", " or maybe {}"]
+)
+@pytest.mark.parametrize("before", ["", "not ", "either ", "it could be "])
+def test_one_of_several_answers_is_not_right(math, a, other, before):
+    told = f"The answer is {before}{a}{other.format(a.replace('5', '6'))}."
+    assert not any(v.correct for v in math([told] * 2, ["5", "6"])), told
 
 
 def test_marks_and_numbers():
@@ -166,13 +243,32 @@ def test_fuzzed_responses_do_no_harm(math):
 
 
 @pytest.mark.parametrize(
-    "piece", ["\\boxed{", "{", "}", "7", "1,", "Answer:", "answer is ", "#", "\\", "\n", "$", "-1/", "\x00"]
+    "piece",
+    [
+        "\\(",
+        "\\[",
+        "Answer: $",
+        "so ",
+        "{",
+        "}",
+        "7",
+        "1,",
+        "Answer:",
+        "answer is ",
+        "#",
+        "\\",
+        "\n",
+        "$",
+        "-1/",
+        "\x00",
+    ],
 )
 def test_megabytes_take_no_time(piece):
     text = piece * (2_000_000 // len(piece))
     start = time.monotonic()
     final_answer(text)
     final_answer("\\boxed{" + text)
+    final_answer("Answer: " + text)
     assert time.monotonic() - start < 3
 
 

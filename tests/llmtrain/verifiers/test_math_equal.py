@@ -39,3 +39,9 @@ def test_both_predictions_read_the_same(text):
 )
 def test_a_part_of_an_answer_is_not_the_answer(a, b, same):
     assert equal(a, b) is same
+
+
+def test_numbers_are_put_in_for_variables_only():
+    assert math_equal._value(math_equal._read("x+1")[0])
+    with pytest.raises(ValueError, match="no variable"):
+        math_equal._value(math_equal._read("\\text{42}")[0])

@@ -57,6 +57,12 @@ def test_a_verdict_is_passed_on_and_cut(pool):
     assert verdict.extracted == "x" * 1000
 
 
+@pytest.mark.parametrize("response", ["numpy", "numpy verdict"])
+def test_a_bool_of_numpy_is_one(pool, response):
+    assert [v.correct for v in pool([response] * 2, [0, 2])] == [False, True]
+    assert not pool.failures
+
+
 def test_megabytes_go_through(pool):
     text = "é\0" * 200_000
     assert pool([text, text], [text, "no"])[0].correct

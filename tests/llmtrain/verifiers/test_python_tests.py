@@ -69,6 +69,29 @@ def test_the_last_closed_block_counts():
     assert program("x = 1") == "x = 1"
 
 
+CODE = "```python\ndef f(): return 2\n```"
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        f"Install:\n```bash\npip install x\n```\nThen:\n{CODE}",
+        f"Input:\n```json\n{{}}\n```\n{CODE}\nDone.",
+        f"{CODE}\nOutput:\n```\n2\n```\n",
+        f"{CODE}\nRun:\n```bash\npython a.py\n```\nIt prints\n```text\n2\n```\n",
+        f"```bash\npip install x\n{CODE}",
+        f"```\n2\n```\nis what this says:\n{CODE}",
+        "```python3\ndef f(): return 2\n```",
+        "``` Python title=f\ndef f(): return 2\n```",
+        "```{.python}\ndef f(): return 2\n```",
+        "```python\r\ndef f(): return 2\r\n```\r\nDone.",
+        "```\nnot this\n```\n```\ndef f(): return 2\n```\n```sh\npython a.py\n```",
+    ],
+)
+def test_other_blocks_are_not_the_program(response):
+    assert program(response) == "def f(): return 2"
+
+
 @pytest.mark.parametrize("truth", ["", [], [1], None, {"a": 1}])
 def test_a_ground_truth_without_tests(verify, truth):
     with pytest.raises(ValueError, match="unit tests"):

@@ -105,6 +105,16 @@ x<3 ; (-\infty,3)
 -1 \le x < 2 ; [-1,2)
 2>x\ge -1 ; -1 \leqslant x < 2
 5 percent ; 5
+0.\overline{3} ; \frac13
+-0.1\overline{6} ; -\frac16
+2 1/2 ; 2.5
+\emptyset ; \varnothing
+\cos 60^\circ ; \frac12
+2\sin^2(45^{\circ}) ; 1
+1,234 dollars ; 1234
+5 feet squared ; 5
+5 times ; 5
+x=2+3=5 ; 5
 """
 DIFFERENT = r"""
 \frac{x+1}{2} ; x+1
@@ -183,6 +193,17 @@ I(0)e^{-t} ; 2+t
 5 percent ; 0.04
 \infty ; 5
 [0,\infty) ; [0,5)
+\neq 3 ; 3
+\le 3 ; 3
+4=5 ; 5
+4=5 ; 4
+3 and a half miles ; 3
+x=4=5 ; 5
+4\to 5 ; 5
+5 \Rightarrow 4 ; 5
+2 1/2 ; 10.5
+0.\overline{3} ; 0.3
+\cos 60^\circ ; \frac13
 """
 UNSURE = r"""
 [1,2] ; (1,2)
@@ -196,6 +217,9 @@ x=5>3 ; 5
 6m ; 6
 2 xyz ; 2
 3 squared ; 3
+\sqrt{2}=1.414 ; 1.414
+x\to 5 ; x=5
+\sin 60^\circ ; \sin 60
 xy ; yx
 BAC ; ABC
 b ; B
@@ -275,6 +299,13 @@ def test_nothing_takes_long(answer):
     start = time.monotonic()
     assert not equal_by_value(answer, "77")
     assert time.monotonic() - start < 2
+
+
+@pytest.mark.parametrize("form", ["%s", "-%s", "\\frac{1}{%s}", "(%s, 2)"])
+def test_whole_numbers_are_compared_to_the_last_digit(form):
+    a, b = (form % ("9" * 80 + last) for last in "12")
+    assert not equal_by_value(a, b)
+    assert equal_by_value(a, a)
 
 
 names = st.sampled_from(["x", "y", "\\theta", "x_{1}"])

@@ -1,17 +1,21 @@
 """The grammar of answers: tokens to a tree, by recursive descent."""
 
 from .answer_tokens import FUNCTIONS, GREEK, UnreadError
-from .answer_tree import Tree, unnamed, with_signs
+from .answer_tree import STRUCTURES, Tree, unnamed, with_signs
+from .answer_value import LOGS, Number, Values, has_letters
 
 _ORDER = {"<": ">", "\\le": "\\ge", ">": "<", "\\ge": "\\le", "\\ne": "\\ne"}
 """Inequalities, and what they are from right to left."""
-_ITEM_ENDS = {"", ",", ";", "=", "\\in", *_ORDER, "\\cup", ")", "]", "\\}"}
+_EQUAL = ("=", "\\in", "\\to")
+_ITEM_ENDS = {"", ",", ";", *_EQUAL, *_ORDER, "\\cup", ")", "]", "\\}"}
 _PRODUCT_ENDS = _ITEM_ENDS | {"+", "-", "\\pm", "\\mp", "}", "\\rfloor", "\\rceil", "&", "\\\\", "\\end"}
 _TIMES = {"*", "\\cdot", "\\times"}
 _CLOSING = {"(": (")", "]"), "[": (")", "]"), "\\{": ("\\}",), "{": ("}",)}
 _PAIRED = {"\\lfloor": ("floor", "\\rfloor"), "\\lceil": ("ceil", "\\rceil"), "|": ("abs", "|")}
 _MATRICES = {"pmatrix", "bmatrix", "matrix"}
 _FUNCTION_NAMES = {"f", "g", "h", "F", "G", "H"}
+_ROUNDED, _EXACT = 1e-2, 1e-9
+"""The shares by which sides of an equation may differ, with a decimal among them and without."""
 
 
 class Parser:
@@ -49,14 +53,22 @@ class Parser:
         return parts
 
     def part(self) -> Tree:
-        left = self.union()
+        if self.peek() in _ORDER:  # of something that has no name
+            self.take()
+            self.union()
+            return ("inequality",)
+        terms = [left := self.union()]
         if self.peek() in _ORDER:
             return self.inequality(left)
-        if self.peek() not in ("=", "\\in"):
+        if self.peek() not in _EQUAL:
             return left
-        while self.peek() in ("=", "\\in"):
+        while self.peek() in _EQUAL:
             self.take()
-            right = self.union()
+            terms.append(right := self.union())
+        if _contradict(terms):
+            return ("inequality",)
+        if "\\to" in self.tokens:  # of variables it may say more than that they are equal
+            raise UnreadError
         named = all(name[0] == "letter" for name in ((left,), left[2:])[left[0] in ("apply", "tuple")])
         if not named and self.tokens.count("=") > 1:
             raise UnreadError
@@ -332,3 +344,19 @@ class Parser:
             name += self.take()
         self.take("}")
         return f"_{name}"
+
+
+def _contradict(terms: list[Tree]) -> bool:
+    """Whether numbers that are said to be equal, as in 4 = 5, are not."""
+    numbers = [term for term in terms if term[0] not in (*STRUCTURES, "infinity") and not has_letters(term)]
+    if len(numbers) < 2 or "'±'" in repr(numbers):
+        return False
+    share = _ROUNDED if "." in repr(numbers) else _EXACT
+    try:
+        return all(_far_from_last([Values(log=log)(number) for number in numbers], share) for log in LOGS)
+    except (UnreadError, ArithmeticError, ValueError):
+        return False
+
+
+def _far_from_last(values: list[Number], share: float) -> bool:
+    return any(abs(value - values[-1]) > share * max(abs(value), abs(values[-1])) for value in values)

@@ -11,8 +11,9 @@ import re
 from functools import lru_cache
 
 from .answer_parser import Parser
-from .answer_tokens import GREEK, WORD, UnreadError, plain, tokenize
+from .answer_tokens import GREEK, WORD, UnreadError, in_radians, plain, tokenize
 from .answer_tree import STRUCTURES, Tree, unnamed
+from .answer_words import changes
 
 LONGEST = 400
 """Characters of an answer that is read."""
@@ -21,9 +22,6 @@ _THOUSANDS_ONLY = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
 _UNIT = re.compile(r"(.*[\d)}\]!])\s*[a-zA-Z]+\.?", re.DOTALL)
 _COUNTED = re.compile(r"(.*[\d)}\]])\s+([a-zA-Z]{4,}(?:\s+[a-zA-Z]+)*)\.?", re.DOTALL)
 """18 dollars per day: words of fewer letters may be products."""
-_ARITHMETIC = re.compile(
-    r"squared|cubed|factorial|hundred|thousand|million|billion|trillion|dozen|times|plus|minus|over"
-)
 _INDEX = re.compile(r"_\s*(?:\{[^{}]*\}|\w)")
 _SIGNED_POWER = re.compile(r"(\d)[eE](?=-\d)")
 
@@ -37,6 +35,9 @@ def readings(answer: str) -> tuple[tuple[Tree, ...], tuple[Tree, ...]]:
     """
     if len(answer) > LONGEST:
         raise UnreadError
+    if (radians := in_radians(answer)) != answer:
+        trees, others = readings(radians)
+        return trees, (*others, *_all_of(plain(answer)[0]))
     text, is_word = plain(answer)
     word = ("letter", f"word {text.lower().rstrip('.')}")
     if is_word:
@@ -50,13 +51,14 @@ def readings(answer: str) -> tuple[tuple[Tree, ...], tuple[Tree, ...]]:
         if share[0] in STRUCTURES:
             raise UnreadError
         return (share,), (("/", share, ("number", "100")),)
+    if (counted := _COUNTED.fullmatch(text)) and not changes(counted[2]):
+        trees, others = readings(counted[1])
+        return trees, (*others, *_all_of(text))
     if _THOUSANDS.search(text):
         ways = _tree(_THOUSANDS.sub("", text)), _tree(text)
         return (ways[:1], ways[1:]) if _THOUSANDS_ONLY.fullmatch(text) else (ways[1:], ways[:1])
     if _SIGNED_POWER.search(text):  # 2e-1 is 0.2 or 2e - 1
         return (_tree(text), _tree(_SIGNED_POWER.sub(r"\1 e ", text))), ()
-    if (counted := _COUNTED.fullmatch(text)) and not _ARITHMETIC.search(counted[2]):
-        return (_tree(counted[1]),), _all_of(text)
     unit = _UNIT.fullmatch(text)
     return (_tree(text),), _all_of(unit[1]) if unit else ()
 

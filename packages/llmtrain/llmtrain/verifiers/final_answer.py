@@ -6,10 +6,33 @@ Every search is linear in the length of the response, so that megabytes cost mil
 import re
 from collections import deque
 
+from .answer_words import changes
+
 BOXES = ("\\boxed{", "\\fbox{")
 _MARK = re.compile(r"####|\banswer\s{0,3}(?:\*\*|\})?\s{0,3}(?::|\bis\b)", re.IGNORECASE)
+_FORMULA = (
+    r"\$\$(?P<shown>.+?)\$\$|\\\[(?P<set>.+?)\\\]|\\\((?P<inline>.+?)\\\)"
+    r"|\$(?P<tight>[^\s$](?:[^$\n]*[^\s$])?)\$(?!\d)|\$(?P<loose>\s[^$]*\s)\$"
+)
+"""Between dollar signs, it has a space at both ends or at neither: "$18 a day, not $20" and "$18-$20" hold none."""
+_SENTENCE = re.compile(
+    rf"(?:{_FORMULA}|(?!\n|[.!](?=[*)]*(?:\s|$))|,?\s+\(?(?:because|since|as|which)\b).)*".replace("?P<", "?P<_"),
+    re.DOTALL | re.IGNORECASE,
+)
+_FILLERS = re.compile(
+    r"(?:[\s*:,]|(?:therefore|thus|hence|then|so|simply|exactly|approximately|clearly|indeed|equal to|given by"
+    r"|as follows|the|following|value|number|formula|expression|final|result|option|choice)(?=[\s*:,]))*",
+    re.IGNORECASE,
+)
+"""What may stand between a mark and an answer."""
+_BEGINS_WITH_FORMULA = re.compile(rf"(?:{_FORMULA})(?P<rest>.*)", re.DOTALL)
+_MORE = re.compile(r"[^a-zA-Z\s,.*:'()-]")
+_PROSE = re.compile(r"not\b|(?:[a-zA-Z]{2,}\s+){2}[^\d]*\d", re.IGNORECASE)
+"""Not an answer, where numbers follow."""
 _NUMBER = re.compile(r"-?(?:\d+(?:,\d{3}(?!\d))*(?:\.\d+)?|\.\d+)(?:\s?/\s?\d+(?![\d.]))?%?")
 _MAX_NUMBER = 64
+_LONGEST = 4000
+"""Characters after a mark that are looked at: more than an answer may have."""
 
 
 def last_boxed(text: str) -> str | None:
@@ -47,12 +70,35 @@ def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 def last_marked(text: str) -> str | None:
-    """The rest of the line after the last "####", "Answer:" or "answer is"; None where there is none."""
+    """What is said after the last "####", "Answer:" or "answer is"; None where that is nothing, or no answer.
+
+    It is the formula that begins there, or all to the end of the sentence or line where that says more than a formula.
+    """
     last = _last(_MARK, text)
     if last is None:
         return None
     rest = text[last.end() :].lstrip(" \t*:\r\n")
-    return rest.partition("\n")[0].strip() or None
+    near = rest[:_LONGEST]
+    start = _end(_FILLERS, near)
+    if not near[start:].strip():
+        start = 0
+    end = start + _end(_SENTENCE, near[start:])
+    said = near[start:end].strip()
+    if _PROSE.match(said) and last_number(rest[end:]):
+        return None
+    formula = _BEGINS_WITH_FORMULA.match(said)
+    if formula and not _MORE.search(formula["rest"]) and not changes(formula["rest"]):
+        return _inside(formula) or None
+    return re.sub(_FORMULA, lambda found: f"${_inside(found)}$", said, flags=re.DOTALL) or None
+
+
+def _inside(formula: re.Match[str]) -> str:
+    return next(filter(None, formula.groups())).strip()
+
+
+def _end(pattern: re.Pattern[str], text: str) -> int:
+    found = pattern.match(text)
+    return found.end() if found else 0
 
 
 def last_number(text: str) -> str | None:

@@ -7,7 +7,7 @@ forever and whose parser evaluates text: `check` is to run in a CheckPool, never
 from typing import Any
 
 from ..verdict import Verdict
-from .answer_text import MAX_ANSWER_CHARS, compact, number, read_truth, tidy
+from .answer_text import MAX_ANSWER_CHARS, choice, compact, number, read_truth, tidy
 from .final_answer import final_answer
 from .math_equal import equal
 from .quick_equal import equal_by_value
@@ -26,7 +26,7 @@ def check(response: str, ground_truth: Any) -> Verdict:
     if len(answer) > MAX_ANSWER_CHARS:
         return Verdict(False, f"the answer has more than {MAX_ANSWER_CHARS} characters", answer)
     given, wanted = tidy(answer), tidy(truth)
-    if compact(given) == compact(wanted):
+    if compact(given) == compact(wanted) or choice(given) == wanted.strip("()"):
         return Verdict(True, "equal as text", answer)
     a, b = number(given), number(wanted)
     if a is not None and b is not None:

@@ -11,6 +11,7 @@ SymPy may take forever, and its parser evaluates text: this is for the processes
 """
 
 import logging
+import re
 from functools import lru_cache
 from typing import Any
 from zlib import crc32
@@ -31,6 +32,7 @@ _FORMS = r"""
 1 \leq x \leq 5 ; \binom{5}{2} ; (x-1)(y+2)/3 ; x_{1}=1, x_{2}=2 ; 1,2,3
 """
 """Answers of the forms that benchmarks have, one between two semicolons."""
+_NAME = re.compile(r"[a-zA-Z\\]")
 
 logging.getLogger("math_verify").setLevel(logging.CRITICAL)
 logging.getLogger("latex2sympy2_extended").setLevel(logging.CRITICAL)
@@ -78,7 +80,13 @@ def _apart(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
 
 
 def _value(expression: Expr) -> complex:
-    """With a number between 1 and 2 for each variable, the same for the same name; NaN where there is none."""
+    """With a number between 1 and 2 for each variable, the same for the same name; NaN where there is none.
+
+    Raises:
+        ValueError: for a symbol that is no variable, such as the 42 of \\text{42}.
+    """
+    if not all(_NAME.match(str(x)) for x in expression.free_symbols):
+        raise ValueError("no variable")
     numbers = {x: 1 + crc32(str(x).encode()) % 9973 / 9973 for x in expression.free_symbols}
     return complex(expression.evalf(12, subs=numbers))
 

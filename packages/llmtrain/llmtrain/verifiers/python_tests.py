@@ -1,9 +1,9 @@
 """Does the Python program in a response pass its unit tests?
 
-The program is the last ```python block, or the whole response; the ground truth is Python text, or a list of
-statements such as "assert add(1, 2) == 3". Both go into a file that a process of its own runs: in an empty folder, with
-an empty environment, limits on time, memory, processes and file size, no network where the kernel allows, and its
-process group killed at the end.
+The program is the last ```python block, else the last block without a language, else the whole response; the ground
+truth is Python text, or a list of statements such as "assert add(1, 2) == 3". Both go into a file that a process of its
+own runs: in an empty folder, with an empty environment, limits on time, memory, processes and file size, no network
+where the kernel allows, and its process group killed at the end.
 
 What this does not protect from:
 - reading files that the user who trains may read, among them the tests themselves: a program can look for them in its
@@ -35,19 +35,24 @@ from .verifier import Verifier
 MAX_PROCESSES = 16
 MAX_FILE_MIB = 16
 TAIL_BYTES = 4096
-_FENCE = re.compile(r"^[ \t]*```(?:python|py)?[ \t]*$", re.MULTILINE | re.IGNORECASE)
-_CLOSE = re.compile(r"^[ \t]*```[ \t]*$", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*```[ \t]*(?:[{.]*([\w+#-]+)[^`\n]*)?\r?$", re.MULTILINE)
+"""The line that opens a block, with its language, or closes one."""
+_PYTHON = ("python", "python3", "py")
 
 
 def program(response: str) -> str:
-    """The code of the last closed block of Python, or the whole response."""
-    code, at = None, 0
-    while opening := _FENCE.search(response, at):
-        closing = _CLOSE.search(response, opening.end())
-        if not closing:
-            break
-        code, at = response[opening.end() : closing.start()].strip("\n"), closing.end()
-    return response if code is None else code
+    """The code of the last closed block of Python, else of the last without a language, else the whole response."""
+    last: dict[bool, str] = {}
+    opening = None
+    for fence in _FENCE.finditer(response):
+        if opening is None or fence[1]:
+            opening = fence
+            continue
+        language = (opening[1] or "").lower()
+        if not language or language in _PYTHON:
+            last[bool(language)] = response[opening.end() : fence.start()].strip("\r\n")
+        opening = None
+    return last.get(True, last.get(False, response))
 
 
 def tests(ground_truth: Any) -> str:

@@ -14,6 +14,7 @@ but by arithmetic and functions of bounded numbers, and it cannot hang.
 """
 
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import pairwise
 
 from .answer_readings import readings
@@ -109,6 +110,8 @@ def _covers(a: Sequence[Tree], b: Sequence[Tree]) -> bool:
 
 
 def _same_at(a: Tree, b: Tree, values: Values) -> bool:
+    if (exact := _exact(a)) is not None and (other := _exact(b)) is not None:
+        return exact == other
     try:
         x, y = values(a), values(b)
     except _UNREAD:
@@ -118,6 +121,20 @@ def _same_at(a: Tree, b: Tree, values: Values) -> bool:
     if _is_decimal(a) or _is_decimal(b):
         return bool(abs(x - y) <= min(ROUNDED, ROUNDED_SHARE * max(abs(x), abs(y))))
     return bool(x == y or abs(x - y) <= EQUAL * max(abs(x), abs(y)))
+
+
+def _exact(tree: Tree) -> Fraction | None:
+    """The value of a whole number or a fraction of such; None for others."""
+    match tree:
+        case ("neg", of):
+            value = _exact(of)
+            return None if value is None else -value
+        case ("/", top, bottom):
+            x, y = _exact(top), _exact(bottom)
+            return None if x is None or not y else x / y
+        case ("number", str(text)) if text.isdigit():
+            return Fraction(int(text))
+    return None
 
 
 def _is_decimal(tree: Tree) -> bool:

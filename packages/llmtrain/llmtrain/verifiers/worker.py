@@ -20,6 +20,8 @@ from ..verdict import Verdict
 MAX_SHOWN = 1000
 """Characters of `extracted` and `reason` that are sent back."""
 PR_SET_PDEATHSIG = 1
+_NUMPY_BOOLS = ("bool", "bool_")
+"""Names of what a comparison of NumPy's numbers gives, in its versions."""
 
 Check = Callable[[str, Any], "bool | Verdict"]
 
@@ -101,12 +103,12 @@ def _run(check: Check, response: str, truth: Any) -> dict[str, Any]:
         found = check(response, truth)
     except Exception as error:  # a user's check may raise anything; its item alone is lost
         return failure("error", f"the check raised {type(error).__name__}: {error}")
-    if isinstance(found, bool):
-        found = Verdict(found, "correct" if found else "wrong")
+    if isinstance(found, bool) or type(found).__name__ in _NUMPY_BOOLS:
+        found = Verdict(bool(found), "correct" if found else "wrong")
     if not isinstance(found, Verdict):
         return failure("error", f"the check returned {type(found).__name__}, not a bool or a Verdict")
     extracted = None if found.extracted is None else found.extracted[:MAX_SHOWN]
-    return {"correct": found.correct, "reason": found.reason[:MAX_SHOWN], "extracted": extracted, "failure": None}
+    return {"correct": bool(found.correct), "reason": found.reason[:MAX_SHOWN], "extracted": extracted, "failure": None}
 
 
 def failure(kind: str, reason: str) -> dict[str, Any]:
