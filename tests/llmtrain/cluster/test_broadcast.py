@@ -1,6 +1,8 @@
 """Weights that are broadcast to rollout engines: all of the way but NCCL, and every way in which an engine can fail."""
 
 import copy
+import os
+import signal
 import time
 from functools import partial
 
@@ -113,7 +115,7 @@ def answering(info):
         ("", "", "the broadcast of weights 1 hangs: it took more than rollout.timeout 2 s"),
     ],
 )
-def test_a_lost_engine_is_an_error_on_all_ranks_in_time(here, monkeypatch, call, fault, message):
+def test_an_engine_that_is_lost_meanwhile_is_an_error_in_time(here, monkeypatch, call, fault, message):
     """Where workers are lost in the midst of a broadcast, or never come, the trainer's end of it waits for ever."""
     without_gpus.install_nccl(monkeypatch.setattr, alone if call in ("", "update_weights") else answering)
     engine = remote(partial(Scripted, {call: fault}), QUICK, count=1)
@@ -123,7 +125,25 @@ def test_a_lost_engine_is_an_error_on_all_ranks_in_time(here, monkeypatch, call,
         engine.update(WEIGHTS, 1)
     assert time.monotonic() - began < QUICK.timeout + 5
     assert str(raised.value) == message
-    assert [str(error) for error in engine.ranks.dealt] == [message] * 3
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (signal.SIGKILL, "rollout engine 1 died"),
+        (signal.SIGSTOP, "rollout engine 1 hangs: it gave no answer within rollout.timeout 2 s"),
+    ],
+)
+def test_an_engine_that_was_lost_before_is_an_error_on_all_ranks(here, number, message):
+    """Before any of them reads weights, which is a collective that the others could not leave."""
+    engine = remote(Scripted, QUICK)
+    for i in range(2):
+        engine._wait_for_start(i)
+    os.kill(ray.get(engine.engines[1].actor.__ray_call__.remote(lambda self: os.getpid())), number)
+    with pytest.raises(RolloutError) as raised:
+        engine.update(WEIGHTS, 1)
+    assert [str(error) for error in (raised.value, *engine.ranks.dealt)] == [message] * 4
     engine.close()
 
 
@@ -152,6 +172,7 @@ def test_all_ranks_read_the_weights_as_often(monkeypatch):
 
         def deal(self, parts):
             assert parts is None
+            assert len(reads) in (1, 2)  # the shapes alone, the first time
 
     engine = RemoteEngine(Scripted, QUICK, Second(), [Seat({})], nccl=(torch.float32, "cpu"))
     for version, expected in ((1, 2), (2, 3)):

@@ -88,7 +88,7 @@ class Job:
 
 
 class RemoteEngine:
-    """Rollout engines elsewhere. All ranks make the same calls; every rank raises what goes wrong, the same.
+    """Rollout engines elsewhere. All ranks make the same calls; every rank raises what goes wrong with an answer.
 
     An engine that dies, gives no answer within `config.timeout` seconds or gives one that cannot be is killed and
     started anew `restarts` times in all, and is asked again with the weights it was asked with; then RolloutError.
@@ -145,25 +145,38 @@ class RemoteEngine:
             self._send(engine, packed, version)
 
     def _broadcast(self, weights: Weights, version: int, dtype: torch.dtype, device: str) -> None:
-        """All ranks read the weights, the first one sends them; RolloutError on all of them when that fails."""
+        """All ranks read the weights, the first one sends them.
+
+        Raises RolloutError on all ranks when an engine is not ready for them, and on the first alone when sending
+        fails: the others may wait for it to read on.
+        """
         self.shapes = self.shapes or {name: weight.shape for name, weight in weights}
-        failed: list[RolloutError | None] | None = None
+        ready = None if self.ranks.rank else [self._not_ready()] * self.ranks.size
+        if (error := self.ranks.deal(ready)) is not None:
+            raise error
         if self.ranks.rank:
             read(weights)
-        else:
-            failed = [None] * self.ranks.size
+            return
+        if self.broadcast is None:
+            actors = [engine.actor for engine in self.engines]
+            engines = Engines(actors, self.config.tensor_parallel_size, self.config.timeout)
+            self.broadcast = Broadcast(engines, self.shapes, dtype, device)
+        self.broadcast.send(weights, version)
+
+    def _not_ready(self) -> RolloutError | None:
+        """What keeps an engine from having answered all that it was asked."""
+        began, limit = time.monotonic(), self.config.timeout
+        for i, engine in enumerate(self.engines):
             try:
-                for i in range(len(self.engines)):
-                    self._wait_for_start(i)
-                if self.broadcast is None:
-                    actors = [engine.actor for engine in self.engines]
-                    engines = Engines(actors, self.config.tensor_parallel_size, self.config.timeout)
-                    self.broadcast = Broadcast(engines, self.shapes, dtype, device)
-                self.broadcast.send(weights, version)
+                left = max(began, self._wait_for_start(i)) + limit - time.monotonic()
+                ray.get(engine.actor.version.remote(), timeout=max(left, 0.0))
+            except GetTimeoutError:
+                return RolloutError(f"rollout engine {i} hangs: it gave no answer within rollout.timeout {limit:g} s")
+            except RayError as error:
+                return RolloutError(f"rollout engine {i} {cause(error)}")
             except RolloutError as error:
-                failed = [error] * self.ranks.size
-        if (failure := self.ranks.deal(failed)) is not None:
-            raise failure
+                return error
+        return None
 
     def close(self) -> None:
         for engine in self.engines:
