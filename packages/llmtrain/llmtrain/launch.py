@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-GRACE = 10.0
+GRACE = 3.0
 """Seconds that the other ranks have to end by themselves after one was lost."""
 POLL = 0.1
 """Seconds between looks at the ranks."""
