@@ -14,8 +14,7 @@ SAVE_EVERY = 1800.0
 def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
     """What `llmtrain train --config` reads. Model and data are left out, but a model that is a folder.
 
-    preset: whose published settings, such as the learning rate, go with it; without one that of all four recipes but
-    one is taken, 1e-6.
+    preset: whose published settings, such as the learning rate, go with it; without one that is 1e-6, as in most.
 
     Raises ValueError for ZeRO 0, which keeps no fp32 weights beside those in bf16.
     """
