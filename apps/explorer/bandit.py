@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 import entrostat
-from entrostat.hyperparameters import Allowed
+from entrostat.allowed import Allowed
 from toybandit import ENVIRONMENTS, Config
 from toybandit.control import has_target
 

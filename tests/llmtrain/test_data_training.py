@@ -80,7 +80,7 @@ def test_questions_of_both_files_are_drawn(run, tmp_path):
         ({"verifier": "moth"}, r"unknown data.verifier 'moth'; choose from math, exact"),
         ({"train_files": ()}, r"data.weights needs a number for each of the 0 data.train_files; got 2"),
         ({"train_files": (), "weights": ()}, r"no questions to train on: name files of them with --data.train-files"),
-        ({"max_prompt_length": 0}, r"data.max_prompt_length must be positive; got 0"),
+        ({"max_prompt_length": 0}, r"data.max_prompt_length must be at least 1; got 0"),
     ],
 )
 def test_what_cannot_be_is_told_before_a_file_is_read(run, changes, message):

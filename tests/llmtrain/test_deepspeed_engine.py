@@ -15,7 +15,7 @@ import yaml
 from entrostat.runlog import read_lines, read_metrics
 from llmtrain.check import check, check_sft
 from llmtrain.checkpoint import checkpoints, latest
-from llmtrain.config import EngineConfig
+from llmtrain.config import EngineConfig, TrainConfig
 from llmtrain.launch import free_port
 from llmtrain.model import load
 from llmtrain.nested import to_dict
@@ -240,8 +240,8 @@ def test_a_lost_rank_ends_the_run(learns, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"zero_stage": 4}, "engine.zero_stage must be 0, 1, 2 or 3; got 4"),
-        ({"name": "fsdp"}, "unknown engine.name 'fsdp'; choose from torch, deepspeed"),
+        ({"zero_stage": 4}, r"engine.zero_stage must lie in \[0, 3\]; got 4"),
+        ({"name": "fsdp"}, "engine.name must be one of torch, deepspeed; got 'fsdp'"),
         ({"zero_stage": 2, "offload_param": True}, "engine.offload_param needs engine.zero_stage 3 or higher; got 2"),
         ({"zero_stage": 0, "bf16": True}, "engine.bf16 needs engine.zero_stage 1 or higher; got 0"),
         ({"name": "torch", "bf16": True}, "engine.bf16 needs engine.name deepspeed"),
@@ -249,7 +249,7 @@ def test_a_lost_rank_ends_the_run(learns, tmp_path):
 )
 def test_engine_settings_that_cannot_be(changes, message):
     with pytest.raises(ValueError, match=message):
-        EngineConfig(**({"name": "deepspeed"} | changes))
+        TrainConfig(engine=EngineConfig(**({"name": "deepspeed"} | changes)))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from entrostat.runlog import read_metrics
 from llmtrain.batch import Batch
-from llmtrain.config import OptimConfig
+from llmtrain.config import OptimConfig, TrainConfig
 from llmtrain.layout import LAYOUTS, before, packed, packed_slices, padded, same_prompt, shared, similar
 from llmtrain.model import build_tiny
 from llmtrain.policy import Policy
@@ -154,4 +154,4 @@ def test_a_run_is_the_same_in_every_layout(small, tmp_path):
 
 def test_an_unknown_layout_is_named():
     with pytest.raises(ValueError, match="padded, packed, shared; got 'ragged'"):
-        OptimConfig(layout="ragged")
+        TrainConfig(optim=OptimConfig(layout="ragged"))

@@ -98,8 +98,8 @@ def test_adapters_are_sent_to_vllm_alone(small):
         rollout = RolloutConfig(name=name, lora_sync="adapter")
         with pytest.raises(ValueError, match=needs):
             check(replace(small, model=replace(small.model, lora_rank=rank), rollout=rollout))
-    with pytest.raises(ValueError, match=r"rollout.lora_sync must be merged or adapter; got 'whole'"):
-        RolloutConfig(lora_sync="whole")
+    with pytest.raises(ValueError, match=r"rollout.lora_sync must be one of merged, adapter; got 'whole'"):
+        replace(small, rollout=RolloutConfig(lora_sync="whole"))
 
 
 def test_every_engine_trains_updates(small):

@@ -18,10 +18,10 @@ def test_none_by_default():
 
 
 def test_bad_settings():
-    with pytest.raises(ValueError, match="must not be negative"):
-        RewardConfig(overlong_penalty=-1)
-    with pytest.raises(ValueError, match=r"reward.format must be empty, boxed or tags; got .box."):
-        RewardConfig(format="box")
+    with pytest.raises(ValueError, match=r"reward.overlong_penalty must not be negative; got -1"):
+        TrainConfig(reward=RewardConfig(overlong_penalty=-1))
+    with pytest.raises(ValueError, match=r"reward.format must be one of empty, boxed, tags; got 'box'"):
+        TrainConfig(reward=RewardConfig(format="box"))
     with pytest.raises(ValueError, match="must not exceed"):
         TrainConfig(reward=RewardConfig(overlong_buffer=100))
 

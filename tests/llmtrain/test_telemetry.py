@@ -12,7 +12,7 @@ import pytest
 from entrostat.runlog import read_metrics
 from llmtrain.check import check
 from llmtrain.cli import main
-from llmtrain.config import LogConfig, ProfileConfig
+from llmtrain.config import LogConfig, ProfileConfig, TrainConfig
 from llmtrain.telemetry import TensorBoard, WatchedRunLog
 from llmtrain.trainer import Trainer
 
@@ -126,7 +126,7 @@ def test_flags(capsys):
 
 def test_steps_to_trace_are_not_negative():
     with pytest.raises(ValueError, match=r"profile.steps .* -1"):
-        ProfileConfig(steps=(3, -1))
+        TrainConfig(profile=ProfileConfig(steps=(3, -1)))
 
 
 def test_the_configuration_needs_no_torch():

@@ -63,7 +63,7 @@ def test_a_run_that_diverges_later_says_when(tmp_path, capsys):
         (["run", "--set", "kp"], "expected key=value, got 'kp'"),
         (["run", "--seeds", "many"], "many"),
         (["run", "--seeds", "0"], "seeds must be at least 1, not 0"),
-        (["run", "--lr", "-1"], "lr must be positive, not -1.0"),
+        (["run", "--lr", "-1"], "lr must be positive; got -1.0"),
         (["run", "--lr", "inf"], "lr must be of type finite number"),
         (["run", "--logit-std", "inf"], "logit_std must be of type finite number"),
         (["run", "--target", "nan", "--controller", "entropic"], "target must be of type finite number"),

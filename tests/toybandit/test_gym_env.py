@@ -193,7 +193,7 @@ def test_each_copy_can_have_a_seed_of_its_own():
         ({"color": 1}, r"unknown argument 'color'; choose from env, seed, states, arms"),
         ({"env": "nosy"}, "unknown env 'nosy'; choose from exact"),
         ({"env": "episodes"}, "length must be 1, not 4: an action is a whole response here"),
-        ({"arms": 1}, "arms must be at least 2, not 1"),
+        ({"arms": 1}, "arms must be at least 2; got 1"),
         ({"states": 2.5}, r"states must be an integer, not 2\.5"),
         ({"seed": "a"}, "seed must be an integer, not 'a'"),
         ({"seed": -1}, r"seed must be between 0 and 2\^63 - 1, not -1"),

@@ -108,7 +108,7 @@ def test_grids_are_shipped():
         ("lr: .inf", "lr must be of type finite number"),
         ("target: high", "target must be of type finite number"),
         ("env: 3", "env must be of type text; got 3"),
-        ("lr: -1", "lr must be positive, not -1"),
+        ("lr: -1", "lr must be positive; got -1"),
         ("states: 2.5", "states must be of type integer"),
         ("env: [noisy, nosy]", "unknown env 'nosy'; choose from exact, noisy"),
         ("env: []", r"env: expected a value or a list of values, not \[\]"),

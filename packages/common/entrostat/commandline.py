@@ -74,7 +74,7 @@ def _problem(framed: str, cls: type, args: Sequence[str]) -> str:
             hint = _hint(cls, unfit[1])
             kind = words(hint).removesuffix(" or null")
             return f"{unfit[1]} must be of type {kind}; got {_given(args, unfit[1], hint)!r}"
-    return said
+    return said.partition(f"Error parsing {cls.__name__}: ")[2] or said  # what the dataclass itself refused
 
 
 def _hint(cls: Any, flag: str) -> Any:

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from .allowed import allowed, complaint
 from .constants import constant
 from .draws import hash_bits, salt, uniform
-from .hyperparameters import allowed, complaint
 from .lazy import lazy
 from .plan import Plan
 from .reduce import LocalReduce
@@ -106,7 +106,7 @@ def column(x: float | Tensor, like: Tensor) -> Tensor:
 class Controller:
     """One rule. Subclasses are dataclasses whose fields are the hyperparameters, with the paper's values as defaults.
 
-    Annotations say what they may be, see `entrostat.hyperparameters`. A number may be a tensor (runs…,), one value for
+    Annotations say what they may be, see `entrostat.allowed`. A number may be a tensor (runs…,), one value for
     each leading run.
     """
 

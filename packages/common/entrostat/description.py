@@ -9,9 +9,9 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 from .advantages import REGISTRY as ADVANTAGES
+from .allowed import allowed
 from .by_name import ALIASES, PRESETS, REGISTRY
 from .controller import Controller
-from .hyperparameters import allowed
 from .quadrants import QUADRANTS as STEER_QUADRANTS
 from .surrogates import SurrogateController
 

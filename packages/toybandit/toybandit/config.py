@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Annotated, Any
 
+from entrostat.allowed import check_fields
 from entrostat.field_types import fit_fields
 
 from .environment_file import read_environment
 from .environments import ENVIRONMENTS, NOISY, Environment, Table, as_tables
 
-PRECISIONS = ("float64", "float32")
-GRADIENTS = ("sampled", "exact")
-DEVICES = ("cpu", "cuda")
 CUSTOM = "custom"
 """Name of an environment whose numbers are all given."""
 
@@ -33,11 +31,11 @@ class Config:
     """Entropy (nats) that the controller is to hold; None leaves the controller's own default."""
     controller_args: Mapping[str, Any] = field(default_factory=dict)
     """Hyperparameters of the controller. A sequence has one value for each run."""
-    dtype: str = "float64"
+    dtype: Annotated[str, ("float64", "float32")] = "float64"
     """float64 or float32."""
-    device: str = "cpu"
+    device: Annotated[str, ("cpu", "cuda")] = "cpu"
     """cpu or cuda."""
-    gradient: str | None = None
+    gradient: Annotated[str | None, ("sampled", "exact")] = None
     """sampled: of G responses a prompt. exact: expected, over every (arm, reward) pair."""
 
     states: int | None = None
@@ -87,10 +85,7 @@ class Config:
         for name, value in fit_fields(Config, as_tables(vars(self))).items():
             if value != getattr(self, name):  # an integer stays one, as in the keys of sweeps that were run before
                 object.__setattr__(self, name, value)
-        for name, allowed in (("dtype", PRECISIONS), ("device", DEVICES), ("gradient", (None, *GRADIENTS))):
-            if getattr(self, name) not in allowed:
-                choices = ", ".join(choice for choice in allowed if choice)
-                raise ValueError(f"unknown {name} {getattr(self, name)!r}; choose from {choices}")
+        check_fields(self)
         self.environment()
         if self.gradient == "exact" or (self.gradient is None and self._base().enumerated):
             for name in ("group", "advantage"):

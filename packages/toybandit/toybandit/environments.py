@@ -7,8 +7,9 @@ what makes its samples off-policy.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
+from entrostat.allowed import NonNegativeFloat, PositiveInt, Probability, check_fields
 from entrostat.field_types import fit_fields
 
 Table = tuple[tuple[float, ...], ...]
@@ -26,44 +27,44 @@ class Environment:
     Raises ValueError naming the number that is of another type, not finite or out of range.
     """
 
-    states: int = 64
+    states: PositiveInt = 64
     """S, prompts of the rollout."""
-    arms: int = 16
+    arms: Annotated[int, "[2, inf)"] = 16
     """K, actions of a state."""
-    group: int | None = 16
+    group: Annotated[int | None, "[1, inf)"] = 16
     """G, responses to a prompt in one rollout. None: every (arm, reward) pair is enumerated with its probability, which
     gives the expected gradient."""
-    length: int = 1
+    length: PositiveInt = 1
     """L, tokens of a response."""
-    branching: int = 1
+    branching: PositiveInt = 1
     """B, states that can follow a token: the one that does is its arm's remainder modulo B."""
-    rollouts: int = 300
+    rollouts: PositiveInt = 300
     """T, rollouts of a run."""
-    passes: int = 8
+    passes: PositiveInt = 8
     """M, updates on the samples of one rollout; 1 is strictly on-policy."""
-    lr: float | tuple[float, ...] = 0.5
+    lr: Annotated[float | tuple[float, ...], "(0, inf)"] = 0.5
     """η, step on the mean gradient of a state; a sequence has one for each run."""
-    logit_std: float = 2.0
+    logit_std: NonNegativeFloat = 2.0
     """Standard deviation of the initial logits."""
     right_logit: float = 0.0
     """Added to the initial logits of the right arms."""
-    right_arms: int = 4
+    right_arms: PositiveInt = 4
     """Right arms of a state, drawn without replacement with log-odds `right_tilt`·log p."""
     right_tilt: float = 0.5
     """How far the right arms are those that the initial policy likes: 0 not at all, 1 in proportion to p."""
-    reward_right: float = 0.6
+    reward_right: Probability = 0.6
     """Probability that a right arm is rewarded with 1."""
-    reward_wrong: float = 0.3
+    reward_wrong: Probability = 0.3
     """Probability that another arm is rewarded with 1."""
-    coupling: float = 0.0
+    coupling: Probability = 0.0
     """Off-diagonal entry of the state-similarity kernel: how far the update of one state moves every other."""
     advantage: str | None = "grpo"
     """Advantage of a group, a name of `entrostat.advantages`. None: reward minus the expected reward of the state."""
-    update: str = "sgd"
+    update: Annotated[str, UPDATES] = "sgd"
     """Update rule of the logits: sgd (policy gradient), npg (natural policy gradient) or adam."""
-    success: Table | None = None
+    success: Annotated[Table | None, "[0, 1]"] = None
     """Probability that an arm is rewarded, instead of right and wrong arms: a row for each state, or one for all."""
-    success_beta: tuple[float, float] | None = None
+    success_beta: Annotated[tuple[float, float] | None, "(0, inf)"] = None
     """Parameters of the Beta distribution that these probabilities are drawn from."""
     logits: Table | None = None
     """Mean of the initial logits, to which noise of `logit_std` is added: a row for each state, or one for all."""
@@ -74,19 +75,10 @@ class Environment:
         for name, value in fit_fields(Environment, as_tables(vars(self))).items():
             if value != getattr(self, name):  # an integer stays one, as in the keys of sweeps that were run before
                 object.__setattr__(self, name, value)
-        for name in ("states", "rollouts", "passes", "length", "branching"):
-            _require(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
-        _require(self.arms >= 2, "arms", "at least 2", self.arms)
-        _require(self.branching <= self.arms, "branching", f"at most the {self.arms} arms", self.branching)
-        _require(self.group is None or self.group >= 1, "group", "at least 1", self.group)
-        rates = self.lr if isinstance(self.lr, tuple) else (self.lr,)
-        _require(bool(rates) and min(rates) > 0, "lr", "positive", self.lr)
-        _require(self.logit_std >= 0, "logit_std", "at least 0", self.logit_std)
-        _require(1 <= self.right_arms <= self.arms, "right_arms", f"between 1 and {self.arms}", self.right_arms)
-        for name in ("reward_right", "reward_wrong"):
-            _require(0 <= getattr(self, name) <= 1, name, "a probability", getattr(self, name))
-        _require(0 <= self.coupling <= 1, "coupling", "between 0 and 1", self.coupling)
-        _require(self.update in UPDATES, "update", f"one of {', '.join(UPDATES)}", self.update)
+        check_fields(self)
+        for name in ("branching", "right_arms"):
+            _require(getattr(self, name) <= self.arms, name, f"at most the {self.arms} arms", getattr(self, name))
+        _require(self.lr != (), "lr", "a number, or one for each run", "none")
         _require(self.length == 1 or not self.enumerated, "length", "1 where every outcome is enumerated", self.length)
         deepest = MOST_LOGITS if self.branching == 1 else MOST_LOGITS.bit_length()
         if self.length > deepest or self.rows * self.arms > MOST_LOGITS:
@@ -98,17 +90,11 @@ class Environment:
     def _check_tables(self) -> None:
         if self.success is not None and self.success_beta is not None:
             raise ValueError("success and success_beta both say what arms are rewarded with: give one")
-        if self.success_beta is not None:
-            fits = len(self.success_beta) == 2 and min(self.success_beta) > 0
-            _require(fits, "success_beta", "two positive numbers", self.success_beta)
         for name in ("success", "logits"):
             table = getattr(self, name)
             if table is not None:
                 _require(len(table) in (1, self.rows), name, f"1 row or {self.rows}", f"{len(table)} rows")
                 _require_columns(name, table, self.arms)
-        if self.success is not None:
-            inside = all(0 <= q <= 1 for row in self.success for q in row)
-            _require(inside, "success", "a table of probabilities", "others")
         if self.kernel is not None:
             _require(len(self.kernel) == self.rows, "kernel", f"{self.rows} rows", f"{len(self.kernel)}")
             _require_columns("kernel", self.kernel, self.rows)
@@ -126,7 +112,7 @@ class Environment:
 
 def _require(condition: bool, name: str, allowed: str, value: object) -> None:
     if not condition:
-        raise ValueError(f"{name} must be {allowed}, not {value}")
+        raise ValueError(f"{name} must be {allowed}; got {value}")
 
 
 def _require_columns(name: str, table: Table, columns: int) -> None:

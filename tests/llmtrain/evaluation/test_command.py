@@ -107,9 +107,9 @@ def test_a_run_is_evaluated_at_its_newest_checkpoint(tmp_path):
     ("wrong", "said"),
     [
         (["--temperature", "-1"], "temperature must not be negative"),
-        (["--temperature", "nan"], "temperature must be finite"),
-        (["--top-p", "0"], "top-p must be above 0"),
-        (["--samples", "0"], "samples and max-new-tokens must be positive"),
+        (["--temperature", "nan"], "temperature must be a number, not NaN; got nan"),
+        (["--top-p", "0"], "top_p must lie in (0, 1]; got 0.0"),
+        (["--samples", "0"], "samples must be at least 1; got 0"),
         (["--k", "0"], "--k must be positive"),
         (["--start", "nowhere"], "--start nowhere is not a model folder: there is no nowhere/config.json"),
         (["--verifier", "nobody"], "unknown verifier 'nobody'"),

@@ -48,9 +48,9 @@ def test_presets_as_the_papers_have_them():
     ("wrong", "said"),
     [
         ({"temperature": -1}, "temperature"),
-        ({"temperature": float("nan")}, "temperature must be finite; got nan"),
+        ({"temperature": float("nan")}, "temperature must be a number, not NaN; got nan"),
         ({"temperature": float("inf")}, "temperature must be finite; got inf"),
-        ({"top_p": 0}, "top-p"),
+        ({"top_p": 0}, r"top_p must lie in \(0, 1\]"),
         ({"samples": 0}, "samples"),
     ],
 )

@@ -8,8 +8,10 @@ A benchmark is recognised by the `data_source` of its rows or by the name of its
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from types import MappingProxyType
+from typing import Annotated
+
+from entrostat.allowed import NonNegativeFloat, PositiveInt, check_fields
 
 _MARKS = {
     "aime24": r"aime\D*(20)?24",
@@ -31,24 +33,17 @@ COMPETITIONS = ("aime24", "aime25", "amc23")
 class Sampling:
     """How the responses to a question are drawn."""
 
-    temperature: float = 1.0
+    temperature: NonNegativeFloat = 1.0
     """Divides the logits; 0 takes the most likely token."""
-    top_p: float = 1.0
+    top_p: Annotated[float, "(0, 1]"] = 1.0
     """Only the likeliest tokens that together have this probability are drawn from."""
-    samples: int = 1
+    samples: PositiveInt = 1
     """Responses to each question."""
-    max_new_tokens: int
+    max_new_tokens: PositiveInt
     """Longest response, end token included."""
 
     def __post_init__(self) -> None:
-        if not isfinite(self.temperature):
-            raise ValueError(f"temperature must be finite; got {self.temperature}")
-        if self.temperature < 0:
-            raise ValueError(f"temperature must not be negative; got {self.temperature}")
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"top-p must be above 0 and at most 1; got {self.top_p}")
-        if self.samples < 1 or self.max_new_tokens < 1:
-            raise ValueError(f"samples and max-new-tokens must be positive; got {self.samples}, {self.max_new_tokens}")
+        check_fields(self)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from entrostat import make
+from entrostat.allowed import allowed, complaint
 from entrostat.by_name import PRESETS, REGISTRY
-from entrostat.hyperparameters import allowed, complaint
 
 NUMBERS = [
     (name, field.name, field.default, allowed(cls, field.name) or "(-inf, inf)")

@@ -1,0 +1,82 @@
+"""What a field of a dataclass may be, said by its annotation: an interval of numbers, or names to choose from.
+
+tau: Annotated[float, "[0, 1)"] = 0.95
+cap: Annotated[float, "(0, inf]"] = 2.0        may be infinite; any other number is finite
+mode: Annotated[str, MODES] = "bonus"
+
+No torch here, but its tensors are checked as numbers are, and so is each number of a tuple; None may always be where
+the type says so.
+"""
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from inspect import get_annotations
+from math import isfinite, isnan
+from numbers import Real
+from reprlib import repr as shortened
+from typing import Annotated, Any
+
+PositiveInt = Annotated[int, "[1, inf)"]
+NonNegativeInt = Annotated[int, "[0, inf)"]
+PositiveFloat = Annotated[float, "(0, inf)"]
+NonNegativeFloat = Annotated[float, "[0, inf)"]
+Probability = Annotated[float, "[0, 1]"]
+Allowed = str | tuple[str, ...] | None
+"""An interval, names, or nothing but what the type says."""
+
+
+def check_fields(settings: Any, where: str = "") -> None:
+    """ValueError names a field, at any depth of dataclasses in dataclasses, whose value is not what it may be."""
+    for field in fields(settings):
+        name, value = f"{where}{field.name}", getattr(settings, field.name)
+        if is_dataclass(value):
+            check_fields(value, f"{name}.")
+        elif wrong := complaint(value, allowed(type(settings), field.name)):
+            raise ValueError(f"{name} {wrong}; got {shortened(value)}")
+
+
+def allowed(cls: type, field: str) -> Allowed:
+    """What the annotation of a field says that it may be; where a subclass says nothing, that of its base."""
+    for base in cls.__mro__:
+        said = getattr(get_annotations(base).get(field), "__metadata__", ())
+        if said:
+            found: Allowed = said[0]
+            return found
+    return None
+
+
+def complaint(value: Any, allowed: Allowed) -> str | None:
+    """What is wrong with a value; None when nothing is. A number is never NaN, and finite unless it may be infinite."""
+    if value is None:
+        return None
+    if isinstance(allowed, tuple):
+        return None if value in allowed else f"must be one of {', '.join(name or 'empty' for name in allowed)}"
+    try:
+        numbers = [float(number) for number in _extremes(value)]
+    except OverflowError:
+        return "is too large for a float64"
+    interval = allowed or "(-inf, inf)"
+    if any(map(isnan, numbers)):
+        return "must be a number, not NaN"
+    if "inf]" not in interval and not all(map(isfinite, numbers)):
+        return "must be finite"
+    least, most = map(float, interval[1:-1].split(", "))
+    low, high = interval[0] == "[", interval[-1] == "]"
+    if all((least < x or (low and x == least)) and (x < most or (high and x == most)) for x in numbers):
+        return None
+    if isfinite(most):
+        return f"must lie in {interval}"
+    if least == 0:
+        return "must not be negative" if low else "must be positive"
+    return f"must be {'at least' if low else 'above'} {least:g}"
+
+
+def _extremes(value: Any) -> Iterator[Any]:
+    """Numbers that are within an interval if all of the value are: NaN is the least and the most of what has it."""
+    if isinstance(value, Real):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _extremes(item)
+    elif hasattr(value, "aminmax") and value.numel():
+        yield from value.aminmax()
