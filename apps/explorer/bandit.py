@@ -9,8 +9,8 @@ import streamlit as st
 
 import entrostat
 from entrostat.allowed import Allowed
+from entrostat.by_name import has_target
 from toybandit import ENVIRONMENTS, Config
-from toybandit.control import has_target
 
 from .controls import Control
 

@@ -19,9 +19,9 @@ from typing import Any, get_args, get_type_hints
 from entrostat import Chain, list_controllers, make
 from entrostat.by_name import hyperparameters
 from entrostat.commandline import parse_settings
+from entrostat.lineup import SUITED, Entry, entries
 from toybandit import ENVIRONMENTS, Config, Environment
 from toybandit.control import build_controller
-from toybandit.leaderboard.entries import SUITED, Entry, entries
 from toybandit.sweep.grid import AXES
 
 MOST = 8

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from toybandit import Config, simulate
-from toybandit.control import build_controller, has_target
+from toybandit.control import build_controller
 
 
 def test_target_goes_to_the_part_that_has_one():
@@ -13,13 +13,6 @@ def test_target_goes_to_the_part_that_has_one():
     (entropic,) = chain.parts
     assert (entropic.target, entropic.kp) == (0.7, 2)
     assert chain.surrogate.name == "clip_higher"
-
-
-@pytest.mark.parametrize(
-    ("spec", "found"), [("clip_higher + entropic", True), ("grpo", False), ("clip_higher", False), ("grpoo", False)]
-)
-def test_which_chains_have_a_target(spec, found):
-    assert has_target(spec) == found
 
 
 def test_no_target_leaves_the_default():

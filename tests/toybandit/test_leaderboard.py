@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from entrostat import list_controllers
-from entrostat.registry import ALIASES
+from entrostat.lineup import SUITED, Entry, entries
 from toybandit import Config
 from toybandit.cli import main
 from toybandit.leaderboard import command
-from toybandit.leaderboard.entries import LEFT_OUT, SUITED, TARGET, Entry, entries
+from toybandit.leaderboard.cells import TARGET, cells
 from toybandit.leaderboard.page import notes, number, page
 from toybandit.leaderboard.picture import draw
 from toybandit.leaderboard.standings import Estimate, Standing, estimate, middle, standings
@@ -19,31 +18,19 @@ TINY = Config(states=4, rollouts=6)
 
 
 def run(entry: Entry, config: Config = TINY, seeds: int = 2):
-    return entry, measure(Call(entry.cells(config, range(seeds))))
-
-
-def test_every_controller_takes_part_with_its_preset():
-    preset = {entry.controller for entry in entries() if not entry.args}
-    assert preset == set(list_controllers()) - set(ALIASES) - {LEFT_OUT}
-    assert entries()[0].controller == "ppo"
-    assert len({entry.name for entry in entries()}) == len(entries())
+    return entry, measure(Call(cells(entry, config, range(seeds))))
 
 
 @pytest.mark.parametrize("entry", SUITED, ids=lambda entry: entry.name)
 def test_suited_values_differ_from_the_preset(entry):
-    preset, suited = (Entry(entry.controller).cells(TINY, [0]), entry.cells(TINY, [0]))
+    preset, suited = (cells(Entry(entry.controller), TINY, [0]), cells(entry, TINY, [0]))
     assert preset != suited
     assert measure(Call(suited))[0]["error"] == ""
 
 
-def test_entries_know_what_they_are():
-    by_name = {entry.name: entry for entry in entries()}
-    assert by_name["gspo"].per_response
-    assert not by_name["steer"].per_response
-    assert by_name["positive_reweight"].has_target
-    assert not by_name["positive_reweight (variant=stage)"].has_target
-    assert {cell.config.target for cell in by_name["thermostat"].cells(TINY, range(2))} == {TARGET}
-    assert by_name["entropic (auto=True)"].setting == "auto=True"
+def test_targets_are_given_to_who_has_one():
+    assert {cell.config.target for cell in cells(Entry("thermostat"), TINY, range(2))} == {TARGET}
+    assert {cell.config.target for cell in cells(Entry("steer"), TINY, range(2))} == {None}
 
 
 def test_bootstrap_by_hand():
@@ -99,7 +86,7 @@ def test_an_entry_of_which_one_run_failed_could_not_run():
 
 def test_target_errors_are_distances():
     (found,) = standings([run(entry := Entry("entropic", {"tau": 0.0}))])
-    rows = measure(Call(entry.cells(TINY, range(2))))
+    rows = measure(Call(cells(entry, TINY, range(2))))
     assert found.target_error.value == pytest.approx(np.mean([abs(row["entropy_held"] - TARGET) for row in rows]))
 
 
@@ -134,7 +121,7 @@ def test_page_and_picture(tmp_path):
 def test_command(tmp_path, monkeypatch):
     for name, value in (("QUICK_SEEDS", 2), ("QUICK_STATES", 2), ("QUICK_ROLLOUTS", 3)):
         monkeypatch.setattr(command, name, value)
-    monkeypatch.setattr("toybandit.leaderboard.entries.ENVS", ("noisy", "det"))
+    monkeypatch.setattr("toybandit.leaderboard.cells.ENVS", ("noisy", "det"))
     args = [
         "leaderboard",
         "--quick",

@@ -59,6 +59,11 @@ def names_of(spec: str) -> list[str]:
     return [ALIASES.get(name.strip(), name.strip()) for name in spec.split("+")]
 
 
+def has_target(spec: str) -> bool:
+    """Whether a controller of the chain `spec` has a target to hold the entropy at."""
+    return any("target" in hyperparameters(REGISTRY[name]) for name in names_of(spec) if name in REGISTRY)
+
+
 def _check_kind(part: str, cls: type[Controller], hyperparameter: str, value: Any) -> None:
     kind = type(next(field.default for field in fields(cls) if field.name == hyperparameter))  # type: ignore[arg-type]
     number = isinstance(value, Real | Tensor) and not isinstance(value, bool)

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from entrostat import Chain, LocalReduce, make
-from entrostat.by_name import names_of
+from entrostat.by_name import has_target, names_of
 from entrostat.reduce import Tie
-from entrostat.registry import REGISTRY, hyperparameters
+from entrostat.registry import REGISTRY
 
 from .config import Config
 
@@ -29,11 +29,6 @@ def build_controller(config: Config, runs: int) -> Chain:
             raise ValueError("the target is given twice: as target and in controller_args")
         settings["target"] = config.target
     return make(config.controller, preset=config.preset, **settings)
-
-
-def has_target(spec: str) -> bool:
-    """Whether a controller of the chain `spec` has a target to hold the entropy at."""
-    return any("target" in hyperparameters(REGISTRY[name]) for name in names_of(spec) if name in REGISTRY)
 
 
 def _per_run(key: str, value: Any, runs: int) -> Any:

@@ -34,9 +34,11 @@ class LeaderboardFlags:
 def leaderboard_command(args: Sequence[str]) -> int:
     """Rank all controllers against the reward–entropy frontier."""
     flags = parse_flags(LeaderboardFlags, args, prog="toybandit leaderboard", description=DESCRIPTION)
+    from entrostat.lineup import entries
+
     from ..config import Config
     from ..sweep.command import sweep
-    from .entries import ENVS, entries
+    from .cells import ENVS, cells
     from .page import page
     from .picture import draw
     from .standings import standings
@@ -47,9 +49,9 @@ def leaderboard_command(args: Sequence[str]) -> int:
         configs = {
             env: replace(config, states=QUICK_STATES, rollouts=QUICK_ROLLOUTS) for env, config in configs.items()
         }
-    asked = {env: [(entry, entry.cells(config, seeds)) for entry in entries()] for env, config in configs.items()}
-    cells = dict.fromkeys(cell for groups in asked.values() for _, group in groups for cell in group)
-    swept = sweep(list(cells), flags.out, workers=flags.workers, overwrite=flags.overwrite)
+    asked = {env: [(entry, cells(entry, config, seeds)) for entry in entries()] for env, config in configs.items()}
+    distinct = dict.fromkeys(cell for groups in asked.values() for _, group in groups for cell in group)
+    swept = sweep(list(distinct), flags.out, workers=flags.workers, overwrite=flags.overwrite)
     rows = {row["cell"]: row for row in swept}
     panels = {
         env: standings([(entry, [rows[cell.key] for cell in group]) for entry, group in groups])

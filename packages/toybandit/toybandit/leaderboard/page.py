@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from entrostat.lineup import LEFT_OUT
+
 from ..config import Config
 from ..environments import Environment
 from ..sweep.measure import SETTLED
-from .entries import LEFT_OUT, TARGET
+from .cells import TARGET
 from .standings import LEVEL, Estimate, Standing
 
 HEADER = ("controller", "values", "entropy", "target error", "reward", "gap", "settling", "notes")

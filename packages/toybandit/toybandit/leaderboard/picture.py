@@ -14,7 +14,7 @@ from ..config import Config
 from ..frontier import frontier_curve
 from ..simulator import simulate
 from ..trajectory import Array
-from .entries import TARGET
+from .cells import TARGET
 from .standings import Standing
 
 FREE, AIMED = "#0072B2", "#D55E00"

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from entrostat.lineup import Entry
+
 from ..sweep.measure import Row
 from ..trajectory import Array
-from .entries import Entry
 
 LEVEL = 0.95
 RESAMPLES = 10_000

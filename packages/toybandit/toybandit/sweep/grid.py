@@ -14,11 +14,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from entrostat.by_name import has_target
 from entrostat.field_types import fit_fields
 from entrostat.plain_yaml import load_yaml
 
 from ..config import Config
-from ..control import build_controller, has_target
+from ..control import build_controller
 from ..environments import TABLES
 from .cells import Call, Cell, plan_calls
 

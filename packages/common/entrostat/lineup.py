@@ -1,21 +1,14 @@
-"""Who takes part: every controller with the values of its preset, and some with values that suit a bandit."""
+"""Who takes part when all controllers are compared: each with the values of its preset, and some with others."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from entrostat import make
-from entrostat.registry import REGISTRY
+from .by_name import has_target, make
+from .registry import REGISTRY
 
-from ..config import Config
-from ..control import has_target
-from ..sweep.cells import Cell
-
-ENVS = ("noisy", "on", "det", "coupled")
 LEFT_OUT = "rollout_correction"
-"""Corrects for rollouts of another policy, of which there are none here."""
-TARGET = 0.6
-"""Entropy that controllers with a target are to hold, nats."""
+"""Corrects for rollouts of another policy, of which there are none where everything is compared."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +38,6 @@ class Entry:
     def per_response(self) -> bool:
         """Whether its rule looks at whole responses."""
         return not make(self.controller, **self.args).needs.isdisjoint(("seq_id", "position"))
-
-    def cells(self, environment: Config, seeds: Sequence[int]) -> list[Cell]:
-        """A cell for each seed in the environment of a configuration."""
-        target = TARGET if self.has_target else None
-        config = replace(environment, controller=self.controller, controller_args=self.args, target=target)
-        return [Cell(config, seed) for seed in seeds]
 
 
 SUITED = (

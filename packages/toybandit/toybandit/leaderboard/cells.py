@@ -1,0 +1,20 @@
+"""What the entries of the leaderboard run."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from entrostat.lineup import Entry
+
+from ..config import Config
+from ..sweep.cells import Cell
+
+ENVS = ("noisy", "on", "det", "coupled")
+TARGET = 0.6
+"""Entropy that controllers with a target are to hold, nats."""
+
+
+def cells(entry: Entry, environment: Config, seeds: Sequence[int]) -> list[Cell]:
+    """A cell for each seed in the environment of a configuration."""
+    target = TARGET if entry.has_target else None
+    config = replace(environment, controller=entry.controller, controller_args=entry.args, target=target)
+    return [Cell(config, seed) for seed in seeds]
