@@ -87,7 +87,7 @@ def test_whatever_a_line_sets_is_pinned(line):
         ("grpo lr=fast", "lr must be a number, not 'fast'"),
         ("grpo lr=nan", "lr must be a number, not 'nan'"),
         ("grpo states=2.5", "states must be a whole number, not '2.5'"),
-        ("grpo lr=-1", "lr must be positive, not -1.0"),
+        ("grpo lr=-1", "lr must be positive; got -1.0"),
         ("grpo lr=1 lr=2", "lr is set twice"),
         ("entropic kp=1 kp=2", "kp is set twice"),
         ("entropic kp=nan", "kp must not be nan"),
