@@ -143,6 +143,7 @@ COMMANDS = {
         "study.probe_command:probe_entropy",
         "Compare estimators of the entropy change of tokens with the truth.",
     ),
+    "leaderboard": ("leaderboard.command:leaderboard", "Train under every controller and rank them."),
     "plan": ("plan.command:plan", "Estimate memory, time and cost of a run without a GPU."),
     "bench": ("bench:bench", "Measure speed and memory: llmtrain bench kernels."),
     "doctor": ("doctor.command:doctor", "Try what works on this machine: torch, CUDA, NCCL, DeepSpeed, vLLM, Ray."),

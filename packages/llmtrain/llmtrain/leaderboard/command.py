@@ -1,0 +1,85 @@
+"""`llmtrain leaderboard`: every controller trains the same model; tables of what came of it, and a picture.
+
+    llmtrain leaderboard --preset countdown-cpu --target-entropy 0.45 --seeds 3 --workers 2
+    llmtrain leaderboard --config mine.yaml --only grpo clip_higher steer entropic --out runs/mine
+
+Takes the settings of train, which all runs share. Stopped, the same command goes on: runs that are done stay, others
+continue from their checkpoints. Once runs are done, it takes seconds to write the page again.
+"""
+
+import argparse
+from pathlib import Path
+
+from entrostat.by_name import names_of
+from entrostat.lineup import Entry, entries
+
+from ..presets import read_config
+
+PROG = "llmtrain leaderboard"
+
+
+def leaderboard(args: list[str]) -> int:
+    """Train under every controller and rank them."""
+    parser = argparse.ArgumentParser(
+        prog=PROG,
+        description=__doc__,
+        usage=f"{PROG} FLAGS OF TRAIN [--seeds N] [--workers N] [--only NAME ...] [--page FILE]",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each controller, from seed 0 (3)")
+    parser.add_argument("--workers", type=int, default=1, help="runs at a time; more than one for CPUs (1)")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="controllers that take part; all when not given")
+    parser.add_argument("--page", type=Path, help="Markdown file to write; leaderboard.md in --out when not given")
+    given, rest = parser.parse_known_args(args)
+    for name in ("seeds", "workers"):
+        if getattr(given, name) < 1:
+            raise ValueError(f"--{name} must be at least 1; got {getattr(given, name)}")
+    base = read_config(rest, PROG, out="runs/leaderboard")
+    asked = _entries(given.only)
+    from ..check import check
+    from ..compare import Run
+    from .page import page
+    from .picture import draw
+    from .runs import configurations, run_all
+    from .standings import Standing, by_entropy, standing
+
+    out = Path(base.out)
+    runs = [(entry, configurations(base, entry, range(given.seeds), out)) for entry in asked]
+    for _, configs in runs:
+        check(configs[0])
+    in_turn = [config for turn in zip(*(configs for _, configs in runs), strict=True) for config in turn]
+    failures = run_all(in_turn, given.workers)  # seed by seed
+    standings: list[Standing] = []
+    read: dict[str, list[Run]] = {}
+    for entry, configs in runs:
+        error = next((failures[config.out] for config in configs if config.out in failures), "")
+        if error:
+            standings.append(Standing(entry=entry, error=error, values={}))
+            continue
+        found = [Run.read(config.out) for config in configs]
+        standings.append(standing(entry, found, read))
+        read[entry.name] = found
+    if not read:
+        raise ValueError(f"no controller could be trained: {standings[0].error}")
+    path = given.page or out / "leaderboard.md"
+    metrics = ("reward", f"pass@{base.eval.k}")
+    laws = [law for metric in metrics if (law := by_entropy(standings, metric))]
+    picture = path.with_suffix("") / "entropy.png"
+    draw(standings, metrics, laws, picture)
+    told = f"{PROG} {' '.join(args)}"
+    path.write_text(page(standings, laws, base, told, f"{path.stem}/{picture.name}"))
+    print(path)
+    return 1 if failures else 0
+
+
+def _entries(only: list[str] | None) -> list[Entry]:
+    """Entries of these controllers, all when None; ValueError names one that does not take part."""
+    known = entries()
+    if only is None:
+        return known
+    wanted = {name: names_of(name)[0] for name in only}
+    for name, own in wanted.items():
+        if own not in {entry.controller for entry in known}:
+            raise ValueError(f"--only {name}: no such controller takes part; `python -m entrostat list` shows them")
+    return [entry for entry in known if entry.controller in wanted.values()]

@@ -1,0 +1,83 @@
+"""The page of the leaderboard, in Markdown."""
+
+from collections.abc import Sequence
+from math import isnan
+
+from entrostat.lineup import LEFT_OUT
+
+from ..config import TrainConfig
+from ..evaluation.report import number
+from .standings import NOTABLE, ByEntropy, Standing, standard_error
+
+
+def page(standings: Sequence[Standing], laws: Sequence[ByEntropy], config: TrainConfig, told: str, picture: str) -> str:
+    """The whole page. config: that of all runs but for controllers and seeds. told: the command that makes it. picture:
+    its path relative to the page."""
+    seeds = next(iter(s.values["reward"].size for s in standings if not s.error))
+    ran = [s for s in standings if not s.error]
+    parts = [_introduction(config, seeds, told, picture), *map(_law, laws), _holding(ran), _table(ran, config.eval.k)]
+    failed = [f"- `{s.entry.name}`: {s.error}" for s in standings if s.error]
+    if failed:
+        parts += ["\n".join(["Could not run:", "", *failed])]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _introduction(config: TrainConfig, seeds: int, told: str, picture: str) -> str:
+    per = config.optim.ppo_epochs * config.rollout.prompts // config.optim.mini_batch_size
+    target = "their own targets" if config.target_entropy is None else f"{config.target_entropy:g} nats"
+    return f"""# Leaderboard in a language model
+
+Every controller but `{LEFT_OUT}`, which needs rollouts of another policy, trains the same model on {config.task.name}:
+{config.steps} rollout steps of {config.rollout.prompts} × {config.rollout.n} responses, {per} optimizer steps each, \
+learning rate {config.optim.lr:g}, advantage {config.advantage}, seeds 0 to {seeds - 1}.
+Values are those of the preset `{config.controller_preset}`, and some others, which the second column names.
+Controllers with a target hold {target}.
+
+    {told}
+
+![Reward and pass@{config.eval.k} against entropy]({picture})
+
+Entropy and reward are means over the last third of the steps, avg@{config.eval.k} and pass@{config.eval.k} those of
+the last evaluation, on held-out problems; all are means over seeds. ± is the standard error of each number in a column,
+from the variance between the seeds of an entry, pooled over entries."""
+
+
+def _law(law: ByEntropy) -> str:
+    noise = "" if isnan(law.noise) else f" Of what is left, the noise of the seeds makes up {min(law.noise, 1):.0%}."
+    apart = ", ".join(f"`{name}` ({distance:+.1f})" for name, distance in law.apart.items())
+    named = f"Further than {NOTABLE:g} standard errors from it: {apart}." if apart else ""
+    if not apart and not isnan(law.noise):
+        named = f"No entry is further than {NOTABLE:g} standard errors from it."
+    return (
+        f"**What the entropy alone says of {law.metric}.** A parabola in it explains {law.explained:.0%} of the "
+        f"variance between entries.{noise} {named}".strip()
+    )
+
+
+def _holding(standings: Sequence[Standing]) -> str:
+    aimed = sorted((s for s in standings if s.target is not None), key=lambda s: s.mean("target_error"))
+    if not aimed:
+        return ""
+    noise = standard_error(standings, "target_error")
+    lines = ["## Holding the target", "", "Distance of the entropy over the last third of the steps from it.", ""]
+    lines += [f"| controller | values | target | target error{_plus_minus(noise)} |", "|---|---|---|---|"]
+    for s in aimed:
+        error = number(s.mean("target_error"), ".3f")
+        lines.append(f"| `{s.entry.controller}` | {s.entry.setting} | {s.target:g} | {error} |")
+    return "\n".join(lines)
+
+
+def _table(standings: Sequence[Standing], k: int) -> str:
+    metrics = ("entropy", "reward", f"avg@{k}", f"pass@{k}")
+    headings = (f"{metric}{_plus_minus(standard_error(standings, metric))}" for metric in metrics)
+    lines = ["## All of them", "", "Highest reward first.", ""]
+    lines += ["| " + " | ".join(("controller", "values", *headings, "notes")) + " |", "|" + "---|" * 7]
+    for s in sorted(standings, key=lambda s: -s.mean("reward")):
+        numbers = (number(s.mean(metric), ".3f") for metric in metrics)
+        note = f"trained exactly as `{s.same_as}`" if s.same_as else ""
+        lines.append("| " + " | ".join((f"`{s.entry.controller}`", s.entry.setting, *numbers, note)) + " |")
+    return "\n".join(lines)
+
+
+def _plus_minus(error: float) -> str:
+    return "" if isnan(error) else f" ±{error:.3f}"

@@ -1,0 +1,89 @@
+"""What is made of runs: means, the noise of a mean, and what the entropy alone explains."""
+
+import numpy as np
+import pytest
+
+from entrostat.lineup import Entry
+from llmtrain.compare import Run
+from llmtrain.leaderboard.standings import Standing, by_entropy, standard_error, standing
+
+NAMES = [f"c{i}" for i in range(12)]
+
+
+def run(entropies, reward=0.5, target=None, passed=0.7):
+    metrics = [{"step": i, "entropy": h, "reward": reward, "grad_norm": 1.0} for i, h in enumerate(entropies)]
+    metrics[-1] |= {"eval/avg@2": 0.4, "eval/pass@2": passed}
+    return Run("run", {"target_entropy": target, "eval": {"k": 2}}, metrics)
+
+
+def ended(name, same_as="", **values):
+    return Standing(entry=Entry(name), same_as=same_as, values={key: np.array(x) for key, x in values.items()})
+
+
+def test_means_are_over_the_last_third_and_over_seeds():
+    found = standing(
+        Entry("entropic"), [run([9, 9, 0.5], target=0.4, passed=p) for p in (0.6, 0.8)], {"ppo": [run([9, 9, 0.5])] * 2}
+    )
+    assert found.mean("entropy") == 0.5
+    assert found.mean("pass@2") == pytest.approx(0.7)
+    assert found.mean("target_error") == pytest.approx(0.1)
+    assert np.isnan(found.mean("pass@8"))
+    assert found.target == 0.4
+    assert found.same_as == "ppo"
+
+
+def test_who_has_no_target_has_no_error():
+    found = standing(Entry("steer"), [run([9, 9, 0.5], target=0.4)], {"ppo": [run([9, 8, 0.5])]})
+    assert found.target is None
+    assert "target_error" not in found.values
+    assert found.same_as == ""
+
+
+def test_the_standard_error_pools_the_variance_between_seeds():
+    """Variances 1 and 3 over two seeds each: √(2/2). A twin would count its entry twice."""
+    one, three = ended("a", x=[0.0, 2**0.5]), ended("b", x=[0.0, 6**0.5])
+    assert standard_error([one, three], "x") == pytest.approx(1)
+    assert standard_error([one, three, ended("c", same_as="b", x=[0.0, 6**0.5])], "x") == pytest.approx(1)
+    assert np.isnan(standard_error([ended("a", x=[1.0])], "x"))
+    assert np.isnan(standard_error([one], "y"))
+
+
+def noisy(rng, off=0.0):
+    """Entries on a parabola but for noise of deviation .01 in each seed, and for the last one."""
+    entropies = np.linspace(0.1, 1.2, len(NAMES))
+    rewards = 0.3 - 0.2 * (entropies - 0.6) ** 2
+    rewards[-1] += off
+    return [
+        ended(name, entropy=np.full(4, h), reward=r + rng.normal(0, 0.01, 4))
+        for name, h, r in zip(NAMES, entropies, rewards, strict=True)
+    ]
+
+
+def test_a_parabola_in_the_entropy_is_found():
+    entries = noisy(np.random.default_rng(0))
+    found = by_entropy(entries, "reward")
+    assert found.coefficients == pytest.approx([-0.2, 0.24, 0.228], abs=0.03)
+    assert found.explained > 0.9
+    assert found.apart == {}
+    assert found.at(np.array([0.6])) == pytest.approx([0.3], abs=0.01)
+
+
+def test_noise_is_told_from_what_the_entropy_does_not_explain():
+    """Its share of the residual variance is 1 in the mean where there is nothing else, over many draws."""
+    rng = np.random.default_rng(1)
+    shares = [1 / by_entropy(noisy(rng), "reward").noise for _ in range(200)]
+    assert np.mean(shares) == pytest.approx(1, abs=0.15)
+    found = by_entropy(noisy(rng, off=-0.2), "reward")
+    assert next(iter(found.apart)) == NAMES[-1]
+    assert found.apart[NAMES[-1]] < -10
+    assert found.noise < 0.2
+
+
+def test_few_entries_or_seeds_say_less():
+    entries = noisy(np.random.default_rng(2))
+    assert by_entropy(entries[:4], "reward") is None
+    assert by_entropy([ended(s.entry.name, same_as="c0", **s.values) for s in entries], "reward") is None
+    alone = [ended(s.entry.name, **{key: x[:1] for key, x in s.values.items()}) for s in entries]
+    found = by_entropy(alone, "reward")
+    assert np.isnan(found.noise)
+    assert found.apart == {}
