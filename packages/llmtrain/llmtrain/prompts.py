@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 AT_A_TIME = 1000
 SHOWN = 60
 """Characters of a prompt that an error shows."""
+PROMPT_FIX = "change the row, or what data.chat_template, data.system_prompt and data.instruction add"
 
 
 def put(question: Question, config: DataConfig) -> Question:
@@ -65,14 +66,19 @@ def encode_all(
             continue
         places = [(where[i] if where else "") or _quoted(prompts[i]) for i in chosen]
         texts = [_rendered(tokenizer, prompts[i], place) for i, place in zip(chosen, places, strict=True)]
-        ids = _ids(tokenizer, texts, places, not chat)
+        ids = token_ids(tokenizer, texts, places, special=not chat, fix=PROMPT_FIX)
         for i, one in zip(chosen, ids, strict=True):
             found[i] = list(one)
     return found
 
 
 def _quoted(prompt: Prompt) -> str:
-    return f"prompt {one_line(prompt if isinstance(prompt, str) else prompt[-1]['content'], SHOWN)!r}"
+    return f"prompt {quoted(prompt if isinstance(prompt, str) else prompt[-1]['content'])}"
+
+
+def quoted(text: str) -> str:
+    """The beginning of a text, in a line, as messages show it."""
+    return repr(one_line(text, SHOWN))
 
 
 def _rendered(tokenizer: "PreTrainedTokenizerBase", prompt: Prompt, place: str) -> str:
@@ -94,10 +100,13 @@ def _rendered(tokenizer: "PreTrainedTokenizerBase", prompt: Prompt, place: str) 
         ) from None
 
 
-def _ids(
-    tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], places: Sequence[str], special: bool
+def token_ids(
+    tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], places: Sequence[str], *, special: bool, fix: str
 ) -> Sequence[Sequence[int]]:
-    """Token ids of texts; a ValueError names the first of them that has a token which the tokenizer does not know."""
+    """Token ids of texts, with the tokenizer's own around them if `special`.
+
+    A ValueError names the place of the first that has a token which the tokenizer does not know, and what to do.
+    """
     try:
         return tokenizer(list(texts), add_special_tokens=special)["input_ids"]
     except Exception as error:
@@ -105,13 +114,10 @@ def _ids(
         if type(error) is not Exception:
             raise
         if len(texts) == 1:
-            raise ValueError(
-                f"{places[0]}: the tokenizer does not know its text ({one_line(error)}): change the row, or what "
-                "data.chat_template, data.system_prompt and data.instruction add"
-            ) from None
+            raise ValueError(f"{places[0]}: the tokenizer does not know its text ({one_line(error)}): {fix}") from None
     half = len(texts) // 2
-    first = _ids(tokenizer, texts[:half], places[:half], special)
-    return [*first, *_ids(tokenizer, texts[half:], places[half:], special)]
+    first = token_ids(tokenizer, texts[:half], places[:half], special=special, fix=fix)
+    return [*first, *token_ids(tokenizer, texts[half:], places[half:], special=special, fix=fix)]
 
 
 def template(config: DataConfig) -> str:

@@ -24,7 +24,7 @@ from .config import OptimConfig
 from .data import Prompt
 from .engine import Engine, NonFiniteError, Rate
 from .policy import Policy
-from .prompts import encode_all
+from .prompts import encode_all, quoted, token_ids
 
 
 def optim(lr: float, micro_batch_tokens: int = 8192) -> OptimConfig:
@@ -116,9 +116,14 @@ def update(policy: Policy, engine: Engine, batch: Batch, micro_batch_tokens: int
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[tuple[Prompt, str]]) -> Batch:
-    """Prompts, text or chat messages, and responses, which get eos appended; packed one after another."""
+    """Prompts, text or chat messages, and responses, which get eos appended; packed one after another.
+
+    ValueError names the first that has a token which the tokenizer does not know.
+    """
     prompts = encode_all(tokenizer, [prompt for prompt, _ in examples])
-    bare = tokenizer([response for _, response in examples], add_special_tokens=False)["input_ids"]
+    solutions = [response for _, response in examples]
+    places = [f"solution {quoted(solution)}" for solution in solutions]
+    bare = token_ids(tokenizer, solutions, places, special=False, fix="change the row, or take another model.path")
     responses = [[*ids, tokenizer.eos_token_id] for ids in bare]
     return Batch(
         torch.tensor([token for pair in zip(prompts, responses, strict=True) for ids in pair for token in ids]),
