@@ -57,7 +57,7 @@ def test_rewards_of_any_kind_are_those_of_float32(name, dtype):
     assert found.isfinite().all()
 
 
-@pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "reinforce_pp"])
+@pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "reinforce_pp", "opo"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_equal_rewards_have_no_advantage_whatever_they_are(name, dtype):
     """Not even one of rounding, which a small standard deviation would make large and a sign would make a direction."""
@@ -67,7 +67,8 @@ def test_equal_rewards_have_no_advantage_whatever_they_are(name, dtype):
                 group[-2:] = 7
                 reward = torch.full((size + 2,), value, dtype=dtype)
                 reward[-1] = 0.05  # so that the batch has a spread
-                assert (get_advantage(name)(reward, group)[:size] == 0).all(), (value, size)
+                given = {"length": 7 * torch.arange(1, size + 3)} if name == "opo" else {}
+                assert (get_advantage(name)(reward, group, **given)[:size] == 0).all(), (value, size)
 
 
 def test_integer_rewards_and_responses_without_tokens():

@@ -32,6 +32,12 @@ def test_ratios_clipping_and_divergence():
     assert found["kl_to_rollout"] == pytest.approx(-math.log(2 * 0.5 * 1.25 * 4) / 5)
 
 
+def test_a_token_without_advantage_is_never_clipped():
+    tokens = Tokens(logp=tensor(-1, -1, -1), old_logp=tensor(-5, -5, 5), advantage=tensor(0, -1, 0))
+    found = diagnose(tokens, make("ppo", dual_clip=3.0).plan(tokens))
+    assert found["clip_fraction"] == found["clip/dual"] == pytest.approx(1 / 3)
+
+
 def test_log_probabilities_of_the_update_may_differ_from_the_plan():
     tokens = Tokens(logp=tensor(-1, -1), old_logp=tensor(-1, -1), advantage=tensor(1, -1))
     plan = make("ppo").plan(tokens)
@@ -221,6 +227,14 @@ def test_trace_learns_the_step_size_and_never_predicts_what_it_has_seen():
         assert again.observe(entropy) == found[-1]
     assert "entropy_change/predicted" not in found[0]
     assert [f["entropy_change/predicted"].item() for f in found[1:]] == pytest.approx([0.5 * -0.3, 0.5 * 0.2])
+
+
+def test_trace_forgets_in_float64():
+    trace = EntropyTrace(forgetting=0.95)
+    for entropy in (1.0, 0.9, 0.7):
+        trace.observe(entropy)
+        trace.expect(0.3)
+    assert trace.squares.item() == pytest.approx(0.3**2 * (1 + 0.95), rel=1e-15)
 
 
 def test_trace_goes_through_json():

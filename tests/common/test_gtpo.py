@@ -45,6 +45,28 @@ def test_equal_entropies_are_grpo():
     torch.testing.assert_close(found, (r - r.mean()) / (r.std() + 1e-6), rtol=1e-5, atol=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("entropy", [0.0, 0.7])
+@pytest.mark.parametrize("responses", [1, 3, 8])
+def test_a_group_of_equal_tokens_has_no_advantage_of_rounding(dtype, entropy, responses):
+    for length in range(2, 60):
+        n = responses * length
+        t = Tokens(
+            logp=None,
+            old_logp=torch.zeros(n, dtype=dtype),
+            advantage=torch.zeros(n, dtype=dtype),
+            reward=torch.ones(n, dtype=dtype),
+            entropy=torch.full((n,), entropy, dtype=dtype),
+            seq_id=torch.arange(n) // length,
+            group_id=torch.zeros(n, dtype=torch.long),
+            position=torch.arange(n) % length,
+        )
+        found = make("gtpo").plan(t).advantage
+        assert found.dtype == dtype
+        assert found.abs().max() < 1e-9, length
+        assert make("gtpo", into="advantage").plan(t).advantage.dtype == dtype
+
+
 @pytest.mark.parametrize("settings", [{"alpha": -1.0}, {"into": "loss"}])
 def test_bad_settings(settings):
     with pytest.raises(ValueError, match=f"{next(iter(settings))} must"):

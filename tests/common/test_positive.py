@@ -21,7 +21,8 @@ def test_stage_is_zero_then_linear():
 def test_epoch_is_linear():
     c = make("positive_reweight", variant="epoch")
     assert [weights(c, entropy=0.0, epoch=e, epochs=5)[0] for e in range(1, 6)] == [0, 0.25, 0.5, 0.75, 1]
-    assert weights(c, entropy=0.0, epoch=1, epochs=1)[0] == 0
+    with pytest.raises(ValueError, match="variant 'epoch' needs 2 epochs or more"):
+        weights(c, entropy=0.0, epoch=1, epochs=1)
 
 
 def test_guided_follows_the_entropy_within_bounds():

@@ -57,6 +57,8 @@ def test_floor_keeps_small_changes_near_weight_one():
 def test_linear_mapping():
     plan = make("steer", mapping="linear").plan(tokens())
     assert plan.weight.tolist() == pytest.approx([1.2 - 0.5 * OMEGA[0] / OMEGA[1], 0.7, 1.2], rel=1e-12)
+    floored = make("steer", mapping="linear", omega_floor=10.0).plan(tokens())
+    assert floored.weight.tolist() == pytest.approx([1.2 - 0.05 * OMEGA[0], 1.2 - 0.05 * OMEGA[1], 1.2], rel=1e-12)
 
 
 def test_binary_mapping_takes_the_top_fifth():

@@ -258,6 +258,15 @@ def test_a_token_that_is_certain_has_a_small_but_positive_step():
     assert found.tolist() == pytest.approx([1e-24, 2 * (1 - float(p[1])) ** 2], rel=0.5)
 
 
+def test_the_step_of_a_nearly_certain_token_is_not_what_float32_leaves_of_it():
+    rest = torch.logspace(-7, -1, 200, dtype=torch.float64)
+    s2 = (1 - rest) ** 2 + 0.6 * rest**2
+    exact, rounded = squared_step((-rest).log1p(), s2), squared_step((-rest).log1p().float(), s2.float())
+    torch.testing.assert_close(exact, 1.6 * rest**2, rtol=0.3, atol=0)
+    assert (rounded / exact).amin() > 0.6
+    assert (rounded / exact).amax() < 1.3
+
+
 # The loop ---------------------------------------------------------------------------------------------------------
 
 

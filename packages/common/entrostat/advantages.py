@@ -127,7 +127,8 @@ def opo(reward: Tensor, group_id: Groups, *, length: Tensor | None = None) -> Te
     weight = _needed("opo", "length", length).to(reward)
     groups = as_segments(group_id)
     tokens = groups.sum(weight.expand(reward.shape))
-    return reward - groups.spread(groups.sum(weight * reward) / tokens.clamp(min=1))
+    above = reward - groups.spread(groups.pick(reward))
+    return above - groups.spread(groups.sum(weight * above) / tokens.clamp(min=1))
 
 
 @register(
@@ -175,7 +176,7 @@ def prime(
     """Reward-to-go of β·(log π_prm − log π_ref) less its baseline, plus the outcome's RLOO advantage: (..., N).
 
     The process reward's baseline is the leave-one-out mean, over the group, of the responses' mean process rewards.
-    A group of one has no baseline but itself, and outcome advantage 0.
+    A group of one has baseline 0, and outcome advantage 0.
     prm_logp, ref_logp: of each response token under the implicit reward model and under its reference, (..., N).
     response: which of the n responses a token belongs to, int64 (N,), ascending.
     Raises ValueError when one is not given, and when the tokens are not in the order of their responses.

@@ -215,7 +215,7 @@ class EntropyTrace:
         fitted = torch.where(self.squares > 0, self.products / self.squares, torch.nan)
         kappa = fitted if self.step_size is None else as_state(self.step_size)
         usable = ~(change * self.flow).isnan()
-        kept = torch.where(usable, self.forgetting, 1.0)
+        kept = torch.where(usable, as_state(self.forgetting), 1.0)
         self.squares = kept * self.squares + torch.where(usable, self.flow**2, 0.0)
         self.products = kept * self.products + torch.where(usable, self.flow * change, 0.0)
         found = {

@@ -75,7 +75,7 @@ def beyond_bounds(logp: Tensor, s: Slice) -> Tensor:
         return torch.zeros_like(s.unweighted, dtype=torch.bool)
     ratio, up, down = importance_ratio(logp, s.old_logp), s.direction > 0, s.direction < 0
     beyond = (up & (ratio > s.clip_high)) | (down & (ratio < s.clip_low))
-    return beyond if s.dual_clip is None else beyond | (~up & (ratio > s.dual_clip))
+    return beyond if s.dual_clip is None else beyond | (down & (ratio > s.dual_clip))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -22,7 +22,7 @@ class Edge(Controller):
     """
 
     entropy_floor: Positive = 1e-3
-    """H̄_i counts as at least this (nats), so that a response without entropy has a finite weight. Ours."""
+    """H̄_i and their mean count as at least this (nats): a response without entropy has a finite weight. Ours."""
     source: ClassVar = "Zhang et al. 2025 (EDGE-GRPO); STEER, table 6"
     quadrants: ClassVar = ("I", "II", "III", "IV")
 

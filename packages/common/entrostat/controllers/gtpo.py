@@ -40,10 +40,10 @@ class Gtpo(Controller):
     def transform(self, plan: Plan, context: Context) -> Plan:
         tokens = context.tokens
         like = tokens.advantage
-        reward = tokens.get("reward").expand(like.shape)
-        bonus = column(self.alpha, like) * self._relative_entropy(context, reward > 0)
+        reward = tokens.get("reward").expand(like.shape).double()
+        bonus = column(self.alpha, reward) * self._relative_entropy(context, reward > 0)
         if self.into == "advantage":
-            return plan.shape(like + bonus)
+            return plan.shape((like + bonus).to(like.dtype))
         return plan.shape(_normalised(reward + bonus, context).to(like.dtype))
 
     def _relative_entropy(self, context: Context, correct: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ class Gtpo(Controller):
         position = tokens.get("position")
         width = int(position.max()) + 1 if position.numel() else 1
         place = (context.sequences.spread(context.groups.index * width) + position).expand(correct.shape)
-        entropy = torch.where(correct, tokens.get("entropy"), 0.0)
+        entropy = torch.where(correct, tokens.get("entropy").double(), 0.0)
         table = entropy.new_zeros(*entropy.shape[:-1], context.groups.count * width)
         total = table.scatter_add(-1, place, entropy)
         mean = total.div_(table.scatter_add_(-1, place, correct.to(entropy.dtype)).clamp_(min=1)).gather(-1, place)
@@ -62,7 +62,10 @@ class Gtpo(Controller):
 
 
 def _normalised(reward: Tensor, context: Context) -> Tensor:
-    """(R − mean)/(std + 1e-6) over all tokens of each group, unbiased, (..., N)."""
+    """(R − mean)/(std + 1e-6) over all tokens of each group, unbiased, (..., N).
+
+    In float64, and exactly 0 where all of a group have one reward: what rounding leaves, 1e-6 would make large.
+    """
     responses, groups = context.sequences, context.groups
 
     def of_group(x: Tensor, divisor: Tensor) -> Tensor:
@@ -70,5 +73,6 @@ def _normalised(reward: Tensor, context: Context) -> Tensor:
         return responses.spread(groups.spread(groups.sum(responses.sum(x)) / divisor.clamp(min=1)))
 
     size = groups.sum(responses.size)
-    centred = reward - of_group(reward, size)
+    above = reward - responses.spread(groups.spread(groups.pick(responses.pick(reward))))
+    centred = above - of_group(above, size)
     return centred / (of_group(centred**2, size - 1).sqrt() + STD_EPS)

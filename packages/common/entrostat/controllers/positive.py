@@ -19,7 +19,7 @@ class PositiveReweight(Controller):
     """Weight λ on tokens with A > 0, 1 on the others. Revisiting Entropy, section 7.3, equation 5.
 
     stage: λ = 0 in the first half of training, then linear from 0 to 1.
-    epoch: λ = (e − 1)/(E − 1) in epoch e of E.
+    epoch: λ = (e − 1)/(E − 1) in epoch e of E ≥ 2.
     entropy_guided: λ += delta when Ĥ > target, −= delta otherwise, within [0, lambda_max]; starts at lambda_init.
     """
 
@@ -56,7 +56,9 @@ class PositiveReweight(Controller):
         elif self.variant == "epoch":
             if stats.epoch is None or stats.epochs is None:
                 raise ValueError("positive_reweight: variant 'epoch' needs StepStats.epoch and epochs")
-            self.positive_weight = as_state((stats.epoch - 1) / max(stats.epochs - 1, 1))
+            if stats.epochs < 2:  # its λ would be 0 to the end
+                raise ValueError("positive_reweight: variant 'epoch' needs 2 epochs or more: train longer, or use stage")
+            self.positive_weight = as_state((stats.epoch - 1) / (stats.epochs - 1))
         else:
             entropy = as_reading(stats.entropy)
             delta = as_state(self.delta)

@@ -43,7 +43,7 @@ class Steer(Controller):
     rollout_entropy: bool = False
     """Whether H is that of the rollout policy."""
     omega_floor: NotNegative = 0.0
-    """The largest Ω counts as at least this (nats per unit learning rate)."""
+    """The largest Ω counts as at least this (nats per unit learning rate), but not under the binary mapping."""
     source: ClassVar = "STEER, theorem 1, equation 3, appendix E.3"
     quadrants: ClassVar = ("I", "II", "III", "IV")
     presets: ClassVar = {
@@ -82,14 +82,14 @@ class Steer(Controller):
         omega = self.omega(plan, context)
         reduce = context.reduce
         largest = reduce.max(omega).unsqueeze(-1)
+        floored = torch.maximum(largest, column(self.omega_floor, omega))
         low = column(self.lambda_min, omega)
         if self.mapping == "exponential":
-            span = torch.maximum(largest, column(self.omega_floor, omega))
-            factor = (low.log() * omega / span.clamp(min=torch.finfo(omega.dtype).tiny)).exp()
+            factor = (low.log() * omega / floored.clamp(min=torch.finfo(omega.dtype).tiny)).exp()
         elif self.mapping == "linear":
             smallest = reduce.min(omega).unsqueeze(-1)
             high = column(self.lambda_max, omega)
-            span = (largest - smallest).clamp(min=torch.finfo(omega.dtype).tiny)
+            span = (floored - smallest).clamp(min=torch.finfo(omega.dtype).tiny)
             factor = high - (high - low) * (omega - smallest) / span
         else:
             top = reduce.top_k(omega, int(TOP_SHARE * context.size), tie=lambda: context.uniform(self.name))

@@ -171,8 +171,9 @@ def _bonus_flow(tokens: Tokens) -> Tensor:
 
 
 def squared_step(logp: Tensor, s2: Tensor) -> Tensor:
-    """‖e_o − p‖² = 1 − 2p_o + S2 of each token, (..., N); at least (1 − p_o)², which rounding leaves where p_o → 1."""
-    return torch.maximum(1 - 2 * logp.exp() + s2, torch.expm1(logp).square())
+    """‖e_o − p‖² = 1 − 2p_o + S2 of each token, (..., N): from (1 − p_o)² to twice that, also rounded where p_o → 1."""
+    least = torch.expm1(logp).square()
+    return (1 - 2 * logp.exp() + s2).clamp(least, 2 * least)
 
 
 def _info(flow: Tensor, base: Tensor) -> dict[str, Tensor]:
