@@ -57,7 +57,7 @@ class PositiveReweight(Controller):
             if stats.epoch is None or stats.epochs is None:
                 raise ValueError("positive_reweight: variant 'epoch' needs StepStats.epoch and epochs")
             if stats.epochs < 2:  # its λ would be 0 to the end
-                raise ValueError("positive_reweight: variant 'epoch' needs 2 epochs or more: train longer, or use stage")
+                raise ValueError("positive_reweight: variant 'epoch' needs 2 epochs or more: use stage instead")
             self.positive_weight = as_state((stats.epoch - 1) / (stats.epochs - 1))
         else:
             entropy = as_reading(stats.entropy)

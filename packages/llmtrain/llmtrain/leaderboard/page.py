@@ -49,8 +49,8 @@ def _law(law: ByEntropy) -> str:
     if not apart and not isnan(law.noise):
         named = f"No entry is further than {NOTABLE:g} standard errors from it."
     return (
-        f"**What the entropy alone says of {law.metric}.** A parabola in it explains {law.explained:.0%} of the "
-        f"variance between entries.{noise} {named}".strip()
+        f"**What the entropy alone says of {law.metric}.** A parabola in its logarithm explains {law.explained:.0%} of "
+        f"the variance between entries.{noise} {named}".strip()
     )
 
 

@@ -25,7 +25,7 @@ def draw(standings: Sequence[Standing], metrics: Sequence[str], laws: Sequence[B
     figure.subplots_adjust(left=0.05, right=0.82, wspace=0.75, bottom=0.08, top=0.96)
     for axes, metric in zip(figure.subplots(1, len(metrics), squeeze=False)[0], metrics, strict=True):
         for law in (law for law in laws if law.metric == metric):
-            across = np.linspace(*_ends([s.mean("entropy") for s in shown]), 100)
+            across = np.geomspace(*_ends([s.mean("entropy") for s in shown]), 100)
             axes.plot(across, law.at(across), color="black", linewidth=1, linestyle="--", label="entropy alone")
         for target in sorted({s.target for s in shown if s.target is not None}):
             axes.axvline(target, color=AIMED, linewidth=0.8, linestyle=":", label=f"target {target:g}")
@@ -47,7 +47,8 @@ def draw(standings: Sequence[Standing], metrics: Sequence[str], laws: Sequence[B
                 color=FREE if s.target is None else AIMED,
                 arrowprops={"arrowstyle": "-", "linewidth": 0.3, "color": "#999999", "relpos": (0, 0.5), "shrinkB": 2},
             )
-        axes.set(xlabel="entropy (nats)", ylabel=metric)
+        axes.set(xlabel="entropy (nats)", ylabel=metric, xscale="log")
+        axes.xaxis.set_major_formatter("{x:g}")
         axes.grid(color="#eeeeee", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.legend(frameon=False, fontsize=8, loc="best")

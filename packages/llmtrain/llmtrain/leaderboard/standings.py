@@ -74,7 +74,7 @@ def standard_error(standings: Sequence[Standing], metric: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ByEntropy:
-    """What the entropy alone explains of a metric: a parabola in it through the means of all entries."""
+    """What the entropy alone explains of a metric: a parabola in its logarithm through the means of all entries."""
 
     metric: str
     coefficients: Array
@@ -86,18 +86,18 @@ class ByEntropy:
     """Entries further than NOTABLE standard errors from it, by name, and how far; largest first."""
 
     def at(self, entropy: Array) -> Array:
-        return np.asarray(np.polyval(self.coefficients, entropy), dtype=np.float64)
+        return np.asarray(np.polyval(self.coefficients, np.log(entropy)), dtype=np.float64)
 
 
 def by_entropy(standings: Sequence[Standing], metric: str) -> ByEntropy | None:
     """None with fewer than five entries that differ. Residuals are those of a fit without the entry itself."""
-    counted = [s for s in standings if not s.same_as and not s.error and np.isfinite(s.mean(metric))]
+    counted = [s for s in standings if not s.same_as and s.mean("entropy") > 0 and np.isfinite(s.mean(metric))]
     if len(counted) < 5:
         return None
-    entropy, values = (np.array([s.mean(name) for s in counted]) for name in ("entropy", metric))
-    coefficients = np.polyfit(entropy, values, 2)
-    residual = values - np.polyval(coefficients, entropy)
-    powers = np.vander(entropy, 3)
+    values = np.array([s.mean(metric) for s in counted])
+    powers = np.vander(np.log([s.mean("entropy") for s in counted]), 3)
+    coefficients = np.linalg.lstsq(powers, values)[0]
+    residual = values - powers @ coefficients
     leverage = np.einsum("ij,ji->i", powers, np.linalg.pinv(powers))
     noise = standard_error(counted, metric)
     distance = residual / np.sqrt(1 - leverage) / noise
