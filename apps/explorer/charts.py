@@ -138,9 +138,14 @@ def _linked_spec(shapes: tuple[Shape, ...], low: float, high: float, x_title: st
         x = alt.X("x:Q", title=x_title if last else None, axis=axis, scale=scale)
         charts.append(_lines(shape, x, x_title, pointer).properties(height=height))
     stacked = alt.vconcat(*charts, spacing=14).resolve_scale(x="shared", color="independent", strokeDash="independent")
-    with warnings.catch_warnings():  # that the panels share the pointer is meant
+    return specification(sharing(stacked, pointer).configure_view(strokeWidth=0))
+
+
+def sharing(stacked: Any, pointer: alt.Parameter) -> Any:
+    """The stacked panels with one pointer for all of them."""
+    with warnings.catch_warnings():  # Altair warns that there is only one
         warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
-        return specification(stacked.add_params(pointer).configure_view(strokeWidth=0))
+        return stacked.add_params(pointer)
 
 
 def _lines(shape: Shape, x: alt.X, x_title: str, pointer: alt.Parameter) -> Any:

@@ -190,7 +190,7 @@ def _spec(
         x = alt.X("x:Q", title=x_title if last else None, axis=axis, scale=scale)
         parts.append(_panel(number, shape, series, x, x_title, pointer).properties(height=height))
     stacked = alt.vconcat(*parts, spacing=14).resolve_scale(x="shared", color="shared", strokeDash="shared")
-    stacked = stacked.add_params(pointer).configure_view(strokeWidth=0).configure_legend(symbolOpacity=1)
+    stacked = charts.sharing(stacked, pointer).configure_view(strokeWidth=0).configure_legend(symbolOpacity=1)
     return charts.specification(stacked)
 
 

@@ -101,6 +101,7 @@ def test_long_lines_are_thinned_and_keep_their_end():
     assert frame["raw"].iloc[-1] == 3332
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("weight", [0.0, 0.5])
 def test_the_picture_draws(weight):
     logs = [log("a'\"<b>", entropy=[1, 2, 3], odd__name=[1, 2, 3]), log("b", entropy=[3, 6, 1])]

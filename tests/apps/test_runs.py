@@ -104,6 +104,14 @@ def test_the_link_holds_the_state(root):
     assert not app.error
 
 
+def test_a_link_names_the_runs_that_nobody_chose(root):
+    app = open_page()
+    chosen = app.multiselect(key="runs").value
+    assert app.query_params["runs"] == chosen == ["llm/seed-1", "llm/seed-0"]
+    app.multiselect(key="runs").set_value([]).run()
+    assert app.multiselect(key="runs").value == []
+
+
 def test_names_that_lead_elsewhere_are_refused_in_one_line_each(root):
     app = open_page(runs=["../secret", "/etc/passwd", "llm", "llm/seed-1"])
     assert len(app.error) == 3

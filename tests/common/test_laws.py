@@ -167,6 +167,7 @@ NAN = float("nan")
     [
         ([1, 2, 3], [1, 2, 3], "3 points are too few for a law: give at least 4"),
         ([1, 1, 1, 1], [1, 2, 3, 4], "entropy does not vary from 1"),
+        ([1e-17, 2e-17, 3e-17, 4e-17], [1, 2, 3, 4], "entropy does not vary from 1e-17"),
         ([1, 2, NAN, 3], [1, 2, 3, 4], "entropy is not finite at step 2"),
         ([1, 2, 3, 4], [1, math.inf, 3, 4], "reward is not finite at step 1"),
         ([1, 2, 800, 3], [1, 2, 3, 4], r"entropy is 800 at step 2, too large for the squares of e\^H"),

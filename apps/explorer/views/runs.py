@@ -78,11 +78,13 @@ def page() -> None:
     for name in asked[:MOST]:
         st.error(plain(run_folder.problem(root, name, found)))
     section = Sections(key="runs.show", label="Section", default=SECTIONS[0], options=SECTIONS, help="").draw()
+    if "runs" not in st.query_params and "runs" not in st.session_state:  # chosen, so that links name them
+        st.session_state["runs"] = st.query_params["runs"] = run_folder.newest(root, known, FIRST)
     with st.sidebar:
         chosen = Control(
             key="runs",
             label="Runs",
-            default=tuple(run_folder.newest(root, known, FIRST)),
+            default=(),
             options=tuple(known),
             help="Folders with a config.yaml and a metrics.jsonl.",
         ).draw()

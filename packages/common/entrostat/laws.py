@@ -222,6 +222,6 @@ def _points(entropy: ArrayLike, reward: ArrayLike) -> tuple[Array, Array]:
             )
     if h.max() > MOST:
         raise ValueError(f"entropy is {h.max():g} at step {int(h.argmax())}, too large for the squares of e^H")
-    if not _varies(h):
+    if not _varies(np.exp(h)):
         raise ValueError(f"entropy does not vary from {h[0]:g}: no law can be fitted to it")
     return h, r
