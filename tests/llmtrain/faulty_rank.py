@@ -1,6 +1,6 @@
-"""One of several ranks of a run, of which one fails at its second step and the others do not know.
+"""One of several ranks of a run, of which one fails at its second step and the others do not know, or all.
 
-RANK=... WORLD_SIZE=...  python faulty_rank.py CONFIG WHO WHAT        WHAT: killed, or a key of ERRORS
+RANK=... WORLD_SIZE=...  python faulty_rank.py CONFIG WHO WHAT        WHO: rank or all. WHAT: killed, or a key of ERRORS
 """
 
 import os
@@ -20,6 +20,7 @@ ERRORS = {
     "memory": torch.OutOfMemoryError("tried to allocate 7 GiB"),
     "rollout": RolloutError("rollout engine vllm could not answer"),
     "bug": KeyError("a bug"),
+    "refused": ValueError("this cannot be"),
     "backend": torch.distributed.DistBackendError("NCCL error: out of memory"),
     "reset": RuntimeError("hub: Connection reset by peer"),
 }
@@ -29,7 +30,7 @@ def main(config: str, who: str, what: str) -> None:
     annotate = Trainer._step_stats
 
     def fails(trainer: Trainer, entropy: float):
-        if trainer.step == 1 and os.environ["RANK"] == who:
+        if trainer.step == 1 and who in (os.environ["RANK"], "all"):
             if what == "killed":
                 os.kill(os.getpid(), signal.SIGKILL)
             raise ERRORS[what]

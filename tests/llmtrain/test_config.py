@@ -25,6 +25,12 @@ def test_order_of_precedence(tmp_path):
     assert config.controller_args == {"tau": 0}
 
 
+def test_a_file_without_settings_is_refused(tmp_path):
+    (tmp_path / "c.yaml").write_text("# steps: 7\n")
+    with pytest.raises(ValueError, match=r"^t: .*c.yaml holds no settings: leave --config out"):
+        read_config(["--config", str(tmp_path / "c.yaml")], "t")
+
+
 def test_the_command_line_of_the_readme():
     args = ["--preset", "countdown-cpu", "--controller", "entropic", "--target-entropy", "0.4"]
     config = read_config(args, "t")

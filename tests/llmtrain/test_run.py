@@ -262,7 +262,7 @@ def test_a_run_goes_on_in_another_cluster_if_it_was_in_one(run, capsys):
     assert "error: no Ray cluster at 127.0.0.1:1" in capsys.readouterr().err
 
 
-def ranks_with_a_fault(config, folder: Path, who: int, what: str, size: int = 2) -> tuple[list[int], list[str]]:
+def ranks_with_a_fault(config, folder: Path, who: int | str, what: str, size: int = 2) -> tuple[list[int], list[str]]:
     """Exit codes and errors of the ranks of a run in which rank `who` fails at its second step."""
     config = replace(config, nproc=size, out=str(folder / "run"), engine=EngineConfig(name="deepspeed"), threads=1)
     optim = replace(config.optim, mini_batch_size=2 * size)
@@ -295,6 +295,12 @@ def test_one_rank_that_fails_ends_all_and_says_why(small, tmp_path, who, what, w
     assert words in said[who]
     assert "Error" not in said[1 - who]
     assert "error" not in said[1 - who]
+
+
+def test_what_all_ranks_refuse_is_said_once(small, tmp_path):
+    codes, said = ranks_with_a_fault(small, tmp_path, "all", "refused")
+    assert codes == [1, 1]
+    assert "".join(said).count("ValueError: this cannot be") == 1
 
 
 def test_a_rank_that_is_killed_is_noticed_once(small, tmp_path):

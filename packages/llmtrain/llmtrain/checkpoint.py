@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 from zipfile import is_zipfile
 
@@ -21,6 +22,7 @@ from .model import save
 
 KEEP = 2
 """Checkpoints of a run that are kept: the newest."""
+TRIED = 2**20
 
 
 def checkpoints(run: str | Path) -> list[Path]:
@@ -77,6 +79,16 @@ def save_checkpoint(
                 shutil.rmtree(old)
     engine.ranks.barrier()
     return path
+
+
+def unwritable(folder: str | Path) -> str:
+    """Why TRIED bytes more cannot be written to a folder, such as a full disk or a quota; empty when they can."""
+    try:
+        with TemporaryFile(dir=folder) as file:
+            file.write(bytes(TRIED))
+    except OSError as error:
+        return f"{folder}: {error.strerror}"
+    return ""
 
 
 def flush(folder: Path) -> None:

@@ -65,7 +65,10 @@ def read_config(args: list[str], prog: str, example: str = TRAIN_EXAMPLE, out: s
     config = get_preset(given.preset) if given.preset else TrainConfig()
     config = replace(config, out=out or config.out)
     if given.config:
-        config = merge(config, load_yaml(given.config))
+        settings = load_yaml(given.config)
+        if not settings:
+            raise ValueError(f"{prog}: {given.config} holds no settings: leave --config out to train without")
+        config = merge(config, settings)
     if given.set:
         config = replace(config, controller_args={**config.controller_args, **parse_settings(given.set)})
     description = (

@@ -94,8 +94,10 @@ def train_run(config: TrainConfig, resuming: bool = False) -> int:
         code, said = train_rank(config, resuming, shown=is_first())
     except Exception as error:
         if not is_of_another(error):
-            is_first_to_stop(config.out)
-            raise
+            if is_first_to_stop(config.out):
+                raise
+            leave(1)
+            return 1
         code, said = 1, f"error: a rank is gone: {one_line(error)}; {last_saved(config.out)}"
     if is_first_to_stop(config.out) if code == 1 else is_first():
         say(code, said)

@@ -7,14 +7,12 @@
 Randomness is keyed by (seed, step, purpose), so nothing but the step has to be remembered to repeat it.
 """
 
-import os
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from errno import EDQUOT, EIO, ENOSPC, EROFS
 from functools import partial
 from pathlib import Path
-from shutil import disk_usage
 from typing import Any
 
 import torch
@@ -27,7 +25,7 @@ from entrostat.runlog import RunLog
 
 from .bases import find_bases
 from .check import make_controller
-from .checkpoint import last_saved, latest, load_state, save_checkpoint
+from .checkpoint import last_saved, latest, load_state, save_checkpoint, unwritable
 from .clock import Clock
 from .collect import Collector
 from .config import TrainConfig
@@ -61,8 +59,6 @@ LOWER = {
 
 OF_THE_DISK = (ENOSPC, EDQUOT, EIO, EROFS)
 """Errors of writing to the folder of the run, which do not name it."""
-FULL = 2**20
-"""Bytes that are left of a disk which is full."""
 
 
 class TrainingStoppedError(RuntimeError):
@@ -251,9 +247,7 @@ class Trainer:
             return f"out of memory in phase {phase!r}: {LOWER.get(phase, LOWER['forward'])}"
         if isinstance(error, OSError) and (error.filename or error.errno in OF_THE_DISK):
             return f"{error.filename or self.config.out}: {error.strerror}"
-        if disk_usage(self.config.out).free < FULL:  # torch and safetensors have other errors for it
-            return f"{self.config.out}: {os.strerror(ENOSPC)}"
-        return ""
+        return unwritable(self.config.out)  # torch and safetensors have other errors for a full disk or quota
 
     def _on_interrupt(self, signum: int, frame: Any) -> None:
         if self._interrupted:
