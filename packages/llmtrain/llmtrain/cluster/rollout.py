@@ -35,8 +35,6 @@ from .rollout_actor import RolloutActor
 
 START = 600.0
 """Seconds that an engine may take to start."""
-LEAVE = 2.0
-"""Seconds that engines may take to end by themselves."""
 
 
 def make_engine(folder: str, config: TrainConfig, stops: Sequence[int], sleeps: bool) -> RolloutEngine:
@@ -181,9 +179,6 @@ class RemoteEngine:
         return None
 
     def close(self) -> None:
-        """End all engines; those that hang or are gone, too."""
-        ends = [engine.actor.close.remote() for engine in self.engines]
-        ray.wait(ends, num_returns=max(len(ends), 1), timeout=LEAVE)
         for engine in self.engines:
             ray.kill(engine.actor)
         self.engines = []

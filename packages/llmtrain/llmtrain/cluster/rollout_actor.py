@@ -34,10 +34,6 @@ class RolloutActor:
         self.engine.update(unpack(weights), version)
         return self.engine.version
 
-    def close(self) -> None:
-        """Give back what outlives the process, such as shared memory of an engine's workers."""
-        self.engine.close()
-
     def transfer(self, call: str, *args: Any) -> None:
         """A part of an update whose weights come by another way."""
         self.engine.transfer(call, *args)
