@@ -39,7 +39,8 @@ Controllers with a target hold {target}.
 
 Entropy and reward are means over the last third of the steps, avg@{config.eval.k} and pass@{config.eval.k} those of
 the last evaluation, on held-out problems; all are means over seeds. ± is the standard error of each number in a column,
-from the variance between the seeds of an entry, pooled over entries."""
+from the variance between the seeds of an entry, pooled over entries. It says what other seeds would change, not what
+another model would."""
 
 
 def _law(law: ByEntropy) -> str:

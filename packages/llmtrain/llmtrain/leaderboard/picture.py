@@ -17,6 +17,7 @@ def draw(standings: Sequence[Standing], metrics: Sequence[str], laws: Sequence[B
     """A panel for each metric: a mark an entry, its name at the right, and what the entropy alone would give."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     shown = [s for s in standings if not s.same_as and not s.error]
     twins = Counter(s.same_as for s in standings)
@@ -48,7 +49,9 @@ def draw(standings: Sequence[Standing], metrics: Sequence[str], laws: Sequence[B
                 arrowprops={"arrowstyle": "-", "linewidth": 0.3, "color": "#999999", "relpos": (0, 0.5), "shrinkB": 2},
             )
         axes.set(xlabel="entropy (nats)", ylabel=metric, xscale="log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.grid(color="#eeeeee", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.legend(frameon=False, fontsize=8, loc="best")
