@@ -42,6 +42,8 @@ def test_from_runs_to_page_and_picture(command, tmp_path, capsys):
     assert (tmp_path / "x" / "entropy.png").read_bytes().startswith(b"\x89PNG")
     assert "(x/entropy.png)" in text
     assert "3 rollout steps of 8 × 4 responses, 2 optimizer steps each" in text
+    assert text.splitlines()[2].startswith("`aepo`, `ppo` train the same model on countdown:")
+    assert "seeds 0 to 1" in text
     assert "hold 0.3 nats" in text
     lines = [json.loads(line) for line in (tmp_path / "b/ppo/0/metrics.jsonl").read_text().splitlines()]
     lines += [json.loads(line) for line in (tmp_path / "b/ppo/1/metrics.jsonl").read_text().splitlines()]

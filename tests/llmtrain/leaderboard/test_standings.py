@@ -82,7 +82,7 @@ def test_noise_is_told_from_what_the_entropy_does_not_explain():
 
 def test_few_entries_or_seeds_say_less():
     entries = noisy(np.random.default_rng(2))
-    assert by_entropy(entries[:4], "reward") is None
+    assert by_entropy(entries[:9], "reward") is None
     assert by_entropy([ended(s.entry.name, same_as="c0", **s.values) for s in entries], "reward") is None
     alone = [ended(s.entry.name, **{key: x[:1] for key, x in s.values.items()}) for s in entries]
     found = by_entropy(alone, "reward")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import isnan
 
-from entrostat.lineup import LEFT_OUT
+from entrostat.lineup import LEFT_OUT, entries
 
 from ..config import TrainConfig
 from ..evaluation.report import number
@@ -15,21 +15,41 @@ def page(standings: Sequence[Standing], laws: Sequence[ByEntropy], config: Train
     its path relative to the page."""
     seeds = next(iter(s.values["reward"].size for s in standings if not s.error))
     ran = [s for s in standings if not s.error]
-    parts = [_introduction(config, seeds, told, picture), *map(_law, laws), _holding(ran), _table(ran, config.eval.k)]
+    names = {s.entry.controller for s in standings}
+    parts = [
+        _introduction(names, config, seeds, told, picture),
+        *map(_law, laws),
+        _holding(ran),
+        _table(ran, config.eval.k),
+    ]
     failed = [f"- `{s.entry.name}`: {s.error}" for s in standings if s.error]
     if failed:
         parts += ["\n".join(["Could not run:", "", *failed])]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _introduction(config: TrainConfig, seeds: int, told: str, picture: str) -> str:
+def _introduction(names: set[str], config: TrainConfig, seeds: int, told: str, picture: str) -> str:
+    everyone = names >= {entry.controller for entry in entries()}
+    who = (
+        f"Every controller but `{LEFT_OUT}`, which needs rollouts of another policy, trains"
+        if everyone
+        else (f"{', '.join(f'`{name}`' for name in sorted(names))} train")
+    )
+    seen = "seed 0" if seeds == 1 else f"seeds 0 to {seeds - 1}"
+    noise = (
+        ""
+        if seeds == 1
+        else """; all are means over seeds. ± is the standard error of each
+number in a column, from the variance between the seeds of an entry, pooled over entries. It says what other seeds would
+change, not what another model would"""
+    )
     per = config.optim.ppo_epochs * config.rollout.prompts // config.optim.mini_batch_size
     target = "their own targets" if config.target_entropy is None else f"{config.target_entropy:g} nats"
     return f"""# Leaderboard in a language model
 
-Every controller but `{LEFT_OUT}`, which needs rollouts of another policy, trains the same model on {config.task.name}:
+{who} the same model on {config.task.name}:
 {config.steps} rollout steps of {config.rollout.prompts} × {config.rollout.n} responses, {per} optimizer steps each, \
-learning rate {config.optim.lr:g}, advantage {config.advantage}, seeds 0 to {seeds - 1}.
+learning rate {config.optim.lr:g}, advantage {config.advantage}, {seen}.
 Values are those of the preset `{config.controller_preset}`, and some others, which the second column names.
 Controllers with a target hold {target}.
 
@@ -38,9 +58,7 @@ Controllers with a target hold {target}.
 ![Reward and pass@{config.eval.k} against entropy]({picture})
 
 Entropy and reward are means over the last third of the steps, avg@{config.eval.k} and pass@{config.eval.k} those of
-the last evaluation, on held-out problems; all are means over seeds. ± is the standard error of each number in a column,
-from the variance between the seeds of an entry, pooled over entries. It says what other seeds would change, not what
-another model would."""
+the last evaluation, on held-out problems{noise}."""
 
 
 def _law(law: ByEntropy) -> str:

@@ -18,6 +18,8 @@ from ..compare import Run
 Array = NDArray[np.float64]
 NOTABLE = 3.0
 """Standard errors from which on a difference is named."""
+FEWEST = 10
+"""Entries that a parabola is laid through."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +92,9 @@ class ByEntropy:
 
 
 def by_entropy(standings: Sequence[Standing], metric: str) -> ByEntropy | None:
-    """None with fewer than five entries that differ. Residuals are those of a fit without the entry itself."""
+    """None with fewer than FEWEST entries that differ. Residuals are those of a fit without the entry itself."""
     counted = [s for s in standings if not s.same_as and s.mean("entropy") > 0 and np.isfinite(s.mean(metric))]
-    if len(counted) < 5:
+    if len(counted) < FEWEST:
         return None
     values = np.array([s.mean(metric) for s in counted])
     powers = np.vander(np.log([s.mean("entropy") for s in counted]), 3)
