@@ -23,6 +23,7 @@ from .model import save
 KEEP = 2
 """Checkpoints of a run that are kept: the newest."""
 TRIED = 2**20
+"""Bytes that a folder must have room for, or it counts as full."""
 
 
 def checkpoints(run: str | Path) -> list[Path]:

@@ -120,6 +120,8 @@ def test_only_those_with_a_target_are_given_one(small, tmp_path):
         (["--workers", "0"], "--workers must be at least 1; got 0"),
         (["--only", "stear"], "--only stear: no such controller takes part"),
         (["--stepz", "3"], "unknown option --stepz"),
+        (["--controller", "steer"], "chooses controllers and their hyperparameters: use --only"),
+        (["--set", "kp=2"], "chooses controllers and their hyperparameters: use --only"),
     ],
 )
 def test_mistakes_are_told_in_a_line(wrong, said, capsys, tmp_path):

@@ -13,6 +13,7 @@ from pathlib import Path
 from entrostat.by_name import names_of
 from entrostat.lineup import Entry, entries
 
+from ..config import TrainConfig
 from ..presets import read_config
 
 PROG = "llmtrain leaderboard"
@@ -36,6 +37,8 @@ def leaderboard(args: list[str]) -> int:
         if getattr(given, name) < 1:
             raise ValueError(f"--{name} must be at least 1; got {getattr(given, name)}")
     base = read_config(rest, PROG, out="runs/leaderboard")
+    if base.controller != TrainConfig.controller or base.controller_args:
+        raise ValueError(f"{PROG} chooses controllers and their hyperparameters: use --only for --controller and --set")
     asked = _entries(given.only)
     from ..check import check
     from ..compare import Run

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import isnan
+from pathlib import Path
 
 from entrostat.lineup import LEFT_OUT, entries
 
@@ -28,26 +29,22 @@ def page(standings: Sequence[Standing], laws: Sequence[ByEntropy], config: Train
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _introduction(names: set[str], config: TrainConfig, seeds: int, told: str, picture: str) -> str:
-    everyone = names >= {entry.controller for entry in entries()}
-    who = (
-        f"Every controller but `{LEFT_OUT}`, which needs rollouts of another policy, trains"
-        if everyone
-        else (f"{', '.join(f'`{name}`' for name in sorted(names))} train")
-    )
-    seen = "seed 0" if seeds == 1 else f"seeds 0 to {seeds - 1}"
-    noise = (
-        ""
-        if seeds == 1
-        else """; all are means over seeds. ± is the standard error of each
+ALL = f"Every controller but `{LEFT_OUT}`, which needs rollouts of another policy, trains"
+NOISE = """; all are means over seeds. ± is the standard error of each
 number in a column, from the variance between the seeds of an entry, pooled over entries. It says what other seeds would
 change, not what another model would"""
-    )
+
+
+def _introduction(names: set[str], config: TrainConfig, seeds: int, told: str, picture: str) -> str:
+    everyone = names >= {entry.controller for entry in entries()}
+    who = ALL if everyone else f"{', '.join(f'`{name}`' for name in sorted(names))} train"
+    questions = ", ".join(Path(name).name for name in config.data.train_files) or config.task.name
+    seen, noise = ("seed 0", "") if seeds == 1 else (f"seeds 0 to {seeds - 1}", NOISE)
     per = config.optim.ppo_epochs * config.rollout.prompts // config.optim.mini_batch_size
     target = "their own targets" if config.target_entropy is None else f"{config.target_entropy:g} nats"
     return f"""# Leaderboard in a language model
 
-{who} the same model on {config.task.name}:
+{who} the same model on {questions}:
 {config.steps} rollout steps of {config.rollout.prompts} × {config.rollout.n} responses, {per} optimizer steps each, \
 learning rate {config.optim.lr:g}, advantage {config.advantage}, {seen}.
 Values are those of the preset `{config.controller_preset}`, and some others, which the second column names.
