@@ -1,10 +1,12 @@
-"""Who takes part when all controllers are compared: each with the values of its preset, and some with others."""
+"""Who takes part when controllers are compared: each with the values of its preset, some with others, or as asked."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
-from .by_name import has_target, make
+from .by_name import has_target, make, names_of
+from .commandline import parse_settings
 from .registry import REGISTRY
 
 LEFT_OUT = "rollout_correction"
@@ -62,3 +64,32 @@ def entries() -> list[Entry]:
     """All of them but `LEFT_OUT`, GRPO's own surrogate first and then by name."""
     preset = [Entry(name) for name in REGISTRY if name != LEFT_OUT]
     return sorted((*preset, *SUITED), key=lambda entry: (entry.controller != "ppo", entry.controller))
+
+
+def asked(items: Sequence[str]) -> list[Entry]:
+    """Entries of what is asked for, each once: `steer`, all entries of that controller, or itself if it has none;
+    `kl_ref beta=0.02,0.05`, that controller with each of these values, of several hyperparameters with each of all.
+
+    Raises ValueError, one line that begins with the item, on what cannot be made.
+    """
+    found: dict[str, Entry] = {}
+    for item in items:
+        try:
+            found |= {entry.name: entry for entry in _of(item)}
+        except ValueError as error:
+            raise ValueError(f"{item}: {error}") from None
+    return list(found.values())
+
+
+def _of(item: str) -> list[Entry]:
+    name, _, settings = item.strip().partition(" ")
+    controller = "+".join(names_of(name))
+    own = [entry for entry in entries() if entry.controller == controller]
+    if own and not settings:
+        return own
+    pairs = [word.partition("=") for word in settings.split()]
+    choices = [[f"{key}{equals}{value}" for value in values.split(",")] for key, equals, values in pairs]
+    made = [Entry(controller, parse_settings(chosen)) for chosen in product(*choices)]
+    for entry in made:
+        make(controller, **entry.args)
+    return [next((e for e in own if e.args == entry.args), entry) for entry in made]

@@ -118,7 +118,7 @@ def test_only_those_with_a_target_are_given_one(small, tmp_path):
     [
         (["--seeds", "0"], "--seeds must be at least 1; got 0"),
         (["--workers", "0"], "--workers must be at least 1; got 0"),
-        (["--only", "stear"], "--only stear: no such controller takes part"),
+        (["--only", "stear"], "stear: unknown controller 'stear'"),
         (["--stepz", "3"], "unknown option --stepz"),
         (["--controller", "steer"], "chooses controllers and their hyperparameters: use --only"),
         (["--set", "kp=2"], "chooses controllers and their hyperparameters: use --only"),

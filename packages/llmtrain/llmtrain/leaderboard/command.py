@@ -2,6 +2,10 @@
 
     llmtrain leaderboard --preset countdown-cpu --target-entropy 0.45 --seeds 3 --workers 2
     llmtrain leaderboard --config mine.yaml --only grpo clip_higher steer entropic --out runs/mine
+    llmtrain leaderboard --preset countdown-cpu --target-entropy 0.3 --only grpo "kl_ref beta=0.02,0.05,0.1" thermostat
+
+The last one compares at equal entropy: a controller with several values of a hyperparameter is read off between the two
+whose entropies are nearest to the target.
 
 Takes the settings of train, which all runs share. Stopped, the same command goes on: runs that are done stay, others
 continue from their checkpoints. Once runs are done, it takes seconds to write the page again.
@@ -10,8 +14,7 @@ continue from their checkpoints. Once runs are done, it takes seconds to write t
 import argparse
 from pathlib import Path
 
-from entrostat.by_name import names_of
-from entrostat.lineup import Entry, entries
+from entrostat.lineup import asked, entries
 
 from ..config import TrainConfig
 from ..presets import read_config
@@ -24,13 +27,15 @@ def leaderboard(args: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=PROG,
         description=__doc__,
-        usage=f"{PROG} FLAGS OF TRAIN [--seeds N] [--workers N] [--only NAME ...] [--page FILE]",
+        usage=f"{PROG} FLAGS OF TRAIN [--seeds N] [--workers N] [--only 'NAME KEY=VALUE,...' ...] [--page FILE]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--seeds", type=int, default=3, help="runs of each controller, from seed 0 (3)")
     parser.add_argument("--workers", type=int, default=1, help="runs at a time; more than one for CPUs (1)")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="controllers that take part; all when not given")
+    parser.add_argument(
+        "--only", nargs="+", metavar="NAME", help="who takes part, with values if wanted; all when not given"
+    )
     parser.add_argument("--page", type=Path, help="Markdown file to write; leaderboard.md in --out when not given")
     given, rest = parser.parse_known_args(args)
     for name in ("seeds", "workers"):
@@ -39,7 +44,7 @@ def leaderboard(args: list[str]) -> int:
     base = read_config(rest, PROG, out="runs/leaderboard")
     if base.controller != TrainConfig.controller or base.controller_args:
         raise ValueError(f"{PROG} chooses controllers and their hyperparameters: use --only for --controller and --set")
-    asked = _entries(given.only)
+    wanted = entries() if given.only is None else asked(given.only)
     from ..check import check
     from ..compare import Run
     from .page import page
@@ -48,7 +53,7 @@ def leaderboard(args: list[str]) -> int:
     from .standings import Standing, by_entropy, standing
 
     out = Path(base.out)
-    runs = [(entry, configurations(base, entry, range(given.seeds), out)) for entry in asked]
+    runs = [(entry, configurations(base, entry, range(given.seeds), out)) for entry in wanted]
     for _, configs in runs:
         check(configs[0])
     in_turn = [config for turn in zip(*(configs for _, configs in runs), strict=True) for config in turn]
@@ -74,15 +79,3 @@ def leaderboard(args: list[str]) -> int:
     path.write_text(page(standings, laws, base, told, f"{path.stem}/{picture.name}"))
     print(path)
     return 1 if failures else 0
-
-
-def _entries(only: list[str] | None) -> list[Entry]:
-    """Entries of these controllers, all when None; ValueError names one that does not take part."""
-    known = entries()
-    if only is None:
-        return known
-    wanted = {name: names_of(name)[0] for name in only}
-    for name, own in wanted.items():
-        if own not in {entry.controller for entry in known}:
-            raise ValueError(f"--only {name}: no such controller takes part; `python -m entrostat list` shows them")
-    return [entry for entry in known if entry.controller in wanted.values()]

@@ -9,6 +9,7 @@ from entrostat.lineup import LEFT_OUT, entries
 from ..config import TrainConfig
 from ..evaluation.report import number
 from .standings import NOTABLE, ByEntropy, Standing, standard_error
+from .strengths import Curve, curves, readings, share_of_noise
 
 
 def page(standings: Sequence[Standing], laws: Sequence[ByEntropy], config: TrainConfig, told: str, picture: str) -> str:
@@ -20,6 +21,7 @@ def page(standings: Sequence[Standing], laws: Sequence[ByEntropy], config: Train
     parts = [
         _introduction(names, config, seeds, told, picture),
         *map(_law, laws),
+        _at(ran, config.target_entropy, config.eval.k),
         _holding(ran),
         _table(ran, config.eval.k),
     ]
@@ -30,6 +32,8 @@ def page(standings: Sequence[Standing], laws: Sequence[ByEntropy], config: Train
 
 
 ALL = f"Every controller but `{LEFT_OUT}`, which needs rollouts of another policy, trains"
+READ = """Read off, straight in the logarithm of the entropy, between the two values of a hyperparameter whose
+entropies have it between them. ± is the standard error of that."""
 NOISE = """; all are means over seeds. ± is the standard error of each
 number in a column, from the variance between the seeds of an entry, pooled over entries. It says what other seeds would
 change, not what another model would"""
@@ -81,6 +85,37 @@ def _holding(standings: Sequence[Standing]) -> str:
         error = number(s.mean("target_error"), ".3f")
         lines.append(f"| `{s.entry.controller}` | {s.entry.setting} | {s.target:g} | {error} |")
     return "\n".join(lines)
+
+
+def _at(standings: Sequence[Standing], target: float | None, k: int) -> str:
+    """What each curve gives at the target."""
+    found_curves = curves(standings)
+    if target is None or not found_curves:
+        return ""
+    metrics = ("reward", f"avg@{k}", f"pass@{k}")
+    found = readings(standings, target, metrics)
+    lines = [f"## At {target:g} nats", "", READ, ""]
+    lines += ["| " + " | ".join(("controller", "value", *metrics)) + " |", "|" + "---|" * 5]
+    for reading in found:
+        numbers = (number(reading.means[m], ".3f") + _plus_minus(reading.errors[m]) for m in metrics)
+        lines.append("| " + " | ".join((f"`{reading.name}`", reading.value, *numbers)) + " |")
+    shares = {metric: share_of_noise(found, metric) for metric in metrics}
+    told = ", ".join(f"{min(share, 1):.0%} of {metric}'s" for metric, share in shares.items() if not isnan(share))
+    if told:
+        lines += ["", f"Noise makes up {told} variance between them."]
+    reached = {reading.name for reading in found}
+    missed = [_range(curve) for curve in found_curves if curve.name not in reached]
+    if missed:
+        lines += ["", f"Not reached with the values tried, by the entropies they gave: {', '.join(missed)}."]
+    return "\n".join(lines)
+
+
+def _range(curve: Curve) -> str:
+    """A curve with its hyperparameter, and its entropies."""
+    ends = [s.mean("entropy") for s in curve.standings]
+    values = [curve.value(s) for s in (curve.standings[0], curve.standings[-1])]
+    tried = f"{curve.hyperparameter} from {values[0]:g} to {values[1]:g}"
+    return f"`{curve.name}` ({tried}: {min(ends):.3f} to {max(ends):.3f} nats)"
 
 
 def _table(standings: Sequence[Standing], k: int) -> str:

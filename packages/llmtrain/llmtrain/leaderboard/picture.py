@@ -3,24 +3,40 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from ..compare import COLOURS
+from ..compare import COLOURS, STYLES
 from .standings import ByEntropy, Standing, standard_error
+from .strengths import curves
 
-FREE, AIMED = COLOURS[:2]
-"""Of controllers without and with a target."""
+FREE, AIMED, *OTHERS = COLOURS[:-1]  # not the yellow: too light for text
+"""Of single entries without and with a target, and of curves."""
+
+
+class Mark(NamedTuple):
+    """What is named at the right: an entry, or the entries of a curve."""
+
+    name: str
+    standings: Sequence[Standing]
+    colour: str
+    line: str
+
+    def far(self, metric: str) -> tuple[float, float]:
+        """Where its name points to: the highest entropy."""
+        return max((s.mean("entropy"), s.mean(metric)) for s in self.standings)
 
 
 def draw(standings: Sequence[Standing], metrics: Sequence[str], laws: Sequence[ByEntropy], path: Path) -> None:
-    """A panel for each metric: a mark an entry, its name at the right, and what the entropy alone would give."""
+    """A panel for each metric: a mark an entry, a line a curve, their names at the right, and what the entropy alone
+    would give."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    shown = [s for s in standings if not s.same_as and not s.error]
-    twins = Counter(s.same_as for s in standings)
+    marks = _marks(standings)
+    shown = [s for mark in marks for s in mark.standings]
     figure = Figure(figsize=(8.5 * len(metrics), 8))
     FigureCanvasAgg(figure)
     figure.subplots_adjust(left=0.05, right=0.82, wspace=0.75, bottom=0.08, top=0.96)
@@ -28,24 +44,24 @@ def draw(standings: Sequence[Standing], metrics: Sequence[str], laws: Sequence[B
         for law in (law for law in laws if law.metric == metric):
             across = np.geomspace(*_ends([s.mean("entropy") for s in shown]), 100)
             axes.plot(across, law.at(across), color="black", linewidth=1, linestyle="--", label="entropy alone")
-        for target in sorted({s.target for s in shown if s.target is not None}):
+        for target in sorted({s.target for s in shown if s.target is not None and "target" not in s.entry.args}):
             axes.axvline(target, color=AIMED, linewidth=0.8, linestyle=":", label=f"target {target:g}")
-        for aimed, colour, label in ((False, FREE, "without a target"), (True, AIMED, "with a target")):
-            marks = [s for s in shown if (s.target is not None) == aimed]
-            x, y = ([s.mean(name) for s in marks] for name in ("entropy", metric))
-            errors = {"xerr": standard_error(shown, "entropy"), "yerr": standard_error(shown, metric)}
-            axes.errorbar(x, y, **errors, fmt="o", ms=4, lw=0.6, color=colour, label=label)
-        order = sorted(shown, key=lambda s: -s.mean(metric))
-        for i, s in enumerate(order):
-            count = twins[s.entry.name]
+        errors = {"xerr": standard_error(shown, "entropy"), "yerr": standard_error(shown, metric)}
+        labels = {FREE: "without a target", AIMED: "with a target"}
+        for mark in marks:
+            x, y = ([s.mean(name) for s in mark.standings] for name in ("entropy", metric))
+            label = labels.pop(mark.colour, None)
+            axes.errorbar(x, y, **errors, fmt="o", ls=mark.line, ms=4, lw=0.6, color=mark.colour, label=label)
+        order = sorted(marks, key=lambda mark: -mark.far(metric)[1])
+        for i, mark in enumerate(order):
             axes.annotate(
-                s.entry.name + (f" and {count} trained alike" if count else ""),
-                xy=(s.mean("entropy"), s.mean(metric)),
+                mark.name,
+                xy=mark.far(metric),
                 xytext=(1.03, 1 - (i + 0.5) / len(order)),
                 textcoords="axes fraction",
                 fontsize=7,
                 va="center",
-                color=FREE if s.target is None else AIMED,
+                color=mark.colour,
                 arrowprops={"arrowstyle": "-", "linewidth": 0.3, "color": "#999999", "relpos": (0, 0.5), "shrinkB": 2},
             )
         axes.set(xlabel="entropy (nats)", ylabel=metric, xscale="log")
@@ -57,6 +73,23 @@ def draw(standings: Sequence[Standing], metrics: Sequence[str], laws: Sequence[B
         axes.legend(frameon=False, fontsize=8, loc="best")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=90)
+
+
+def _marks(standings: Sequence[Standing]) -> list[Mark]:
+    """Curves, and the entries that are on none; twins are only counted."""
+    twins = Counter(s.same_as for s in standings)
+    shown = [s for s in standings if not s.same_as and not s.error]
+    marks = [
+        Mark(f"{c.name}: {c.hyperparameter}", c.standings, OTHERS[i % len(OTHERS)], STYLES[i // len(OTHERS) % 4])
+        for i, c in enumerate(curves(shown))
+    ]
+    on_curves = {s.entry.name for mark in marks for s in mark.standings}
+    for s in shown:
+        if s.entry.name not in on_curves:
+            count = twins[s.entry.name]
+            name = s.entry.name + (f" and {count} trained alike" if count else "")
+            marks.append(Mark(name, [s], FREE if s.target is None else AIMED, "none"))
+    return marks
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:

@@ -1,0 +1,91 @@
+"""Strengths: a controller with several values of one hyperparameter, and what it gives at an entropy. No torch."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import log, sqrt
+
+import numpy as np
+
+from .standings import Standing, standard_error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """Entries that differ in the value of one hyperparameter."""
+
+    name: str
+    """The controller, and the values that they share."""
+    hyperparameter: str
+    standings: tuple[Standing, ...]
+    """By rising value."""
+
+    def value(self, standing: Standing) -> float:
+        return float(standing.entry.args[self.hyperparameter])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What a controller gives at an entropy."""
+
+    name: str
+    value: str
+    """What takes it there: a hyperparameter, or its target."""
+    means: dict[str, float]
+    errors: dict[str, float]
+    """Standard errors of the means, by metric; NaN with one seed."""
+
+
+def curves(standings: Iterable[Standing]) -> list[Curve]:
+    """All that there are among standings, of two numbers or more; an entry may be on several."""
+    found: defaultdict[tuple[str, str], list[Standing]] = defaultdict(list)
+    for s in standings:
+        for key, value in s.entry.args.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                others = ", ".join(f"{k}={v}" for k, v in s.entry.args.items() if k != key)
+                found[s.entry.controller + (f" ({others})" if others else ""), key].append(s)
+    return [
+        Curve(name=name, hyperparameter=key, standings=tuple(sorted(group, key=lambda s: float(s.entry.args[key]))))
+        for (name, key), group in found.items()
+        if len(group) > 1
+    ]
+
+
+def readings(standings: Sequence[Standing], entropy: float, metrics: Sequence[str]) -> list[Reading]:
+    """What each curve gives at an entropy (nats), highest first metric first; those that do not reach it are left out.
+
+    Metrics and the hyperparameter run straight in log entropy between two values that have it between them, the least
+    such values. The error is that of both means and both entropies.
+    """
+    noise = {metric: standard_error(standings, metric) for metric in ("entropy", *metrics)}
+    found = [reading for curve in curves(standings) if (reading := _read(curve, entropy, metrics, noise))]
+    return sorted(found, key=lambda reading: -reading.means[metrics[0]])
+
+
+def _read(curve: Curve, entropy: float, metrics: Sequence[str], noise: dict[str, float]) -> Reading | None:
+    for pair in pairwise(curve.standings):
+        ends = [s.mean("entropy") for s in pair]
+        if ends[0] == ends[1] or not 0 < min(ends) <= entropy <= max(ends):
+            continue
+        share = log(entropy / ends[0]) / log(ends[1] / ends[0])
+        weights = np.array([1 - share, share])
+        off = noise["entropy"] / np.array(ends)  # of the log entropies
+        means, errors = {}, {}
+        for metric in metrics:
+            values = np.array([s.mean(metric) for s in pair])
+            slope = (values[1] - values[0]) / log(ends[1] / ends[0])
+            means[metric] = float(weights @ values)
+            errors[metric] = sqrt(float(weights**2 @ (noise[metric] ** 2 + (slope * off) ** 2)))
+        value = float(weights @ [curve.value(s) for s in pair])
+        return Reading(name=curve.name, value=f"{curve.hyperparameter}={value:.3g}", means=means, errors=errors)
+    return None
+
+
+def share_of_noise(found: Sequence[Reading], metric: str) -> float:
+    """Of the variance between readings, what their errors make up; 1 or more: nothing else is seen. NaN for fewer than
+    three."""
+    if len(found) < 3:
+        return float("nan")
+    errors = np.array([reading.errors[metric] for reading in found])
+    return float((errors**2).mean() / np.var([reading.means[metric] for reading in found], ddof=1))
