@@ -82,6 +82,20 @@ def test_what_was_stopped_goes_on_and_what_fails_is_told(command, small, tmp_pat
     assert "| `ppo` |" in (tmp_path / "b" / "leaderboard.md").read_text()
 
 
+def test_a_last_evaluation_that_was_missed_is_made_up_for(command, tmp_path):
+    alone = ("--seeds", "1", "--only", "grpo")
+    assert command(*alone) == 0
+    metrics = tmp_path / "b" / "ppo" / "0" / "metrics.jsonl"
+    *before, last = metrics.read_text().splitlines(keepends=True)
+    assert "eval/avg@" in last
+    metrics.write_text("".join(before))
+    assert command(*alone) == 0
+    *same, again = metrics.read_text().splitlines(keepends=True)
+    assert same == before
+    measured = [{k: v for k, v in json.loads(line).items() if k.startswith("eval/")} for line in (last, again)]
+    assert measured[0] == measured[1]
+
+
 def test_no_run_outlives_it(small, tmp_path):
     (tmp_path / "long.yaml").write_text(dump_yaml(to_dict(replace(small, steps=10_000))))
     args = ["--config", str(tmp_path / "long.yaml"), "--only", "grpo", "--out", str(tmp_path / "b"), "--seeds", "1"]

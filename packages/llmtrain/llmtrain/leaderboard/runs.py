@@ -11,6 +11,7 @@ from pathlib import Path
 
 from entrostat.lineup import Entry
 from entrostat.plain_yaml import dump_yaml
+from entrostat.runlog import read_metrics
 
 from ..checkpoint import checkpoints, step_of
 from ..config import TrainConfig
@@ -51,9 +52,17 @@ def done(config: TrainConfig) -> int:
     return step_of(found[-1]) if found else 0
 
 
+def ended(config: TrainConfig) -> bool:
+    """Whether a run is done to its last evaluation, which follows its last checkpoint."""
+    if done(config) < config.steps:
+        return False
+    evaluated = [line["step"] for line in read_metrics(config.out) if f"eval/avg@{config.eval.k}" in line]
+    return not config.eval.every or config.steps in evaluated
+
+
 def run_all(configs: Sequence[TrainConfig], workers: int) -> Failures:
     """Train what is not done yet, so many at a time, each as a process of its own with its output in <run>.log."""
-    left = [config for config in configs if done(config) < config.steps]
+    left = [config for config in configs if not ended(config)]
     failures: Failures = {}
     with Bar("leaderboard", len(configs), len(configs) - len(left)) as bar, ThreadPoolExecutor(workers) as pool:
         tasks = {pool.submit(_run, config): config for config in left}
