@@ -80,6 +80,21 @@ def test_noise_is_told_from_what_the_entropy_does_not_explain():
     assert found.noise < 0.2
 
 
+def test_an_entry_far_from_all_others_does_not_bend_the_parabola():
+    """Else it would lie on it, whatever its reward, and be all that is explained."""
+    rng = np.random.default_rng(3)
+    entries = [
+        ended(name, entropy=np.full(4, 0.2 + i / 100), reward=rng.normal(0.5, 0.01, 4)) for i, name in enumerate(NAMES)
+    ]
+    without = by_entropy(entries, "reward")
+    assert without.explained < 0.3
+    assert without.left_out == ()
+    found = by_entropy([*entries, ended("far", entropy=np.full(4, 2.0), reward=np.zeros(4))], "reward")
+    assert found.left_out == ("far",)
+    assert found.coefficients == pytest.approx(without.coefficients)
+    assert found.explained == pytest.approx(without.explained)
+
+
 def test_few_entries_or_seeds_say_less():
     entries = noisy(np.random.default_rng(2))
     assert by_entropy(entries[:9], "reward") is None

@@ -68,9 +68,11 @@ def _law(law: ByEntropy) -> str:
     named = f"Further than {NOTABLE:g} standard errors from it: {apart}." if apart else ""
     if not apart and not isnan(law.noise):
         named = f"No entry is further than {NOTABLE:g} standard errors from it."
+    alone, explained = ", ".join(f"`{name}`" for name in law.left_out), max(law.explained, 0)
+    through = f", laid through all but {alone}, far from the others," if alone else ""
     return (
-        f"**What the entropy alone says of {law.metric}.** A parabola in its logarithm explains {law.explained:.0%} of "
-        f"the variance between entries.{noise} {named}".strip()
+        f"**What the entropy alone says of {law.metric}.** A parabola in its logarithm{through} explains "
+        f"{explained:.0%} of the variance between entries, each predicted from the others.{noise} {named}".strip()
     )
 
 

@@ -42,7 +42,8 @@ def draw(standings: Sequence[Standing], metrics: Sequence[str], laws: Sequence[B
     figure.subplots_adjust(left=0.05, right=0.82, wspace=0.75, bottom=0.08, top=0.96)
     for axes, metric in zip(figure.subplots(1, len(metrics), squeeze=False)[0], metrics, strict=True):
         for law in (law for law in laws if law.metric == metric):
-            across = np.geomspace(*_ends([s.mean("entropy") for s in shown]), 100)
+            ends = _ends([s.mean("entropy") for s in shown if s.entry.name not in law.left_out])
+            across = np.geomspace(*ends, 100)
             axes.plot(across, law.at(across), color="black", linewidth=1, linestyle="--", label="entropy alone")
         for target in sorted({s.target for s in shown if s.target is not None and "target" not in s.entry.args}):
             axes.axvline(target, color=AIMED, linewidth=0.8, linestyle=":", label=f"target {target:g}")

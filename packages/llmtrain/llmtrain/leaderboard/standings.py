@@ -20,6 +20,9 @@ NOTABLE = 3.0
 """Standard errors from which on a difference is named."""
 FEWEST = 10
 """Entries that a parabola is laid through."""
+ALONE = 0.9
+"""Share of what the parabola says of an entry that is its own value, from which on it is left out: too far from others
+for them to say anything of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,16 +79,18 @@ def standard_error(standings: Sequence[Standing], metric: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ByEntropy:
-    """What the entropy alone explains of a metric: a parabola in its logarithm through the means of all entries."""
+    """What the entropy alone explains of a metric: a parabola in its logarithm through the means of the entries."""
 
     metric: str
     coefficients: Array
     explained: float
-    """Share of the variance between entries."""
+    """Share of the variance between entries, each predicted from the others; below 0: worse than their mean."""
     noise: float
     """Share of what is left that the noise of the seeds makes up; 1 or more: nothing else is left. NaN with a seed."""
     apart: Mapping[str, float]
     """Entries further than NOTABLE standard errors from it, by name, and how far; largest first."""
+    left_out: tuple[str, ...]
+    """Entries that it is not laid through, as they lie alone."""
 
     def at(self, entropy: Array) -> Array:
         return np.asarray(np.polyval(self.coefficients, np.log(entropy)), dtype=np.float64)
@@ -96,18 +101,31 @@ def by_entropy(standings: Sequence[Standing], metric: str) -> ByEntropy | None:
     counted = [s for s in standings if not s.same_as and s.mean("entropy") > 0 and np.isfinite(s.mean(metric))]
     if len(counted) < FEWEST:
         return None
+    powers, leverage = _parabola(counted)
+    left_out = []
+    while leverage.max() > ALONE:
+        left_out.append(counted.pop(int(leverage.argmax())).entry.name)
+        if len(counted) < FEWEST:
+            return None
+        powers, leverage = _parabola(counted)
     values = np.array([s.mean(metric) for s in counted])
-    powers = np.vander(np.log([s.mean("entropy") for s in counted]), 3)
     coefficients = np.linalg.lstsq(powers, values)[0]
     residual = values - powers @ coefficients
-    leverage = np.einsum("ij,ji->i", powers, np.linalg.pinv(powers))
+    predicted, mean = residual / (1 - leverage), (values - values.mean()) / (1 - 1 / len(counted))
     noise = standard_error(counted, metric)
     distance = residual / np.sqrt(1 - leverage) / noise
     apart = {s.entry.name: float(x) for s, x in zip(counted, distance, strict=True) if abs(x) > NOTABLE}
     return ByEntropy(
         metric=metric,
         coefficients=coefficients,
-        explained=float(1 - residual.var() / values.var()),
+        explained=float(1 - (predicted**2).sum() / (mean**2).sum()),
         noise=noise**2 * (len(counted) - 3) / float((residual**2).sum()),
         apart=dict(sorted(apart.items(), key=lambda item: -abs(item[1]))),
+        left_out=tuple(left_out),
     )
+
+
+def _parabola(standings: Sequence[Standing]) -> tuple[Array, Array]:
+    """Powers of the log entropies, (n, 3), and leverages, (n,)."""
+    powers = np.vander(np.log([s.mean("entropy") for s in standings]), 3)
+    return powers, np.einsum("ij,ji->i", powers, np.linalg.pinv(powers))
