@@ -25,6 +25,16 @@ def test_by_hand(name, expected):
     assert get_advantage(name)(REWARD, GROUP).tolist() == pytest.approx(expected, abs=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("grpo", 0.5 / (0.5**0.5 + 1e-6)), ("dr_grpo", 0.5), ("rloo", 1), ("reinforce_pp", 0.5 / (0.5**0.5 + 1e-6))],
+)
+def test_a_group_of_two(name, expected):
+    """Rewards 1 and 0 have the unbiased standard deviation √½."""
+    found = get_advantage(name)(REWARD[:2], GROUP[:2]).tolist()
+    assert found == pytest.approx([expected, -expected], rel=1e-14)
+
+
 @pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "reinforce_pp"])
 def test_runs_are_independent_and_order_does_not_matter(name):
     advantage = get_advantage(name)

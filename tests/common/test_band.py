@@ -33,12 +33,21 @@ def test_entrocraft_takes_the_side_that_leads_back():
     assert weights(c, entropies) == [ALL, ALL, POSITIVE, POSITIVE, ALL, NEGATIVE, NEGATIVE, ALL]
 
 
+@pytest.mark.parametrize("name", ["aepo", "entrocraft"])
+def test_all_tokens_count_until_an_entropy_was_seen(name):
+    assert make(name).plan(TOKENS).weight.tolist() == ALL
+    assert weights(make(name), [NAN]) == [ALL]
+
+
 def test_entrocraft_anneals_its_target():
     c = make("entrocraft", target=1.0, band=0.1, anneal=0.5)
     seen = [weights(c, [0.75], step=step, total_steps=5)[0] for step in range(5)]  # targets 1, .875, .75, .625, .5
     assert seen == [NEGATIVE, NEGATIVE, ALL, POSITIVE, POSITIVE]
-    with pytest.raises(ValueError, match=r"anneal needs StepStats\.total_steps"):
-        c.observe(StepStats(entropy=0.5))
+    two = [weights(c, [0.75], step=step, total_steps=2)[0] for step in range(2)]  # targets 1 and .5
+    assert two == [NEGATIVE, POSITIVE]
+    for anneal in (0.5, torch.tensor([0.0, 0.5])):
+        with pytest.raises(ValueError, match=r"anneal needs StepStats\.total_steps"):
+            make("entrocraft", anneal=anneal).observe(StepStats(entropy=0.5))
 
 
 @pytest.mark.parametrize("name", ["aepo", "entrocraft"])

@@ -67,3 +67,14 @@ def test_runs_move_apart():
 def test_bounds_must_fit():
     with pytest.raises(ValueError, match="coef_min must not exceed coef_max"):
         make("adaptive_entropy", coef_min=1.0)
+    for initial in (0.1, 0.4):
+        with pytest.raises(ValueError, match="initial must lie between coef_min and coef_max"):
+            make("adaptive_entropy", coef_min=0.2, coef_max=0.3, initial=initial)
+    assert make("adaptive_entropy", coef_min=0.25, coef_max=0.25, initial=0.25).parts[0].coef == 0.25
+
+
+def test_no_bonus_at_the_target_and_before_an_entropy_was_seen():
+    c = make("adaptive_entropy", target=0.5, initial=0.25, coef_max=0.5)
+    assert c.plan(tokens()).entropy_coef == 0
+    c.observe(StepStats(entropy=0.5))
+    assert c.plan(tokens()).entropy_coef == 0

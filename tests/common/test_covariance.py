@@ -4,7 +4,9 @@ import pytest
 import torch
 from helpers import sampled_tokens
 
-from entrostat import Tokens, make
+from entrostat import LocalReduce, Tokens, make
+from entrostat.controller import Context
+from entrostat.controllers.covariance import token_covariance
 
 # mean lp −2.5, mean A 0: cov = (−1.5·−2, −.5·−2, .5·2, 1.5·2)
 LOGP = torch.tensor([-4.0, -3.0, -2.0, -1.0], dtype=torch.float64)
@@ -13,6 +15,11 @@ ADVANTAGE = torch.tensor([-2.0, -2.0, 2.0, 2.0], dtype=torch.float64)
 
 def tokens(old=LOGP) -> Tokens:
     return Tokens(logp=LOGP, old_logp=old, advantage=ADVANTAGE)
+
+
+def covariance(logp: torch.Tensor, advantage: torch.Tensor) -> list[float]:
+    t = Tokens(logp=logp, old_logp=logp, advantage=advantage)
+    return token_covariance(Context(t, LocalReduce(), seed=0, step=0)).tolist()
 
 
 def test_clip_cov_drops_only_within_the_band():
@@ -33,6 +40,13 @@ def test_clip_cov_draws_at_least_one():
 def test_clip_cov_released_leaves_clipped_tokens_alone():
     old = LOGP - torch.tensor([0.0, 0.0, 0.0, 1.0], dtype=torch.float64)  # last ratio e > 1 + 1
     assert make("clip_cov", k=0.5, omega_low=2.0, preset="released").plan(tokens(old)).weight.tolist() == [0, 1, 1, 1]
+    assert make("clip_cov", k=0.5, omega_low=2.0).plan(tokens(old)).weight.tolist() == [0, 1, 1, 0]
+
+
+def test_clip_cov_needs_a_band():
+    for low in (3.0, 4.0):
+        with pytest.raises(ValueError, match="omega_low must be below omega_high"):
+            make("clip_cov", omega_low=low, omega_high=3.0)
 
 
 def test_clip_cov_draw_is_uniform_over_candidates():
@@ -81,6 +95,21 @@ def test_kl_cov_sees_steps_in_narrow_log_probabilities(dtype):
     plain = make("grpo").plan(Tokens(logp=old, old_logp=old, advantage=advantage))
     moved = old + 0.0625
     assert (plan.coefficients(moved)[0] != plain.coefficients(moved)[0]).all()
+
+
+def test_means_are_of_the_mini_batch_and_of_finite_numbers():
+    """Mean lp −2.5 without the infinite one, mean A 3."""
+    logp = torch.tensor([-4.0, -3.0, -2.0, -1.0, -torch.inf], dtype=torch.float64)
+    advantage = torch.tensor([-1.0, -1.0, 4.0, 2.0, 11.0], dtype=torch.float64)
+    assert covariance(logp, advantage) == [6, 2, 0.5, -1.5, 0]
+    for first in (-torch.inf, -2.0):
+        assert covariance(torch.tensor([first, -torch.inf]), torch.tensor([1.0, -1.0])) == [0, 0]
+
+
+def test_no_covariance_where_numbers_differ_from_their_mean_by_rounding():
+    equal, advantage = torch.full((3,), -12.7, dtype=torch.float64), torch.tensor([1.0, -1.0, 2.0], dtype=torch.float64)
+    assert equal.mean() != equal[0]
+    assert covariance(equal, advantage) == covariance(advantage - 13, equal) == [0, 0, 0]
 
 
 def test_implied_surrogates():

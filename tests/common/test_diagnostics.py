@@ -38,6 +38,15 @@ def test_a_token_without_advantage_is_never_clipped():
     assert found["clip_fraction"] == found["clip/dual"] == pytest.approx(1 / 3)
 
 
+def test_a_negative_weight_turns_the_side_that_is_clipped():
+    ratio, old = tensor(0.5, 0.5, 2, 2, 1), tensor(-5, -5, -5, -5, -5)
+    tokens = Tokens(logp=ratio.log() - 5, old_logp=old, advantage=tensor(1, 1, -1, 1, 1))
+    plan = make("ppo").plan(tokens)
+    assert diagnose(tokens, plan)["clip_fraction"] == 1 / 5
+    found = diagnose(tokens, plan.reweight(tensor(-1, -1, -1, 0, -1)))
+    assert [found[name].item() for name in ("clip/low", "clip/high", "clip/dual")] == [2 / 5, 2 / 5, 0]
+
+
 def test_log_probabilities_of_the_update_may_differ_from_the_plan():
     tokens = Tokens(logp=tensor(-1, -1), old_logp=tensor(-1, -1), advantage=tensor(1, -1))
     plan = make("ppo").plan(tokens)
@@ -144,7 +153,23 @@ def test_weights_and_what_was_touched():
     assert found["touched"] == 0.9
     assert found["dropped"] == pytest.approx(0.1)
     assert diagnose(tokens, make("ppo").plan(tokens))["touched"] == 0
-    assert diagnose(tokens, make("entropy_bonus").plan(tokens))["touched"] == 1
+    for spec in ("entropy_bonus", "entropy_advantage"):
+        assert diagnose(tokens, make(spec).plan(tokens))["touched"] == 1
+    one = torch.arange(10) == 3
+    assert diagnose(tokens, make("ppo").plan(tokens).add_kl(one.double()))["touched"] == 0.1
+    assert diagnose(tokens, make("ppo").plan(tokens).add_truncated_bonus(one.double()))["touched"] == 0.1
+
+
+def test_no_total_without_all_of_its_flows():
+    """The flow of a bonus takes s2ll; that of a bonus on the truncated entropy is not known."""
+    tokens = three_arms(tensor(1, 2, -1), [0, 1, 2])
+    plan = make("entropy_bonus").plan(tokens)
+    without = diagnose(Tokens(**{**vars(tokens), "s2ll": None}), plan)
+    assert without["flow/policy"] == diagnose(tokens, plan)["flow/policy"]
+    assert without.keys().isdisjoint(("flow/bonus", "flow/total"))
+    truncated = diagnose(tokens, plan.add_truncated_bonus(tensor(0.1)))
+    assert "flow/bonus" in truncated
+    assert "flow/total" not in truncated
 
 
 def test_entropy_of_kept_tokens():

@@ -21,6 +21,11 @@ def test_by_hand():
     assert weights(tau=0.997, entropy_low=0.3) == [1, 1, 1, 0, 1, 1]
 
 
+def test_thresholds_are_exclusive():
+    assert weights(tau=0.999, entropy_low=0.3) == [1, 1, 1, 1, 1, 1]
+    assert weights(entropy_low=0.15) == [1, 1, 1, 1, 1, 1]
+
+
 def test_bad_threshold():
     with pytest.raises(ValueError, match=r"tau must lie in \(0, 1\]"):
         make("dmmpt", tau=0.0)

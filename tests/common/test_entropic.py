@@ -45,12 +45,27 @@ def test_alpha_is_clipped_and_may_be_free():
     assert alphas(make("entropic", target=0.0, ki=0.0, alpha_max=float("inf")), [5.0]) == [5.0]
 
 
-def test_anti_windup_stops_the_sum():
-    errors = [3.0] * 4 + [-0.5]
-    wound = make("entropic", "released", target=0.0, kp=1.0, ki=0.1)
-    assert alphas(wound, errors)[-1] == pytest.approx(-0.5 + 0.1 * 11.5)  # above zero with the error below
-    stopped = make("entropic", target=0.0, kp=1.0, ki=0.1)
-    assert alphas(stopped, errors)[-1] == pytest.approx(-0.5 + 0.1 * -0.5)
+@pytest.mark.parametrize("scale", [1.0, -1.0, 0.1])
+def test_anti_windup_stops_the_sum(scale):
+    errors, limit = [3.0 * scale] * 4 + [-0.5 * scale], abs(scale)
+    wound = make("entropic", "released", target=0.0, kp=1.0, ki=0.1, alpha_max=limit)
+    assert alphas(wound, errors)[-1] == pytest.approx(scale * (-0.5 + 0.1 * 11.5))  # the error is on the other side
+    stopped = make("entropic", target=0.0, kp=1.0, ki=0.1, alpha_max=limit)
+    assert alphas(stopped, errors)[-1] == pytest.approx(scale * (-0.5 + 0.1 * -0.5))
+
+
+def test_the_sum_counts_what_just_reaches_the_bound():
+    assert alphas(make("entropic", target=0.0, kp=0.5, ki=0.5, alpha_max=1.0), [1.0]) == [1.0]
+
+
+def test_weights_are_one_until_an_entropy_was_seen():
+    assert make("entropic", tau=0.0).plan(TOKENS).weight.tolist() == [1, 1, 1, 1]
+
+
+def test_gains_are_logged_where_they_are_found():
+    fixed = {"entropic/integral", "entropic/alpha"}
+    assert set(make("entropic").metrics()) == fixed
+    assert set(make("entropic", auto=True).metrics()) == fixed | {f"entropic/{x}" for x in ("plant_gain", "kp", "ki")}
 
 
 def test_the_sum_runs_on_while_it_leads_out_of_saturation():

@@ -93,3 +93,23 @@ def test_exact_has_mean_zero_over_actions(logits):
 def test_impossible_actions_do_not_spoil_lemma1():
     logp = torch.log_softmax(torch.tensor([0.0, -torch.inf, 1.0], dtype=torch.float64), -1)
     assert torch.isfinite(entropy_change.lemma1(logp, torch.ones(3, dtype=torch.float64)))
+
+
+def test_every_distribution_by_itself():
+    logits, moved = torch.randn(2, 4, 3, 5, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    logp = logits.log_softmax(-1)
+    together = entropy_change.lemma1(logp, moved)
+    for i in range(4):
+        for j in range(3):
+            alone = entropy_change.lemma1(logp[i, j], moved[i, j])
+            torch.testing.assert_close(together[i, j], alone, rtol=1e-12, atol=1e-15)
+
+
+def test_actions_without_probability():
+    """p = (½, ½, 0): a token that could not be drawn moves its distribution by the collision term alone, which is 0."""
+    half, minus_infinity = -torch.tensor(2.0, dtype=torch.float64).log(), torch.tensor(-torch.inf, dtype=torch.float64)
+    stats = policy_stats(torch.stack([half, half, minus_infinity]))
+    flow = entropy_change.exact(minus_infinity, stats.entropy, stats.s2, stats.s2l, torch.ones_like(half))
+    assert abs(float(flow)) < 1e-15
+    moved = entropy_change.lemma1(stats.logp, torch.tensor([1.0, -1.0, 9.0], dtype=torch.float64))
+    assert abs(float(moved)) < 1e-15

@@ -19,9 +19,10 @@ def test_by_hand():
     assert weights(ratio_low=0.9) == [1, 1, 0, 1, 1, 0]
     assert weights(ratio_high=1.1) == [1, 1, 1, 0, 1, 0]
     assert weights(ratio_low=0.99, ratio_high=1.01) == [1, 0, 0, 0, 1, 0]
+    assert weights(ratio_low=0.94, ratio_high=1.04) == [1, 0, 0, 0, 1, 0]  # both bounds are exclusive
 
 
-@pytest.mark.parametrize("settings", [{"ratio_low": 1.0}, {"ratio_high": 0.9}])
+@pytest.mark.parametrize("settings", [{"ratio_low": 1.0}, {"ratio_high": 1.0}, {"ratio_high": 0.9}])
 def test_bad_bounds(settings):
     with pytest.raises(ValueError, match="ratio_low must be below 1 and ratio_high above"):
         make("entropy_ratio_clip", **settings)

@@ -23,6 +23,21 @@ def test_the_addition_by_hand():
     torch.testing.assert_close(found, A + 0.1 * RELATIVE, rtol=1e-14, atol=1e-15)
 
 
+def test_wrong_responses_gain_nothing_where_no_correct_one_reaches():
+    """Beyond the end of every correct response, and in a group without one."""
+    changes = {"position": torch.tensor([0, 1, 0, 0, 2, 0]), "reward": REWARD * torch.tensor([1, 1, 1, 1, 1, 0])}
+    found = make("gtpo", alpha=0.1, into="advantage").plan(tokens(**changes)).advantage
+    assert found[3:].tolist() == A[3:].tolist()
+
+
+def test_a_group_of_two_tokens():
+    two = {name: torch.tensor([0, 1]) for name in ("seq_id", "reward")}
+    same = {name: torch.zeros(2, dtype=torch.int64) for name in ("group_id", "position")}
+    t = tokens(logp=A[:2], old_logp=A[:2], advantage=A[:2], entropy=H[:2], **two, **same)
+    expected = 0.5 / (0.5**0.5 + 1e-6)  # the unbiased standard deviation of 0 and 1
+    assert make("gtpo", alpha=0.0).plan(t).advantage.tolist() == pytest.approx([-expected, expected], rel=1e-14)
+
+
 def test_advantages_of_the_shaped_reward():
     shaped = (REWARD + 0.1 * RELATIVE)[:5]
     expected = (shaped - shaped.mean()) / (shaped.std() + 1e-6)

@@ -3,7 +3,7 @@ import torch
 
 from entrostat import Tokens, make
 
-A = torch.tensor([2.0, -1.0, 0.0, -3.0], dtype=torch.float64)
+A = torch.tensor([0.5, -0.25, 0.0, -3.0], dtype=torch.float64)
 TOKENS = Tokens(logp=torch.zeros(4), old_logp=torch.zeros(4), advantage=A)
 
 

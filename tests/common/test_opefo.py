@@ -49,9 +49,21 @@ def test_net_flow_is_zero(estimator):
     assert (plan.weight >= 0).all()
 
 
+def test_the_exact_flow_is_that_of_the_importance_weighted_step():
+    t = sampled_tokens(200)
+    ratio = (t.logp - t.old_logp).exp()
+    flow = entropy_change.exact(t.logp, t.entropy, t.s2, t.s2l, t.advantage * ratio)
+    weight = make("opefo", estimator="exact").plan(t).weight
+    assert (weight * flow).sum().abs() < 1e-14 * flow.abs().sum()
+
+
 def test_zero_flow_leaves_weights_at_one():
     t = Tokens(**{**vars(tokens()), "advantage": torch.zeros(3).double()})
-    assert make("opefo").plan(t).weight.tolist() == [1, 1, 1]
+    plan = make("opefo").plan(t)
+    assert plan.weight.tolist() == [1, 1, 1]
+    assert plan.info["opefo/lambda"] == 0
+    partly = Tokens(**{**vars(tokens()), "advantage": torch.tensor([2.0, 0.0, 1.0]).double()})
+    assert make("opefo", variant="static", lambda_static=0.5).plan(partly).weight.tolist() == [0.5, 1, 1.5]
 
 
 def test_all_flow_one_way_is_stopped():

@@ -92,10 +92,17 @@ def test_the_sum_winds_up_without_anti_windup():
     assert plain.error.tolist() == held.error.tolist() == [2.0, 1.5]
     assert plain.alpha.tolist() == held.alpha.tolist() == [0.5, 0.5]
     assert (plain.total.tolist(), held.total.tolist()) == ([2.0, 3.5], [0.0, 0.0])
+    below = pi_control.response(1.0, 1.0, 1.0, **{**given, "error": -2.0})
+    assert (below.alpha.tolist(), below.total.tolist()) == ([-0.5, -0.5], [0.0, 0.0])
     far = {"error": 2.0, "alpha_max": 0.5, "steps": 200}
     wound, clean = (pi_control.response(1.0, 0.3, 0.1, **far, anti_windup=x).error for x in (False, True))
     assert float(pi_control.overshoot(wound)) > 2 * float(pi_control.overshoot(clean)) > 0
     assert float(wound[-1].abs()) < 1e-6
+
+
+def test_the_sum_counts_what_just_reaches_the_bound():
+    reached = pi_control.response(1.0, 0.5, 0.5, error=1.0, alpha_max=1.0, steps=0)
+    assert (reached.alpha.tolist(), reached.total.tolist()) == ([1.0], [1.0])
 
 
 def test_settling_time_and_overshoot_by_hand():

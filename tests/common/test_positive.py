@@ -48,6 +48,21 @@ def test_schedules_need_their_clock(variant, needed):
         make("positive_reweight", variant=variant).observe(StepStats(entropy=0.1))
 
 
+def test_the_first_weight_lies_within_bounds():
+    for start in (-0.1, 1.6):
+        with pytest.raises(ValueError, match=r"lambda_init must lie in \[0, lambda_max\]"):
+            make("positive_reweight", lambda_init=start, lambda_max=1.5)
+    for start in (0.0, 1.5):
+        assert make("positive_reweight", lambda_init=start, lambda_max=1.5).plan(TOKENS).weight.tolist()[0] == start
+    make("positive_reweight", variant="stage", lambda_max=0.5)  # which has no use for either
+
+
+def test_only_the_guided_variant_is_a_closed_loop():
+    assert make("positive_reweight+aepo", variant="stage", **{"aepo.target": 0.5}).parts[0].controls is None
+    with pytest.raises(ValueError, match="both closed loops"):
+        make("positive_reweight+aepo", **{"aepo.target": 0.5})
+
+
 def test_unknown_variant():
     with pytest.raises(ValueError, match="variant must be one of stage, epoch, entropy_guided"):
         make("positive_reweight", variant="cosine")

@@ -27,6 +27,14 @@ def test_the_deviation_is_unbiased_and_over_responses():
     assert found == pytest.approx([1 + 0.1 * z] * 3 + [1 - 0.1 * z], rel=1e-14)
 
 
+def test_a_response_of_infinite_perplexity_is_no_part_of_the_score():
+    impossible = torch.tensor([-torch.inf], dtype=torch.float64)
+    t_old, seq = torch.cat([OLD, impossible]), torch.tensor([9, 9, 1, 5, 2])
+    t = Tokens(logp=t_old, old_logp=t_old, advantage=torch.ones(5).double(), seq_id=seq)
+    found = make("ppl_advantage").plan(t).weight.tolist()
+    assert found == pytest.approx([1.01, 1.01, 1.0, 0.99, 0.8], rel=1e-14)
+
+
 def test_equal_responses_and_a_single_one():
     assert weights(OLD[:2], SEQ[:2]) == [1, 1]
     assert weights(torch.full((4,), -2.0).double()) == [1, 1, 1, 1]

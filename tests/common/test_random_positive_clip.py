@@ -22,6 +22,9 @@ def test_the_number_of_tokens_and_their_sign():
 
 def test_no_more_than_there_are():
     assert make("random_positive_clip", k=1.0).plan(tokens(10)).weight.tolist() == [1, 0] * 5
+    a = torch.tensor([0.0, 0.5, -1.0])
+    t = Tokens(logp=a, old_logp=a, advantage=a)
+    assert make("random_positive_clip", k=1.0).plan(t).weight.tolist() == [1, 0, 1]
 
 
 def test_every_positive_token_is_as_likely():

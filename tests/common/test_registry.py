@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -55,6 +56,14 @@ def test_a_part_may_be_named():
 def test_errors_name_the_parts(spec, settings, message):
     with pytest.raises(ValueError, match=message):
         make(spec, **settings)
+
+
+def test_no_controller_takes_what_is_no_number():
+    for name, cls in REGISTRY.items():
+        for field in fields(cls):
+            if type(field.default) is float:
+                with pytest.raises(ValueError, match=f"{field.name} must be a number, not NaN"):
+                    make(name, **{field.name: math.nan})
 
 
 def test_a_number_may_be_of_numpy_or_a_tensor():

@@ -43,12 +43,29 @@ def test_by_hand(mode):
     assert plan.token_loss(OLD + 0.05).tolist() == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("cap", [1.0, 2.0])
 @pytest.mark.parametrize("mode", CASES)
-def test_one_program_needs_no_correction(mode):
+def test_one_program_needs_no_correction(mode, cap):
     tokens = sampled_tokens(40)
     same = replace(tokens, rollout_logp=tokens.old_logp)
     plain = make("ppo").plan(tokens).token_loss(tokens.logp)
-    assert torch.equal(make("ppo+rollout_correction", mode=mode).plan(same).token_loss(tokens.logp), plain)
+    assert torch.equal(make("ppo+rollout_correction", mode=mode, cap=cap).plan(same).token_loss(tokens.logp), plain)
+
+
+@pytest.mark.parametrize("mode", CASES)
+def test_what_the_rollout_policy_could_not_sample_is_beyond(mode):
+    rollout = torch.tensor([-torch.inf, -2.0, -2.0, -2.0, -2.0], dtype=torch.float64)
+    tokens = Tokens(logp=OLD, old_logp=OLD, rollout_logp=rollout, advantage=A, seq_id=SEQ)
+    most = 1.4 if mode.endswith("truncate") else 0.0
+    expected = [most, most if mode.startswith("sequence") else 1.0, 1.0, 1.0, 1.0]
+    assert make("rollout_correction", mode=mode, cap=1.4).plan(tokens).weight.tolist() == expected
+
+
+def test_sequences_are_asked_for_where_they_matter():
+    tokens = Tokens(logp=OLD, old_logp=OLD, rollout_logp=OLD, advantage=A)
+    assert make("rollout_correction").plan(tokens).weight.tolist() == [1] * 5
+    with pytest.raises(ValueError, match=r"'rollout_correction' needs Tokens\.seq_id"):
+        make("rollout_correction", mode="sequence_mask").plan(tokens)
 
 
 def test_the_corrected_gradient_is_that_of_samples_of_the_trainers_policy():

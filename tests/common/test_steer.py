@@ -59,12 +59,17 @@ def test_linear_mapping():
     assert plan.weight.tolist() == pytest.approx([1.2 - 0.5 * OMEGA[0] / OMEGA[1], 0.7, 1.2], rel=1e-12)
     floored = make("steer", mapping="linear", omega_floor=10.0).plan(tokens())
     assert floored.weight.tolist() == pytest.approx([1.2 - 0.05 * OMEGA[0], 1.2 - 0.05 * OMEGA[1], 1.2], rel=1e-12)
+    every = make("steer", mapping="linear", mask_clipped=False).plan(tokens())  # where no Ω is 0
+    expected = [1.2 - 0.5 * (w - min(OMEGA)) / (max(OMEGA) - min(OMEGA)) for w in OMEGA]
+    assert min(OMEGA) > 0
+    assert every.weight.tolist() == pytest.approx(expected, rel=1e-12)
 
 
 def test_binary_mapping_takes_the_top_fifth():
     t = sampled_tokens(2, 50)
     plan = make("steer", mapping="binary").plan(t)
     assert (plan.weight == 0.7).sum(-1).tolist() == [10, 10]
+    assert (plan.weight == 1).sum(-1).tolist() == [40, 40]
     omega = make("steer", mapping="exponential").plan(t).weight  # falls with Ω
     lowest = omega.topk(10, largest=False).indices.sort().values
     assert torch.equal((plan.weight == 0.7).nonzero()[:, 1].reshape(2, 10), lowest)
@@ -82,6 +87,22 @@ def test_exact_estimator_uses_the_complete_flow():
         make("steer", estimator="exact").plan(tokens())
 
 
+def test_which_entropy_is_asked_for():
+    none = {"entropy", "old_entropy"}
+    assert make("steer").needs & none == {"entropy"}
+    assert make("steer", "released").needs & none == {"old_entropy"}
+    assert make("steer", "released", estimator="exact").needs & none == {"entropy"}
+
+
+def test_a_token_without_probability_weighs_one_and_counts_for_nothing():
+    t = tokens()
+    logp = torch.tensor([-torch.inf, *t.logp[1:].tolist()], dtype=torch.float64)
+    old_logp = torch.tensor([-torch.inf, *t.old_logp[1:].tolist()], dtype=torch.float64)
+    for changes in ({}, {"old_logp": old_logp}, {"advantage": column([0.0, *A[1:]])}):
+        plan = make("steer").plan(Tokens(**{**vars(t), "logp": logp, **changes}))
+        assert plan.weight.tolist() == pytest.approx([1, 0.7, 1], rel=1e-12)
+
+
 def test_no_change_at_all_means_weight_one():
     t = Tokens(**{**vars(tokens()), "advantage": torch.zeros(3, dtype=torch.float64)})
     assert make("steer").plan(t).weight.tolist() == [1, 1, 1]
@@ -93,6 +114,7 @@ def test_no_change_at_all_means_weight_one():
         ({"mapping": "cubic"}, "mapping must be one of exponential, linear, binary"),
         ({"estimator": "true"}, "estimator must be one of paper, exact"),
         ({"lambda_min": 0.0}, "lambda_min must be positive"),
+        ({"lambda_min": 1.01}, "lambda_min must not be above 1"),
     ],
 )
 def test_bad_settings(settings, message):

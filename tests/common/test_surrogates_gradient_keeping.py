@@ -10,15 +10,15 @@ from entrostat import Tokens, make
 RATIOS = [0.5, 0.9, 1.0, 1.25, 6.0]
 
 
-def planned(spec: str, sign: float, **settings):
+def planned(spec: str, sign: float, size: float = 2.0, **settings):
     old = torch.full((len(RATIOS),), -3.0, dtype=torch.float64)
     logp = old + torch.tensor(RATIOS, dtype=torch.float64).log()
-    tokens = Tokens(logp=logp, old_logp=old, advantage=torch.full_like(old, 2.0 * sign))
+    tokens = Tokens(logp=logp, old_logp=old, advantage=torch.full_like(old, size * sign))
     return make(spec, **settings).plan(tokens), logp
 
 
-def gradients(spec: str, sign: float, **settings) -> list[float]:
-    plan, logp = planned(spec, sign, **settings)
+def gradients(spec: str, sign: float, size: float = 2.0, **settings) -> list[float]:
+    plan, logp = planned(spec, sign, size, **settings)
     return (plan.coefficients(logp)[0] * len(RATIOS)).tolist()
 
 
@@ -37,6 +37,16 @@ def gradients(spec: str, sign: float, **settings) -> list[float]:
 def test_gradients(spec, settings, positive, negative):
     assert gradients(spec, +1, **settings) == pytest.approx(positive, rel=1e-12)
     assert gradients(spec, -1, **settings) == pytest.approx(negative, rel=1e-12)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("spec", "settings"),
+    [("ppo", {"dual_clip": 3.0}), ("cispo", {}), ("ce_gppo", {"beta_high": 0.5}), ("dcpo", {}), ("sapo", {})],
+)
+def test_gradients_grow_with_the_advantage(spec, settings, sign):
+    small = [8 * gradient for gradient in gradients(spec, sign, 0.25, **settings)]
+    assert small == pytest.approx(gradients(spec, sign, **settings), rel=1e-12)
 
 
 def sigmoid(x: float) -> float:

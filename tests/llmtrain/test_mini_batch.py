@@ -28,6 +28,7 @@ def test_costs_are_balanced_by_hand():
     """Dealt there and back: 9 and 1 to the first rank, 7 and 2 to the second, 4 and 3 to the third."""
     sizes = torch.tensor([1, 9, 3, 7, 2, 4])
     assert shares((torch.arange(6),), sizes, 3) == [[0, 1], [3, 4], [2, 5]]
+    assert shares((torch.arange(6),), sizes, 2) == [[1, 2, 4], [0, 3, 5]]  # 9, 3 and 2; 7, 4 and 1
 
 
 def test_one_rank_answers_all():

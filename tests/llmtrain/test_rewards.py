@@ -41,6 +41,8 @@ def test_brevity_by_hand():
         ("so \\boxed{4", 0, 0),
         ("<think>a</think> <answer>\\boxed{4}</answer>\n", 1, 1),
         ("<think>a</think><answer>4</answer> and more", 0, 0),
+        ("so <think>a</think><answer>4</answer>", 0, 0),
+        ("<think>a</think> so <answer>4</answer>", 0, 0),
         ("<answer>4</answer><think>a</think>", 0, 0),
         ("<think>a</think><answer>4</answer><answer>5</answer>", 0, 0),
         ("<think><think>a</think><answer>4</answer>", 0, 0),

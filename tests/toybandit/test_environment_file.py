@@ -83,6 +83,7 @@ def test_words_are_what_they_look_like(write):
         ("success_beta: [1]", "success_beta must be of type [finite number, finite number]"),
         ("states: 3\nlogits: [[1, 2], [3, 4]]", "logits must be 1 row or 3"),
         ("states: 2\nkernel: [[1, 0]]", "kernel must be 2 rows; got 1"),
+        ("states: 2\nkernel: [[1, 0], [0, 1, 0]]", "kernel, row 1, must be 2 numbers; got 3"),
         ("- 1", "expected keys and values"),
         ("# base: noisy", "expected keys and values"),
         ("a: [", "not plain YAML"),
@@ -110,6 +111,7 @@ def test_words_are_what_they_look_like(write):
         ("length: 9\nbranching: 16", "states, arms, length and branching make over 16777216 logits"),
         ("states: 4097\ncoupling: 0.1", "coupling of 4097 states takes over 16777216 numbers: lower states"),
         ("length: 100000000", "states, arms, length and branching make over 16777216 logits"),
+        ("length: 10000000\nbranching: 2", "states, arms, length and branching make over 16777216 logits"),
     ],
 )
 def test_bad_files_are_named(write, text, message):

@@ -53,9 +53,18 @@ def test_runs_are_solved_side_by_side():
     np.testing.assert_allclose(np.diagonal(curve), together, rtol=1e-14)
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1e-3])
+def test_the_unit_of_the_reward_does_not_matter(scale):
+    success = np.random.default_rng(0).random((3, 4))
+    np.testing.assert_allclose(best_policy(scale * success, 0.7), best_policy(success, 0.7), atol=1e-7)
+    (entropy, _), (expected, _) = frontier_curve(scale * success, 9), frontier_curve(success, 9)
+    np.testing.assert_allclose(entropy, expected, atol=1e-7)
+
+
 def test_curve_lies_on_the_frontier_of_all_states_together():
     success = np.random.default_rng(0).random((3, 2, 5))
     entropy, reward = frontier_curve(success, 20)
+    assert entropy.shape == reward.shape == (20,)
     assert (entropy[0], reward[0]) == pytest.approx((np.log(5), success.mean()))
     assert (np.diff(entropy) < 0).all()
     np.testing.assert_allclose(reward[1:], best_reward(success.reshape(6, 5), entropy[1:]), atol=1e-12)
@@ -88,7 +97,7 @@ def test_a_step_that_keeps_the_entropy_gains_nothing(seed):
     assert abs((slope_r * direction).sum()) < 1e-7
 
 
-@pytest.mark.parametrize("entropy", [-0.1, 1.4, np.nan])
+@pytest.mark.parametrize("entropy", [-0.1, 1.4, np.nan, [0.7, 1.4]])
 def test_an_entropy_that_no_policy_has_is_refused(entropy):
     with pytest.raises(ValueError, match=r"entropy must be between 0 and log K = 1\.38629, not"):
         best_reward(np.full((2, 4), 0.5), entropy)

@@ -10,7 +10,7 @@ from toybandit.leaderboard import command
 from toybandit.leaderboard.cells import TARGET, cells
 from toybandit.leaderboard.page import notes, number, page
 from toybandit.leaderboard.picture import draw
-from toybandit.leaderboard.standings import Estimate, Standing, estimate, middle, standings
+from toybandit.leaderboard.standings import COMPARED, Estimate, Standing, estimate, middle, standings
 from toybandit.sweep.cells import Call
 from toybandit.sweep.measure import measure
 
@@ -74,7 +74,18 @@ def test_standings_are_ordered_by_reward_and_know_their_twins():
     rows = results[0][1]
     ppo = next(standing for standing in found if standing.entry.controller == "ppo")
     assert ppo.gap.value == pytest.approx(np.mean([row["frontier"] - row["reward_final"] for row in rows]))
-    assert ppo.target_error is None
+    assert ppo.entropy.value == pytest.approx(np.mean([row["entropy_final"] for row in rows]))
+    assert ppo.reward.value == pytest.approx(np.mean([row["reward_final"] for row in rows]))
+    assert (ppo.target_error, ppo.settling) == (None, None)
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_twins_are_alike_in_every_number(name):
+    entry, rows = run(Entry("ppo"))
+    for apart, twin in ((2e-6, "ppo"), (2e-5, "")):
+        others = [rows[0], {**rows[1], name: rows[1][name] - apart}]
+        found = {s.entry.name: s.same_as for s in standings([(entry, rows), (Entry("clip_higher"), others)])}
+        assert found == {"ppo": "", "clip_higher": twin}
 
 
 def test_an_entry_of_which_one_run_failed_could_not_run():
@@ -88,6 +99,12 @@ def test_target_errors_are_distances():
     (found,) = standings([run(entry := Entry("entropic", {"tau": 0.0}))])
     rows = measure(Call(cells(entry, TINY, range(2))))
     assert found.target_error.value == pytest.approx(np.mean([abs(row["entropy_held"] - TARGET) for row in rows]))
+
+
+def test_the_median_of_the_runs_says_when_an_entry_settles():
+    entry, rows = run(Entry("entropic"), seeds=3)
+    (found,) = standings([(entry, [{**row, "settling": s} for row, s in zip(rows, (np.inf, 3, 40), strict=True)])])
+    assert found.settling == (40, 3, np.inf)
 
 
 def test_numbers_as_text():

@@ -67,6 +67,26 @@ def test_logit_gradient_is_that_of_autograd(name):
     torch.testing.assert_close(ours, logits.grad, rtol=0, atol=1e-12)
 
 
+def test_logit_gradient_in_a_tree_is_that_of_autograd():
+    """Three nodes a prompt: of log π, of the entropy and of the truncated entropy at the node of each token."""
+    generator, support = torch.Generator().manual_seed(1), Support(top_k=2)
+    logits = torch.randn(RUNS, STATES * 3, ARMS, generator=generator, dtype=torch.float64, requires_grad=True)
+    node = torch.randint(3, ARM.shape, generator=generator)
+    dlogp, dentropy, dtail = torch.randn(3, RUNS, STATES * SAMPLES, generator=generator, dtype=torch.float64)
+
+    def at_node(x: torch.Tensor) -> torch.Tensor:
+        run, prompt, _ = torch.meshgrid(*map(torch.arange, ARM.shape), indexing="ij")
+        return x.unflatten(1, (STATES, 3))[run, prompt, node]
+
+    logp = at_node(logits.log_softmax(-1)).gather(-1, ARM.unsqueeze(-1))
+    values = (logp, at_node(policy_stats(logits).entropy), at_node(truncated_entropy(logits, support)))
+    sum((d * x.reshape(d.shape)).sum() for d, x in zip((dlogp, dentropy, dtail), values, strict=True)).backward()
+    policy, arm = Policy(logits.detach()), node * ARMS + ARM
+    torch.testing.assert_close(token_logp(policy, arm), values[0].detach().reshape(RUNS, -1), rtol=1e-12, atol=0)
+    ours = logit_gradient(policy, arm, dlogp, dentropy, node) + truncated_gradient(policy, support, arm, dtail, node)
+    torch.testing.assert_close(ours, logits.grad, rtol=0, atol=1e-12)
+
+
 def test_tokens_see_their_own_state():
     policy = Policy(LOGITS)
     stats = policy_stats(LOGITS)

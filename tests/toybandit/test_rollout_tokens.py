@@ -42,6 +42,7 @@ def test_first_and_last_update_of_a_rollout():
     assert (last.planned[stopped] == 0).all()
     np.testing.assert_allclose(last.planned[last.kept], last.flow[last.kept], rtol=1e-12)
     assert (first.advantage == last.advantage).all()
+    assert (tokens_of(Config(**SMALL), rollout=3, number=-3).p == first.p).all()
 
 
 def test_quadrants_by_hand():
@@ -87,6 +88,18 @@ def test_other_controllers_on_the_same_tokens():
     own = described(update.tokens, planned_by(Config(), update))
     assert (own.weight == plain.weight).all()
     assert (own.kept == plain.kept).all()
+
+
+def test_the_weight_is_what_the_advantage_of_the_rollout_was_multiplied_by():
+    """Also where a controller adds to it."""
+    update = watch(Config(env="det", **SMALL), rollout=11)
+    plan = planned_by(Config(controller="entropy_advantage+steer"), update)
+    found = described(update.tokens, plan)
+    acting = found.advantage != 0
+    assert 0 < acting.sum() < acting.size
+    shaped = (plan.weight * plan.advantage)[0].numpy()
+    np.testing.assert_allclose((found.weight * found.advantage)[acting], shaped[acting], rtol=1e-12)
+    assert (found.weight[~acting] == plan.weight[0].numpy()[~acting]).all()
 
 
 def test_a_fresh_closed_loop_has_seen_the_entropy_of_the_rollout():

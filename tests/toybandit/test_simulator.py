@@ -6,6 +6,7 @@ import torch
 from reference import entropy_of_runs
 
 from entrostat import list_controllers
+from entrostat.support import Support, truncated_entropy
 from toybandit import Config, simulate
 
 SMALL = {"states": 6, "rollouts": 5, "passes": 3}
@@ -219,6 +220,17 @@ def test_exact_gradient_is_what_samples_give_on_average(env):
 def test_exact_gradient_climbs_the_expected_reward():
     run = simulate(Config(gradient="exact", controller="reinforce", states=8, rollouts=50, passes=1, lr=1.0), range(2))
     assert (np.diff(run.reward, axis=1) > 0).all()
+
+
+@pytest.mark.parametrize(("bonus", "args"), [("entropy_bonus", {}), ("truncated_entropy_bonus", {"top_k": 3})])
+def test_bonus_on_the_exact_gradient(bonus, args):
+    """Where all arms are worth the same a step is the gradient of the bonus alone."""
+    alike = {"reward_right": 0.5, "reward_wrong": 0.5, "states": 3, "rollouts": 1, "passes": 1}
+    given = {"controller": f"reinforce+{bonus}", "controller_args": {"coef": 0.3, **args}}
+    run = simulate(Config(gradient="exact", lr=0.1, **given, **alike), [5])
+    start = torch.tensor(simulate(Config(lr=1e-300, **alike), [5]).logits, requires_grad=True)
+    truncated_entropy(start, Support(**args)).sum().backward()
+    np.testing.assert_allclose(run.logits - start.detach().numpy(), 0.1 * 0.3 * start.grad, rtol=0, atol=1e-14)
 
 
 def test_natural_gradient_forgets_the_parametrisation():

@@ -48,11 +48,18 @@ def test_results_are_those_of_the_trajectory():
     np.testing.assert_allclose(found["entropy_held"], trajectory.entropy[:, 5:].mean(1))
     np.testing.assert_allclose(found["target_error"][:2], found["entropy_held"][:2] - [0.5, 0.7])
     assert np.isnan(found["target_error"][2])
+    for name, expected in (("entropy", trajectory.entropy), ("reward", trajectory.reward)):
+        np.testing.assert_array_equal(found[f"{name}_initial"], expected[:, 0])
+    np.testing.assert_array_equal(found["entropy_final"], trajectory.entropy[:, 6])
+    np.testing.assert_allclose(found["reward_held"], trajectory.reward[:, 4:].mean(1))
     final = (trajectory.probabilities * trajectory.success).sum(-1).mean(-1)
     np.testing.assert_allclose(found["reward_final"], final)
     best = best_reward(trajectory.success, mean_entropy(trajectory.probabilities))
     np.testing.assert_allclose(found["gap"], best - final, atol=1e-12)
     assert (found["gap"] > 0).all()
+    np.testing.assert_array_equal(found["settling"], settling(trajectory.entropy - np.array([[0.5], [0.7], [np.nan]])))
+    near = results(trajectory, trajectory.entropy[:, 3])["settling"]
+    assert np.isfinite(near[trajectory.entropy[:, 3:].std(1) < 0.01]).all()
 
 
 def test_targets_of_controllers():
@@ -86,7 +93,7 @@ def test_what_a_controller_warns_of_is_noted():
 
 
 def test_episodes_have_no_frontier():
-    (call,) = plan_calls(read_cells({**SMALL, "length": 3}), 10)
+    (call,) = plan_calls(read_cells({**SMALL, "length": 2}), 10)
     row = measure(call)[0]
     assert row["frontier"] is None
     assert row["gap"] is None

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from llmtrain.evaluation.calibration import densities
 from llmtrain.evaluation.records import Answered, measure
 from llmtrain.evaluation.settings import Sampling
 
@@ -46,7 +47,23 @@ def test_by_hand(answered):
     assert found.reflective_share == pytest.approx(1 / 4)
     assert found.calibration.gap == pytest.approx(-0.2 + 1.2)
     assert found.calibration.auroc == 1
+    assert found.densities == densities(np.array([-0.1, -0.3, -0.2, -1.2]), np.array([True, True, True, False]))
     assert found.accuracy_of_question == [1, 0.5]
+    assert found.prompt_entropy_of_question == [2, 4]
+    for name in ("ngram_diversity", "self_bleu"):
+        assert getattr(found, name).mean == pytest.approx(np.mean([getattr(one, name) for one in answered]))
+
+
+def test_one_phrase_makes_a_response_reflective():
+    one = Answered.of([line(True, "7", 1, -0.1, response=text) for text in ("wait: 7", "7")])
+    found = measure("a", SAMPLING, [one], np.ones(1))
+    assert (found.reflective, found.reflective_share) == (0.5, 0.5)
+
+
+def test_powers_of_two_and_what_is_asked_for():
+    one = Answered.of([line(i % 2 == 0, str(i), 1, -0.1, response=str(i)) for i in range(6)])
+    found = measure("a", SAMPLING, [one, one], np.ones(2), ks=[0, 5, 7])
+    assert list(found.pass_at) == list(found.maj_at) == [1, 2, 4, 5, 6]
 
 
 def test_covariance_is_over_tokens_under_grpos_advantage(answered):
@@ -72,4 +89,5 @@ def test_one_sample_has_neither_covariance_nor_self_bleu():
 def test_equal_prompts_tie_in_rank_whatever_they_were_batched_with(answered):
     asked, entropy, rounding = answered * 2, np.array([2.0, 4.0, 2.0, 3.0]), np.array([0, 0, 1e-7, 0])
     plain, rounded = (measure("a", SAMPLING, asked, x).prompt_entropy_spearman for x in (entropy, entropy + rounding))
-    assert rounded == plain
+    # ranks of the entropies are 1½, 4, 1½, 3, those of the accuracies 3½, 1½, 3½, 1½
+    assert rounded == plain == pytest.approx(-2 * math.sqrt(2) / 3)

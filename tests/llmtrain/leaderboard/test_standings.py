@@ -10,8 +10,8 @@ from llmtrain.leaderboard.standings import Standing, by_entropy, standard_error,
 NAMES = [f"c{i}" for i in range(12)]
 
 
-def run(entropies, reward=0.5, target=None, passed=0.7):
-    metrics = [{"step": i, "entropy": h, "reward": reward, "grad_norm": 1.0} for i, h in enumerate(entropies)]
+def run(entropies, reward=0.5, target=None, passed=0.7, norm=1.0):
+    metrics = [{"step": i, "entropy": h, "reward": reward, "grad_norm": norm} for i, h in enumerate(entropies)]
     metrics[-1] |= {"eval/avg@2": 0.4, "eval/pass@2": passed}
     return Run("run", {"target_entropy": target, "eval": {"k": 2}}, metrics)
 
@@ -22,14 +22,23 @@ def ended(name, same_as="", **values):
 
 def test_means_are_over_the_last_third_and_over_seeds():
     found = standing(
-        Entry("entropic"), [run([9, 9, 0.5], target=0.4, passed=p) for p in (0.6, 0.8)], {"ppo": [run([9, 9, 0.5])] * 2}
+        Entry("entropic"), [run([9, 9, h], 0.25, target=0.5, passed=p) for h, p in ((0.4, 0.6), (0.6, 0.8))], {}
     )
     assert found.mean("entropy") == 0.5
+    assert found.mean("reward") == 0.25
+    assert found.mean("avg@2") == 0.4
     assert found.mean("pass@2") == pytest.approx(0.7)
     assert found.mean("target_error") == pytest.approx(0.1)
     assert np.isnan(found.mean("pass@8"))
-    assert found.target == 0.4
-    assert found.same_as == "ppo"
+    assert found.target == 0.5
+    assert found.same_as == ""
+
+
+def test_twins_were_trained_alike_in_every_step_of_every_run():
+    ppo = {"ppo": [run([9, 9, 0.5])] * 2}
+    assert standing(Entry("steer"), [run([9, 9, 0.5], passed=0.1)] * 2, ppo).same_as == "ppo"
+    for other in (run([9, 8, 0.5]), run([9, 9, 0.5], reward=0.6), run([9, 9, 0.5], norm=2.0)):
+        assert standing(Entry("steer"), [run([9, 9, 0.5]), other], ppo).same_as == ""
 
 
 def test_who_has_no_target_has_no_error():
@@ -93,6 +102,26 @@ def test_an_entry_far_from_all_others_does_not_bend_the_parabola():
     assert found.left_out == ("far",)
     assert found.coefficients == pytest.approx(without.coefficients)
     assert found.explained == pytest.approx(without.explained)
+
+
+def test_how_far_an_entry_is_from_the_parabola_through_the_others():
+    """In standard errors of its mean minus what the parabola foretells, which errs as well."""
+    entries = noisy(np.random.default_rng(1), off=-0.2)
+    found = by_entropy(entries, "reward")
+    *x, last = np.vander(np.log([s.mean("entropy") for s in entries]), 3)
+    *y, reward = (s.mean("reward") for s in entries)
+    error = reward - last @ np.linalg.lstsq(np.array(x), np.array(y))[0]
+    of_prediction = last @ np.linalg.inv(np.transpose(x) @ x) @ last
+    noise = standard_error(entries, "reward")
+    assert found.apart[NAMES[-1]] == pytest.approx(error / (noise * np.sqrt(1 + of_prediction)))
+    values, rest = np.array([*y, reward]), np.array([*y, reward]) - found.at(np.exp([*np.transpose(x)[1], last[1]]))
+    away = values - [np.delete(values, i).mean() for i in range(12)]
+    powers = np.array([*x, last])
+    ahead = [
+        values[i] - powers[i] @ np.linalg.lstsq(np.delete(powers, i, 0), np.delete(values, i))[0] for i in range(12)
+    ]
+    assert found.explained == pytest.approx(1 - np.square(ahead).sum() / np.square(away).sum())
+    assert found.noise == pytest.approx(noise**2 / ((rest**2).sum() / (12 - 3)))
 
 
 def test_few_entries_or_seeds_say_less():

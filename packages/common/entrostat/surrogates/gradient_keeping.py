@@ -27,7 +27,7 @@ class CISPO(SurrogateController):
     quadrants: ClassVar = ("II", "III")
 
     def ratio_bounds(self) -> tuple[Any, Any, Any]:
-        return 1 - self.eps_low, 1 + self.eps_high, 1 + self.eps_high
+        return 1 - self.eps_low, 1 + self.eps_high, torch.inf
 
     def loss(self, logp: Tensor, s: Slice) -> Tensor:
         assert s.old_logp is not None
