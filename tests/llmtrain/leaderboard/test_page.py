@@ -31,6 +31,12 @@ def test_curves_are_read_at_the_target():
     assert row.count(" 0.250 ±0.00") == 3
     assert "`clip_higher` (eps_high from 0.5 to 1: 0.180 to 0.210 nats)" in text
     assert "Noise makes up" not in text
+    assert "with a target hold 0.3 nats.\n" in text
+
+
+def test_targets_of_their_own_are_told():
+    text = page((*STRENGTHS, ended("thermostat", {"target": 0.4}, 0.4, 0.2)), [], TrainConfig(), "command", "x.png")
+    assert "with a target hold their own targets, or what that column says.\n" in text
 
 
 def test_what_is_noise_is_told():

@@ -12,6 +12,7 @@ continue from their checkpoints. Once runs are done, it takes seconds to write t
 """
 
 import argparse
+import shlex
 from pathlib import Path
 
 from entrostat.lineup import asked, entries
@@ -75,7 +76,7 @@ def leaderboard(args: list[str]) -> int:
     laws = [law for metric in metrics if (law := by_entropy(standings, metric))]
     picture = path.with_suffix("") / "entropy.png"
     draw(standings, metrics, laws, picture)
-    told = f"{PROG} {' '.join(args)}"
+    told = f"{PROG} {shlex.join(args)}"
     path.write_text(page(standings, laws, base, told, f"{path.stem}/{picture.name}"))
     print(path)
     return 1 if failures else 0

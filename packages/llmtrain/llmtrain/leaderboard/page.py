@@ -17,9 +17,8 @@ def page(standings: Sequence[Standing], laws: Sequence[ByEntropy], config: Train
     its path relative to the page."""
     seeds = next(iter(s.values["reward"].size for s in standings if not s.error))
     ran = [s for s in standings if not s.error]
-    names = {s.entry.controller for s in standings}
     parts = [
-        _introduction(names, config, seeds, told, picture),
+        _introduction(standings, config, seeds, told, picture),
         *map(_law, laws),
         _at(ran, config.target_entropy, config.eval.k),
         _holding(ran),
@@ -39,13 +38,16 @@ number in a column, from the variance between the seeds of an entry, pooled over
 change, not what another model would"""
 
 
-def _introduction(names: set[str], config: TrainConfig, seeds: int, told: str, picture: str) -> str:
+def _introduction(standings: Sequence[Standing], config: TrainConfig, seeds: int, told: str, picture: str) -> str:
+    names = {s.entry.controller for s in standings}
     everyone = names >= {entry.controller for entry in entries()}
     who = ALL if everyone else f"{', '.join(f'`{name}`' for name in sorted(names))} train"
     questions = ", ".join(Path(name).name for name in config.data.train_files) or config.task.name
     seen, noise = ("seed 0", "") if seeds == 1 else (f"seeds 0 to {seeds - 1}", NOISE)
     per = config.optim.ppo_epochs * config.rollout.prompts // config.optim.mini_batch_size
     target = "their own targets" if config.target_entropy is None else f"{config.target_entropy:g} nats"
+    if any("target" in s.entry.args for s in standings):
+        target += ", or what that column says"
     return f"""# Leaderboard in a language model
 
 {who} the same model on {questions}:

@@ -39,7 +39,7 @@ def draw(standings: Sequence[Standing], metrics: Sequence[str], laws: Sequence[B
     shown = [s for mark in marks for s in mark.standings]
     figure = Figure(figsize=(8.5 * len(metrics), 8))
     FigureCanvasAgg(figure)
-    figure.subplots_adjust(left=0.05, right=0.82, wspace=0.75, bottom=0.08, top=0.96)
+    figure.subplots_adjust(left=0.05, right=0.8, wspace=0.8, bottom=0.08, top=0.96)
     for axes, metric in zip(figure.subplots(1, len(metrics), squeeze=False)[0], metrics, strict=True):
         for law in (law for law in laws if law.metric == metric):
             ends = _ends([s.mean("entropy") for s in shown if s.entry.name not in law.left_out])
