@@ -32,6 +32,14 @@ def test_more_ways_to_write_numbers_and_mappings():
     assert parse_yaml("base: &base {a: 1, b: 2}\nmine: {<<: *base, b: 3}\n")["mine"] == {"a": 1, "b": 3}
 
 
+@pytest.mark.parametrize(
+    "text", ["lr: 1\nbetas: 2\nlr: 3", "{optim: {lr: 1}, optim: {betas: 2}}", "a: {lr: 1, 'lr': 2}"]
+)
+def test_a_key_that_is_set_twice_is_named(text):
+    with pytest.raises(ValueError, match=r"(lr|optim) is set twice"):
+        parse_yaml(text)
+
+
 @given(st.dictionaries(st.text(), PLAIN | WORDS | st.lists(PLAIN | WORDS)))
 def test_what_is_written_is_read_by_either_version(values):
     text = dump_yaml(values)

@@ -69,10 +69,20 @@ def test_a_torn_last_line_is_left_out_and_others_are_named(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"step": 0}\n{"step"')
     assert read_metrics(tmp_path) == [{"step": 0}]
+    path.write_bytes('{"step": 0}\n{"response": "é'.encode()[:-1])
+    assert read_metrics(tmp_path) == [{"step": 0}]
     path.write_text('{"step"\n{"step": 0}\n')
     with pytest.raises(ValueError, match="line 1 is not JSON"):
         read_metrics(tmp_path)
     assert read_metrics(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize("character", ["\u2028", "\u2029", "\x85", "\r", "\x0b"])
+def test_a_response_may_hold_any_line_separator(tmp_path, character):
+    response = f"a{character}b"
+    RunLog(tmp_path, {}, seed=0).sample(0, response=response)
+    RunLog(tmp_path, {}, seed=0, resume_at=1).close()
+    assert read_lines(tmp_path / "samples.jsonl") == [{"step": 0, "response": response}]
 
 
 @pytest.mark.parametrize(

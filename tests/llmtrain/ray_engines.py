@@ -18,11 +18,12 @@ class Scripted:
 
     faults: what it does when it is asked with a seed: die, stop (its process), hang, raise, or lie: nan, short, long,
     stale; a number makes it slow, in seconds. Of a broadcast a call's name stands for the seed.
-    once: a file that it leaves at its first fault; where it lies there is none.
+    once: a file that it leaves at its first fault; where it lies there is none. closed: one that it leaves at its end.
     """
 
     faults: dict[int | str, str | float] = field(default_factory=dict)
     once: Path | None = None
+    closed: Path | None = None
     version: int = 0
     weight: int = 0
 
@@ -82,4 +83,6 @@ class Scripted:
     def accept(self, version: int, sent: dict[str, int]) -> None:
         self.version -= self._fail("accept") == "stale"
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        if self.closed:
+            self.closed.touch()

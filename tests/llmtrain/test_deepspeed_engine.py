@@ -245,6 +245,7 @@ def test_a_lost_rank_ends_the_run(learns, tmp_path):
         ({"zero_stage": 2, "offload_param": True}, "engine.offload_param needs engine.zero_stage 3 or higher; got 2"),
         ({"zero_stage": 0, "bf16": True}, "engine.bf16 needs engine.zero_stage 1 or higher; got 0"),
         ({"name": "torch", "bf16": True}, "engine.bf16 needs engine.name deepspeed"),
+        ({"name": "torch", "deepspeed": {"steps_per_print": 1}}, "engine.deepspeed needs engine.name deepspeed"),
     ],
 )
 def test_engine_settings_that_cannot_be(changes, message):

@@ -80,9 +80,11 @@ def test_a_saved_model_is_a_plain_one_with_the_same_logits(tmp_path):
     torch.testing.assert_close(loaded.eval()(IDS).logits, model(IDS).logits, rtol=1e-5, atol=1e-5)
 
 
-def test_a_layer_that_is_not_there_is_named():
-    with pytest.raises(ValueError, match="nowhere"):
-        model_of(lora_target_modules=("nowhere",))
+@pytest.mark.parametrize("names", [("nowhere",), ("q_proj", "nowhere"), ("proj",)])
+def test_a_layer_that_is_not_there_is_named(names):
+    said = f"model.lora_target_modules: no layer is called {names[-1]}; choose from down_proj, .*, v_proj"
+    with pytest.raises(ValueError, match=said):
+        model_of(lora_target_modules=names)
 
 
 @pytest.mark.filterwarnings("ignore:Model has .tie_word_embeddings")

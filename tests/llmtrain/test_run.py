@@ -73,15 +73,33 @@ def test_a_run_without_settings_is_not_resumed_with_others(run, settings, capsys
 
 
 @pytest.mark.parametrize(
-    ("name", "kept"), [("state.pt", 0.9), ("state.pt", 0), ("model.safetensors", 0.9), ("config.json", 0.9)]
+    ("name", "kept"),
+    [("state.pt", 0.9), ("state.pt", 0), ("model.safetensors", 0.9), ("model.safetensors", None), ("config.json", 0.9)],
 )
 def test_a_damaged_checkpoint_is_named_and_the_one_before(run, name, kept, capsys):
     for step, fix in ((2, "remove it to go on from step-000001"), (1, "no other is left: start the run anew")):
         file = run / "checkpoints" / f"step-{step:06d}" / name
-        file.write_bytes(file.read_bytes()[: int(kept * file.stat().st_size)])
+        if kept is None:
+            file.unlink()
+        else:
+            file.write_bytes(file.read_bytes()[: int(kept * file.stat().st_size)])
         assert main(["resume", str(run), "--steps", "3"]) == 2
         assert capsys.readouterr().err == f"error: {file.parent} is damaged: {fix}\n"
         shutil.rmtree(file.parent)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        ("nproc: 1", "nproc: 2", "the torch engine is one process, not 2: use --engine.name deepspeed"),
+        ("device: cpu", "device: tpu", "unknown device 'tpu'; choose from cpu, cuda"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_before_a_run_goes_on(run, was, now, said, capsys):
+    settings = run / "config.yaml"
+    settings.write_text(settings.read_text().replace(f"{was}\n", f"{now}\n"))
+    assert main(["resume", str(run), "--steps", "3"]) == 2
+    assert capsys.readouterr() == ("", f"error: {said}\n")
 
 
 def test_ranks_say_nothing_of_a_run_that_the_first_refuses(run, monkeypatch, capsys):

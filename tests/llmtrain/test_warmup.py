@@ -75,3 +75,15 @@ def test_examples_of_which_none_is_left(warming, tmp_path):
         ValueError, match=r"examples of up to \d+ tokens are more than model.max_position_embeddings 100"
     ):
         build_and_warm_up(warming(("1?", "1" * 100)), tmp_path / "model")
+
+
+def test_a_full_disk_is_told(warming, tmp_path, monkeypatch):
+    def full(model, tokenizer, path, engine):
+        path.mkdir(parents=True)
+        raise RuntimeError("I/O error (os error 28)")  # as safetensors puts it
+
+    monkeypatch.setattr("llmtrain.warmup.save", full)
+    monkeypatch.setattr("llmtrain.warmup.unwritable", lambda folder: f"{folder}: No space left on device")
+    with pytest.raises(ValueError, match=rf"^{tmp_path}: No space left on device$"):
+        build_and_warm_up(warming(("1+0?", "1")), tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["sums.jsonl"]

@@ -5,6 +5,7 @@ import io
 import re
 import sys
 from collections.abc import Callable, Sequence
+from errno import EDQUOT, ENOSPC
 from itertools import takewhile
 from typing import Any, Protocol, TypeVar, get_origin, get_type_hints
 
@@ -14,6 +15,8 @@ from .plain_yaml import parse_yaml
 T = TypeVar("T")
 NUMBERS = {name: float(name) for name in ("inf", "+inf", "-inf", "nan")}
 """What YAML writes with a dot before it."""
+FULL = (ENOSPC, EDQUOT)
+"""Errors of a write to a full disk or beyond a quota, which name no file."""
 
 
 def parse_settings(items: Sequence[str]) -> dict[str, Any]:
@@ -101,7 +104,7 @@ class Main(Protocol):
 def one_line_errors(main: Callable[[list[str]], int]) -> Main:
     """Make `main(args)` end with a line on stderr, not a traceback.
 
-    Exit code 2 after a ValueError or a file that cannot be used, 130 after Ctrl-C.
+    Exit code 2 after a ValueError or a file that cannot be used, also a disk that is full, 130 after Ctrl-C.
     """
 
     def guarded(args: Sequence[str] | None = None) -> int:
@@ -110,9 +113,9 @@ def one_line_errors(main: Callable[[list[str]], int]) -> Main:
         except ValueError as error:
             said = str(error)
         except OSError as error:
-            if error.filename is None:
+            if error.filename is None and error.errno not in FULL:
                 raise
-            said = f"{error.filename}: {error.strerror}"
+            said = ": ".join(str(part) for part in (error.filename, error.strerror) if part)
         except KeyboardInterrupt:
             print("stopped", file=sys.stderr)
             return 130

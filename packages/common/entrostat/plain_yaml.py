@@ -20,7 +20,17 @@ PLAIN = {
 
 
 class _Loader(yaml.SafeLoader):
-    """Knows no plain words but those above."""
+    """Knows no plain words but those above, and takes no key twice, of which all but the last would be lost."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        seen = set[tuple[str, str]]()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if (key.tag, key.value) in seen:
+                    raise yaml.composer.ComposerError(None, None, f"{key.value} is set twice", key.start_mark)
+                seen.add((key.tag, key.value))
+        return node
 
 
 _Loader.yaml_implicit_resolvers = {}

@@ -109,14 +109,18 @@ def _to_json(line: Mapping[str, Any]) -> str:
 def read_lines(path: str | Path) -> list[dict[str, Any]]:
     """The lines of a .jsonl file, oldest first; none when the file is missing. A torn last line is left out."""
     path = Path(path)
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    lines = path.read_bytes().splitlines() if path.exists() else []  # text would be split at U+2028, too
     records = []
     for i, line in enumerate(lines):
         try:
-            records.append(json.loads(line))
-        except json.JSONDecodeError:
+            record = json.loads(line)
+        except ValueError:  # not JSON, or torn within a character
             if i != len(lines) - 1:
                 raise ValueError(f"{path}: line {i + 1} is not JSON") from None
+            continue
+        if not isinstance(record, dict) or "step" not in record:
+            raise ValueError(f"{path}: line {i + 1} has no step")
+        records.append(record)
     return records
 
 

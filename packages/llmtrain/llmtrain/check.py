@@ -67,6 +67,11 @@ def check(config: TrainConfig) -> None:
     check_task(config)
     check_evaluation(config)
     check_model(config)
+    check_machine(config)
+
+
+def check_machine(config: TrainConfig) -> None:
+    """The part of it that depends on where a run is started, or gone on with: ValueError."""
     check_ranks(config)
     check_sinks(config)
     check_vllm(config)

@@ -108,7 +108,8 @@ def load_state(path: Path) -> dict[str, Any]:
 
 def check_whole(path: Path) -> None:
     """ValueError when a file of the checkpoint has an end that is missing, or is missing itself."""
-    if all(map(is_whole, (path / "state.pt", path / "config.json", *path.rglob("*")))):
+    weights = path.glob("*.safetensors")
+    if any(weights) and all(map(is_whole, (path / "state.pt", path / "config.json", *path.rglob("*")))):
         return
     others = [other.name for other in checkpoints(path.parent.parent) if other < path]
     fix = f"remove it to go on from {others[-1]}" if others else "no other is left: start the run anew"

@@ -47,6 +47,7 @@ def train(args: list[str]) -> int:
 
 def resume(args: list[str]) -> int:
     """The rest of a run, with its own settings."""
+    from .check import check_machine
     from .checkpoint import latest, step_of
 
     parser = _parser("resume")
@@ -64,6 +65,7 @@ def resume(args: list[str]) -> int:
         if given.steps < done:
             raise ValueError(f"--steps {given.steps}: {given.run} has done {done}; give {done} or more")
         config = replace(config, steps=given.steps)
+    check_machine(config)
     return run(["resume", *args], config, resuming=True)
 
 

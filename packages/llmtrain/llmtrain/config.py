@@ -195,6 +195,10 @@ class TopologyConfig:
             )
         if self.staleness and self.name == "local":
             raise ValueError("topology.staleness needs topology.name ray: a local rollout is never stale")
+        asked = {"rollout_engines": self.rollout_engines > 1, "placement": self.placement == "disaggregated"}
+        for key, others in asked.items():
+            if others and self.name == "local":
+                raise ValueError(f"topology.{key} needs topology.name ray: locally every rank samples for itself")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,7 +275,7 @@ class EngineConfig:
     """In a --config file: keys of DeepSpeed's own configuration, laid over those made from the above."""
 
     def __post_init__(self) -> None:
-        least = {"offload_optimizer": 1, "offload_param": 3, "bf16": 1}
+        least = {"offload_optimizer": 1, "offload_param": 3, "bf16": 1, "deepspeed": 0}
         for key, stage in least.items():
             if getattr(self, key) and self.name == "torch":
                 raise ValueError(f"engine.{key} needs engine.name deepspeed")

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from .config import EngineConfig, OptimConfig
-from .engine import NonFiniteError, Rate, adamw, clip
+from .engine import NonFiniteError, Rate, adamw, clip, set_rates
 from .launch import forget_shared_memory
 from .policy import Policy
 from .ranks import DistRanks
@@ -93,6 +93,7 @@ class DeepSpeedEngine:
         warnings.filterwarnings("ignore", r".*is deprecated. Please use", FutureWarning, "torch.distributed")
         self.ranks = ranks
         self.config = config
+        self.optim = optim
         self.max_grad_norm = optim.max_grad_norm
         parameters = [parameter for parameter in policy.parameters() if parameter.requires_grad]
         self.optimizer, self.scheduler = adamw(parameters, optim, rate)
@@ -166,6 +167,8 @@ class DeepSpeedEngine:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Raises ValueError when the checkpoint is of another engine, number of ranks or stage."""
+        if "optimizer" in state:
+            raise ValueError("the checkpoint is of engine.name torch, this run of deepspeed: use the same")
         mine = {"world_size": self.ranks.size, "zero_stage": self.config.zero_stage}
         for name, here in mine.items():
             if state.get(name) != here:
@@ -179,3 +182,4 @@ class DeepSpeedEngine:
         path, _ = self.deepspeed.load_checkpoint(str(folder), tag=TAG)
         if path is None:
             raise ValueError(f"{folder / TAG} is not a whole DeepSpeed checkpoint")
+        set_rates(self.optimizer, self.scheduler, self.optim)

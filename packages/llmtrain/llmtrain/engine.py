@@ -66,6 +66,14 @@ def adamw(
     return optimizer, LambdaLR(optimizer, rate or (lambda i: min((i + 1) / ramp, 1.0)))
 
 
+def set_rates(optimizer: torch.optim.Optimizer, scheduler: LambdaLR, config: OptimConfig) -> None:
+    """Give an optimizer whose state was loaded the settings of the configuration, which may be others by now."""
+    scheduler.base_lrs = [config.lr] * len(scheduler.base_lrs)
+    for group, rate in zip(optimizer.param_groups, scheduler.lr_lambdas, strict=True):
+        now = {"lr": config.lr * rate(scheduler.last_epoch), "initial_lr": config.lr}
+        group |= now | {"betas": config.betas, "weight_decay": config.weight_decay}
+
+
 def clip(parameters: Iterable[nn.Parameter], most: float) -> float:
     """Scale gradients down to the norm `most`, 0 for any; returns their norm before."""
     return torch.nn.utils.clip_grad_norm_(parameters, most or math.inf).item()
@@ -105,8 +113,11 @@ class TorchEngine:
         return {"optimizer": self.optimizer.state_dict(), "scheduler": self.scheduler.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        if "optimizer" not in state:
+            raise ValueError("the checkpoint is of engine.name deepspeed, this run of torch: use the same")
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
+        set_rates(self.optimizer, self.scheduler, self.config)
 
     def save_shards(self, folder: Path) -> None:
         """Nothing: `state_dict` holds it all."""

@@ -29,7 +29,11 @@ def attach(model: PreTrainedModel, config: ModelConfig, seed: int) -> None:
         from peft import LoraConfig, inject_adapter_in_model
     except ImportError:
         raise ValueError("model.lora_rank needs peft: pip install -c constraints.txt -e '.[lora]'") from None
-    names = list(config.lora_target_modules) or linear_layers(model)
+    known = linear_layers(model)
+    for name in config.lora_target_modules:  # peft is content when one of several is there
+        if not any(f".{path}".endswith(f".{name}") for path, _ in model.named_modules()):
+            raise ValueError(f"model.lora_target_modules: no layer is called {name}; choose from {', '.join(known)}")
+    names = list(config.lora_target_modules) or known
     alpha = cast(int, config.lora_alpha)  # peft only divides it
     settings = LoraConfig(r=config.lora_rank, lora_alpha=alpha, target_modules=names, lora_dropout=0.0)
     with torch.random.fork_rng(devices=[]):

@@ -63,10 +63,12 @@ def load(path: str | Path, *, dtype: torch.dtype = torch.float32) -> tuple[PreTr
     """Model and tokenizer from a folder; nothing is downloaded.
 
     Raises:
-        ValueError: when the folder does not exist.
+        ValueError: when the folder does not exist, or has no weights.
     """
     if not Path(path).is_dir():
         raise ValueError(f"model folder {path} does not exist")
+    if not any(any(Path(path).glob(pattern)) for pattern in ("*.safetensors", "*.bin")):
+        raise ValueError(f"model folder {path} has no weights: there is no *.safetensors in it")
     disable_progress_bar()  # it would tear our own
     model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=True)
     return model, load_tokenizer(path)

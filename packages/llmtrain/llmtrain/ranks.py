@@ -118,14 +118,15 @@ def is_of_another(error: Exception) -> bool:
     return dist.is_initialized() and (isinstance(error, dist.DistError) or "by peer" in str(error))
 
 
-def leave(code: int) -> None:
+def leave(code: int, together: bool = True) -> None:
     """End the process of a rank with this exit code, once all ranks are here; a process on its own goes on.
 
-    With code 1 it does not wait for them: they may wait for it in another collective, and end when it is gone.
+    With code 1, or when they do not come `together`, it does not wait for them: they may wait for it in another
+    collective, and end when it is gone.
     The interpreter's own way out is not taken: threads of the process group abort it now and then.
     """
     if dist.is_initialized():
-        if code != 1:
+        if code != 1 and together:
             dist.barrier()
         sys.stdout.flush()
         sys.stderr.flush()

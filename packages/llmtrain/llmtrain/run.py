@@ -22,10 +22,11 @@ STOPPED = ".stopped"
 
 
 @contextmanager
-def claim(out: str) -> Iterator[None]:
-    """Hold the folder of a run, which is made when missing, until the end of this process, however that comes.
+def claim(out: str, what: str = "trains") -> Iterator[None]:
+    """Hold the folder of a run or an evaluation until the end of this process, however that comes; made when missing.
 
-    Of several ranks the first holds it. ValueError when another process does, or nothing can be written there.
+    what: a process does there. Of several ranks the first holds it. ValueError when another process does, or nothing
+    can be written there.
     """
     if not is_first():
         yield
@@ -39,7 +40,7 @@ def claim(out: str) -> Iterator[None]:
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # unlike that of flock, no fork inherits it
         except BlockingIOError:
-            raise ValueError(f"another process trains in {out}") from None
+            raise ValueError(f"another process {what} in {out}") from None
         except OSError:
             pass  # a file system without locks
         yield

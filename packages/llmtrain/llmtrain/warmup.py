@@ -16,6 +16,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from .batch import Batch
 from .check import check_place, positions_of
+from .checkpoint import unwritable
 from .config import ModelConfig, TrainConfig
 from .engines import make_engine
 from .launch import end_with_parent, is_first
@@ -85,7 +86,8 @@ def build_and_warm_up(
     all ranks, over what lies at `path`; without it this process does it all, on the CPU, and a model that another
     process has put there meanwhile stays.
 
-    Raises ValueError, before there is a model, for a folder that cannot be written and for examples that are too long.
+    Raises ValueError, before there is a model, for a folder that cannot be written and for examples that are too long;
+    and for a disk that is full when the model is written.
     """
     check_place(path)
     task, sft, losses = get_task(config), config.sft, list[float]()
@@ -114,6 +116,10 @@ def build_and_warm_up(
         save(model, tokenizer, part, engine)
         if engine.ranks.rank == 0:
             put(part, path, over=together)
+    except Exception:
+        if full := unwritable(part.parent):  # safetensors has an error of its own for that
+            raise ValueError(full) from None
+        raise
     finally:
         shutil.rmtree(part, ignore_errors=True)
     engine.ranks.barrier()

@@ -87,6 +87,19 @@ def pid_of(engine, i=0):
     return ray.get(engine.engines[i].actor.__ray_call__.remote(lambda self: os.getpid()))
 
 
+def test_engines_give_back_what_they_hold_and_a_hung_one_is_not_waited_for(here, tmp_path):
+    engine = remote(partial(Scripted, closed=tmp_path / "closed"))
+    engine.submit(request())()
+    engine.close()
+    assert (tmp_path / "closed").exists()
+    engine = remote(partial(Scripted, {7: "stop"}))
+    pid_of(engine)  # it runs
+    engine.submit(request())
+    began = time.monotonic()
+    engine.close()
+    assert time.monotonic() - began < 4.0
+
+
 @pytest.mark.parametrize("shares", [[[1, 4], [], [0, 2, 3]], [[], [0], []]])
 def test_ranks_get_their_shares_whoever_answers(pair, shares):
     """Five prompts over two engines, and one prompt, which leaves an engine without."""

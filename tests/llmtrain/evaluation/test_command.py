@@ -1,8 +1,11 @@
 """llmtrain eval from its arguments to its files."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
+from functools import partial
 
 import pytest
 import yaml
@@ -198,3 +201,43 @@ def test_help_needs_neither_torch_nor_transformers():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "entropy_mechanism" in done.stdout
+
+
+def test_two_processes_do_not_evaluate_into_one_folder(model, data, tmp_path, capsys):
+    out = tmp_path / "out"
+    hold = f"import time; from llmtrain.run import claim\nwith claim({str(out)!r}): print(flush=True), time.sleep(99)"
+    with subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        assert run([str(model), "--data", str(data), *brief(out)]) == 2
+        other.kill()
+    assert f"error: another process evaluates in {out}\n" in capsys.readouterr().err
+    assert not (out / "responses.jsonl").exists()
+
+
+def test_ctrl_c_ends_all_ranks(model, data, tmp_path):
+    out = tmp_path / "out"
+    many = ["--samples", "200", "--batch-size", "200", "--nproc", "2"]
+    command = [sys.executable, "-m", "llmtrain", "eval", str(model), "--data", str(data), *brief(out), *many]
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=heed) as run:
+        while not (out / "responses.jsonl").exists() and run.poll() is None:
+            time.sleep(0.05)
+        run.send_signal(signal.SIGINT)
+        try:
+            said, _ = run.communicate(timeout=60)
+        finally:
+            run.kill()
+    assert run.returncode == 130, said
+    assert f"stopped; the same command goes on with {out}" in said
+
+
+def test_a_full_disk_takes_a_line(model, data, tmp_path, monkeypatch, capsys):
+    def full(*args, **settings):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("llmtrain.evaluation.evaluation.sample", full)
+    out = tmp_path / "out"
+    assert run([str(model), "--data", str(data), *brief(out)]) == 2
+    said = f"error: {out}: No space left on device; once that is mended the same command goes on\n"
+    assert capsys.readouterr().err.endswith(said)

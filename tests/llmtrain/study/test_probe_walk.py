@@ -12,6 +12,7 @@ from llmtrain.batch import Batch
 from llmtrain.checkpoint import checkpoints
 from llmtrain.config import EngineConfig
 from llmtrain.countdown import ALPHABET
+from llmtrain.engine import NonFiniteError
 from llmtrain.model import load, save
 from llmtrain.policy import Policy
 from llmtrain.study.first_order import OF_WEIGHTS
@@ -152,3 +153,13 @@ def test_what_cannot_be_probed(small, tmp_path):
     still = Walk(replace(small, out=str(tmp_path / "run"), steps=1), small.model.path, steps=(0,))
     with pytest.raises(ValueError, match="no token had a gradient"):
         judged(still, longest=-1).walk()
+
+
+def test_why_it_had_to_stop_is_said(small, tmp_path, monkeypatch):
+    def broken(*args, **settings):
+        raise NonFiniteError("loss is nan")
+
+    walk = Walk(replace(small, out=str(tmp_path / "run"), steps=1), small.model.path, steps=(0,))
+    monkeypatch.setattr(walk.collector, "collect", broken)
+    with pytest.raises(ValueError, match=r"^step 0: loss is nan; no checkpoint was written yet$"):
+        walk.walk()

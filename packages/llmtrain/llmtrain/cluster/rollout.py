@@ -35,6 +35,8 @@ from .rollout_actor import RolloutActor
 
 START = 600.0
 """Seconds that an engine may take to start."""
+LEAVE = 2.0
+"""Seconds that engines have to leave by themselves."""
 
 
 def make_engine(folder: str, config: TrainConfig, stops: Sequence[int], sleeps: bool) -> RolloutEngine:
@@ -179,6 +181,9 @@ class RemoteEngine:
         return None
 
     def close(self) -> None:
+        """Let engines end their processes and give back shared memory, then end those that are still there."""
+        if leaving := [engine.actor.close.remote() for engine in self.engines]:
+            ray.wait(leaving, num_returns=len(leaving), timeout=LEAVE)
         for engine in self.engines:
             ray.kill(engine.actor)
         self.engines = []

@@ -34,6 +34,10 @@ class RolloutActor:
         self.engine.update(unpack(weights), version)
         return self.engine.version
 
+    def close(self) -> None:
+        """Nothing is asked of it any more."""
+        self.engine.close()
+
     def transfer(self, call: str, *args: Any) -> None:
         """A part of an update whose weights come by another way."""
         self.engine.transfer(call, *args)

@@ -7,8 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from entrostat.commandline import FULL
+
 from ..config import DataConfig, TrainConfig
 from ..launch import end_with_parent, is_first, is_worker, launch
+from ..run import claim
 from .arguments import Place, data_config, locate, parser, sampler_settings
 
 if TYPE_CHECKING:
@@ -30,7 +33,7 @@ def evaluate(args: list[str]) -> int:
     if not is_worker():
         return _evaluate(given, place, Ranks())
     code = _evaluate(given, place, join(given.device or place.config.device))
-    leave(code)
+    leave(code, together=not code)
     return code
 
 
@@ -40,11 +43,16 @@ def _evaluate(given: argparse.Namespace, place: Place, ranks: "Ranks") -> int:
         for line in told:
             print(line, file=sys.stderr)
     try:
-        records = evaluation.run(ranks, given.overwrite)
+        with claim(str(evaluation.out), "evaluates"):
+            records = evaluation.run(ranks, given.overwrite)
     except KeyboardInterrupt:
         if is_first():
             print(f"stopped; the same command goes on with {evaluation.out}", file=sys.stderr)
         return 130
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise ValueError(f"{evaluation.out}: {error.strerror}; once that is mended the same command goes on") from None
     if records:
         from .display import show
 
@@ -137,4 +145,4 @@ def _correlations(run: Path | None) -> list:
     from .correlations import over_run
 
     lines = read_metrics(run)
-    return over_run(lines) if any("entropy" in line for line in lines) else []
+    return over_run(lines) if any(line.get("entropy") is not None for line in lines) else []

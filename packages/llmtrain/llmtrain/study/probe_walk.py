@@ -28,7 +28,7 @@ from ..experience import Experience
 from ..kernels import HeadStats
 from ..learner import Learner, Watch, look_away
 from ..ranks import Ranks
-from ..trainer import Report, Trainer
+from ..trainer import Report, Trainer, TrainingStoppedError
 from .first_order import first_order, influence
 from .probe import ALL, ESTIMATORS, OWN, Probe, probe
 
@@ -198,15 +198,18 @@ class Walk(Trainer):
         self.learner = ProbedLearner(self.learner, self.watched)
 
     def walk(self, report: Report = lambda step, metrics: None) -> list[Probe]:
-        """Train and return what was seen; ValueError when no token that was looked at had a gradient."""
+        """Train and return what was seen; ValueError when it had to stop, or no token looked at had a gradient."""
 
         def seen(step: int, metrics: dict[str, float]) -> None:
             report(step, metrics)
             if step == self.last:
                 raise Walked
 
-        with contextlib.suppress(Walked):
-            self.run(seen)
+        try:
+            with contextlib.suppress(Walked):
+                self.run(seen)
+        except TrainingStoppedError as error:
+            raise ValueError(str(error)) from None
         if not self.watched.probes:
             raise ValueError("no token had a gradient in the updates looked at: nothing to compare")
         return self.watched.probes
