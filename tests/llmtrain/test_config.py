@@ -115,6 +115,8 @@ def test_values_of_a_file_become_those_of_the_types(content, key, value):
         (["--rollout.gpu-memory-utilization", "50"], r"rollout.gpu_memory_utilization must lie in \(0, 1\]; got 50"),
         (["--topology.placement", "apart"], "topology.placement must be one of colocated, disaggregated; got 'apart'"),
         (["--topology.restarts", "-1"], "topology.restarts must not be negative; got -1"),
+        (["--out", ""], "out is empty: name the folder of the run"),
+        (["--seed", "99999999999999999999"], r"seed must lie in \[0, 4294967295\]; got 99999999999999999999"),
         (["--topology.rollout-engines", "2"], ".*topology.rollout_engines needs topology.name ray"),
         (["--topology.placement", "disaggregated"], ".*topology.placement needs topology.name ray"),
         (["--reward.length-weight", "nan"], "reward.length_weight must be a number, not NaN"),

@@ -15,6 +15,9 @@ from entrostat.allowed import (
     check_fields,
 )
 
+Seed = Annotated[int, "[0, 4294967295]"]
+"""What all generators take, those of NumPy, torch and vLLM."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
@@ -54,7 +57,7 @@ class TaskConfig:
     """Problems to train on; generated from `seed`."""
     test_problems: NonNegativeInt = 128
     """Held-out problems; none of them is among the training problems."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of the problems."""
 
 
@@ -113,7 +116,7 @@ class SFTConfig:
     """Pairs a step."""
     lr: NonNegativeFloat = 3e-3
     """Highest learning rate."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of the weights, the pairs and their order."""
 
 
@@ -323,7 +326,7 @@ class TrainConfig:
     """Folder of the run log and the checkpoints."""
     overwrite: bool = False
     """Replace a run that lies in `out`."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of everything that is drawn during training."""
     steps: PositiveInt = 160
     """Rollout steps."""
@@ -372,6 +375,8 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if not self.out:
+            raise ValueError("out is empty: name the folder of the run")
         if self.model.path is None and self.model.hidden_size % (2 * self.model.num_heads):
             raise ValueError(
                 f"model.num_heads {self.model.num_heads} must divide model.hidden_size {self.model.hidden_size} "
