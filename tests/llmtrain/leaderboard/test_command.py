@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from entrostat.lineup import Entry, entries
 from entrostat.plain_yaml import dump_yaml
 from llmtrain.cli import main
 from llmtrain.leaderboard.runs import configurations, done
@@ -116,8 +117,6 @@ def wait_for(found: Callable[[], bool], seconds: float = 120) -> None:
 
 
 def test_only_those_with_a_target_are_given_one(small, tmp_path):
-    from entrostat.lineup import entries
-
     base = replace(small, target_entropy=0.3)
     runs = {entry.name: configurations(base, entry, [4], tmp_path)[0] for entry in entries()}
     assert len({config.out for config in runs.values()}) == len(runs)
@@ -125,6 +124,15 @@ def test_only_those_with_a_target_are_given_one(small, tmp_path):
     assert runs["clip_cov (k=0.02)"].controller_args == {"k": 0.02}
     assert {config.seed for config in runs.values()} == {4}
     assert done(runs["steer"]) == 0
+
+
+def test_a_run_that_was_begun_anew_is_no_other(small, tmp_path):
+    """Its folder had settings and no checkpoint, so that it was told to overwrite them."""
+    (config,) = configurations(small, Entry("steer"), [0], tmp_path)
+    folder = Path(config.out)
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(dump_yaml(to_dict(replace(config, overwrite=True))))
+    assert done(config) == 0
 
 
 @pytest.mark.parametrize(
