@@ -48,6 +48,28 @@ def test_by_hand():
     assert score == pytest.approx((0.9, 1 - 0.1 * 3 / 2, 4 * math.log(0.2) + 6))
 
 
+def test_alternatives_by_hand():
+    """R = H² at 0, 1, 2, 3: the line −1 + 3H leaves 1, −1, −1, 1 of 49 about the mean; the parabola leaves nothing."""
+    scores = laws.alternatives([0, 1, 2, 3], [0, 1, 4, 9])
+    assert scores["linear"] == pytest.approx((1 - 4 / 49, 1 - 4 / 49 * 3 / 2, 6))
+    assert scores["quadratic"][:2] == pytest.approx((1, 1))
+    assert scores["quadratic"].aic < -100
+
+
+def test_blocks_are_drawn_whole():
+    """Residuals 2 and −1 by turns do not persist; about their mean they are ±1.5, neighbours in a block add up to 0.
+
+    Of thirty residuals blocks of three are drawn. One alone is 1.5·√(30/28) in size, for two coefficients were fitted.
+    """
+    weights = np.zeros((30, 3))
+    weights[5, 0] = weights[3:5, 1] = weights[2:4, 2] = 1
+    one, pair, apart = laws._redrawn_errors(np.tile([2.0, -1.0], 15), weights).T
+    np.testing.assert_allclose(np.abs(one), 1.5 * math.sqrt(30 / 28))
+    assert abs(one.mean()) < 0.2
+    np.testing.assert_allclose(pair, 0, atol=1e-12)
+    assert 0.4 < (np.abs(apart) > 1).mean() < 0.6  # the third of a block and the first of the next
+
+
 def test_persistence_by_hand():
     """1, 1, −1, −1 ten times: 20 products of 1 and 19 of −1 over 40; plus (2 + 4/40)/40. Kept between 0 and .99."""
     assert laws.persistence(np.tile([1.0, 1.0, -1.0, -1.0], 10)) == pytest.approx(1 / 40 + (2 + 4 / 40) / 40)

@@ -109,6 +109,7 @@ def test_settling_time_and_overshoot_by_hand():
     errors = torch.tensor([[1.0, 0.5, -0.2, 0.04, 0.0], [-1.0, 0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0, 1.0]])
     assert pi_control.settling_time(errors, 0.05).tolist() == [3, 1, 5]
     assert pi_control.overshoot(errors).tolist() == pytest.approx([0.2, 0.0, 0.0])
+    assert pi_control.overshoot(torch.tensor([[2.0, -0.5], [-0.5, 0.1]])).tolist() == pytest.approx([0.5, 0.1])
 
 
 def test_default_poles_settle_in_20_steps_and_cross_zero_once():

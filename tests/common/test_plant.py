@@ -34,6 +34,47 @@ def test_a_step_by_hand():
     assert float(plant.entropy) == pytest.approx(1.5 + 0.2505 / 0.2507 * 0.3, rel=1e-6)
 
 
+def test_trust_and_uncertainty_by_hand():
+    """The step above, then one that ends .1 lower than foretold.
+
+    Of the surprise .3 all but its share of noise, .0003/.2507, taught: that much is the rest, and V is .95·.0004 +
+    .05·.3·rest. The gain keeps .0007/.2507 of its variance. A surprise of the other sign lowers trust.
+    """
+    plant = follow([1.0, 1.8], [0.0, 0.5])
+    rest = 0.3 * 0.0003 / 0.2507
+    assert float(plant.surprise) == pytest.approx(rest, rel=1e-6)
+    assert float(plant.variance) == pytest.approx(0.95 * 0.0004 + 0.05 * 0.3 * rest, rel=1e-6)
+    assert float(plant.trust) == 0.5  # nothing went before that it could agree with
+    assert float(plant.covariance[1, 1]) == pytest.approx(0.0007 / 0.2507, rel=1e-6)
+    assert float(plant.covariance[0, 0]) == pytest.approx(0.0002 * 0.2505 / 0.2507, rel=1e-6)
+    torch.testing.assert_close(plant.covariance, plant.covariance.mT)
+
+    low = float(plant.entropy + plant.drift) - 0.1
+    after = plant.observe(torch.tensor(low, dtype=torch.float64), torch.tensor(0.0), forgetting=1.0, drift_rate=0.0)
+    moved = float(plant.covariance[0, 0] + 2 * plant.covariance[0, 2] + plant.covariance[2, 2]) + float(
+        plant.trust**2 * plant.variance
+    )
+    noise = float((1 - plant.trust) * plant.variance)
+    assert float(after.entropy) == pytest.approx(low + 0.1 * noise / (moved + noise), rel=1e-9)
+    left = -0.1 - float(after.drift - plant.drift)
+    assert float(after.surprise) == pytest.approx(left, rel=1e-9)
+    assert float(after.variance) == pytest.approx(0.95 * float(plant.variance) - 0.05 * 0.1 * left, rel=1e-9)
+    correlation = -0.1 * rest / (float(after.variance) + left**2)
+    assert float(after.trust) == pytest.approx(0.5 * math.exp(0.2 * correlation), rel=1e-9)
+
+
+def test_information_on_the_gain_fades_up_to_a_third_of_it():
+    """A step without a signal: the gain's variance grows by 1/forgetting, while its deviation is below .3·gain."""
+    known = follow([1.0, 1.8], [0.0, 0.5])
+    for forgetting, times in ((0.9, 1 / 0.9), (1e-9, 0.09 * float(known.gain) ** 2 / float(known.covariance[1, 1]))):
+        later = known._moved(torch.tensor(0.0).double(), torch.tensor(forgetting, dtype=torch.float64))
+        assert float(later[1, 1] / known.covariance[1, 1]) == pytest.approx(times, rel=1e-9)
+    prior = Plant.prior(1.0)
+    assert torch.equal(
+        prior._moved(torch.tensor(0.0).double(), torch.tensor(0.5).double())[1, 1], prior.covariance[1, 1]
+    )
+
+
 @settings(derandomize=True, deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10**6), gain=st.floats(0.3, 3), drift=st.floats(-0.02, 0.02))
 def test_finds_gain_and_drift_of_an_excited_plant(seed, gain, drift):
@@ -98,6 +139,9 @@ def test_feedback_of_noisy_readings_biases_least_squares_far_more():
 def test_gain_stays_positive_and_falls_by_half_at_most():
     plant = follow([1.0, 3.0], [0.0, -2.0])
     assert float(plant.gain) == pytest.approx(0.5)
+    assert float(plant.covariance[1, 1]) == pytest.approx(0.25)  # as uncertain as before anything was seen
+    risen = follow([1.0, 7.0], [0.0, 20.0], gain=0.01)
+    assert float(risen.gain) == pytest.approx(0.1)  # tenfold at most
 
 
 def test_nan_leaves_a_run_where_it_is():

@@ -177,6 +177,34 @@ def test_water_level_meets_the_wanted_flow_or_its_bounds(seed, wanted, m_max, pr
     torch.testing.assert_close(achieved, within, rtol=1e-6, atol=1e-12)
 
 
+def test_each_run_has_its_own_bounds_and_reach():
+    """Of three runs one can have the flow that it wants, one cannot rise and one cannot fall as far."""
+    flow = torch.randn(40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    price = torch.rand(40, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    wanted, m_max = torch.tensor([0.1, 9.0, -9.0], dtype=torch.float64), torch.tensor([1.2, 2.0, 3.0])
+    together = water_level(flow.expand(3, 40), price.expand(3, 40), wanted, m_max, LocalReduce())
+    assert together.weight.amin(-1).tolist() == [0, 0, 0]
+    torch.testing.assert_close(together.weight.amax(-1), m_max.double())
+    torch.testing.assert_close(together.weight[1], torch.where(flow > 0, 2.0, 0.0).double())
+    torch.testing.assert_close(together.weight[2], torch.where(flow < 0, 3.0, 0.0).double())
+    torch.testing.assert_close(together.achieved, (together.weight * flow).mean(-1), rtol=1e-12, atol=0)
+    assert float(together.achieved[0]) == pytest.approx(0.1, rel=1e-12)
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(seed=SEEDS, wanted=st.sampled_from([-3.0, -0.5, 0.5, 3.0]))
+def test_what_answers_beside_the_weights_reaches_where_they_end(seed, wanted):
+    """mean clip(1 + ν·φ/g, 0, 2)·φ + linear·ν is what was wanted, also beyond what weights alone can give."""
+    generator = torch.Generator().manual_seed(seed)
+    flow = torch.randn(60, generator=generator, dtype=torch.float64)
+    price = 10 ** (3 * torch.randn(60, generator=generator, dtype=torch.float64))  # tokens meet their bounds one by one
+    target, linear = (torch.tensor(x, dtype=torch.float64) for x in (wanted, 1e-3))
+    found = water_level(flow, price, target, torch.tensor(2.0), LocalReduce(), linear=linear)
+    torch.testing.assert_close(found.weight, (1 + found.level * flow / price).clamp(0, 2), rtol=1e-9, atol=1e-9)
+    assert float((found.weight * flow).mean() + linear * found.level) == pytest.approx(wanted, rel=1e-9)
+    assert float(found.achieved) == pytest.approx(wanted, rel=1e-9)
+
+
 @settings(derandomize=True, deadline=None, max_examples=50)
 @given(seed=SEEDS, wanted=st.floats(-0.5, 0.5))
 def test_no_other_weights_with_the_wanted_flow_cost_less(seed, wanted):
@@ -249,6 +277,23 @@ def test_both_with_a_bounded_or_one_sided_bonus_say_what_is_left():
     assert falling.entropy_coef.tolist() == [0.0]
     for plan in (bounded, falling):
         assert float(flow_of(plan, t)) == pytest.approx(float(plan.info["thermostat/flow"]), rel=1e-9)
+
+
+def test_a_one_sided_bonus_rises_with_the_weights():
+    """Wanted is .001 more than the flow there is: the bonus is what it would be if it could fall as well."""
+    t = sampled_tokens(50, seed=2)
+    base = float(observed(0.8, mode="both", target=0.8).plan(t).info["thermostat/base_flow"])
+    assert base > 1e-3
+    given = {"mode": "both", "target": 0.8 + base + 1e-3, "k": 1.0, "rate": torch.inf}
+    both, rising = (observed(0.8, **given, one_sided=x).plan(t) for x in (False, True))
+    assert float(rising.entropy_coef) == float(both.entropy_coef) > 0
+    assert torch.equal(rising.weight, both.weight)
+
+
+@pytest.mark.parametrize("mode", ["reweight", "both"])
+def test_no_other_loop_moves_the_weights_beside_it(mode):
+    with pytest.raises(ValueError, match="'entropic' and 'thermostat' are both closed loops on the weights"):
+        make("entropic+thermostat", mode=mode)
 
 
 def test_a_token_that_is_certain_has_a_small_but_positive_step():
@@ -331,6 +376,44 @@ def test_runs_side_by_side_are_runs_alone():
             alone.observe(StepStats(entropy=h, planned={"thermostat/flow": flow, "thermostat/updates": 1.0}))
         wanted = together.parts[0].wanted_flow()[i]
         torch.testing.assert_close(alone.parts[0].wanted_flow(), wanted, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("mode", ["bonus", "reweight", "both"])
+def test_plans_of_runs_side_by_side_are_those_of_runs_alone(mode):
+    """Each run has settings of its own; the second cannot have what it wants."""
+    t = sampled_tokens(3, 40)
+    own = {
+        "target": [0.875, 9.0, 0.625],
+        "rate": [0.03125, torch.inf, 0.125],
+        "k": [0.5, 1.75, 0.25],
+        "bonus_max": [1.0, 0.25, 0.5],
+        "m_max": [1.125, 1.5, 3.0],
+        "bonus_share": [0.125, 0.5, 0.25],
+    }
+    together = observed(0.8, mode=mode, **{name: torch.tensor(values).double() for name, values in own.items()}).plan(t)
+    for i in range(3):
+        one = Tokens(**{name: x if x is None or x.ndim == 1 else x[i] for name, x in vars(t).items()})
+        alone = observed(0.8, mode=mode, **{name: values[i] for name, values in own.items()}).plan(one)
+        torch.testing.assert_close(together.weight.expand(3, 40)[i], alone.weight.expand(40), rtol=1e-6, atol=1e-9)
+        if mode != "reweight":
+            torch.testing.assert_close(together.entropy_coef[i], alone.entropy_coef, rtol=1e-6, atol=1e-9)
+        for name, value in alone.info.items():
+            torch.testing.assert_close(together.info[name].expand(3)[i], value, rtol=1e-6, atol=1e-9)
+        assert float(alone.info["thermostat/updates"]) == 1
+
+
+def test_metrics_by_hand():
+    """The error is entropy minus target; k removes a tenth of it, by one update for a κ of 2."""
+    controller = observed(0.8, target=0.7, kappa=2.0)
+    found = {name: float(value) for name, value in controller.metrics().items()}
+    assert found == pytest.approx(
+        {
+            "thermostat/kappa": 2,
+            "thermostat/drift": 0,
+            "thermostat/error": 0.1,
+            "thermostat/wanted_flow": -0.005,
+        }
+    )
 
 
 def test_state_round_trip_is_exact():

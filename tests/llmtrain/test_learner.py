@@ -9,6 +9,7 @@ from entrostat import get_advantage, make
 from llmtrain.batch import Batch
 from llmtrain.clock import Clock
 from llmtrain.engine import TorchEngine
+from llmtrain.kernels import HeadStats
 from llmtrain.learner import Experience, Learner
 from llmtrain.model import load
 from llmtrain.policy import Policy
@@ -132,6 +133,60 @@ def test_a_watch_sees_every_update_and_changes_none(scene):
     live = tokens.advantage != 0
     now = policy.all_stats(experience.batch, 512).logp[torch.isin(experience.owner, tokens.seq_id)]
     torch.testing.assert_close(tokens.logp[live], now[live])
+
+
+@pytest.mark.parametrize("stats", ["fresh", "rollout"])
+def test_what_each_plan_is_made_of(scene, stats):
+    """Every update of a run has a number of its own, and the first of a rollout step its statistics; info is summed."""
+    small, _, policy, experience = scene
+    config = replace(small.optim, mini_batch_size=4, stats=stats)
+    controller, made, plans = make("steer"), [], []
+
+    def plan(tokens, reduce, **keys):
+        made.append((keys["seed"], keys["step"], bool((tokens.logp == tokens.old_logp).all())))
+        plans.append(type(controller).plan(controller, tokens, reduce, **keys))
+        return plans[-1]
+
+    controller.plan = plan
+    learner = Learner(policy, GradientOnly(policy.model, config), controller, config, seed=7, clock=Clock("cpu"))
+    for step in range(2):
+        learner.update(experience, step)
+    second = stats == "rollout"
+    assert made == [(7, 0, True), (7, 1, second), (7, 2, True), (7, 3, second)]
+    assert learner.planned == {name: float(plans[2].info[name]) + float(plans[3].info[name]) for name in plans[2].info}
+    assert learner.planned
+
+
+def test_a_part_of_an_experience_keeps_all_that_it_holds():
+    """Of three sequences, with 2, 1 and 3 response tokens, the last and the first."""
+    numbers = torch.arange(6.0)
+    whole = Experience(
+        Batch(torch.arange(9), prompt_lengths=torch.ones(3).long(), response_lengths=torch.tensor([2, 1, 3])),
+        HeadStats(*(numbers / 10 + i for i in range(5))),
+        reward=torch.tensor([0.5, 0.0, 1.0]),
+        advantage=torch.zeros(3),
+        group=torch.tensor([4, 4, 6]),
+        sequence=torch.tensor([8, 9, 12]),
+        rollout_logp=numbers + 20,
+        token_advantage=numbers + 30,
+        ref_logp=numbers + 40,
+        trained=torch.tensor([True, True, False]),
+        from_rollout=True,
+    )
+    part = whole.select(torch.tensor([2, 0]))
+    tokens = part.tokens(HeadStats(*(x + 100 for x in part.stats)))
+    index = numbers[[3, 4, 5, 0, 1]]
+    assert part.trained.tolist() == [False, True]
+    assert tokens.reward.tolist() == [1, 1, 1, 0.5, 0.5]
+    assert tokens.group_id.tolist() == [6, 6, 6, 4, 4]
+    assert tokens.seq_id.tolist() == [12, 12, 12, 8, 8]
+    assert tokens.position.tolist() == [0, 1, 2, 0, 1]
+    expected = {"old_logp": 20, "rollout_logp": 20, "advantage": 30, "ref_logp": 40}
+    for name, above in expected.items():
+        assert torch.equal(getattr(tokens, name), index + above), name
+    for i, name in enumerate(HeadStats._fields):
+        torch.testing.assert_close(getattr(tokens, name), index / 10 + i + 100)
+    torch.testing.assert_close(tokens.old_entropy, index / 10 + 1)
 
 
 def test_nothing_to_learn_moves_nothing(scene):

@@ -95,4 +95,5 @@ def test_a_table_takes_the_first_update_that_holds_its_sequence(tokens):
         assert len(table.columns.get("logp", [])) == length
     first = TokenTable(5)
     first.see(tokens, plan)
+    first.see(later, plan)
     assert first.columns["logp"][0] == pytest.approx(tokens.logp[7].item(), rel=1e-3)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from reference import entropy_of_runs
 
-from entrostat import list_controllers
+from entrostat import Chain, list_controllers
 from entrostat.support import Support, truncated_entropy
 from toybandit import Config, simulate
 
@@ -44,6 +44,45 @@ def test_every_update_is_watched():
         assert tokens.get("logp").shape == tokens.get("s2ll").shape == (2, 6 * 16)
         assert plan.weight.expand(2, 96).shape == (2, 96)
     np.testing.assert_array_equal(watched.entropy, simulate(Config(**SMALL), range(2)).entropy)
+
+
+def test_every_update_has_a_number_of_its_own(monkeypatch):
+    """So that no two of a run draw the same tokens."""
+    made, plan = [], Chain.plan
+
+    def spy(self, tokens, reduce, seed, step):
+        made.append((seed.tolist(), step))
+        return plan(self, tokens, reduce, seed, step)
+
+    monkeypatch.setattr(Chain, "plan", spy)
+    simulate(Config(states=2, rollouts=2, passes=3), [4, 9])
+    assert made == [([4, 9], number) for number in range(6)]
+
+
+def test_what_was_planned_is_summed_for_the_controller_and_averaged_for_the_record(monkeypatch):
+    told, seen, observe = [], [], Chain.observe
+    monkeypatch.setattr(Chain, "observe", lambda self, stats: told.append(stats) or observe(self, stats))
+    config = Config(controller="steer", **SMALL)
+    run = simulate(config, range(2), watch=lambda _, plan: seen.append(plan.info["steer/omega_max"]))
+    sums = torch.stack(seen).reshape(5, 3, 2).sum(1)
+    np.testing.assert_allclose(run.metrics["steer/omega_max"], sums.T / 3, rtol=1e-14)
+    assert [(stats.step, stats.total_steps) for stats in told] == [(step, 5) for step in range(5)]
+    assert told[0].planned == {}
+    for stats, expected in zip(told[1:], sums, strict=False):
+        torch.testing.assert_close(stats.planned["steer/omega_max"], expected, rtol=1e-14, atol=0)
+
+
+def test_tokens_know_where_they_come_from():
+    """The rollout's policy is that of its first pass; the reference is what the run began with."""
+    seen = []
+    simulate(Config(states=4, rollouts=2, passes=2), watch=lambda tokens, _: seen.append(tokens))
+    for rollout in (seen[:2], seen[2:]):
+        for tokens in rollout:
+            assert torch.equal(tokens.old_logp, rollout[0].logp)
+            assert torch.equal(tokens.rollout_logp, rollout[0].logp)
+            assert torch.equal(tokens.old_entropy, rollout[0].entropy)
+    assert torch.equal(seen[1].ref_logp, seen[0].logp)
+    assert not torch.isclose(seen[2].ref_logp, seen[2].logp).all()
 
 
 def test_no_seeds():

@@ -1,5 +1,7 @@
 """Sweeps from the grid to the parquet: what is measured, where it runs, and what an interruption loses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -98,6 +100,15 @@ def test_episodes_have_no_frontier():
     assert row["frontier"] is None
     assert row["gap"] is None
     assert row["entropy_held"] > 0
+
+
+def test_a_uniform_policy_of_float32_lies_on_the_frontier():
+    """Its entropy is a little above log K."""
+    trajectory = simulate(Config(states=2, arms=5, rollouts=1))
+    uniform = replace(trajectory, probabilities=np.full((1, 2, 5), np.float32(0.2), dtype=np.float64))
+    found = results(uniform, np.array([np.nan]))
+    np.testing.assert_allclose(found["frontier"], trajectory.success.mean((-1, -2)), rtol=1e-6)
+    np.testing.assert_allclose(found["gap"], 0, atol=1e-6)
 
 
 def test_columns_have_one_type():

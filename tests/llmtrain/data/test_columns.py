@@ -47,6 +47,13 @@ def test_a_table_without_a_known_column_lists_those_it_has():
         Columns.of(table("na\nme", "and\x1b"))
 
 
+def test_a_row_that_leaves_source_and_solution_blank():
+    columns = Columns("question", "answer", "solution", "data_source")
+    row = {"question": "2 + 3", "answer": "5", "solution": " ", "data_source": ""}
+    found = columns.question(row, "sums", "row 0")
+    assert (found.source, found.solution) == ("sums", None)
+
+
 GSM8K = "He has 48/2 = <<48/2=24>>24 clips.\nIn all 24+48 = <<24+48=72>>72.\n#### 72"
 
 
@@ -62,6 +69,7 @@ def test_a_worked_solution_of_gsm8k():
         ("So\n#### (1,234)", "(1,234)"),  # a pair
         ("So\n#### 1,23", "1,23"),
         ("#### 5", "5"),
+        ("#### Steps\n1 + 1 is 2.\n#### 2", "2"),
     ],
 )
 def test_the_number_after_the_mark(text, truth):
@@ -77,7 +85,9 @@ def test_a_worked_solution_of_math():
     text = r"We have $x = \boxed{\frac{1}{2}}$."
     assert parse_answer(text, "solution") == (r"\frac{1}{2}", text)
     assert parse_answer(text, "ground_truth") == (text, None)
-    assert parse_answer("no box", "solution") == ("no box", None)
+    assert parse_answer(r"\boxed{ 5 }", "solution") == ("5", r"\boxed{ 5 }")
+    for bare in ("no box", r"\boxed{ }"):
+        assert parse_answer(bare, "solution") == (bare, None)
 
 
 @pytest.mark.parametrize("value", [0, 0.5, False, [1, 2], {"numbers": [3, 5], "target": 8}, " 7 "])
@@ -123,7 +133,7 @@ def test_prompts():
         ([{"role": "user", "content": "a"}, {"content": "b"}], "has a message 1 without 'role'"),
         ([{"role": "user", "content": [{"text": "a"}]}], "has a message 0 whose 'content' is list, not text"),
         ([{"role": "", "content": "a"}], "has a message 0 whose 'role' is empty"),
-        ([{"role": "user", "content": " "}], "is empty: its last message says nothing"),
+        ([{"role": "user", "content": s} for s in "a "], "is empty: its last message says nothing"),
         ([{"role": "user", "content": "x\udc00"}], "has half a character (a lone surrogate) at 1"),
     ],
 )

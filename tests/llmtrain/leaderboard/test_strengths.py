@@ -7,7 +7,7 @@ import pytest
 
 from entrostat.lineup import Entry
 from llmtrain.leaderboard.standings import Standing
-from llmtrain.leaderboard.strengths import curves, readings, share_of_noise
+from llmtrain.leaderboard.strengths import Reading, curves, readings, share_of_noise
 
 
 def ended(args, entropy, reward, controller="kl_ref", off=0.0):
@@ -43,11 +43,28 @@ def test_a_curve_is_read_straight_in_log_entropy():
     assert reading.value == "beta=2.75"
     assert readings(found, exp(-0.9), ["reward"]) == []
     assert readings(found, exp(-3.0), ["reward"])[0].means["reward"] == pytest.approx(0)
+    assert readings(found, exp(-1.0), ["reward"])[0].means["reward"] == pytest.approx(0.5)
 
 
 def test_the_least_values_that_have_it_between_them_are_taken():
     found = [ended({"beta": b}, h, r) for b, h, r in ((1, 0.1, 0.0), (2, 0.4, 0.0), (3, 0.1, 1.0))]
     assert readings(found, 0.2, ["reward"])[0].value == "beta=1.5"
+
+
+def test_values_of_one_entropy_and_an_entropy_of_zero_have_nothing_between_them():
+    alike = [ended({"beta": b}, h, r) for b, h, r in ((1, 0.2, 0.1), (2, 0.2, 0.3), (3, 0.4, 0.5))]
+    (reading,) = readings(alike, 0.2, ["reward"])
+    assert (reading.value, reading.means["reward"]) == ("beta=2", pytest.approx(0.3))
+    assert readings([ended({"beta": b}, h, 0.1) for b, h in ((1, 0.0), (2, 0.4))], 0.2, ["reward"]) == []
+
+
+def test_the_highest_of_the_first_metric_comes_first():
+    found = [
+        ended({"k": b}, h, r, name)
+        for name, r in (("clip_cov", 0.2), ("kl_ref", 0.4), ("steer", 0.3))
+        for b, h in ((1, 0.2), (2, 0.4))
+    ]
+    assert [reading.name for reading in readings(found, 0.3, ["reward"])] == ["kl_ref", "steer", "clip_cov"]
 
 
 def test_the_error_is_that_of_rewards_and_of_entropies():
@@ -78,3 +95,10 @@ def test_noise_makes_up_all_where_nothing_else_differs():
     assert share_of_noise(readings(alike, 0.2, ["reward"]), "reward") == pytest.approx(1e6)
     assert share_of_noise(readings(apart, 0.2, ["reward"]), "reward") == pytest.approx(0.01 / 0.09)
     assert np.isnan(share_of_noise(readings(apart[:4], 0.2, ["reward"]), "reward"))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("error", "share"), [(0.0, float("nan")), (0.1, float("inf"))])
+def test_readings_that_do_not_vary(error, share):
+    found = [Reading(name=name, value="", means={"reward": 0.0}, errors={"reward": error}) for name in "abc"]
+    assert share_of_noise(found, "reward") == pytest.approx(share, nan_ok=True)

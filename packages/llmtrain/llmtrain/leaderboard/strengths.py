@@ -84,8 +84,9 @@ def _read(curve: Curve, entropy: float, metrics: Sequence[str], noise: dict[str,
 
 def share_of_noise(found: Sequence[Reading], metric: str) -> float:
     """Of the variance between readings, what their errors make up; 1 or more: nothing else is seen. NaN for fewer than
-    three."""
+    three, and for equal ones without errors."""
     if len(found) < 3:
         return float("nan")
     errors = np.array([reading.errors[metric] for reading in found])
-    return float((errors**2).mean() / np.var([reading.means[metric] for reading in found], ddof=1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float((errors**2).mean() / np.var([reading.means[metric] for reading in found], ddof=1))
