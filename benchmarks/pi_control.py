@@ -40,7 +40,7 @@ def variants(env: str) -> dict[str, dict[str, Any]]:
 
 def measure(env: str, settings: dict[str, Any], seeds: int) -> dict[str, list[float]]:
     """Numbers for each target."""
-    targets = torch.tensor(TARGETS).double().repeat_interleave(seeds)
+    targets = torch.tensor(TARGETS, dtype=torch.float64).repeat_interleave(seeds)
     given = {**settings, "target": targets.tolist()}
     run = simulate(Config(env=env, controller="entropic", controller_args=given), list(range(seeds)) * len(TARGETS))
     errors = torch.from_numpy(run.entropy) - targets.unsqueeze(-1)

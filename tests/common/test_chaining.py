@@ -132,6 +132,12 @@ def test_two_loops_on_one_actuator(spec, first, second, what):
         make(spec)
 
 
+@pytest.mark.parametrize(("other", "what"), [("entropic", "the weights"), ("adaptive_entropy", "the entropy bonus")])
+def test_a_loop_with_two_actuators_shares_neither(other, what):
+    with pytest.raises(ValueError, match=f"{other!r} and 'thermostat' are both closed loops on {what}"):
+        make(f"{other}+thermostat", mode="both")
+
+
 def test_parts_that_leave_nothing():
     with pytest.raises(ValueError, match="'negative_only' and 'positive_only' contradict each other"):
         make("positive_only+steer+negative_only")

@@ -175,3 +175,9 @@ def test_describe_shows_every_kind_that_has_the_name(capsys):
     assert "rloo (advantage)" in capsys.readouterr().out
     assert main(["describe", "gae"]) == 2
     assert "unknown name 'gae'; choose from " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("args", [["--help"], ["-h"], ["list", "--help"], ["describe", "-h"]])
+def test_help_is_given_wherever_it_is_asked_for(args, capsys):
+    assert main(args) == 0
+    assert capsys.readouterr().out.startswith("python -m entrostat list ")

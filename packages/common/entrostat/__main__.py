@@ -19,6 +19,8 @@ MEASURED = Path("docs/measured.json")
 def main(args: list[str]) -> int:
     """Entry point: exit code."""
     match args:
+        case [*_, "-h" | "--help"]:
+            print(USAGE)
         case [] | ["list"]:
             _print_list()
         case ["describe", name]:
@@ -26,8 +28,6 @@ def main(args: list[str]) -> int:
         case ["docs"]:
             measured = json.loads(MEASURED.read_text()) if MEASURED.exists() else None
             sys.stdout.write(markdown(measured))
-        case ["-h" | "--help"]:
-            print(USAGE)
         case _:
             raise ValueError(f"unknown command {' '.join(args)!r}; try: list, describe NAME, docs")
     return 0

@@ -33,14 +33,15 @@ def check_parts(parts: Sequence[Controller]) -> None:
     loops = [part for part in parts if part.controls is not None]
     for i, first in enumerate(loops):
         for second in loops[:i]:
-            if first.controls == second.controls:
-                what = REASONS.get(str(first.controls), first.controls)
+            shared = [what for what in _moves(first) if what in _moves(second)]
+            if shared:
+                what = " and ".join(shared)
                 raise ValueError(
                     f"{second.name!r} and {first.name!r} are both closed loops on {what}: each would answer to what "
                     "the other does, so choose one"
                 )
     if len(loops) > 1:
-        who = " and ".join(f"{part.name!r} ({REASONS.get(str(part.controls), part.controls)})" for part in loops)
+        who = " and ".join(f"{part.name!r} ({' and '.join(_moves(part))})" for part in loops)
         _warn(
             f"{who} are closed loops on one entropy: unless their targets are equal they work against each other, "
             "and the one with an integral winds up"
@@ -94,6 +95,11 @@ class SampleWatch:
                 "rollout, where the rule changes no gradient; use samples for several updates, or another controller"
             )
             self.idle = []
+
+
+def _moves(loop: Controller) -> list[str]:
+    """What a closed loop moves, in words."""
+    return [REASONS.get(name, name) for name in str(loop.controls).split("+")]
 
 
 def _names(names: Sequence[str]) -> str:

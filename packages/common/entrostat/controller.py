@@ -143,7 +143,7 @@ class Controller:
 
     @property
     def controls(self) -> str | None:
-        """What a closed loop moves to reach its entropy, "weight" or "bonus"; None for a rule that follows none."""
+        """What a closed loop moves to reach its entropy, "weight", "bonus" or "weight+bonus"; None for other rules."""
         return None
 
     @property

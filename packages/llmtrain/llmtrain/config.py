@@ -72,7 +72,7 @@ class DataConfig:
     weights: Annotated[tuple[float, ...], "[0, inf)"] = ()
     """Share of each train file in what is trained on; empty takes every question once an epoch."""
     prompt_key: str = ""
-    """Column of the prompt, nested ones as a.b; empty finds prompt, question or problem."""
+    """Column of the prompt, nested ones as a.b; empty finds prompt, question, problem or input."""
     answer_key: str = ""
     """Column of the ground truth; empty finds reward_model.ground_truth, ground_truth, answer and the like."""
     skip_bad: bool = False

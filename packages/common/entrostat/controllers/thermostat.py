@@ -88,7 +88,7 @@ class Thermostat(Controller):
 
     @property
     def controls(self) -> str:
-        return "bonus" if self.mode == "bonus" else "weight"
+        return {"bonus": "bonus", "reweight": "weight", "both": "weight+bonus"}[self.mode]
 
     def observe(self, stats: StepStats) -> None:
         entropy = as_reading(stats.entropy)
