@@ -46,8 +46,9 @@ def test_probabilities_from_a_beta_prior_are_the_runs_own(write):
 
 
 def test_a_kernel_of_ones_own(write):
+    once = OWN.replace("rollouts: 3", "rollouts: 1\npasses: 1")
     kernel, plain = (
-        simulate(Config(env=write(OWN + f"passes: 1\nrollouts: 1\nkernel: {table}")), [0]).logits
+        simulate(Config(env=write(once.replace("[[1, .5], [.5, 1]]", table))), [0]).logits
         for table in ("[[1, .5], [.5, 1]]", "[[1, 0], [0, 1]]")
     )
     start = np.array([0.0, 0.0, 3.0])
