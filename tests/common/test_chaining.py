@@ -132,10 +132,17 @@ def test_two_loops_on_one_actuator(spec, first, second, what):
         make(spec)
 
 
-@pytest.mark.parametrize(("other", "what"), [("entropic", "the weights"), ("adaptive_entropy", "the entropy bonus")])
-def test_a_loop_with_two_actuators_shares_neither(other, what):
+@pytest.mark.parametrize(
+    ("other", "mode", "what"),
+    [
+        ("entropic", "reweight", "the weights"),
+        ("entropic", "both", "the weights"),
+        ("adaptive_entropy", "both", "the entropy bonus"),
+    ],
+)
+def test_a_loop_shares_none_of_its_actuators(other, mode, what):
     with pytest.raises(ValueError, match=f"{other!r} and 'thermostat' are both closed loops on {what}"):
-        make(f"{other}+thermostat", mode="both")
+        make(f"{other}+thermostat", mode=mode)
 
 
 def test_parts_that_leave_nothing():

@@ -1,5 +1,7 @@
 """The tiny policy, and its round trip through a folder."""
 
+import os
+
 import pytest
 import torch
 
@@ -31,6 +33,17 @@ def test_save_and_load(tmp_path):
     ids = torch.tensor([loaded_tokenizer("0123")["input_ids"]])
     assert torch.equal(loaded(ids).logits, model.eval()(ids).logits)
     assert loaded.generation_config.eos_token_id == tokenizer.eos_token_id
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o027])
+def test_others_may_read_the_weights_if_they_may_read_the_rest(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        tokenizer = build_char_tokenizer("0123")
+        save(build_tiny(len(tokenizer), hidden=16, layers=1, heads=2, kv_heads=2, intermediate=16), tokenizer, tmp_path)
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o666 & ~umask}
 
 
 def test_a_loaded_tokenizer_reads_as_the_saved_one_did(tmp_path):

@@ -5,7 +5,7 @@ import io
 import re
 import sys
 from collections.abc import Callable, Sequence
-from errno import EDQUOT, ENOSPC
+from errno import EDQUOT, EFBIG, EIO, ENOSPC, EROFS
 from itertools import takewhile
 from typing import Any, Protocol, TypeVar, get_origin, get_type_hints
 
@@ -15,8 +15,8 @@ from .plain_yaml import parse_yaml
 T = TypeVar("T")
 NUMBERS = {name: float(name) for name in ("inf", "+inf", "-inf", "nan")}
 """What YAML writes with a dot before it."""
-FULL = (ENOSPC, EDQUOT)
-"""Errors of a write to a full disk or beyond a quota, which name no file."""
+OF_THE_DISK = (ENOSPC, EDQUOT, EFBIG, EIO, EROFS)
+"""Errors of a write that name no file: a disk that is full, broken or read-only, a quota, a limit of a file."""
 
 
 def parse_settings(items: Sequence[str]) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def one_line_errors(main: Callable[[list[str]], int]) -> Main:
         except ValueError as error:
             said = str(error)
         except OSError as error:
-            if error.filename is None and error.errno not in FULL:
+            if error.filename is None and error.errno not in OF_THE_DISK:
                 raise
             said = ": ".join(str(part) for part in (error.filename, error.strerror) if part)
         except KeyboardInterrupt:

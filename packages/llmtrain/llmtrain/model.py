@@ -89,6 +89,9 @@ def save(
     if rank == 0:
         model.save_pretrained(path, state_dict=weights | dict(kept_buffers(model)))
         tokenizer.save_pretrained(path)
+        mode = (Path(path) / "config.json").stat().st_mode
+        for file in Path(path).glob("*.safetensors"):
+            file.chmod(mode)  # safetensors 0.8 makes files that only their owner reads
 
 
 def kept_buffers(model: PreTrainedModel) -> Iterator[tuple[str, Tensor]]:

@@ -10,7 +10,6 @@ Randomness is keyed by (seed, step, purpose), so nothing but the step has to be 
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from errno import EDQUOT, EIO, ENOSPC, EROFS
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from entrostat import StepStats
+from entrostat.commandline import OF_THE_DISK
 from entrostat.diagnostics import EntropyTrace, to_floats
 from entrostat.draws import generator_seed
 from entrostat.runlog import RunLog
@@ -55,10 +55,6 @@ LOWER = {
     "optimizer": "raise engine.zero_stage, or turn engine.offload_optimizer on",
 }
 """By phase, what takes less memory there."""
-
-
-OF_THE_DISK = (ENOSPC, EDQUOT, EIO, EROFS)
-"""Errors of writing to the folder of the run, which do not name it."""
 
 
 class TrainingStoppedError(RuntimeError):

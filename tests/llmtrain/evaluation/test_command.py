@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 import yaml
 from evaluated import TOKENIZER, small_model
+from full_disk import no_file_over
 
 from entrostat.commandline import one_line_errors
 from llmtrain.config import EvalConfig, ModelConfig, RolloutConfig, TaskConfig, TrainConfig
@@ -232,12 +233,9 @@ def test_ctrl_c_ends_all_ranks(model, data, tmp_path):
     assert f"stopped; the same command goes on with {out}" in said
 
 
-def test_a_full_disk_takes_a_line(model, data, tmp_path, monkeypatch, capsys):
-    def full(*args, **settings):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("llmtrain.evaluation.evaluation.sample", full)
+def test_a_full_disk_takes_a_line(model, data, tmp_path, capsys):
     out = tmp_path / "out"
-    assert run([str(model), "--data", str(data), *brief(out)]) == 2
-    said = f"error: {out}: No space left on device; once that is mended the same command goes on\n"
+    with no_file_over(500):
+        assert run([str(model), "--data", str(data), *brief(out)]) == 2
+    said = f"error: {out}: File too large; once that is mended the same command goes on\n"
     assert capsys.readouterr().err.endswith(said)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from entrostat.commandline import FULL
+from entrostat.commandline import OF_THE_DISK
 
 from ..config import DataConfig, TrainConfig
 from ..launch import end_with_parent, is_first, is_worker, launch
@@ -50,7 +50,7 @@ def _evaluate(given: argparse.Namespace, place: Place, ranks: "Ranks") -> int:
             print(f"stopped; the same command goes on with {evaluation.out}", file=sys.stderr)
         return 130
     except OSError as error:
-        if error.errno not in FULL:
+        if error.errno not in OF_THE_DISK:
             raise
         raise ValueError(f"{evaluation.out}: {error.strerror}; once that is mended the same command goes on") from None
     if records:
