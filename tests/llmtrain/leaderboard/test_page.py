@@ -34,6 +34,13 @@ def test_curves_are_read_at_the_target():
     assert "with a target hold 0.3 nats.\n" in text
 
 
+def test_of_one_controller_a_hyperparameter_may_reach_what_another_does_not():
+    more = [ended("kl_ref", {"scale": x}, h, 0.3) for x, h in ((1, 0.1), (2, 0.2))]
+    text = page((*STRENGTHS, *more), [], TrainConfig(target_entropy=0.3), "command", "x.png")
+    assert "| `kl_ref` | beta=0.15 |" in text
+    assert "`kl_ref` (scale from 1 to 2: 0.100 to 0.200 nats)" in text
+
+
 def test_targets_of_their_own_are_told():
     text = page((*STRENGTHS, ended("thermostat", {"target": 0.4}, 0.4, 0.2)), [], TrainConfig(), "command", "x.png")
     assert "with a target hold their own targets, or what that column says.\n" in text

@@ -4,8 +4,8 @@
     llmtrain leaderboard --config mine.yaml --only grpo clip_higher steer entropic --out runs/mine
     llmtrain leaderboard --preset countdown-cpu --target-entropy 0.3 --only grpo "kl_ref beta=0.02,0.05,0.1" thermostat
 
-The last one compares at equal entropy: a controller with several values of a hyperparameter is read off between the two
-whose entropies are nearest to the target.
+The last one compares at equal entropy: a controller with several values of a hyperparameter is read off between the
+first two whose entropies have the target between them.
 
 Takes the settings of train, which all runs share. Stopped, the same command goes on: runs that are done stay, others
 continue from their checkpoints. Once runs are done, it takes seconds to write the page again.
@@ -75,7 +75,7 @@ def leaderboard(args: list[str]) -> int:
     metrics = ("reward", f"pass@{base.eval.k}")
     laws = [law for metric in metrics if (law := by_entropy(standings, metric))]
     picture = path.with_suffix("") / "entropy.png"
-    draw(standings, metrics, laws, picture)
+    draw(standings, metrics, laws, picture, base.target_entropy)
     told = f"{PROG} {shlex.join(args)}"
     path.write_text(page(standings, laws, base, told, f"{path.stem}/{picture.name}"))
     print(path)

@@ -97,18 +97,20 @@ def _at(standings: Sequence[Standing], target: float | None, k: int) -> str:
     if target is None or not found_curves:
         return ""
     metrics = ("reward", f"avg@{k}", f"pass@{k}")
-    found = readings(standings, target, metrics)
+    noise = {metric: standard_error(standings, metric) for metric in ("entropy", *metrics)}
+    found = readings(found_curves, target, metrics, noise)
     lines = [f"## At {target:g} nats", "", READ, ""]
     lines += ["| " + " | ".join(("controller", "value", *metrics)) + " |", "|" + "---|" * 5]
     for reading in found:
         numbers = (number(reading.means[m], ".3f") + _plus_minus(reading.errors[m]) for m in metrics)
-        lines.append("| " + " | ".join((f"`{reading.name}`", reading.value, *numbers)) + " |")
+        value = f"{reading.curve.hyperparameter}={reading.value:.3g}"
+        lines.append("| " + " | ".join((f"`{reading.curve.name}`", value, *numbers)) + " |")
     shares = {metric: share_of_noise(found, metric) for metric in metrics}
     told = ", ".join(f"{min(share, 1):.0%} of {metric}'s" for metric, share in shares.items() if not isnan(share))
     if told:
         lines += ["", f"Noise makes up {told} variance between them."]
-    reached = {reading.name for reading in found}
-    missed = [_range(curve) for curve in found_curves if curve.name not in reached]
+    reached = [reading.curve for reading in found]
+    missed = [_range(curve) for curve in found_curves if curve not in reached]
     if missed:
         lines += ["", f"Not reached with the values tried, by the entropies they gave: {', '.join(missed)}."]
     return "\n".join(lines)

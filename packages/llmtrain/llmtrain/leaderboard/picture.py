@@ -28,15 +28,24 @@ class Mark(NamedTuple):
         return max((s.mean("entropy"), s.mean(metric)) for s in self.standings)
 
 
-def draw(standings: Sequence[Standing], metrics: Sequence[str], laws: Sequence[ByEntropy], path: Path) -> None:
-    """A panel for each metric: a mark an entry, a line a curve, their names at the right, and what the entropy alone
-    would give."""
+def draw(
+    standings: Sequence[Standing],
+    metrics: Sequence[str],
+    laws: Sequence[ByEntropy],
+    path: Path,
+    target: float | None = None,
+) -> None:
+    """A panel for each metric: a mark an entry, a line a curve, their names at the right, what the entropy alone would
+    give, and where the targets are that are not of one entry alone. target: that of the page, if it has one."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter
 
     marks = _marks(standings)
     shown = [s for mark in marks for s in mark.standings]
+    targets = {s.target for s in shown if s.target is not None and "target" not in s.entry.args}
+    if target is not None:
+        targets.add(target)
     figure = Figure(figsize=(8.5 * len(metrics), 8))
     FigureCanvasAgg(figure)
     figure.subplots_adjust(left=0.05, right=0.8, wspace=0.8, bottom=0.08, top=0.96)
@@ -45,8 +54,8 @@ def draw(standings: Sequence[Standing], metrics: Sequence[str], laws: Sequence[B
             ends = _ends([s.mean("entropy") for s in shown if s.entry.name not in law.left_out])
             across = np.geomspace(*ends, 100)
             axes.plot(across, law.at(across), color="black", linewidth=1, linestyle="--", label="entropy alone")
-        for target in sorted({s.target for s in shown if s.target is not None and "target" not in s.entry.args}):
-            axes.axvline(target, color=AIMED, linewidth=0.8, linestyle=":", label=f"target {target:g}")
+        for nats in sorted(targets):
+            axes.axvline(nats, color=AIMED, linewidth=0.8, linestyle=":", label=f"target {nats:g}")
         errors = {"xerr": standard_error(shown, "entropy"), "yerr": standard_error(shown, metric)}
         labels = {FREE: "without a target", AIMED: "with a target"}
         for mark in marks:

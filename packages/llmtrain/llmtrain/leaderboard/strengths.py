@@ -1,17 +1,17 @@
 """Strengths: a controller with several values of one hyperparameter, and what it gives at an entropy. No torch."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log, sqrt
 
 import numpy as np
 
-from .standings import Standing, standard_error
+from .standings import Standing
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Curve:
     """Entries that differ in the value of one hyperparameter."""
 
@@ -29,9 +29,9 @@ class Curve:
 class Reading:
     """What a controller gives at an entropy."""
 
-    name: str
-    value: str
-    """What takes it there: a hyperparameter, or its target."""
+    curve: Curve
+    value: float
+    """Of the hyperparameter, that takes it there."""
     means: dict[str, float]
     errors: dict[str, float]
     """Standard errors of the means, by metric; NaN with one seed."""
@@ -52,18 +52,19 @@ def curves(standings: Iterable[Standing]) -> list[Curve]:
     ]
 
 
-def readings(standings: Sequence[Standing], entropy: float, metrics: Sequence[str]) -> list[Reading]:
+def readings(
+    found: Iterable[Curve], entropy: float, metrics: Sequence[str], noise: Mapping[str, float]
+) -> list[Reading]:
     """What each curve gives at an entropy (nats), highest first metric first; those that do not reach it are left out.
 
     Metrics and the hyperparameter run straight in log entropy between two values that have it between them, the least
-    such values. The error is that of both means and both entropies.
+    such values. The error is that of both means and both entropies, from noise: standard errors of a mean, by metric.
     """
-    noise = {metric: standard_error(standings, metric) for metric in ("entropy", *metrics)}
-    found = [reading for curve in curves(standings) if (reading := _read(curve, entropy, metrics, noise))]
-    return sorted(found, key=lambda reading: -reading.means[metrics[0]])
+    read = [reading for curve in found if (reading := _read(curve, entropy, metrics, noise))]
+    return sorted(read, key=lambda reading: -reading.means[metrics[0]])
 
 
-def _read(curve: Curve, entropy: float, metrics: Sequence[str], noise: dict[str, float]) -> Reading | None:
+def _read(curve: Curve, entropy: float, metrics: Sequence[str], noise: Mapping[str, float]) -> Reading | None:
     for pair in pairwise(curve.standings):
         ends = [s.mean("entropy") for s in pair]
         if ends[0] == ends[1] or not 0 < min(ends) <= entropy <= max(ends):
@@ -78,7 +79,7 @@ def _read(curve: Curve, entropy: float, metrics: Sequence[str], noise: dict[str,
             means[metric] = float(weights @ values)
             errors[metric] = sqrt(float(weights**2 @ (noise[metric] ** 2 + (slope * off) ** 2)))
         value = float(weights @ [curve.value(s) for s in pair])
-        return Reading(name=curve.name, value=f"{curve.hyperparameter}={value:.3g}", means=means, errors=errors)
+        return Reading(curve=curve, value=value, means=means, errors=errors)
     return None
 
 
