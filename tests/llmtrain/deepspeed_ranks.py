@@ -29,6 +29,7 @@ BUDGET = 200
 """Tokens of a micro-batch: several for a rank that holds most, one or none for others."""
 OPTIM = OptimConfig(lr=1e-3, weight_decay=0.1, warmup_steps=2, max_grad_norm=0, micro_batch_tokens=BUDGET)
 CLIPPED = replace(OptimConfig(**vars(OPTIM)), max_grad_norm=0.05)
+EDITED = replace(CLIPPED, lr=3e-3, betas=(0.5, 0.6), weight_decay=0.5)
 OWNERS = {1: [0] * 6, 2: [0, 0, 0, 0, 0, 1], 4: [0, 0, 0, 1, 1, 2]}
 """Which rank holds each group: token counts differ, and of 4 ranks the last holds none."""
 PARTITIONED = {
@@ -243,30 +244,54 @@ def held(parameters) -> int:
 
 
 def shards(ranks, out: Path) -> dict:
-    """Two of the three steps, a checkpoint, and the third by a new engine: the weights at both ends."""
+    """Two of the three steps, a checkpoint, and the third by new engines: the weights before it and after.
+
+    The second of them has other settings. refused: what is said of checkpoints that are of no such engine.
+    """
     found = {}
     chosen = {name: (STAGES | BF16)[name] for name in ("zero0", "zero2", "zero3", "bf16-2")}
     chosen |= {"lora-2": STAGES["zero2"], "lora-3": STAGES["zero3"]}
     for name, config in chosen.items():
-        folder = out / name
         ends: list[torch.Tensor] = []
         state: dict = {}
-        for steps in (2, 1):
+        for optim, steps in ((CLIPPED, 2), (CLIPPED, 1), (EDITED, 1)):
             policy = policy_of(config, name.startswith("lora"))
             experience = part_of(experience_of(policy), ranks)
-            engine = DeepSpeedEngine(policy, CLIPPED, config, ranks)
-            if steps == 1:
+            engine = DeepSpeedEngine(policy, optim, config, ranks)
+            if state:
                 engine.load_state_dict(state)
-                engine.load_shards(folder)
-            learner = Learner(policy, engine, make("grpo"), CLIPPED, seed=0, clock=Clock("cpu"))
+                engine.load_shards(out / name)
+            learner = Learner(policy, engine, make("grpo"), optim, seed=0, clock=Clock("cpu"))
             for _ in range(steps):
                 step(learner, experience)
-            if steps == 2:
-                engine.save_shards(folder)
+            if not state:
+                engine.save_shards(out / name)
                 state = engine.state_dict()
             ends.append(weights(engine, policy))
-        found[name] = {"before": ends[0], "resumed": ends[1]}
-    return found
+        found[name] = dict(zip(("before", "resumed", "edited"), ends, strict=True))
+    others = [{"optimizer": {}}, state | {"world_size": 3}, state | {"zero_stage": 1}]
+    return found | {"edited": edited_on_torch(), "refused": [refusal(engine, other) for other in others]}
+
+
+def edited_on_torch() -> torch.Tensor:
+    """The weights after two steps, and a third by a new engine with other settings."""
+    policy, state = policy_of(), {}
+    experience = experience_of(policy)
+    for optim, steps in ((CLIPPED, 2), (EDITED, 1)):
+        engine = TorchEngine(policy.model, optim)
+        if state:
+            engine.load_state_dict(state)
+        update(engine, policy, "grpo", experience, optim, steps)
+        state = engine.state_dict()
+    return weights(engine, policy)
+
+
+def refusal(engine: DeepSpeedEngine, state: dict) -> str:
+    try:
+        engine.load_state_dict(state)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def runs(ranks, config: TrainConfig, out: Path) -> None:

@@ -154,6 +154,23 @@ def test_a_new_engine_goes_on_from_shards_bit_for_bit(found, name):
     assert torch.equal(shards["resumed"], found[2]["steps"][name]["weights"])
 
 
+@pytest.mark.parametrize("name", ["zero0", "zero2", "zero3"])
+def test_a_new_engine_goes_on_with_its_own_settings(found, name):
+    """Learning rate, betas and weight decay of the third step are others, as on the torch engine."""
+    shards = found[2]["shards"]
+    expected, result = shards["edited"], shards[name]["edited"]
+    assert float((expected - shards[name]["resumed"]).abs().max()) > 1e-3
+    assert float((result - expected).abs().max()) < 1e-5
+
+
+def test_checkpoints_that_a_new_engine_cannot_go_on_from(found):
+    assert found[2]["shards"]["refused"] == [
+        "the checkpoint is of engine.name torch, this run of deepspeed: use the same",
+        "the checkpoint is of world_size 3, this run of 2: use the same",
+        "the checkpoint is of zero_stage 1, this run of 3: use the same",
+    ]
+
+
 def lines(run: Path) -> list[dict]:
     times = ("tokens_per_second", "time/")
     return [{k: v for k, v in line.items() if not k.startswith(times)} for line in read_metrics(run)]

@@ -107,6 +107,21 @@ def test_a_run_is_evaluated_at_its_newest_checkpoint(tmp_path):
     assert found["correlations"] == [{"source": "", "score": "avg@2", "points": 4, "spearman": pytest.approx(-1)}]
 
 
+def test_a_run_whose_steps_have_no_entropy_has_nothing_to_compare_it_with(tmp_path):
+    folder = tmp_path / "run"
+    save(small_model(), TOKENIZER, folder / "checkpoints/step-000002")
+    config = TrainConfig(
+        task=TaskConfig(train_problems=16, test_problems=4),
+        rollout=RolloutConfig(max_new_tokens=2),
+        eval=EvalConfig(k=1, samples=1),
+    )
+    (folder / "config.yaml").write_text(yaml.safe_dump(to_dict(config)))
+    lines = [{"step": i, "entropy": None, "eval/avg@1": i / 10} for i in range(2)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run([str(folder)]) == 0
+    assert json.loads((folder / "eval/step-000002/results.json").read_text())["correlations"] == []
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
