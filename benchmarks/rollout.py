@@ -14,7 +14,7 @@ import torch
 from llmtrain.config import RolloutConfig, TrainConfig
 from llmtrain.model import build_tiny, save
 from llmtrain.prompts import encode_all
-from llmtrain.rollout import eos_token_ids
+from llmtrain.rollout import stop_ids
 from llmtrain.rollout.engine import HFEngine, Request
 from llmtrain.rollout.vllm_engine import VLLMEngine
 from llmtrain.tasks import get_task
@@ -32,7 +32,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         save(model, tokenizer, folder)
         began = time.perf_counter()
-        vllm = VLLMEngine(folder, config, eos_token_ids(model, tokenizer))
+        vllm = VLLMEngine(folder, config, stop_ids(model, tokenizer))
         print(f"vllm starts in {time.perf_counter() - began:.1f} s; {torch.get_num_threads()} threads")
         for name, engine in {"hf": HFEngine(model, tokenizer, config), "vllm": vllm}.items():
             speeds, syncs = [], []

@@ -9,7 +9,7 @@ import torch
 from entrostat.advantages import REGISTRY, advantage_needs, get_advantage
 from llmtrain.check import OF_VERDICTS, check, check_place
 from llmtrain.cli import main
-from llmtrain.config import ModelConfig, TrainConfig
+from llmtrain.config import ModelConfig, ProfileConfig, TrainConfig
 from llmtrain.presets import get_preset, read_config
 
 
@@ -59,6 +59,12 @@ def test_what_may_be(tmp_path):
     check(replace(config, task=replace(config.task, test_problems=0), eval=replace(config.eval, every=0)))
     check(replace(config, advantage="psr"))
     check(replace(config, rollout=replace(config.rollout, max_new_tokens=256 - 12)))
+
+
+def test_a_step_that_never_comes_is_not_traced():
+    with pytest.raises(ValueError, match=r"^profile.steps 160: the run has the rollout steps 0 to 159$"):
+        check(TrainConfig(profile=ProfileConfig(steps=(0, 160))))
+    check(TrainConfig(profile=ProfileConfig(steps=(0, 159))))
 
 
 @pytest.mark.parametrize("key", ["path", "ref_path"])

@@ -4,7 +4,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from llmtrain.countdown import ALPHABET
-from llmtrain.tokenizer import build_char_tokenizer
+from llmtrain.tokenizer import build_char_tokenizer, load_tokenizer
 
 
 def test_one_token_per_character_and_back():
@@ -25,6 +25,19 @@ def test_loads_again_with_auto_tokenizer(tmp_path):
     assert loaded(text)["input_ids"] == tokenizer(text)["input_ids"]
     assert loaded.decode(loaded(text)["input_ids"]) == text
     assert (loaded.pad_token_id, loaded.eos_token_id) == (tokenizer.pad_token_id, tokenizer.eos_token_id)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [(None, "it has no tokenizer.json"), ('{"version": "1.0"}', "[^\n]+"), ("{", "[^\n]+")]
+)
+def test_a_tokenizer_that_cannot_be_read_is_told_in_one_line(tmp_path, text, said):
+    build_char_tokenizer(ALPHABET).save_pretrained(tmp_path)
+    if text is None:
+        (tmp_path / "tokenizer.json").unlink()
+    else:
+        (tmp_path / "tokenizer.json").write_text(text)
+    with pytest.raises(ValueError, match=rf"^the tokenizer of model folder {tmp_path} cannot be read: {said}$"):
+        load_tokenizer(tmp_path)
 
 
 def test_newline_is_a_character_like_any_other():

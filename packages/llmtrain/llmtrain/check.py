@@ -64,6 +64,8 @@ def check(config: TrainConfig) -> None:
             f"advantage {config.advantage!r} takes verdicts alone: leave out reward.format, reward.length_weight and "
             "reward.overlong_buffer, or use another, such as grpo"
         )
+    if late := [step for step in config.profile.steps if step >= config.steps]:
+        raise ValueError(f"profile.steps {late[0]}: the run has the rollout steps 0 to {config.steps - 1}")
     check_task(config)
     check_evaluation(config)
     check_model(config)

@@ -5,20 +5,17 @@
 With several ranks all of them call `save_checkpoint`; the first writes, and each the shards that only it holds.
 """
 
-import json
 import os
 import shutil
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
-from zipfile import is_zipfile
 
 import torch
-from safetensors import SafetensorError, safe_open
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from .engine import Engine
-from .model import save
+from .model import is_whole, save
 
 KEEP = 2
 """Checkpoints of a run that are kept: the newest."""
@@ -114,18 +111,3 @@ def check_whole(path: Path) -> None:
     others = [other.name for other in checkpoints(path.parent.parent) if other < path]
     fix = f"remove it to go on from {others[-1]}" if others else "no other is left: start the run anew"
     raise ValueError(f"{path} is damaged: {fix}")
-
-
-def is_whole(path: Path) -> bool:
-    """Whether a file is there with its end: of torch, of safetensors or in JSON; others are not looked into."""
-    try:
-        if path.suffix == ".pt":
-            return is_zipfile(path)
-        if path.suffix == ".json":
-            json.loads(path.read_bytes())
-        if path.suffix == ".safetensors":
-            with safe_open(path, "pt"):
-                pass
-    except (OSError, ValueError, SafetensorError):
-        return False
-    return True

@@ -1,10 +1,13 @@
 """Policies: a tiny Qwen2 that trains on a laptop CPU, and loading and saving of any causal language model."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
+from zipfile import is_zipfile
 
 import torch
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
@@ -63,15 +66,32 @@ def load(path: str | Path, *, dtype: torch.dtype = torch.float32) -> tuple[PreTr
     """Model and tokenizer from a folder; nothing is downloaded.
 
     Raises:
-        ValueError: when the folder does not exist, or has no weights.
+        ValueError: when the folder does not exist, has no weights or no tokenizer, or a file of it is cut off.
     """
     if not Path(path).is_dir():
         raise ValueError(f"model folder {path} does not exist")
     if not any(any(Path(path).glob(pattern)) for pattern in ("*.safetensors", "*.bin")):
         raise ValueError(f"model folder {path} has no weights: there is no *.safetensors in it")
+    if damaged := [file for file in sorted(Path(path).iterdir()) if not is_whole(file)]:
+        raise ValueError(f"model folder {path} is damaged: {damaged[0].name} is not whole")
     disable_progress_bar()  # it would tear our own
     model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=True)
     return model, load_tokenizer(path)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file is there with its end: of torch, of safetensors or in JSON; others are not looked into."""
+    try:
+        if path.suffix == ".pt":
+            return is_zipfile(path)
+        if path.suffix == ".json":
+            json.loads(path.read_bytes())
+        if path.suffix == ".safetensors":
+            with safe_open(path, "pt"):
+                pass
+    except (OSError, ValueError, SafetensorError):
+        return False
+    return True
 
 
 def save(

@@ -71,9 +71,17 @@ def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
 
     AutoTokenizer puts the one that is usual for the model type in the place of a plain one: Qwen's, for a Qwen model,
     which would leave out the spaces between the numbers of a prompt.
+
+    Raises:
+        ValueError: of one line when there is none, or one that cannot be read.
     """
     config = Path(folder) / "tokenizer_config.json"
     named = json.loads(config.read_text()).get("tokenizer_class") if config.is_file() else None
     loader = PreTrainedTokenizerFast if named in PLAIN else AutoTokenizer
-    found: PreTrainedTokenizerBase = loader.from_pretrained(folder, local_files_only=True)
+    try:
+        found: PreTrainedTokenizerBase = loader.from_pretrained(folder, local_files_only=True)
+    except Exception as error:  # tokenizers raises that itself
+        there = (Path(folder) / "tokenizer.json").is_file()
+        why = str(error).strip().splitlines()[0] if there else "it has no tokenizer.json"
+        raise ValueError(f"the tokenizer of model folder {folder} cannot be read: {why}") from error
     return found

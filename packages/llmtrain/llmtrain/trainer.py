@@ -40,7 +40,7 @@ from .mismatch import mismatch
 from .model import load
 from .policy import Policy
 from .prompts import use_template, within
-from .rollout import Rollouts, eos_token_ids
+from .rollout import Rollouts, stop_ids
 from .rollout.engine import HFEngine, Rereadable, RolloutEngine, RolloutError, Sampler
 from .samples import TokenTable, pieces
 from .tasks import Task, get_task
@@ -69,14 +69,14 @@ def make_rollout_engine(
     source: str | Path,
 ) -> RolloutEngine:
     """The rollout engine of a run; source: folder of the model that it starts from."""
+    stops = stop_ids(model, tokenizer, config.rollout.stop_token_ids)
     if config.topology.name == "ray":
         from .cluster.rollout import remote_engine
 
-        return remote_engine(config, source, eos_token_ids(model, tokenizer), engine.ranks)
+        return remote_engine(config, source, stops, engine.ranks)
     if config.rollout.name == "vllm":
         from .rollout.vllm_engine import VLLMEngine
 
-        stops = [*eos_token_ids(model, tokenizer), *config.rollout.stop_token_ids]
         rank, device = engine.ranks.rank, config.device
         try:
             lora = config.adapter_rank

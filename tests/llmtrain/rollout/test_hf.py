@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from llmtrain.model import build_tiny
-from llmtrain.rollout import HFRollout, eos_token_ids
+from llmtrain.rollout import HFRollout, stop_ids
 from llmtrain.tokenizer import build_char_tokenizer
 
 TOKENIZER = build_char_tokenizer("0123456789+-*/()=: ")
@@ -141,7 +141,7 @@ def test_training_mode_is_given_back(model, tokenizer):
 def test_every_declared_eos_ends_a_response(model, tokenizer):
     model.generation_config.eos_token_id = [1, 5]
     try:
-        assert eos_token_ids(model, tokenizer) == [1, 5]
+        assert stop_ids(model, tokenizer) == [1, 5]
         rollouts = sampler(model, tokenizer).generate(PROMPTS, 16)
     finally:
         model.generation_config.eos_token_id = 1
@@ -154,6 +154,12 @@ def test_stop_tokens_end_a_response_as_eos_does(model, tokenizer):
     ends = {ids[-1] for ids, ended in zip(rollouts.responses(), rollouts.finished.tolist(), strict=True) if ended}
     assert ends == {tokenizer.eos_token_id, 5}
     assert not any(5 in ids[:-1] for ids in rollouts.responses())
+
+
+@pytest.mark.parametrize("wrong", [-1, 20_000])
+def test_stop_tokens_that_the_model_does_not_know(model, tokenizer, wrong):
+    with pytest.raises(ValueError, match=rf"^stop_token_ids {wrong} is no token of the model, whose ids are 0 to \d+$"):
+        sampler(model, tokenizer, stop_token_ids=(5, wrong))
 
 
 def test_bad_arguments(model, tokenizer):

@@ -54,13 +54,12 @@ def make_engine(folder: str, config: TrainConfig, stops: Sequence[int], sleeps: 
     )
 
 
-def remote_engine(config: TrainConfig, source: str | Path, eos: Sequence[int], ranks: Ranks) -> "RemoteEngine":
+def remote_engine(config: TrainConfig, source: str | Path, stops: Sequence[int], ranks: Ranks) -> "RemoteEngine":
     """In a learner: the rollout engines of a run, which start with the model in the folder `source`.
 
     On CUDA colocated ones sleep while the learners train, unless they are to sample meanwhile.
     """
     sleeps = config.topology.placement == "colocated" and config.topology.staleness == 0
-    stops = [*eos, *config.rollout.stop_token_ids]
     make = partial(make_engine, str(Path(source).resolve()), config, stops, sleeps)
     nccl = (torch.bfloat16, config.device) if config.topology.weight_sync == "nccl" else None
     return RemoteEngine(make, config.rollout, ranks, seats(config), config.topology.restarts, nccl)

@@ -22,7 +22,7 @@ from entrostat.runlog import manifest
 from ..data import Question
 from ..prompts import encode_all, within
 from ..ranks import Ranks
-from ..rollout import eos_token_ids
+from ..rollout import stop_ids
 from ..verifiers import Verifier
 from . import report
 from .benchmark import RESPONSES, Benchmark, Unit, by_question, sample, units
@@ -128,7 +128,7 @@ class Evaluation:
             "files": [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files],
             "device": model.device.type,
             "dtype": str(model.dtype).removeprefix("torch."),
-            "stop_token_ids": sorted({*eos_token_ids(model, tokenizer), *self.subject.stop_token_ids}),
+            "stop_token_ids": stop_ids(model, tokenizer, self.subject.stop_token_ids),
             "verifier": self.verifier,
             "timeout": self.timeout,
             "rollout": "hf" if self.subject.vllm is None else "vllm",

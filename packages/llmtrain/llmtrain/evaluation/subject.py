@@ -15,7 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from ..check import check_device
 from ..model import load
 from ..policy import Policy
-from ..rollout import HFRollout, Rollouts, eos_token_ids
+from ..rollout import HFRollout, Rollouts, stop_ids
 from ..rollout.engine import Request
 from .settings import Sampling
 
@@ -60,7 +60,7 @@ class Subject:
         try:
             from ..rollout.vllm_engine import VLLMEngine
 
-            stops = [*eos_token_ids(self.model, self.tokenizer), *self.stop_token_ids]
+            stops = stop_ids(self.model, self.tokenizer, self.stop_token_ids)
             config = RolloutConfig(name="vllm", max_model_len=longest)
             engine = VLLMEngine(path, config, stops, device=self.model.device.type, sleeps=True)
         except RolloutError as error:

@@ -1,6 +1,6 @@
 """Rollouts: what is sampled (rollouts.py), by whom (engine.py; hf.py, vllm_engine.py), and how weights get there."""
 
-from .hf import HFRollout, eos_token_ids
+from .hf import HFRollout, stop_ids
 from .rollouts import Rollouts, join, merge
 
-__all__ = ["HFRollout", "Rollouts", "eos_token_ids", "join", "merge"]
+__all__ = ["HFRollout", "Rollouts", "join", "merge", "stop_ids"]

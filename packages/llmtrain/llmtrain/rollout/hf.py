@@ -61,7 +61,7 @@ class HFRollout:
         self.top_p = top_p
         self.generator = generator
         self.max_num_seqs = max_num_seqs
-        self.eos_ids = torch.tensor([*eos_token_ids(model, tokenizer), *stop_token_ids], device=model.device)
+        self.eos_ids = torch.tensor(stop_ids(model, tokenizer, stop_token_ids), device=model.device)
 
     def generate(self, prompt_ids: Sequence[list[int]], n: int, mine: Sequence[int] | None = None) -> Rollouts:
         """`n` responses to each prompt, given as token ids.
@@ -208,13 +208,20 @@ def _nucleus(logp_BV: Tensor, uniform_B: Tensor, top_p: float) -> Tensor:
     return tokens.gather(1, rank[:, None])[:, 0]
 
 
-def eos_token_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """Every token that ends a response: the tokenizer's eos and those of the model's generation settings."""
+def stop_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, more: Sequence[int] = ()) -> list[int]:
+    """Every token that ends a response: the tokenizer's eos, those of the model's generation settings, and more.
+
+    Raises:
+        ValueError: when there is no eos, or when the model knows no such token as one of more.
+    """
+    known = model.config.get_text_config().vocab_size
+    if strange := [i for i in more if not 0 <= i < known]:
+        raise ValueError(f"stop_token_ids {strange[0]} is no token of the model, whose ids are 0 to {known - 1}")
     ids = {tokenizer.eos_token_id}
     config = model.generation_config
     declared = config.eos_token_id if config is not None else None
     ids.update(declared if isinstance(declared, list) else [declared])
-    found = sorted(i for i in ids if i is not None)
-    if not found:
+    ids.discard(None)
+    if not ids:
         raise ValueError("neither tokenizer nor model names an eos token")
-    return found
+    return sorted({*ids, *more})
