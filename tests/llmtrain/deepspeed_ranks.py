@@ -13,9 +13,11 @@ import yaml
 from entrostat import get_advantage, make
 from llmtrain.batch import Batch
 from llmtrain.clock import Clock
-from llmtrain.config import EngineConfig, ModelConfig, OptimConfig, TrainConfig
+from llmtrain.config import EngineConfig, ModelConfig, OptimConfig, PrimeConfig, RewardConfig, TrainConfig
 from llmtrain.deepspeed_engine import DeepSpeedEngine
 from llmtrain.engine import NonFiniteError, TorchEngine
+from llmtrain.engines import place
+from llmtrain.implicit_reward import ImplicitReward, optim_of
 from llmtrain.learner import Experience, Learner
 from llmtrain.lora import ADAPTER, adapter_weights, attach, layers, updates, whole_weights
 from llmtrain.model import build_tiny
@@ -294,6 +296,41 @@ def refusal(engine: DeepSpeedEngine, state: dict) -> str:
     return ""
 
 
+def asked(ranks) -> dict:
+    """A policy that is only asked, divided over the ranks: what it says of their responses, and what each holds."""
+    found = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        for engine in (STAGES["zero2"], STAGES["zero3"]):
+            policy = policy_of()
+            policy.model.to(dtype).requires_grad_(False).eval()
+            batch = part_of(experience_of(policy), ranks).batch
+            expected = policy.all_stats(batch, BUDGET, ranks).logp
+            whole = sum(p.numel() for p in policy.model.parameters())
+            place(TrainConfig(engine=engine), policy)
+            told = [policy.all_stats(batch, BUDGET, ranks).logp for _ in range(2)]
+            gathered = sum(p.numel() for p in policy.model.parameters())
+            kept = sum(getattr(p, "ds_tensor", p).numel() for p in policy.model.parameters())
+            sizes = {"whole": whole, "kept": kept, "gathered": gathered}
+            found[engine.zero_stage, dtype] = {"expected": expected, "told": told, **sizes}
+    return found
+
+
+def rewards(ranks) -> dict:
+    """Two steps of PRIME's reward model: metrics and weights, in one process and on the ranks."""
+    found = {}
+    optim = optim_of(PrimeConfig(lr=1e-3), CLIPPED)
+    for name, config in {"torch": None, **STAGES}.items():
+        policy = policy_of(config or EngineConfig())
+        whole = experience_of(policy)
+        mine = part_of(whole, ranks) if config else whole
+        engine = DeepSpeedEngine(policy, optim, config, ranks) if config else TorchEngine(policy.model, optim)
+        model = ImplicitReward(policy, engine, beta=0.5, budget=BUDGET)
+        ref_logp, correct = mine.stats.logp - 0.1, (mine.reward > 0.5).float()
+        metrics = [model.learn(mine.batch, ref_logp, correct) for _ in range(2)]
+        found[name] = {"metrics": metrics, "weights": weights(engine, policy)}
+    return found
+
+
 def runs(ranks, config: TrainConfig, out: Path) -> None:
     """Whole runs: torch in one process, ZeRO-3 by all ranks, and that one stopped and resumed."""
     zero3 = replace(config, engine=STAGES["zero3"])
@@ -314,9 +351,12 @@ def main(out: Path) -> None:
         found |= {"faults": faults(ranks), "head": head_status(ranks), "masters": masters(ranks)}
         found["read"] = gathered_while_read(ranks)
         found |= {"steps": three_steps(ranks), "shards": shards(ranks, out)}
+        found |= {"asked": asked(ranks), "rewards": rewards(ranks)}
         config = merge(TrainConfig(), yaml.safe_load((out / "config.yaml").read_text()))
         runs(ranks, config, out)
         runs(ranks, replace(config, model=replace(config.model, lora_rank=4)), out / "lora")
+        prime = replace(config, advantage="prime", prime=PrimeConfig(lr=1e-4), controller="entropy_bonus+kl_ref")
+        runs(ranks, replace(prime, reward=RewardConfig()), out / "prime")
     if ranks.rank == 0:
         torch.save(found, out / "found.pt")
     leave(0)

@@ -176,9 +176,28 @@ def lines(run: Path) -> list[dict]:
     return [{k: v for k, v in line.items() if not k.startswith(times)} for line in read_metrics(run)]
 
 
-@pytest.fixture(params=["", "lora"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("stage", [2, 3])
+def test_a_policy_that_is_only_asked_answers_as_before_and_is_divided_under_zero3(found, stage, dtype):
+    asked = found[2]["asked"][stage, dtype]
+    for told in asked["told"]:
+        torch.testing.assert_close(told, asked["expected"], rtol=0, atol=1e-5 if dtype == torch.float32 else 1e-2)
+    shares = (0.5, 0) if stage == 3 else (1, 1)
+    assert [asked[name] / asked["whole"] for name in ("kept", "gathered")] == pytest.approx(shares, abs=1e-3)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_reward_model_learns_on_ranks_as_in_one_process(found, stage):
+    expected, result = found[2]["rewards"]["torch"], found[2]["rewards"][stage]
+    for mine, theirs in zip(result["metrics"], expected["metrics"], strict=True):
+        assert mine == pytest.approx(theirs, rel=1e-4)
+    assert float((result["weights"] - expected["weights"]).abs().max()) < 1e-5
+    assert expected["metrics"][1]["prime/loss"] < expected["metrics"][0]["prime/loss"]
+
+
+@pytest.fixture(params=["", "lora", "prime"])
 def out(request, found) -> Path:
-    """Where the runs lie: of all weights, and of low-rank updates."""
+    """Where the runs lie: of all weights, of low-rank updates, and with a reference and a reward model."""
     return found[2]["out"] / request.param
 
 

@@ -10,12 +10,11 @@ from entrostat import get_advantage
 from entrostat.runlog import read_metrics
 from llmtrain.batch import Batch
 from llmtrain.config import OptimConfig, PrimeConfig
-from llmtrain.engine import NonFiniteError
+from llmtrain.engine import NonFiniteError, TorchEngine
 from llmtrain.experience import Annotator
-from llmtrain.implicit_reward import ImplicitReward
+from llmtrain.implicit_reward import ImplicitReward, optim_of
 from llmtrain.model import build_tiny
 from llmtrain.policy import Policy
-from llmtrain.ranks import Ranks
 from llmtrain.trainer import Trainer
 
 COUNT = 12
@@ -31,17 +30,22 @@ def batch_of():
     return Batch(torch.randint(2, 20, (int((prompts + responses).sum()),), generator=g), prompts, responses)
 
 
-def reward_model(lr=1e-6, budget=40, beta=0.5):
-    optim = OptimConfig(micro_batch_tokens=budget, max_grad_norm=0)
-    return ImplicitReward(policy_of(), policy_of(1), PrimeConfig(lr=lr, beta=beta), optim, Ranks())
+def reward_model(lr=1e-6):
+    policy = policy_of()
+    optim = optim_of(PrimeConfig(lr=lr), OptimConfig(max_grad_norm=0))
+    return ImplicitReward(policy, TorchEngine(policy.model, optim), beta=0.5, budget=40)
+
+
+def reference_logp(batch):
+    return policy_of(1).all_stats(batch, 40).logp
 
 
 CORRECT = (torch.arange(COUNT) % 3 == 0).float()
 
 
 def test_loss_and_gradient_are_those_of_the_formula():
-    found, batch = reward_model(lr=0.0), batch_of()
-    ref_logp = found.reference.all_stats(batch, 40).logp
+    found, batch = reward_model(), batch_of()
+    ref_logp = reference_logp(batch)
     metrics = found.learn(batch, ref_logp, CORRECT)
     model = policy_of()
     logp = model.token_stats(batch, torch.arange(COUNT)).logp
@@ -51,14 +55,16 @@ def test_loss_and_gradient_are_those_of_the_formula():
     loss.backward()
     assert metrics["prime/loss"] == pytest.approx(loss.item(), rel=1e-5)
     assert metrics["prime/accuracy"] == pytest.approx(((reward > 0) == (CORRECT > 0)).float().mean().item())
-    mine = torch.cat([p.grad.flatten() for p in found.parameters])
+    moments = [found.engine.optimizer.state[p]["exp_avg"].flatten() for p in found.model.model.parameters()]
+    mine = torch.cat(moments) / (1 - 0.9)  # of the first step: its gradient
     expected = torch.cat([p.grad.flatten() for p in model.model.parameters()])
     torch.testing.assert_close(mine, expected, rtol=1e-4, atol=1e-7)
+    assert metrics["prime/grad_norm"] == pytest.approx(float(expected.norm()), rel=1e-4)
 
 
 def test_it_learns_the_verdicts():
     model, batch = reward_model(lr=3e-3), batch_of()
-    ref_logp = model.reference.all_stats(batch, 40).logp
+    ref_logp = reference_logp(batch)
     seen = [model.learn(batch, ref_logp, CORRECT) for _ in range(40)]
     assert seen[-1]["prime/loss"] < 0.3 * seen[0]["prime/loss"]
     assert seen[-1]["prime/accuracy"] == 1.0
@@ -66,10 +72,10 @@ def test_it_learns_the_verdicts():
 
 def test_a_gradient_that_is_not_finite_moves_nothing():
     model, batch = reward_model(lr=1.0), batch_of()
-    before = [p.detach().clone() for p in model.parameters]
+    before = [p.detach().clone() for p in model.model.parameters()]
     with pytest.raises(NonFiniteError, match="implicit reward model"):
         model.learn(batch, torch.full((int(batch.response_lengths.sum()),), torch.nan), CORRECT)
-    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(before, model.model.parameters(), strict=True))
 
 
 def test_a_run(small, tmp_path):
@@ -113,7 +119,7 @@ def test_it_learns_beside_a_policy_in_bf16(small, tmp_path):
     trainer = Trainer(replace(small, advantage="prime", out=str(tmp_path / "run")), small.model.path)
     trainer.policy.model.bfloat16()
     annotator = Annotator(trainer.config, trainer.policy, trainer.ranks, trainer.clock, Path(small.model.path))
-    weights = annotator.prime.parameters
+    weights = list(annotator.prime.model.model.parameters())
     assert annotator.reference.model.dtype == torch.float32  # or the first reward would not be 0
     before = [p.detach().clone() for p in weights]
     annotator.experience(trainer.collector.collect(0))
@@ -128,8 +134,8 @@ def test_advantages_are_those_of_entrostat(small, tmp_path):
     with torch.no_grad():
         trainer.annotator.prime.model.model.get_output_embeddings().weight.mul_(1.1)
     experience, _ = trainer.annotator.experience(found)
-    prime = trainer.annotator.prime  # after a step of 1e-6, which has hardly moved it
-    both = {"prm_logp": prime.model, "ref_logp": prime.reference}
+    annotator = trainer.annotator  # after a step of 1e-6, which has hardly moved the reward model
+    both = {"prm_logp": annotator.prime.model, "ref_logp": annotator.reference}
     told = {name: policy.all_stats(experience.batch, 256).logp for name, policy in both.items()}
     expected = get_advantage("prime")(found.reward, experience.group, response=experience.owner, **told)
     torch.testing.assert_close(experience.tokens(None).advantage, expected, rtol=1e-2, atol=1e-3)

@@ -67,7 +67,7 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
         "batches",
         "lora",
         "bases",
-        "prime",
+        "annotator",
         "prompt_entropy",
         "trace",
         "rng",

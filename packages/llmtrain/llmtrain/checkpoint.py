@@ -7,15 +7,17 @@ With several ranks all of them call `save_checkpoint`; the first writes, and eac
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from .engine import Engine
 from .model import is_whole, save
+from .policy import Policy
 
 KEEP = 2
 """Checkpoints of a run that are kept: the newest."""
@@ -50,32 +52,36 @@ def step_of(checkpoint: Path) -> int:
 def save_checkpoint(
     run: str | Path,
     step: int,
-    model: PreTrainedModel,
+    models: Mapping[str, tuple[Policy, Engine]],
     tokenizer: PreTrainedTokenizerBase,
     state: dict[str, Any],
-    engine: Engine,
     kept: Path | None = None,
 ) -> Path:
-    """Write the checkpoint of a run after `step` rollout steps, and remove old ones but for `kept`."""
+    """Write the checkpoint of a run after `step` rollout steps, and remove old ones but for `kept`.
+
+    models: what is trained, by its folder in the checkpoint, and its engine; the policy's folder is "".
+    """
     path = Path(run) / "checkpoints" / f"step-{step:06d}"
     part = path.with_suffix(".part")
-    writes = engine.ranks.rank == 0
+    ranks = models[""][1].ranks
+    writes = ranks.rank == 0
     if writes:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-    engine.ranks.barrier()
-    save(model, tokenizer, part, engine)
-    engine.save_shards(part)
-    engine.ranks.barrier()
+    ranks.barrier()
+    for name, (policy, engine) in models.items():
+        save(policy.model, tokenizer, part / name, engine)
+        engine.save_shards(part / name)
+    ranks.barrier()
     if writes:
-        torch.save({"step": step, "engine": engine.state_dict(), **state}, part / "state.pt")
+        torch.save({"step": step, **state}, part / "state.pt")
         flush(part)
         shutil.rmtree(path, ignore_errors=True)
         part.rename(path)
         for old in checkpoints(run)[:-KEEP]:
             if old != kept:
                 shutil.rmtree(old)
-    engine.ranks.barrier()
+    ranks.barrier()
     return path
 
 

@@ -226,7 +226,7 @@ class RewardConfig:
 class PrimeConfig:
     """The implicit reward model of the advantage `prime`."""
 
-    lr: NonNegativeFloat = 1e-6
+    lr: PositiveFloat = 1e-6
     """Its learning rate."""
     beta: PositiveFloat = 0.05
     """Scale of its rewards."""

@@ -75,6 +75,14 @@ def _over(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
+def divide(policy: Policy, config: EngineConfig, device: torch.device) -> None:
+    """Divide a policy that is not trained over the ranks, as ZeRO-3 does; all of them ask it together."""
+    import deepspeed
+
+    options = settings(config, OptimConfig(), sum(p.numel() for p in policy.parameters()), device)
+    deepspeed.initialize(model=policy, config=options, dist_init_required=False)
+
+
 class DeepSpeedEngine:
     """Gradients add up over `backward` calls and ranks until `step`; the policy's loss goes through DeepSpeed.
 

@@ -1,5 +1,9 @@
 """The engine of a run by its name."""
 
+from dataclasses import replace
+
+import torch
+
 from .config import OptimConfig, TrainConfig
 from .engine import Engine, Rate, TorchEngine
 from .policy import Policy
@@ -20,3 +24,14 @@ def make_engine(
     from .deepspeed_engine import DeepSpeedEngine  # deepspeed may not be installed
 
     return DeepSpeedEngine(policy, optim, config.engine, join(config.device), rate)
+
+
+def place(config: TrainConfig, policy: Policy) -> None:
+    """Put a policy that is asked and not trained on the device: under ZeRO-3 divided over the ranks, else whole."""
+    if config.engine.name == "deepspeed" and config.engine.zero_stage == 3:
+        from .deepspeed_engine import divide
+
+        bf16 = policy.model.dtype == torch.bfloat16
+        divide(policy, replace(config.engine, bf16=bf16, offload_optimizer=False), torch.device(config.device))
+    else:
+        policy.to(config.device)

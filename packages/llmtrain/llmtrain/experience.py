@@ -18,7 +18,9 @@ from .batch import Batch
 from .clock import Clock
 from .collect import Collected
 from .config import TrainConfig
-from .implicit_reward import ImplicitReward
+from .engine import Engine
+from .engines import make_engine, place
+from .implicit_reward import ImplicitReward, optim_of
 from .kernels import HeadStats
 from .model import load
 from .policy import Policy
@@ -96,27 +98,44 @@ class Experience:
         )
 
 
+PRIME = "prime"
+"""Folder of the implicit reward model in a checkpoint."""
+
+
 class Annotator:
     """Makes experience of responses; holds the models that are asked besides the policy."""
 
-    def __init__(self, config: TrainConfig, policy: Policy, ranks: Ranks, clock: Clock, reference: Path | None) -> None:
-        """reference: folder of the reference policy, where one is asked."""
+    def __init__(
+        self,
+        config: TrainConfig,
+        policy: Policy,
+        ranks: Ranks,
+        clock: Clock,
+        reference: Path | None,
+        checkpoint: Path | None = None,
+    ) -> None:
+        """reference: folder of the reference policy, where one is asked. checkpoint: that the run is gone on from."""
         self.config, self.policy, self.ranks, self.clock = config, policy, ranks, clock
         self.advantage = get_advantage(config.advantage, ranks.reduce)
         self.prime: ImplicitReward | None = None
-        self.reference = self._policy_of(reference) if reference else None
+        self.reference: Policy | None = None
+        if reference:
+            self.reference = self._policy_of(reference)
+            place(config, self.reference)
         if config.advantage == "prime":
             assert reference is not None
-            assert self.reference is not None
-            model = self._policy_of(reference, trains=True)
-            self.prime = ImplicitReward(model, self.reference, config.prime, config.optim, ranks)
+            model = self._policy_of(checkpoint / PRIME if checkpoint else reference, trains=True)
+            if config.engine.name == "torch":
+                model.to(config.device)
+            wide = replace(config, engine=replace(config.engine, bf16=False))
+            engine = make_engine(wide, model, optim_of(config.prime, config.optim))
+            self.prime = ImplicitReward(model, engine, config.prime.beta, config.optim.micro_batch_tokens)
 
     def _policy_of(self, folder: Path, trains: bool = False) -> Policy:
-        """A policy besides the one that is trained, whole on every rank."""
+        """A policy besides the one that is trained."""
         wide = self.config.advantage == "prime"  # bf16 weights would round small steps, and small log-ratios, away
-        dtype = torch.float32 if wide else self.policy.model.dtype
-        model, _ = load(folder, dtype=dtype)
-        model = model.train(trains).requires_grad_(trains).to(self.config.device)
+        model, _ = load(folder, dtype=torch.float32 if wide else self.policy.model.dtype)
+        model = model.train(trains).requires_grad_(trains)
         return Policy(model, self.config.rollout.temperature, layout=self.config.optim.layout)
 
     def experience(self, found: Collected) -> tuple[Experience, dict[str, float]]:
@@ -170,9 +189,16 @@ class Annotator:
             metrics = {} if found.dropped else self.prime.learn(made.batch, made.ref_logp, found.reward)
         return replace(made, token_advantage=advantage), metrics
 
-    def state_dict(self) -> dict[str, Any]:
-        return {"prime": None if self.prime is None else self.prime.state_dict()}
+    @property
+    def learning(self) -> dict[str, tuple[Policy, Engine]]:
+        """Models that learn besides the policy, by their folder in a checkpoint, and their engines."""
+        return {PRIME: (self.prime.model, self.prime.engine)} if self.prime else {}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        if self.prime is not None:
-            self.prime.load_state_dict(state["prime"])
+    def state_dict(self) -> dict[str, Any]:
+        return {name: engine.state_dict() for name, (_, engine) in self.learning.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any], checkpoint: Path) -> None:
+        """state: what `state_dict` gave. checkpoint: the folder that it lies in, beside the models."""
+        for name, (_, engine) in self.learning.items():
+            engine.load_state_dict(state[name])
+            engine.load_shards(checkpoint / name)

@@ -6,62 +6,53 @@
 Source: Cui et al. 2025 (PRIME), eq. 3 and 5; lr 1e-6 and β .05 are its values. Both models start as the policy does.
 """
 
-from typing import Any
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from .batch import Batch
+from .batch import Batch, padded
 from .config import OptimConfig, PrimeConfig
-from .engine import NonFiniteError, clip
+from .engine import Engine, NonFiniteError
 from .policy import Policy
-from .ranks import Ranks
+
+
+def optim_of(config: PrimeConfig, optim: OptimConfig) -> OptimConfig:
+    """How the reward model is trained beside a policy that is trained as `optim` says."""
+    return replace(optim, lr=config.lr, betas=(0.9, 0.999), weight_decay=0.0, warmup_steps=0)
 
 
 class ImplicitReward:
-    """Both models are whole on every rank; ranks learn from the responses of all."""
+    """The reward model, and the engine that trains it: as the policy's, on the responses of all ranks."""
 
-    def __init__(self, model: Policy, reference: Policy, config: PrimeConfig, optim: OptimConfig, ranks: Ranks) -> None:
-        self.model, self.reference, self.config, self.ranks = model, reference, config, ranks
-        self.budget, self.max_grad_norm = optim.micro_batch_tokens, optim.max_grad_norm
-        self.parameters = [p for p in model.parameters() if p.requires_grad]
-        self.optimizer = torch.optim.AdamW(self.parameters, lr=config.lr, weight_decay=0.0)
+    def __init__(self, model: Policy, engine: Engine, beta: float, budget: int) -> None:
+        """budget: tokens that go through the model together, at most."""
+        self.model, self.engine, self.ranks, self.beta, self.budget = model, engine, engine.ranks, beta, budget
 
     def learn(self, batch: Batch, ref_logp: Tensor, correct: Tensor) -> dict[str, float]:
         """One optimizer step on the verdicts (B,) of the responses; metrics of the model as it was before.
 
         Raises NonFiniteError on every rank, before anything moves, when the gradient is not finite.
         """
+        try:
+            return self._learn(batch, ref_logp, correct)
+        except NonFiniteError as error:
+            raise NonFiniteError(f"implicit reward model: {error}") from None
+
+    def _learn(self, batch: Batch, ref_logp: Tensor, correct: Tensor) -> dict[str, float]:
         count = float(self.ranks.total(torch.tensor(float(len(batch)))))
         slices = self.model.slices(batch, torch.arange(len(batch)), self.budget)
         total, right = torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
-        self.optimizer.zero_grad()
-        for some in slices:
+        for some in padded(slices, self.engine.begin(len(slices))):
             logp = self.model.token_stats(batch, some).logp
             owner = torch.repeat_interleave(torch.arange(len(some)), batch.response_lengths[some]).to(logp.device)
             gap = logp - ref_logp[batch.response_index(some).to(logp.device)]
-            reward = self.config.beta * gap.new_zeros(len(some)).scatter_add(0, owner, gap)
+            reward = self.beta * gap.new_zeros(len(some)).scatter_add(0, owner, gap)
             verdict = correct[some].to(reward)
             loss = torch.nn.functional.binary_cross_entropy_with_logits(reward, verdict, reduction="sum") / count
-            loss.backward()
+            self.engine.backward(loss)
             total += loss.detach().cpu()
             right += ((reward.detach() > 0) == (verdict > 0.5)).sum().cpu() / count
-        for parameter in self.parameters:
-            own = parameter.grad if parameter.grad is not None else torch.zeros_like(parameter)
-            parameter.grad = self.ranks.total(own)
-        norm = clip(self.parameters, self.max_grad_norm)
-        if not torch.isfinite(torch.tensor(norm)):
-            raise NonFiniteError(f"gradient norm of the implicit reward model is {norm}")
-        self.optimizer.step()
+        norm = self.engine.step()
         found = self.ranks.total(torch.stack([total, right])).tolist()
         return {"prime/loss": found[0], "prime/accuracy": found[1], "prime/grad_norm": norm}
-
-    def state_dict(self) -> dict[str, Any]:
-        weights = {name: p.detach().cpu() for name, p in self.model.model.named_parameters()}
-        return {"weights": weights, "optimizer": self.optimizer.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        with torch.no_grad():
-            for name, parameter in self.model.model.named_parameters():
-                parameter.copy_(state["weights"][name])
-        self.optimizer.load_state_dict(state["optimizer"])

@@ -111,7 +111,8 @@ class Policy(nn.Module):
 
     def token_stats(self, batch: Batch, sequences: Tensor, lay: Lay | None = None) -> HeadStats:
         """Statistics of the response tokens of `sequences`, in the order of `batch.response_index(sequences)`."""
-        return self(batch=batch, sequences=sequences, lay=lay)
+        through = self.enter if self.enter and torch.is_grad_enabled() else self
+        return through(batch=batch, sequences=sequences, lay=lay)
 
     def loss(self, batch: Batch, sequences: Tensor, plan: Plan, index: Tensor) -> tuple[Tensor, HeadStats]:
         """The plan's loss on these tokens, `index` being their places in the plan, and their statistics.

@@ -131,14 +131,14 @@ class Trainer:
         self.learner = Learner(self.policy, self.engine, self.controller, config.optim, config.seed, self.clock)
         self.trace = EntropyTrace()
         reference = Path(self.bases["reference"]["folder"]) if "reference" in self.bases else None
-        self.annotator = Annotator(config, self.policy, self.ranks, self.clock, reference)
+        resumed = source if resume else None
+        self.annotator = Annotator(config, self.policy, self.ranks, self.clock, reference, resumed)
         self.collector = Collector(config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock)
         self.evaluator = self._evaluator()
         self.step = 0
         torch.manual_seed(config.seed)
         if state:
-            self._restore(state)
-            self.engine.load_shards(source)
+            self._restore(state, source)
         self.log: RunLog | NoLog = NoLog()
         if self.ranks.rank == 0:
             self.log = WatchedRunLog(config, resume_at=self.step if resume else None)
@@ -169,11 +169,12 @@ class Trainer:
 
     # State --------------------------------------------------------------------------------------------------------
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def _restore(self, state: dict[str, Any], checkpoint: Path) -> None:
         self.step, self.collector.used = state["step"], state["batches"]
         self.engine.load_state_dict(state["engine"])
+        self.engine.load_shards(checkpoint)
         self.controller.load_state_dict(state["controller"])
-        self.annotator.load_state_dict(state)
+        self.annotator.load_state_dict(state["annotator"], checkpoint)
         self.learner.planned = state["planned"]
         self.trace.load_state_dict(state["trace"])
         self.evaluator.start = state["prompt_entropy"]
@@ -184,18 +185,19 @@ class Trainer:
         with self.engine.whole(updates(self.model).values()):
             lora = adapter_state(self.model)
         state = {
+            "engine": self.engine.state_dict(),
             "controller": self.controller.state_dict(),
             "planned": self.learner.planned,
             "batches": self.collector.used,
             "lora": lora,
             "bases": self.bases,
-            **self.annotator.state_dict(),
+            "annotator": self.annotator.state_dict(),
             "trace": self.trace.state_dict(),
             "prompt_entropy": self.evaluator.start,
             "rng": torch.get_rng_state(),
         }
-        out = self.config.out
-        return save_checkpoint(out, self.step, self.model, self.tokenizer, state, self.engine, self.kept)
+        models = {"": (self.policy, self.engine)} | self.annotator.learning
+        return save_checkpoint(self.config.out, self.step, models, self.tokenizer, state, self.kept)
 
     # The loop -----------------------------------------------------------------------------------------------------
 
