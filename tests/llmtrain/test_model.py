@@ -1,6 +1,7 @@
 """The tiny policy, and its round trip through a folder."""
 
 import os
+from pathlib import Path
 
 import pytest
 import torch
@@ -33,6 +34,19 @@ def test_save_and_load(tmp_path):
     ids = torch.tensor([loaded_tokenizer("0123")["input_ids"]])
     assert torch.equal(loaded(ids).logits, model.eval()(ids).logits)
     assert loaded.generation_config.eos_token_id == tokenizer.eos_token_id
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux tells what is mapped")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_weights_in_the_dtype_of_the_folder_are_mapped(tmp_path, dtype):
+    """So that processes of one machine hold them once."""
+    tokenizer = build_char_tokenizer("0123")
+    save(build_tiny(len(tokenizer), hidden=64, layers=1, heads=2, kv_heads=2, intermediate=64), tokenizer, tmp_path)
+    weight = load(tmp_path, dtype=dtype)[0].model.layers[0].mlp.up_proj.weight
+    maps = [line.split() for line in Path("/proc/self/maps").read_text().splitlines()]
+    files = {tuple(int(x, 16) for x in fields[0].split("-")): fields[-1] for fields in maps}
+    (file,) = [name for (start, end), name in files.items() if start <= weight.data_ptr() < end]
+    assert (file == str(tmp_path / "model.safetensors")) == (dtype == torch.float32)
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o027])

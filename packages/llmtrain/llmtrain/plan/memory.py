@@ -80,10 +80,8 @@ class Memory:
 
     @property
     def loading(self) -> float:
-        """Bytes on the host of a node while its ranks read the model, each all of it."""
-        config, layout = self.layout.config, self.layout
-        models = 1 + config.reference_model
-        return min(config.gpus_per_node, layout.ranks) * BF16 * layout.model.params * models
+        """Bytes on the host of a node while its ranks read the model: they map the same file, in bf16 as it is."""
+        return BF16 * self.layout.model.params
 
     @cached_property
     def beside_engine(self) -> Parts:

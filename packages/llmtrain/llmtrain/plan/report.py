@@ -157,7 +157,7 @@ def summary(plan: Plan) -> Iterator[str]:
         f"{plan.gpu_hours * low:,.0f} to {plan.gpu_hours * high:,.0f} GPU-hours."
     )
     held = f"; offloaded, {plan.memory.host / GIB:,.0f} GiB stay there" if plan.memory.host else ""
-    yield f"Host memory of a node: {plan.memory.loading / GIB:,.0f} GiB while its ranks load the model{held}."
+    yield f"Host memory of a node: {plan.memory.loading / GIB:,.0f} GiB of a model in bf16, which its ranks map{held}."
     if plan.idle_share > 0:
         yield f"{plan.idle_share:.0%} of the GPU-time is spent waiting for the other side."
     parts = {**plan.rollout.seconds, **plan.training, "weight sync": plan.sync}
