@@ -3,6 +3,7 @@
 RANK=0 WORLD_SIZE=2 ... python deepspeed_ranks.py OUT        rank 0 writes OUT/found.pt, which the tests judge
 """
 
+import gc
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -50,6 +51,8 @@ OPTIONS = {
     "checkpointed2": replace(STAGES["zero2"], gradient_checkpointing=True),
     "checkpointed3": replace(STAGES["zero3"], gradient_checkpointing=True),
 }
+SMALL_BUCKETS = {"zero_optimization": {**PARTITIONED["zero_optimization"], "reduce_bucket_size": 10_000}}
+"""So that buckets, which do not grow with a large model, do not count."""
 BF16 = {f"bf16-{stage}": replace(STAGES[f"zero{stage}"], bf16=True) for stage in (1, 2, 3)}
 LORA = ModelConfig(lora_rank=4, lora_alpha=6)
 
@@ -173,6 +176,47 @@ def gradients(ranks) -> dict:
     for name, config in (STAGES if ranks.size == 2 else few).items():
         found["lora", name] = on_deepspeed("entropy_bonus", OPTIM, config, ranks, lora=True)
     return found
+
+
+def tensor_bytes() -> int:
+    """Bytes of all tensors of this process."""
+    gc.collect()
+    found: dict[int, int] = {}
+    for one in gc.get_objects():
+        if isinstance(one, torch.Tensor) and one.device.type == "cpu":
+            for tensor in (one, one.grad if one.is_leaf else None):
+                if tensor is not None:
+                    storage = tensor.untyped_storage()
+                    found[storage.data_ptr()] = max(storage.nbytes(), found.get(storage.data_ptr(), 0))
+    return sum(found.values())
+
+
+def state_bytes(ranks) -> dict:
+    """Under bf16, of a second step: bytes a parameter that this rank holds before the optimizer moves, and after it."""
+    found, kept = {}, []
+    for name, config in BF16.items():
+        before = tensor_bytes()
+        model = build_tiny(2000, hidden=128, layers=2, heads=2, kv_heads=2, intermediate=256).train().bfloat16()
+        policy = Policy(model)
+        count = sum(p.numel() for p in model.parameters())
+        engine = WatchedEngine(policy, OPTIM, replace(config, deepspeed=SMALL_BUCKETS), ranks)
+        learner = Learner(policy, engine, make("grpo"), OPTIM, seed=0, clock=Clock("cpu"))
+        experience = part_of(experience_of(policy), ranks)
+        for _ in range(2):
+            step(learner, experience)
+        found[name] = [(size - before) / count for size in (engine.held, tensor_bytes())]
+        kept.append(engine)  # none is let go while the others are counted
+    return found
+
+
+class WatchedEngine(DeepSpeedEngine):
+    """Remembers what was held when its last step began."""
+
+    held = 0
+
+    def step(self) -> float:
+        self.held = tensor_bytes()
+        return super().step()
 
 
 def three_steps(ranks) -> dict:
@@ -346,7 +390,8 @@ def runs(ranks, config: TrainConfig, out: Path) -> None:
 def main(out: Path) -> None:
     torch.set_num_threads(1)
     ranks = join("cpu")
-    found: dict = {"gradients": gradients(ranks)}
+    found: dict = {"bytes": state_bytes(ranks)} if ranks.size == 2 else {}
+    found["gradients"] = gradients(ranks)
     if ranks.size == 2:
         found |= {"faults": faults(ranks), "head": head_status(ranks), "masters": masters(ranks)}
         found["read"] = gathered_while_read(ranks)

@@ -19,6 +19,9 @@ from llmtrain.config import EngineConfig, TrainConfig
 from llmtrain.launch import free_port
 from llmtrain.model import load
 from llmtrain.nested import to_dict
+from llmtrain.plan.config import PlanConfig
+from llmtrain.plan.layout import lay_out
+from llmtrain.plan.memory import Memory
 
 pytest.importorskip("deepspeed")
 pytestmark = pytest.mark.timeout(900)  # the first start on a machine compiles an operator
@@ -120,6 +123,24 @@ def test_bf16_has_master_weights(found, stage):
     moves = [x["end"] - x["start"] for x in (result, expected)]
     for some in (ones, ~ones):
         assert torch.cosine_similarity(moves[0][some], moves[1][some], dim=0) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("stage", "training", "between"),
+    [
+        (1, 2 + 4 + 2 + 12 / 2, 2 + 4 + 12 / 2),
+        (2, 2 + (4 + 12) / 2, 2 + 12 / 2),
+        (3, (2 + 4 + 12) / 2, (2 + 4 + 12) / 2),
+    ],
+)
+def test_state_takes_the_bytes_that_the_plan_counts(found, stage, training, between):
+    """On two ranks, a parameter: weights, gradients (of a pass, and summed in fp32), optimizer."""
+    assert found[2]["bytes"][f"bf16-{stage}"] == pytest.approx([training, between], rel=0.02)
+    config = PlanConfig(model="Qwen3-8B-Base", gpus=2, gpu="h200", zero_stage=stage)
+    memory = Memory(lay_out(config))
+    parts = ("weights", "gradients", "gradients of a pass", "optimizer")
+    for phase, expected in ((memory.training, training), (memory.rollout, between)):
+        assert sum(phase.get(part, 0) for part in parts) == expected * memory.layout.model.params
 
 
 @pytest.mark.parametrize("kind", ["nan", "inf"])

@@ -23,21 +23,22 @@ def memory(**changes) -> Memory:
 
 @pytest.mark.parametrize(
     ("stage", "weights", "gradients", "optimizer"),
-    [(0, 2, 2, 12), (1, 2, 2, 12 / 8), (2, 2, 2 / 8, 12 / 8), (3, 2 / 8, 2 / 8, 12 / 8)],
+    [(0, 2, 4, 12), (1, 2, 4, 12 / 8), (2, 2, 4 / 8, 12 / 8), (3, 2 / 8, 4 / 8, 12 / 8)],
 )
-def test_zero_stages_as_in_the_paper(stage, weights, gradients, optimizer):
+def test_what_zero_stages_divide(stage, weights, gradients, optimizer):
     state = memory(zero_stage=stage).state
     assert state["weights"] == weights * PARAMS
     assert state["gradients"] == gradients * PARAMS
     assert state["optimizer"] == optimizer * PARAMS
     assert ("gathered weights" in state) == (stage == 3)
+    assert state.get("gradients of a pass") == (2 * PARAMS if stage < 2 else None)
 
 
 def test_the_zero_papers_example():
-    """7.5B parameters on 64 GPUs: 120, 31.4, 16.6 and 1.9 GB (ZeRO, figure 1); the same bytes a parameter here."""
+    """7.5B parameters on 64 GPUs: 120, 31.4, 16.6 and 1.9 GB (ZeRO, figure 1), there with 2 bytes of gradients."""
     for stage, expected in enumerate((120, 31.4, 16.6, 1.9)):
         state = memory(gpus=64, zero_stage=stage).state
-        whole = sum(state[k] for k in ("weights", "gradients", "optimizer"))
+        whole = state["weights"] + state["gradients"] / 2 + state["optimizer"]
         assert whole / PARAMS * 7.5 == pytest.approx(expected, rel=0.02)
 
 
@@ -45,8 +46,10 @@ def test_offload():
     moved = memory(zero_stage=3, offload_optimizer=True, offload_param=True)
     assert moved.state["optimizer"] == moved.state["weights"] == 0
     assert moved.state["gradients"] <= efficiency.GRADIENT_BUCKET_BYTES
-    assert moved.host == 16 * PARAMS
-    assert memory(gpus=64, zero_stage=2, offload_optimizer=True).host == 14 * PARAMS / 8, "a node holds its share"
+    assert moved.host == 18 * PARAMS
+    asks = memory(zero_stage=3, offload_optimizer=True, offload_param=True, reference_model=True)
+    assert (asks.state["reference weights"], asks.host) == (0, 20 * PARAMS)
+    assert memory(gpus=64, zero_stage=2, offload_optimizer=True).host == 16 * PARAMS / 8, "a node holds its share"
     assert memory().host == 0
 
 
@@ -58,11 +61,14 @@ def test_kv_cache_by_hand():
     assert set(apart.rollout) == {"reserved", "engine weights", "engine activations", "KV cache"}
 
 
-def test_colocated_the_trainer_stays_and_gradients_go():
-    parts = memory(zero_stage=2).rollout
-    assert parts["weights"] == 2 * PARAMS
+@pytest.mark.parametrize(("stage", "weights", "gradients"), [(1, 2, 4), (2, 2, 0), (3, 2 / 8, 4 / 8)])
+def test_colocated_the_trainer_stays_and_of_gradients_what_deepspeed_keeps(stage, weights, gradients):
+    parts = memory(zero_stage=stage, gpu="h200").rollout
+    assert parts["weights"] == weights * PARAMS
     assert parts["optimizer"] == 12 * PARAMS / 8
-    assert "gradients" not in parts
+    assert parts.get("gradients", 0) == gradients * PARAMS
+    assert not parts.keys() & {"gradients of a pass", "gathered weights"}
+    parts = memory(zero_stage=2).rollout
     assert sum(parts.values()) <= (81559 << 20) * (1 + 1e-9)
 
 

@@ -60,13 +60,14 @@ def test_compute_divides_by_the_ranks(gpu):
 
 def test_exchange_by_hand():
     once = 2 * PARAMS * 7 / 8 / (450e9 * LINK_SHARE)
-    assert exchange_seconds(lay_out(replace(CONFIG, zero_stage=1)), 0.0) == pytest.approx(2 * once * 4)
+    assert exchange_seconds(lay_out(replace(CONFIG, zero_stage=0)), 0.0) == pytest.approx(4 * once * 4)
+    assert exchange_seconds(lay_out(replace(CONFIG, zero_stage=1)), 0.0) == pytest.approx(5 * once * 4)
     layout = lay_out(replace(CONFIG, zero_stage=2))
-    assert exchange_seconds(layout, 0.0) == pytest.approx(once * 4 * (layout.micro_batches + 1))
+    assert exchange_seconds(layout, 0.0) == pytest.approx(once * 4 * (2 * layout.micro_batches + 1))
     assert exchange_seconds(layout, 1e9) == pytest.approx(once * 4), "the arithmetic hides the rest"
     layout = lay_out(replace(CONFIG, zero_stage=3))
     assert exchange_seconds(layout, 1e9) == 0
-    assert exchange_seconds(layout, 0.0) > 3 * once * 4 * layout.micro_batches
+    assert exchange_seconds(layout, 0.0) > 4 * once * 4 * layout.micro_batches
     assert exchange_seconds(lay_out(replace(CONFIG, gpus=1)), 0.0) == 0
 
 

@@ -30,8 +30,8 @@ MOST_UTILIZATION = 0.9
 """Share of a GPU that is given to the rollout engine where nothing else needs it; vLLM's old default."""
 BATCHED_TOKENS = 8192
 """Tokens of a prefill that the engine's activations are sized for; vLLM has 8,192 or 16,384 on such GPUs."""
-GRADIENT_BUCKET_BYTES = 10**9
-"""What stays on the GPU when gradients go to the host: DeepSpeed's reduce bucket of 5e8 entries in bf16."""
+GRADIENT_BUCKET_BYTES = 8 * 10**8
+"""What stays on the GPU when gradients go to the host: the engine's bucket of 2e8 of them, which travel in fp32."""
 
 HEAD_CHUNK_TOKENS = 4096
 HEAD_CHUNK_BYTES = 1 << 31

@@ -1,7 +1,7 @@
 """Memory of a GPU by part, in bytes, in training and in rollout.
 
-Mixed precision as in the ZeRO paper: 2 bytes of weights, 2 of gradients and 12 of optimizer (fp32 weights and two
-moments) for each parameter; stage 1 shards the last over the ranks, 2 the gradients too, 3 the weights too.
+For each parameter 2 bytes of weights and 12 of optimizer (fp32 weights and two moments), as in the ZeRO paper, but 4
+of gradients, which are summed in fp32; stage 1 shards the optimizer over the ranks, 2 also gradients, 3 also weights.
 """
 
 from dataclasses import dataclass
@@ -22,6 +22,8 @@ from .layout import Layout
 
 OPTIMIZER = 12
 """Bytes of optimizer for a parameter."""
+SUM = 4
+"""Bytes of summed gradients for a parameter."""
 Parts = dict[str, float]
 """Bytes by name."""
 
@@ -44,7 +46,7 @@ class Memory:
 
     @cached_property
     def rollout(self) -> Parts:
-        """While responses are sampled. Gradients are gone by then; the rest of a colocated trainer stays."""
+        """While responses are sampled, beside what stays of a colocated trainer."""
         return self.beside_engine | {
             "engine weights": self.engine_weights,
             "engine activations": self.engine_activations,
@@ -57,17 +59,19 @@ class Memory:
         config, model, ranks = self.layout.config, self.layout.model, self.layout.ranks
         params, stage = model.params, config.zero_stage
         weights = BF16 * params / (ranks if stage == 3 else 1)
-        gradients = BF16 * params / (ranks if stage >= 2 else 1)
+        gradients = SUM * params / (ranks if stage >= 2 else 1)
         optimizer = OPTIMIZER * params / (ranks if stage >= 1 else 1)
         parts = {
             "weights": 0.0 if config.offload_param else weights,
             "gradients": min(gradients, GRADIENT_BUCKET_BYTES) if config.offload_optimizer else gradients,
             "optimizer": 0.0 if config.offload_optimizer else optimizer,
         }
+        if stage < 2:  # those of a pass are added to the sums after its end
+            parts["gradients of a pass"] = BF16 * params
         if stage == 3 and (ranks > 1 or config.offload_param):  # the layer at work, the next one, the output layer
             parts["gathered weights"] = BF16 * (2 * model.layer_params + model.head_params)
         if config.reference_model:
-            parts["reference weights"] = weights
+            parts["reference weights"] = parts["weights"]
         return parts
 
     @cached_property
@@ -75,7 +79,8 @@ class Memory:
         """Bytes on the host of a node."""
         config, params = self.layout.config, self.layout.model.params
         share = min(config.gpus_per_node, self.layout.ranks) / self.layout.ranks
-        bytes_each = (OPTIMIZER + BF16) * config.offload_optimizer + BF16 * config.offload_param
+        models = 1 + config.reference_model
+        bytes_each = (OPTIMIZER + SUM) * config.offload_optimizer + BF16 * config.offload_param * models
         return share * params * bytes_each
 
     @property
@@ -85,10 +90,12 @@ class Memory:
 
     @cached_property
     def beside_engine(self) -> Parts:
-        """What is on a GPU beside the engine."""
-        gone = ("gradients", "gathered weights")
-        trainer = {k: v for k, v in self.state.items() if k not in gone} if self.layout.config.colocated else {}
-        return trainer | {"reserved": RESERVED_BYTES}
+        """What is on a GPU beside the engine. Of gradients only ZeRO 2 gives all memory back after a step."""
+        config = self.layout.config
+        if not config.colocated:
+            return {"reserved": RESERVED_BYTES}
+        gone = {"gradients of a pass", "gathered weights"} | ({"gradients"} if config.zero_stage == 2 else set())
+        return {k: v for k, v in self.state.items() if k not in gone} | {"reserved": RESERVED_BYTES}
 
     @property
     def engine_weights(self) -> float:

@@ -184,15 +184,18 @@ prefilled once a group. The step ends with the longest response of all engines.
 
 **Training.** For each token 2 FLOP a parameter forward, 4 backward, 2 for recomputation; the fused head 6; attention
 2·s²·width a layer forward and 2.5 times that backward; one forward pass more for the log-probabilities of the rollout.
-ZeRO 0 and 1 exchange gradients once an update, 2 and 3 in every micro-batch beside the arithmetic. AdamW reads and
-writes 28 bytes a parameter.
+Gradients travel in fp32: ZeRO 0 and 1 exchange all of them once an update, 2 and 3 in every micro-batch beside the
+arithmetic, where a rank gets its share. AdamW reads and writes 28 bytes a parameter.
 
 **Weight sync.** Colocated: a copy in memory, after an all-gather under ZeRO 3. Otherwise a broadcast from one rank
 (`topology.weight_sync nccl`).
 
-**Memory.** 2 bytes of weights, 2 of gradients, 12 of optimizer for each parameter, sharded by the ZeRO stage;
+**Memory.** 2 bytes of weights, 4 of gradients, as they are summed in fp32, 12 of optimizer for each parameter, sharded
+by the ZeRO stage; 2 more of gradients under ZeRO 0 and 1, for those of a pass;
 activations of a micro-batch; a chunk of logits and the head's fp32 gradient; the engine's weights, activations and KV
-cache. Colocated, gradients are gone during the rollout and the engine's memory is free during training.
+cache. Colocated, the engine's memory is free during training, and during the rollout what the trainer keeps is not:
+under ZeRO 2 weights and optimizer, under the others the sums of gradients as well, which DeepSpeed does not give back.
+`tests/llmtrain/test_deepspeed_engine.py` counts these bytes on two ranks.
 """
 
 LEFT_OUT = """\

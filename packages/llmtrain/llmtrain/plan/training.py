@@ -9,6 +9,7 @@ import math
 from .architecture import BF16
 from .efficiency import BACKWARD_ATTENTION, BANDWIDTH_SHARE, HOST_BANDWIDTH, LINK_SHARE
 from .layout import Layout
+from .memory import SUM
 
 ADAM_BYTES = 28
 """Bytes read and written for a parameter in a step of AdamW: fp32 weight and moments both ways, gradient, weight."""
@@ -43,20 +44,21 @@ def compute_seconds(layout: Layout) -> dict[str, float]:
 def exchange_seconds(layout: Layout, compute: float) -> float:
     """Communication of a rollout step that `compute` seconds of arithmetic do not hide.
 
-    ZeRO 0 and 1 exchange gradients once an update, after the arithmetic; 2 in every micro-batch and 3 gathers weights
-    there as well, both beside it. What 2 gathers after the optimizer's step is never hidden.
+    Gradients are exchanged by ZeRO 0 and 1 once an update, after the arithmetic, by 2 in every micro-batch, and by 3
+    too, which gathers weights there as well, both beside it. What 2 gathers after the optimizer's step is never hidden.
     """
     config, ranks, stage = layout.config, layout.ranks, layout.config.zero_stage
-    once = BF16 * layout.model.params * (ranks - 1) / ranks / link(layout)
+    gather = BF16 * layout.model.params * (ranks - 1) / ranks / link(layout)
+    reduce = gather * SUM / BF16  # gradients travel in fp32
     micro_batches = layout.updates * layout.micro_batches
     if stage < 2:
-        return 2 * once * layout.updates
+        return (2 * reduce + gather * stage) * layout.updates  # all ranks get all sums
     if stage == 2:
-        return max(once * micro_batches - compute, 0.0) + once * layout.updates
+        return max(reduce * micro_batches - compute, 0.0) + gather * layout.updates
     tokens = layout.tokens / ranks
-    passes = 3 * micro_batches + math.ceil(tokens / config.micro_batch_tokens)  # the last for the log-probabilities
+    passes = 2 * micro_batches + math.ceil(tokens / config.micro_batch_tokens)  # the last for the log-probabilities
     fetch = BF16 * layout.model.params / ranks / (layout.gpu.pcie * LINK_SHARE) if config.offload_param else 0.0
-    return max(passes * (once + fetch) - compute, 0.0)
+    return max(passes * (gather + fetch) + micro_batches * reduce - compute, 0.0)
 
 
 def optimizer_seconds(layout: Layout) -> float:
