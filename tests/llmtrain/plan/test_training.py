@@ -63,7 +63,7 @@ def test_exchange_by_hand():
     assert exchange_seconds(lay_out(replace(CONFIG, zero_stage=0)), 0.0) == pytest.approx(4 * once * 4)
     assert exchange_seconds(lay_out(replace(CONFIG, zero_stage=1)), 0.0) == pytest.approx(5 * once * 4)
     layout = lay_out(replace(CONFIG, zero_stage=2))
-    assert exchange_seconds(layout, 0.0) == pytest.approx(once * 4 * (2 * layout.micro_batches + 1))
+    assert exchange_seconds(layout, 0.0) == pytest.approx(once * 4 * (4 * layout.micro_batches + 1))
     assert exchange_seconds(layout, 1e9) == pytest.approx(once * 4), "the arithmetic hides the rest"
     layout = lay_out(replace(CONFIG, zero_stage=3))
     assert exchange_seconds(layout, 1e9) == 0

@@ -184,8 +184,9 @@ prefilled once a group. The step ends with the longest response of all engines.
 
 **Training.** For each token 2 FLOP a parameter forward, 4 backward, 2 for recomputation; the fused head 6; attention
 2·s²·width a layer forward and 2.5 times that backward; one forward pass more for the log-probabilities of the rollout.
-Gradients travel in fp32: ZeRO 0 and 1 exchange all of them once an update, 2 and 3 in every micro-batch beside the
-arithmetic, where a rank gets its share. AdamW reads and writes 28 bytes a parameter.
+Gradients travel in fp32: ZeRO 0 and 1 exchange them once an update, 2 and 3 in every micro-batch beside the arithmetic;
+under 3 a rank gets its share alone, under the others DeepSpeed gives all to all. AdamW reads and writes 28 bytes a
+parameter.
 
 **Weight sync.** Colocated: a copy in memory, after an all-gather under ZeRO 3. Otherwise a broadcast from one rank
 (`topology.weight_sync nccl`).

@@ -49,12 +49,12 @@ def exchange_seconds(layout: Layout, compute: float) -> float:
     """
     config, ranks, stage = layout.config, layout.ranks, layout.config.zero_stage
     gather = BF16 * layout.model.params * (ranks - 1) / ranks / link(layout)
-    reduce = gather * SUM / BF16  # gradients travel in fp32
+    reduce = gather * SUM / BF16  # gradients travel in fp32; below stage 3 all ranks get all sums
     micro_batches = layout.updates * layout.micro_batches
     if stage < 2:
-        return (2 * reduce + gather * stage) * layout.updates  # all ranks get all sums
+        return (2 * reduce + gather * stage) * layout.updates
     if stage == 2:
-        return max(reduce * micro_batches - compute, 0.0) + gather * layout.updates
+        return max(2 * reduce * micro_batches - compute, 0.0) + gather * layout.updates
     tokens = layout.tokens / ranks
     passes = 2 * micro_batches + math.ceil(tokens / config.micro_batch_tokens)  # the last for the log-probabilities
     fetch = BF16 * layout.model.params / ranks / (layout.gpu.pcie * LINK_SHARE) if config.offload_param else 0.0
