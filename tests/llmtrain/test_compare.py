@@ -20,6 +20,7 @@ def test_means_are_over_the_last_third(tmp_path):
     assert run.last("eval/pass@4") == 0.25
     assert run.verdict() == "2.1 held -5%"
     assert write(tmp_path / "b", [1.0, 1.0, 1.16], target=1).verdict() == "1 missed +16%"
+    assert write(tmp_path / "c", [1.0, 1.0, 0.996], target=1).verdict() == "1 held +0%"
     assert write(tmp_path / "c", [1.0]).verdict() == "none"
 
 

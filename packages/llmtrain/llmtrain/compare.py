@@ -68,7 +68,8 @@ class Run:
         error = self.late("entropy") / self.target - 1
         if np.isnan(error):
             return f"{self.target:g} {MISSING}"
-        return f"{self.target:g} {'held' if abs(error) <= HOLDS_WITHIN else 'missed'} {error:+.0%}"
+        shown = round(error, 2) + 0.0  # -0 is +0 now
+        return f"{self.target:g} {'held' if abs(error) <= HOLDS_WITHIN else 'missed'} {shown:+.0%}"
 
 
 def table(runs: Sequence[Run]) -> Table:
