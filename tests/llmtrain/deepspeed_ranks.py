@@ -375,6 +375,23 @@ def rewards(ranks) -> dict:
     return found
 
 
+def small_steps(ranks) -> dict:
+    """How far the reward model's master weights move under bf16 in two steps of 1e-6."""
+    from deepspeed.utils import safe_get_full_fp32_param
+
+    found = {}
+    for name, config in BF16.items():
+        policy = policy_of(config)
+        mine = part_of(experience_of(policy), ranks)
+        engine = DeepSpeedEngine(policy, optim_of(PrimeConfig(lr=1e-6), CLIPPED), config, ranks)
+        model, parameters = ImplicitReward(policy, engine, beta=0.5, budget=BUDGET), list(policy.model.parameters())
+        start = torch.cat([safe_get_full_fp32_param(p).flatten() for p in parameters]).clone()
+        for _ in range(2):
+            model.learn(mine.batch, mine.stats.logp - 0.1, (mine.reward > 0.5).float())
+        found[name] = torch.cat([safe_get_full_fp32_param(p).flatten() for p in parameters]) - start
+    return found
+
+
 def runs(ranks, config: TrainConfig, out: Path) -> None:
     """Whole runs: torch in one process, ZeRO-3 by all ranks, and that one stopped and resumed."""
     zero3 = replace(config, engine=STAGES["zero3"])
@@ -396,7 +413,7 @@ def main(out: Path) -> None:
         found |= {"faults": faults(ranks), "head": head_status(ranks), "masters": masters(ranks)}
         found["read"] = gathered_while_read(ranks)
         found |= {"steps": three_steps(ranks), "shards": shards(ranks, out)}
-        found |= {"asked": asked(ranks), "rewards": rewards(ranks)}
+        found |= {"asked": asked(ranks), "rewards": rewards(ranks), "small steps": small_steps(ranks)}
         config = merge(TrainConfig(), yaml.safe_load((out / "config.yaml").read_text()))
         runs(ranks, config, out)
         runs(ranks, replace(config, model=replace(config.model, lora_rank=4)), out / "lora")

@@ -1,7 +1,6 @@
 """PRIME's reward model: its loss and gradient by hand, what it learns, and the advantages that come of it."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -11,7 +10,6 @@ from entrostat.runlog import read_metrics
 from llmtrain.batch import Batch
 from llmtrain.config import OptimConfig, PrimeConfig
 from llmtrain.engine import NonFiniteError, TorchEngine
-from llmtrain.experience import Annotator
 from llmtrain.implicit_reward import ImplicitReward, optim_of
 from llmtrain.model import build_tiny
 from llmtrain.policy import Policy
@@ -112,19 +110,6 @@ def test_nothing_is_learned_of_dropped_groups(small, tmp_path):
         _, metrics = trainer.annotator.experience(replace(found, dropped=dropped))
         assert torch.equal(before, weights) is dropped
         assert ("prime/loss" in metrics) is not dropped
-
-
-def test_it_learns_beside_a_policy_in_bf16(small, tmp_path):
-    """A step of 1e-6 is below a bf16 weight's last place."""
-    trainer = Trainer(replace(small, advantage="prime", out=str(tmp_path / "run")), small.model.path)
-    trainer.policy.model.bfloat16()
-    annotator = Annotator(trainer.config, trainer.policy, trainer.ranks, trainer.clock, Path(small.model.path))
-    weights = list(annotator.prime.model.model.parameters())
-    assert annotator.reference.model.dtype == torch.float32  # or the first reward would not be 0
-    before = [p.detach().clone() for p in weights]
-    annotator.experience(trainer.collector.collect(0))
-    moved = sum(int((a != b).sum()) for a, b in zip(before, weights, strict=True))
-    assert moved > 0.9 * sum(p.numel() for p in weights)
 
 
 def test_advantages_are_those_of_entrostat(small, tmp_path):

@@ -127,14 +127,12 @@ class Annotator:
             model = self._policy_of(checkpoint / PRIME if checkpoint else reference, trains=True)
             if config.engine.name == "torch":
                 model.to(config.device)
-            wide = replace(config, engine=replace(config.engine, bf16=False))
-            engine = make_engine(wide, model, optim_of(config.prime, config.optim))
+            engine = make_engine(config, model, optim_of(config.prime, config.optim))
             self.prime = ImplicitReward(model, engine, config.prime.beta, config.optim.micro_batch_tokens)
 
     def _policy_of(self, folder: Path, trains: bool = False) -> Policy:
         """A policy besides the one that is trained."""
-        wide = self.config.advantage == "prime"  # bf16 weights would round small steps, and small log-ratios, away
-        model, _ = load(folder, dtype=torch.float32 if wide else self.policy.model.dtype)
+        model, _ = load(folder, dtype=self.policy.model.dtype)
         model = model.train(trains).requires_grad_(trains)
         return Policy(model, self.config.rollout.temperature, layout=self.config.optim.layout)
 
