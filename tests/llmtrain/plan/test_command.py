@@ -163,6 +163,7 @@ def test_a_plan_becomes_a_run(capsys, tmp_path):
     ("settings", "expected"),
     [
         ({"reference_model": True}, {"controller": "grpo+kl_ref"}),
+        ({"reward_model": True, "zero_stage": 3}, {"controller": "grpo", "advantage": "prime"}),
         ({"oversampling": 2.0}, {"rollout.filter_groups": True}),
         ({"colocated": False}, {"topology.weight_sync": "nccl", "topology.staleness": 0}),
         ({"colocated": False, "staleness": 1}, {"topology.weight_sync": "nccl", "topology.staleness": 1}),

@@ -53,6 +53,19 @@ def test_offload():
     assert memory().host == 0
 
 
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_a_reward_model_takes_what_the_policy_takes_and_a_reference(stage):
+    alone = memory(zero_stage=stage, gpus=64, gpu="h200")
+    prime = memory(zero_stage=stage, gpus=64, gpu="h200", reward_model=True)
+    parts = ("weights", "gradients", "gradients of a pass", "optimizer")
+    for part in parts:
+        assert prime.state.get(part) == (2 * alone.state[part] if part in alone.state else None)
+    assert prime.state["reference weights"] == alone.state["weights"]
+    assert prime.state.get("gathered weights") == alone.state.get("gathered weights")
+    away = memory(zero_stage=3, offload_optimizer=True, offload_param=True, reward_model=True)
+    assert away.host == (2 * 18 + 2) * PARAMS
+
+
 def test_kv_cache_by_hand():
     apart = memory(colocated=False, rollout_gpus=4, gpu_memory_utilization=0.8, tensor_model_parallel_size=2)
     left = 0.8 * (81559 << 20) - PARAMS - apart.engine_activations

@@ -1,9 +1,10 @@
+import math
 from dataclasses import replace
 
 import pytest
 
 from llmtrain.plan.config import PlanConfig
-from llmtrain.plan.efficiency import LINK_SHARE
+from llmtrain.plan.efficiency import BACKWARD_ATTENTION, LINK_SHARE
 from llmtrain.plan.layout import lay_out
 from llmtrain.plan.training import compute_seconds, exchange_seconds, link, optimizer_seconds
 
@@ -56,6 +57,35 @@ def test_compute_divides_by_the_ranks(gpu):
     times = [sum(compute(gpus=gpus, gpu=gpu).values()) for gpus in (1, 2, 4, 8, 16, 64)]
     assert times == sorted(times, reverse=True)
     assert times[0] == pytest.approx(64 * times[-1])
+
+
+@pytest.mark.parametrize("checkpointing", [False, True])
+def test_a_reward_model_reads_twice_and_learns(checkpointing):
+    """Two passes forward, one back, one recomputed; five matrix products with the output layer."""
+    parts = compute(reward_model=True, gradient_checkpointing=checkpointing)
+    alone = compute(gradient_checkpointing=checkpointing)
+    again = alone.get("recomputation", 0.0)
+    body, head = alone["forward and backward"] / 3, alone["output layer"] / 3
+    attention = alone["attention"] / (1 + BACKWARD_ATTENTION + checkpointing)
+    assert parts["reward model"] == pytest.approx(
+        4 * body + again + (2 + BACKWARD_ATTENTION + checkpointing) * attention + 5 * head
+    )
+    assert parts["log-probabilities of the reference"] == parts["log-probabilities of the rollout"]
+
+
+def test_what_models_beside_the_policy_add_to_the_exchange():
+    """Once: 2 bytes of each weight. A reference is gathered for its pass, a reward model for three, and learns once."""
+    once = 2 * PARAMS * 7 / 8 / (450e9 * LINK_SHARE)
+    for stage, asked, learned in ((1, 0, 5), (2, 0, 1), (3, 1, 0)):
+        layouts = [
+            lay_out(replace(CONFIG, zero_stage=stage, **more))
+            for more in ({}, {"reference_model": True}, {"reward_model": True})
+        ]
+        alone, reference, prime = (exchange_seconds(layout, 0.0) / once for layout in layouts)
+        passes = math.ceil(layouts[0].tokens / 8 / CONFIG.micro_batch_tokens)
+        assert reference - alone == pytest.approx(asked * passes)
+        sums = {1: 0, 2: 4, 3: 2}[stage]
+        assert prime - alone == pytest.approx(learned + (sums + asked * 4) * passes)
 
 
 def test_exchange_by_hand():

@@ -50,6 +50,8 @@ class PlanConfig:
     """Statistics that controllers see in later mini-batches: rollout, or fresh (one more forward pass)."""
     reference_model: bool = False
     """Whether there is a reference policy (kl_ref): its weights and a forward pass."""
+    reward_model: bool = False
+    """Whether PRIME's reward model learns along: as much memory as the policy, and a reference policy as well."""
 
     zero_stage: Annotated[int, "[0, 3]"] = 2
     """DeepSpeed's ZeRO: 0 shards nothing, 1 the optimizer, 2 also gradients, 3 also weights."""
@@ -77,6 +79,10 @@ class PlanConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+    @property
+    def asks_reference(self) -> bool:
+        return self.reference_model or self.reward_model
 
     @property
     def mean_response(self) -> int:

@@ -72,6 +72,8 @@ def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
     for key, value in (preset.trainer if preset else {}).items():
         section, dot, leaf = key.rpartition(".")
         (settings.setdefault(section, {}) if dot else settings)[leaf] = value
+    if config.reward_model:
+        settings["advantage"] = "prime"
     if config.reference_model and "kl_ref" not in settings["controller"]:
         settings["controller"] += "+kl_ref"
     return settings

@@ -55,9 +55,9 @@ class Memory:
 
     @cached_property
     def state(self) -> Parts:
-        """Weights, gradients and optimizer of a rank of the trainer."""
+        """Weights, gradients and optimizer of a rank of the trainer, of all models that learn."""
         config, model, ranks = self.layout.config, self.layout.model, self.layout.ranks
-        params, stage = model.params, config.zero_stage
+        params, stage = self.learning * model.params, config.zero_stage
         weights = BF16 * params / (ranks if stage == 3 else 1)
         gradients = SUM * params / (ranks if stage >= 2 else 1)
         optimizer = OPTIMIZER * params / (ranks if stage >= 1 else 1)
@@ -70,17 +70,22 @@ class Memory:
             parts["gradients of a pass"] = BF16 * params
         if stage == 3 and (ranks > 1 or config.offload_param):  # the layer at work, the next one, the output layer
             parts["gathered weights"] = BF16 * (2 * model.layer_params + model.head_params)
-        if config.reference_model:
-            parts["reference weights"] = parts["weights"]
+        if config.asks_reference:
+            parts["reference weights"] = parts["weights"] / self.learning
         return parts
+
+    @property
+    def learning(self) -> int:
+        """Models that are trained: the policy, and PRIME's reward model."""
+        return 1 + self.layout.config.reward_model
 
     @cached_property
     def host(self) -> float:
         """Bytes on the host of a node."""
         config, params = self.layout.config, self.layout.model.params
         share = min(config.gpus_per_node, self.layout.ranks) / self.layout.ranks
-        models = 1 + config.reference_model
-        bytes_each = (OPTIMIZER + SUM) * config.offload_optimizer + BF16 * config.offload_param * models
+        models = self.learning + config.asks_reference
+        bytes_each = (OPTIMIZER + SUM) * config.offload_optimizer * self.learning + BF16 * config.offload_param * models
         return share * params * bytes_each
 
     @property

@@ -208,7 +208,7 @@ LEFT_OUT = """\
 - Preemption in the engine when responses outgrow the KV cache; chunked prefill beside decoding.
 - Sleep and wake of colocated engines, and moving their weights to the host and back.
 - Tensor, pipeline, context and expert parallelism in the trainer; LoRA; quantised weights or KV cache; a reward model
-  or PRIME's second model; speculative decoding.
+  other than PRIME's; speculative decoding.
 - Mixture-of-experts, sliding windows and latent attention: `plan` refuses models whose cost it does not know.
 - Other tenants of the network. The published clusters' networks are unknown and taken to be NVIDIA's reference.
 - Lengths that grow in training: one mean stands for the whole run.

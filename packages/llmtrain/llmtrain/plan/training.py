@@ -2,6 +2,7 @@
 
 A pass forward costs 2 FLOP a parameter and token, backward 4, recomputation 2 more; causal attention over a sequence of
 s tokens costs 2·s²·width a layer forward. The fused head makes its gradient in the forward pass: 6, never recomputed.
+PRIME's reward model reads each response once, then learns from it, where the head makes the logits twice: 8.
 """
 
 import math
@@ -26,7 +27,9 @@ def compute_seconds(layout: Layout) -> dict[str, float]:
     again = 1 if config.gradient_checkpointing else 0
     work = {
         "log-probabilities of the rollout": forward,
-        "log-probabilities of the reference": forward * config.reference_model,
+        "log-probabilities of the reference": forward * config.asks_reference,
+        "reward model": (2 * forward + (2 + again) * body + (again + BACKWARD_ATTENTION) * attention + 3 * head)
+        * config.reward_model,
         "fresh statistics": forward
         * config.ppo_epochs
         * (layout.updates - 1)
@@ -50,13 +53,14 @@ def exchange_seconds(layout: Layout, compute: float) -> float:
     config, ranks, stage = layout.config, layout.ranks, layout.config.zero_stage
     gather = BF16 * layout.model.params * (ranks - 1) / ranks / link(layout)
     reduce = gather * SUM / BF16  # gradients travel in fp32; below stage 3 all ranks get all sums
-    micro_batches = layout.updates * layout.micro_batches
+    whole = math.ceil(layout.tokens / ranks / config.micro_batch_tokens)  # passes over all responses
+    micro_batches = layout.updates * layout.micro_batches + whole * config.reward_model
+    updates = layout.updates + config.reward_model
     if stage < 2:
-        return (2 * reduce + gather * stage) * layout.updates
+        return (2 * reduce + gather * stage) * updates
     if stage == 2:
-        return max(2 * reduce * micro_batches - compute, 0.0) + gather * layout.updates
-    tokens = layout.tokens / ranks
-    passes = 2 * micro_batches + math.ceil(tokens / config.micro_batch_tokens)  # the last for the log-probabilities
+        return max(2 * reduce * micro_batches - compute, 0.0) + gather * updates
+    passes = 2 * micro_batches + whole * (1 + config.asks_reference + config.reward_model)
     fetch = BF16 * layout.model.params / ranks / (layout.gpu.pcie * LINK_SHARE) if config.offload_param else 0.0
     return max(passes * (gather + fetch) + micro_batches * reduce - compute, 0.0)
 
@@ -65,10 +69,11 @@ def optimizer_seconds(layout: Layout) -> float:
     """AdamW of a rollout step, on the GPU or on the host."""
     config, gpu = layout.config, layout.gpu
     params = layout.model.params / (layout.ranks if config.zero_stage else 1)
+    updates = layout.updates + config.reward_model
     if config.offload_optimizer:
         moved = 2 * BF16 * params / (gpu.pcie * LINK_SHARE)  # gradients there, weights back
-        return layout.updates * (ADAM_BYTES * params / HOST_BANDWIDTH + moved)
-    return layout.updates * ADAM_BYTES * params / (gpu.bandwidth * BANDWIDTH_SHARE)
+        return updates * (ADAM_BYTES * params / HOST_BANDWIDTH + moved)
+    return updates * ADAM_BYTES * params / (gpu.bandwidth * BANDWIDTH_SHARE)
 
 
 def link(layout: Layout) -> float:
