@@ -102,7 +102,7 @@ def accumulate(path, logits, targets):
     pytest.importorskip("triton")
     from llmtrain.kernels import triton_rows
 
-    return triton_rows.accumulate(logits.clone(), targets, rows=4, columns=16)
+    return triton_rows.accumulate(logits.clone(), targets, rows=4, lanes=2)
 
 
 def gradient(path, *arguments):

@@ -11,7 +11,7 @@ pytest.importorskip("triton")
 
 from llmtrain.kernels import rows, triton_rows
 
-ROWS, COLUMNS = 16, 4096
+ROWS, LANES, COLUMNS = 16, 512, 4096
 N = 13
 TINY = torch.finfo(torch.float32).tiny
 """Squares of what a one-hot row leaves to its other tokens go below it."""
@@ -37,7 +37,7 @@ def test_sums_and_gradient(vocabulary):
     targets[4] = 0
     d_logp, d_entropy = torch.randn(2, N, generator=g)
     d_entropy[7] = d_logp[8] = 0.0
-    sums, scratch = triton_rows.accumulate(x.clone(), targets, rows=ROWS, columns=COLUMNS)
+    sums, scratch = triton_rows.accumulate(x.clone(), targets, rows=ROWS, lanes=LANES)
     true_sums, true_scratch = rows.accumulate(x.double(), targets)
     found, expected = rows.statistics(sums), rows.statistics(true_sums)
     assert ((found - expected).abs() <= 1e-5 * expected.abs() + TINY).all()
@@ -52,7 +52,7 @@ def test_bfloat16_logits():
     x, targets = logits(700).bfloat16(), torch.randint(700, (N,), generator=g)
     targets[4] = 0
     d_logp, d_entropy = torch.randn(2, N, generator=g)
-    sums, scratch = triton_rows.accumulate(x.clone(), targets, rows=ROWS, columns=COLUMNS)
+    sums, scratch = triton_rows.accumulate(x.clone(), targets, rows=ROWS, lanes=LANES)
     true_sums, true_scratch = rows.accumulate(x.double(), targets)
     found, expected = rows.statistics(sums), rows.statistics(true_sums)
     assert ((found - expected).abs() <= 1e-5 * expected.abs() + TINY).all()
@@ -67,7 +67,7 @@ def test_a_gradient_in_another_dtype():
     x, targets = logits(700), torch.arange(N)
     targets[4] = 0
     slopes = torch.randn(2, N, generator=torch.Generator().manual_seed(1))
-    sums, scratch = triton_rows.accumulate(x, targets, rows=ROWS, columns=COLUMNS)
+    sums, scratch = triton_rows.accumulate(x, targets, rows=ROWS, lanes=LANES)
     kept = x.clone()
     narrow = triton_rows.gradient(scratch, sums, targets, *slopes, torch.bfloat16, rows=ROWS, columns=COLUMNS)
     assert torch.equal(x, kept)
@@ -80,7 +80,7 @@ def test_targets_of_other_ranks_are_left_out():
     x = logits(40)
     targets = torch.full((N,), -5)
     targets[3:] = 40
-    sums, scratch = triton_rows.accumulate(x.clone(), targets, rows=ROWS, columns=COLUMNS)
+    sums, scratch = triton_rows.accumulate(x.clone(), targets, rows=ROWS, lanes=LANES)
     assert (sums.target == -torch.inf).all()
     expected = rows.gradient(*reversed(rows.accumulate(x.clone(), targets)), targets, *torch.ones(2, N))
     found = triton_rows.gradient(scratch, sums, targets, *torch.ones(2, N), rows=ROWS, columns=COLUMNS)
@@ -94,7 +94,8 @@ def test_nothing():
     assert triton_rows.gradient(scratch, sums, empty.long(), empty, empty).shape == (0, 9)
 
 
-COMPILE = """
+COMPILE = r"""
+import re
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
@@ -102,8 +103,9 @@ from llmtrain.kernels import triton_rows as t
 
 def ptx(kernel, pointers):
     names = ("rows", "columns", "stride", *(["out_stride"] if "out" in pointers else []))
-    signature = {**pointers, **dict.fromkeys(names, "i32"), **dict.fromkeys(("LOWEST", "ROWS", "COLUMNS"), "constexpr")}
-    constants = {"LOWEST": -1e4, "ROWS": t.ROWS, "COLUMNS": t.COLUMNS}
+    sizes = ("ROWS", "COLUMNS") if "out" in pointers else ("ROWS", "DEPTH", "LANES")
+    constants = {"LOWEST": -1e4, **{name: getattr(t, name) for name in sizes}}
+    signature = {**pointers, **dict.fromkeys(names, "i32"), **dict.fromkeys(constants, "constexpr")}
     source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
     return triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm["ptx"]
 
@@ -114,11 +116,17 @@ for logits, out in (("*fp32", "*fp32"), ("*fp32", "*bf16"), ("*bf16", "*bf16")):
         text = ptx(kernel, pointers)
         assert ".target sm_90" in text
         assert ".f64" not in text, kernel
+        loops = re.findall(r"^(\$L\w+):(.*?)bra(?:\.uni)?\s+\1;", text, re.DOTALL | re.MULTILINE)
+        assert len(loops) == (kernel is t.accumulate_kernel)
+        for _, body in loops:
+            assert "ex2.approx" in body and "bar.sync" in text and "shfl" in text
+            assert not re.search("bar.sync|shfl", body), "lanes wait for each other before the last logit"
 print("compiled")
 """
 
 
 def test_compiles_for_sm_90_without_double_precision(tmp_path):
+    """And no lane of the sums waits for another before all logits are read."""
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
     environment["TRITON_CACHE_DIR"] = str(tmp_path)
     command = [sys.executable, "-c", COMPILE]

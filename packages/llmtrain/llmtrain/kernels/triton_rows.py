@@ -1,8 +1,9 @@
 """`rows` for CUDA: the same sums and gradient in two Triton kernels, each one pass over the logits.
 
-fp32 throughout; a NaN among a row's logits makes its numbers NaN. The sums rescale themselves whenever a row's maximum
-moves, so that every logit is read once and exponentiated once. Maxima are counted apart from the rest: all of them join
-it when the maximum moves, and all but one in the end.
+fp32 throughout; a NaN among a row's logits makes its numbers NaN. Every logit is read once and exponentiated once: the
+sums are scaled anew when their maximum moves. Lanes have sums and a maximum of their own, and come together after the
+last logit, so that on the way there is nothing to wait for. What is not a maximum is summed apart as well: all of it
+joins when the maximum moves, and all maxima but one in the end.
 """
 
 from typing import NamedTuple
@@ -16,8 +17,12 @@ from .rows import LOWEST, Sums, row_coefficients
 
 ROWS = 1
 """Rows of a program."""
+LANES = 512
+"""Columns that have sums of their own."""
+DEPTH = 8
+"""Logits of a lane between looks at its maximum: as many are on their way from memory."""
 COLUMNS = 4096
-"""Columns of a tile."""
+"""Columns of a program that makes gradients."""
 
 
 class Scratch(NamedTuple):
@@ -30,47 +35,77 @@ class Scratch(NamedTuple):
 
 
 @triton.jit
+def rescale(d, s1, rest, t1, s2, t2, u2):
+    """The sums when every z = x - shift becomes z + d, d ≤ 0: where d < 0 no z is 0 any more, and all join rest."""
+    f = tl.exp(d)
+    u2 = f * f * (u2 + d * (2.0 * t2 + d * s2))
+    t2 = f * f * (t2 + d * s2)
+    t1 = f * (t1 + d * s1)
+    rest = f * tl.where(d < 0, s1, rest)
+    return f * s1, rest, t1, f * f * s2, t2, u2
+
+
+@triton.jit
 def accumulate_kernel(
-    logits, targets, sums, rows, columns, stride, LOWEST: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+    logits,
+    targets,
+    sums,
+    rows,
+    columns,
+    stride,
+    LOWEST: tl.constexpr,
+    ROWS: tl.constexpr,
+    DEPTH: tl.constexpr,
+    LANES: tl.constexpr,
 ):
-    """Write shift, rest, t1, s2, t2, u2 and the target's logit of each row to sums (7, rows)."""
+    """Write shift, rest, t1, s2, t2, u2 and the target's logit of each row to sums (7, rows).
+
+    On the way rest lacks all maxima of its lane, which s1 has.
+    """
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows
     base = logits + row.to(tl.int64) * stride
-    shift = tl.full([ROWS], -1e30, tl.float32)
-    peaks = tl.zeros([ROWS], tl.int32)
-    rest = tl.zeros([ROWS], tl.float32)
-    t1 = tl.zeros([ROWS], tl.float32)
-    s2 = tl.zeros([ROWS], tl.float32)
-    t2 = tl.zeros([ROWS], tl.float32)
-    u2 = tl.zeros([ROWS], tl.float32)
-    for start in range(0, columns, COLUMNS):
-        column = start + tl.arange(0, COLUMNS)
-        mask = inside[:, None] & (column < columns)[None, :]
-        x = tl.load(base[:, None] + column[None, :], mask=mask, other=float("-inf")).to(tl.float32)
-        moved = tl.maximum(shift, tl.max(x, 1))
-        d = tl.maximum(shift - moved, LOWEST)
-        f = tl.exp(d)
-        z = tl.maximum(x - moved[:, None], LOWEST, propagate_nan=tl.PropagateNan.ALL)
-        e = tl.exp(z)
-        ez = z * e
-        peak = x == moved[:, None]
-        u2 = f * f * (u2 + 2.0 * d * t2 + d * d * s2) + tl.sum(ez * ez, 1)
-        t2 = f * f * (t2 + d * s2) + tl.sum(e * ez, 1)
-        s2 = f * f * s2 + tl.sum(e * e, 1)
-        t1 = f * (t1 + d * (peaks + rest)) + tl.sum(ez, 1)
-        rest = f * (rest + tl.where(d < 0, peaks, 0)) + tl.sum(tl.where(peak, 0.0, e), 1)
-        peaks = tl.where(d < 0, 0, peaks) + tl.sum(peak.to(tl.int32), 1)
+    shift = tl.full([ROWS, LANES], -1e30, tl.float32)
+    s1 = tl.zeros([ROWS, LANES], tl.float32)
+    rest = tl.zeros([ROWS, LANES], tl.float32)
+    t1 = tl.zeros([ROWS, LANES], tl.float32)
+    s2 = tl.zeros([ROWS, LANES], tl.float32)
+    t2 = tl.zeros([ROWS, LANES], tl.float32)
+    u2 = tl.zeros([ROWS, LANES], tl.float32)
+    for start in range(0, columns, DEPTH * LANES):
+        xs = ()
+        moved = shift
+        for k in tl.static_range(DEPTH):
+            column = start + k * LANES + tl.arange(0, LANES)
+            mask = inside[:, None] & (column < columns)[None, :]
+            x = tl.load(base[:, None] + column[None, :], mask=mask, other=float("-inf")).to(tl.float32)
+            moved = tl.maximum(moved, x)
+            xs += (x,)  # type: ignore[assignment]
+        s1, rest, t1, s2, t2, u2 = rescale(tl.maximum(shift - moved, LOWEST), s1, rest, t1, s2, t2, u2)
         shift = moved
+        for k in tl.static_range(DEPTH):
+            z = tl.maximum(xs[k] - shift, LOWEST, propagate_nan=tl.PropagateNan.ALL)
+            e = tl.exp(z)
+            ez = z * e
+            s1 += e
+            rest += tl.where(xs[k] == shift, 0.0, e)
+            t1 += ez
+            s2 += e * e
+            t2 += e * ez
+            u2 += ez * ez
+    most = tl.max(shift, 1)
+    d = tl.maximum(shift - most[:, None], LOWEST)
+    peaks = tl.where(d < 0, 0.0, tl.floor(s1 - rest + 0.5))
+    s1, rest, t1, s2, t2, u2 = rescale(d, s1, rest, t1, s2, t2, u2)
     target = tl.load(targets + row, mask=inside, other=-1)
     here = inside & (target >= 0) & (target < columns)
     at_target = tl.load(base + target, mask=here, other=float("-inf")).to(tl.float32)
-    tl.store(sums + row, shift, mask=inside)
-    tl.store(sums + rows + row, rest + (peaks - 1), mask=inside)
-    tl.store(sums + 2 * rows + row, t1, mask=inside)
-    tl.store(sums + 3 * rows + row, s2, mask=inside)
-    tl.store(sums + 4 * rows + row, t2, mask=inside)
-    tl.store(sums + 5 * rows + row, u2, mask=inside)
+    tl.store(sums + row, most, mask=inside)
+    tl.store(sums + rows + row, tl.sum(rest, 1) + (tl.sum(peaks, 1) - 1), mask=inside)
+    tl.store(sums + 2 * rows + row, tl.sum(t1, 1), mask=inside)
+    tl.store(sums + 3 * rows + row, tl.sum(s2, 1), mask=inside)
+    tl.store(sums + 4 * rows + row, tl.sum(t2, 1), mask=inside)
+    tl.store(sums + 5 * rows + row, tl.sum(u2, 1), mask=inside)
     tl.store(sums + 6 * rows + row, at_target, mask=inside)
 
 
@@ -107,7 +142,7 @@ def gradient_kernel(
     tl.store(out + place, slope.to(out.dtype.element_ty), mask=mask)
 
 
-def accumulate(logits: Tensor, targets: Tensor, rows: int = ROWS, columns: int = COLUMNS) -> tuple[Sums, Scratch]:
+def accumulate(logits: Tensor, targets: Tensor, rows: int = ROWS, lanes: int = LANES) -> tuple[Sums, Scratch]:
     """As `rows.accumulate`, without overwriting the logits (n, V)."""
     n, v = logits.shape
     sums = torch.empty(7, n, device=logits.device, dtype=torch.float32)
@@ -115,7 +150,7 @@ def accumulate(logits: Tensor, targets: Tensor, rows: int = ROWS, columns: int =
         grid = (triton.cdiv(n, rows),)
         with torch.cuda.device_of(logits):
             accumulate_kernel[grid](
-                logits, targets, sums, n, v, logits.stride(0), LOWEST, ROWS=rows, COLUMNS=columns, num_warps=8
+                logits, targets, sums, n, v, logits.stride(0), LOWEST, ROWS=rows, DEPTH=DEPTH, LANES=lanes, num_warps=4
             )
     return Sums(*sums), Scratch(logits, sums[0])
 
