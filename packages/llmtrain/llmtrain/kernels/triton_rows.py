@@ -90,9 +90,9 @@ def accumulate_kernel(
             s1 += e
             rest += tl.where(xs[k] == shift, 0.0, e)
             t1 += ez
-            s2 += e * e
-            t2 += e * ez
-            u2 += ez * ez
+            s2 = tl.fma(e, e, s2)
+            t2 = tl.fma(e, ez, t2)
+            u2 = tl.fma(ez, ez, u2)
     most = tl.max(shift, 1)
     d = tl.maximum(shift - most[:, None], LOWEST)
     peaks = tl.where(d < 0, 0.0, tl.floor(s1 - rest + 0.5))
