@@ -57,3 +57,17 @@ def test_an_update(scene, controller):
         metrics = learner.update(experience, step=0)
     assert metrics["grad_norm"] > 0
     assert largest.elements == chunk_tokens(V, torch.device("cpu")) * V
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "device", "tokens"),
+    [
+        (151_936, "cuda", 4096),
+        (262_144, "cuda", 2560),
+        (10**8, "cuda", 16),
+        (50_257, "cuda", 4096),
+        (151_936, "cpu", 220),
+    ],
+)
+def test_chunks_fill_the_memory_and_tiles_of_a_gpu(vocabulary, device, tokens):
+    assert chunk_tokens(vocabulary, torch.device(device)) == tokens

@@ -76,6 +76,21 @@ def test_a_gradient_in_another_dtype():
     torch.testing.assert_close(narrow.float(), wide, rtol=2**-7, atol=0)  # the interpreter cuts where a GPU rounds
 
 
+def test_a_gradient_of_some_rows():
+    """In the order that is asked for, and all logits stay."""
+    x, targets = logits(700), torch.arange(N)
+    targets[4] = 0
+    slopes = torch.randn(2, N, generator=torch.Generator().manual_seed(1))
+    sums, scratch = triton_rows.accumulate(x, targets, rows=ROWS, lanes=LANES)
+    kept, live = x.clone(), torch.tensor([12, 3, 7])
+    parts = scratch.of(live), sums.of(live), targets[live], *slopes[:, live]
+    found = triton_rows.gradient(*parts, rows=ROWS, columns=COLUMNS)
+    assert torch.equal(x, kept)
+    whole = triton_rows.gradient(scratch, sums, targets, *slopes, rows=ROWS, columns=COLUMNS)
+    assert whole is x
+    assert torch.equal(found, whole[live])
+
+
 def test_targets_of_other_ranks_are_left_out():
     x = logits(40)
     targets = torch.full((N,), -5)
@@ -111,7 +126,7 @@ def ptx(kernel, pointers):
 
 for logits, out in (("*fp32", "*fp32"), ("*fp32", "*bf16"), ("*bf16", "*bf16")):
     of_sums = {"logits": logits, "targets": "*i64", "sums": "*fp32"}
-    of_gradient = {"logits": logits, "out": out, "targets": "*i64", "coefficients": "*fp32"}
+    of_gradient = {"logits": logits, "out": out, "targets": "*i64", "coefficients": "*fp32", "live": "*i64"}
     for kernel, pointers in ((t.accumulate_kernel, of_sums), (t.gradient_kernel, of_gradient)):
         text = ptx(kernel, pointers)
         assert ".target sm_90" in text

@@ -271,7 +271,7 @@ class _FusedLoss(torch.autograd.Function):
             d_entropy = torch.zeros_like(d_logp) if d_entropy is None else d_entropy
             live = ((d_logp != 0) | (d_entropy != 0)).nonzero()[:, 0]
             if len(live) < len(logp):
-                scratch, sums = (type(x)(*(part[live] for part in x)) for x in (scratch, sums))
+                scratch, sums = scratch.of(live), sums.of(live)
             parts = targets[rows][live], d_logp[live], d_entropy[live], of_rows(heat, live)
             place = live + start
             gradients.add(projection.dlogits(scratch, sums, *parts), hidden[place], place)

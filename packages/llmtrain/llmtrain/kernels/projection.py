@@ -17,13 +17,17 @@ WIDE = (torch.float32, torch.float64)
 """Weights whose products need no wider logits."""
 CHUNK_TOKENS = 4096
 """Most tokens whose logits are held at once."""
-CHUNK_BYTES = {"cpu": 1 << 27, "cuda": 1 << 31}
-"""Most bytes of fp32 logits held at once, by device."""
+CHUNK_BYTES = {"cpu": 1 << 27, "cuda": 5 << 29}
+"""Most bytes of fp32 logits held at once, by device; on CUDA those of 4,096 tokens of Qwen's 151,936."""
+TILE = 128
+"""Tokens that a GPU's matrix products take at a time."""
 
 
 def chunk_tokens(vocabulary: int, device: torch.device) -> int:
     """Tokens of a chunk: as many as the memory for logits allows, between 16 and 4,096."""
     allowed = CHUNK_BYTES.get(device.type, CHUNK_BYTES["cuda"]) // (4 * vocabulary)
+    if device.type != "cpu" and allowed > TILE:
+        allowed -= allowed % TILE
     return min(max(allowed, 16), CHUNK_TOKENS)
 
 

@@ -38,6 +38,10 @@ class Sums(NamedTuple):
     target: Tensor
     """Logit of the target; −∞ where it is not in this part of the vocabulary."""
 
+    def of(self, rows: Tensor) -> "Sums":
+        """Those of some rows."""
+        return Sums(*(part[rows] for part in self))
+
     @property
     def s1(self) -> Tensor:
         return 1 + self.rest
@@ -60,6 +64,10 @@ class Scratch(NamedTuple):
     """z·e^z."""
     shift: Tensor
     """Maximum of this part of the row, (n,), which z is relative to."""
+
+    def of(self, rows: Tensor) -> "Scratch":
+        """That of some rows."""
+        return Scratch(*(part[rows] for part in self))
 
 
 def accumulate(logits: Tensor, targets: Tensor) -> tuple[Sums, Scratch]:

@@ -31,7 +31,13 @@ class Scratch(NamedTuple):
     logits: Tensor
     """(n, V)."""
     shift: Tensor
-    """Maximum of this part of the row, (n,)."""
+    """Maximum of this part of each row that is live, (m,)."""
+    live: Tensor
+    """Rows whose gradient is wanted, (m,)."""
+
+    def of(self, rows: Tensor) -> "Scratch":
+        """That of some rows; their logits stay where they are."""
+        return Scratch(self.logits, self.shift[rows], self.live[rows])
 
 
 @triton.jit
@@ -115,6 +121,7 @@ def gradient_kernel(
     out,
     targets,
     coefficients,
+    live,
     rows,
     columns,
     stride,
@@ -123,12 +130,12 @@ def gradient_kernel(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Write a·e^z + b·z·e^z, but c at the target, to out; coefficients (4, rows) hold shift, a, b, c."""
+    """Write a·e^z + b·z·e^z, but c at the target, of the live rows to out; coefficients (4, rows): shift, a, b, c."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     mask = inside[:, None] & (column < columns)[None, :]
-    place = row.to(tl.int64)[:, None] * stride + column[None, :]
+    place = tl.load(live + row, mask=inside, other=0)[:, None] * stride + column[None, :]
     shift = tl.load(coefficients + row, mask=inside, other=0.0)
     a = tl.load(coefficients + rows + row, mask=inside, other=0.0)
     b = tl.load(coefficients + 2 * rows + row, mask=inside, other=0.0)
@@ -152,7 +159,7 @@ def accumulate(logits: Tensor, targets: Tensor, rows: int = ROWS, lanes: int = L
             accumulate_kernel[grid](
                 logits, targets, sums, n, v, logits.stride(0), LOWEST, ROWS=rows, DEPTH=DEPTH, LANES=lanes, num_warps=4
             )
-    return Sums(*sums), Scratch(logits, sums[0])
+    return Sums(*sums), Scratch(logits, sums[0], torch.arange(n, device=logits.device))
 
 
 def gradient(
@@ -165,10 +172,11 @@ def gradient(
     rows: int = ROWS,
     columns: int = COLUMNS,
 ) -> Tensor:
-    """As `rows.gradient`; overwrites the logits where these have the dtype that is asked for."""
-    logits = scratch.logits
-    n, v = logits.shape
-    out = logits if dtype in (None, logits.dtype) else torch.empty(n, v, dtype=dtype, device=logits.device)
+    """As `rows.gradient`; overwrites the logits where all rows are live and have the dtype that is asked for."""
+    logits, n, v = scratch.logits, len(scratch.live), scratch.logits.shape[1]
+    dtype = dtype or logits.dtype
+    in_place = n == len(logits) and dtype == logits.dtype
+    out = logits if in_place else torch.empty(n, v, dtype=dtype, device=logits.device)
     coefficients = torch.stack([scratch.shift, *row_coefficients(scratch.shift, sums, d_logp, d_entropy)])
     if n:
         grid = (triton.cdiv(n, rows), triton.cdiv(v, columns))
@@ -178,6 +186,7 @@ def gradient(
                 out,
                 targets,
                 coefficients,
+                scratch.live,
                 n,
                 v,
                 logits.stride(0),

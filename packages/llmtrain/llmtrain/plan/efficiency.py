@@ -34,7 +34,7 @@ GRADIENT_BUCKET_BYTES = 8 * 10**8
 """What stays on the GPU when gradients go to the host: the engine's bucket of 2e8 of them, which travel in fp32."""
 
 HEAD_CHUNK_TOKENS = 4096
-HEAD_CHUNK_BYTES = 1 << 31
+HEAD_CHUNK_BYTES = 5 << 29
 """Tokens and bytes of fp32 logits that the fused head holds at once; `kernels.projection` has the same on CUDA."""
 HEAD_BUFFERS = 2
 """Buffers of that size: logits, and what becomes their gradient."""
