@@ -32,6 +32,13 @@ def test_pieces_join_to_the_text(byte_level):
     assert pieces(byte_level, []) == []
 
 
+def test_pieces_look_as_they_do_behind_their_neighbour():
+    """At the beginning of a text this decoder leaves out the space that a word begins with."""
+    tokenizer = Tokenizer(models.WordLevel({"▁one": 0, "▁two": 1}, "▁one"))
+    tokenizer.decoder = decoders.Metaspace()
+    assert pieces(PreTrainedTokenizerFast(tokenizer_object=tokenizer), [0, 1, 1, 0]) == ["one", " two", " two", " one"]
+
+
 def test_special_tokens_are_told():
     tokenizer = build_char_tokenizer("0123456789+")
     ids = [*tokenizer("1+2")["input_ids"], tokenizer.eos_token_id]

@@ -55,6 +55,11 @@ def test_contradictions_are_bad_rows(jsonl):
     assert "line 4: contradicts questions.jsonl, line 1:" in skipped[2]
 
 
+def test_true_is_not_one(jsonl):
+    with pytest.raises(ValueError, match="same prompt, ground truth 1 here, True there"):
+        read(jsonl([{"question": "x", "answer": answer} for answer in (1, True)]))
+
+
 GOOD = {"question": "1+1?", "answer": "2"}
 BAD = [
     ('{"question": "a"', "not JSON: Expecting ',' delimiter"),
