@@ -222,8 +222,8 @@ Where our time goes: {shares}.
 REMAINING = """\
 What remains is the model itself: matrix products of its body are most of rollout, forward and backward. A prompt passes
 through the body once for its group (`optim.layout: shared`); with `padded`, where it does so for each response, a step
-takes about six tenths longer. Smaller micro-batches change little, and `packed` rows pay more in attention than they
-save in padding, on a CPU."""
+takes about six tenths longer. Smaller micro-batches change little; `packed` rows, which save padding alone, take
+about as long as `padded` ones."""
 
 
 def section(found: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@
 
 Last tokens stay out: they predict nothing. A layout changes speed and memory, never a statistic. `shared` does least
 work where prompts are long or groups large, and its attention mask is dense: for rows of some thousand tokens at most.
+`packed` has none but in layers that look back some tokens only, see `llmtrain.attention`.
 """
 
 import heapq

@@ -10,6 +10,7 @@ from transformers import PreTrainedModel
 from entrostat import Plan
 from entrostat.support import Support
 
+from .attention import attend_by_sequence, window_of
 from .batch import Batch, padded
 from .kernels import HeadStats, head_loss, head_stats
 from .layout import LAYOUTS, Lay
@@ -64,7 +65,7 @@ class Policy(nn.Module):
     def __init__(self, model: PreTrainedModel, temperature: float = 1.0, *, layout: str = "padded") -> None:
         """layout: how sequences pass through the model together, see `llmtrain.layout`.
 
-        Raises ValueError for a model whose states depend on the layout.
+        Raises ValueError for a model whose states would depend on the layout.
         """
         super().__init__()
         head, config = model.get_output_embeddings(), model.config
@@ -74,6 +75,13 @@ class Policy(nn.Module):
         self.output = Head(head.weight, bias, scale, softcap)
         self.temperature = temperature
         self.lay, self.slices = LAYOUTS[layout]
+        if layout == "shared" and (window := window_of(model)):
+            raise ValueError(
+                f"layers of this model look back {window} tokens at most, which the mask of layout 'shared' does not: "
+                "use --optim.layout packed"
+            )
+        if layout == "packed":
+            attend_by_sequence(model)
         if self.lay is not padded_layout and self._depends():
             raise ValueError(f"sequences of this model see one another in layout {layout!r}: use --optim.layout padded")
 

@@ -1,0 +1,68 @@
+"""Attention of a packed row, sequence by sequence.
+
+transformers gives torch a dense mask of such a row: width² numbers, with which no kernel leaves out what nobody looks
+at, neither the future nor the other sequences. Without one each sequence costs its own length² alone.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+NAME = "by_sequence"
+"""What transformers calls it."""
+
+
+def lengths_or_mask(
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    mask_function: Callable[..., Tensor],
+    attention_mask: Tensor | None = None,
+    local_size: int | None = None,
+    allow_is_causal_skip: bool = True,
+    use_vmap: bool = False,
+    **others: Any,
+) -> Tensor | None:
+    """The lengths (n,) of the n sequences of a packed row, on the CPU; the mask of torch's attention for all else."""
+    rest = attention_mask is not None or local_size is not None or allow_is_causal_skip or use_vmap
+    if rest or batch_size > 1 or q_length != kv_length:
+        given = {"attention_mask": attention_mask, "local_size": local_size, "use_vmap": use_vmap, **others}
+        given |= {"mask_function": mask_function, "allow_is_causal_skip": allow_is_causal_skip}
+        return sdpa_mask(batch_size, q_length, kv_length, **given)
+    place = torch.arange(1, q_length, device=others["device"])
+    begins = place[~mask_function(0, 0, place, place - 1)].cpu()  # who does not look at the token before
+    ends = torch.tensor([q_length])
+    return torch.diff(torch.cat([begins, ends]), prepend=torch.tensor([0]))
+
+
+def attend(
+    module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
+) -> tuple[Tensor, None]:
+    """Attention of torch, for each sequence on its own where the mask says how long they are."""
+    if attention_mask is None or attention_mask.dim() > 1:
+        return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+    parts = zip(*(x.split(attention_mask.tolist(), dim=2) for x in (query, key, value)), strict=True)
+    found = [sdpa_attention_forward(module, q, k, v, None, **options)[0] for q, k, v in parts]
+    return torch.cat(found, dim=1), None
+
+
+def attend_by_sequence(model: PreTrainedModel) -> None:
+    """Have a model that uses torch's attention use this one; others stay as they are."""
+    AttentionInterface.register(NAME, attend)
+    AttentionMaskInterface.register(NAME, lengths_or_mask)
+    if model.config._attn_implementation == "sdpa":
+        model.set_attn_implementation(NAME)
+
+
+def window_of(model: PreTrainedModel) -> int | None:
+    """How many tokens some layers look back at most, or see in their chunk; None where all see all before them."""
+    config = model.config.get_text_config()
+    window = getattr(config, "sliding_window", None) or getattr(config, "attention_chunk_size", None)
+    kinds = getattr(config, "layer_types", None) or ["sliding_attention"]
+    limited = any(kind.startswith(("sliding", "chunked")) for kind in kinds)
+    return window if limited and window and window < config.max_position_embeddings else None
