@@ -6,6 +6,7 @@ RANK=0 WORLD_SIZE=2 ... python deepspeed_ranks.py OUT        rank 0 writes OUT/f
 import gc
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -359,6 +360,30 @@ def asked(ranks) -> dict:
     return found
 
 
+def placed(ranks) -> dict:
+    """Share of a policy's numbers that are whole when DeepSpeed puts it on the device, trained and only asked."""
+    found = {}
+    for stage in (2, 3):
+        config = BF16[f"bf16-{stage}"]
+        for trained in (True, False):
+            policy, whole = policy_of(), [0]
+            policy.model.bfloat16()
+            count = sum(p.numel() for p in policy.parameters())
+            policy.to = partial(put, policy, whole)
+            if trained:
+                DeepSpeedEngine(policy, OPTIM, config, ranks)
+            else:
+                place(TrainConfig(engine=config), policy)
+            found[stage, trained] = max(whole) / count
+    return found
+
+
+def put(policy: Policy, whole: list[int], device) -> Policy:
+    """What `Policy.to` does, after noting how many numbers are whole."""
+    whole.append(sum(p.numel() for p in policy.parameters()))
+    return torch.nn.Module.to(policy, device)
+
+
 def rewards(ranks) -> dict:
     """Two steps of PRIME's reward model: metrics and weights, in one process and on the ranks."""
     found = {}
@@ -413,7 +438,8 @@ def main(out: Path) -> None:
         found |= {"faults": faults(ranks), "head": head_status(ranks), "masters": masters(ranks)}
         found["read"] = gathered_while_read(ranks)
         found |= {"steps": three_steps(ranks), "shards": shards(ranks, out)}
-        found |= {"asked": asked(ranks), "rewards": rewards(ranks), "small steps": small_steps(ranks)}
+        found |= {"asked": asked(ranks), "placed": placed(ranks)}
+        found |= {"rewards": rewards(ranks), "small steps": small_steps(ranks)}
         config = merge(TrainConfig(), yaml.safe_load((out / "config.yaml").read_text()))
         runs(ranks, config, out)
         runs(ranks, replace(config, model=replace(config.model, lora_rank=4)), out / "lora")

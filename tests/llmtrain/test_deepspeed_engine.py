@@ -207,6 +207,12 @@ def test_a_policy_that_is_only_asked_answers_as_before_and_is_divided_under_zero
     assert [asked[name] / asked["whole"] for name in ("kept", "gathered")] == pytest.approx(shares, abs=1e-3)
 
 
+@pytest.mark.parametrize("trained", [True, False])
+def test_zero3_never_puts_a_whole_model_on_a_device(found, trained):
+    """Under the other stages it is whole there anyway."""
+    assert [found[2]["placed"][stage, trained] for stage in (2, 3)] == [1, 0]
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_the_reward_model_learns_on_ranks_as_in_one_process(found, stage):
     expected, result = found[2]["rewards"]["torch"], found[2]["rewards"][stage]

@@ -80,7 +80,24 @@ def divide(policy: Policy, config: EngineConfig, device: torch.device) -> None:
     import deepspeed
 
     options = settings(config, OptimConfig(), sum(p.numel() for p in policy.parameters()), device)
+    spread(policy, options, device)
     deepspeed.initialize(model=policy, config=options, dist_init_required=False)
+
+
+def spread(policy: Policy, options: dict[str, Any], device: torch.device) -> None:
+    """Under ZeRO-3 divide a policy's weights over the ranks, one by one.
+
+    DeepSpeed does so by itself, but puts all of them on the GPU of every rank first, which may not hold them.
+    """
+    import deepspeed
+
+    if options["zero_optimization"]["stage"] == 3:
+        if options["bf16"]["enabled"]:  # DeepSpeed casts no weights that are divided
+            for parameter in policy.parameters():
+                parameter.data = parameter.bfloat16()
+        deepspeed.zero.Init(module=policy, config_dict_or_path=options)
+        for buffer in policy.buffers():
+            buffer.data = buffer.to(device)
 
 
 class DeepSpeedEngine:
@@ -109,6 +126,7 @@ class DeepSpeedEngine:
             release()
         ranks.barrier()
         options = settings(config, optim, sum(p.numel() for p in parameters), ranks.device)
+        spread(policy, options, ranks.device)
         self.deepspeed, *_ = deepspeed.initialize(
             model=policy, optimizer=self.optimizer, config=options, dist_init_required=False
         )
