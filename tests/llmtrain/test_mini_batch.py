@@ -1,8 +1,11 @@
 """Mini-batches of prompts, and each rank's share of them."""
 
+import pytest
 import torch
 
 from llmtrain.mini_batch import mini_batches, shares
+from llmtrain.plan.layout import lay_out
+from llmtrain.plan.presets import PRESETS
 
 
 def test_mini_batches_hold_every_prompt_once_in_an_order_of_each_pass():
@@ -29,6 +32,21 @@ def test_costs_are_balanced_by_hand():
     sizes = torch.tensor([1, 9, 3, 7, 2, 4])
     assert shares((torch.arange(6),), sizes, 3) == [[0, 1], [3, 4], [2, 5]]
     assert shares((torch.arange(6),), sizes, 2) == [[1, 2, 4], [0, 3, 5]]  # 9, 3 and 2; 7, 4 and 1
+
+
+@pytest.mark.parametrize(("name", "excess"), [("qwen3-8b-64gpu", 0.04), ("qwen2.5-32b-64gpu", 0.7)])
+def test_ranks_are_as_uneven_as_the_plan_says(name, excess):
+    """Tokens of the rank with most over the mean, of updates whose responses have the planned lengths."""
+    plan = lay_out(PRESETS[name].config)
+    config, found = plan.config, []
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(20):
+        drawn = torch.rand(config.mini_batch_size, config.n, generator=generator)
+        lengths = (-plan.lengths.scale * drawn.log()).clamp(1, config.max_response_length)
+        tokens = (config.mean_prompt_length + lengths).sum(1)
+        shared = [tokens[mine].sum() for mine in shares((torch.arange(len(tokens)),), tokens, plan.ranks)]
+        found.append(max(shared) / tokens.sum() * plan.ranks - 1)
+    assert sum(found) / 20 == pytest.approx(excess, rel=0.1)
 
 
 def test_one_rank_answers_all():

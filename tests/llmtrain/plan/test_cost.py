@@ -36,10 +36,13 @@ def test_apart_one_side_waits_unless_rollouts_may_be_old():
 
 def test_weights_travel():
     once = 2 * 8_190_735_360
-    assert plan().sync == pytest.approx(2 * once / (3.35e12 * 0.685))
+    store = 2 * once / (64e9 * 0.82) + 2 * once / 50e9
+    assert plan().sync == pytest.approx(store)
+    assert plan(gpus=16).sync == pytest.approx(store + once / (50e9 * 0.82)), "over one adapter"
     assert plan(zero_stage=3).sync > plan().sync, "gathered first"
-    apart = plan(gpus=16, colocated=False)
-    assert apart.sync == pytest.approx(once / (50e9 * 0.82)), "over one adapter"
+    apart = {"gpus": 16, "colocated": False}
+    assert plan(**apart).sync == pytest.approx(once / (50e9 * 0.82)), "a broadcast"
+    assert plan(**apart, staleness=2).sync == plan(gpus=16).sync
 
 
 @pytest.mark.parametrize("name", PRESETS)

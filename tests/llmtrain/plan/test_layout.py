@@ -45,6 +45,12 @@ def test_micro_batches_cover_the_tokens_of_a_rank():
     assert lay_out(replace(STEER, micro_batch_tokens=16)).micro_batch_tokens == 4096, "a sequence is never cut"
 
 
+def test_no_response_is_cut_into_micro_batches():
+    tiny = replace(STEER, micro_batch_tokens=16)
+    assert lay_out(tiny).micro_batches == lay_out(tiny).sequences_per_rank == 8
+    assert lay_out(replace(tiny, live_share=0.5)).micro_batches == 4
+
+
 def test_engines_and_trainer_apart():
     apart = replace(STEER, gpus=64, colocated=False)
     layout = lay_out(replace(apart, rollout_gpus=32, tensor_model_parallel_size=4, oversampling=1.5))

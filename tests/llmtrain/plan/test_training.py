@@ -101,6 +101,24 @@ def test_exchange_by_hand():
     assert exchange_seconds(lay_out(replace(CONFIG, gpus=1)), 0.0) == 0
 
 
+def test_zero_3_gathers_weights_in_every_pass():
+    """Twice in a micro-batch, and once in each pass without gradient: on two ranks counted as much."""
+    once = 2 * PARAMS * 7 / 8 / (450e9 * LINK_SHARE)
+    layout = lay_out(replace(CONFIG, zero_stage=3))
+    plain = exchange_seconds(layout, 0.0)
+    slices = math.ceil(4096 * 1100 / 8 / 16384), math.ceil(1024 * 1100 / 8 / 16384)
+    assert plain == pytest.approx(once * (4 * layout.micro_batches * (2 + 2) + slices[0]))
+    for change, more in (({"reference_model": True}, slices[0]), ({"stats": "fresh"}, 3 * slices[1])):
+        found = exchange_seconds(lay_out(replace(CONFIG, zero_stage=3, **change)), 0.0)
+        assert found - plain == pytest.approx(once * more)
+    tied = replace(layout, model=replace(layout.model, tied=True))
+    model, sums = tied.model, 2 * 4 * layout.micro_batches  # sums of gradients take twice a gather
+    gathers = plain / once - sums
+    again = 1 + model.head_params / model.params
+    part = model.params / layout.model.params
+    assert exchange_seconds(tied, 0.0) == pytest.approx(once * part * (gathers * again + sums)), "the embedding twice"
+
+
 def test_several_nodes_share_their_adapters():
     assert link(lay_out(CONFIG)) == pytest.approx(450e9 * LINK_SHARE)
     assert link(lay_out(replace(CONFIG, gpus=16))) == pytest.approx(400e9 * LINK_SHARE)

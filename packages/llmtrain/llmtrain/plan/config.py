@@ -89,6 +89,11 @@ class PlanConfig:
         """Mean response in tokens."""
         return self.mean_response_length or max(self.max_response_length // 4, 1)
 
+    @property
+    def weight_sync(self) -> str:
+        """The trainer's: a broadcast needs GPUs that differ, and would make learners wait for older rollouts."""
+        return "object" if self.colocated or self.staleness > 1 else "nccl"
+
 
 def in_words(change: Change) -> str:
     """key=value, as for --set."""

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from .architecture import BF16
 from .config import PlanConfig
-from .efficiency import BANDWIDTH_SHARE, LINK_SHARE
+from .efficiency import HOST_BANDWIDTH, LINK_SHARE
 from .fixes import check_fit
 from .layout import Layout, lay_out
 from .memory import Memory
@@ -38,15 +38,20 @@ class Plan:
 
     @cached_property
     def sync(self) -> float:
-        """Seconds that the new weights take to the engines."""
+        """Seconds that the new weights take to the engines.
+
+        Through the object store: to the host, into the store, to other nodes, out of it and to the engines' GPUs.
+        """
         layout, gpu = self.layout, self.layout.gpu
         size = BF16 * layout.model.params
         gather = size * (layout.ranks - 1) / layout.ranks / link(layout) if self.config.zero_stage == 3 else 0.0
         if self.config.offload_param:
             gather += size / layout.ranks / (gpu.pcie * LINK_SHARE)
-        if self.config.colocated:  # read, and written in its place
-            return gather + 2 * size / self.config.tensor_model_parallel_size / (gpu.bandwidth * BANDWIDTH_SHARE)
-        return gather + size / (LINK_SHARE * (gpu.nvlink if layout.nodes == 1 else gpu.network))
+        between = LINK_SHARE * (gpu.nvlink if layout.nodes == 1 else gpu.network)
+        if self.config.weight_sync == "nccl":
+            return gather + size / between
+        across = size / between if layout.nodes > 1 else 0.0
+        return gather + 2 * size / (gpu.pcie * LINK_SHARE) + across + 2 * size / HOST_BANDWIDTH
 
     @property
     def overlapped(self) -> bool:

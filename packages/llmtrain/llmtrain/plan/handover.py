@@ -21,7 +21,6 @@ def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
     config, layout = plan.config, plan.layout
     if not config.zero_stage:
         raise ValueError("zero_stage 0 cannot be trained in bf16: use zero_stage=1")
-    waits = config.staleness > 1  # what a broadcast makes the learners do
     settings: dict[str, Any] = {
         "steps": config.steps,
         "save_every": max(min(round(SAVE_EVERY / plan.seconds), config.steps), 1),
@@ -62,7 +61,7 @@ def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
             "placement": "colocated" if config.colocated else "disaggregated",
             "rollout_engines": layout.engines,
             "staleness": config.staleness,
-            "weight_sync": "object" if config.colocated or waits else "nccl",
+            "weight_sync": config.weight_sync,
             "address": "auto" if layout.nodes > 1 else "",
         },
         "eval": {"every": 0},

@@ -87,11 +87,15 @@ class Layout:
         """Tokens of a full micro-batch: the budget, or the longest sequence where that is longer."""
         return max(self.config.micro_batch_tokens, self.longest_sequence)
 
+    def passes(self, sequences: float) -> int:
+        """Micro-batches that so many responses of a rank make: none is cut, so there are as many at most."""
+        tokens = sequences * self.mean_sequence
+        return max(math.ceil(min(tokens / self.config.micro_batch_tokens, sequences)), 1)
+
     @property
     def micro_batches(self) -> int:
         """Micro-batches of an optimizer step on a rank: the gradient accumulation."""
-        tokens = self.sequences_per_rank * self.mean_sequence * self.config.live_share
-        return max(math.ceil(tokens / self.config.micro_batch_tokens), 1)
+        return self.passes(self.sequences_per_rank * self.config.live_share)
 
     @property
     def tokens(self) -> int:

@@ -5,8 +5,6 @@ s tokens costs 2·s²·width a layer forward. The fused head makes its gradient 
 PRIME's reward model reads each response once, then learns from it, where the head makes the logits twice: 8.
 """
 
-import math
-
 from .architecture import BF16
 from .efficiency import BACKWARD_ATTENTION, BANDWIDTH_SHARE, HOST_BANDWIDTH, LINK_SHARE
 from .layout import Layout
@@ -53,7 +51,7 @@ def exchange_seconds(layout: Layout, compute: float) -> float:
     config, ranks, stage = layout.config, layout.ranks, layout.config.zero_stage
     gather = BF16 * layout.model.params * (ranks - 1) / ranks / link(layout)
     reduce = gather * SUM / BF16  # gradients travel in fp32; below stage 3 all ranks get all sums
-    whole = math.ceil(layout.tokens / ranks / config.micro_batch_tokens)  # passes over all responses
+    whole = layout.passes(layout.sequences / ranks)  # over all responses
     micro_batches = layout.updates * layout.micro_batches + whole * config.reward_model
     updates = layout.updates + config.reward_model
     if stage < 2:
@@ -61,8 +59,10 @@ def exchange_seconds(layout: Layout, compute: float) -> float:
     if stage == 2:
         return max(2 * reduce * micro_batches - compute, 0.0) + gather * updates
     passes = 2 * micro_batches + whole * (1 + config.asks_reference + config.reward_model)
+    passes += (layout.updates - 1) * layout.passes(layout.sequences_per_rank) * (config.stats == "fresh")
     fetch = BF16 * layout.model.params / ranks / (layout.gpu.pcie * LINK_SHARE) if config.offload_param else 0.0
-    return max(passes * (gather + fetch) + micro_batches * reduce - compute, 0.0)
+    twice = 1 + layout.model.tied * layout.model.head_params / layout.model.params  # embedding, and output layer
+    return max(passes * (gather + fetch) * twice + micro_batches * reduce - compute, 0.0)
 
 
 def optimizer_seconds(layout: Layout) -> float:
