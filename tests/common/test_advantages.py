@@ -3,6 +3,7 @@ from math import sqrt
 import pytest
 import torch
 
+from entrostat import LocalReduce
 from entrostat.advantages import REGISTRY, advantage_needs, get_advantage, prime
 from entrostat.segments import Segments
 
@@ -33,6 +34,26 @@ def test_a_group_of_two(name, expected):
     """Rewards 1 and 0 have the unbiased standard deviation √½."""
     found = get_advantage(name)(REWARD[:2], GROUP[:2]).tolist()
     assert found == pytest.approx([expected, -expected], rel=1e-14)
+
+
+def test_the_deviation_of_reinforce_pp_is_that_of_all_ranks():
+    class Twice(LocalReduce):
+        """Of two ranks that hold the same."""
+
+        def size(self, x):
+            return 2 * super().size(x)
+
+        def _across(self, x, op):
+            return 2 * x
+
+    both = get_advantage("reinforce_pp")(torch.cat([REWARD, REWARD]), torch.cat([GROUP, GROUP + 10]))
+    found = get_advantage("reinforce_pp", reduce=Twice())(REWARD, GROUP)
+    torch.testing.assert_close(found, both[:6], rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "reinforce_pp"])
+def test_a_batch_of_one_response_has_no_advantage(name):
+    assert get_advantage(name)(REWARD[:1], GROUP[:1]).tolist() == [0.0]
 
 
 @pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "reinforce_pp"])
@@ -84,6 +105,7 @@ def test_equal_rewards_have_no_advantage_whatever_they_are(name, dtype):
 def test_integer_rewards_and_responses_without_tokens():
     assert get_advantage("w_reinforce")(torch.tensor([1, 0]), GROUP[:2]).tolist() == pytest.approx([0.1, -1.0])
     assert get_advantage("opo")(REWARD[:2], GROUP[:2], length=torch.tensor([0, 0])).isfinite().all()
+    assert get_advantage("opo")(REWARD[:2], GROUP[:2], length=torch.tensor([0, 1])).tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -135,10 +157,19 @@ def test_prime_of_runs_and_of_a_response_without_tokens():
     runs = prime(torch.stack([OUTCOME, 1 - OUTCOME]), group, response=RESPONSE, **given)
     alone = prime(1 - OUTCOME, group, response=RESPONSE, **given)
     torch.testing.assert_close(runs[1], alone, rtol=0, atol=1e-15)
+    process = {**given, "prm_logp": torch.stack([-PROCESS, PROCESS])}
+    runs = prime(1 - OUTCOME, group, response=RESPONSE, **process)
+    torch.testing.assert_close(runs[1], alone, rtol=0, atol=1e-15)
     skipped = prime(OUTCOME[[0, 1, 1, 2]], torch.zeros(4).long(), response=torch.tensor([0, 0, 1, 3, 3, 3]), **given)
     assert skipped.shape == (6,)
     to_go = [x - y for x, y in zip(skipped[3:].tolist(), skipped[4:].tolist(), strict=False)]
     assert to_go == pytest.approx([(PROCESS[i] - (0.3 + 1) / 3).item() for i in (3, 4)], abs=1e-14)
+
+
+def test_prime_of_a_response_loses_no_digits_to_the_ones_before():
+    given = {"prm_logp": torch.tensor([1e8, 1.0, 1.0]), "ref_logp": torch.zeros(3), "beta": 1.0}
+    found = prime(torch.ones(2), GROUP[2:4], response=torch.tensor([0, 1, 1]), **given)
+    assert found.tolist() == [1e8, 2.0, 1.0]
 
 
 @pytest.mark.parametrize("runs", [(), (2,)])
@@ -153,8 +184,10 @@ def test_prime_where_no_response_has_a_token(runs):
 def test_what_is_needed_is_asked_for_by_name():
     with pytest.raises(ValueError, match="advantage 'opo' needs length=, which was not given"):
         get_advantage("opo")(REWARD, GROUP)
-    with pytest.raises(ValueError, match="advantage 'prime' needs prm_logp=, which was not given"):
-        prime(OUTCOME, GROUP[:3])
+    given = {"prm_logp": PROCESS, "ref_logp": PROCESS, "response": RESPONSE}
+    for name in given:
+        with pytest.raises(ValueError, match=f"advantage 'prime' needs {name}=, which was not given"):
+            prime(OUTCOME, GROUP[:3], **{**given, name: None})
     with pytest.raises(ValueError, match="response must ascend"):
         prime(OUTCOME, GROUP[:3], prm_logp=PROCESS, ref_logp=PROCESS, response=RESPONSE.flip(0))
     assert {name: advantage_needs(name) for name in REGISTRY if advantage_needs(name)} == {

@@ -6,7 +6,8 @@ import pytest
 import torch
 from helpers import sampled_tokens
 
-from entrostat import StepStats, make
+from entrostat import StepStats, Tokens, make
+from entrostat.plan import rounding
 
 CONTROLLERS = [
     ("ppo", {}),
@@ -268,3 +269,69 @@ def test_hyperparameters_of_runs_broadcast():
             plan = c.plan(alone, seed=4 + run)
             loss = plan.loss(alone.logp, alone.entropy, truncated_entropy=alone.truncated_entropy)
             torch.testing.assert_close(losses[run], loss, rtol=1e-12, atol=0)
+
+
+def plain_plan(**settings):
+    """Of four tokens at log π = log π_old = −3, with advantages 0, 0, 1 and −1; each has a scale of 1/4."""
+    old = torch.full((4,), -3.0, dtype=torch.float64)
+    advantage = torch.tensor([0.0, 0.0, 1.0, -1.0], dtype=torch.float64)
+    return make("ppo", **settings).plan(Tokens(logp=old, old_logp=old, advantage=advantage)), old
+
+
+def test_terms_of_two_parts_add_up():
+    plan, old = plain_plan()
+    first, second = torch.tensor([0.0, 0.5, 0.0, 0.5]).double(), torch.tensor([0.0, 0.25, 0.5, 0.0]).double()
+    for add, coef in (
+        (plan.add_entropy_bonus, "entropy_coef"),
+        (plan.add_kl, "kl_coef"),
+        (plan.add_truncated_bonus, "truncated_coef"),
+    ):
+        assert torch.equal(getattr(add(first), coef), first)
+        once = add(first, first_info=old)
+        both = getattr(once, add.__name__)(second, second_info=old)
+        assert getattr(both, coef).tolist() == [0.0, 0.75, 0.5, 0.5]
+        assert both.info.keys() == {*plan.info, "first_info", "second_info"}
+        assert add(second).active().tolist() == [False, True, True, True]
+    assert plan.add_kl(second).token_loss(old).tolist() == [0.0, 0.0, -0.25, 0.25]
+    assert plan.add_ref_kl(second, old, "k1").active().tolist() == [False, True, True, True]
+    with pytest.raises(ValueError, match="already has a penalty"):
+        plan.add_ref_kl(first, old, "k1").add_ref_kl(second, old, "k1")
+
+
+@pytest.mark.parametrize(("spec", "expected"), [("ppo", True), ("steer", True), ("gspo", False), ("gmpo", False)])
+def test_which_plans_take_any_slice(spec, expected):
+    assert make(spec).plan(sampled_tokens(20)).elementwise == expected
+
+
+def test_an_entropy_that_a_bonus_needs_is_asked_for():
+    plan, old = plain_plan()
+    for call in (plan.add_entropy_bonus(old).loss, plan.add_entropy_bonus(old).coefficients):
+        with pytest.raises(ValueError, match="this plan has an entropy bonus: pass entropy to loss"):
+            call(old)
+    with pytest.raises(ValueError, match="bonus on the truncated entropy: pass truncated_entropy to loss"):
+        plan.add_truncated_bonus(old).loss(old)
+
+
+def test_a_ratio_at_its_bound_is_not_beyond_it():
+    plan, old = plain_plan(eps_low=0.0, eps_high=0.0)
+    assert not plan.clipped(old).any()
+    assert not plan.changed(dual_clip=torch.ones(1).double()).clipped(old).any()
+    assert plan.coefficients(old)[0].tolist() == [0.0, 0.0, -0.25, 0.25]
+
+
+def test_only_tokens_with_a_direction_and_a_ratio_are_clipped():
+    plan, old = plain_plan()
+    assert plan.clipped(old + torch.tensor([1, -1, 1, -1])).tolist() == [False, False, True, True]
+    turned = plan.reweight(torch.tensor([1, 1, 0, -1]))
+    assert turned.clipped(old + 1).tolist() == [False, False, True, True]
+    assert (~plan.changed(old_logp=None).clipped(old)).all()
+
+
+def test_a_gap_within_rounding_has_no_direction():
+    """16 units of float64's rounding, 2^−52, times 1 + |log π_old| = 4, are 64 of them; bf16 counts as fp32."""
+    plan, old = plain_plan()
+    pulled = plan.shape(torch.zeros(4).double()).add_kl(torch.ones(4).double())
+    logp = old + torch.tensor([64, -64, 66, -66]) * 2.0**-52
+    assert pulled.coefficients(logp)[0].tolist() == [0.0, 0.0, 0.25, -0.25]
+    assert (pulled.token_loss(logp) > 0).tolist() == [False, False, True, True]
+    assert rounding(old.bfloat16()) == rounding(old.float()) == 2.0**-19

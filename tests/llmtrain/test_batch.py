@@ -1,6 +1,6 @@
 import torch
 
-from llmtrain.batch import Batch
+from llmtrain.batch import Batch, padded
 from llmtrain.rollout import Rollouts
 
 ROLLOUTS = Rollouts(
@@ -16,6 +16,7 @@ ROLLOUTS = Rollouts(
 def test_of_rollouts():
     batch = Batch.of(ROLLOUTS)
     assert batch.ids.tolist() == [7, 8, 1, 7, 8, 2, 3, 9, 4, 5, 6]
+    assert batch.ids.dtype == torch.int64
     assert batch.lengths.tolist() == [3, 4, 4]
 
 
@@ -31,3 +32,9 @@ def test_select():
     assert part.ids.tolist() == [9, 4, 5, 6, 7, 8, 2, 3]
     assert part.prompt_lengths.tolist() == [1, 2]
     assert part.response_lengths.tolist() == [3, 2]
+
+
+def test_slices_are_padded_with_empty_ones():
+    found = padded([torch.tensor([2, 0])], 3)
+    assert [part.tolist() for part in found] == [[2, 0], [], []]
+    assert all(part.dtype == torch.int64 for part in found)

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+import torch
 
 from llmtrain.clock import Clock
 
@@ -38,3 +39,16 @@ def test_an_error_ends_the_phase():
     with clock.phase("good"):
         pass
     assert set(clock.read()) == {"time/around", "time/bad", "time/good"}
+
+
+def test_work_on_a_gpu_is_waited_for_until_an_error(monkeypatch):
+    """What CUDA says after that would hide it."""
+    waits = []
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: waits.append(True))
+    clock = Clock("cuda")
+    with clock.phase("good"):
+        assert len(waits) == 1
+    assert len(waits) == 2
+    with pytest.raises(KeyError), clock.phase("bad"):
+        raise KeyError
+    assert len(waits) == 3

@@ -273,6 +273,13 @@ def test_a_part_of_the_vocabulary_may_be_impossible(path, starts):
     torch.testing.assert_close(slope, expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("path", ["torch", "triton"])
+def test_sums_of_impossible_tokens_alone_are_zero(path):
+    sums, _ = accumulate(path, torch.full((2, 20), -math.inf), torch.tensor([3, 19]))
+    assert [x.tolist() for x in (sums.s1, *sums[2:6])] == [[0.0, 0.0]] * 5
+    assert rows.statistics(sums).isnan().all()
+
+
 def test_rows_without_coefficient_are_skipped():
     """A row whose hidden state is NaN would spoil dW if it were touched."""
     hidden, weight, targets = inputs()

@@ -12,8 +12,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from entrostat import Tokens, make, policy_stats
 from entrostat.support import Support, truncated_entropy
-from llmtrain.kernels import head_loss, head_stats
-from llmtrain.kernels.projection import Projection
+from llmtrain.kernels import head_loss, head_stats, rows
+from llmtrain.kernels.projection import CHUNK_BYTES, Projection
 from llmtrain.kernels.truncated import truncated_loss
 
 MODES = ("fused", "recompute", "stash")
@@ -22,7 +22,7 @@ OPTIONS = {
     "temperature": {"temperature": 0.7},
     "token temperatures": {"temperature": "tokens"},
     "bias": {"bias": True, "temperature": 0.7},
-    "softcap": {"softcap": 2.0},
+    "softcap": {"softcap": 0.8, "temperature": 0.7},
     "all": {"bias": True, "softcap": 2.0, "temperature": "tokens"},
 }
 
@@ -80,9 +80,10 @@ def test_against_dense(mode, option, chunk):
     loss, found = head_loss(hidden, weight, targets, plan, mode=mode, chunk=chunk, **settings)
     assert close(loss, expected, 1e-12)
     assert all(close(a, b, 1e-11) for a, b in zip(found, stats, strict=True))
+    assert not any(x.requires_grad for x in found)
     leaves = [x for x in (hidden, weight, settings["bias"]) if x is not None]
-    for a, b in zip(torch.autograd.grad(3 * loss, leaves), grads, strict=True):
-        assert close(a, 3 * b, 1e-11)
+    for a, b in zip(torch.autograd.grad(2 * loss, leaves), grads, strict=True):
+        assert close(a, 2 * b, 1e-11)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -153,6 +154,50 @@ def test_bfloat16_weights(mode, option, on_cuda):
     for a, b in zip(found_grads, grads, strict=True):
         assert a.dtype == torch.bfloat16
         assert close(a, b, 2**-7)  # half a unit in the last place of bf16, twice; its sums are fp32
+
+
+def test_sums_over_tokens_are_fp32():
+    """Of 1,000 tokens alike, one a chunk: bf16 sums would stay at 256 times the first."""
+    weight, bias = torch.zeros(2, 1).bfloat16().requires_grad_(), torch.zeros(2).bfloat16().requires_grad_()
+    stats = head_stats(torch.ones(1000, 1), weight, torch.zeros(1000).long(), bias=bias, chunk=1)
+    stats.logp.sum().backward()
+    assert weight.grad.flatten().tolist() == bias.grad.tolist() == [500.0, -500.0]
+
+
+def test_which_rows_work_and_what_they_give_to_the_products():
+    """Triton's on CUDA, unless all is double; there the gradient comes in the dtype of the weight if no sum follows."""
+    triton_rows = pytest.importorskip("llmtrain.kernels.triton_rows")
+    weight, bias, targets, slope = torch.randn(41, 6), torch.zeros(41), torch.arange(5), torch.ones(5)
+    assert Projection(weight).rows is Projection(like_cuda(weight.double())).rows is rows
+    assert Projection(like_cuda(weight)).rows is triton_rows
+    narrow = like_cuda(weight.bfloat16())
+    for projection, dtype in (
+        (Projection(narrow), torch.bfloat16),
+        (Projection(narrow, bias), torch.float32),
+        (Projection(narrow, softcap=2.0), torch.float32),
+        (Projection(weight.bfloat16()), torch.float32),
+    ):
+        sums, scratch = projection.sums(torch.randn(5, 41), targets)
+        assert projection.dlogits(scratch, sums, targets, slope, slope, 1.0).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("settings", "temperature"), [({}, 1.0), ({}, 0.5), ({"bias": torch.zeros(41)}, 1.0), ({"softcap": 2.0}, 1.0)]
+)
+def test_on_cuda_a_product_is_narrow_where_nothing_follows_it(settings, temperature):
+    narrow = like_cuda(torch.randn(41, 6).bfloat16())
+    with CudaProducts() as products:
+        logits = Projection(narrow, dtype=torch.bfloat16, **settings).logits(torch.randn(5, 6), temperature)
+    assert logits.dtype == torch.bfloat16
+    follows = settings or temperature != 1.0
+    assert products.calls == [("mm", torch.bfloat16, torch.float32 if follows else torch.bfloat16)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_logits_are_kept_in_their_dtype(dtype):
+    hidden, weight, _, targets, _ = scene(dtype=torch.float32)
+    stats = head_stats(hidden, weight, targets, mode="stash", logits_dtype=dtype)
+    assert stats.logp.grad_fn.saved_tensors[-1].dtype == dtype
 
 
 def test_slopes_keep_their_dtype_under_temperatures_in_double_precision():
@@ -309,14 +354,18 @@ def test_a_bonus_on_truncated_entropies(settings, mode, option):
         head_loss(hidden, weight, targets, plan, mode=mode)
 
 
-def test_a_bonus_on_truncated_entropies_is_made_in_chunks():
-    hidden, weight, *_ = scene(64, 4, 500)
+@pytest.mark.parametrize(("chunk", "share", "tokens"), [(8, 8, 8), (None, 8, 2), (None, 20, 1)])
+def test_a_bonus_on_truncated_entropies_is_made_in_chunks(chunk, share, tokens, monkeypatch):
+    """By default a share of the 16 tokens whose logits memory allows here, but one at least."""
+    monkeypatch.setitem(CHUNK_BYTES, "cpu", 16 * 500 * 4)
+    monkeypatch.setattr("llmtrain.kernels.truncated.SHARE", share)
+    hidden, weight, *_ = scene(64, 1, 500)
     zero = torch.zeros(64, dtype=torch.float64)
     coefficient = (torch.arange(64) % 4 == 0).double()
     with Largest() as largest:
-        loss = truncated_loss(hidden, weight, coefficient, Support(top_k=5), chunk=8)
+        loss = truncated_loss(hidden, weight, coefficient, Support(top_k=5), chunk=chunk)
         loss.backward()
-    assert largest.elements == 8 * 500
+    assert largest.elements == tokens * 500
     assert (hidden.grad.abs().sum(1) > 0).tolist() == (coefficient > 0).tolist()
     assert truncated_loss(hidden, weight, zero, Support(top_k=5)) == 0
 
@@ -380,20 +429,21 @@ def test_second_derivatives_are_refused(mode):
 @pytest.mark.parametrize("live", [0, 10, 30])
 @pytest.mark.parametrize("needed", [(True, True), (True, False), (False, True), (False, False)])
 def test_no_work_for_rows_without_coefficient_nor_for_gradients_that_nobody_needs(mode, live, needed):
-    """2·N·D·V forward; as much for the live rows' dX, and to make their logits again. dW, in place, is not counted."""
+    """2·N·D·V forward; as much for the live rows' dX, for their dW, and to make their logits again."""
     n, d, v = 30, 6, 41
     hidden, weight, _, targets, _ = scene(n, d, v)
     zero = torch.zeros(n, dtype=torch.float64)
     advantage = (torch.arange(n) < live).double()
     plan = make("grpo").plan(Tokens(logp=zero, old_logp=zero, advantage=advantage))
     leaves = [x.detach().requires_grad_(need) for x, need in zip((hidden, weight), needed, strict=True)]
-    with FlopCounterMode(display=False) as flops:
+    in_place = {torch.ops.aten.addmm_: lambda total, left, right, **_: 2 * left[0] * left[1] * right[1]}
+    with FlopCounterMode(display=False, custom_mapping=in_place) as flops:
         loss, _ = head_loss(*leaves, targets, plan, mode=mode, chunk=8)
         if any(needed):
             loss.backward()
     made_again = mode == "recompute" and any(needed)
-    rows = n + live * (made_again + needed[0])
-    assert flops.get_total_flops() == 2 * rows * d * v
+    products = n + live * (made_again + sum(needed))
+    assert flops.get_total_flops() == 2 * products * d * v
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -431,7 +481,7 @@ def test_unknown_mode():
         ({"temperature": torch.ones(2)}, r"temperature must be a number or \(N,\) = \(29,\); got \(2,\)"),
         ({"temperature": 0.0}, "the head needs a positive temperature; got 0.0"),
         ({"temperature": float("nan")}, "the head needs a positive temperature; got nan"),
-        ({"temperature": torch.zeros(29)}, "the head needs a positive temperature for each token"),
+        ({"temperature": torch.arange(29.0)}, "the head needs a positive temperature for each token"),
         ({"temperature": torch.full((29,), torch.nan)}, "the head needs a positive temperature for each token"),
         ({"bias": torch.zeros(1)}, r"bias must be \(V,\) = \(41,\); got \(1,\)"),
         ({"bias": torch.zeros(29, 41)}, r"bias must be \(V,\) = \(41,\); got \(29, 41\)"),

@@ -59,15 +59,8 @@ def test_an_update(scene, controller):
     assert largest.elements == chunk_tokens(V, torch.device("cpu")) * V
 
 
-@pytest.mark.parametrize(
-    ("vocabulary", "device", "tokens"),
-    [
-        (151_936, "cuda", 4096),
-        (262_144, "cuda", 2560),
-        (10**8, "cuda", 16),
-        (50_257, "cuda", 4096),
-        (151_936, "cpu", 220),
-    ],
-)
-def test_chunks_fill_the_memory_and_tiles_of_a_gpu(vocabulary, device, tokens):
-    assert chunk_tokens(vocabulary, torch.device(device)) == tokens
+def test_chunks_fill_the_memory_and_on_a_gpu_tiles_of_products():
+    """2^27 bytes of fp32 logits on a CPU and 2.5 * 2^30 elsewhere, of 16 to 4,096 tokens."""
+    cpu, cuda = torch.device("cpu"), torch.device("cuda")
+    assert [chunk_tokens(v, cpu) for v in (8192, 8193, 151_936, 2**21, 2**22)] == [4096, 4095, 220, 16, 16]
+    assert [chunk_tokens(v, cuda) for v in (50_257, 151_936, 262_144, 5 * 2**20, 10**8)] == [4096, 4096, 2560, 128, 16]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from entrostat.runlog import read_metrics
 from llmtrain.batch import Batch
 from llmtrain.config import OptimConfig, TrainConfig
-from llmtrain.layout import LAYOUTS, before, packed, packed_slices, padded, same_prompt, shared, similar
+from llmtrain.layout import LAYOUTS, before, packed, packed_slices, padded, same_prompt, shared, shared_slices, similar
 from llmtrain.model import build_tiny
-from llmtrain.policy import Policy
+from llmtrain.policy import IDLE, Policy
 from llmtrain.trainer import Trainer
 
 VOCAB = 50
@@ -112,11 +112,14 @@ def test_slices_hold_each_sequence_once_within_the_budget(seed, budget, every):
         assert cut(batch, chosen[:0], budget) == []
 
 
-def test_packs_are_few_and_even():
-    lengths = torch.tensor([50, 40, 30, 30, 20, 20, 10])
-    batch = Batch(torch.zeros(200, dtype=torch.long), torch.ones(7, dtype=torch.long), lengths - 1)
-    found = packed_slices(batch, torch.arange(7), 100)
-    assert sorted(int(lengths[part].sum()) for part in found) == [100, 100]
+@pytest.mark.parametrize(
+    ("lengths", "sums"), [([50, 40, 30, 30, 20, 20, 10], [100, 100]), ([60, 60, 60, 20], [60, 60, 80])]
+)
+def test_packs_are_few_and_even(lengths, sums):
+    lengths = torch.tensor(lengths)
+    batch = Batch(torch.zeros(200, dtype=torch.long), torch.ones_like(lengths), lengths - 1)
+    found = packed_slices(batch, torch.arange(len(lengths)), 100)
+    assert sorted(int(lengths[part].sum()) for part in found) == sums
 
 
 def test_padded_rows_are_of_similar_length():
@@ -132,6 +135,22 @@ def test_groups_stay_together_where_they_fit():
     group = same_prompt(batch, torch.arange(12))
     for part in LAYOUTS["shared"][1](batch, torch.arange(12), 400):
         assert all(int((group[part] == g).sum()) == 3 for g in group[part].unique())
+    pair = Batch(torch.tensor([7, 8, 1, 2, 3, 7, 8, 4]), torch.tensor([2, 2]), torch.tensor([3, 1]))
+    assert [[len(part) for part in shared_slices(pair, torch.arange(2), budget)] for budget in (6, 5)] == [[2], [1, 1]]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_idle_rank_feeds_one_token_and_predicts_none(layout):
+    found = LAYOUTS[layout][0](IDLE, torch.tensor([0]))
+    assert found.ids.tolist() == [[0]]
+    assert found.row.tolist() == found.column.tolist() == []
+
+
+def test_a_prompt_is_not_the_one_that_it_begins():
+    batch = Batch(torch.tensor([7, 5, 7, 0, 5, 7, 1, 5, 7, 5]), torch.tensor([1, 2, 2, 1]), torch.ones(4).long())
+    a, b, c, d = same_prompt(batch, torch.arange(4)).tolist()
+    assert a == d
+    assert len({a, b, c}) == 3
 
 
 def test_sums_before():

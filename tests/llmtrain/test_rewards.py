@@ -8,9 +8,9 @@ from llmtrain.rewards import NAMES, brief, overlong, terms, used
 
 
 def test_by_hand():
-    lengths = torch.tensor([1, 12, 14, 16, 20])
+    lengths = torch.tensor([1, 12, 14, 16, 20, 21])
     penalty = overlong(lengths, 20, RewardConfig(overlong_buffer=8, overlong_penalty=0.5))
-    assert penalty.tolist() == [0, 0, 0.125, 0.25, 0.5]
+    assert penalty.tolist() == [0, 0, 0.125, 0.25, 0.5, 0.5]
 
 
 def test_none_by_default():
@@ -27,11 +27,11 @@ def test_bad_settings():
 
 
 def test_brevity_by_hand():
-    """Two groups of three; within each from the shortest to the longest, and nothing gained by wrong responses."""
-    lengths = torch.tensor([10, 20, 15, 7, 7, 7])
-    correct = torch.tensor([1.0, 1.0, 0.0, 1.0, 0.0, 1.0])
-    assert brief(lengths, correct, 3).tolist() == [0.5, -0.5, 0.0, 0.0, 0.0, 0.0]
-    assert brief(lengths, 1 - correct, 3).tolist() == [0.0, -0.5, 0.0, 0.0, 0.0, 0.0]
+    """Groups of three; within each from the shortest to the longest, and nothing gained by wrong responses."""
+    lengths = torch.tensor([10, 20, 15, 7, 7, 7, 4, 4, 3])
+    correct = torch.tensor([1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0])
+    assert brief(lengths, correct, 3).tolist() == [0.5, -0.5, 0.0, 0.0, 0.0, 0.0, -0.5, -0.5, 0.5]
+    assert brief(lengths, 1 - correct, 3).tolist() == [0.0, -0.5, 0.0, 0.0, 0.0, 0.0, -0.5, -0.5, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,7 @@ def test_terms_lie_beside_one_another():
     torch.testing.assert_close(found, torch.tensor([[0.1, 0.0], [0.1, -0.1], [0.0, -0.5]]))
     assert dict(zip(NAMES, used(config), strict=True)) == {"format": True, "length": True, "overlong": True}
     assert not any(used(RewardConfig()))
+    assert not terms(["\\boxed{1}", "2"], torch.tensor([5, 15]), torch.ones(2), 2, 20, RewardConfig()).any()
 
 
 def test_a_form_takes_time_linear_in_the_response():

@@ -149,14 +149,12 @@ def combine(local: Sums, group: dist.ProcessGroup) -> Sums:
 
 
 def _matmul(hidden: Tensor, weight: Tensor, dtype: torch.dtype | None) -> Tensor:
-    """hidden (n, D) times weight (V, D) transposed in the given dtype, by default at least fp32."""
+    """hidden (n, D) times weight (V, D) transposed in at least fp32; on CUDA in the weight's dtype if that is given."""
     if weight.dtype in WIDE:
-        logits = hidden @ weight.T
-    elif weight.is_cuda:
-        logits = torch.mm(hidden, weight.T, out_dtype=dtype if dtype == weight.dtype else torch.float32)
-    else:
-        logits = hidden.float() @ weight.float().T  # a CPU would round the logits to 8 bits
-    return logits.to(dtype or logits.dtype)
+        return hidden @ weight.T
+    if weight.is_cuda:
+        return torch.mm(hidden, weight.T, out_dtype=dtype if dtype == weight.dtype else torch.float32)
+    return hidden.float() @ weight.float().T  # a CPU would round the logits to 8 bits
 
 
 def _column(x: float | Tensor) -> float | Tensor:

@@ -57,11 +57,11 @@ class _TruncatedLoss(torch.autograd.Function):
         total = coefficient.new_zeros(())
         for rows in coefficient.nonzero()[:, 0].split(chunk):
             heat = of_rows(temperature, rows)
+            logits = projection.logits(hidden[rows], heat).requires_grad_()
             with torch.enable_grad():
-                logits = projection.logits(hidden[rows].detach(), heat).detach().requires_grad_()
                 part = (coefficient[rows] * truncated_entropy(logits, support)).sum()
             (slope,) = torch.autograd.grad(part, logits)
-            total += part.detach()
+            total += part
             gradients.add(slope / (heat[:, None] if isinstance(heat, Tensor) else heat), hidden[rows], rows)
         ctx.save_for_backward(*gradients.out())
         return total
