@@ -93,6 +93,7 @@ def test_engines_and_trainer_apart():
         ({"colocated": False, "rollout_gpus": 64}, "leaves the trainer or the engines without a GPU"),
         ({"gpus": 1, "colocated": False}, "leaves the trainer or the engines without a GPU"),
         ({"staleness": 1}, "staleness needs rollout engines of their own: set colocated=false"),
+        ({"staleness": 1, "gpus": 1, "mini_batch_size": 512}, "set staleness=0, or colocated=false on more GPUs"),
         ({"rollout_gpus": 8}, "set colocated=false or leave it out"),
         ({"offload_param": True}, "offload_param needs ZeRO 3 .*: zero_stage=3 offload_optimizer=true"),
         ({"offload_optimizer": True, "zero_stage": 0}, "offload_optimizer needs ZeRO: use zero_stage=2"),

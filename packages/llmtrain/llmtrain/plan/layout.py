@@ -154,7 +154,10 @@ def _check_cluster(layout: Layout) -> Problem | None:
         return lambda: f"{words} {_or(_that_work(config, 'gpus', whole) or [f'gpus={whole[0][0]}'])}"
     if config.colocated:
         if config.staleness:
-            return lambda: "staleness needs rollout engines of their own: set colocated=false or staleness=0"
+            fix = (
+                "colocated=false or staleness=0" if config.gpus > 1 else "staleness=0, or colocated=false on more GPUs"
+            )
+            return lambda: f"staleness needs rollout engines of their own: set {fix}"
         if config.rollout_gpus:
             return lambda: "rollout_gpus is for engines with GPUs of their own: set colocated=false or leave it out"
     elif not (config.rollout_gpus or config.gpus // 2) or config.rollout_gpus >= config.gpus:
