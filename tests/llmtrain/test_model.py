@@ -76,12 +76,15 @@ def test_missing_folder_is_named_in_one_line(tmp_path):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
-def test_a_file_that_is_cut_off_is_named_in_one_line(tmp_path, name):
+@pytest.mark.parametrize(("name", "size"), [("model.safetensors", 100), ("config.json", 100), ("config.json", None)])
+def test_a_file_that_is_cut_off_or_missing_is_named_in_one_line(tmp_path, name, size):
     tokenizer = build_char_tokenizer("0123")
     save(build_tiny(len(tokenizer), hidden=16, layers=1, heads=2, kv_heads=2, intermediate=16), tokenizer, tmp_path)
-    os.truncate(tmp_path / name, 100)
-    with pytest.raises(ValueError, match=f"^model folder {tmp_path} is damaged: {name} is not whole$"):
+    if size is None:
+        (tmp_path / name).unlink()
+    else:
+        os.truncate(tmp_path / name, size)
+    with pytest.raises(ValueError, match=f"^model folder {tmp_path} is damaged: {name} is missing or cut off$"):
         load(tmp_path)
 
 

@@ -92,6 +92,14 @@ def test_a_gradient_of_some_rows():
     assert torch.equal(found, whole[live])
 
 
+def test_some_rows_of_some_rows():
+    x = logits(9)
+    scratch = triton_rows.accumulate(x, torch.zeros(N, dtype=torch.long), rows=ROWS, lanes=LANES)[1]
+    found = scratch.of(torch.tensor([5, 2, 9])).of(torch.tensor([2, 0]))
+    assert found.live.tolist() == [9, 5]
+    assert torch.equal(found.shift, x.amax(1)[[9, 5]])
+
+
 def test_targets_of_other_ranks_are_left_out():
     x = logits(40)
     targets = torch.full((N,), -5)

@@ -72,8 +72,9 @@ def load(path: str | Path, *, dtype: torch.dtype = torch.float32) -> tuple[PreTr
         raise ValueError(f"model folder {path} does not exist")
     if not any(any(Path(path).glob(pattern)) for pattern in ("*.safetensors", "*.bin")):
         raise ValueError(f"model folder {path} has no weights: there is no *.safetensors in it")
-    if damaged := [file for file in sorted(Path(path).iterdir()) if not is_whole(file)]:
-        raise ValueError(f"model folder {path} is damaged: {damaged[0].name} is not whole")
+    files = [Path(path) / "config.json", *sorted(Path(path).glob("*.safetensors"))]
+    if damaged := [file.name for file in files if not is_whole(file)]:
+        raise ValueError(f"model folder {path} is damaged: {damaged[0]} is missing or cut off")
     disable_progress_bar()  # it would tear our own
     model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=True)
     return model, load_tokenizer(path)

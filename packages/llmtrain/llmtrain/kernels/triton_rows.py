@@ -32,12 +32,12 @@ class Scratch(NamedTuple):
     """(n, V)."""
     shift: Tensor
     """Maximum of this part of each row that is live, (m,)."""
-    live: Tensor
-    """Rows whose gradient is wanted, (m,)."""
+    live: Tensor | None = None
+    """Rows whose gradient is wanted, (m,); None: all."""
 
     def of(self, rows: Tensor) -> "Scratch":
         """That of some rows; their logits stay where they are."""
-        return Scratch(self.logits, self.shift[rows], self.live[rows])
+        return Scratch(self.logits, self.shift[rows], rows if self.live is None else self.live[rows])
 
 
 @triton.jit
@@ -159,7 +159,7 @@ def accumulate(logits: Tensor, targets: Tensor, rows: int = ROWS, lanes: int = L
             accumulate_kernel[grid](
                 logits, targets, sums, n, v, logits.stride(0), LOWEST, ROWS=rows, DEPTH=DEPTH, LANES=lanes, num_warps=4
             )
-    return Sums(*sums), Scratch(logits, sums[0], torch.arange(n, device=logits.device))
+    return Sums(*sums), Scratch(logits, sums[0])
 
 
 def gradient(
@@ -172,11 +172,12 @@ def gradient(
     rows: int = ROWS,
     columns: int = COLUMNS,
 ) -> Tensor:
-    """As `rows.gradient`; overwrites the logits where all rows are live and have the dtype that is asked for."""
-    logits, n, v = scratch.logits, len(scratch.live), scratch.logits.shape[1]
+    """As `rows.gradient`; overwrites the logits where these are of all rows and have the dtype that is asked for."""
+    logits, n, v = scratch.logits, len(d_logp), scratch.logits.shape[1]
     dtype = dtype or logits.dtype
-    in_place = n == len(logits) and dtype == logits.dtype
+    in_place = scratch.live is None and dtype == logits.dtype
     out = logits if in_place else torch.empty(n, v, dtype=dtype, device=logits.device)
+    live = torch.arange(n, device=logits.device) if scratch.live is None else scratch.live
     coefficients = torch.stack([scratch.shift, *row_coefficients(scratch.shift, sums, d_logp, d_entropy)])
     if n:
         grid = (triton.cdiv(n, rows), triton.cdiv(v, columns))
@@ -186,7 +187,7 @@ def gradient(
                 out,
                 targets,
                 coefficients,
-                scratch.live,
+                live,
                 n,
                 v,
                 logits.stride(0),
