@@ -6,63 +6,15 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from head_scene import MODES, OPTIONS, close, dense, scene, statistics
 from largest import Largest
-from like_cuda import CudaProducts, like_cuda
 from torch.utils.flop_counter import FlopCounterMode
 
 from entrostat import Tokens, make, policy_stats
 from entrostat.support import Support, truncated_entropy
-from llmtrain.kernels import head_loss, head_stats, rows
-from llmtrain.kernels.projection import CHUNK_BYTES, Projection
+from llmtrain.kernels import head_loss, head_stats
+from llmtrain.kernels.projection import CHUNK_BYTES
 from llmtrain.kernels.truncated import truncated_loss
-
-MODES = ("fused", "recompute", "stash")
-OPTIONS = {
-    "plain": {},
-    "temperature": {"temperature": 0.7},
-    "token temperatures": {"temperature": "tokens"},
-    "bias": {"bias": True, "temperature": 0.7},
-    "softcap": {"softcap": 0.8, "temperature": 0.7},
-    "all": {"bias": True, "softcap": 2.0, "temperature": "tokens"},
-}
-
-
-def scene(n=29, d=6, v=41, dtype=torch.float64, spec="clip_higher+entropy_bonus", scale=1.0):
-    """(hidden, weight, bias, targets, plan): rollout log-probabilities a little off, a third of advantages zero."""
-    g = torch.Generator().manual_seed(0)
-    hidden, weight = scale * torch.randn(n, d, generator=g).double(), torch.randn(v, d, generator=g).double()
-    bias, targets = torch.randn(v, generator=g).double(), torch.randint(v, (n,), generator=g)
-    logp = torch.log_softmax(hidden @ weight.T, -1).gather(1, targets[:, None])[:, 0]
-    old = logp + 0.3 * torch.randn(n, generator=g).double()
-    advantage = torch.randn(n, generator=g).double() * (torch.arange(n) % 3 < 2)
-    tokens = Tokens(logp=logp, old_logp=old, advantage=advantage, entropy=-logp)
-    if dtype != torch.float64:
-        tokens = Tokens(**{k: None if x is None else x.to(dtype) for k, x in vars(tokens).items()})
-    plan = make(spec).plan(tokens)
-    leaves = [x.to(dtype).requires_grad_() for x in (hidden, weight, bias)]
-    return *leaves, targets, plan
-
-
-def dense(hidden, weight, bias, targets, plan, temperature, softcap):
-    """Loss and gradients from all logits at once."""
-    logits = hidden @ weight.T if bias is None else hidden @ weight.T + bias
-    logits = logits if softcap is None else softcap * torch.tanh(logits / softcap)
-    stats = statistics(
-        logits / (temperature[:, None] if isinstance(temperature, torch.Tensor) else temperature), targets
-    )
-    leaves = [x for x in (hidden, weight, bias) if x is not None]
-    loss = plan.loss(*stats[:2])
-    return loss, stats, torch.autograd.grad(loss, leaves)
-
-
-def statistics(logits, targets):
-    """logp, H, S2, S2L, S2LL of each token."""
-    stats = policy_stats(logits)
-    return stats.logp.gather(1, targets[:, None])[:, 0], *stats[1:]
-
-
-def close(a, b, tolerance):
-    return (a.double() - b.double()).abs().max().item() <= tolerance * max(b.abs().max().item(), 1e-30)
 
 
 @pytest.mark.parametrize("option", OPTIONS)
@@ -84,6 +36,21 @@ def test_against_dense(mode, option, chunk):
     leaves = [x for x in (hidden, weight, settings["bias"]) if x is not None]
     for a, b in zip(torch.autograd.grad(2 * loss, leaves), grads, strict=True):
         assert close(a, 2 * b, 1e-11)
+
+
+def rounding(hidden, weight, bias, targets, plan):
+    """For each gradient: the sum of absolute terms behind its entries, and the error of an fp32 matmul of true factors.
+
+    The second matters for one token only, where the sum over the vocabulary is a matrix-vector product.
+    """
+    logits = (hidden @ weight.T + bias).detach().requires_grad_()
+    stats = policy_stats(logits)
+    loss = plan.loss(stats.logp.gather(1, targets[:, None])[:, 0], stats.entropy)
+    dlogits = torch.autograd.grad(loss, logits)[0]
+    ones = torch.ones(1, len(targets), dtype=torch.float64)
+    for left, right in ((dlogits, weight), (dlogits.T, hidden), (ones, dlogits)):
+        error = (left.float() @ right.float()).double() - left.float().double() @ right.float().double()
+        yield (left.abs() @ right.abs()).max().item(), error.abs().max().item()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -109,161 +76,6 @@ def test_float32_against_float64(mode, vocabulary, shape):
     floors = rounding(*doubles, targets, plan)
     for a, b, (terms, floor) in zip(torch.autograd.grad(loss, leaves), grads, floors, strict=True):
         assert (a - b).abs().max() <= 1e-5 * terms + floor
-
-
-def rounding(hidden, weight, bias, targets, plan):
-    """For each gradient: the sum of absolute terms behind its entries, and the error of an fp32 matmul of true factors.
-
-    The second matters for one token only, where the sum over the vocabulary is a matrix-vector product.
-    """
-    logits = (hidden @ weight.T + bias).detach().requires_grad_()
-    stats = policy_stats(logits)
-    loss = plan.loss(stats.logp.gather(1, targets[:, None])[:, 0], stats.entropy)
-    dlogits = torch.autograd.grad(loss, logits)[0]
-    ones = torch.ones(1, len(targets), dtype=torch.float64)
-    for left, right in ((dlogits, weight), (dlogits.T, hidden), (ones, dlogits)):
-        error = (left.float() @ right.float()).double() - left.float().double() @ right.float().double()
-        yield (left.abs() @ right.abs()).max().item(), error.abs().max().item()
-
-
-@pytest.mark.parametrize("on_cuda", [False, True])
-@pytest.mark.parametrize("option", OPTIONS)
-@pytest.mark.parametrize("mode", MODES)
-def test_bfloat16_weights(mode, option, on_cuda):
-    """bf16 inputs, fp32 statistics: near the float64 answer on the same rounded inputs."""
-    hidden, weight, bias, targets, _ = scene(64, 32, 101, torch.bfloat16)
-    plan = scene(64, 32, 101, torch.float32, spec="grpo+entropy_bonus")[-1]
-    settings = {"temperature": 1.0, "softcap": None, **OPTIONS[option]}
-    if settings["temperature"] == "tokens":
-        settings["temperature"] = torch.linspace(0.5, 1.5, len(targets))
-    leaves = [hidden, weight, *([bias] if settings.pop("bias", False) else [])]
-    doubles = [x.detach().double().requires_grad_() for x in leaves]
-    _, stats, grads = dense(*doubles[:2], doubles[2] if len(leaves) == 3 else None, targets, plan, **settings)
-    if on_cuda:
-        pytest.importorskip("triton")
-        leaves = [like_cuda(x) for x in leaves]
-    bias = leaves[2] if len(leaves) == 3 else None
-    with CudaProducts() as products:
-        loss, found = head_loss(leaves[0], leaves[1], targets, plan, bias=bias, mode=mode, **settings)
-        found_grads = torch.autograd.grad(loss, leaves)
-    narrow, wide = torch.bfloat16, torch.float32
-    assert set(products.calls) == ({("mm", narrow, wide), ("addmm", narrow, wide)} if on_cuda else set())
-    assert found.logp.dtype == torch.float32
-    assert close(found.logp, stats[0], 1e-5)
-    assert close(found.entropy, stats[1], 1e-5)
-    for a, b in zip(found_grads, grads, strict=True):
-        assert a.dtype == torch.bfloat16
-        assert close(a, b, 2**-7)  # half a unit in the last place of bf16, twice; its sums are fp32
-
-
-def test_sums_over_tokens_are_fp32():
-    """Of 1,000 tokens alike, one a chunk: bf16 sums would stay at 256 times the first."""
-    weight, bias = torch.zeros(2, 1).bfloat16().requires_grad_(), torch.zeros(2).bfloat16().requires_grad_()
-    stats = head_stats(torch.ones(1000, 1), weight, torch.zeros(1000).long(), bias=bias, chunk=1)
-    stats.logp.sum().backward()
-    assert weight.grad.flatten().tolist() == bias.grad.tolist() == [500.0, -500.0]
-
-
-def test_which_rows_work_and_what_they_give_to_the_products():
-    """Triton's on CUDA, unless all is double; there the gradient comes in the dtype of the weight if no sum follows."""
-    triton_rows = pytest.importorskip("llmtrain.kernels.triton_rows")
-    weight, bias, targets, slope = torch.randn(41, 6), torch.zeros(41), torch.arange(5), torch.ones(5)
-    assert Projection(weight).rows is Projection(like_cuda(weight.double())).rows is rows
-    assert Projection(like_cuda(weight)).rows is triton_rows
-    narrow = like_cuda(weight.bfloat16())
-    for projection, dtype in (
-        (Projection(narrow), torch.bfloat16),
-        (Projection(narrow, bias), torch.float32),
-        (Projection(narrow, softcap=2.0), torch.float32),
-        (Projection(weight.bfloat16()), torch.float32),
-    ):
-        sums, scratch = projection.sums(torch.randn(5, 41), targets)
-        assert projection.dlogits(scratch, sums, targets, slope, slope, 1.0).dtype == dtype
-
-
-@pytest.mark.parametrize(
-    ("settings", "temperature"), [({}, 1.0), ({}, 0.5), ({"bias": torch.zeros(41)}, 1.0), ({"softcap": 2.0}, 1.0)]
-)
-def test_on_cuda_a_product_is_narrow_where_nothing_follows_it(settings, temperature):
-    narrow = like_cuda(torch.randn(41, 6).bfloat16())
-    with CudaProducts() as products:
-        logits = Projection(narrow, dtype=torch.bfloat16, **settings).logits(torch.randn(5, 6), temperature)
-    assert logits.dtype == torch.bfloat16
-    follows = settings or temperature != 1.0
-    assert products.calls == [("mm", torch.bfloat16, torch.float32 if follows else torch.bfloat16)]
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_logits_are_kept_in_their_dtype(dtype):
-    hidden, weight, _, targets, _ = scene(dtype=torch.float32)
-    stats = head_stats(hidden, weight, targets, mode="stash", logits_dtype=dtype)
-    assert stats.logp.grad_fn.saved_tensors[-1].dtype == dtype
-
-
-def test_slopes_keep_their_dtype_under_temperatures_in_double_precision():
-    """The kernels compute in fp32, and take no other."""
-    g = torch.Generator().manual_seed(0)
-    weight, hidden, heat = torch.randn(41, 6, generator=g), torch.randn(5, 6, generator=g), torch.full((5,), 0.5)
-    projection, targets, slope = Projection(like_cuda(weight)), torch.arange(5), torch.ones(5)
-    found = []
-    for temperature in (heat, heat.double()):
-        sums, scratch = projection.sums(hidden @ weight.T, targets)
-        found.append(projection.dlogits(scratch, sums, targets, slope, slope, temperature))
-    assert torch.equal(*found)
-
-
-@pytest.mark.parametrize("option", OPTIONS)
-def test_bfloat16_states_before_an_fp32_head(option):
-    hidden, weight, bias, targets, _ = scene(64, 32, 101, torch.float32)
-    hidden = hidden.detach().bfloat16()
-    settings = {"temperature": 1.0, "softcap": None, **OPTIONS[option]}
-    if settings["temperature"] == "tokens":
-        settings["temperature"] = torch.linspace(0.5, 1.5, 64)
-    bias = bias if settings.pop("bias", False) else None
-    found = head_stats(hidden, weight, targets, bias=bias, **settings)
-    wide = head_stats(hidden.float(), weight, targets, bias=bias, **settings)
-    assert all(torch.equal(a, b) for a, b in zip(found, wide, strict=True))
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_the_path_for_cuda_in_fp32(mode):
-    pytest.importorskip("triton")
-    *leaves, targets, plan = scene(dtype=torch.float32)
-    settings = {"temperature": 0.7, "softcap": 3.0, "mode": mode}
-    expected, stats = head_loss(leaves[0], leaves[1], targets, plan, bias=leaves[2], **settings)
-    grads = torch.autograd.grad(expected, leaves)
-    there = [like_cuda(x) for x in leaves]
-    loss, found = head_loss(there[0], there[1], targets, plan, bias=there[2], chunk=8, **settings)
-    terms = plan.token_loss(stats.logp, stats.entropy).abs().sum()  # the loss is what is left when these cancel
-    assert (loss - expected).abs() <= 1e-6 * terms
-    assert all(close(a, b, 1e-6) for a, b in zip(found, stats, strict=True))
-    assert all(close(a, b, 1e-5) for a, b in zip(torch.autograd.grad(loss, there), grads, strict=True))
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("option", ["plain", "bias", "all"])
-def test_bfloat16_logits(mode, option):
-    """They are rounded, and nothing else is: values and gradients are those at the rounded logits, in fp32."""
-    hidden, weight, bias, targets, _ = scene(dtype=torch.float32)
-    plan = scene(dtype=torch.float32, spec="grpo+entropy_bonus")[-1]
-    temperature = torch.linspace(0.5, 1.5, len(targets)) if option == "all" else 1.0
-    softcap = 2.0 if option == "all" else None
-    settings = {"bias": None if option == "plain" else bias, "softcap": softcap, "temperature": temperature}
-    logits = (hidden @ weight.T).detach() + (0.0 if option == "plain" else bias.detach())
-    capped = logits if softcap is None else softcap * torch.tanh(logits / softcap)
-    heat = temperature[:, None] if option == "all" else 1.0
-    rounded = (capped / heat).bfloat16().double().requires_grad_()
-    expected = policy_stats(rounded)
-    logp = expected.logp.gather(1, targets[:, None])[:, 0]
-    d_logits = torch.autograd.grad(plan.loss(logp, expected.entropy), rounded)[0].float() / heat
-    slope = 1.0 if softcap is None else 1 - (capped / softcap) ** 2
-    loss, found = head_loss(hidden, weight, targets, plan, mode=mode, chunk=8, logits_dtype=torch.bfloat16, **settings)
-    assert close(found.logp, logp.detach(), 1e-6)
-    assert close(found.entropy, expected.entropy.detach(), 1e-6)
-    d_hidden, d_weight = torch.autograd.grad(loss, (hidden, weight))
-    tolerance = 1e-5 if softcap is None else 2**-7  # the slope of the cap is taken at rounded logits
-    assert close(d_hidden, (d_logits * slope) @ weight.detach(), tolerance)
-    assert close(d_weight, (d_logits * slope).T @ hidden.detach(), tolerance)
 
 
 @pytest.mark.parametrize("mode", MODES)
