@@ -3,126 +3,42 @@
 RANK=0 WORLD_SIZE=2 ... python deepspeed_ranks.py OUT        rank 0 writes OUT/found.pt, which the tests judge
 """
 
-import gc
 import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import torch
 import yaml
+from deepspeed_memory import asked, gathered_while_read, head_status, placed, state_bytes
+from deepspeed_scene import (
+    BF16,
+    BUDGET,
+    CLIPPED,
+    EDITED,
+    OPTIM,
+    OPTIONS,
+    STAGES,
+    adapter,
+    experience_of,
+    moments,
+    part_of,
+    policy_of,
+    step,
+    weights,
+)
 
-from entrostat import get_advantage, make
-from llmtrain.batch import Batch
+from entrostat import make
 from llmtrain.clock import Clock
-from llmtrain.config import EngineConfig, ModelConfig, OptimConfig, PrimeConfig, RewardConfig, TrainConfig
+from llmtrain.config import EngineConfig, OptimConfig, PrimeConfig, RewardConfig, TrainConfig
 from llmtrain.deepspeed_engine import DeepSpeedEngine
 from llmtrain.engine import NonFiniteError, TorchEngine
-from llmtrain.engines import place
 from llmtrain.implicit_reward import ImplicitReward, optim_of
 from llmtrain.learner import Experience, Learner
-from llmtrain.lora import ADAPTER, adapter_weights, attach, layers, updates, whole_weights
-from llmtrain.model import build_tiny
+from llmtrain.lora import updates
 from llmtrain.nested import merge
 from llmtrain.policy import Policy
 from llmtrain.ranks import join, leave
 from llmtrain.trainer import Trainer
-
-GROUPS, SAMPLES, VOCAB = 6, 4, 50
-BUDGET = 200
-"""Tokens of a micro-batch: several for a rank that holds most, one or none for others."""
-OPTIM = OptimConfig(lr=1e-3, weight_decay=0.1, warmup_steps=2, max_grad_norm=0, micro_batch_tokens=BUDGET)
-CLIPPED = replace(OptimConfig(**vars(OPTIM)), max_grad_norm=0.05)
-EDITED = replace(CLIPPED, lr=3e-3, betas=(0.5, 0.6), weight_decay=0.5)
-OWNERS = {1: [0] * 6, 2: [0, 0, 0, 0, 0, 1], 4: [0, 0, 0, 1, 1, 2]}
-"""Which rank holds each group: token counts differ, and of 4 ranks the last holds none."""
-PARTITIONED = {
-    "zero_optimization": {
-        "stage3_param_persistence_threshold": 0,
-        "stage3_max_live_parameters": 0,
-        "stage3_max_reuse_distance": 0,
-        "stage3_prefetch_bucket_size": 0,
-    }
-}
-"""So that ZeRO-3 treats the small weights of these models as it treats large ones."""
-STAGES = {f"zero{stage}": EngineConfig(name="deepspeed", zero_stage=stage, deepspeed=PARTITIONED) for stage in range(4)}
-OPTIONS = {
-    "offload2": replace(STAGES["zero2"], offload_optimizer=True),
-    "offload3": replace(STAGES["zero3"], offload_optimizer=True, offload_param=True),
-    "checkpointed2": replace(STAGES["zero2"], gradient_checkpointing=True),
-    "checkpointed3": replace(STAGES["zero3"], gradient_checkpointing=True),
-}
-SMALL_BUCKETS = {"zero_optimization": {**PARTITIONED["zero_optimization"], "reduce_bucket_size": 10_000}}
-"""So that buckets, which do not grow with a large model, do not count."""
-BF16 = {f"bf16-{stage}": replace(STAGES[f"zero{stage}"], bf16=True) for stage in (1, 2, 3)}
-LORA = ModelConfig(lora_rank=4, lora_alpha=6)
-
-
-def policy_of(config: EngineConfig = EngineConfig(), lora: bool = False) -> Policy:  # noqa: B008
-    """A model with random weights, the same in every call. lora: low-rank updates are trained, and are not 0."""
-    model = build_tiny(VOCAB, hidden=32, layers=2, heads=2, kv_heads=2, intermediate=64, seed=0).train()
-    if lora:
-        attach(model, LORA, seed=0)
-        generator = torch.Generator().manual_seed(5)
-        for _, layer in layers(model):
-            torch.nn.init.normal_(layer.lora_B[ADAPTER].weight, std=0.1, generator=generator)
-    if config.gradient_checkpointing:
-        model.gradient_checkpointing_enable({"use_reentrant": False})
-    return Policy(model)
-
-
-def experience_of(policy: Policy) -> Experience:
-    """Random sequences of very different lengths, whose rollout policy differs a little from `policy`."""
-    generator = torch.Generator().manual_seed(3)
-    count = GROUPS * SAMPLES
-    prompts = torch.randint(2, 6, (count,), generator=generator)
-    responses = torch.randint(1, 30, (count,), generator=generator)
-    ids = torch.randint(2, VOCAB, (int((prompts + responses).sum()),), generator=generator)
-    batch = Batch(ids, prompts, responses)
-    stats = policy.all_stats(batch, BUDGET)
-    moved = 0.1 * torch.randn(len(stats.logp), generator=generator)
-    group = torch.arange(count) // SAMPLES
-    reward = torch.rand(count, generator=generator)
-    reward[group == 1] = 0.5  # a group without a signal
-    advantage = get_advantage("grpo")(reward, group)
-    return Experience(batch, stats._replace(logp=stats.logp + moved), reward, advantage, group, torch.arange(count))
-
-
-def part_of(experience: Experience, ranks) -> Experience:
-    owner = torch.tensor(OWNERS[ranks.size])[experience.group]
-    return experience.select((owner == ranks.rank).nonzero()[:, 0])
-
-
-def step(learner: Learner, experience: Experience) -> dict[str, float]:
-    """One update of the whole experience; the policy's statistics are computed anew."""
-    now = learner.policy.all_stats(experience.batch, BUDGET, learner.engine.ranks)
-    plan = learner.controller.plan(experience.tokens(now), learner.engine.ranks.reduce, seed=1, step=2)
-    return learner.optimize(experience, plan)
-
-
-def flat(weights) -> torch.Tensor:
-    return torch.cat([weight.float().flatten() for _, weight in weights])
-
-
-def weights(engine, policy: Policy) -> torch.Tensor:
-    return flat(whole_weights(policy.model, engine.whole))
-
-
-def adapter(engine, policy: Policy) -> torch.Tensor:
-    return flat(adapter_weights(policy.model, engine.whole))
-
-
-def moments(engine, policy: Policy) -> torch.Tensor:
-    """First moments of AdamW after one step, divided by 1 − β₁: the gradient."""
-    from deepspeed.utils import safe_get_full_optimizer_state
-
-    found = []
-    for p in policy.model.parameters():
-        if not p.requires_grad:
-            continue
-        state = engine.optimizer.state.get(p)
-        found.append(safe_get_full_optimizer_state(p, "exp_avg") if state is None else state["exp_avg"])
-    return torch.cat([x.detach().float().flatten() for x in found]) / (1 - OPTIM.betas[0])
 
 
 def masters(ranks) -> dict:
@@ -179,47 +95,6 @@ def gradients(ranks) -> dict:
     return found
 
 
-def tensor_bytes() -> int:
-    """Bytes of all tensors of this process."""
-    gc.collect()
-    found: dict[int, int] = {}
-    for one in gc.get_objects():
-        if isinstance(one, torch.Tensor) and one.device.type == "cpu":
-            for tensor in (one, one.grad if one.is_leaf else None):
-                if tensor is not None:
-                    storage = tensor.untyped_storage()
-                    found[storage.data_ptr()] = max(storage.nbytes(), found.get(storage.data_ptr(), 0))
-    return sum(found.values())
-
-
-def state_bytes(ranks) -> dict:
-    """Under bf16, of a second step: bytes a parameter that this rank holds before the optimizer moves, and after it."""
-    found, kept = {}, []
-    for name, config in BF16.items():
-        before = tensor_bytes()
-        model = build_tiny(2000, hidden=128, layers=2, heads=2, kv_heads=2, intermediate=256).train().bfloat16()
-        policy = Policy(model)
-        count = sum(p.numel() for p in model.parameters())
-        engine = WatchedEngine(policy, OPTIM, replace(config, deepspeed=SMALL_BUCKETS), ranks)
-        learner = Learner(policy, engine, make("grpo"), OPTIM, seed=0, clock=Clock("cpu"))
-        experience = part_of(experience_of(policy), ranks)
-        for _ in range(2):
-            step(learner, experience)
-        found[name] = [(size - before) / count for size in (engine.held, tensor_bytes())]
-        kept.append(engine)  # none is let go while the others are counted
-    return found
-
-
-class WatchedEngine(DeepSpeedEngine):
-    """Remembers what was held when its last step began."""
-
-    held = 0
-
-    def step(self) -> float:
-        self.held = tensor_bytes()
-        return super().step()
-
-
 def three_steps(ranks) -> dict:
     """Three steps with clipped gradients and a warm-up."""
     variants = STAGES | {"bf16-2": BF16["bf16-2"]}
@@ -251,43 +126,6 @@ def faults(ranks) -> dict:
             ranks_raised, ranks_moved = ranks.total(torch.tensor([raised, moved])).tolist()
             found[name, kind] = {"message": message, "raised": ranks_raised, "moved": ranks_moved}
     return found
-
-
-def head_status(ranks) -> list[tuple[str, bool]]:
-    """Whether the head's weight is gathered, at points of a pass under ZeRO-3."""
-    config = STAGES["zero3"]
-    policy = policy_of(config)
-    experience = part_of(experience_of(policy), ranks)
-    engine = DeepSpeedEngine(policy, OPTIM, config, ranks)
-    seen: list[tuple[str, bool]] = []
-    weight = policy.head  # to ask a module for it during the pass would gather it
-
-    def look(place: str) -> None:
-        seen.append((place, weight.ds_status.name == "AVAILABLE"))
-
-    layers = policy.model.base_model.layers
-    layers[1].register_forward_hook(lambda *_: look("last layer"))
-    layers[1].register_full_backward_hook(lambda *_: look("last layer, backward"))
-    policy.output.register_forward_pre_hook(lambda *_: look("head"))
-    step(Learner(policy, engine, make("grpo"), OPTIM, seed=0, clock=Clock("cpu")), experience)
-    look("after")
-    return seen
-
-
-def gathered_while_read(ranks) -> dict:
-    """Under ZeRO-3 with low-rank updates: for each weight that is read its size and how many numbers are whole then."""
-    found = {}
-    for name, read in (("whole", whole_weights), ("adapter", adapter_weights)):
-        policy = policy_of(STAGES["zero3"], lora=True)
-        engine = DeepSpeedEngine(policy, OPTIM, STAGES["zero3"], ranks)
-        parameters = list(policy.model.parameters())
-        sizes = [(weight.numel(), held(parameters)) for _, weight in read(policy.model, engine.whole)]
-        found[name] = {"sizes": sizes, "after": held(parameters)}
-    return found
-
-
-def held(parameters) -> int:
-    return sum(p.ds_numel for p in parameters if p.ds_status.name == "AVAILABLE")
 
 
 def shards(ranks, out: Path) -> dict:
@@ -339,49 +177,6 @@ def refusal(engine: DeepSpeedEngine, state: dict) -> str:
     except ValueError as error:
         return str(error)
     return ""
-
-
-def asked(ranks) -> dict:
-    """A policy that is only asked, divided over the ranks: what it says of their responses, and what each holds."""
-    found = {}
-    for dtype in (torch.float32, torch.bfloat16):
-        for engine in (STAGES["zero2"], STAGES["zero3"]):
-            policy = policy_of()
-            policy.model.to(dtype).requires_grad_(False).eval()
-            batch = part_of(experience_of(policy), ranks).batch
-            expected = policy.all_stats(batch, BUDGET, ranks).logp
-            whole = sum(p.numel() for p in policy.model.parameters())
-            place(TrainConfig(engine=engine), policy)
-            told = [policy.all_stats(batch, BUDGET, ranks).logp for _ in range(2)]
-            gathered = sum(p.numel() for p in policy.model.parameters())
-            kept = sum(getattr(p, "ds_tensor", p).numel() for p in policy.model.parameters())
-            sizes = {"whole": whole, "kept": kept, "gathered": gathered}
-            found[engine.zero_stage, dtype] = {"expected": expected, "told": told, **sizes}
-    return found
-
-
-def placed(ranks) -> dict:
-    """Share of a policy's numbers that are whole when DeepSpeed puts it on the device, trained and only asked."""
-    found = {}
-    for stage in (2, 3):
-        config = BF16[f"bf16-{stage}"]
-        for trained in (True, False):
-            policy, whole = policy_of(), [0]
-            policy.model.bfloat16()
-            count = sum(p.numel() for p in policy.parameters())
-            policy.to = partial(put, policy, whole)
-            if trained:
-                DeepSpeedEngine(policy, OPTIM, config, ranks)
-            else:
-                place(TrainConfig(engine=config), policy)
-            found[stage, trained] = max(whole) / count
-    return found
-
-
-def put(policy: Policy, whole: list[int], device) -> Policy:
-    """What `Policy.to` does, after noting how many numbers are whole."""
-    whole.append(sum(p.numel() for p in policy.parameters()))
-    return torch.nn.Module.to(policy, device)
 
 
 def rewards(ranks) -> dict:
