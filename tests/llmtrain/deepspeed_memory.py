@@ -106,7 +106,7 @@ def asked(ranks) -> dict:
             batch = part_of(experience_of(policy), ranks).batch
             expected = policy.all_stats(batch, BUDGET, ranks).logp
             whole = sum(p.numel() for p in policy.model.parameters())
-            place(TrainConfig(engine=engine), policy)
+            place(TrainConfig(engine=replace(engine, bf16=dtype == torch.bfloat16)), policy)
             told = [policy.all_stats(batch, BUDGET, ranks).logp for _ in range(2)]
             gathered = sum(p.numel() for p in policy.model.parameters())
             kept = sum(getattr(p, "ds_tensor", p).numel() for p in policy.model.parameters())

@@ -31,7 +31,6 @@ def place(config: TrainConfig, policy: Policy) -> None:
     if config.engine.name == "deepspeed" and config.engine.zero_stage == 3:
         from .deepspeed_engine import divide
 
-        bf16 = policy.model.dtype == torch.bfloat16
-        divide(policy, replace(config.engine, bf16=bf16, offload_optimizer=False), torch.device(config.device))
+        divide(policy, replace(config.engine, offload_optimizer=False), torch.device(config.device))
     else:
         policy.to(config.device)
