@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 
 from entrostat.__main__ import main
-from entrostat.commandline import one_line_errors, parse_flags, parse_settings
+from entrostat.commandline import Arguments, one_line_errors, parse_flags, parse_settings, writing
 
 
 def test_settings_are_what_they_look_like():
@@ -33,6 +33,15 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Wary:
+    size: int = 0
+
+    def __post_init__(self) -> None:
+        if self.size < 0:
+            raise ValueError("wary.size must not be negative")
+
+
+@dataclass(frozen=True)
 class Flags:
     steps: int = 3
     """How many."""
@@ -40,6 +49,7 @@ class Flags:
     quick: bool = False
     kind: Literal["a", "b"] = "a"
     part: Part = Part()
+    wary: Wary = Wary()
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,7 @@ class Terminal(io.TextIOWrapper):
         ("--steps", "--steps needs a value"),
         ("--steps --lr 1", "--steps needs a value"),
         ("--part.betas 0", "--part.betas needs 2 values"),
+        ("--wary.size -1", "wary.size must not be negative"),
     ],
 )
 def test_errors_of_flags_are_told_in_our_words(args, message, columns, stdout, encoding, monkeypatch):
@@ -145,6 +156,20 @@ def test_files_that_cannot_be_used_and_ctrl_c_take_one_line(raised, code, said, 
     assert capsys.readouterr().err == said
 
 
+@pytest.mark.parametrize(
+    ("raised", "named"),
+    [
+        (OSError(28, "No space left on device"), "out/a.json"),
+        (OSError(28, "No space left on device", "out/part"), "out/part"),
+        (OSError(9, "Bad file descriptor"), None),
+    ],
+)
+def test_what_is_written_is_named_where_the_disk_is_full(raised, named):
+    with pytest.raises(OSError, match=raised.strerror) as caught, writing(Path("out/a.json")):
+        raise raised
+    assert caught.value.filename == named
+
+
 def test_other_errors_keep_their_traceback():
     @one_line_errors
     def broken(args):
@@ -181,3 +206,21 @@ def test_describe_shows_every_kind_that_has_the_name(capsys):
 def test_help_is_given_wherever_it_is_asked_for(args, capsys):
     assert main(args) == 0
     assert capsys.readouterr().out.startswith("python -m entrostat list ")
+
+
+def test_mistakes_in_arguments_are_of_one_line(capsys):
+    parser = Arguments(prog="judge", description="What it does.\n\n    judge --lines 3 FILE\n")
+    parser.add_argument("file")
+    parser.add_argument("--lines", type=int)
+    assert parser.parse_args(["a", "--lines", "2"]).lines == 2
+    for args, said in (
+        ([], "the following arguments are required: file"),
+        (["a", "--lines", "x"], "--lines: invalid int value: 'x'"),
+        (["a", "--lines"], "--lines: expected one argument"),
+        (["a", "--line", "2"], "unrecognized arguments: --line 2"),
+    ):
+        with pytest.raises(ValueError, match=f"^judge: {said}; judge --help lists what there is$"):
+            parser.parse_args(args)
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--help"])
+    assert "What it does.\n\n    judge --lines 3 FILE\n" in capsys.readouterr().out

@@ -1,5 +1,6 @@
 """Controllers by name: `make("clip_higher+steer", lambda_min=0.7)`."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Real
 from typing import Any
@@ -27,7 +28,7 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
     preset: "paper" (values as published) or "released" (as in the authors' code).
     settings: a hyperparameter goes to the one part that has it; `**{"steer.lambda_min": 0.7}` names the part.
     Raises ValueError on an unknown name or preset, and on a hyperparameter that no part or several parts have or whose
-    value is not a number, true or false, or a name as it should be.
+    value is not a number, true or false, or a name as it should be, or that is set twice.
     """
     if preset not in PRESETS:
         raise ValueError(f"unknown preset {preset!r}; choose from {', '.join(PRESETS)}")
@@ -37,6 +38,7 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
             raise ValueError(f"unknown controller {name!r}; choose from {', '.join(list_controllers())}")
     classes = [REGISTRY[name] for name in names]
     chosen: list[dict[str, Any]] = [dict(cls.presets.get(preset, {})) for cls in classes]
+    given: dict[tuple[int, str], str] = {}
     implied = not any(issubclass(cls, SurrogateController) for cls in classes)
     if implied:
         name, asked = implied_surrogate(classes)
@@ -47,6 +49,8 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
         owner = _owner(key, names, classes)
         hyperparameter = key.rpartition(".")[2]
         _check_kind(names[owner], classes[owner], hyperparameter, value)
+        if (other := given.setdefault((owner, hyperparameter), key)) != key:
+            raise ValueError(f"{hyperparameter} of {names[owner]} is set twice, as {other} and as {key}: leave one out")
         chosen[owner][hyperparameter] = value
         implied = implied and owner != len(names) - 1  # a setting makes the surrogate a choice
     built = chain(*(cls(**values) for cls, values in zip(classes, chosen, strict=True)))
@@ -62,6 +66,20 @@ def names_of(spec: str) -> list[str]:
 def has_target(spec: str) -> bool:
     """Whether a controller of the chain `spec` has a target to hold the entropy at."""
     return any("target" in hyperparameters(REGISTRY[name]) for name in names_of(spec) if name in REGISTRY)
+
+
+def with_target(spec: str, settings: Mapping[str, Any], target: float, key: str = "target") -> dict[str, Any]:
+    """The hyperparameters of `spec` with a target that was given apart from them, as `key`.
+
+    Raises ValueError where no controller takes it, and where the hyperparameters have one already.
+    """
+    unknown = set(names_of(spec)) - set(REGISTRY)  # which `make` refuses by name
+    if not unknown and not has_target(spec):
+        able = ", ".join(sorted(filter(has_target, REGISTRY)))
+        raise ValueError(f"controller {spec!r} has no target; those with one are {able}")
+    if "target" in settings:
+        raise ValueError(f"the target is given twice: as {key} and in controller_args")
+    return {**settings, "target": target}
 
 
 def _check_kind(part: str, cls: type[Controller], hyperparameter: str, value: Any) -> None:

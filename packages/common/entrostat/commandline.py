@@ -1,13 +1,15 @@
 """What the command lines of all packages share: settings as key=value, flags from a dataclass, errors of one line."""
 
+import argparse
 import contextlib
 import io
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from errno import EDQUOT, EFBIG, EIO, ENOSPC, EROFS
 from itertools import takewhile
-from typing import Any, Protocol, TypeVar, get_origin, get_type_hints
+from pathlib import Path
+from typing import Any, NoReturn, Protocol, TypeVar, get_origin, get_type_hints
 
 from .field_types import words
 from .plain_yaml import parse_yaml
@@ -77,7 +79,7 @@ def _problem(framed: str, cls: type, args: Sequence[str]) -> str:
             hint = _hint(cls, unfit[1])
             kind = words(hint).removesuffix(" or null")
             return f"{unfit[1]} must be of type {kind}; got {_given(args, unfit[1], hint)!r}"
-    return said.partition(f"Error parsing {cls.__name__}: ")[2] or said  # what the dataclass itself refused
+    return re.sub(r"^Error parsing [\w.]+: ", "", said)  # what the dataclass itself, or that of a section, refused
 
 
 def _hint(cls: Any, flag: str) -> Any:
@@ -93,6 +95,36 @@ def _given(args: Sequence[str], flag: str, hint: Any) -> str:
     _, equals, value = args[last].partition("=")
     values = [value] if equals else list(takewhile(lambda item: not item.startswith("--"), args[last + 1 :]))
     return " ".join(values if get_origin(hint) is tuple else values[:1])
+
+
+class Arguments(argparse.ArgumentParser):
+    """A parser of arguments whose mistakes are ValueErrors of one line, as those of `parse_flags` are.
+
+    Its help keeps the lines of its description; flags are not abbreviated.
+    """
+
+    def __init__(self, *, prog: str, description: str | None = None, **settings: Any) -> None:
+        super().__init__(
+            prog=prog,
+            description=description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+            **settings,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{self.prog}: {message.removeprefix('argument ')}; {self.prog} --help lists what there is")
+
+
+@contextlib.contextmanager
+def writing(path: str | Path) -> Iterator[None]:
+    """Name `path` in an error of the disk that names no file; see OF_THE_DISK."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in OF_THE_DISK:
+            error.filename = str(path)
+        raise
 
 
 class Main(Protocol):
