@@ -60,6 +60,7 @@ def tokens_of(n: int, length: int = 1000, group: int = 8) -> Tokens:
     return Tokens(
         logp=logp,
         old_logp=old,
+        rollout_logp=old,
         ref_logp=old - 0.05,
         advantage=(2 * reward - 1)[sequence] * (0.5 + torch.rand(len(reward), generator=g))[sequence],
         reward=reward[sequence],

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from entrostat import LocalReduce
-from entrostat.advantages import REGISTRY, advantage_needs, get_advantage, prime
+from entrostat.advantages import REGISTRY, advantage_needs, get_advantage, prime, qae
 from entrostat.segments import Segments
 
 REWARD = torch.tensor([1.0, 0.0, 0.0, 1.0, 1.0, 0.5], dtype=torch.float64)
@@ -16,6 +16,10 @@ SD = (1 / 3) ** 0.5  # unbiased, of (1, 0, 0)
     ("name", "expected"),
     [
         ("grpo", [2 / 3 / (SD + 1e-6), -1 / 3 / (SD + 1e-6), -1 / 3 / (SD + 1e-6), 0, 0, 0]),
+        # the quantile of (1, 0, 0) is 0 up to K = 2/3, then 1; that of (1, 1) and of (0.5) is the one reward there is
+        ("qae", [1 / (SD + 1e-6), 0, 0, 0, 0, 0]),
+        ("qae k=0.6", [1 / (SD + 1e-6), 0, 0, 0, 0, 0]),
+        ("qae k=0.7", [0, -1 / (SD + 1e-6), -1 / (SD + 1e-6), 0, 0, 0]),
         ("dr_grpo", [2 / 3, -1 / 3, -1 / 3, 0, 0, 0]),
         ("rloo", [1, -0.5, -0.5, 0, 0, 0]),
         # 2/3, −1/3, −1/3, 0, 0, 0 over their deviation √(6/9/5)
@@ -51,12 +55,12 @@ def test_the_deviation_of_reinforce_pp_is_that_of_all_ranks():
     torch.testing.assert_close(found, both[:6], rtol=1e-14, atol=0)
 
 
-@pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "reinforce_pp"])
+@pytest.mark.parametrize("name", ["grpo", "qae", "dr_grpo", "rloo", "reinforce_pp"])
 def test_a_batch_of_one_response_has_no_advantage(name):
     assert get_advantage(name)(REWARD[:1], GROUP[:1]).tolist() == [0.0]
 
 
-@pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "reinforce_pp"])
+@pytest.mark.parametrize("name", ["grpo", "qae", "dr_grpo", "rloo", "reinforce_pp"])
 def test_runs_are_independent_and_order_does_not_matter(name):
     advantage = get_advantage(name)
     runs = torch.stack([REWARD, 1 - REWARD])
@@ -65,6 +69,27 @@ def test_runs_are_independent_and_order_does_not_matter(name):
     torch.testing.assert_close(
         advantage(REWARD[order], GROUP[order]), advantage(REWARD, GROUP)[order], rtol=0, atol=1e-15
     )
+
+
+@pytest.mark.parametrize(("k", "easy_from"), [(0.2, 9), (0.4, 7), (0.55, 5), (0.6, 5), (0.9, 2)])
+def test_qae_learns_from_successes_of_hard_prompts_and_from_failures_of_easy_ones(k, easy_from):
+    """Of ten responses `right` succeed; a prompt is easy where their share is above 1 − K."""
+    advantage = get_advantage(f"qae k={k}")
+    for right in range(1, 10):
+        reward = torch.tensor([1.0] * right + [0.0] * (10 - right))
+        found = advantage(reward, torch.zeros(10, dtype=torch.int64))
+        learned, left = (found[right:], found[:right]) if right >= easy_from else (found[:right], found[right:])
+        assert learned.sign().eq(-1 if right >= easy_from else 1).all()
+        assert learned.abs().allclose(1 / (reward.std() + 1e-6))
+        assert left.eq(0).all()
+
+
+@pytest.mark.parametrize("k", [0, 1, -0.5])
+def test_qae_of_no_quantile(k):
+    with pytest.raises(ValueError, match=rf"^k of the advantage 'qae' must lie in \(0, 1\); got {k}$"):
+        get_advantage(f"qae k={k}")
+    with pytest.raises(ValueError, match=rf"^k of the advantage 'qae' must lie in \(0, 1\); got {k}$"):
+        qae(REWARD, GROUP, k=k)
 
 
 def test_rloo_has_the_precision_of_the_rewards():
@@ -88,7 +113,7 @@ def test_rewards_of_any_kind_are_those_of_float32(name, dtype):
     assert found.isfinite().all()
 
 
-@pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "reinforce_pp", "opo"])
+@pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "reinforce_pp", "opo", "qae"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_equal_rewards_have_no_advantage_whatever_they_are(name, dtype):
     """Not even one of rounding, which a small standard deviation would make large and a sign would make a direction."""
@@ -194,6 +219,21 @@ def test_what_is_needed_is_asked_for_by_name():
         "opo": ("length",),
         "prime": ("prm_logp", "ref_logp", "response"),
     }
+
+
+def test_hyperparameters_follow_the_name():
+    found = get_advantage("w_reinforce positive=0.5")(torch.tensor([1.0, 0.0]), torch.tensor([0, 0]))
+    assert found.tolist() == [0.5, -1]
+    assert advantage_needs("opo") == ("length",)
+    for name, said in (
+        ("qae kappa=2", "advantage 'qae' has no hyperparameter 'kappa'; it has k"),
+        ("grpo k=2", "advantage 'grpo' has no hyperparameter 'k'; it has none"),
+        ("qae k=high", "k of the advantage 'qae' must be a number; got 'high'"),
+        ("qae 0.4", "expected key=value, got '0.4'"),
+        ("", "unknown advantage ''; choose from grpo, "),
+    ):
+        with pytest.raises(ValueError, match=f"^{said}"):
+            get_advantage(name)
 
 
 def test_unknown_name():

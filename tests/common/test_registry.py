@@ -33,7 +33,7 @@ def test_a_part_may_be_named():
 @pytest.mark.parametrize(
     ("spec", "settings", "message"),
     [
-        ("stear", {}, "unknown controller 'stear'; choose from adaptive_entropy, "),
+        ("stear", {}, "unknown controller 'stear'; choose from adaptive_clip, adaptive_entropy, "),
         ("steer", {"preset": "best"}, "unknown preset 'best'; choose from paper, released"),
         ("steer", {"lamda": 1}, "no part of 'steer\\+ppo' has the hyperparameter 'lamda': steer has mapping, "),
         (
@@ -51,6 +51,11 @@ def test_a_part_may_be_named():
         ("entropic", {"auto": 1}, "entropic: auto must be true or false, not 1"),
         ("clip_higher", {"eps_high": [0.1]}, r"clip_higher: eps_high must be a number, not \[0.1\]"),
         ("opefo", {"opefo.variant": 2}, "opefo: variant must be a name, not 2"),
+        (
+            "clip_higher+steer",
+            {"lambda_min": 0.8, "steer.lambda_min": 0.7},
+            "lambda_min of steer is set twice, as lambda_min and as steer.lambda_min: leave one out",
+        ),
     ],
 )
 def test_errors_name_the_parts(spec, settings, message):

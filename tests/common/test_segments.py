@@ -1,7 +1,10 @@
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from entrostat.segments import Segments, rank_within
+from entrostat.segments import Segments, quantile_within, rank_within
 
 X = torch.tensor([1.0, 2.0, 4.0, 8.0, 16.0], dtype=torch.float64)
 
@@ -39,12 +42,29 @@ def test_no_elements():
     assert s.count == 0
     assert s.spread(s.mean(torch.zeros(2, 0))).shape == (2, 0)
     assert rank_within(torch.zeros(2, 0), s).shape == (2, 0)
+    assert quantile_within(torch.zeros(2, 0), s, 0.5).shape == (2, 0)
 
 
 def test_ranks_share_ties():
     s = Segments(torch.tensor([8, 3, 8, 8, 3, 8]))
     x = torch.tensor([[5.0, 1.0, 2.0, 5.0, 0.0, 9.0], [1.0, 1.0, 1.0, 1.0, 1.0, 0.0]])
     assert rank_within(x, s).tolist() == [[1.5, 1, 0, 1.5, 0, 3], [2, 0.5, 2, 2, 0.5, 0]]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2)), min_size=1, max_size=24),
+    st.floats(0.01, 1) | st.sampled_from([0.1 * i for i in range(1, 11)]),
+)
+def test_quantiles_are_those_of_numpy(pairs, share):
+    """The smallest value that so large a share of a segment does not exceed: the inverse of its distribution."""
+    ids, x = torch.tensor([i for i, _ in pairs]), torch.tensor([[float(v) for _, v in pairs]] * 2)
+    x[1] *= -1
+    found = quantile_within(x, s := Segments(ids), share)
+    for run in range(2):
+        for i, value in zip(ids.unique().tolist(), found[run].tolist(), strict=True):
+            members = x[run][ids == i].double().numpy()
+            assert value == np.quantile(members, max(share - 1e-9 / len(members), 0), method="inverted_cdf")
+    assert found.shape == (2, s.count)
 
 
 @pytest.mark.parametrize("ids", [[0, 0, 1, 1, 5, 5], [3, 3, 3], [7]])

@@ -1,6 +1,6 @@
-"""cispo, ce_gppo and sapo against numbers worked out by hand: N times ∂loss/∂log π of tokens with A = ±2."""
+"""cispo, ce_gppo, aspo and sapo against numbers worked out by hand: N times ∂loss/∂log π of tokens with A = ±2."""
 
-from math import exp, log
+from math import exp, inf, log
 
 import pytest
 import torch
@@ -32,6 +32,10 @@ def gradients(spec: str, sign: float, size: float = 2.0, **settings) -> list[flo
         ("ce_gppo", {}, [-1, -1.8, -2, -2.4, -2.4], [1.2, 1.8, 2, 2.5, 12]),
         ("ce_gppo", {"beta_low": 0.5, "beta_high": 0.1}, [-1, -1.8, -2, -0.24, -0.24], [0.8, 1.8, 2, 2.5, 12]),
         ("ce_gppo", {"beta_low": 0.0, "beta_high": 0.0}, [-1, -1.8, -2, 0, 0], [0, 1.8, 2, 2.5, 12]),
+        # −2·min(1/r, 3) up to r = 1.2 with A > 0; 2·min(r, 3) from .8 with A < 0
+        ("aspo", {}, [-4, -2 / 0.9, -2, 0, 0], [0, 1.8, 2, 2.5, 6]),
+        ("aspo", {"dual_clip": 1.5, "eps_high": 5.0}, [-3, -2 / 0.9, -2, -1.6, -1 / 3], [0, 1.8, 2, 2.5, 3]),
+        ("aspo", {"dual_clip": inf, "eps_low": 0.6}, [-4, -2 / 0.9, -2, 0, 0], [1, 1.8, 2, 2.5, 12]),
     ],
 )
 def test_gradients(spec, settings, positive, negative):
@@ -42,7 +46,14 @@ def test_gradients(spec, settings, positive, negative):
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(
     ("spec", "settings"),
-    [("ppo", {"dual_clip": 3.0}), ("cispo", {}), ("ce_gppo", {"beta_high": 0.5}), ("dcpo", {}), ("sapo", {})],
+    [
+        ("ppo", {"dual_clip": 3.0}),
+        ("cispo", {}),
+        ("ce_gppo", {"beta_high": 0.5}),
+        ("dcpo", {}),
+        ("aspo", {}),
+        ("sapo", {}),
+    ],
 )
 def test_gradients_grow_with_the_advantage(spec, settings, sign):
     small = [8 * gradient for gradient in gradients(spec, sign, 0.25, **settings)]

@@ -14,8 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .allowed import complaint
+from .commandline import parse_settings
 from .reduce import LocalReduce
-from .segments import Segments, as_segments
+from .segments import Segments, as_segments, quantile_within
 
 Advantage = Callable[..., Tensor]
 Groups = Tensor | Segments
@@ -35,8 +37,8 @@ class AdvantageEntry:
     """Keyword arguments that must be given."""
     over_batch: bool = False
     """Whether other groups matter: it takes `reduce`, for a batch that lies on several ranks."""
-    hyperparameters: Mapping[str, str] = field(default_factory=dict)
-    """Keyword arguments with a default, and what they mean."""
+    hyperparameters: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Keyword arguments with a default: what they mean, and the interval that they lie in."""
 
 
 REGISTRY: dict[str, AdvantageEntry] = {}
@@ -48,6 +50,7 @@ def register(name: str, **about: Any) -> Callable[[Advantage], Advantage]:
     def add(function: Advantage) -> Advantage:
         @wraps(function)
         def computed(reward: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+            _check(name, kwargs)
             # 1 / STD_EPS is beyond half precision, and truth values have no mean
             return function(reward.to(torch.promote_types(reward.dtype, torch.float32)), *args, **kwargs)
 
@@ -58,23 +61,42 @@ def register(name: str, **about: Any) -> Callable[[Advantage], Advantage]:
 
 
 def get_advantage(name: str, reduce: LocalReduce | None = None) -> Advantage:
-    """The advantage function called `name`; ValueError lists the names there are.
+    """The advantage function called `name`, which hyperparameters may follow: "qae k=0.6".
 
     reduce: what the whole batch is reached by, where the function is given the responses of one of several ranks.
+    Raises ValueError that lists the names there are, or the hyperparameters.
     """
-    entry = _entry(name)
-    return partial(entry.function, reduce=reduce) if entry.over_batch else entry.function
+    entry, settings = _asked(name)
+    whole = {"reduce": reduce} if entry.over_batch else {}
+    return partial(entry.function, **settings, **whole) if settings or whole else entry.function
 
 
 def advantage_needs(name: str) -> tuple[str, ...]:
     """The keyword arguments that the advantage `name` needs beyond reward and group_id."""
-    return _entry(name).needs
+    return _asked(name)[0].needs
 
 
-def _entry(name: str) -> AdvantageEntry:
-    if name not in REGISTRY:
-        raise ValueError(f"unknown advantage {name!r}; choose from {', '.join(REGISTRY)}")
-    return REGISTRY[name]
+def _asked(name: str) -> tuple[AdvantageEntry, dict[str, Any]]:
+    """The entry, and the hyperparameters that are given with its name."""
+    word, _, given = name.partition(" ")
+    if word not in REGISTRY:
+        raise ValueError(f"unknown advantage {word!r}; choose from {', '.join(REGISTRY)}")
+    entry, settings = REGISTRY[word], parse_settings(given.split())
+    for key, value in settings.items():
+        if key not in entry.hyperparameters:
+            known = ", ".join(entry.hyperparameters) or "none"
+            raise ValueError(f"advantage {word!r} has no hyperparameter {key!r}; it has {known}")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"{key} of the advantage {word!r} must be a number; got {value!r}")
+    _check(word, settings)
+    return entry, settings
+
+
+def _check(name: str, given: Mapping[str, Any]) -> None:
+    """ValueError names a hyperparameter that is not where it may be."""
+    for key, (_, interval) in REGISTRY[name].hyperparameters.items():
+        if wrong := complaint(given.get(key), interval):
+            raise ValueError(f"{key} of the advantage {name!r} {wrong}; got {given[key]}")
 
 
 def _centred(reward: Tensor, group_id: Groups) -> tuple[Tensor, Segments]:
@@ -84,12 +106,17 @@ def _centred(reward: Tensor, group_id: Groups) -> tuple[Tensor, Segments]:
     return above - groups.spread(groups.mean(above)), groups
 
 
+def _per_deviation(centred: Tensor, groups: Segments) -> Tensor:
+    """1 / (unbiased standard deviation of the group + 1e-6), (..., n)."""
+    variance = groups.sum(centred**2) / (groups.size - 1).clamp(min=1)
+    return groups.spread(1 / (variance.sqrt() + STD_EPS))
+
+
 @register("grpo", source="Shao et al. 2024 (GRPO)")
 def grpo(reward: Tensor, group_id: Groups) -> Tensor:
     """(R − mean) / (std + 1e-6) with the unbiased standard deviation (GRPO). A group of one has advantage 0."""
     centred, groups = _centred(reward, group_id)
-    variance = groups.sum(centred**2) / (groups.size - 1).clamp(min=1)
-    return centred * groups.spread(1 / (variance.sqrt() + STD_EPS))
+    return centred * _per_deviation(centred, groups)
 
 
 @register("dr_grpo", source="Liu et al. 2025 (Dr. GRPO)")
@@ -132,10 +159,27 @@ def opo(reward: Tensor, group_id: Groups, *, length: Tensor | None = None) -> Te
 
 
 @register(
+    "qae",
+    source="Wu et al. 2026 (QAE), equation 3",
+    quadrants=("I", "II", "III", "IV"),
+    hyperparameters={"k": ("K of the quantile; groups with a success rate above 1 − K are easy.", "(0, 1)")},
+)
+def qae(reward: Tensor, group_id: Groups, *, k: float = 0.4) -> Tensor:
+    """(R − K-quantile) / (std + 1e-6): of hard prompts successes alone are learned from, of easy ones failures alone.
+
+    The quantile is the smallest reward that a share K of the group does not exceed (the released code interpolates
+    between two rewards).
+    """
+    centred, groups = _centred(reward, group_id)
+    above = reward - groups.spread(quantile_within(reward, groups, k))
+    return above * _per_deviation(centred, groups)
+
+
+@register(
     "w_reinforce",
     source="Zhu et al. 2025 (W-REINFORCE)",
     quadrants=("I", "II"),
-    hyperparameters={"positive": "Advantage of a correct response (λ)."},
+    hyperparameters={"positive": ("Advantage of a correct response (λ).", "[0, inf)")},
 )
 def w_reinforce(reward: Tensor, group_id: Groups, *, positive: float | Tensor = 0.1) -> Tensor:
     """+λ for a correct response, −1 for a wrong one; no baseline. ValueError on a reward that is not 0 or 1.
@@ -162,7 +206,7 @@ def nsr(reward: Tensor, group_id: Groups) -> Tensor:
     "prime",
     source="Cui et al. 2025 (PRIME)",
     needs=("prm_logp", "ref_logp", "response"),
-    hyperparameters={"beta": "Scale of the implicit process reward."},
+    hyperparameters={"beta": ("Scale of the implicit process reward.", "(0, inf)")},
 )
 def prime(
     reward: Tensor,

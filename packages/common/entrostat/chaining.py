@@ -64,20 +64,25 @@ class Chain(Controller):
 
     def observe(self, stats: StepStats) -> None:
         self.samples.rollout_ended()
-        for part in self.parts:
+        for part in self._observing:
             part.observe(stats)
 
     def metrics(self) -> dict[str, Tensor]:
-        return {key: value for part in self.parts for key, value in part.metrics().items()}
+        return {key: value for part in self._observing for key, value in part.metrics().items()}
 
     def state_dict(self) -> dict[str, Any]:
-        return {part.name: part.state_dict() for part in self.parts}
+        return {part.name: part.state_dict() for part in self._observing}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        if set(state) != {part.name for part in self.parts}:
+        if set(state) != {part.name for part in self._observing}:
             raise ValueError(f"state is of controllers {sorted(state)}, not of {self.name!r}")
-        for part in self.parts:
+        for part in self._observing:
             part.load_state_dict(state[part.name])
+
+    @property
+    def _observing(self) -> tuple[Controller, ...]:
+        """What may have a state: the parts, and a surrogate that is a closed loop."""
+        return (self.surrogate, *self.parts) if self.surrogate.state else self.parts
 
 
 def chain(*controllers: Controller) -> Chain:
@@ -100,7 +105,7 @@ def chain(*controllers: Controller) -> Chain:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"controller {name!r} appears twice in the chain")
-    check_parts(parts)
+    check_parts((*surrogates, *parts))
     implied = not surrogates
     if implied:
         name, settings = implied_surrogate([type(part) for part in parts])

@@ -15,8 +15,11 @@ from .tokens import Tokens
 
 SAME_POLICY = 1e-5
 """Largest |log π − log π_old| (nats) that rounding makes of equal policies."""
-REASONS = {"weight": "the weights of tokens", "bonus": "the entropy bonus"}
-OPPOSITES = {frozenset({"positive_only", "negative_only"}): "together they drop every token that has an advantage"}
+REASONS = {"weight": "the weights of tokens", "bonus": "the entropy bonus", "clip": "the clip bounds"}
+OPPOSITES = {
+    frozenset({"positive_only", "negative_only"}): "together they drop every token that has an advantage",
+    frozenset({"adaptive_clip", "bapo"}): "both set the clip bounds",
+}
 
 
 class CompositionWarning(UserWarning):

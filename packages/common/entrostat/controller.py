@@ -143,7 +143,8 @@ class Controller:
 
     @property
     def controls(self) -> str | None:
-        """What a closed loop moves to reach its entropy, "weight", "bonus" or "weight+bonus"; None for other rules."""
+        """What a closed loop moves to reach its entropy: "weight", "bonus", both as "weight+bonus", or "clip"; None for
+        other rules."""
         return None
 
     @property

@@ -81,8 +81,8 @@ def _describe_advantage(name: str) -> dict[str, Any]:
         "needs": ["reward", "group_id", *entry.needs],
         "state": [],
         "hyperparameters": {
-            key: {"default": parameters[key].default, "allowed": None, "doc": doc}
-            for key, doc in entry.hyperparameters.items()
+            key: {"default": parameters[key].default, "allowed": allowed, "doc": doc}
+            for key, (doc, allowed) in entry.hyperparameters.items()
         },
         "presets": {preset: {} for preset in PRESETS},
         "source": entry.source,

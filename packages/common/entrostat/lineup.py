@@ -43,7 +43,9 @@ class Entry:
 
 
 SUITED = (
+    Entry("adaptive_clip", {"eps": 0.2, "delta": 0.05}),
     Entry("adaptive_entropy", {"delta": 0.005, "coef_max": 0.1}),
+    Entry("bapo", {"share": 0.55}),
     Entry("clip_cov", {"k": 0.02}),
     Entry("entropic", {"tau": 0.5, "ki": 0.05}),
     Entry("entropic", {"auto": True}),

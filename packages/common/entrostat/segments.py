@@ -69,13 +69,26 @@ def rank_within(x: Tensor, segments: Segments) -> Tensor:
     """Rank of each x (..., n) in its segment, ascending from 0; equal values share their mean rank: (..., n)."""
     if not x.shape[-1]:
         return x
-    ids = segments.index.expand(x.shape)
-    by_value = x.argsort(stable=True, dim=-1)
-    order = by_value.gather(-1, ids.gather(-1, by_value).argsort(stable=True, dim=-1))
-    value, segment = x.gather(-1, order), ids.gather(-1, order)
+    order, starts = _ascending(x, segments)
+    value, segment = x.gather(-1, order), segments.index.expand(x.shape).gather(-1, order)
     changes = (value[..., 1:] != value[..., :-1]) | (segment[..., 1:] != segment[..., :-1])
     equal = Segments(torch.nn.functional.pad(changes, (1, 0)).long().cumsum(-1))
     place = torch.arange(x.shape[-1], device=x.device, dtype=torch.float64).expand(x.shape)
-    starts = segments.size.cumsum(-1) - segments.size
-    rank = equal.spread(equal.mean(place)) - starts.expand(*x.shape[:-1], segments.count).gather(-1, segment)
+    rank = equal.spread(equal.mean(place)) - starts.gather(-1, segment)
     return torch.zeros_like(rank).scatter(-1, order, rank).to(x.dtype)
+
+
+def quantile_within(x: Tensor, segments: Segments, share: float) -> Tensor:
+    """Of each segment the smallest of its x (..., n) that at least `share` of them do not exceed: (..., K)."""
+    order, starts = _ascending(x, segments)
+    place = (segments.size * share - 1e-9).ceil().long().clamp(min=1) - 1  # 0.55 of 20 is 11, not a rounding more
+    return x.gather(-1, order.gather(-1, (starts + place).clamp(max=max(x.shape[-1] - 1, 0))))
+
+
+def _ascending(x: Tensor, segments: Segments) -> tuple[Tensor, Tensor]:
+    """The order of x (..., n) by segment, and by value within, and where each segment starts in it, (..., K)."""
+    ids = segments.index.expand(x.shape)
+    by_value = x.argsort(stable=True, dim=-1)
+    order = by_value.gather(-1, ids.gather(-1, by_value).argsort(stable=True, dim=-1))
+    starts = segments.size.cumsum(-1) - segments.size
+    return order, starts.expand(*x.shape[:-1], segments.count)

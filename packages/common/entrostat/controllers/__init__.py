@@ -2,6 +2,7 @@
 
 from . import (
     band,
+    bapo,
     bonus,
     covariance,
     dmmpt,
@@ -25,6 +26,7 @@ from . import (
     unlikeliness,
 )
 from .band import Aepo, Entrocraft
+from .bapo import Bapo
 from .bonus import AdaptiveEntropy, EntropyBonus
 from .covariance import ClipCov, KLCov
 from .dmmpt import Dmmpt
@@ -50,6 +52,7 @@ from .unlikeliness import Unlikeliness
 __all__ = [
     "AdaptiveEntropy",
     "Aepo",
+    "Bapo",
     "ClipCov",
     "Dmmpt",
     "Edge",
@@ -75,6 +78,7 @@ __all__ = [
     "TruncatedEntropyBonus",
     "Unlikeliness",
     "band",
+    "bapo",
     "bonus",
     "covariance",
     "dmmpt",

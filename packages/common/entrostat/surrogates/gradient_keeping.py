@@ -1,15 +1,15 @@
 """Surrogates in which a token far from the rollout policy keeps a gradient."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from ..controller import column
-from ..hyperparameters import NotNegative, Positive
+from ..hyperparameters import NotNegative, Number, Positive
 from ..kl import log_ratio
-from ..plan import Slice, importance_ratio
+from ..plan import Slice, beyond_bounds, importance_ratio
 from ..registry import register
 from .base import SurrogateController, never
 
@@ -77,6 +77,39 @@ class CEGPPO(SurrogateController):
     def stopped(self, logp: Tensor, s: Slice) -> Tensor:
         below, above = self._outside(logp, s)
         return (below & (column(self.beta_low, logp) == 0)) | (above & (column(self.beta_high, logp) == 0))
+
+
+@register("aspo")
+@dataclass(kw_only=True)
+class ASPO(SurrogateController):
+    """−A·(r/sg r)·min(v, dual_clip), v = 1/r for A > 0 and r for A < 0; tokens that PPO would stop are stopped.
+
+    The ratio of tokens with A > 0 is turned over: one that has lost probability since the rollout is pushed more, one
+    that has gained less, so that likely tokens do not run ahead. Equal to PPO where r = 1.
+    """
+
+    eps_low: NotNegative = 0.2
+    """How far below 1 the ratio may fall where A < 0."""
+    eps_high: NotNegative = 0.2
+    """How far above 1 the ratio may rise where A > 0."""
+    dual_clip: Annotated[Number, "(1, inf]"] = 3.0
+    """Largest factor of either sign; a token beyond it keeps that much of its gradient."""
+    source: ClassVar = "Wang et al. 2025 (ASPO)"
+    quadrants: ClassVar = ("I", "II", "III")
+
+    def ratio_bounds(self) -> tuple[Any, Any, Any]:
+        return 1 - self.eps_low, 1 + self.eps_high, self.dual_clip
+
+    def loss(self, logp: Tensor, s: Slice) -> Tensor:
+        assert s.old_logp is not None
+        ratio = importance_ratio(s.frozen, s.old_logp)
+        factor = torch.where(s.direction > 0, 1 / ratio, ratio)
+        factor = factor if s.dual_clip is None else factor.clamp(max=s.dual_clip)
+        moving = log_ratio(logp, s.frozen).exp().where(~self.stopped(s.frozen, s), 1.0)
+        return -s.advantage * factor * moving
+
+    def stopped(self, logp: Tensor, s: Slice) -> Tensor:
+        return beyond_bounds(logp, replace(s, dual_clip=None))
 
 
 @register("sapo")
