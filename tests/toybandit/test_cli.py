@@ -1,6 +1,7 @@
 """The command line: what it writes, and how it fails."""
 
 import json
+import resource
 import subprocess
 import sys
 
@@ -57,7 +58,7 @@ def test_a_run_that_diverges_later_says_when(tmp_path, capsys):
     ("flags", "message"),
     [
         (["run", "--env", "nosy"], "unknown env 'nosy'; choose from exact, noisy"),
-        (["run", "--controller", "nope"], "unknown controller 'nope'; choose from adaptive_entropy"),
+        (["run", "--controller", "nope"], "unknown controller 'nope'; choose from adaptive_clip, adaptive_entropy"),
         (["run", "--target", "0.5"], "controller 'grpo' has no target; those with one are"),
         (["run", "--set", "kp=1"], "has the hyperparameter 'kp'"),
         (["run", "--set", "kp"], "expected key=value, got 'kp'"),
@@ -85,6 +86,23 @@ def test_errors_are_one_line(flags, message, tmp_path, monkeypatch, capsys):
     assert line.startswith("error: ")
     assert message in line
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [(["run", "--env", "noisy", *SMALL], "out: File too large"), (["sweep", "--grid", "grid.yaml"], "out/parts/")],
+)
+def test_a_full_disk_names_what_was_written(args, named, tmp_path, monkeypatch, capsys):
+    """As a limit on files, which fails in the same way."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grid.yaml").write_text("{seeds: 2, states: 4, rollouts: 6, env: noisy}")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        assert main([*args, "--out", "out"]) == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert capsys.readouterr().err.startswith(f"error: {named}")
 
 
 def test_process_exit_code_and_stderr():

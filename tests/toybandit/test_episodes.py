@@ -53,6 +53,8 @@ def test_mean_over_tokens_by_hand():
     torch.testing.assert_close(visits(ours, environment), torch.tensor([[0.5, 0.35, 0.15]], dtype=torch.float64))
     x = torch.tensor([[1.0, 2.0, 10.0]], dtype=torch.float64)
     assert float(token_mean(x, ours, environment)) == pytest.approx(0.5 + 0.7 + 1.5, rel=1e-12)
+    plain = Environment(states=3, arms=3, right_arms=1)
+    assert float(token_mean(x, ours, plain)) == pytest.approx(13 / 3, rel=1e-12)
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)

@@ -98,6 +98,8 @@ def test_seeds():
     env = SoftmaxBandit()
     first, second = (env.reset(seed=3)[0] for _ in range(2))
     assert first == second
+    envs = SoftmaxBanditVector(4)
+    np.testing.assert_array_equal(envs.reset(seed=3)[0], envs.reset(seed=3)[0])
     unseeded = [[env.reset()[0] for _ in range(20)] for env in (SoftmaxBandit(), SoftmaxBandit())]
     assert unseeded[0] != unseeded[1]  # equal once in 64^20
 
@@ -197,6 +199,7 @@ def test_each_copy_can_have_a_seed_of_its_own():
         ({"states": 2.5}, r"states must be an integer, not 2\.5"),
         ({"seed": "a"}, "seed must be an integer, not 'a'"),
         ({"seed": -1}, r"seed must be between 0 and 2\^63 - 1, not -1"),
+        ({"seed": 2**63}, r"seed must be between 0 and 2\^63 - 1, not 9223372036854775808"),
     ],
 )
 @pytest.mark.parametrize("made", [SoftmaxBandit, SoftmaxBanditVector])

@@ -68,6 +68,8 @@ def test_keys_name_what_is_asked_for():
     (base,) = read_cells({"seeds": [1], "controller": {"entropic": {"ki": 0.1}}})
     (same,) = read_cells({"seeds": [1], "controller": {"entropic": {"ki": 0.1}}, "states": 64, "lr": 0.5})
     assert same == base
+    (one, other) = ({"entropic": dict(items)} for items in ((("tau", 0), ("ki", 1)), (("ki", 1), ("tau", 0))))
+    assert read_cells({"controller": one}) == read_cells({"controller": other})
     for change in ({"seeds": [2]}, {"lr": 0.4}, {"target": 0.3}, {"controller": {"entropic": {"ki": 0.2}}}):
         (other,) = read_cells({"seeds": [1], "controller": {"entropic": {"ki": 0.1}}} | change)
         assert other != base
@@ -112,7 +114,9 @@ def test_grids_are_shipped():
         ("states: 2.5", "states must be of type integer"),
         ("env: [noisy, nosy]", "unknown env 'nosy'; choose from exact, noisy"),
         ("env: []", r"env: expected a value or a list of values, not \[\]"),
+        ("lr: [0.1, [0.2]]", r"lr: expected a value or a list of values, not \[0\.1, \[0\.2\]\]"),
         ("seeds: 0", "seeds: expected a positive number or a list of seeds, not 0"),
+        ("seeds: few", "seeds: expected a positive number or a list of seeds, not 'few'"),
         ("seeds: [0, -1]", r"seeds: expected a positive number or a list of seeds, not \[0, -1\]"),
         ("controller: nope", "unknown controller 'nope'; choose from"),
         ("controller: [3]", "controller: expected a name, or one name with its hyperparameters, not 3"),

@@ -1,8 +1,10 @@
 """Where the calls of a sweep run changes nothing of what they give."""
 
+import multiprocessing
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -32,6 +34,33 @@ def test_processes_and_batches_change_nothing(grid, tmp_path):
     assert sweep(cells, tmp_path / "2", workers="2") == alone
     for row, other in zip(sweep(cells, tmp_path / "3", batch=1), alone, strict=True):
         assert row["entropy_final"] == pytest.approx(other["entropy_final"], abs=1e-12)
+
+
+@pytest.fixture
+def begun():
+    """Calls in two processes, of which the first has ended and another takes minutes."""
+    calls = [call for rollouts in (1, 10**6) for call in plan_calls(read_cells({"seeds": 1, "rollouts": rollouts}), 1)]
+    rows = run_calls(calls, "2")
+    next(rows)
+    return rows
+
+
+def test_nobody_waits_for_a_call_after_an_interruption(begun):
+    with pytest.raises(KeyboardInterrupt):
+        begun.throw(KeyboardInterrupt)
+    left = multiprocessing.active_children()
+    for _ in range(600):  # the pool waits for them, too: who comes second sees no exit code for a moment
+        if all(process.exitcode is not None for process in left):
+            return
+        time.sleep(0.1)
+    pytest.fail(f"{left} go on")
+
+
+def test_a_lost_process_is_told(begun):
+    for process in multiprocessing.active_children():
+        process.kill()
+    with pytest.raises(ValueError, match="a process of the sweep was lost"):
+        next(begun)
 
 
 ON_RAY = """

@@ -12,6 +12,8 @@ from .environments import ENVIRONMENTS, NOISY, Environment, Table, as_tables
 
 CUSTOM = "custom"
 """Name of an environment whose numbers are all given."""
+OF_GROUPS = ("group", "advantage")
+"""What an environment without samples has not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +71,8 @@ class Config:
     coupling: float | None = None
     """How far the update of one state moves every other."""
     advantage: str | None = None
-    """grpo, dr_grpo, rloo, reinforce_pp, w_reinforce, psr or nsr: one that needs rewards only."""
+    """grpo, dr_grpo, rloo, reinforce_pp, qae, w_reinforce, psr or nsr: one that needs rewards only.
+    Hyperparameters follow the name: "qae k=0.6"."""
     update: str | None = None
     """sgd (policy gradient), npg (natural policy gradient) or adam."""
     success: Table | None = None
@@ -88,7 +91,7 @@ class Config:
         check_fields(self)
         self.environment()
         if self.gradient == "exact" or (self.gradient is None and self._base().enumerated):
-            for name in ("group", "advantage"):
+            for name in OF_GROUPS:
                 if getattr(self, name) is not None:
                     raise ValueError(f"env {self.env!r} enumerates every outcome and has no {name}: leave it None")
 

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from entrostat import Chain, LocalReduce, make
-from entrostat.by_name import has_target, names_of
+from entrostat.by_name import with_target
 from entrostat.reduce import Tie
-from entrostat.registry import REGISTRY
 
 from .config import Config
 
@@ -21,13 +20,7 @@ def build_controller(config: Config, runs: int) -> Chain:
     """
     settings = {key: _per_run(key, value, runs) for key, value in config.controller_args.items()}
     if config.target is not None:
-        unknown = set(names_of(config.controller)) - set(REGISTRY)  # which `make` refuses by name
-        if not unknown and not has_target(config.controller):
-            able = ", ".join(sorted(filter(has_target, REGISTRY)))
-            raise ValueError(f"controller {config.controller!r} has no target; those with one are {able}")
-        if "target" in settings:
-            raise ValueError("the target is given twice: as target and in controller_args")
-        settings["target"] = config.target
+        settings = with_target(config.controller, settings, config.target)
     return make(config.controller, preset=config.preset, **settings)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from entrostat.commandline import parse_flags, parse_settings
+from entrostat.commandline import parse_flags, parse_settings, writing
 
 from .config import Config
 from .environments import Table
@@ -71,7 +71,8 @@ def run_command(args: Sequence[str]) -> int:
     # What cannot run should not leave a folder behind.
     tried = simulate(replace(config, rollouts=1), seeds, diagnostics=flags.diagnostics)
     _require_finite(tried.entropy[:, -1].mean(), 1)
-    record(config, seeds, out, flags.diagnostics)
+    with writing(out):
+        record(config, seeds, out, flags.diagnostics)
     return 0
 
 

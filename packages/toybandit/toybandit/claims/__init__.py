@@ -16,6 +16,8 @@ MODULES = (
     "opefo",
     "entropic",
     "feedback",
+    "baselines",
+    "balance",
 )
 """Where the claims are, in the order of the report."""
 

@@ -1,4 +1,4 @@
-"""Ratio clipping and the reuse of samples: Revisiting Entropy, figures 3 and 4; STEER, figures 3a and 17."""
+"""Ratio clipping and the reuse of samples: Revisiting Entropy, figures 3, 4; STEER, figures 3a, 17; Park et al."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -28,6 +28,13 @@ CLIPS: dict[str, dict[str, Any]] = {
     "Clip-Tighter .12/.2": {"controller": "clip_tighter"},
 }
 """Lower / upper clipping thresholds."""
+ONE_SIDED: dict[str, dict[str, Any]] = {
+    "upper bound alone": {"controller_args": {"eps_low": 1.0, "eps_high": 0.2}},
+    "both": {"controller_args": {"eps_low": 0.2, "eps_high": 0.2}},
+    "none": {"controller": "clip_free"},
+    "lower bound alone": {"controller_args": {"eps_low": 0.2, "eps_high": 1e6}},
+    "lower bound at .95, upper at 1.2": {"controller_args": {"eps_low": 0.05, "eps_high": 0.2}},
+}
 PASSES = (1, 2, 4, 8)
 EARLY = 20
 """Rollouts after which the reuse of samples is compared."""
@@ -73,6 +80,28 @@ def clip_free(effort: Effort) -> Finding:
     free, *others = final.values()
     measured = ", ".join(f"{name}: {told(values)}" for name, values in final.items())
     return Finding(f"final H: {measured}", numbers_of(final), *settle(every(rising(other, free) for other in others)))
+
+
+@claim(
+    "clip-random-rewards",
+    paper="Park et al.",
+    source="Clip-Low Increases Entropy and Clip-High Decreases Entropy, abstract",
+    assumption="rewards that are drawn alike for every arm (pure), samples reused in 8 passes, bounds .8 and 1.2",
+    predicted="the upper bound lowers the entropy, the lower one raises it; with both it falls, and with a lower bound "
+    "that is tight it rises",
+    expected=HOLDS,
+)
+def clip_random_rewards(effort: Effort) -> Finding:
+    """Where nothing can be learned the bounds decide what the entropy does: the upper one keeps unlikely arms from
+    growing back, the lower one from being lost."""
+    found = {
+        name: entropies(effort, env="pure", **{"controller": "ppo", **config}) for name, config in ONE_SIDED.items()
+    }
+    change = {name: entropy[:, -1] - entropy[:, 0] for name, entropy in found.items()}
+    upper, both, none, lower, tight = change.values()
+    measured = ", ".join(f"{name} {told(values)}" for name, values in change.items())
+    check = rising(upper, both, none, lower) & below(both) & above(tight)
+    return Finding(f"ΔH with {measured}", numbers_of(change), *settle(check))
 
 
 @picture("clip-thresholds", caption="Entropy in NOISY under each choice of clipping thresholds (lower/upper).")

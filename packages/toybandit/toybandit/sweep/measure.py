@@ -82,8 +82,8 @@ def targets_of(config: Config, runs: int) -> Array:
 
     Raises ValueError, one line, on a controller that cannot be built.
     """
-    parts = build_controller(config, runs).parts
-    target = next((part.target for part in parts if hasattr(part, "target")), np.nan)
+    controller = build_controller(config, runs)
+    target = next((p.target for p in (controller.surrogate, *controller.parts) if hasattr(p, "target")), np.nan)
     return np.broadcast_to(torch.as_tensor(target, dtype=torch.float64).numpy(), runs)
 
 

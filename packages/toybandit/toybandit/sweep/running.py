@@ -4,6 +4,7 @@ import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from types import ModuleType
 
@@ -28,11 +29,21 @@ def run_calls(calls: Sequence[Call], workers: str = "1") -> Iterator[list[Row]]:
 
 
 def _in_processes(calls: Sequence[Call], workers: int) -> Iterator[list[Row]]:
+    others = multiprocessing.active_children()
     with ProcessPoolExecutor(min(workers, len(calls)), mp_context=multiprocessing.get_context("spawn")) as pool:
         tasks = [pool.submit(measure, call) for call in calls]
         try:
             for task in as_completed(tasks):
                 yield task.result()
+        except BrokenProcessPool:
+            raise ValueError(
+                "a process of the sweep was lost, perhaps for want of memory: "
+                "take fewer --workers or a smaller --batch; the same command goes on"
+            ) from None
+        except BaseException:  # Ctrl-C: whatever the processes are at, nobody waits for it
+            for process in set(multiprocessing.active_children()) - set(others):
+                process.terminate()
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

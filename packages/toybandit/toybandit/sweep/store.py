@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from entrostat.commandline import writing
+
 from .cells import Cell
 from .measure import Row
 
@@ -77,5 +79,6 @@ def _column(values: list[Any]) -> pa.Array:
 
 def _write(rows: Sequence[Row], path: Path) -> None:
     partial = path.with_suffix(".partial")
-    pq.write_table(table(rows), partial)
+    with writing(path):
+        pq.write_table(table(rows), partial)
     os.replace(partial, path)

@@ -10,7 +10,19 @@ from importlib import import_module
 
 from .registry import TRIALS, Outcome, Parameter, Trial, trial
 
-MODULES = ("first_order", "tokens", "law", "rules", "quadrants", "signs", "control", "stability", "opefo")
+MODULES = (
+    "first_order",
+    "tokens",
+    "law",
+    "rules",
+    "baselines",
+    "balance",
+    "quadrants",
+    "signs",
+    "control",
+    "stability",
+    "opefo",
+)
 """Where the trials are."""
 
 for _module in MODULES:

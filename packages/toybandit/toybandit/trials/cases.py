@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from . import first_order, opefo, quadrants, rules, tokens
+from . import balance, baselines, first_order, opefo, quadrants, rules, tokens
 from .control import CLOSED_FORM, LOST
 from .registry import TRIALS, Outcome, Parameter, Trial
 
@@ -154,6 +154,14 @@ add(
 )
 add("kl-cov-on-policy", "kl-cov-is-grpo", {}, {"passes": 2}, ON_POLICY)
 add("clip-thresholds", "clipping", {}, {"passes": 1}, OFTEN_REUSED, NOISY)
+add(
+    "clip-random-rewards",
+    "clipping",
+    {"bound": rules.LOWER, "env": "pure"},
+    {"passes": 1},
+    OFTEN_REUSED,
+    equals("env", "pure"),
+)
 add("clip-free", "clipping", {"bound": rules.BOTH}, {"bound": rules.UPPER}, OFTEN_REUSED, NOISY)
 add("clip-mechanism", "clip-mechanism", {}, {"passes": 1}, REUSED, within("std", low=1.5))
 add("off-policy-updates", "reuse", {}, {"lr": 4.0}, within("rollouts", high=20), within("lr", high=1))
@@ -226,6 +234,14 @@ add(
     equals("env", "noisy", stated=False),
     within("target", high=1),
 )
+add(
+    "adaptive-clip",
+    "holding",
+    {"controller": "adaptive clip", "passes": 8, "target": 0.9},
+    {"target": 2.0},
+    NOISY,
+    within("target", low=0.8, high=0.95, stated=False),
+)
 add("thermostat", "holding", {}, {"target": 2.9}, within("target", high=2.6))
 add("token-flow", "token-flow", {}, {"log_eta": 0.0}, TINY_STEP)
 add("token-flows-add", "first-order", {"rule": first_order.TOKENS}, {"eta": 20.0}, SMALL_STEP)
@@ -241,4 +257,16 @@ add("steer-collapse", "steer-collapse", {}, {"rollouts": 10}, NOISY, REUSED)
 add("opefo-formula", "token-flow", {"estimator": "OPEFO"}, {"estimator": "exact"}, TINY_STEP)
 EXACT_FLOW = equals("estimator", opefo.EXACT, stated=False)
 add("opefo-one-step", "opefo-step", {}, {"estimator": opefo.PAPER}, EXACT_FLOW, equals("coupling", 0))
+add("qae-baseline", "baseline", {}, {"step": baselines.TAKEN}, equals("step", baselines.GRADIENT))
+add(
+    "qae-quantile",
+    "quantile",
+    {},
+    {"clip": False},
+    equals("clip", True, stated=False),
+    within("passes", low=8, stated=False),
+    NOISY,
+)
+add("bapo-bounds", "share", {}, {"bound": balance.LOWER}, equals("bound", balance.UPPER, stated=False))
+add("bapo-entropy", "bapo", {}, {"share": 0.4}, REUSED, NOISY, within("share", low=0.55, stated=False))
 add("opefo-run", "opefo-run", {}, {"estimator": opefo.PAPER}, EXACT_FLOW, equals("coupling", 0), within("lr", high=0.2))

@@ -22,6 +22,16 @@ from .registry import Outcome, Parameter, trial
 INSTANCES = 24
 """Random policies of which the order of the error is the median."""
 ANY, PG, NPG, TOKENS = "any direction", "policy gradient", "natural policy gradient", "sampled tokens"
+ARMS = Parameter(
+    key="arms",
+    label="Arms",
+    symbol="K",
+    default=16,
+    low=2,
+    high=64,
+    step=1,
+    help="Actions of the policy.",
+)
 STD = Parameter(
     key="std",
     label="Spread of the logits",
@@ -77,16 +87,7 @@ def step_and_formula(kind: str, logits: Tensor, shift: float) -> tuple[Tensor, T
         step=0.1,
         help="The order of the error is read over two decades of step sizes up to this one.",
     ),
-    Parameter(
-        key="arms",
-        label="Arms",
-        symbol="K",
-        default=16,
-        low=2,
-        high=64,
-        step=1,
-        help="Actions of the policy.",
-    ),
+    ARMS,
     STD,
 )
 def first_order(rule: str, shift: float, eta: float, arms: int, std: float) -> Outcome:

@@ -36,6 +36,10 @@ STATEMENTS: dict[str, str] = {
     r"\nabla\, |\log \pi - \log \pi_{\mathrm{old}}| = 0",
     "clip-thresholds": r"\frac{\partial H_{\mathrm{end}}}{\partial \varepsilon_{\mathrm{high}}} > 0, \qquad "
     r"\frac{\partial H_{\mathrm{end}}}{\partial \varepsilon_{\mathrm{low}}} < 0",
+    "clip-random-rewards": over(
+        r"R \perp a \ \Rightarrow",
+        r"H_{\mathrm{end}}(1 + \varepsilon) < H_{\mathrm{end}} < H_{\mathrm{end}}(1 - \varepsilon)",
+    ),
     "clip-free": over(
         r"H_{\mathrm{end}}(\varepsilon = \infty) > H_{\mathrm{end}}(\varepsilon)",
         r"\text{for the default and the tighter } \varepsilon",
@@ -72,6 +76,10 @@ STATEMENTS: dict[str, str] = {
     "pos-adv-reweight": over(
         r"A > 0:\ A \to \lambda_t A, \quad \lambda_{t+1} = \lambda_t \pm \delta", r"\Rightarrow\ H \to H^*"
     ),
+    "adaptive-clip": over(
+        r"r \in [1 - \varepsilon,\ (1 - \varepsilon)^{-1} + k],",
+        r"\Delta k = \delta \operatorname{sign}(H^* - H) \ \Rightarrow\ H \to H^*",
+    ),
     "thermostat": over(
         r"\mathcal{L} - \mu_t H, \quad \mu_t = \frac{k\,(H^* - H)/\kappa - \bar\varphi}{\bar F}",
         r"\Rightarrow\ H \to H^*",
@@ -101,6 +109,17 @@ STATEMENTS: dict[str, str] = {
     "steer-collapse": r"w = \lambda_{\min}^{\,\Omega / \max \Omega} \ \Rightarrow\ H_{\mathrm{end}} \ge \tfrac12 H_0",
     "opefo-formula": r"\Delta H = -\eta\, A\,(1 - p)^2\,(\log p + H)",
     "opefo-one-step": r"\textstyle\sum_i (1 \pm \lambda^*)\, \Delta H_i = 0 \ \Rightarrow\ |\Delta H| = O(\eta^2)",
+    "qae-baseline": over(
+        r"\Delta H = -\eta \operatorname{Cov}_p(\log p,\ p\,(r - b)) + O(\eta^2)",
+        r"\Rightarrow\ \frac{\partial \Delta H}{\partial b} > 0",
+    ),
+    "qae-quantile": r"K_1 < K_2 \ \Rightarrow\ H_{\mathrm{end}}(K_1) < H_{\mathrm{end}}(K_2)",
+    "bapo-bounds": over(
+        r"\rho = \frac{\sum_{A > 0} \pi_{\mathrm{old}}\, |\operatorname{clip}(r)\, A|}"
+        r"{\sum \pi_{\mathrm{old}}\, |\operatorname{clip}(r)\, A|},",
+        r"\frac{\partial \rho}{\partial c_{\mathrm{high}}},\ \frac{\partial \rho}{\partial c_{\mathrm{low}}} \ge 0",
+    ),
+    "bapo-entropy": r"H_{\mathrm{end}}(\mathrm{BAPO}) > H_{\mathrm{end}}(0.8,\ 1.2)",
     "opefo-run": r"\textstyle\sum_i (1 \pm \lambda^*)\, \Delta H_i = 0 \ \Rightarrow\ H_t = H_0",
 }
 """By the name of the claim."""

@@ -1,0 +1,119 @@
+"""Clip bounds that move for the balance of successes and failures: BAPO."""
+
+from functools import cache
+from typing import Any
+
+import torch
+from matplotlib.figure import Figure
+
+from entrostat import Tokens, make
+
+from ..trajectory import Array
+from .checks import above, numbers_of, rising, settle, told
+from .ensembles import random_vector
+from .pictures import picture
+from .registry import Effort, Finding, claim, holds_if, judge
+from .runs import trajectory
+
+PAPER = "BAPO"
+TOKENS = 64
+LOWS, HIGHS = (0.6, 0.7, 0.8, 0.9), (1.2, 1.8, 2.4, 3.0)
+"""Bounds between which the paper's values move them."""
+MORE = 0.55
+"""A share above the one that `noisy` has."""
+CONTROLLERS: dict[str, dict[str, Any]] = {
+    "clip .2/.2": {"controller": "grpo"},
+    "BAPO": {"controller": "bapo"},
+    f"BAPO, ρ = {MORE}": {"controller": "bapo", "controller_args": {"share": MORE}},
+}
+
+
+def random_tokens(instances: int, spread: float, name: str) -> Tokens:
+    """Mini-batches of tokens whose ratios are apart from 1: log-ratios with a standard deviation `spread`."""
+    old_logp = -random_vector(instances, TOKENS, f"{name} old").abs()
+    logp = old_logp + spread * random_vector(instances, TOKENS, f"{name} ratio")
+    advantage = random_vector(instances, TOKENS, f"{name} advantage")
+    return Tokens(logp=logp, old_logp=old_logp, advantage=advantage)
+
+
+def share_at(tokens: Tokens, low: float, high: float) -> torch.Tensor:
+    """Share of the loss that tokens with A > 0 have between fixed bounds, (instances,)."""
+    return make("bapo", low=low, low_max=low, high=high, high_max=high).plan(tokens).info["bapo/share"]
+
+
+@claim(
+    "bapo-bounds",
+    paper=PAPER,
+    source="section 4, condition of the share and algorithm 1",
+    assumption="any mini-batch with ratios other than 1",
+    predicted="a higher bound, the upper as the lower, raises the share of tokens with A > 0 in the loss",
+    expected=holds_if("the bound is the upper one"),
+)
+def bapo_bounds(effort: Effort) -> Finding:
+    """A token that is clipped counts with its bound. The upper bound cuts what successes count, and frees it as it
+    rises; the lower bound is what unlikely failures count at least, and they count more as it rises."""
+    tokens = random_tokens(effort.instances, 0.5, "bapo")
+    steps = {
+        "upper": torch.stack([share_at(tokens, LOWS[0], high) for high in HIGHS]).diff(dim=0),
+        "lower": torch.stack([share_at(tokens, low, HIGHS[-1]) for low in LOWS]).diff(dim=0),
+    }
+    upper, lower = (bool((step >= 0).all() and (step > 0).any()) for step in steps.values())
+    numbers = {
+        f"{end} change of the share, {name} bound": float(getattr(step, end)())
+        for name, step in steps.items()
+        for end in ("min", "max")
+    }
+    measured = "; ".join(f"{name} bound {float(x.min()):+.3f} to {float(x.max()):+.3f}" for name, x in steps.items())
+    return Finding(
+        f"change of the share by a step: {measured}",
+        numbers,
+        judge(upper and lower, "the bound is the upper one", upper),
+    )
+
+
+@cache
+def balanced(effort: Effort) -> dict[str, Any]:
+    """The runs in `noisy` of each of CONTROLLERS."""
+    return {name: trajectory(effort, env="noisy", **config) for name, config in CONTROLLERS.items()}
+
+
+def entropy_of(effort: Effort) -> dict[str, Array]:
+    return {name: run.entropy for name, run in balanced(effort).items()}
+
+
+@claim(
+    "bapo-entropy",
+    paper=PAPER,
+    source="section 5, figure 8",
+    assumption="samples reused in 8 passes, published values",
+    predicted="the entropy ends above that of a fixed clip at .8 and 1.2",
+    expected=holds_if("the share asked for is above the one there is"),
+)
+def bapo_entropy(effort: Effort) -> Finding:
+    """Advantages of a group add up to 0, so successes have about half of the loss, and 0.4 is there from the start. The
+    bounds stay at 0.6 and 1.2, which lets unlikely failures fall further than a fixed clip does."""
+    runs = balanced(effort)
+    share = runs["BAPO"].metrics["bapo/share"].mean(-1)
+    final = {name: entropy[:, -1] for name, entropy in entropy_of(effort).items()}
+    fixed, published, more = final.values()
+    return Finding(
+        f"final H: {', '.join(f'{name} {told(values)}' for name, values in final.items())}; the share there is "
+        f"{told(share)}, of which 0.4 are asked for",
+        numbers_of({**{f"final H, {name}": values for name, values in final.items()}, "share": share}),
+        *settle(
+            rising(fixed, published),
+            "the share asked for is above the one there is",
+            rising(fixed, more) & above(MORE - share),
+        ),
+    )
+
+
+@picture(
+    "bapo-entropy", caption="Entropy in NOISY under a fixed clip and under BAPO, which is asked for 0.4 and for 0.55."
+)
+def draw_balanced(figure: Figure, effort: Effort) -> None:
+    axes = figure.subplots()
+    for name, entropy in entropy_of(effort).items():
+        axes.plot(entropy.mean(0), label=name)
+    axes.set(xlabel="rollout", ylabel="mean entropy (nats)", ylim=(0, None))
+    axes.legend()

@@ -1,0 +1,112 @@
+"""The baseline of the advantage as a lever of the entropy: Quantile Advantage Estimation."""
+
+from functools import cache
+from typing import Any
+
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from entrostat import policy_stats
+from entrostat.entropy_change import policy_gradient
+
+from ..trajectory import Array
+from .checks import every, numbers_of, rising, settle, told
+from .ensembles import STEPS, entropy_change, random_logits, random_vector
+from .pictures import picture
+from .registry import FAILS, Effort, Finding, claim, holds_if, judge
+from .runs import entropies
+
+PAPER = "QAE"
+QUANTILES = (0.2, 0.4, 0.6, 0.8)
+CLIPPED = "reused, clipped"
+SETTINGS: dict[str, dict[str, Any]] = {
+    "used once": {"passes": 1},
+    "reused, no clip": {"passes": 8, "controller": "clip_free"},
+    CLIPPED: {"passes": 8},
+}
+"""What happens to the samples of a rollout; reused ones are in 8 updates."""
+
+
+def baseline_step(logits: Tensor, reward: Tensor, baseline: float) -> Tensor:
+    """Gradient in the logits of the surrogate Σ_a sg(p_a)·(r_a − b)·log p_a, (instances, K)."""
+    z = logits.detach().requires_grad_()
+    logp = z.log_softmax(-1)
+    return torch.autograd.grad((logp.detach().exp() * (reward - baseline) * logp).sum(), z)[0]
+
+
+def rewarded(instances: int, arms: int, name: str) -> Tensor:
+    """Rewards of 0 and 1, (instances, K): about half of the arms are right."""
+    return (random_vector(instances, arms, name) > 0).double()
+
+
+@claim(
+    "qae-baseline",
+    paper=PAPER,
+    source="proposition 4.2",
+    assumption="tabular softmax, first order; rewards of 0 and 1, baselines 0 and 1",
+    predicted="ΔH rises with the baseline b, by η·b·Cov_p(log p, p): least at 0, most at 1",
+    expected=FAILS,
+)
+def qae_baseline(effort: Effort) -> Finding:
+    """The gradient of a softmax is free of whatever weighs all arms alike: the expected step is the same for every
+    baseline. The proposition puts r − b into a formula for advantages of mean zero."""
+    logits, reward = random_logits(effort.instances, 16, 2.0, "baseline"), rewarded(effort.instances, 16, "baseline")
+    logp, eta = policy_stats(logits).logp, float(STEPS[0])
+    high, low = (entropy_change(logits, eta * baseline_step(logits, reward, b)) for b in (1.0, 0.0))
+    said = eta * (policy_gradient(logp, reward - 1) - policy_gradient(logp, reward))
+    share = (high - low) / said
+    least, most = float(share.min()), float(share.max())
+    return Finding(
+        f"the difference between the baselines is {float(share.abs().max()):.0e} of what is claimed, at most",
+        {"least share of the claimed difference": least, "largest share": most},
+        judge(least > 0.9 and most < 1.1),
+    )
+
+
+@cache
+def by_quantile(effort: Effort) -> dict[str, dict[str, Array]]:
+    """Entropy in `noisy` under each of SETTINGS with each of QUANTILES, (runs, rollouts + 1)."""
+    return {
+        setting: {
+            f"K = {k:g}": entropies(effort.times(4), env="noisy", advantage=f"qae k={k:g}", **config) for k in QUANTILES
+        }
+        for setting, config in SETTINGS.items()
+    }
+
+
+@claim(
+    "qae-quantile",
+    paper=PAPER,
+    source="sections 1 and 6",
+    assumption="noisy; samples are used once, or in 8 passes",
+    predicted="a higher K raises the entropy: the baseline is the primary lever of it",
+    expected=holds_if("samples are reused under a ratio clip"),
+)
+def qae_quantile(effort: Effort) -> Finding:
+    """A low K learns from successes, of which the upper bound stops the unlikely ones; a high K from failures, of which
+    the lower bound stops such. Where nothing is clipped K hardly matters."""
+    final = {
+        setting: {name: entropy[:, -1] for name, entropy in found.items()}
+        for setting, found in by_quantile(effort).items()
+    }
+    measured = "; ".join(
+        f"samples {setting}: " + ", ".join(f"{name} {told(values)}" for name, values in found.items())
+        for setting, found in final.items()
+    )
+    stated = every(rising(*found.values()) for found in final.values())
+    return Finding(
+        f"final H, {measured}",
+        numbers_of({f"{name}, samples {s}": values for s, found in final.items() for name, values in found.items()}),
+        *settle(stated, "samples are reused under a ratio clip", rising(*final[CLIPPED].values())),
+    )
+
+
+@picture("qae-quantile", caption="Entropy in NOISY with each quantile K, by what happens to the samples of a rollout.")
+def draw_quantiles(figure: Figure, effort: Effort) -> None:
+    for axes, (setting, found) in zip(figure.subplots(1, 3, sharey=True), by_quantile(effort).items(), strict=True):
+        for name, entropy in found.items():
+            axes.plot(entropy.mean(0), label=name)
+        axes.set(title=setting, xlabel="rollout", ylim=(0, None))
+    figure.axes[0].set_ylabel("mean entropy (nats)")
+    figure.axes[0].legend()

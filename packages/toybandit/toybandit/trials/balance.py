@@ -1,0 +1,83 @@
+"""The balance of successes and failures that BAPO moves its clip bounds for."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from ..claims.balance import random_tokens, share_at
+from ..claims.runs import entropies
+from .registry import Outcome, Parameter, nearest_rising, trial
+from .rules import ENV, PASSES, ROLLOUTS, SIZE
+
+UPPER, LOWER = "upper", "lower"
+
+
+@trial(
+    "share",
+    Parameter(
+        key="bound",
+        label="Bound that rises",
+        default=UPPER,
+        options=(UPPER, LOWER),
+        help="upper: of the ratio where A > 0, from 1.2 to 3. lower: where A < 0, from .6 to .9.",
+    ),
+    Parameter(
+        key="spread",
+        label="Spread of the log-ratios",
+        symbol="σ",
+        default=0.5,
+        low=0.05,
+        high=2.0,
+        step=0.05,
+        help="How far the policy is from the one that sampled.",
+    ),
+)
+def share(bound: str, spread: float) -> Outcome:
+    """The share of the loss that tokens with A > 0 have in one random mini-batch, by one of the two bounds."""
+    tokens = random_tokens(1, spread, "trial balance")
+    x = np.linspace(1.2, 3.0, 19) if bound == UPPER else np.linspace(0.6, 0.9, 19)
+    at = [(0.6, float(value)) if bound == UPPER else (float(value), 3.0) for value in x]
+    measured = torch.cat([share_at(tokens, low, high) for low, high in at]).numpy()
+    change = float(measured[-1] - measured[0])
+    return Outcome(
+        x=x,
+        x_title=f"{bound} bound of the ratio",
+        predicted=nearest_rising(measured),
+        measured=measured,
+        y_title="share ρ of tokens with A > 0",
+        holds=bool(np.diff(measured).min() >= 0) and change > 0,
+        because=f"the share goes from {measured[0]:.3f} to {measured[-1]:.3f}, and should rise.",
+    )
+
+
+@trial(
+    "bapo",
+    Parameter(
+        key="share",
+        label="Share that is asked for",
+        symbol="ρ",
+        default=0.6,
+        low=0.0,
+        high=1.0,
+        step=0.05,
+        help="Of the loss, for A > 0. Published is 0.4; there is about 0.5, as advantages of a group add up to 0.",
+    ),
+    replace(PASSES, default=8),
+    replace(ROLLOUTS, default=20),
+    ENV,
+)
+def bapo(share: float, passes: int, rollouts: int, env: str) -> Outcome:
+    """The mean entropy of the same runs under BAPO and under a fixed clip at .8 and 1.2."""
+    shared = {"env": env, "passes": passes, "rollouts": rollouts}
+    moved = entropies(SIZE, controller="bapo", controller_args={"share": share}, **shared).mean(0)
+    fixed = entropies(SIZE, controller="grpo", **shared).mean(0)
+    return Outcome(
+        x=np.arange(rollouts + 1, dtype=np.float64),
+        x_title="rollout",
+        predicted=np.maximum(moved, fixed),
+        measured=moved,
+        y_title="mean entropy H (nats)",
+        holds=bool(moved[-1] > fixed[-1]),
+        because=f"H ends at {moved[-1]:.3f}, under the fixed clip at {fixed[-1]:.3f}.",
+    )

@@ -1,0 +1,34 @@
+"""What an environment takes, and what it makes of it."""
+
+import pytest
+
+from toybandit.environments import MOST_LOGITS, Environment
+
+
+def test_lists_become_tuples():
+    given, tuples = {"success": [0.2, 0.8], "lr": [0.1, 0.2]}, {"success": ((0.2, 0.8),), "lr": (0.1, 0.2)}
+    one, other = (Environment(arms=2, right_arms=1, **numbers) for numbers in (given, tuples))
+    assert (one.success, one.lr) == (((0.2, 0.8),), (0.1, 0.2))
+    assert hash(one) == hash(other)
+
+
+def test_the_largest_there_are():
+    assert Environment(states=2**20).rows * 16 == MOST_LOGITS
+    assert Environment(states=4096, coupling=0.1).rows == 4096
+    assert Environment(length=40).rows == 64 * 40  # a chain, whose rows do not double
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"states": 2**20 + 1}, "states, arms, length and branching make over 16777216 logits"),
+        ({"states": 2**14 + 1, "arms": 2**10}, "states, arms, length and branching make over 16777216 logits"),
+        ({"states": 4097, "coupling": 0.1}, "coupling of 4097 states takes over 16777216 numbers"),
+        ({"length": 2, "group": None}, "length must be 1 where every outcome is enumerated; got 2"),
+        ({"lr": ()}, "lr must be a number, or one for each run; got none"),
+        ({"arms": 3, "right_arms": 4}, "right_arms must be at most the 3 arms; got 4"),
+    ],
+)
+def test_what_does_not_fit(numbers, message):
+    with pytest.raises(ValueError, match=message):
+        Environment(**numbers)
