@@ -2,6 +2,7 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -27,6 +28,14 @@ def small(tmp_path_factory) -> TrainConfig:
     path = tmp_path_factory.mktemp("models") / "small"
     build_and_warm_up(config, path)
     return TrainConfig(**{**vars(config), "model": ModelConfig(path=str(path))})
+
+
+@pytest.fixture(scope="session")
+def interpreter():
+    """Triton's, which runs its kernels on a CPU; skips where there is none that works."""
+    triton = pytest.importorskip("triton")
+    if triton.__version__.startswith("3.6.") and np.lib.NumpyVersion(np.__version__) >= "2.4.0":
+        pytest.skip("the interpreter of Triton 3.6 needs NumPy < 2.4")
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def state_bytes(ranks) -> dict:
         policy = Policy(model)
         count = sum(p.numel() for p in model.parameters())
         engine = WatchedEngine(policy, OPTIM, replace(config, deepspeed=SMALL_BUCKETS), ranks)
-        learner = Learner(policy, engine, make("grpo"), OPTIM, seed=0, clock=Clock("cpu"))
+        learner = Learner(policy, engine, make("grpo"), OPTIM, seed=0, clock=Clock("cpu"), updates=2)
         experience = part_of(experience_of(policy), ranks)
         for _ in range(2):
             step(learner, experience)
@@ -75,7 +75,7 @@ def head_status(ranks) -> list[tuple[str, bool]]:
     layers[1].register_forward_hook(lambda *_: look("last layer"))
     layers[1].register_full_backward_hook(lambda *_: look("last layer, backward"))
     policy.output.register_forward_pre_hook(lambda *_: look("head"))
-    step(Learner(policy, engine, make("grpo"), OPTIM, seed=0, clock=Clock("cpu")), experience)
+    step(Learner(policy, engine, make("grpo"), OPTIM, seed=0, clock=Clock("cpu"), updates=2), experience)
     look("after")
     return seen
 

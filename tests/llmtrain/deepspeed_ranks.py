@@ -39,6 +39,7 @@ from llmtrain.nested import merge
 from llmtrain.policy import Policy
 from llmtrain.ranks import join, leave
 from llmtrain.trainer import Trainer
+from llmtrain.verifiers import Verdict, Verifier
 
 
 def masters(ranks) -> dict:
@@ -60,7 +61,7 @@ def masters(ranks) -> dict:
 
 
 def update(engine, policy: Policy, spec: str, experience: Experience, optim: OptimConfig, steps: int = 1) -> dict:
-    learner = Learner(policy, engine, make(spec), optim, seed=0, clock=Clock("cpu"))
+    learner = Learner(policy, engine, make(spec), optim, seed=0, clock=Clock("cpu"), updates=2)
     metrics = [step(learner, experience) for _ in range(steps)]
     found = {"gradient": moments(engine, policy), "weights": weights(engine, policy), "metrics": metrics}
     return found | {"adapter": adapter(engine, policy)} if updates(policy.model) else found
@@ -118,7 +119,7 @@ def faults(ranks) -> dict:
             engine = DeepSpeedEngine(policy, OPTIM, config, ranks)
             before, message = weights(engine, policy), "nothing raised"
             try:
-                step(Learner(policy, engine, make("grpo"), OPTIM, seed=0, clock=Clock("cpu")), experience)
+                step(Learner(policy, engine, make("grpo"), OPTIM, seed=0, clock=Clock("cpu"), updates=2), experience)
             except NonFiniteError as error:
                 message = str(error)
             moved = int(not torch.equal(before, weights(engine, policy)))
@@ -146,7 +147,7 @@ def shards(ranks, out: Path) -> dict:
             if state:
                 engine.load_state_dict(state)
                 engine.load_shards(out / name)
-            learner = Learner(policy, engine, make("grpo"), optim, seed=0, clock=Clock("cpu"))
+            learner = Learner(policy, engine, make("grpo"), optim, seed=0, clock=Clock("cpu"), updates=2)
             for _ in range(steps):
                 step(learner, experience)
             if not state:
@@ -212,16 +213,30 @@ def small_steps(ranks) -> dict:
     return found
 
 
+class Short(Verifier):
+    """Likes short responses, of which a model that knows nothing gives some."""
+
+    def judge(self, responses, ground_truths):
+        return [Verdict(len(response) <= 5, "") for response in responses]
+
+
+def run(config: TrainConfig, resume: bool = False) -> None:
+    trainer = Trainer(config, config.model.path, resume)
+    if config.rollout.filter_groups:
+        trainer.collector.task = replace(trainer.task, start_verifier=Short)
+    trainer.run()
+
+
 def runs(ranks, config: TrainConfig, out: Path) -> None:
     """Whole runs: torch in one process, ZeRO-3 by all ranks, and that one stopped and resumed."""
     zero3 = replace(config, engine=STAGES["zero3"])
     if ranks.rank == 0:
-        Trainer(replace(config, out=str(out / "torch")), config.model.path).run()
+        run(replace(config, out=str(out / "torch")))
     ranks.barrier()
-    Trainer(replace(zero3, out=str(out / "zero3")), config.model.path).run()
+    run(replace(zero3, out=str(out / "zero3")))
     halves = replace(zero3, out=str(out / "halves"))
-    Trainer(replace(halves, steps=2), config.model.path).run()
-    Trainer(halves, config.model.path, resume=True).run()
+    run(replace(halves, steps=2))
+    run(halves, resume=True)
 
 
 def main(out: Path) -> None:
@@ -238,6 +253,8 @@ def main(out: Path) -> None:
         config = merge(TrainConfig(), yaml.safe_load((out / "config.yaml").read_text()))
         runs(ranks, config, out)
         runs(ranks, replace(config, model=replace(config.model, lora_rank=4)), out / "lora")
+        rollout = replace(config.rollout, filter_groups=True, max_gen_batches=20)
+        runs(ranks, replace(config, rollout=rollout), out / "filtered")
         prime = replace(config, advantage="prime", prime=PrimeConfig(lr=1e-4), controller="entropy_bonus+kl_ref")
         runs(ranks, replace(prime, reward=RewardConfig()), out / "prime")
     if ranks.rank == 0:

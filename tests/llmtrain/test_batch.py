@@ -18,13 +18,16 @@ def test_of_rollouts():
     assert batch.ids.tolist() == [7, 8, 1, 7, 8, 2, 3, 9, 4, 5, 6]
     assert batch.ids.dtype == torch.int64
     assert batch.lengths.tolist() == [3, 4, 4]
+    assert len(batch) == 3
 
 
 def test_padded_and_indices_follow_the_order_asked_for():
     batch = Batch.of(ROLLOUTS)
     some = torch.tensor([2, 0])
     assert batch.padded(some).tolist() == [[9, 4, 5, 6], [7, 8, 1, 0]]
+    assert batch.select(some).padded(torch.arange(2)).tolist() == [[9, 4, 5, 6], [7, 8, 1, 0]]
     assert batch.response_index(some).tolist() == [3, 4, 5, 0]
+    assert batch.targets(some).tolist() == [4, 5, 6, 1]
 
 
 def test_select():

@@ -27,6 +27,20 @@ def folder_of(path, **sizes) -> str:
         (["--controller", "entropic", "--set", "tau=abc"], "entropic: tau must be a number, not 'abc'"),
         (["--controller", "clip_higher", "--set", "eps_high=abc"], "clip_higher: eps_high must be a number"),
         (["--set", "k=[1"], r"k: '\[1' cannot be read"),
+        (
+            ["--advantage", "prime beta=0.1"],
+            "the values of the advantage prime are prime.lr and prime.beta, and do not",
+        ),
+        (["--advantage", "qae k=1"], r"k of the advantage 'qae' must lie in \(0, 1\); got 1"),
+        (["--target-entropy", "0.4"], "controller 'grpo' has no target; those with one are adaptive_clip, "),
+        (
+            ["--controller", "entropic", "--target-entropy", "0.4", "--set", "target=0.9"],
+            "the target is given twice: as target_entropy and in controller_args",
+        ),
+        (
+            ["--controller", "entropic", "--target-entropy", "0.4", "--set", "entropic.target=0.9"],
+            "target of entropic is set twice, as entropic.target and as target: leave one out",
+        ),
         (["--task.test-problems", "0"], "nothing to evaluate on: raise task.test_problems, or set eval.every to 0"),
         (["--model.ref-path", "no/such"], "model.ref_path: model folder no/such does not exist"),
         (["--model.path", "."], r"model.path: \. is not the folder of a model: it has no config.json"),
@@ -50,7 +64,8 @@ def test_a_file_with_a_wrong_value_ends_in_one_line(tmp_path, capsys, monkeypatc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.yaml").write_text("optim: {betas: [0.9]}")
     assert main(["train", "--config", "c.yaml"]) == 2
-    assert capsys.readouterr().err == "error: optim.betas must be of type [finite number, finite number]; got [0.9]\n"
+    error = "llmtrain train: c.yaml: optim.betas must be of type [finite number, finite number]; got [0.9]"
+    assert capsys.readouterr().err == f"error: {error}\n"
 
 
 def test_what_may_be(tmp_path):

@@ -94,13 +94,23 @@ def test_groups_of_one_reward_are_replaced():
     assert len({tuple(map(tuple, request.prompt_ids)) for request in engine.requests}) == 3
 
 
+@pytest.mark.parametrize(("advantage", "expected"), [("opo", [2 / 3, -1 / 3, -1 / 3]), ("prime", [1, -0.5, -0.5])])
+def test_groups_of_several_batches_are_numbered_through(advantage, expected):
+    config = replace(CONFIG, advantage=advantage)
+    found = collector(config, [WRONG + MIXED * 3, MIXED * 4], Engine()).collect(0)
+    assert found.sequence.tolist() == list(range(4 * N))
+    assert found.advantage.tolist() == pytest.approx(expected * 4)
+
+
 def test_checks_without_an_answer_are_counted_by_step():
     config = replace(CONFIG, rollout=replace(CONFIG.rollout, filter_groups=False))
     engine = Engine()
-    several = collector(config, [MIXED * 4] * 3, engine, lost=(2, 5, 30))
+    several = collector(config, [MIXED + RIGHT + WRONG * 2] * 3, engine, lost=(2, 5, 30))
     told = []
     for engine.version in range(3):
-        told.append(several.collect(engine.version).metrics.get("verify/timeout"))
+        found = several.collect(engine.version)
+        assert len(found.rollouts) == 4 * N  # without filtering all groups stay
+        told.append(found.metrics.get("verify/timeout"))
         several.task.verifier.failures["timeout"] += 5  # those of an evaluation are its own
     assert told == [2, None, 1]
 
@@ -128,6 +138,24 @@ def test_it_gives_up_and_trains_on_what_there_is():
     assert len(found.rollouts) == 4 * N
     assert found.metrics["groups/kept"] == 0
     assert found.dropped
+
+
+def test_a_batch_may_have_more_prompts_than_a_step_trains_on():
+    """Of six prompts four groups are kept, in order; what is too much is dropped."""
+    rollout = replace(CONFIG.rollout, gen_batch_size=6)
+    engine = Engine()
+    several = collector(replace(CONFIG, rollout=rollout), [RIGHT + MIXED * 5, MIXED * 6], engine)
+    found = several.collect(0)
+    assert found.rollouts.prompt_ids == [[7, 1], [7, 2], [7, 3], [7, 4]]
+    assert found.reward.tolist() == MIXED * 4
+    assert found.metrics["groups/kept"] == 4 / 6
+    engine.version = 1
+    several.collect(1)
+    assert [len(request.prompt_ids) for request in engine.requests] == [6, 6]
+    texts = [tuple(ids) for request in engine.requests for ids in request.prompt_ids]
+    assert len(set(texts)) == 12  # the second batch goes on where the first ended
+    with pytest.raises(ValueError, match="gen_batch_size needs"):
+        replace(rollout, filter_groups=False)
 
 
 def test_staleness_asks_ahead_and_never_trains_on_older_responses():

@@ -42,6 +42,8 @@ def test_the_command_line_of_the_readme():
     [
         ("stepz: 3", "unknown key stepz; choose from .*steps"),
         ("optim:\n  learning_rate: 3", "unknown key optim.learning_rate; choose from .*lr"),
+        ("optim:\n  filter_groups: true", r"unknown key optim.filter_groups: did you mean rollout.filter_groups\?"),
+        ("lr: 3", r"unknown key lr: did you mean sft.lr or prime.lr or optim.lr\?"),
         ("optim: 3", "optim must be a mapping of keys; got 3"),
         ("steps: many", "steps must be of type integer; got 'many'"),
         ("steps: true", "steps must be of type integer; got True"),
@@ -65,6 +67,8 @@ def test_bad_files(tmp_path, content, message):
     file.write_text(content)
     with pytest.raises(ValueError, match=message):
         merge(TrainConfig(), load_yaml(file))
+    with pytest.raises(ValueError, match=rf"c.yaml.*{message}"):
+        read_config(["--config", str(file)], "t")
 
 
 @pytest.mark.parametrize(

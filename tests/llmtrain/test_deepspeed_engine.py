@@ -230,9 +230,9 @@ def test_the_reward_model_takes_steps_that_bf16_weights_would_not(found, stage):
     assert float(moved.max()) < 2.5e-6
 
 
-@pytest.fixture(params=["", "lora", "prime"])
+@pytest.fixture(params=["", "lora", "filtered", "prime"])
 def out(request, found) -> Path:
-    """Where the runs lie: of all weights, of low-rank updates, and with a reference and a reward model."""
+    """Where the runs lie: of all weights, of low-rank updates, of groups that differ, and with two models more."""
     return found[2]["out"] / request.param
 
 
@@ -246,6 +246,7 @@ def test_a_run_on_two_ranks_is_that_of_one_process(out):
         for key, value in a.items():
             assert b[key] == pytest.approx(value, rel=1e-4, abs=1e-5), key
     assert len(read_lines(out / "zero3" / "samples.jsonl")) == 3
+    assert ["time/idle" in read_metrics(out / name)[0] for name in ("torch", "zero3")] == [False, True]
 
 
 def test_a_resumed_run_is_the_uninterrupted_one(out):
@@ -356,5 +357,14 @@ def test_other_settings_of_deepspeed_may_be_given(small):
 def test_ranks_that_cannot_be(small):
     with pytest.raises(ValueError, match=r"the torch engine is one process, not 2: use --engine.name deepspeed"):
         check(replace(small, nproc=2))
-    with pytest.raises(ValueError, match=r"optim.mini_batch_size 4 must be a multiple of the 3 ranks"):
-        check(replace(small, nproc=3, engine=EngineConfig(name="deepspeed")))
+    three = replace(small, nproc=3, engine=EngineConfig(name="deepspeed"))
+    with pytest.raises(ValueError, match=r"optim.mini_batch_size 4 × rollout.n 4 must be a multiple of the 3 ranks"):
+        check(three)
+    check_sft(three)  # a warm-up has no mini-batches
+    eight = replace(three, nproc=8)
+    check(eight)  # two responses each
+    shared = replace(small.optim, layout="shared")
+    for whole in ({"controller": "gtpo"}, {"advantage": "prime"}, {"optim": shared}):
+        with pytest.raises(ValueError, match="mini_batch_size 4 must be a multiple of the 8 ranks: groups stay whole"):
+            check(replace(eight, **whole))
+        check(replace(eight, **whole, nproc=4))

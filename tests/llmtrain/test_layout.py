@@ -76,6 +76,21 @@ def test_gradients_too(model, layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+def test_gradients_repeat(layout):
+    """Also where states are shared by many tokens and threads race: each adds up in one order."""
+    prompt, responses = torch.arange(2, 7), torch.randint(2, VOCAB, (64,), generator=torch.Generator().manual_seed(0))
+    ids = torch.cat([torch.cat([prompt, one[None]]) for one in responses])
+    batch = Batch(ids, torch.full((64,), len(prompt)), torch.ones(64, dtype=torch.long))
+    model = build_tiny(VOCAB, hidden=512, layers=1, heads=4, kv_heads=2, intermediate=64)
+    policy, found = Policy(model, layout=layout), []
+    for _ in range(20):
+        model.zero_grad()
+        policy.token_stats(batch, torch.arange(64)).logp.sum().backward()
+        found.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
+    assert all(torch.equal(one, found[0]) for one in found)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_no_response_sees_another(model, layout):
     batch, policy = batch_of(2, groups=2), Policy(model, layout=layout)
     other = batch.ids.clone()

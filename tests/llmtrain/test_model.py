@@ -1,6 +1,9 @@
 """The tiny policy, and its round trip through a folder."""
 
 import os
+import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +50,46 @@ def test_weights_in_the_dtype_of_the_folder_are_mapped(tmp_path, dtype):
     files = {tuple(int(x, 16) for x in fields[0].split("-")): fields[-1] for fields in maps}
     (file,) = [name for (start, end), name in files.items() if start <= weight.data_ptr() < end]
     assert (file == str(tmp_path / "model.safetensors")) == (dtype == torch.float32)
+
+
+def test_products_are_those_of_weights_that_lie_elsewhere_in_their_file(tmp_path):
+    """A single row is rounded by where its matrix begins: a checkpoint may hold that elsewhere than the first model."""
+    tokenizer = build_char_tokenizer("0123")
+    save(build_tiny(len(tokenizer)), tokenizer, tmp_path)
+    ids, file, found = torch.tensor([[2]]), tmp_path / "model.safetensors", []
+    (size,), rest = struct.unpack("<Q", file.read_bytes()[:8]), file.read_bytes()[8:]
+    header = rest[:size].rstrip()
+    for more in range(0, 64, 8):
+        padded = header + b" " * (-(8 + len(header)) % 64 + more)
+        file.write_bytes(struct.pack("<Q", len(padded)) + padded + rest[size:])
+        found.append(load(tmp_path)[0](ids).logits)
+    assert all(torch.equal(logits, found[0]) for logits in found)
+
+
+SAVES = """
+import os, sys, torch
+from llmtrain.model import build_tiny, save
+from llmtrain.tokenizer import build_char_tokenizer
+torch.cuda.is_available = lambda: sys.argv[2] == "gpus"
+save(build_tiny(8), build_char_tokenizer("0123"), sys.argv[1])
+print(os.environ.get("DS_ACCELERATOR"))
+"""
+
+
+def saves(folder, machine):
+    """What a process says that saves a model, and then what it tells DeepSpeed to use."""
+    environment = {key: value for key, value in os.environ.items() if key != "DS_ACCELERATOR"}
+    command = [sys.executable, "-c", SAVES, folder, machine]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    return done.stdout, done.stderr
+
+
+def test_nothing_is_said_while_a_model_is_saved(tmp_path):
+    assert saves(tmp_path, "no gpus") == ("cpu\n", "")
+
+
+def test_where_there_are_gpus_deepspeed_is_not_kept_from_them(tmp_path):
+    assert saves(tmp_path, "gpus")[0].endswith("None\n")
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o027])

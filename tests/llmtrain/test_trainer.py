@@ -198,7 +198,7 @@ def test_what_an_engine_started_anew_loads_is_kept_as_well(small, tmp_path):
 
 def test_target_entropy_needs_a_controller_with_a_target(small):
     assert make_controller(replace(small, controller="entropic", target_entropy=0.4)).parts[0].target == 0.4
-    with pytest.raises(ValueError, match="no part of 'ppo' has the hyperparameter 'target'"):
+    with pytest.raises(ValueError, match="controller 'grpo' has no target; those with one are adaptive_clip"):
         make_controller(replace(small, target_entropy=0.4))
 
 
@@ -241,6 +241,37 @@ def test_filtered_groups_are_sampled_again(small, tmp_path):
     assert 0 < found.metrics["groups/kept"] < 1
 
 
+@pytest.mark.parametrize(("controller", "whole_groups"), [("grpo", False), ("gtpo", True)])
+def test_ranks_are_dealt_the_mini_batches_that_are_learned(small, tmp_path, monkeypatch, controller, whole_groups):
+    """Of two ranks the first has sampled all responses, and is to train all."""
+    trainer = Trainer(replace(small, out=str(tmp_path), seed=3, controller=controller), small.model.path)
+    dealt = []
+
+    def deal(found, *told):
+        dealt.append(told)
+        return torch.zeros_like(found.sequence)
+
+    monkeypatch.setattr(trainer.ranks, "size", 2)
+    monkeypatch.setattr("llmtrain.collect.shares", lambda sizes, ranks: [list(range(len(sizes))), []])
+    monkeypatch.setattr("llmtrain.collect.deal", deal)
+    trainer.rollout.version = 2
+    found = trainer.collector.collect(2)
+    learned = trainer.learner._mini_batches(trainer.annotator.experience(found)[0], 2)
+    ((parts, *rest),) = dealt
+    assert rest == [small.rollout.n, whole_groups, trainer.ranks]
+    for part, some in zip(parts, learned, strict=True):
+        assert found.rollouts.prompt_index[some].unique().tolist() == part.sort().values.tolist()
+
+
+def test_larger_batches_pass_over_the_questions_sooner(small, tmp_path, monkeypatch):
+    rollout = replace(small.rollout, filter_groups=True, gen_batch_size=32, max_gen_batches=1)
+    trainer = Trainer(replace(small, out=str(tmp_path), rollout=rollout), small.model.path)
+    seen = []
+    monkeypatch.setattr(trainer.controller, "observe", seen.append)
+    trainer.run()
+    assert [(stats.epoch, stats.epochs) for stats in seen] == [(1, 2), (1, 2), (2, 2), (2, 2)]
+
+
 def test_an_unfinished_response_is_left_out_of_the_loss(small, tmp_path):
     """Filtering in a rollout in which nothing finishes leaves the weights as they were; otherwise they move."""
     rollout = replace(small.rollout, max_new_tokens=2)
@@ -251,19 +282,19 @@ def test_an_unfinished_response_is_left_out_of_the_loss(small, tmp_path):
         before = trainer.model.get_output_embeddings().weight.detach().clone()
         found = trainer.collector.collect(0)
         found.rollouts.finished[:] = False
-        experience = trainer.annotator.experience(replace(found, reward=torch.rand(len(found.reward))))[0]
+        experience = trainer.annotator.experience(replace(found, advantage=torch.randn(len(found.reward))))[0]
         trainer.learner.update(experience, 0)
         moved.append(not torch.equal(before, trainer.model.get_output_embeddings().weight))
     assert moved == [False, True]
 
 
 def test_nothing_is_learned_of_dropped_groups(small, tmp_path):
-    """Not even by an advantage that pays for any right response."""
-    trainer = Trainer(replace(small, advantage="w_reinforce", out=str(tmp_path / "run")), small.model.path)
+    """Not even where they have an advantage, as right responses have under some rules."""
+    trainer = Trainer(replace(small, out=str(tmp_path / "run")), small.model.path)
     before = trainer.model.get_output_embeddings().weight.detach().clone()
     found = trainer.collector.collect(0)
     for dropped in (True, False):
-        given = replace(found, reward=torch.ones(len(found.reward)), dropped=dropped)
+        given = replace(found, advantage=torch.ones(len(found.reward)), dropped=dropped)
         metrics = trainer.learner.update(trainer.annotator.experience(given)[0], 0)
         assert torch.equal(before, trainer.model.get_output_embeddings().weight) is dropped, metrics
 

@@ -21,7 +21,7 @@ class Batch:
     prompt_lengths: Tensor
     """(B,), int64; at least 1."""
     response_lengths: Tensor
-    """(B,), int64; at least 1."""
+    """(B,), int64; at least 1 but in a pass that only keeps step with other ranks."""
 
     @staticmethod
     def of(rollouts: Rollouts) -> "Batch":

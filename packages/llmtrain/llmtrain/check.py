@@ -10,6 +10,7 @@ import torch
 
 from entrostat import Chain, make
 from entrostat.advantages import advantage_needs
+from entrostat.by_name import with_target
 
 from .config import ModelConfig, TrainConfig
 from .data.tables import check_name
@@ -49,17 +50,25 @@ def make_controller(config: TrainConfig) -> Chain:
     """The controller of a run; ValueError names an unknown name or hyperparameter, and a target nobody takes."""
     settings = dict(config.controller_args)
     if config.target_entropy is not None:
-        settings["target"] = config.target_entropy
+        settings = with_target(config.controller, settings, config.target_entropy, "target_entropy")
     return make(config.controller, config.controller_preset, **settings)
+
+
+def keeps_groups(config: TrainConfig) -> bool:
+    """Whether the responses to a prompt are trained on one rank: what computes with all of them finds them there."""
+    looks_across = config.advantage == "prime" or config.optim.layout == "shared"
+    return looks_across or "group_id" in make_controller(config).needs
 
 
 def check(config: TrainConfig) -> None:
     """Everything about a configuration that can be known to be wrong before a model is loaded: ValueError."""
     make_controller(config)
+    if config.advantage.startswith("prime "):
+        raise ValueError("the values of the advantage prime are prime.lr and prime.beta, and do not follow its name")
     missing = set() if config.advantage == "prime" else set(advantage_needs(config.advantage)) - {"length"}
     if missing:
         raise ValueError(f"advantage {config.advantage!r} needs {', '.join(sorted(missing))}, which llmtrain has not")
-    if config.advantage in OF_VERDICTS and any(used(config.reward)):
+    if config.advantage.partition(" ")[0] in OF_VERDICTS and any(used(config.reward)):
         raise ValueError(
             f"advantage {config.advantage!r} takes verdicts alone: leave out reward.format, reward.length_weight and "
             "reward.overlong_buffer, or use another, such as grpo"
@@ -75,6 +84,7 @@ def check(config: TrainConfig) -> None:
 def check_machine(config: TrainConfig) -> None:
     """The part of it that depends on where a run is started, or gone on with: ValueError."""
     check_ranks(config)
+    check_mini_batches(config)
     check_sinks(config)
     check_vllm(config)
     check_device(config.device, here=config.topology.name != "ray")
@@ -184,16 +194,26 @@ def positions(key: str, folder: Path) -> int | None:
 
 def check_ranks(config: TrainConfig) -> None:
     """What can be wrong with the engine and the number of processes: ValueError."""
-    ranks, engine, size = world_size(config.nproc), config.engine, config.optim.mini_batch_size
+    ranks, engine = world_size(config.nproc), config.engine
     if ranks > 1 and engine.name == "torch":
         raise ValueError(f"the torch engine is one process, not {ranks}: use --engine.name deepspeed")
-    if size % ranks:
-        raise ValueError(f"optim.mini_batch_size {size} must be a multiple of the {ranks} ranks")
     for path, ours in OWNED.items():
         if has_key(engine.deepspeed, path.split(".")):
             raise ValueError(f"engine.deepspeed: {path} cannot be set: {f'use {ours}' if ours else 'leave it out'}")
     if engine.name == "deepspeed" and find_spec("deepspeed") is None:
         raise ValueError("engine deepspeed is not installed; pip install -c constraints.txt -e '.[train,deepspeed]'")
+
+
+def check_mini_batches(config: TrainConfig) -> None:
+    """Whether each rank gets as many responses of a mini-batch, or as many whole groups: ValueError."""
+    ranks, size, n = world_size(config.nproc), config.optim.mini_batch_size, config.rollout.n
+    if keeps_groups(config) and size % ranks:
+        raise ValueError(
+            f"optim.mini_batch_size {size} must be a multiple of the {ranks} ranks: groups stay whole under layout "
+            "shared, advantage prime and controllers that look across them"
+        )
+    if size * n % ranks:
+        raise ValueError(f"optim.mini_batch_size {size} × rollout.n {n} must be a multiple of the {ranks} ranks")
 
 
 def has_key(settings: Any, path: list[str]) -> bool:

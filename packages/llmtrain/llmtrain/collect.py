@@ -7,17 +7,20 @@ batches of the next k steps are asked for ahead, with the weights of now.
 """
 
 from collections import Counter, deque
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from entrostat import get_advantage
+from entrostat.advantages import advantage_needs
 from entrostat.draws import generator_seed
 
 from .clock import Clock
+from .collected import Collected
 from .config import TrainConfig
 from .data import Question
+from .exchange import deal, exchange
 from .mini_batch import mini_batches, shares
 from .prompts import encode_all
 from .ranks import Ranks
@@ -26,21 +29,6 @@ from .rollout import Rollouts, join
 from .rollout.engine import Pending, Request, RolloutEngine, check
 from .tasks import Task
 from .verifiers import FAILURES
-
-
-@dataclass(frozen=True)
-class Collected:
-    """Scored responses of this rank, B sequences in whole groups."""
-
-    rollouts: Rollouts
-    reward: Tensor
-    """The verifier's, (B,)."""
-    terms: Tensor
-    """What is added to it, (len(NAMES), B)."""
-    metrics: dict[str, float]
-    """Of all that was sampled, dropped groups too."""
-    dropped: bool = False
-    """Whether no group was informative: these are of the last batch, for statistics, and nothing is learned of them."""
 
 
 class Collector:
@@ -54,15 +42,19 @@ class Collector:
         engine: RolloutEngine,
         ranks: Ranks,
         clock: Clock,
+        whole_groups: bool = False,
     ) -> None:
+        """whole_groups: a rank is to train all responses to a prompt or none."""
         self.config, self.task, self.tokenizer = config, task, tokenizer
         self.engine, self.ranks, self.clock = engine, ranks, clock
+        self.advantage = get_advantage("rloo" if config.advantage == "prime" else config.advantage, ranks.reduce)
+        self.whole_groups = whole_groups
         self.used = 0
         self._pending: deque[tuple[list[Question], Request, Pending]] = deque()
 
     def collect(self, step: int) -> Collected:
         """What rollout step `step` trains on. Raises RolloutError when the engine's answer cannot be one."""
-        settings = self.config.rollout
+        settings, size = self.config.rollout, self.batch_size
         parts: list[tuple[Rollouts, Tensor]] = []
         groups, scored, lengths, batches, failures = 0, [], [], 0, Counter[str]()
         while True:
@@ -71,7 +63,7 @@ class Collector:
             scored.append(scores)
             lengths.append(rollouts.response_lengths)
             if not settings.filter_groups:
-                kept = torch.arange(settings.prompts)
+                kept = torch.arange(size)
             else:
                 kept = self._informative(rollouts, scores[0])[: settings.prompts - groups]
             if len(kept):
@@ -90,22 +82,43 @@ class Collector:
             "response_length": self.ranks.mean(torch.cat(lengths)),
             "tokens": float(self.ranks.total(torch.cat(lengths).sum())),
             **self._lost_checks(failures),
-            **({"groups/kept": groups / (batches * settings.prompts)} if settings.filter_groups else {}),
+            **({"groups/kept": groups / (batches * size)} if settings.filter_groups else {}),
         }
-        scores = torch.cat([scores for _, scores in parts], 1)
-        return Collected(join([part for part, _ in parts]), scores[0], scores[1:], metrics, dropped)
+        whole, scores = join([part for part, _ in parts]), torch.cat([scores for _, scores in parts], 1)
+        sequence = whole.prompt_index * settings.n + torch.arange(len(whole)) % settings.n
+        shaped = scores.sum(0)
+        found = Collected(whole, sequence, scores[0], shaped, self._advantages(shaped, whole), metrics, dropped)
+        return found if self.ranks.size == 1 else self._dealt(found, step)
+
+    def _advantages(self, reward: Tensor, rollouts: Rollouts) -> Tensor:
+        """(B,); groups are still whole."""
+        place = self.config.device  # where the ranks' tensors travel
+        wanted = {"length": rollouts.response_lengths} if "length" in advantage_needs(self.config.advantage) else {}
+        return self.advantage(reward.to(place), rollouts.prompt_index.to(place), **wanted).cpu()
+
+    def _dealt(self, found: Collected, step: int) -> Collected:
+        """What this rank trains on, of all that the ranks have found."""
+        prompts, size = len(found.rollouts.prompt_ids), self.config.optim.mini_batch_size
+        parts = mini_batches(prompts, size, self.config.seed, step)
+        to = deal(found, parts, self.config.rollout.n, self.whole_groups, self.ranks)
+        return exchange(found, to, self.ranks)
+
+    @property
+    def batch_size(self) -> int:
+        """Prompts of a batch."""
+        return self.config.rollout.gen_batch_size or self.config.rollout.prompts
 
     def _ask(self, step: int) -> None:
         """Have so many batches under way as may be drawn from the weights of now, one at least."""
-        settings, seed = self.config.rollout, self.config.seed
+        seed, size = self.config.seed, self.batch_size
         steps_left = max(self.config.steps - step, 1)
         while len(self._pending) < min(self.config.topology.staleness + 1, steps_left):
             number = self.used + len(self._pending)
-            questions = self.task.train_batch(number, settings.prompts, seed)
-            cuts = mini_batches(settings.prompts, self.config.optim.mini_batch_size, seed, number, epoch=0)
+            questions = self.task.train_batch(number, size, seed)
             prompt_ids = encode_all(self.tokenizer, [question.prompt for question in questions])
-            dealt = shares(cuts, torch.tensor([len(ids) for ids in prompt_ids]), self.ranks.size)
-            request = Request(prompt_ids, settings.n, dealt, generator_seed("rollout", seed, number), cuts)
+            lengths = torch.tensor([len(ids) for ids in prompt_ids])
+            dealt = shares(lengths, self.ranks.size)
+            request = Request(prompt_ids, self.config.rollout.n, dealt, generator_seed("rollout", seed, number))
             self._pending.append((questions, request, self.engine.submit(request)))
 
     def _batch(self, step: int, failures: Counter[str]) -> tuple[Rollouts, Tensor]:
@@ -129,6 +142,9 @@ class Collector:
             correct = torch.tensor([float(verdict.correct) for verdict in verdicts])
             n, limit = self.config.rollout.n, self.config.rollout.max_new_tokens
             extra = terms(texts, rollouts.response_lengths, correct, n, limit, self.config.reward)
+        if self.ranks.size > 1:
+            with self.clock.phase("idle"):
+                self.ranks.barrier()  # others may still be sampling
         return rollouts, torch.cat([correct[None], extra])
 
     def _lost_checks(self, failures: Counter[str]) -> dict[str, float]:
@@ -139,8 +155,7 @@ class Collector:
     def _informative(self, rollouts: Rollouts, scores: Tensor) -> Tensor:
         """Prompts whose responses have not all one reward, ascending, of all ranks."""
         found = torch.zeros(len(rollouts.prompt_ids), dtype=torch.int64)
-        if len(rollouts):
-            by_group = scores.view(-1, self.config.rollout.n)
-            differ = (by_group != by_group[:, :1]).any(1)
-            found[rollouts.prompt_index[:: self.config.rollout.n][differ]] = 1
+        by_group = scores.view(-1, self.config.rollout.n)
+        differ = (by_group != by_group[:, :1]).any(1)
+        found[rollouts.prompt_index[:: self.config.rollout.n][differ]] = 1
         return self.ranks.total(found).nonzero()[:, 0]

@@ -154,8 +154,10 @@ class RolloutConfig:
     """vllm: prompts that begin alike are read once; forgotten when weights change."""
     filter_groups: bool = False
     """Dynamic sampling (DAPO): drop groups whose responses are all right or all wrong, and sample others instead."""
+    gen_batch_size: NonNegativeInt = 0
+    """filter_groups: prompts of a batch, 0 for `prompts`; more fill a step sooner, as a batch waits for its longest."""
     max_gen_batches: PositiveInt = 10
-    """filter_groups: batches of `prompts` prompts that a rollout step may sample to fill itself."""
+    """filter_groups: batches that a rollout step may sample to fill itself."""
     old_logp: Annotated[str, ("trainer", "rollout")] = "trainer"
     """Whose log-probabilities importance ratios are taken from: trainer (computed again) or rollout (as sampled)."""
     lora_sync: Annotated[str, ("merged", "adapter")] = "merged"
@@ -169,6 +171,8 @@ class RolloutConfig:
                 "rollout.top_p must be 1 and rollout.top_k 0: samples of a truncated distribution have probability 0 "
                 "elsewhere, and importance ratios to the whole one would be wrong"
             )
+        if self.gen_batch_size and not self.filter_groups:
+            raise ValueError("rollout.gen_batch_size needs rollout.filter_groups: without it a batch is `prompts`")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,7 +253,7 @@ class OptimConfig:
     mini_batch_size: PositiveInt = 16
     """Prompts an optimizer step."""
     ppo_epochs: PositiveInt = 1
-    """Passes over each rollout."""
+    """Passes over each rollout, with the same mini-batches."""
     stats: Annotated[str, ("fresh", "rollout")] = "fresh"
     """What controllers see after the first update of a rollout: fresh (a forward pass more) or rollout (as sampled)."""
     micro_batch_tokens: PositiveInt = 8192
@@ -341,7 +345,8 @@ class TrainConfig:
     target_entropy: float | None = None
     """Entropy to hold (nats), for controllers that have a target."""
     advantage: str = "grpo"
-    """grpo, dr_grpo, rloo, reinforce_pp, opo, w_reinforce, psr, nsr or prime (a reward model learns along)."""
+    """grpo, dr_grpo, rloo, reinforce_pp, opo, qae, w_reinforce, psr, nsr or prime (a reward model learns along).
+    Hyperparameters follow the name: `qae k=0.6`."""
     device: str = "cpu"
     """Where the policy lives: cpu or cuda."""
     threads: NonNegativeInt = 0
@@ -361,6 +366,11 @@ class TrainConfig:
     eval: EvalConfig = EvalConfig()
     log: LogConfig = LogConfig()
     profile: ProfileConfig = ProfileConfig()
+
+    @property
+    def updates(self) -> int:
+        """Optimizer steps of a rollout step; fewer where dynamic sampling has not found all groups."""
+        return self.optim.ppo_epochs * self.rollout.prompts // self.optim.mini_batch_size
 
     @property
     def adapter_rank(self) -> int:

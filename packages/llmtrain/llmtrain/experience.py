@@ -1,6 +1,6 @@
 """From scored responses to experience: what an update needs to know of them.
 
-responses ► statistics under the policy ► log π_ref ► reward model ► advantages ► Experience ► learner
+scored responses ► statistics under the policy ► log π_ref ► reward model ► Experience ► learner
 """
 
 from collections.abc import Mapping
@@ -12,11 +12,10 @@ import torch
 from torch import Tensor
 
 from entrostat import Tokens, get_advantage
-from entrostat.advantages import advantage_needs
 
 from .batch import Batch
 from .clock import Clock
-from .collect import Collected
+from .collected import Collected
 from .config import TrainConfig
 from .engine import Engine
 from .engines import make_engine, place
@@ -116,7 +115,6 @@ class Annotator:
     ) -> None:
         """reference: folder of the reference policy, where one is asked. checkpoint: that the run is gone on from."""
         self.config, self.policy, self.ranks, self.clock = config, policy, ranks, clock
-        self.advantage = get_advantage(config.advantage, ranks.reduce)
         self.prime: ImplicitReward | None = None
         self.reference: Policy | None = None
         if reference:
@@ -132,14 +130,14 @@ class Annotator:
 
     def _policy_of(self, folder: Path, trains: bool = False) -> Policy:
         """A policy besides the one that is trained."""
-        model, _ = load(folder, dtype=self.policy.model.dtype)
+        model, _ = load(folder, dtype=self.policy.model.dtype, device=self.config.device)
         model = model.train(trains).requires_grad_(trains)
         return Policy(model, self.config.rollout.temperature, layout=self.config.optim.layout)
 
     def experience(self, found: Collected) -> tuple[Experience, dict[str, float]]:
         """Experience of scored responses, and metrics. A reward model learns from the verdicts on the way."""
         rollouts, config = found.rollouts, self.config
-        batch, group, shaped = Batch.of(rollouts), rollouts.prompt_index, found.reward + found.terms.sum(0)
+        batch = Batch.of(rollouts)
         with self.clock.phase("forward"):
             stats = self.policy.all_stats(batch, config.optim.micro_batch_tokens, self.ranks)
         ref_logp = None
@@ -149,10 +147,10 @@ class Annotator:
         made = Experience(
             batch,
             stats,
-            shaped,
-            self._outcome_advantage(shaped, group, rollouts.response_lengths),
-            group=group,
-            sequence=group * config.rollout.n + torch.arange(len(batch)) % config.rollout.n,
+            found.shaped,
+            found.advantage,
+            group=rollouts.prompt_index,
+            sequence=found.sequence,
             rollout_logp=rollouts.logp.to(stats.logp),
             ref_logp=ref_logp,
             trained=self._trained(found),
@@ -166,14 +164,6 @@ class Annotator:
             return torch.zeros(len(found.reward), dtype=torch.bool)
         return found.rollouts.finished if self.config.reward.overlong_filter else None
 
-    def _outcome_advantage(self, reward: Tensor, group: Tensor, lengths: Tensor) -> Tensor:
-        """(B,); under `prime` that of the outcome alone."""
-        if self.prime is not None:
-            return get_advantage("rloo")(reward, group)
-        wanted = {"length": lengths} if "length" in advantage_needs(self.config.advantage) else {}
-        place = self.config.device  # where the ranks' tensors travel
-        return self.advantage(reward.to(place), group.to(place), **wanted).cpu()
-
     def _with_process_rewards(self, made: Experience, found: Collected) -> tuple[Experience, dict[str, float]]:
         """With advantages of tokens from the implicit reward model as it is, which then learns from the verdicts."""
         if self.prime is None:
@@ -183,7 +173,7 @@ class Annotator:
             prm = self.prime.model.all_stats(made.batch, self.config.optim.micro_batch_tokens, self.ranks).logp
             reward, group, owner = (x.to(prm.device) for x in (made.reward.to(prm), made.group, made.owner))
             told = {"prm_logp": prm, "ref_logp": made.ref_logp, "response": owner, "beta": self.config.prime.beta}
-            advantage = self.advantage(reward, group, **told)
+            advantage = get_advantage("prime")(reward, group, **told)
             metrics = {} if found.dropped else self.prime.learn(made.batch, made.ref_logp, found.reward)
         return replace(made, token_advantage=advantage), metrics
 

@@ -39,9 +39,18 @@ class Learner:
     """Turns experience into optimizer steps."""
 
     def __init__(
-        self, policy: Policy, engine: Engine, controller: Chain, config: OptimConfig, seed: int, clock: Clock
+        self,
+        policy: Policy,
+        engine: Engine,
+        controller: Chain,
+        config: OptimConfig,
+        seed: int,
+        clock: Clock,
+        updates: int,
     ) -> None:
+        """updates: optimizer steps of a whole rollout step, by which those of a run are numbered."""
         self.clock = clock
+        self.updates = updates
         self.policy = policy
         self.engine = engine
         self.controller = controller
@@ -54,8 +63,7 @@ class Learner:
         """All updates of rollout step `step`; returns metrics merged over them."""
         updates: list[dict[str, float | Tensor]] = []
         planned: dict[str, float] = defaultdict(float)
-        cuts = list(self._mini_batches(experience, step))
-        for i, sequences in enumerate(cuts):
+        for i, sequences in enumerate(self._mini_batches(experience, step)):
             mini = experience.select(sequences)
             current = None
             moved = i > 0 and self.config.stats == "fresh"
@@ -64,7 +72,7 @@ class Learner:
                     current = self.policy.all_stats(mini.batch, self.config.micro_batch_tokens, self.engine.ranks)
             tokens, reduce = mini.tokens(current), self.engine.ranks.reduce
             with self.clock.phase("plan"):
-                plan = self.controller.plan(tokens, reduce, seed=self.seed, step=step * len(cuts) + i)
+                plan = self.controller.plan(tokens, reduce, seed=self.seed, step=step * self.updates + i)
             info = {key: float(value) for key, value in plan.info.items()}
             updates.append({**self.optimize(mini, plan, watch), **info})
             for key, value in info.items():
@@ -73,13 +81,13 @@ class Learner:
         return to_floats(merge(updates))
 
     def _mini_batches(self, experience: Experience, step: int) -> Iterator[Tensor]:
-        """Sequence indices of each update; whole groups, in an order drawn anew for each pass."""
+        """This rank's sequences of each update, which takes whole groups of all ranks, alike in each pass."""
         group = experience.group
         prompts = self.engine.ranks.most(int(group.max()) + 1 if len(group) else 0)
         trained = torch.ones(len(group), dtype=torch.bool) if experience.trained is None else experience.trained
-        for epoch in range(self.config.ppo_epochs):
-            for some in mini_batches(prompts, self.config.mini_batch_size, self.seed, step, epoch):
-                yield (torch.isin(group, some) & trained).nonzero()[:, 0]
+        parts = mini_batches(prompts, self.config.mini_batch_size, self.seed, step)
+        for some in parts * self.config.ppo_epochs:
+            yield (torch.isin(group, some) & trained).nonzero()[:, 0]
 
     def optimize(self, mini: Experience, plan: Plan, watch: Watch = look_away) -> dict[str, float]:
         """One optimizer step under the plan of a mini-batch; none when no token can have a gradient.

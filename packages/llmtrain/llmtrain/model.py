@@ -1,6 +1,7 @@
 """Policies: a tiny Qwen2 that trains on a laptop CPU, and loading and saving of any causal language model."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -21,6 +22,9 @@ from transformers.utils.logging import disable_progress_bar
 from .engine import Engine
 from .lora import whole_weights
 from .tokenizer import load_tokenizer
+
+ALIGNMENT = 64
+"""Bytes: what torch makes on a CPU begins at a multiple of so many."""
 
 
 def build_tiny(
@@ -62,8 +66,13 @@ def build_tiny(
     return cast(Qwen2ForCausalLM, model)
 
 
-def load(path: str | Path, *, dtype: torch.dtype = torch.float32) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Model and tokenizer from a folder; nothing is downloaded.
+def load(
+    path: str | Path, *, dtype: torch.dtype = torch.float32, device: str = "cpu"
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Model and tokenizer from a folder; nothing is downloaded, and weights of the folder's dtype are mapped.
+
+    device: where it will compute. A CPU rounds products by where in memory a weight begins, so there those that a file
+    holds elsewhere than torch would put them are copied: others wrote the first model of a run than its checkpoints.
 
     Raises:
         ValueError: when the folder does not exist, has no weights or no tokenizer, or a file of it is cut off.
@@ -77,6 +86,10 @@ def load(path: str | Path, *, dtype: torch.dtype = torch.float32) -> tuple[PreTr
         raise ValueError(f"model folder {path} is damaged: {damaged[0]} is missing or cut off")
     disable_progress_bar()  # it would tear our own
     model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=True)
+    if device == "cpu":
+        for weight in model.parameters():
+            if weight.data_ptr() % ALIGNMENT:
+                weight.data = weight.data.clone()
     return model, load_tokenizer(path)
 
 
@@ -108,6 +121,8 @@ def save(
         if rank == 0:
             weights[name] = weight.cpu()
     if rank == 0:
+        if not torch.cuda.is_available():
+            os.environ.setdefault("DS_ACCELERATOR", "cpu")  # accelerate imports DeepSpeed, which warns without
         model.save_pretrained(path, state_dict=weights | dict(kept_buffers(model)))
         tokenizer.save_pretrained(path)
         mode = (Path(path) / "config.json").stat().st_mode

@@ -115,7 +115,8 @@ class Policy(nn.Module):
         given = {"position_ids": position, "attention_mask": mask}
         told = {name: x.to(device) for name, x in given.items() if x is not None}
         hidden = self.body(input_ids=ids.to(device), **told, use_cache=False).last_hidden_state
-        return hidden[row.to(device), column.to(device)], batch.targets(sequences).to(device)
+        place = (row * hidden.shape[1] + column).to(device)  # threads add to hidden[row, column].grad in any order
+        return nn.functional.embedding(place, hidden.flatten(0, 1)), batch.targets(sequences).to(device)
 
     def token_stats(self, batch: Batch, sequences: Tensor, lay: Lay | None = None) -> HeadStats:
         """Statistics of the response tokens of `sequences`, in the order of `batch.response_index(sequences)`."""

@@ -1,9 +1,8 @@
 """Runs by name, and command lines laid over them."""
 
-import argparse
 from dataclasses import replace
 
-from entrostat.commandline import parse_flags, parse_settings
+from entrostat.commandline import Arguments, parse_flags, parse_settings
 from entrostat.plain_yaml import load_yaml
 
 from .config import (
@@ -54,21 +53,21 @@ def read_config(args: list[str], prog: str, example: str = TRAIN_EXAMPLE, out: s
 
     example: shown by --help. out: a default for `out` in place of those of train and of the preset.
     """
-    first = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    first = Arguments(prog=prog, add_help=False)
     first.add_argument("--preset")
     first.add_argument("--config")
     first.add_argument("--set", action="extend", nargs="+", default=[])
-    try:
-        given, rest = first.parse_known_args(args)
-    except argparse.ArgumentError as error:
-        raise ValueError(f"{prog}: {error}") from None
+    given, rest = first.parse_known_args(args)
     config = get_preset(given.preset) if given.preset else TrainConfig()
     config = replace(config, out=out or config.out)
     if given.config:
         settings = load_yaml(given.config)
         if not settings:
             raise ValueError(f"{prog}: {given.config} holds no settings: leave --config out to train without")
-        config = merge(config, settings)
+        try:
+            config = merge(config, settings)
+        except ValueError as error:
+            raise ValueError(f"{prog}: {given.config}: {error}") from None
     if given.set:
         config = replace(config, controller_args={**config.controller_args, **parse_settings(given.set)})
     description = (

@@ -55,6 +55,10 @@ class Ranks:
         assert parts is not None
         return parts[0]
 
+    def exchange(self, rows: Tensor, counts: Tensor) -> Tensor:
+        """Rows of all ranks for this one; of `rows` (n, …) the first counts[0] go to rank 0, the next to rank 1."""
+        return rows
+
     def gather(self, items: list[T]) -> list[T]:
         """The items of all ranks, on each."""
         return items
@@ -90,6 +94,14 @@ class DistRanks(Ranks):
         dealt: list[T | None] = [None]
         dist.scatter_object_list(dealt, None if parts is None else list(parts))
         return cast(T, dealt[0])
+
+    def exchange(self, rows: Tensor, counts: Tensor) -> Tensor:
+        sent, leaving = rows.to(self.device), counts.to(self.device)
+        arriving = torch.empty_like(leaving)
+        dist.all_to_all_single(arriving, leaving)
+        found = sent.new_empty((int(arriving.sum()), *sent.shape[1:]))
+        dist.all_to_all_single(found, sent, arriving.tolist(), counts.tolist())
+        return found.to(rows.device)
 
     def gather(self, items: list[T]) -> list[T]:
         parts: list[list[T]] = [[]] * self.size

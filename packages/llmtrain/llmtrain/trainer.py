@@ -24,7 +24,7 @@ from entrostat.draws import generator_seed
 from entrostat.runlog import RunLog
 
 from .bases import find_bases
-from .check import make_controller
+from .check import keeps_groups, make_controller
 from .checkpoint import last_saved, latest, load_state, save_checkpoint, unwritable
 from .clock import Clock
 from .collect import Collector
@@ -110,7 +110,8 @@ class Trainer:
         self.model: PreTrainedModel
         self.tokenizer: PreTrainedTokenizerBase
         base = Path(self.bases["base"]["folder"]) if config.model.lora_rank else source
-        self.model, self.tokenizer = load(base, dtype=torch.bfloat16 if config.engine.bf16 else torch.float32)
+        dtype = torch.bfloat16 if config.engine.bf16 else torch.float32
+        self.model, self.tokenizer = load(base, dtype=dtype, device=config.device)
         if config.model.lora_rank:
             attach(self.model, config.model, config.seed)
         if state:
@@ -128,12 +129,14 @@ class Trainer:
         self.rollout = make_rollout_engine(config, self.model, self.tokenizer, self.engine, sampler)
         self.kept = sampler if config.topology.restarts else None  # engines started anew load it
         self.clock = Clock(config.device)
-        self.learner = Learner(self.policy, self.engine, self.controller, config.optim, config.seed, self.clock)
+        of_run = (config.optim, config.seed, self.clock, config.updates)
+        self.learner = Learner(self.policy, self.engine, self.controller, *of_run)
         self.trace = EntropyTrace()
         reference = Path(self.bases["reference"]["folder"]) if "reference" in self.bases else None
         resumed = source if resume else None
         self.annotator = Annotator(config, self.policy, self.ranks, self.clock, reference, resumed)
-        self.collector = Collector(config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock)
+        whole = keeps_groups(config)
+        self.collector = Collector(config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock, whole)
         self.evaluator = self._evaluator()
         self.step = 0
         torch.manual_seed(config.seed)
@@ -309,7 +312,7 @@ class Trainer:
         )
 
     def _step_stats(self, entropy: float) -> StepStats:
-        prompts, steps = self.config.rollout.prompts, self.config.steps
+        prompts, steps = self.collector.batch_size, self.config.steps
         return StepStats(
             entropy=entropy,
             step=self.step,

@@ -41,6 +41,12 @@ def test_what_cannot_be_submitted(args, message, capsys):
     assert capsys.readouterr().err.startswith(message)
 
 
+def test_what_is_no_address(capsys):
+    assert main(["launch", "--address", "nonsense", "train"]) == 2
+    said = capsys.readouterr().err
+    assert said == "error: --address nonsense is no dashboard's: give one such as http://127.0.0.1:8265\n"
+
+
 def test_a_cluster_that_is_not_there():
     with pytest.raises(ValueError, match=r"no Ray cluster at 127.0.0.1:1: .*refused"), cluster("127.0.0.1:1"):
         pass

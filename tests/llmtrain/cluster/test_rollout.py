@@ -6,21 +6,22 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-import ray
 import ray_engines
 import torch
 from ray_engines import Scripted
 
+pytest.importorskip("ray")
+
+import ray
+
 from llmtrain.cluster.copy_engine import CopyEngine
 from llmtrain.cluster.places import Seat
-from llmtrain.cluster.rollout import RemoteEngine, deal, make_engine
+from llmtrain.cluster.rollout import RemoteEngine, make_engine
 from llmtrain.cluster.topology import cluster
 from llmtrain.config import RolloutConfig
-from llmtrain.mini_batch import mini_batches, shares
 from llmtrain.model import load
 from llmtrain.ranks import Ranks
-from llmtrain.rollout import Rollouts
-from llmtrain.rollout.engine import HFEngine, Request, RolloutError, check
+from llmtrain.rollout.engine import HFEngine, Request, RolloutError
 from llmtrain.rollout.packed_weights import pack, unpack
 
 ray.cloudpickle.register_pickle_by_value(ray_engines)  # Ray's processes cannot import tests
@@ -109,35 +110,6 @@ def test_ranks_get_their_shares_whoever_answers(pair, shares):
         assert rollouts.prompt_index.tolist() == [p for p in share for _ in range(2)]
         assert len(rollouts.logp) == len(rollouts.response_ids)
         assert len(rollouts.prompt_ids) == sum(map(len, shares))
-
-
-def test_mini_batches_are_dealt_anew_by_tokens(pair):
-    """Responses to prompt p have 1 + p % 4 tokens. Each mini-batch is dealt from its longest: one prompt to a rank."""
-    asked = request(6, shares=[[0, 3], [1, 4], [2, 5]])
-    cuts = torch.tensor([0, 1, 2]), torch.tensor([3, 4, 5])
-    pair.submit(replace(asked, mini_batches=cuts))()
-    for rank, (share, rollouts) in enumerate(zip([[2, 3], [1, 5], [0, 4]], pair.ranks.dealt, strict=True)):
-        assert rollouts.prompt_index.unique().tolist() == share
-        assert rollouts.responses() == tokens(share)
-        check(rollouts, replace(asked, mini_batches=cuts), RolloutConfig(max_new_tokens=4), 0, rank)
-    with pytest.raises(RolloutError, match="4 responses came where 2 were asked for"):
-        check(pair.ranks.dealt[0], replace(asked, shares=[[0], [1], [2]], mini_batches=cuts), RolloutConfig(), 0, 0)
-
-
-def test_dealing_by_tokens_evens_out_what_prompts_do_not_tell():
-    """Prompts of one length, responses of many: the fullest of four ranks comes near the mean."""
-    lengths = torch.randint(1, 400, (64 * 4,), generator=torch.Generator().manual_seed(0))
-    index = torch.arange(64).repeat_interleave(4)
-    nothing = torch.empty(0)
-    whole = Rollouts([[1]] * 64, nothing, lengths, nothing, index, nothing)
-    cuts = mini_batches(64, 32, seed=0, step=0, epoch=0)
-    asked = Request([[1]] * 64, 4, shares(cuts, torch.ones(64), 4), 0)
-    fullest = []
-    for dealt in (asked.shares, deal(replace(asked, mini_batches=cuts), whole)):
-        assert sorted(p for share in dealt for p in share) == list(range(64))
-        fullest.append(max(int(lengths[torch.isin(index, torch.tensor(share))].sum()) for share in dealt))
-    mean = int(lengths.sum()) / 4
-    assert fullest[1] - mean < 0.3 * (fullest[0] - mean), (fullest, mean)
 
 
 def test_weights_come_after_what_was_asked_before_and_nobody_waits(pair):

@@ -11,11 +11,14 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
-import ray
 import yaml
 from same_runs import without_times
+
+pytest.importorskip("ray")
+
+import psutil
+import ray
 
 from entrostat.runlog import read_lines, read_metrics
 from llmtrain.checkpoint import checkpoints, latest

@@ -8,6 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 
 import pytest
+from full_disk import no_file_over
 
 from entrostat.plain_yaml import load_yaml
 from llmtrain.cli import main
@@ -164,11 +165,11 @@ def test_a_plan_becomes_a_run(capsys, tmp_path):
     [
         ({"reference_model": True}, {"controller": "grpo+kl_ref"}),
         ({"reward_model": True, "zero_stage": 3}, {"controller": "grpo", "advantage": "prime"}),
-        ({"oversampling": 2.0}, {"rollout.filter_groups": True}),
+        ({"oversampling": 1.5}, {"rollout.filter_groups": True, "rollout.gen_batch_size": 768}),
         ({"colocated": False}, {"topology.weight_sync": "nccl", "topology.staleness": 0}),
         ({"colocated": False, "staleness": 1}, {"topology.weight_sync": "nccl", "topology.staleness": 1}),
         ({"colocated": False, "staleness": 2}, {"topology.weight_sync": "object", "topology.staleness": 2}),
-        ({}, {"optim.lr": 1e-6, "controller": "grpo", "rollout.filter_groups": False}),
+        ({}, {"optim.lr": 1e-6, "controller": "grpo", "rollout.filter_groups": False, "rollout.gen_batch_size": 0}),
     ],
 )
 def test_a_run_is_what_was_planned(settings, expected):
@@ -199,3 +200,6 @@ def test_several_settings_after_one_flag(capsys):
 def test_a_plan_that_cannot_be_written(capsys, tmp_path):
     assert main(["plan", "--preset", "qwen3-8b-8gpu", "--write", str(tmp_path / "none" / "run.yaml")]) == 2
     assert capsys.readouterr().err == f"error: {tmp_path}/none/run.yaml: No such file or directory\n"
+    with no_file_over(100):
+        assert main(["plan", "--preset", "qwen3-8b-8gpu", "--write", str(tmp_path / "run.yaml")]) == 2
+    assert capsys.readouterr().err == f"error: {tmp_path}/run.yaml: File too large\n"

@@ -64,24 +64,29 @@ def test_engines_and_trainer_apart():
     ("change", "message"),
     [
         ({"gpus": 12}, "gpus 12 are not whole nodes of gpus_per_node 8: use gpus=8 or gpus=16"),
-        ({"gpus": 60}, "gpus 60 are not whole nodes of gpus_per_node 8: use gpus=32$"),
+        ({"gpus": 60}, "gpus 60 are not whole nodes of gpus_per_node 8: use gpus=32 or gpus=64$"),
         (
             {"gpus": 64, "prompts": 1000, "mini_batch_size": 512},
-            "mini_batch_size 512 must divide prompts 1000: use prompts=1024$",
+            "mini_batch_size 512 must divide prompts 1000: use mini_batch_size=200 or mini_batch_size=1000$",
         ),
         (
             {"mini_batch_size": 100},
             "mini_batch_size 100 must divide prompts 512: use mini_batch_size=64 or mini_batch_size=128",
         ),
         (
-            {"gpus": 64},
+            {"gpus": 512},
+            "mini_batch_size 32 × n 8 must be a multiple of the 512 ranks: "
+            "use gpus=256, colocated=false rollout_gpus=256 or mini_batch_size=64",
+        ),
+        (
+            {"gpus": 64, "reward_model": True},
             "mini_batch_size 32 must be a multiple of the 64 ranks: "
             "use gpus=32, colocated=false rollout_gpus=32 or mini_batch_size=64",
         ),
         ({"gpus": 64, "colocated": False, "rollout_gpus": 16}, "of the 48 ranks: use rollout_gpus=32$"),
         (
-            {"mini_batch_size": 3, "prompts": 3, "tensor_model_parallel_size": 4, "gpus": 4},
-            "mini_batch_size 3 must be a multiple of the 4 ranks: use prompts=4 mini_batch_size=4$",
+            {"mini_batch_size": 3, "prompts": 3, "n": 5, "tensor_model_parallel_size": 4, "gpus": 4},
+            "mini_batch_size 3 × n 5 must be a multiple of the 4 ranks: use prompts=4 mini_batch_size=4$",
         ),
         ({"tensor_model_parallel_size": 8}, "tensor_model_parallel_size 8 .* 28 heads, .* 4 KV heads: use 1, 2 or 4"),
         ({"tensor_model_parallel_size": 3}, "use 1, 2 or 4"),
@@ -169,7 +174,7 @@ def test_the_fixes_of_a_division_divide(prompts, n, mini, gpus, tensor, colocate
         words = str(error)
     else:
         assert layout.sequences_per_rank * layout.ranks * layout.updates == layout.sequences
-        assert mini % layout.ranks == 0, "the trainer's rule"
+        assert mini * n % layout.ranks == 0, "the trainer's rule"
         return
     if "must divide prompts" in words or "must be a multiple of" in words:
         fixes = re.split(", | or ", words.partition(": use ")[2])

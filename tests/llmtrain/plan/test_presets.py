@@ -73,12 +73,11 @@ def test_groups_are_filtered_where_the_paper_says_so(name):
     assert preset.config.live_share == 1
 
 
-def test_halves_of_64_gpus_are_the_best_that_stays_on_policy():
+def test_64_gpus_that_sample_and_train_in_turns_beat_halves():
     for name in ("qwen2.5-math-7b-64gpu", "qwen2.5-32b-64gpu"):
         config = PRESETS[name].config
-        assert config.staleness == 0
-        others = [replace(config, rollout_gpus=64 - ranks) for ranks in (8, 16)]
-        assert all(make_plan(config).seconds < make_plan(other).seconds for other in others if fits(other))
+        apart = (replace(config, colocated=False, rollout_gpus=64 - ranks) for ranks in (8, 16, 32))
+        assert all(make_plan(config).seconds < make_plan(other).seconds for other in apart if fits(other))
 
 
 def test_what_is_learnt_does_not_depend_on_the_gpus():

@@ -4,6 +4,7 @@ import copy
 import os
 import random
 import signal
+import zlib
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -230,6 +231,19 @@ def test_checksums_tell_value_place_name_type_and_shape():
     sums = [checksum("w", x), checksum("v", x), *(checksum("w", other) for other in others)]
     assert len(set(sums)) == len(sums)
     assert checksum("w", x.clone()) == sums[0]
+    columns = (x[:, 1], x[:, 1:2], x[0, :1].expand(6))
+    assert [checksum("w", column) for column in columns] == [checksum("w", column.contiguous()) for column in columns]
+
+
+def test_a_checksum_by_hand():
+    """Words of 8 bytes times 1, 3, 5, ...; the last of 2 · 5 bytes has 6 bytes of zeros, wherever the tensor begins."""
+    name = zlib.crc32(b"w torch.int64 (2,)")
+    assert checksum("w", torch.tensor([5, -7])) == (name + 5 - 7 * 3) % 2**64
+    x = torch.arange(6, dtype=torch.int16)
+    assert checksum("w", x[1:]) == zlib.crc32(b"w torch.int16 (5,)") + 1 + (2 << 16) + (3 << 32) + (4 << 48) + 5 * 3
+    long = torch.arange(300_000)
+    total = zlib.crc32(b"w torch.int64 (300000,)") + sum(i * (2 * i + 1) for i in range(300_000))
+    assert checksum("w", long) == total % 2**64
 
 
 def test_random_states_threads_and_environment_stay(engine, model):

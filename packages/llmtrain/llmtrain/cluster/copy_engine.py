@@ -13,7 +13,7 @@ class CopyEngine(HFEngine):
     """A copy of the policy, which samples with transformers; weights are written into it."""
 
     def __init__(self, folder: str | Path, config: RolloutConfig, device: str = "cpu") -> None:
-        model, tokenizer = load(folder)
+        model, tokenizer = load(folder, device=device)
         super().__init__(model, tokenizer, config)
         torch.nn.Module.to(self.model, torch.device(device))
 

@@ -22,7 +22,6 @@ import torch
 from ray.exceptions import GetTimeoutError, RayError
 
 from ..config import RolloutConfig, TrainConfig
-from ..mini_batch import shares
 from ..ranks import Ranks
 from ..rollout import Rollouts, merge
 from ..rollout.engine import Pending, Request, RolloutEngine, RolloutError, Weights, check
@@ -207,7 +206,7 @@ class RemoteEngine:
             self.jobs.remove(job)
         needed = min([self.version, *(job.version for job in self.jobs)])
         self.weights = {version: packed for version, packed in self.weights.items() if version >= needed}
-        return [whole.answering(torch.tensor(share, dtype=torch.long)) for share in deal(job.request, whole)]
+        return [whole.answering(torch.tensor(share, dtype=torch.long)) for share in job.request.shares]
 
     def _part(self, i: int, job: Job, began: float) -> Rollouts:
         """What engine i answers, after as many fresh starts as are allowed."""
@@ -279,15 +278,6 @@ class RemoteEngine:
                 job.answers[i] = engine.actor.answer.remote(job.parts[i])
         if self.version != held and self.version in self.weights:
             self._send(engine, self.weights[self.version], self.version)
-
-
-def deal(request: Request, whole: Rollouts) -> list[list[int]]:
-    """Which prompts' responses each rank gets: as asked, or evenly by tokens where mini-batches are told."""
-    if not request.mini_batches:
-        return request.shares
-    prompts = torch.tensor([len(ids) for ids in request.prompt_ids])
-    tokens = (request.n * prompts).index_add(0, whole.prompt_index, whole.response_lengths)
-    return shares(request.mini_batches, tokens, len(request.shares))
 
 
 def read(weights: Iterable[Any]) -> None:

@@ -44,7 +44,7 @@ class Subject:
     def load(path: str | Path, *, device: str = "cpu", dtype: str = "float32", **settings: object) -> "Subject":
         """From a model folder. ValueError when there is none, or for a device that is not here."""
         check_device(device)
-        model, tokenizer = load(path, dtype=DTYPES[dtype])
+        model, tokenizer = load(path, dtype=DTYPES[dtype], device=device)
         return Subject(model.eval().to(torch.device(device)), tokenizer, **settings)  # type: ignore[arg-type]
 
     def with_vllm(self, path: str | Path, longest: int) -> "Subject":

@@ -1,11 +1,10 @@
 """`llmtrain plan` on the command line."""
 
-import argparse
 import json
 import sys
 from pathlib import Path
 
-from entrostat.commandline import parse_flags, parse_settings
+from entrostat.commandline import Arguments, parse_flags, parse_settings, writing
 from entrostat.plain_yaml import dump_yaml, load_yaml
 
 from ..nested import merge
@@ -34,17 +33,14 @@ Presets: {", ".join(PRESETS)}.
 
 def plan(args: list[str]) -> int:
     """Estimate memory, time and cost of a run."""
-    first = argparse.ArgumentParser(prog=PROG, add_help=False, exit_on_error=False, allow_abbrev=False)
+    first = Arguments(prog=PROG, add_help=False)
     first.add_argument("--preset")
     first.add_argument("--config")
     first.add_argument("--set", action="extend", nargs="+", default=[])
     first.add_argument("--json", action="store_true")
     first.add_argument("--list", action="store_true")
     first.add_argument("--write")
-    try:
-        given, rest = first.parse_known_args(args)
-    except argparse.ArgumentError as error:
-        raise ValueError(f"{PROG}: {error}") from None
+    given, rest = first.parse_known_args(args)
     if given.list:
         return list_presets()
     preset = get_preset(given.preset) if given.preset else None
@@ -52,7 +48,8 @@ def plan(args: list[str]) -> int:
     made = make_plan(config)
     if given.write:
         settings = train_settings(made, preset)
-        Path(given.write).write_text(dump_yaml(settings))
+        with writing(given.write):
+            Path(given.write).write_text(dump_yaml(settings))
     if given.json:
         json.dump(to_json(made), sys.stdout, indent=2)
         print()

@@ -29,7 +29,7 @@ class PlanConfig:
     n: Annotated[int, "[2, 1e15]"] = 8
     """Responses to each prompt."""
     mini_batch_size: Amount = 512
-    """Prompts an optimizer step (verl: ppo_mini_batch_size), a multiple of the trainer's ranks."""
+    """Prompts an optimizer step (verl: ppo_mini_batch_size); times n it is a multiple of the trainer's ranks."""
     ppo_epochs: Amount = 1
     """Passes over each rollout."""
     steps: Amount = 200

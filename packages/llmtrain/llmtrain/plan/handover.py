@@ -39,6 +39,7 @@ def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
             "gpu_memory_utilization": math.floor(100 * plan.memory.utilization) / 100,
             "max_num_seqs": config.max_num_seqs,
             "filter_groups": config.oversampling > 1,
+            "gen_batch_size": math.ceil(config.prompts * config.oversampling) if config.oversampling > 1 else 0,
         },
         "optim": {
             "lr": 1e-6,

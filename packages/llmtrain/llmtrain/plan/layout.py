@@ -68,6 +68,11 @@ class Layout:
         return self.config.mini_batch_size * self.config.n
 
     @property
+    def pieces(self) -> int:
+        """Parts that a group is dealt in: responses, but under PRIME, which looks across it."""
+        return 1 if self.config.reward_model else self.config.n
+
+    @property
     def sequences_per_rank(self) -> int:
         """Responses of an optimizer step on a rank."""
         return self.sequences_per_update // self.ranks
@@ -252,10 +257,15 @@ def _batches(layout: Layout) -> list[str]:
 
 def _more_prompts(layout: Layout) -> Change:
     """The fewest prompts more that are cut into mini-batches that the ranks divide, at least as large as now."""
-    config, ranks = layout.config, layout.ranks
-    size = math.ceil(config.mini_batch_size / ranks) * ranks
+    config, step = layout.config, _step(layout)
+    size = math.ceil(config.mini_batch_size / step) * step
     change: Change = {"prompts": math.ceil(config.prompts / size) * size, "mini_batch_size": size}
     return {key: value for key, value in change.items() if value != getattr(config, key)}
+
+
+def _step(layout: Layout) -> int:
+    """Mini-batches of a multiple of so many prompts are divided by the ranks."""
+    return layout.ranks // math.gcd(layout.ranks, layout.pieces)
 
 
 def _that_work(config: PlanConfig, key: str, kinds: Sequence[Sequence[int]]) -> list[str]:
@@ -266,26 +276,26 @@ def _that_work(config: PlanConfig, key: str, kinds: Sequence[Sequence[int]]) -> 
 
 
 def _check_ranks(layout: Layout) -> Problem | None:
-    """The trainer gives every rank as many prompts of a mini-batch."""
-    size, ranks = layout.config.mini_batch_size, layout.ranks
-    if not size % ranks:
+    """The trainer gives every rank as many responses of a mini-batch, or as many whole groups."""
+    size, ranks, pieces = layout.config.mini_batch_size, layout.ranks, layout.pieces
+    if not size * pieces % ranks:
         return None
     return lambda: (
-        f"mini_batch_size {size} must be a multiple of the {ranks} ranks: "
+        f"mini_batch_size {size}{f' × n {pieces}' if pieces > 1 else ''} must be a multiple of the {ranks} ranks: "
         f"use {_or([in_words(change) for change in _rank_fixes(layout)])}"
     )
 
 
 def _rank_fixes(layout: Layout) -> list[Change]:
     """Fewer ranks, which learn the same, or other mini-batches; more prompts where nothing else helps."""
-    config, size, ranks = layout.config, layout.config.mini_batch_size, layout.ranks
-    fewer = [x for x in range(min(size, ranks), 0, -1) if size % x == 0]
-    whole = math.ceil(size / ranks) * ranks
+    config, size, step = layout.config, layout.config.mini_batch_size, _step(layout)
+    fewer = [x for x in range(layout.ranks, 0, -1) if size * layout.pieces % x == 0]
+    whole = math.ceil(size / step) * step
     apart: Change = {"colocated": False} if config.colocated else {}
     kinds: list[list[Change]] = [
         [{"gpus": x} for x in fewer if config.colocated],
         [apart | {"rollout_gpus": config.gpus - x} for x in fewer],
-        [{"mini_batch_size": x} for x in (whole, whole - ranks) if x],
+        [{"mini_batch_size": x} for x in (whole, whole - step) if x],
     ]
     works = ((change for change in kind if divides(replace(config, **change))) for kind in kinds)
     return [change for kind in works for change in islice(kind, 1)] or [_more_prompts(layout)]

@@ -56,22 +56,7 @@ def presets() -> str:
         memory = f"{sum(plan.memory.training.values()) / GIB:.0f} | {plan.memory.kv_tokens:,}"
         lines.append(f"| `{name}` | {preset.config.gpu} | {times} | {memory} |")
     sources = [wrap(f"- `{name}-…`: {recipe.source}.") for name, recipe in RECIPES.items()]
-    return "\n".join([*lines, "", *sources, "", wrap(f"{HALVES} {halves()}"), ""])
-
-
-def halves() -> str:
-    """Presets that keep half of their GPUs for the rollout, beside as many GPUs as they have ranks in turns."""
-    words = []
-    for name, preset in PRESETS.items():
-        config = preset.config
-        if not config.colocated:
-            whole = make_plan(config)
-            half = make_plan(replace(config, gpus=whole.layout.ranks, colocated=True, rollout_gpus=0))
-            words.append(
-                f"`{name}` takes {whole.seconds:,.0f} s a step and {whole.gpu_hours:,.0f} GPU-hours; "
-                f"{half.config.gpus} GPUs that do both in turns, {half.seconds:,.0f} s and {half.gpu_hours:,.0f}."
-            )
-    return " ".join(words)
+    return "\n".join([*lines, "", *sources, ""])
 
 
 def published() -> str:
@@ -160,11 +145,6 @@ and questions are yours to name: `llmtrain train --config run.yaml --model.path 
 Made by `python -m llmtrain.plan.page > docs/plan.md`.
 """
 
-HALVES = """\
-The trainer gives every rank as many prompts of a mini-batch, so that updates of 32 prompts have 32 ranks at most. On 64
-GPUs the other half holds the rollout engines, and each half waits for the other. `staleness` 1 would let them work at
-once; neither paper says that it did."""
-
 GAP = """\
 The estimate is nearer to a floor than to a forecast: it has no validation (every 20 steps on six benchmarks there),
 checkpoints, verification, start-up, hangs or restarts, engines and trainer switch places for free, every rank has the
@@ -206,9 +186,11 @@ LEFT_OUT = """\
 
 - Validation, checkpoints, verification of answers, loading of data, start-up, failures.
 - Uneven work: ranks and engines have the same tokens; only the longest response of all is waited for. Where lengths are
-  the exponential ones, the rank with most tokens of an update has about 4% more than the mean of 64 ranks with eight
-  prompts each (`qwen3-8b-64gpu`), and 70% more than that of 32 with one each (`qwen2.5-32b-64gpu`).
-- Dynamic sampling batch by batch: the `oversampling` responses of a step are taken to be sampled at once.
+  the exponential ones, the rank with most tokens of an update has the mean of 64 ranks with 64 responses each
+  (`qwen3-8b-64gpu`), and 2% more where they have four each (`qwen2.5-32b-64gpu`); of four each twice the mean, where
+  half of the groups have no advantage and are not filtered out ([how they are dealt](scale.md#what-a-rank-does)).
+- Further batches of dynamic sampling: the `oversampling` responses of a step are sampled at once
+  (`rollout.gen_batch_size`), and taken to be enough.
 - Preemption in the engine when responses outgrow the KV cache; chunked prefill beside decoding.
 - Sleep and wake of colocated engines, and moving their weights to the host and back.
 - Tensor, pipeline, context and expert parallelism in the trainer; LoRA; quantised weights or KV cache; a reward model

@@ -31,8 +31,6 @@ class Recipe:
 
 
 ADAMW_1E6 = {"optim.lr": 1e-6}
-HALF_OF_64 = {"colocated": False, "rollout_gpus": 32}
-"""Of mini-batches of 32 prompts no more than 32 ranks get one; the other GPUs sample."""
 RECIPES = {
     "qwen2.5-math-7b": Recipe(
         PlanConfig(
@@ -48,7 +46,7 @@ RECIPES = {
         {
             1: {"gpu": "h200", "offload_optimizer": True},
             8: {"gpu": "h100"},
-            64: {"gpu": "h20", "gradient_checkpointing": False, "micro_batch_tokens": 8192} | HALF_OF_64,
+            64: {"gpu": "h20", "gradient_checkpointing": False, "micro_batch_tokens": 8192},
         },
     ),
     "qwen3-8b": Recipe(
@@ -107,7 +105,7 @@ RECIPES = {
         {
             1: {"gpu": "h200", "offload_optimizer": True, "offload_param": True},
             8: {"gpu": "h200", "tensor_model_parallel_size": 2},
-            64: {"gpu": "h100", "tensor_model_parallel_size": 4} | HALF_OF_64,
+            64: {"gpu": "h100", "tensor_model_parallel_size": 4},
         },
     ),
 }

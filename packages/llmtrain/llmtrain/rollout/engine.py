@@ -55,9 +55,6 @@ class Request:
     """Indices of the prompts that each rank is to have, ascending."""
     seed: int
     """Of everything that is drawn, the same on all ranks."""
-    mini_batches: tuple[Tensor, ...] = ()
-    """Prompts of each mini-batch. An engine that has all responses in one place deals them anew with these, so that
-    ranks have about as many tokens; the number of prompts that a rank has stays that of `shares`."""
 
 
 def check(rollouts: Rollouts, request: Request, config: RolloutConfig, oldest: int, rank: int) -> None:
@@ -66,9 +63,6 @@ def check(rollouts: Rollouts, request: Request, config: RolloutConfig, oldest: i
     oldest: version of the weights that may have drawn it at the earliest.
     """
     lengths, prompts = rollouts.response_lengths, torch.tensor(request.shares[rank], dtype=torch.long)
-    if request.mini_batches:  # any prompts, as many
-        found = rollouts.prompt_index.unique()
-        prompts = found if len(found) == len(prompts) else prompts
     wanted = prompts.repeat_interleave(request.n)
     if rollouts.version < oldest:
         raise RolloutError(f"responses are of weights {rollouts.version}, older than {oldest}, the oldest allowed")

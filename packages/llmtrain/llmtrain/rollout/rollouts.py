@@ -18,7 +18,7 @@ from ..ragged import ranges, starts
 class Rollouts:
     """Sampled responses, packed: sequence i owns `response_lengths[i]` consecutive entries of the flat fields.
 
-    Sequences are ordered by prompt, the n samples of a prompt side by side. All tensors are on the CPU.
+    Sequences are ordered by prompt; other ranks may have more samples of one. All tensors are on the CPU.
 
     Attributes:
         prompt_ids: token ids of each prompt (P lists).
@@ -40,6 +40,11 @@ class Rollouts:
 
     def __len__(self) -> int:
         return len(self.response_lengths)
+
+    @property
+    def lengths(self) -> Tensor:
+        """Tokens of each sequence, prompt and response (B)."""
+        return torch.tensor([len(ids) for ids in self.prompt_ids])[self.prompt_index] + self.response_lengths
 
     def take(self, sequences: Tensor) -> "Rollouts":
         """Some of the sequences, in the order given."""
