@@ -70,7 +70,8 @@ ground truth:
 3. what is not read, or agrees at some places only, by [math-verify](https://github.com/huggingface/Math-Verify).
 
 It runs in processes that can be killed: a check that hangs or crashes costs its own response only, counts as wrong, and
-is counted under `verify/timeout`, `verify/crash` and `verify/error`.
+is counted under `verify/timeout`, `verify/crash` and `verify/error`. Time is that of the wall: on a busy machine a slow
+check may be late, and a run not repeat; `data.verifier_timeout` is to leave room.
 
 ## Where it differs from math-verify
 

@@ -54,6 +54,13 @@ def test_a_row_that_leaves_source_and_solution_blank():
     assert (found.source, found.solution) == ("sums", None)
 
 
+@pytest.mark.parametrize("inner", [None, "ground_truth", {"style": "rule"}])
+def test_a_row_that_lacks_a_field(inner):
+    columns = Columns("question", "reward_model.ground_truth", "", "")
+    with pytest.raises(ValueError, match=r"column 'reward_model\.ground_truth' is missing"):
+        columns.question({"question": "2 + 3", "reward_model": inner}, "sums", "row 0")
+
+
 GSM8K = "He has 48/2 = <<48/2=24>>24 clips.\nIn all 24+48 = <<24+48=72>>72.\n#### 72"
 
 

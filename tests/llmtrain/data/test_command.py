@@ -46,6 +46,18 @@ def test_show(mixed, jsonl, capsys):
     assert "skipped: other.jsonl, line 2: column 'question' is empty" in said
 
 
+def test_of_many_sources_and_bad_rows_some_are_shown(parquet, verl, jsonl, capsys):
+    many = parquet([verl("1+1?", "2", source) for source in "abcde"])
+    bad = jsonl([{"question": "1+1?", "answer": "2"}, *[{"question": "2+2?"}] * 7])
+    assert show([many, bad, "--skip-bad"]) == 0
+    said = capsys.readouterr().out
+    assert "chat a, b, c and 2 more" in " ".join(said.split())
+    assert [line.partition(",")[0] for line in said.splitlines() if "skipped:" in line] == [
+        *["skipped: questions.jsonl"] * 5,
+        f"skipped: 2 more of {bad}",
+    ]
+
+
 def test_the_first_question_in_full(mixed, jsonl, capsys):
     solved = jsonl([{"question": "1+[b]1?", "answer": "1+1\n#### 2"}])
     assert show([mixed, solved, "--first"]) == 0

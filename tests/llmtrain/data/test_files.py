@@ -37,6 +37,13 @@ def test_lines_count_from_1_and_empty_ones_are_left_out(jsonl):
     assert list(table.rows([])) == [(1, {"a": {"b": 1}}), (4, {"c": 2})]
 
 
+def test_columns_are_those_of_the_rows_that_are_objects(jsonl):
+    deep = '{"a": ' * 900 + "1" + "}" * 900
+    table = opened(jsonl(["no object", deep]))
+    assert table.columns == [".".join("a" * n) for n in range(1, 6)]
+    assert isinstance(next(table.rows([]))[1], ValueError)
+
+
 def test_a_json_array(tmp_path):
     path = tmp_path / "a.json"
     path.write_text(' [{"a": 1},\n 5]')

@@ -49,6 +49,11 @@ def test_clusters_come_largest_first_and_nearest_to_the_centre_first():
     assert clusters[1][0] == 0
 
 
+def test_of_two_clusters_of_a_size_that_with_the_earlier_question_comes_first():
+    clusters = kmeans_clusters(np.array([[0], [100], [100], [0]], np.float32), 2, 0)
+    assert [set(cluster.tolist()) for cluster in clusters] == [{0, 3}, {1, 2}]
+
+
 @pytest.mark.parametrize(
     ("size", "expected"), [(1, {5}), (3, {3, 5, 9}), (5, {1, 3, 5, 8, 9}), (6, {0, 1, 3, 5, 8, 9})]
 )

@@ -31,7 +31,8 @@ def test_a_folder_of_shards_belongs_to_one_data_set(parquet, jsonl, tmp_path):
 def test_a_split_that_a_folder_lacks(parquet, tmp_path):
     parquet([{"a": 1}], "sums/train.parquet")
     parquet([{"a": 1}], "sums/val/x.parquet")
-    assert [t.name for t in tables(str(tmp_path / "sums"), "validation")] == ["sums/val/x.parquet"]
+    for split in ("validation", "val"):
+        assert [t.name for t in tables(str(tmp_path / "sums"), split)] == ["sums/val/x.parquet"]
     with pytest.raises(ValueError, match=r"sums has no split 'test'; it has train, validation$"):
         list(tables(str(tmp_path / "sums"), "test"))
 
@@ -81,6 +82,9 @@ def test_a_name_on_the_hub(monkeypatch):
     with pytest.raises(ValueError, match=r"cache: ConnectionError: no network at all$"):
         only("acme/other")
     assert hub.asked == ("acme/other", None, "train")
+    hub.held = hub.held.select([])
+    with pytest.raises(ValueError, match="acme/sums has no rows"):
+        only("acme/sums")
 
 
 def test_without_the_library(monkeypatch):

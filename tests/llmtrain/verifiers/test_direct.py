@@ -1,13 +1,19 @@
 """Exact text, regular expressions and Countdown."""
 
+from math import inf
+
 import pytest
 
+from llmtrain.countdown import MAX_RESPONSE_CHARS
 from llmtrain.verifiers import get_verifier
 
 
 def test_exact():
     with get_verifier("exact") as verify:
-        assert [v.correct for v in verify([" yes\n", "Yes", "yes."], ["yes"] * 3)] == [True, False, False]
+        verdicts = verify([" yes\n", "Yes", "yes."], ["yes"] * 3)
+        assert [v.correct for v in verdicts] == [True, False, False]
+        assert [v.reason for v in verdicts] == ["equal", "not equal", "not equal"]
+        assert verify.failures == {}
         assert verify(["5"], [5])[0].correct
         with pytest.raises(ValueError, match="2 responses for 1"):
             verify(["a", "b"], ["a"])
@@ -20,8 +26,11 @@ def test_countdown():
         assert [v.correct for v in verdicts] == [True, True, False, False]
         assert verdicts[1].extracted == "5*3+7"
         assert verdicts[2].reason == "value is 15, not 22"
-        with pytest.raises(ValueError, match="the ground truth of countdown"):
-            verify(["1"], ["22"])
+        assert len(verify(["1+" * 1000], [truth])[0].extracted) == MAX_RESPONSE_CHARS
+        assert verify(["5*3+7"], [{"numbers": [3.0, 5, "7"], "target": 22.0}])[0].correct
+        for wrong in ("22", {"numbers": [3, 5]}, truth | {"target": 22.5}, truth | {"target": inf}):
+            with pytest.raises(ValueError, match="the ground truth of countdown"):
+                verify(["5*3+7"], [wrong])
 
 
 def test_regex():

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from llmtrain.verdict import Verdict
 from llmtrain.verifiers.final_answer import final_answer, last_boxed, last_marked, last_number
 
 RIGHT = [
@@ -99,9 +100,20 @@ def test_wrong(math, response, truth):
     assert not verdict.correct, verdict
 
 
-def test_what_is_extracted(math):
-    assert math(["a \\boxed{\\frac{1}{2}} b"], ["0.5"])[0].extracted == "\\frac{1}{2}"
-    assert math(["none"], ["0.5"])[0].extracted is None
+@pytest.mark.parametrize(
+    ("response", "truth", "verdict"),
+    [
+        ("none", "5", Verdict(False, "no answer found")),
+        ("\\boxed{" + "5" * 2001 + "}", "5", Verdict(False, "the answer has more than 2000 characters", "5" * 1000)),
+        ("a \\boxed{\\dfrac{1}{2}} b", "\\frac{1}{2}", Verdict(True, "equal as text", "\\dfrac{1}{2}")),
+        ("\\boxed{0.5}", "1/2", Verdict(True, "equal as numbers", "0.5")),
+        ("\\boxed{42}", "43", Verdict(False, "42 is not 43", "42")),
+        ("\\boxed{x+1}", "1+x", Verdict(True, "mathematically equal", "x+1")),
+        ("\\boxed{x+1}", "x+2", Verdict(False, "x+1 is not x+2", "x+1")),
+    ],
+)
+def test_verdicts(math, response, truth, verdict):
+    assert math([response], [truth]) == [verdict]
 
 
 @pytest.mark.parametrize("truth", ["", None, [], True])
@@ -164,7 +176,9 @@ def test_marks_and_numbers():
     assert last_number("1,234.5 and 6,78") == "78"
     assert last_number("3/4") == "3/4"
     assert last_number("7" * 100) is None
-    assert final_answer("#### 3 \\boxed{4} Answer: 5") == "4"
+    assert final_answer("#### 3 \\boxed{ 4 } Answer: 5") == "4"
+    assert last_marked("Answer: $ 4 $\nbye") == "4"
+    assert last_marked("Answer: simply\n") == "simply"
 
 
 @pytest.mark.parametrize(

@@ -45,3 +45,15 @@ def test_numbers_are_put_in_for_variables_only():
     assert math_equal._value(math_equal._read("x+1")[0])
     with pytest.raises(ValueError, match="no variable"):
         math_equal._value(math_equal._read("\\text{42}")[0])
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "apart"),
+    [
+        *(("x+1", "x+2", True), ("x+1", "1+x", False), ("x+1", "y+1", True)),
+        *(("10\\% + 3", "5", False), ("5", "10\\% + 3", False)),
+        *(("(1,2)", "(1,3)", False), ("\\text{42}", "43", False), ("?", "5", False)),
+    ],
+)
+def test_values_tell_expressions_apart(a, b, apart):
+    assert math_equal._apart(math_equal._read(a), math_equal._read(b)) is apart

@@ -3,10 +3,14 @@
 import os
 import signal
 import subprocess
+import sys
 import time
+from math import inf, nan
 
+import psutil
 import pytest
 
+from llmtrain.verdict import Verdict
 from llmtrain.verifiers import get_verifier
 from llmtrain.verifiers.pool import CheckPool
 
@@ -17,6 +21,7 @@ LOST = {
     "abort": ("crash", "the check ended its process: SIGABRT"),
     "raise": ("error", "the check raised KeyError: 'no such thing'"),
     "memory": ("error", "the check raised MemoryError: "),
+    "signal": ("crash", "the check ended its process: exit code -40"),
     "number": ("error", "the check returned int, not a bool or a Verdict"),
 }
 
@@ -55,6 +60,15 @@ def test_a_verdict_is_passed_on_and_cut(pool):
     assert verdict.correct
     assert verdict.reason == "as asked"
     assert verdict.extracted == "x" * 1000
+    assert pool(["number extracted"], [None])[0] == Verdict(True, "as asked", "42")
+
+
+def test_a_set_has_the_same_order_in_each_process():
+    found = set()
+    for _ in range(3):
+        with CheckPool("checks:check", workers=1) as pool:
+            found.add(pool(["set"], ["abcdefghij"])[0].reason)
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("response", ["numpy", "numpy verdict"])
@@ -63,14 +77,38 @@ def test_a_bool_of_numpy_is_one(pool, response):
     assert not pool.failures
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other kernels do not say what a process has")
+def test_memory_is_that_beyond_the_import():
+    with CheckPool("checks:check", workers=1, memory_mib=64) as pool:
+        assert [v.correct for v in pool(["MiB"] * 2, [32, 96])] == [True, False]
+        assert pool.failures == {"error": 1}
+
+
 def test_megabytes_go_through(pool):
     text = "é\0" * 200_000
     assert pool([text, text], [text, "no"])[0].correct
 
 
+def sleeps(seconds: str) -> bool:
+    """Whether a process sleeps for so long."""
+    done = subprocess.run(["ps", "axo", "args"], capture_output=True, text=True, check=True)
+    return f"sleep {seconds}" in done.stdout.splitlines()
+
+
 def test_what_a_check_started_dies_with_it(pool):
-    pool(["orphan"], [""])
-    assert "sleep 61.25" not in subprocess.run(["ps", "axo", "args"], capture_output=True, text=True).stdout
+    pool(["orphan"], [f"61.{os.getpid()}"])
+    assert not sleeps(f"61.{os.getpid()}")
+
+
+def test_what_a_check_started_dies_with_the_pool():
+    pool, seconds = CheckPool("checks:check", workers=1, timeout=60), f"62.{os.getpid()}"
+    process = pool._keepers[0].process
+    pool._keepers[0].send(["orphan", seconds])
+    while not sleeps(seconds):
+        time.sleep(0.02)
+    pool.close()
+    assert process.returncode == 0
+    assert not sleeps(seconds)
 
 
 def test_a_keeper_that_is_killed_is_replaced(pool):
@@ -82,6 +120,33 @@ def test_a_keeper_that_is_killed_is_replaced(pool):
     assert pool.failures == {"crash": 2}
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other kernels do not tell a process that its parent ended")
+def test_a_check_dies_with_its_keeper():
+    with CheckPool("checks:check", workers=1, timeout=60) as pool:
+        keeper = pool._keepers[0]
+        (checker,) = psutil.Process(keeper.process.pid).children()
+        keeper.send(["spin", ""])
+        time.sleep(0.5)  # it spins by then
+        keeper.process.kill()
+        checker.wait(30)
+
+
+def test_a_keeper_that_is_silent_is_replaced_and_ended(pool, monkeypatch):
+    monkeypatch.setattr("llmtrain.verifiers.pool.GRACE_SECONDS", 0.1)
+    silent = pool._keepers[1]
+    os.kill(silent.process.pid, signal.SIGSTOP)
+    assert [v.correct for v in pool(["a"] * 3, ["a"] * 3)].count(False) == 1
+    assert pool.failures == {"crash": 1}
+    assert silent.process.returncode == -signal.SIGKILL
+    assert len(pool._keepers) == 2
+    assert silent not in pool._keepers
+
+
+def test_what_a_check_prints_is_not_shown(pool, capfd):
+    assert pool(["print"], ["print"])[0].correct
+    assert capfd.readouterr().out == ""
+
+
 def processes() -> set[str]:
     """Sessions and parents of the processes that are alive."""
     rows = subprocess.run(["ps", "axo", "stat=,sid=,ppid="], capture_output=True, text=True, check=True).stdout
@@ -90,9 +155,11 @@ def processes() -> set[str]:
 
 def test_no_process_is_left_after_close():
     pool = CheckPool("checks:check", workers=1)
-    pid = str(pool._keepers[0].process.pid)
+    process = pool._keepers[0].process
+    pid = str(process.pid)
     assert pid in processes()
     pool.close()
+    assert process.returncode == 0  # by itself
     assert pid not in processes()
     with pytest.raises(ValueError, match="closed"):
         pool(["a"], ["a"])
@@ -112,10 +179,22 @@ def test_a_verifier_that_is_not_there(name, message):
         get_verifier(name)
 
 
+def test_a_module_that_ends_its_process(tmp_path, monkeypatch):
+    (tmp_path / "ends.py").write_text("import os\nos._exit(0)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match="cannot use the check 'ends:check': importing it ended the process"):
+        CheckPool("ends:check", workers=1)
+
+
 def test_bad_arguments(pool):
     with pytest.raises(ValueError, match="2 responses for 1 ground truths"):
         pool(["a", "b"], ["a"])
     with pytest.raises(ValueError, match="ground truth 1 cannot be sent"):
         pool(["a", "b"], ["a", {1, 2}])
-    with pytest.raises(ValueError, match="timeout > 0"):
-        get_verifier("math", timeout=0)
+    loop: list = []
+    loop.append(loop)
+    with pytest.raises(ValueError, match="ground truth 0 cannot be sent"):
+        pool(["a"], [loop])
+    for timeout in (0, nan, inf):
+        with pytest.raises(ValueError, match="a finite timeout > 0"):
+            get_verifier("math", timeout=timeout)

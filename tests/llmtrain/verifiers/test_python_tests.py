@@ -23,10 +23,13 @@ def verify():
     ("code", "correct", "reason"),
     [
         ("def add(a, b): return a + b", True, "all tests passed"),
+        ("import os; os.write(1, b'\\xff'); add = int.__add__", True, "all tests passed"),
+        ("import os; os.write(2, b'\\xff')", False, "name 'add' is not defined"),
         ("def add(a, b): return a - b", False, "AssertionError"),
         ("def add(a, b) return", False, "SyntaxError"),
         ("import sys; sys.exit(0)", False, "exit code 0 before its tests"),
         ("import os; os._exit(0)", False, "exit code 0 before its tests"),
+        ("import sys; sys.exit(-1)", False, "exit code 255 before its tests"),
         ("import os; os.abort()", False, "SIGABRT"),
         ("while True: pass", False, "timed out after 2 s"),
         ("held = bytearray(1 << 32)", False, "MemoryError"),
@@ -48,13 +51,21 @@ def test_a_fork_bomb_is_stopped_and_leaves_nothing(verify):
     assert "timed out" in verify([bomb], [TESTS])[0].reason
     assert time.monotonic() - start < 4
     time.sleep(0.3)
-    assert "-I -B program.py" not in subprocess.run(["ps", "axo", "args"], capture_output=True, text=True).stdout
+    assert "-s -P -B program.py" not in subprocess.run(["ps", "axo", "args"], capture_output=True, text=True).stdout
 
 
 def test_the_environment_is_empty(verify, monkeypatch):
     monkeypatch.setenv("SECRET_TOKEN", "x")
-    code = "import os\nassert not set(os.environ) - {'LC_CTYPE'}, set(os.environ)\ndef add(a, b): return a + b"
+    code = (
+        "import os, sys\nassert not set(os.environ) - {'LC_CTYPE', 'PYTHONHASHSEED'}, set(os.environ)\n"
+        "assert not {'', os.getcwd()} & set(sys.path), sys.path\ndef add(a, b): return a + b"
+    )
     assert verify([code], [TESTS])[0].correct
+
+
+def test_a_set_has_the_same_order_in_each_run(verify):
+    code = "raise ValueError(' '.join(set('abcdefghij')))"
+    assert len({verdict.reason for verdict in verify([code] * 3, [TESTS] * 3)}) == 1
 
 
 def test_the_folder_is_removed(verify):

@@ -13,9 +13,12 @@ x^2-1 ; (x-1)(x+1)
 x^{2} + 5 ; 5+x^2
 \frac{1}{2}+\frac{1}{3} ; 5/6
 \frac12 ; 0.5
+\frac xy ; x/y
+\frac\pi6 ; \pi/6
 \frac{x^2-1}{x-1} ; x+1
 0.1+0.2 ; 0.3
 x^{-1} ; 1/x
+10^-3 ; 0.001
 2\sqrt{2} ; \sqrt{8}
 \frac{1}{\sqrt{2}} ; sqrt(2)/2
 \sqrt{6} ; \sqrt{2}\sqrt{3}
@@ -28,6 +31,9 @@ e^3 ; e\cdot e^2
 e^{i\pi} ; -1
 \exp(2t) ; e^{2t}
 2^{n+1} ; 2\cdot 2^n
+e^t(t) ; te^t
+(\frac14)^{1/2} ; \frac12
+5^0 ; 1
 2^{1009} ; 2\cdot 2^{1008}
 x^{99}\cdot x^{99}\cdot 3^{99} ; 3^{99}\cdot x^{98}\cdot x^{100}
 \sin(3x) ; \sin(x\cdot 3)
@@ -39,6 +45,8 @@ x^{99}\cdot x^{99}\cdot 3^{99} ; 3^{99}\cdot x^{98}\cdot x^{100}
 \cos(\omegat) ; \cos(t\omega)
 \log_2 8 ; 3
 \log_{2}(5) ; \log_2 5
+\log_{\frac12} 4 ; -2
+\lg 100 ; 2
 \ln e ; 1
 \sin\pi ; 0
 \cos\frac{\pi}{2} ; 0
@@ -48,10 +56,16 @@ x^{99}\cdot x^{99}\cdot 3^{99} ; 3^{99}\cdot x^{98}\cdot x^{100}
 \frac{\log 2}{\log 3} ; \log_3 2
 \lfloor 7/2 \rfloor ; 3
 \lceil 7/2 \rceil ; 4
+\lfloor\sqrt{2}\sqrt{2}\rfloor ; 2
+\lfloor\sqrt{3}\sqrt{3}\rfloor ; 3
+\lceil\sqrt{5}\sqrt{5}\rceil ; 5
 |-3| ; 3
 5! ; 120
+0!+1! ; 2
 \binom{6}{2} ; 15
+\binom{6}{1}+\binom{1}{0} ; 7
 3\frac{1}{2} ; 7/2
+3\frac{x}{2} ; \frac{3x}{2}
 137\frac12 ; 137.5
 4.5e33 ; 4.5\times 10^{33}
 1.6e-19 ; 1.6\cdot 10^{-19}
@@ -66,9 +80,11 @@ x = 7 hours ; 7
 \{1,2\} ; 2, 1
 1 \text{ or } 2 ; 2,1
 (1,\frac12) ; (1, 0.5)
+(1, 234) ; (1,234)
 [0,\infty) ; [0, \infty)
 (1,2),(3,4) ; (3,4), (1,2)
 (-\infty,2)\cup(3,\infty) ; (-\infty, 2) \cup (3, +\infty)
+(-\infty,\frac42)\cup(3,\infty) ; (-\infty,2)\cup(3,\infty)
 1\pm\sqrt{19} ; 1-\sqrt{19}, 1+\sqrt{19}
 \{1\pm\sqrt{5},-2\} ; \{-2, 1+\sqrt{5}, 1-\sqrt{5}\}
 \begin{pmatrix}1/5\\-18/5\end{pmatrix} ; \begin{pmatrix} 0.2 \\ -3.6 \end{pmatrix}
@@ -85,7 +101,9 @@ a=2$, $a=-6 ; a=-6, a=2
 \text{(A)} ; A
 (A) ; A
 T_{\text{max}} ; T_{max}
+\mathrm{x}+1 ; x+1
 x_1 ; x_{1}
+1011_2 ; 1011
 \dot{x}+1 ; 1+x'
 x(x+1) ; x^2+x
 50\% ; 50
@@ -111,6 +129,7 @@ x<3 ; (-\infty,3)
 \emptyset ; \varnothing
 \cos 60^\circ ; \frac12
 2\sin^2(45^{\circ}) ; 1
+\operatorname{sin}(2x) ; \sin(2x)
 1,234 dollars ; 1234
 5 feet squared ; 5
 5 times ; 5
@@ -128,6 +147,7 @@ x^2-1 ; (x-1)(x+2)
 (-\infty,2) ; (2,\infty)
 (-\infty,2)\cup(3,\infty) ; (-\infty,2)\cup(4,\infty)
 (2,12)\cup(12,102) ; 5
+(0,1)\cup 3 ; (0,1)\cup 4
 \{1,2\} ; 1,2,3
 1\pm\sqrt{19} ; 1+\sqrt{19}
 3-4i ; 3+4i
@@ -149,6 +169,7 @@ x_{1}+1 ; x_{2}+1
 A ; B
 AB ; ABC
 \text{even} ; \text{odd}
+\text{BAC} ; \text{ABC}
 \text{even} ; 2
 east ; 12
 2n ; 3
@@ -197,6 +218,7 @@ I(0)e^{-t} ; 2+t
 \le 3 ; 3
 4=5 ; 5
 4=5 ; 4
+1000=1001 ; 1001
 3 and a half miles ; 3
 x=4=5 ; 5
 4\to 5 ; 5
@@ -226,37 +248,61 @@ b ; B
 \log 100 ; 2
 y=2x ; x=\frac{y}{2}
 2x=4 ; x=2
+2x=4 ; 3x=4
+2x=y=4 ; 5
+X=3 ; x=3
 x+y=2 ; 2x+2y=4
+2x+y=4 ; x+2y=4
 \frac{dx}{dt}=2 ; x'=2+0t
 (0,1)\cup(1,2) ; (0,2)
 \sqrt{x^2} ; x
+(x^2)^{1/2} ; x
 \ln(x^2) ; 2\ln x
 \frac{|x|}{x} ; 1
 \lfloor x/2 \rfloor ; \lfloor x/3 \rfloor
 f(2x) ; 2f(x)
-5+10^{-40} ; 5
+5+10^{-70} ; 5
 \cos(10^{-40}) ; 1
 1/0 ; 1/0
 \tan\frac{\pi}{2} ; \tan\frac{3\pi}{2}
 (1\pm\sqrt{2}, 3) ; 2
+\pm 1\pm\sqrt{2} ; 1+\sqrt{2}, -1-\sqrt{2}
 x=50\% ; 50
 20,50\% ; 50
 \frac{1}{x-x} ; \frac{2}{x-x}
 \frac{1}{\sqrt{2}\sqrt{2}-2} ; 3
 0^0 ; 1
 \sqrt[3]{-8} ; -2
+(-8)^{1/3} ; -2
+|3+4i| ; 3
 \ln(-1) ; 2
+\{1,\ln(-1)\} ; \{1\}
+\arcsin 2 ; 1
 1/2x ; \frac{1}{2x}
 2 3 ; 6
+2\frac{1}{3}^2 ; \frac{49}{9}
+2^3^2 ; 64
+2^|3| ; 8
+3!! ; 720
+(-3)! ; 6
+\binom{-3}{2} ; 6
+2+* ; 2
+\frac(1)(2) ; 2
+1,234 ; 1, 234
 5^{-10^{30}} ; 0
 9^{9^{9}} ; 5
 f(x,y) ; 2
+\begin{vmatrix}1&2\\3&4\end{vmatrix} ; \begin{pmatrix}1&2\\3&4\end{pmatrix}
+\begin{pmatrix}1\\2&3\end{pmatrix} ; \begin{pmatrix}1\\2&4\end{pmatrix}
 \frac{dx}{dt} ; 2
 \int x ; 2
 \tanh x ; 2
 \mathbb{R} ; 2
 10:30 ; 2
+5? ; 5
+\operatorname{Re} z ; z
 \sin x/2 ; 3
+\sin x(x+1) ; \sin(x^2+x)
 \sqrt12 ; 3
 ( ; 2
 x^ ; 2

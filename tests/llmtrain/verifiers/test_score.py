@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from full_disk import no_file_over
 
 import llmtrain
 from llmtrain.cli import main
@@ -48,6 +49,7 @@ def test_a_function_in_the_working_directory(tmp_path):
 
 BAD = [
     ("{", "not JSON"),
+    ('{"response": "1", "ground_truth": ' + "[" * 100_000, "not JSON"),
     ("[1]", "expected an object with response and ground_truth, got list"),
     ({"ground_truth": "1"}, "field 'response' is missing"),
     ({"response": "1"}, "field 'ground_truth' is missing"),
@@ -90,6 +92,22 @@ def test_a_ground_truth_the_verifier_cannot_use_is_a_bad_line(
     assert not out.exists()
     assert main([*args, "--skip-bad"]) == 0
     assert f"{out}: 2 judged, 2 correct (100.0%), 1 lines skipped" in capsys.readouterr().out
+
+
+def test_a_file_without_a_line_to_judge(tmp_path, capsys):
+    out = tmp_path / "out.jsonl"
+    empty, bad = write(tmp_path / "empty.jsonl", [""]), write(tmp_path / "bad.jsonl", ["{}"])
+    for source, said in ((empty, ""), (bad, f": {bad}, line 1: field 'response' is missing")):
+        assert main(["score", "--verifier", "exact", "--in", source, "--out", str(out), "--skip-bad"]) == 2
+        assert capsys.readouterr().err == f"error: {source} has no line to judge{said}\n"
+    assert not out.exists()
+
+
+def test_a_full_disk_takes_a_line(tmp_path, capsys):
+    source, out = write(tmp_path / "in.jsonl", [{"response": "a", "ground_truth": "a"}] * 20), tmp_path / "out.jsonl"
+    with no_file_over(500):
+        assert main(["score", "--verifier", "exact", "--in", source, "--out", str(out)]) == 2
+    assert capsys.readouterr().err.endswith(f"error: {out}: File too large\n")
 
 
 def test_bad_arguments(tmp_path):

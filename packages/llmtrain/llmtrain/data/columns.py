@@ -56,7 +56,7 @@ class Columns(NamedTuple):
         """
         prompt = _within(self.prompt, parse_prompt, _value(row, self.prompt))
         truth, worked = _within(self.answer, lambda v: parse_answer(v, self.answer), _value(row, self.answer))
-        found = _value(row, self.solution) if self.solution and worked is None else None
+        found = _value(row, self.solution) if self.solution else None
         solution = worked if worked is not None else found if isinstance(found, str) and found.strip() else None
         named = _value(row, self.source) if self.source else None
         return Question(prompt, truth, named if isinstance(named, str) and named else source, solution, 1, where)

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from entrostat.commandline import Arguments
+
 from .question import Question
 from .read import Read, read
 
@@ -152,12 +154,11 @@ def _kmeans(questions: Sequence[Question], given: argparse.Namespace) -> list[in
     return [index for cluster in taken for index in cluster.tolist()]
 
 
-def _parser(command: str) -> argparse.ArgumentParser:
-    raw = argparse.RawDescriptionHelpFormatter
-    return argparse.ArgumentParser(prog=f"llmtrain {command}", description=__doc__, formatter_class=raw)
+def _parser(command: str) -> Arguments:
+    return Arguments(prog=f"llmtrain {command}", description=__doc__)
 
 
-def _reading(parser: argparse.ArgumentParser) -> None:
+def _reading(parser: Arguments) -> None:
     """Arguments of `read`."""
     parser.add_argument("--prompt-key", default="", help="column of the prompt (dotted for a field within one)")
     parser.add_argument(

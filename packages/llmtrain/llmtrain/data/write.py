@@ -1,8 +1,11 @@
 """Questions as a parquet file in verl's form, which `read` gives back as they were."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from entrostat.commandline import writing
 
 from ..text import one_line
 from .question import Question
@@ -28,13 +31,14 @@ def write(questions: Sequence[Question], path: str | Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.stem}.part.parquet")
     try:
-        pq.write_table(pa.Table.from_pylist(rows), part)
+        with writing(path):
+            pq.write_table(pa.Table.from_pylist(rows), part)
         found = read(str(part)).questions
         for one, other in zip(questions, found, strict=True):
             if _what(one) != _what(other):
                 raise ValueError(f"{one.where}: does not read back as it was written")
         part.replace(path)
-    except (pa.ArrowException, ValueError, TypeError) as error:
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise ValueError(f"{path} cannot be written: {one_line(error)}") from None
     finally:
         part.unlink(missing_ok=True)
@@ -52,4 +56,5 @@ def _row(index: int, question: Question) -> dict[str, Any]:
 
 
 def _what(question: Question) -> tuple[Any, ...]:
-    return question.prompt, question.ground_truth, question.source, question.solution, question.repeats
+    truth = json.dumps(question.ground_truth, sort_keys=True, default=repr)  # 1 == 1.0, but as text they are two
+    return question.prompt, truth, question.source, question.solution, question.repeats

@@ -184,8 +184,6 @@ class Parser:
         if self.peek() != "^":
             return base
         exponent = self.exponent()
-        if self.peek() in ("^", "_", "!"):
-            raise UnreadError
         return ("call", "exp", exponent) if base == ("letter", "e") else ("^", base, exponent)
 
     def exponent(self) -> Tree:
@@ -272,8 +270,6 @@ class Parser:
         if self.peek() == "(":
             return "call", "root", ("number", "2"), self.atom()
         if self.peek() != "[":
-            if self.peek().isdigit() and len(self.peek()) > 1:
-                raise UnreadError
             return "call", "root", ("number", "2"), self.argument()
         self.take("[")
         degree = self.sum()
@@ -322,9 +318,7 @@ class Parser:
             name += self.take()
         if self.peek() != "(" or name == "e":
             return "letter", name
-        end, several = self.closing()
-        if several:
-            raise UnreadError
+        end, _ = self.closing()
         if end == self.at + 2 or name in _FUNCTION_NAMES:
             self.take("(")
             argument = self.sum()

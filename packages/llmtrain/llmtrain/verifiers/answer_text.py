@@ -25,9 +25,7 @@ def read_truth(ground_truth: Any) -> str:
     """The answer within a ground truth: all of it, or what stands in its box or after ####."""
     if isinstance(ground_truth, bool) or not isinstance(ground_truth, str | int | float):
         raise ValueError(f"the ground truth of math is text or a number, not {type(ground_truth).__name__}")
-    text = str(ground_truth)
-    if "####" in text:
-        text = text.rpartition("####")[2]
+    text = str(ground_truth).rpartition("####")[2]
     text = (last_boxed(text) or text).strip()
     if not text:
         raise ValueError("the ground truth is empty")

@@ -22,7 +22,7 @@ def countdown_check(response: str, ground_truth: Any) -> Verdict:
         ValueError: for a ground truth without these fields.
     """
     try:
-        problem = countdown.Problem(tuple(int(x) for x in ground_truth["numbers"]), int(ground_truth["target"]))
+        problem = countdown.Problem(tuple(map(_whole, ground_truth["numbers"])), _whole(ground_truth["target"]))
     except (KeyError, TypeError, ValueError):
         raise ValueError(
             f'the ground truth of countdown is {{"numbers": [3, 5], "target": 8}}, not {str(ground_truth)[:80]}'
@@ -31,6 +31,13 @@ def countdown_check(response: str, ground_truth: Any) -> Verdict:
     expression = tagged.strip()
     verdict = countdown.verify(problem, expression)
     return replace(verdict, extracted=expression[: countdown.MAX_RESPONSE_CHARS])
+
+
+def _whole(value: Any) -> int:
+    """ValueError for what is not a whole number, such as 8.5, of which int leaves 8."""
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError(f"{value} is not a whole number")
+    return int(value)
 
 
 class DirectVerifier(Verifier):

@@ -39,13 +39,18 @@ class Keeper:
         path = ["", *sys.path]  # a check may lie in the working directory, which the script `llmtrain` does not look in
         settings = {"check": check, "timeout": timeout, "memory_mib": memory_mib, "path": path}
         command = [sys.executable, "-m", "llmtrain.verifiers.worker", str(theirs.fileno())]
+        fixed = {
+            "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+            "OMP_NUM_THREADS": "1",
+            "PYTHONHASHSEED": "0",  # a check that goes through a set gives the same verdict in each run
+        }
         self.process = subprocess.Popen(
             command,
             pass_fds=(theirs.fileno(),),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "OMP_NUM_THREADS": "1"},
+            env=os.environ | fixed,
         )
         theirs.close()
         self.connection: Connection = ours
@@ -66,7 +71,7 @@ class Keeper:
             return None
 
     def close(self) -> None:
-        """End the process and what it started: an idle one goes when its connection does, a busy one is killed."""
+        """End the process and what it started: it goes when its connection does, and is killed when it does not."""
         self.connection.close()
         try:
             self.process.wait(LEAVE_SECONDS)

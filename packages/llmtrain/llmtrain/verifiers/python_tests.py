@@ -2,8 +2,8 @@
 
 The program is the last ```python block, else the last block without a language, else the whole response; the ground
 truth is Python text, or a list of statements such as "assert add(1, 2) == 3". Both go into a file that a process of its
-own runs: in an empty folder, with an empty environment, limits on time, memory, processes and file size, no network
-where the kernel allows, and its process group killed at the end.
+own runs: in an empty folder, with an environment that says nothing but how to hash, limits on time, memory, processes
+and file size, no network where the kernel allows, and its process group killed at the end.
 
 What this does not protect from:
 - reading files that the user who trains may read, among them the tests themselves: a program can look for them in its
@@ -29,6 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from ..text import signal_name
 from ..verdict import Verdict
 from .verifier import Verifier
 
@@ -137,7 +138,7 @@ def _tail(path: Path) -> str:
 
 def _why(exit_code: int, problem: str) -> str:
     """What is wrong, in a line."""
-    if exit_code > 128:
-        return f"the program ended by {signal.Signals(exit_code - 128).name}"
+    if name := signal_name(exit_code - 128):
+        return f"the program ended by {name}"
     last = problem.rpartition("\n")[2][:200]
     return last or f"the program ended with exit code {exit_code} before its tests"

@@ -9,6 +9,7 @@ may hang or crash without harm to the others. Its import path is `package.module
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from typing import Any
 
 from ..verdict import Verdict
@@ -45,9 +46,10 @@ def get_verifier(name: str, *, workers: int = 2, timeout: float = 5.0, memory_mi
     Raises:
         ValueError: for an unknown name and for a function that cannot be imported.
     """
-    if workers < 1 or timeout <= 0 or memory_mib < 1:
+    if workers < 1 or not 0 < timeout < inf or memory_mib < 1:
         raise ValueError(
-            f"a verifier needs workers >= 1, timeout > 0 and memory_mib >= 1; got {workers}, {timeout}, {memory_mib}"
+            "a verifier needs workers >= 1, a finite timeout > 0 and memory_mib >= 1; "
+            f"got {workers}, {timeout}, {memory_mib}"
         )
     if name not in VERIFIERS and ":" not in name:
         raise ValueError(

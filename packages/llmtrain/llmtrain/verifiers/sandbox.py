@@ -78,7 +78,8 @@ def run(settings: dict[str, int]) -> int:
     pid = os.fork()
     if pid == 0:
         limit(settings)
-        os.execv(sys.executable, [sys.executable, "-I", "-B", str(settings["program"])])
+        seed = {"PYTHONHASHSEED": "0"}  # sets have the same order in each run; -I would not read it: -s -P is the rest
+        os.execve(sys.executable, [sys.executable, "-s", "-P", "-B", str(settings["program"])], os.environ | seed)
     return exit_code(pid)
 
 

@@ -6,7 +6,6 @@ A line of the input is an object with `response` and `ground_truth`; a line of t
 {"correct": true, "extracted": "42", "reason": "equal as text"}. Lines left out by --skip-bad have no verdict.
 """
 
-import argparse
 import json
 import math
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
+
+from entrostat.commandline import Arguments, writing
 
 from ..progress import Bar
 from .registry import VERIFIERS, get_verifier
@@ -34,8 +35,7 @@ class Row(NamedTuple):
 
 def score(args: list[str]) -> int:
     """Judge the responses of a file; exit code 0."""
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog="llmtrain score", description=__doc__, formatter_class=raw)
+    parser = Arguments(prog="llmtrain score", description=__doc__)
     parser.add_argument("--verifier", required=True, help=f"{', '.join(VERIFIERS)}, or a function as module:function")
     parser.add_argument("--in", dest="source", required=True, help="jsonl: response, ground_truth")
     parser.add_argument("--out", required=True, help="jsonl to write: correct, extracted, reason")
@@ -61,9 +61,12 @@ def score(args: list[str]) -> int:
 def _score(verifier: Verifier, source: Path, out: Path, bad: list[str] | None, check: Usable) -> tuple[int, int]:
     """Write the verdicts; how many there are, and how many say correct."""
     judged = correct = 0
-    total = sum(1 for _ in read(source, None if bad is None else [], check))  # bad lines are known before any work
+    unread: list[str] | None = None if bad is None else []
+    total = sum(1 for _ in read(source, unread, check))  # bad lines are known before any work
+    if not total:
+        raise ValueError(f"{source} has no line to judge" + (f": {unread[0]}" if unread else ""))
     out.parent.mkdir(parents=True, exist_ok=True)
-    with Bar("score", total, console=Console(stderr=True)) as bar, out.open("w") as file_out:
+    with writing(out), Bar("score", total, console=Console(stderr=True)) as bar, out.open("w") as file_out:
         rows = read(source, bad, check)
         while batch := list(islice(rows, AT_A_TIME)):
             for verdict in verifier([row.response for row in batch], [row.ground_truth for row in batch]):
@@ -102,7 +105,7 @@ def read(source: Path, bad: list[str] | None = None, check: Usable = anything) -
 def _fields(line: bytes, check: Usable) -> tuple[str, Any]:
     try:
         row = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from None
     if not isinstance(row, dict):
         raise ValueError(f"expected an object with {' and '.join(FIELDS)}, got {type(row).__name__}")

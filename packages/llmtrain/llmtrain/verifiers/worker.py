@@ -12,9 +12,10 @@ import resource
 import signal
 import sys
 from collections.abc import Callable
-from multiprocessing.connection import Connection, Pipe
+from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
+from ..text import signal_name
 from ..verdict import Verdict
 
 MAX_SHOWN = 1000
@@ -45,19 +46,21 @@ class Checker:
                 os._exit(0)
         theirs.close()
 
-    def ask(self, item: bytes, timeout: float) -> bytes | None:
+    def ask(self, item: bytes, timeout: float, pool: Connection) -> bytes | None:
         """The reply to `item`; None when the process ended instead.
 
         Raises:
             TimeoutError: when there is no reply after `timeout` seconds.
+            EOFError: when the pool is gone before that.
         """
         try:
             self.connection.send_bytes(item)
-            if not self.connection.poll(timeout):
-                raise TimeoutError
-            return self.connection.recv_bytes()
+            ready = wait([self.connection, pool], timeout)
+            if self.connection in ready:
+                return self.connection.recv_bytes()
         except (EOFError, BrokenPipeError, ConnectionResetError):
             return None
+        raise EOFError if ready else TimeoutError
 
     def end(self) -> str:
         """Kill the process and what it started; says how it ended."""
@@ -67,7 +70,7 @@ class Checker:
         except ProcessLookupError:
             os.kill(self.pid, signal.SIGKILL)  # it has not come to setsid yet, or has ended and waits to be reaped
         status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return signal.Signals(-status).name if status < 0 else f"exit code {status}"
+        return signal_name(-status) or f"exit code {status}"
 
 
 def _die_with(keeper: int) -> None:
@@ -100,15 +103,20 @@ def _answer(connection: Connection, check: Check) -> None:
 def _run(check: Check, response: str, truth: Any) -> dict[str, Any]:
     """The reply to one item."""
     try:
-        found = check(response, truth)
+        return _reply(check(response, truth))
     except Exception as error:  # a user's check may raise anything; its item alone is lost
         return failure("error", f"the check raised {type(error).__name__}: {error}")
+
+
+def _reply(found: Any) -> dict[str, Any]:
+    """What a check returned, as it is sent."""
     if isinstance(found, bool) or type(found).__name__ in _NUMPY_BOOLS:
         found = Verdict(bool(found), "correct" if found else "wrong")
     if not isinstance(found, Verdict):
         return failure("error", f"the check returned {type(found).__name__}, not a bool or a Verdict")
-    extracted = None if found.extracted is None else found.extracted[:MAX_SHOWN]
-    return {"correct": bool(found.correct), "reason": found.reason[:MAX_SHOWN], "extracted": extracted, "failure": None}
+    extracted = None if found.extracted is None else str(found.extracted)[:MAX_SHOWN]  # a user's may be a number
+    reason = str(found.reason)[:MAX_SHOWN]
+    return {"correct": bool(found.correct), "reason": reason, "extracted": extracted, "failure": None}
 
 
 def failure(kind: str, reason: str) -> dict[str, Any]:
@@ -146,13 +154,11 @@ def serve(pool: Connection) -> None:
     pool.send_bytes(b'"ready"')
     while True:
         try:
-            item = pool.recv_bytes()
+            reply = checker.ask(pool.recv_bytes(), settings["timeout"], pool)
+            lost = None if reply else ("crash", "the check ended its process: ")
         except (EOFError, ConnectionResetError):
             checker.end()
             return None
-        try:
-            reply = checker.ask(item, settings["timeout"])
-            lost = None if reply else ("crash", "the check ended its process: ")
         except TimeoutError:
             reply, lost = None, ("timeout", f"timed out after {settings['timeout']:g} s")
         if lost:
