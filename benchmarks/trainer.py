@@ -276,6 +276,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.page:
         return store(json.loads((DOCS / "benchmarks.json").read_text())["trainer"])
+    if given.rounds < 2:
+        parser.error(f"--rounds must be at least 2, for a spread; got {given.rounds}")
     load = os.getloadavg()[0]
     found = summary(measure(given.rounds, given.warm_up, given.threads, given.model), given.threads, load)
     print(section(found))

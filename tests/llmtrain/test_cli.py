@@ -1,6 +1,9 @@
 """Bad input gets one line that names it and what is allowed, exit code 2, and no traceback."""
 
 import json
+import subprocess
+import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -18,7 +21,11 @@ from llmtrain.cli import main
         (["train", "--controller", "steer", "--set", "lamda=1"], ["'lamda'", "lambda_min"]),
         (["train", "--set", "lambda"], ["expected key=value", "'lambda'"]),
         (["train", "--advantage", "gae"], ["unknown advantage 'gae'", "rloo"]),
-        (["train", "--rollout.name", "vllm", "--model.num-heads", "8"], ["heads of 32 numbers", "--model.num-heads 4"]),
+        pytest.param(
+            ["train", "--rollout.name", "vllm", "--model.num-heads", "8"],
+            ["heads of 32 numbers", "--model.num-heads 4"],
+            marks=pytest.mark.skipif(find_spec("vllm") is None, reason="needs vLLM"),
+        ),
         (["train", "--task.name", "chess"], ["unknown task 'chess'", "countdown"]),
         (["train", "--model.path", "no/such/model"], ["no/such/model", "does not exist"]),
         (["train", "--stepz", "3"], ["unknown option --stepz", "--help"]),
@@ -64,6 +71,13 @@ def test_of_several_ranks_the_first_says_that_they_were_stopped(capsys, monkeypa
     assert said == ["stopped\n", ""]
 
 
+def test_what_the_trainer_needs_is_not_installed():
+    code = "import sys; sys.modules['transformers'] = None; from llmtrain.cli import main; sys.exit(main(['train']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "error: train needs transformers: pip install -c constraints.txt -e '.[train]'\n"
+
+
 def test_help(capsys):
     assert main([]) == 0
     out = capsys.readouterr().out
@@ -105,3 +119,6 @@ def test_train_eval_compare(small, tmp_path, capsys):
     assert main(["compare", str(out), "--out", str(tmp_path / "c.svg")]) == 0
     assert "means over the last third" in capsys.readouterr().out
     assert (tmp_path / "c.svg").stat().st_size > 10_000
+    assert main(["compare", str(out), "--out", str(tmp_path / "c")]) == 0
+    assert capsys.readouterr().out.endswith(f"figure: {tmp_path / 'c.png'}\n")
+    assert (tmp_path / "c.png").is_file()

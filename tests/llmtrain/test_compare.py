@@ -1,4 +1,5 @@
 import pytest
+from full_disk import no_file_over
 from rich.console import Console
 
 from entrostat.runlog import RunLog
@@ -36,6 +37,9 @@ def test_table_and_figure(tmp_path):
     drawn = (tmp_path / "new" / "f.svg").read_text()
     assert drawn.count('<g id="axes_') == 3
     assert "– -->" not in drawn
+    with no_file_over(1000), pytest.raises(OSError, match="File too large") as told:
+        figure(runs, tmp_path / "f.png")
+    assert told.value.filename == str(tmp_path / "f.png")
 
 
 def test_a_run_of_one_step_has_a_marker(tmp_path):

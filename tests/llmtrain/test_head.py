@@ -95,11 +95,17 @@ def test_float32_gradients_against_dense_float64():
         assert ((a - b).abs().max() / b.abs().max()).item() < 1e-5
 
 
+@pytest.fixture(scope="module", params=["torch", "triton"])
+def path(request):
+    if request.param == "triton":
+        request.getfixturevalue("interpreter")
+    return request.param
+
+
 def accumulate(path, logits, targets):
     """Sums and scratch by torch, or by Triton in tiles so narrow that the maximum moves between them."""
     if path == "torch":
         return rows.accumulate(logits.clone(), targets)
-    pytest.importorskip("triton")
     from llmtrain.kernels import triton_rows
 
     return triton_rows.accumulate(logits.clone(), targets, rows=4, lanes=2)
@@ -147,7 +153,6 @@ def by_rows(path, logits, targets, d_logp, d_entropy, starts=(0,)):
     return found[0], torch.cat(slopes, 1)
 
 
-@pytest.mark.parametrize("path", ["torch", "triton"])
 @pytest.mark.parametrize("starts", [(0,), (0, 1, 30)])
 @pytest.mark.parametrize("gap", [0, 1, 4, 16, 32])
 @pytest.mark.parametrize("others", [1, 40, 1000])
@@ -184,7 +189,6 @@ def test_one_token_above_all_others(path, starts, gap, others):
     assert (by_entropy - spread).abs().max() <= 1e-5 * spread.abs().max()
 
 
-@pytest.mark.parametrize("path", ["torch", "triton"])
 @settings(max_examples=60, deadline=None)
 @given(
     vocabulary=st.integers(4, 100),
@@ -222,7 +226,6 @@ def test_peaked_rows(path, vocabulary, digits, offset, rivals, starts, coefficie
     assert ((slope - sum(terms)).abs() <= 1e-5 * largest).all()
 
 
-@pytest.mark.parametrize("path", ["torch", "triton"])
 @pytest.mark.parametrize("starts", [(0,), (0, 20)])
 @pytest.mark.parametrize("place", [0, 5, 25, 39])
 def test_a_nan_is_not_hidden(path, starts, place):
@@ -237,7 +240,6 @@ def test_a_nan_is_not_hidden(path, starts, place):
     assert slope[[0, 2]].isfinite().all()
 
 
-@pytest.mark.parametrize("path", ["torch", "triton"])
 @pytest.mark.parametrize("starts", [(0,), (0, 20), (0, 10, 30)])
 def test_log_probabilities_have_no_floor(path, starts):
     """Of a token that is impossible, and of one that is 20,000 nats below the others."""
@@ -251,7 +253,6 @@ def test_log_probabilities_have_no_floor(path, starts):
     torch.testing.assert_close(slope, expected)
 
 
-@pytest.mark.parametrize("path", ["torch", "triton"])
 @pytest.mark.parametrize("starts", [(0, 20), (0, 10, 20), (0, 20, 30)])
 def test_a_part_of_the_vocabulary_may_be_impossible(path, starts):
     """All logits of the first columns are −∞ in one row and in no other: what is left is the softmax of the rest."""
@@ -273,7 +274,6 @@ def test_a_part_of_the_vocabulary_may_be_impossible(path, starts):
     torch.testing.assert_close(slope, expected, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("path", ["torch", "triton"])
 def test_sums_of_impossible_tokens_alone_are_zero(path):
     sums, _ = accumulate(path, torch.full((2, 20), -math.inf), torch.tensor([3, 19]))
     assert [x.tolist() for x in (sums.s1, *sums[2:6])] == [[0.0, 0.0]] * 5

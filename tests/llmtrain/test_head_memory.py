@@ -52,7 +52,7 @@ def test_an_update(scene, controller):
     group = torch.arange(B) // 4
     stats = policy.all_stats(batch, OPTIM.micro_batch_tokens)
     experience = Experience(batch, stats, reward, 2 * reward - 1, group, torch.arange(B))
-    learner = Learner(policy, TorchEngine(model, OPTIM), make(controller), OPTIM, seed=0, clock=Clock("cpu"))
+    learner = Learner(policy, TorchEngine(model, OPTIM), make(controller), OPTIM, seed=0, clock=Clock("cpu"), updates=2)
     with Largest() as largest:
         metrics = learner.update(experience, step=0)
     assert metrics["grad_norm"] > 0

@@ -13,7 +13,7 @@ from llmtrain.kernels.projection import Projection
 @pytest.mark.parametrize("on_cuda", [False, True])
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("mode", MODES)
-def test_bfloat16_weights(mode, option, on_cuda):
+def test_bfloat16_weights(mode, option, on_cuda, request):
     """bf16 inputs, fp32 statistics: near the float64 answer on the same rounded inputs."""
     hidden, weight, bias, targets, _ = scene(64, 32, 101, torch.bfloat16)
     plan = scene(64, 32, 101, torch.float32, spec="grpo+entropy_bonus")[-1]
@@ -24,7 +24,7 @@ def test_bfloat16_weights(mode, option, on_cuda):
     doubles = [x.detach().double().requires_grad_() for x in leaves]
     _, stats, grads = dense(*doubles[:2], doubles[2] if len(leaves) == 3 else None, targets, plan, **settings)
     if on_cuda:
-        pytest.importorskip("triton")
+        request.getfixturevalue("interpreter")
         leaves = [like_cuda(x) for x in leaves]
     bias = leaves[2] if len(leaves) == 3 else None
     with CudaProducts() as products:
@@ -48,9 +48,10 @@ def test_sums_over_tokens_are_fp32():
     assert weight.grad.flatten().tolist() == bias.grad.tolist() == [500.0, -500.0]
 
 
-def test_which_rows_work_and_what_they_give_to_the_products():
+def test_which_rows_work_and_what_they_give_to_the_products(interpreter):
     """Triton's on CUDA, unless all is double; there the gradient comes in the dtype of the weight if no sum follows."""
-    triton_rows = pytest.importorskip("llmtrain.kernels.triton_rows")
+    from llmtrain.kernels import triton_rows
+
     weight, bias, targets, slope = torch.randn(41, 6), torch.zeros(41), torch.arange(5), torch.ones(5)
     assert Projection(weight).rows is Projection(like_cuda(weight.double())).rows is rows
     assert Projection(like_cuda(weight)).rows is triton_rows
@@ -84,7 +85,7 @@ def test_logits_are_kept_in_their_dtype(dtype):
     assert stats.logp.grad_fn.saved_tensors[-1].dtype == dtype
 
 
-def test_slopes_keep_their_dtype_under_temperatures_in_double_precision():
+def test_slopes_keep_their_dtype_under_temperatures_in_double_precision(interpreter):
     """The kernels compute in fp32, and take no other."""
     g = torch.Generator().manual_seed(0)
     weight, hidden, heat = torch.randn(41, 6, generator=g), torch.randn(5, 6, generator=g), torch.full((5,), 0.5)
@@ -110,8 +111,7 @@ def test_bfloat16_states_before_an_fp32_head(option):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_path_for_cuda_in_fp32(mode):
-    pytest.importorskip("triton")
+def test_the_path_for_cuda_in_fp32(mode, interpreter):
     *leaves, targets, plan = scene(dtype=torch.float32)
     settings = {"temperature": 0.7, "softcap": 3.0, "mode": mode}
     expected, stats = head_loss(leaves[0], leaves[1], targets, plan, bias=leaves[2], **settings)

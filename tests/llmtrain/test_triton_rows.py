@@ -31,7 +31,7 @@ def logits(vocabulary: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("vocabulary", [7, 50_257, 151_936])
-def test_sums_and_gradient(vocabulary):
+def test_sums_and_gradient(vocabulary, interpreter):
     g = torch.Generator().manual_seed(1)
     x, targets = logits(vocabulary), torch.randint(vocabulary, (N,), generator=g)
     targets[4] = 0
@@ -46,7 +46,7 @@ def test_sums_and_gradient(vocabulary):
     assert ((out - true).abs().amax(1) <= 1e-5 * true.abs().amax(1)).all()
 
 
-def test_bfloat16_logits():
+def test_bfloat16_logits(interpreter):
     """Sums at fp32 precision of what was rounded; a gradient within a unit of its last place, which is 2^-7 of it."""
     g = torch.Generator().manual_seed(1)
     x, targets = logits(700).bfloat16(), torch.randint(700, (N,), generator=g)
@@ -62,7 +62,7 @@ def test_bfloat16_logits():
     assert ((out - true).abs() <= 2**-7 * true.abs() + 1e-5 * true.abs().amax(1, keepdim=True)).all()
 
 
-def test_a_gradient_in_another_dtype():
+def test_a_gradient_in_another_dtype(interpreter):
     """What is written in bf16 is the fp32 gradient, rounded; the logits stay."""
     x, targets = logits(700), torch.arange(N)
     targets[4] = 0
@@ -77,7 +77,7 @@ def test_a_gradient_in_another_dtype():
     torch.testing.assert_close(narrow.float(), wide, rtol=2**-7, atol=0)  # the interpreter cuts where a GPU rounds
 
 
-def test_a_gradient_of_some_rows():
+def test_a_gradient_of_some_rows(interpreter):
     """In the order that is asked for, and all logits stay."""
     x, targets = logits(700), torch.arange(N)
     targets[4] = 0
@@ -92,7 +92,7 @@ def test_a_gradient_of_some_rows():
     assert torch.equal(found, whole[live])
 
 
-def test_some_rows_of_some_rows():
+def test_some_rows_of_some_rows(interpreter):
     x = logits(9)
     scratch = triton_rows.accumulate(x, torch.zeros(N, dtype=torch.long), rows=ROWS, lanes=LANES)[1]
     found = scratch.of(torch.tensor([5, 2, 9])).of(torch.tensor([2, 0]))
@@ -100,7 +100,7 @@ def test_some_rows_of_some_rows():
     assert torch.equal(found.shift, x.amax(1)[[9, 5]])
 
 
-def test_targets_of_other_ranks_are_left_out():
+def test_targets_of_other_ranks_are_left_out(interpreter):
     x = logits(40)
     targets = torch.full((N,), -5)
     targets[3:] = 40

@@ -5,7 +5,6 @@ else the machine does meets all of them. Inputs rotate. The loss is GRPO's with 
 said, on logits as peaked as a reasoning model's.
 """
 
-import argparse
 import json
 import platform
 import statistics
@@ -21,6 +20,8 @@ from typing import Any
 import torch
 import torch.multiprocessing as mp
 from torch import Tensor
+
+from entrostat.commandline import Arguments
 
 CPU_SHAPES = ((4096, 512, 32_768), (4096, 512, 151_936))
 CUDA_SHAPES = ((16_384, 1536, 151_936), (16_384, 3584, 151_936), (16_384, 4096, 151_936))
@@ -257,7 +258,7 @@ def cases(device: str, threads: int = 0) -> list[Case]:
 
 def kernels(args: list[str]) -> int:
     """Time the fused head beside dense torch and other libraries: forward and backward, time, memory and error."""
-    parser = argparse.ArgumentParser(prog="llmtrain bench kernels", description=kernels.__doc__)
+    parser = Arguments(prog="llmtrain bench kernels", description=kernels.__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--turns", type=int, default=3, help="turns of each case; the median is shown")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's choice")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rich.box import SIMPLE
 from rich.table import Table
 
+from entrostat.commandline import writing
 from entrostat.runlog import read_metrics, target_of
 
 from .evaluation.report import MISSING, number
@@ -22,6 +23,11 @@ SMOOTHING = 0.15
 STYLES = ["-", "--", "-.", ":"]
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
 """The Okabe-Ito palette, told apart by most people with colour blindness; line styles tell it again."""
+
+
+def picture(path: str) -> Path:
+    """The file of a figure: a name without an ending gets that of a PNG, as matplotlib would give it."""
+    return Path(path) if Path(path).suffix else Path(f"{Path(path)}.png")
 
 
 @dataclass(frozen=True)
@@ -143,5 +149,6 @@ def figure(runs: Sequence[Run], path: str | Path) -> None:
         axes[0].annotate(f"target {target:g}", (0, target), textcoords="offset points", xytext=(2, 3), color="grey")
     axes[0].legend(frameon=False)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    fig.savefig(path, dpi=130)
+    with writing(path):
+        fig.savefig(path, dpi=130)
     plt.close(fig)

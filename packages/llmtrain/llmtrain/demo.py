@@ -3,7 +3,6 @@
 python -m llmtrain.demo            about ten minutes on two CPU cores; writes runs/demo/
 """
 
-import argparse
 import sys
 import time
 from contextlib import ExitStack
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from entrostat.commandline import one_line_errors
+from entrostat.commandline import Arguments, one_line_errors
 
 from .config import TrainConfig
 from .presets import get_preset
@@ -37,7 +36,7 @@ def main(args: list[str]) -> int:
     from .compare import Run, figure, table
     from .run import claim, train_run
 
-    parser = argparse.ArgumentParser(prog="python -m llmtrain.demo", description="Train the demo's runs again.")
+    parser = Arguments(prog="python -m llmtrain.demo", description="Train the demo's runs again.")
     parser.parse_args(args)
     console = Console()
     began = time.monotonic()

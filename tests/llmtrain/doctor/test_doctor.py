@@ -41,6 +41,9 @@ def crash():
 def leave():
     os._exit(3)
 
+def give_up():
+    sys.exit(-1)
+
 def breed():
     # a daemon: a session of its own, and a parent that is gone
     daemon = "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']," \\
@@ -96,6 +99,7 @@ def test_cuda_says_why_not(capsys):
         ("told", "fails", "no such device", "buy one"),
         ("crash", "crashes", "killed by SIGSEGV", "pip install it"),
         ("leave", "crashes", "exit code 3", "pip install it"),
+        ("give_up", "crashes", "exit code 255", "pip install it"),
     ],
 )
 def test_what_does_not_work(sick, name, verdict, cause, fix):

@@ -52,7 +52,7 @@ def test_each_batch_has_draws_of_its_own(tmp_path):
     assert [line["response"] for line in lines[:6]] != [line["response"] for line in lines[6:]]
 
 
-@pytest.mark.parametrize("share", [0.0, 0.2, 0.45, 0.7, 0.95, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.45, 0.7, 0.95, 0.9999, 1.0])
 def test_an_interrupted_evaluation_goes_on(plan, whole, tmp_path, share):
     (tmp_path / "responses.jsonl").write_bytes(whole[: int(len(whole) * share)])
     told = []
@@ -65,6 +65,18 @@ def test_an_interrupted_evaluation_goes_on(plan, whole, tmp_path, share):
     assert resumed == sorted(resumed, reverse=True)
     assert all(resumed) if share == 1 else not all(resumed)
     assert any(resumed) == (share > 0.4)
+
+
+def test_a_batch_is_in_the_file_when_it_is_reported(plan, tmp_path):
+    held = []
+    sample(
+        subject(),
+        plan,
+        verify,
+        tmp_path,
+        report=lambda *_: held.append(len((tmp_path / "responses.jsonl").open().readlines())),
+    )
+    assert held == [6, 12, 15, 21, 24]
 
 
 def test_ctrl_c_leaves_whole_batches(plan, whole, tmp_path):

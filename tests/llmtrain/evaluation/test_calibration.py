@@ -23,6 +23,7 @@ def test_calibration_error_is_within_a_bin_of_means():
     assert calibration_error([0.71, 0.79, 0.75, 0.75], [1, 1, 1, 0]) == pytest.approx(0)
     # A bin holds its upper edge: 0.5 and 0.41 are together, 0.51 is in the next one.
     assert calibration_error([0.5, 0.41, 0.51], [1, 0, 1]) == pytest.approx((0.09 + 0.49) / 3)
+    assert calibration_error([0.0, 0.1, 0.2], [1, 1, 0]) == pytest.approx((1 + 0.9 + 0.2) / 3)
 
 
 def test_ties_count_half_in_auroc():
@@ -53,6 +54,8 @@ def test_densities_integrate_to_one():
     assert rare["edges"][0] > -2.01
     assert (np.diff(rare["edges"]) * rare["right"]).sum() == pytest.approx(1)
     assert densities([-1, -2], [1, 1])["wrong"] == [0] * len(width)
+    one = densities([-1, -2, -3], [1, 0, 0])
+    assert (np.diff(one["edges"]) * one["right"]).sum() == pytest.approx(1)
 
 
 def test_lengths_must_agree():

@@ -16,6 +16,11 @@ def test_covariance_of_each_question_is_numpys():
         assert found[q] == pytest.approx(np.cov(logp[mine], advantage[mine], ddof=0)[0, 1])
 
 
+def test_an_entry_counts_as_often_as_it_has_tokens():
+    # Means −2.5 and −0.5, so that the entries are 1.5·1.5 once and −0.5·−0.5 three times.
+    assert covariances([-1.0, -3.0], [1.0, -1.0], [0, 0], [1, 3]) == pytest.approx([(2.25 + 3 * 0.25) / 4])
+
+
 def test_question_without_tokens_has_none():
     found = covariances([-1.0, -2.0], [1.0, -1.0], [0, 2])
     assert np.isnan(found[1])

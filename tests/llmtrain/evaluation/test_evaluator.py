@@ -46,6 +46,7 @@ def test_numbers_are_those_of_the_responses():
     assert 0 < correct.mean() < 1
     scores = evaluator(asked, k=2, samples=n)(sampler())
     assert scores["eval/avg@2"] == pytest.approx(correct.mean())
+    assert scores["eval/pass@1"] == pytest.approx(correct.mean())
     wrong = (~correct).sum(1)
     assert scores["eval/pass@2"] == pytest.approx((1 - wrong * (wrong - 1) / 30).mean())
     lengths = rollouts.response_lengths.double()
@@ -76,6 +77,8 @@ def test_prompt_entropy_is_told_against_the_first_evaluation():
         ratio = second["eval/prompt_entropy"] / first["eval/prompt_entropy"]
         assert second["eval/prompt_entropy_ratio"] == pytest.approx(ratio)
         assert ratio > 1
+    other = evaluator([*questions(3, "a"), *questions(1, "b")], policy=policy, start=list(evaluate.start))
+    assert other(sampler())["eval/prompt_entropy_ratio"] == 1  # of other questions there is no start but this one
 
 
 def test_each_source_has_a_record_of_its_own():
@@ -95,6 +98,13 @@ def test_all_that_a_record_tells_has_a_name():
     assert told >= scored | {"pass@1", "self_bleu", "auroc", "logp_gap", "ece", "prompt_entropy_spearman"}
     assert {"covariance/0_to_0.2", "covariance/0.8_to_1"} <= told
     assert all(isinstance(value, float) for value in scores.values())
+
+
+def test_what_has_no_number_is_left_out():
+    scores = evaluator(questions(3), by_source(lambda question: False))(sampler())
+    assert scores["eval/pass@2"] == 0
+    assert not {"eval/auroc", "eval/logp_gap", "eval/prompt_entropy_spearman"} & set(scores)
+    assert not np.isnan(list(scores.values())).any()
 
 
 def test_batches_have_draws_of_their_own():

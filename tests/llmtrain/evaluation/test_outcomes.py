@@ -33,6 +33,8 @@ def test_pass_at_k_survives_many_samples():
     correct = np.zeros((1, 20_000))
     correct[0, 0] = 1
     assert pass_at_k(correct, 5_000) == pytest.approx([0.25])
+    with np.errstate(over="raise", invalid="raise"):
+        assert pass_at_k(np.ones((1, 20_000)), 5_000) == [1]
 
 
 def test_avg_at_k():

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,7 +60,22 @@ def test_table_has_a_row_for_each_benchmark(records):
     assert (other["pass@2"], other["Self-BLEU"], other["ratio"]) == ("–", "–", "–")
     assert "- hard: no response is right, so no AUROC." in text
     assert "| all | avg@8 | 5 | -0.50 |" in text
+    assert r"| aime\|24 | 0.4 to 0.6 | 1 | 12 | " in text
+    assert "0.8 to 1 |" not in text  # no question is so easy
     assert "nan" not in text
+
+
+def test_without_k_it_has_those_of_all_samples(records):
+    headings, rows = report.table(records)
+    row = dict(zip(headings, rows[0], strict=True))
+    assert row["pass@n"].startswith(f"{records[0].pass_at[4].mean:.1%} [")
+    assert row["maj@n"].startswith(f"{records[0].maj_at[4].mean:.1%} [")
+
+
+def test_how_it_was_sampled():
+    plain, greedy = Sampling(max_new_tokens=4), Sampling(temperature=0, samples=8, max_new_tokens=4)
+    said = [report.table([replace(record("a", 1, lambda q, i: True), sampling=x)])[1][0][2] for x in (plain, greedy)]
+    assert said == ["1, T 1", "8, greedy"]
 
 
 def test_json_is_strict_and_whole(records, tmp_path):

@@ -37,10 +37,11 @@ def test_presets_as_the_papers_have_them():
     assert PRESETS["entropy_mechanism"].of("math500").temperature == 0
     assert all(PRESETS["revisiting"].of(name).samples == 64 for name in BENCHMARKS)
     for paper in ("steer", "opefo"):
-        assert {PRESETS[paper].of(name).top_p for name in BENCHMARKS} == {0.7}
+        assert {(x.temperature, x.top_p) for x in map(PRESETS[paper].of, BENCHMARKS)} == {(1, 0.7)}
         assert {name: PRESETS[paper].of(name).samples for name in ("aime25", "gsm8k")} == {"aime25": 32, "gsm8k": 1}
     four = [PRESETS["entropic"].of(name).samples for name in ("math500", "olympiadbench", "minerva_math", "aime24")]
     assert four == [4, 4, 4, 32]
+    assert {(x.temperature, x.top_p) for x in map(PRESETS["entropic"].of, BENCHMARKS)} == {(0.6, 0.95)}
     assert PRESETS["entropic_reasoning"].of("aime24").max_new_tokens == 64 * 1024
 
 

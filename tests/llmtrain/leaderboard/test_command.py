@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 
 from entrostat.lineup import Entry, entries
@@ -98,6 +97,7 @@ def test_a_last_evaluation_that_was_missed_is_made_up_for(command, tmp_path):
 
 
 def test_no_run_outlives_it(small, tmp_path):
+    psutil = pytest.importorskip("psutil")
     (tmp_path / "long.yaml").write_text(dump_yaml(to_dict(replace(small, steps=10_000))))
     args = ["--config", str(tmp_path / "long.yaml"), "--only", "grpo", "--out", str(tmp_path / "b"), "--seeds", "1"]
     board = subprocess.Popen([sys.executable, "-m", "llmtrain", "leaderboard", *args], stdout=subprocess.DEVNULL)
@@ -121,6 +121,8 @@ def test_only_those_with_a_target_are_given_one(small, tmp_path):
     runs = {entry.name: configurations(base, entry, [4], tmp_path)[0] for entry in entries()}
     assert len({config.out for config in runs.values()}) == len(runs)
     assert (runs["entropic"].target_entropy, runs["steer"].target_entropy) == (0.3, None)
+    own = Entry("entropic+steer", {"entropic.target": 0.4})
+    assert configurations(base, own, [0], tmp_path)[0].target_entropy is None
     assert runs["clip_cov (k=0.02)"].controller_args == {"k": 0.02}
     assert {config.seed for config in runs.values()} == {4}
     assert done(runs["steer"]) == 0
@@ -151,3 +153,28 @@ def test_mistakes_are_told_in_a_line(wrong, said, capsys, tmp_path):
     told = capsys.readouterr().err
     assert said in told
     assert told.count("\n") == 1
+
+
+def test_workers_that_begin_together_start_from_one_warm_up(small, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    model = replace(small.model, path=None, hidden_size=32, num_layers=1, num_heads=1, intermediate_size=32)
+    sft = replace(small.sft, examples=64, steps=2, batch_size=8)
+    config = replace(small, model=model, sft=sft, steps=1, eval=replace(small.eval, every=0), threads=1)
+    (tmp_path / "small.yaml").write_text(dump_yaml(to_dict(config)))
+    command = [
+        "leaderboard",
+        "--config",
+        "small.yaml",
+        "--only",
+        "grpo",
+        "clip_higher",
+        "--seeds",
+        "1",
+        "--workers",
+        "2",
+    ]
+    assert main(command) == 0
+    assert "warm-up 2/2" in capsys.readouterr().out
+    logs = [path.read_text() for path in tmp_path.rglob("0.log")]
+    assert len(logs) == 2
+    assert not any("warm-up" in log for log in logs)

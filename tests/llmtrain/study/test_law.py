@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from full_disk import no_file_over
 
 from entrostat.runlog import RunLog
 from llmtrain.study.law import law
@@ -48,6 +49,12 @@ def test_another_metric_and_several_runs_in_one_figure(run, tmp_path, capsys):
     assert not (run / "law.png").exists()
 
 
+def test_a_figure_without_an_ending_is_named_as_it_is_written(run, tmp_path, capsys):
+    assert law([str(run), "--against", "eval/pass@1", "--out", str(tmp_path / "two")]) == 0
+    assert capsys.readouterr().out.endswith(f"figure: {tmp_path / 'two.png'}\n")
+    assert (tmp_path / "two.png").is_file()
+
+
 def test_numbers_that_are_not_finite_are_null(tmp_path, capsys):
     log = RunLog(tmp_path / "flat", {}, seed=0)
     for step, h in enumerate(FALLING):
@@ -56,6 +63,12 @@ def test_numbers_that_are_not_finite_are_null(tmp_path, capsys):
     assert law([str(tmp_path / "flat"), "--json", str(tmp_path / "n.json")]) == 0
     assert json.loads((tmp_path / "n.json").read_text())[0]["r2"] is None
     assert "the law explains nothing of the variance of reward" in capsys.readouterr().err
+
+
+def test_a_full_disk_names_what_was_written(run):
+    with no_file_over(1000), pytest.raises(OSError, match="File too large") as told:
+        law([str(run)])
+    assert told.value.filename == str(run / "law.png")
 
 
 def test_not_a_run(tmp_path):

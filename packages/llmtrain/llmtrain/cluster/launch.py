@@ -14,12 +14,14 @@ import contextlib
 import shlex
 from typing import Any
 
+from entrostat.commandline import Arguments
+
 COMMANDS = ("train", "resume")
 
 
 def launch(args: list[str]) -> int:
     """Submit a run to a Ray cluster and follow it; the run's exit code, or 0 at once with --no-wait."""
-    parser = argparse.ArgumentParser(prog="llmtrain launch", description=launch.__doc__)
+    parser = Arguments(prog="llmtrain launch", description=launch.__doc__)
     parser.add_argument("--address", required=True, help="of the cluster's dashboard, such as http://127.0.0.1:8265")
     parser.add_argument("--folder", help="working folder on the cluster; by default that of Ray's jobs there")
     parser.add_argument("--no-wait", action="store_true", help="return once the job is submitted")
@@ -60,6 +62,8 @@ def connect(address: str) -> Any:
         return JobSubmissionClient(address)
     except (ConnectionError, RuntimeError) as error:
         raise ValueError(f"no Ray dashboard at {address}: {str(error).splitlines()[0]}") from None
+    except ValueError:  # no address at all
+        raise ValueError(f"--address {address} is no dashboard's: give one such as http://127.0.0.1:8265") from None
     except AuthenticationError:
         raise ValueError(f"{address} wants a token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN") from None
 

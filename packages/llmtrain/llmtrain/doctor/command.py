@@ -8,10 +8,8 @@ Every check has a process of its own and a time limit, so that one that hangs or
 stays behind.
 """
 
-import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -24,7 +22,9 @@ from importlib.util import find_spec
 from rich.console import Console
 from rich.table import Table
 
-from ..text import one_line
+from entrostat.commandline import Arguments
+
+from ..text import one_line, signal_name
 from .guard import TIME_UP
 
 SLOW = 10.0
@@ -149,7 +149,8 @@ def judge(code: int, out: str, err: str, limit: float, check: Check) -> tuple[st
         if "detail" in said:
             return "works", said
         return "fails", {**said, "fix": said["fix"] or f"install it anew: {check.install}"}
-    end = f"killed by {signal.Signals(code - 128).name}" if code > 128 else f"ended with exit code {code}"
+    name = signal_name(code - 128)
+    end = f"killed by {name}" if name else f"ended with exit code {code}"
     return "crashes", {
         "cause": one_line(end + (f": {last}" if last else "")),
         "fix": f"install it anew: {check.install}",
@@ -205,7 +206,7 @@ def choose(names: Sequence[str], checks: Sequence[Check]) -> list[Check]:
 
 def doctor(args: list[str], checks: Sequence[Check] = CHECKS) -> int:
     """Exit code 0, or 1 when something that is needed does not work."""
-    parser = argparse.ArgumentParser(prog="llmtrain doctor", description="Show what works on this machine.")
+    parser = Arguments(prog="llmtrain doctor", description="Show what works on this machine.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these of {', '.join(c.name for c in checks)}")
     parser.add_argument("--need", default="", help="names joined by commas: exit code 1 unless all of them work")
     parser.add_argument("--timeout", type=float, help="seconds for each check, instead of its own limit")

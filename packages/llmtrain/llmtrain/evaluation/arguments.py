@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from entrostat.commandline import Arguments
+
 from ..config import DataConfig, TrainConfig
 from ..presets import get_preset
 from ..run import run_config
@@ -43,14 +45,13 @@ class Place:
     """The run, when it is one."""
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Arguments:
     """Of the command line."""
     presets = "\n".join(f"  {name:20} {settings.source}" for name, settings in PRESETS.items())
-    found = argparse.ArgumentParser(
+    found = Arguments(
         prog="llmtrain eval",
         description=f"{ABOUT}\n{presets}",
         epilog=AFTER,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     found.add_argument("path", help="a run, such as runs/countdown, or a model folder")
     what = found.add_argument_group("questions")

@@ -74,7 +74,8 @@ class Evaluator:
         found = sorted(self.ranks.gather(list(self._answered(sampler))), key=lambda one: one[0])
         lost = sum(self.ranks.gather([Counter(self.failures()) - before]), Counter[str]())
         answered, entropy = [one for _, one, _ in found], np.array([h for _, _, h in found])
-        self.start = self.start or entropy.tolist()
+        if len(self.start or ()) != len(entropy):  # or a resumed run has other questions than it began with
+            self.start = entropy.tolist()
         metrics = self._metrics("eval", answered, entropy, np.array(self.start))
         metrics |= {f"eval/verify/{kind}": float(count) for kind, count in lost.items()}
         sources = np.array([question.source for question in self.questions])

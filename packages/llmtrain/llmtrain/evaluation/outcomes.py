@@ -65,8 +65,8 @@ def pass_at_k(correct: ArrayLike, k: int) -> Numbers:
     n, wrong = found.shape[1], (~found).sum(axis=1)
     # C(n−c, k) / C(n, k) = Π_{i=n−c+1}^{n} (1 − k/i); a factor is 0 as soon as fewer than k samples are wrong.
     i = np.arange(1, n + 1)
-    factors = np.where(i > wrong[:, None], 1.0 - k / i, 1.0)
-    return 1.0 - np.where(wrong < k, 0.0, factors.prod(axis=1))
+    factors = np.where(i > wrong[:, None], np.maximum(1.0 - k / i, 0.0), 1.0)
+    return 1.0 - factors.prod(axis=1)
 
 
 def maj_at_k(correct: ArrayLike, votes: ArrayLike, k: int, seed: int = 0) -> Numbers:

@@ -11,10 +11,10 @@ Takes the settings of train, which all runs share. Stopped, the same command goe
 continue from their checkpoints. Once runs are done, it takes seconds to write the page again.
 """
 
-import argparse
 import shlex
 from pathlib import Path
 
+from entrostat.commandline import Arguments
 from entrostat.lineup import asked, entries
 
 from ..config import TrainConfig
@@ -25,12 +25,10 @@ PROG = "llmtrain leaderboard"
 
 def leaderboard(args: list[str]) -> int:
     """Train under every controller and rank them."""
-    parser = argparse.ArgumentParser(
+    parser = Arguments(
         prog=PROG,
         description=__doc__,
         usage=f"{PROG} FLAGS OF TRAIN [--seeds N] [--workers N] [--only 'NAME KEY=VALUE,...' ...] [--page FILE]",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--seeds", type=int, default=3, help="runs of each controller, from seed 0 (3)")
     parser.add_argument("--workers", type=int, default=1, help="runs at a time; more than one for CPUs (1)")

@@ -44,15 +44,14 @@ def _introduction(standings: Sequence[Standing], config: TrainConfig, seeds: int
     who = ALL if everyone else f"{', '.join(f'`{name}`' for name in sorted(names))} train"
     questions = ", ".join(Path(name).name for name in config.data.train_files) or config.task.name
     seen, noise = ("seed 0", "") if seeds == 1 else (f"seeds 0 to {seeds - 1}", NOISE)
-    per = config.optim.ppo_epochs * config.rollout.prompts // config.optim.mini_batch_size
     target = "their own targets" if config.target_entropy is None else f"{config.target_entropy:g} nats"
     if any("target" in s.entry.args for s in standings):
         target += ", or what that column says"
     return f"""# Leaderboard in a language model
 
 {who} the same model on {questions}:
-{config.steps} rollout steps of {config.rollout.prompts} × {config.rollout.n} responses, {per} optimizer steps each, \
-learning rate {config.optim.lr:g}, advantage {config.advantage}, {seen}.
+{config.steps} rollout steps of {config.rollout.prompts} × {config.rollout.n} responses, {config.updates} optimizer \
+steps each, learning rate {config.optim.lr:g}, advantage {config.advantage}, {seen}.
 Values are those of the preset `{config.controller_preset}`, and some others, which the second column names.
 Controllers with a target hold {target}.
 

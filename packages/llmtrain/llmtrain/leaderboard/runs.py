@@ -27,6 +27,7 @@ Failures = dict[str, str]
 def configurations(base: TrainConfig, entry: Entry, seeds: Sequence[int], out: Path) -> list[TrainConfig]:
     """The run of an entry on each seed: other draws of responses and another order, from the same model."""
     folder = out / re.sub(r"[^\w.=-]+", "_", entry.name).strip("_")
+    own_target = any(key.rpartition(".")[2] == "target" for key in entry.args)
     return [
         replace(
             base,
@@ -34,7 +35,7 @@ def configurations(base: TrainConfig, entry: Entry, seeds: Sequence[int], out: P
             seed=seed,
             controller=entry.controller,
             controller_args=dict(entry.args),
-            target_entropy=base.target_entropy if entry.has_target and "target" not in entry.args else None,
+            target_entropy=base.target_entropy if entry.has_target and not own_target else None,
             overwrite=False,
         )
         for seed in seeds
@@ -63,6 +64,8 @@ def ended(config: TrainConfig) -> bool:
 def run_all(configs: Sequence[TrainConfig], workers: int) -> Failures:
     """Train what is not done yet, so many at a time, each as a process of its own with its output in <run>.log."""
     left = [config for config in configs if not ended(config)]
+    if left:
+        warm_up(left[0])
     failures: Failures = {}
     with Bar("leaderboard", len(configs), len(configs) - len(left)) as bar, ThreadPoolExecutor(workers) as pool:
         tasks = {pool.submit(_run, config): config for config in left}
@@ -77,6 +80,15 @@ def run_all(configs: Sequence[TrainConfig], workers: int) -> Failures:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return failures
+
+
+def warm_up(config: TrainConfig) -> None:
+    """Make the model that all runs start from, which those that begin together would each warm up."""
+    from ..display import WarmUpDisplay
+    from ..warmup import start_model
+
+    with WarmUpDisplay(config.sft.steps) as display:
+        start_model(config, display)
 
 
 def _run(config: TrainConfig) -> str:

@@ -7,7 +7,6 @@
 Works on runs of trainer and simulator.
 """
 
-import argparse
 import json
 import math
 import sys
@@ -18,7 +17,9 @@ from typing import Any
 from rich.box import SIMPLE
 from rich.table import Table
 
-from ..compare import Run
+from entrostat.commandline import Arguments, writing
+
+from ..compare import Run, picture
 from .law_fit import RunLaw, fit_run
 
 CURVES = {"exponential": "−a·e^H + b", "linear": "line in H", "quadratic": "parabola in H"}
@@ -26,7 +27,7 @@ CURVES = {"exponential": "−a·e^H + b", "linear": "line in H", "quadratic": "p
 
 def law(args: list[str]) -> int:
     """Fit R = −a·e^H + b to runs, try it on what came after their beginning, and draw it."""
-    parser = argparse.ArgumentParser(prog="llmtrain law", description=law.__doc__)
+    parser = Arguments(prog="llmtrain law", description=law.__doc__)
     parser.add_argument("runs", nargs="+", help="folders of runs, of llmtrain or of toybandit")
     parser.add_argument("--against", default="reward", help="metric of metrics.jsonl instead of the reward")
     parser.add_argument("--share", type=float, default=0.15, help="first part of a run that predicts the rest")
@@ -38,13 +39,15 @@ def law(args: list[str]) -> int:
     from .law_figure import figure
 
     found = [fit_run(Run.read(path), given.against, given.share) for path in given.runs]
-    pictures = {Path(given.out): found} if given.out else dict(_own(given.runs, found))
+    pictures = {picture(given.out): found} if given.out else dict(_own(given.runs, found))
     for path, some in pictures.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure(some, path)
+        with writing(path):
+            figure(some, path)
     if given.json:
         Path(given.json).parent.mkdir(parents=True, exist_ok=True)
-        Path(given.json).write_text(json.dumps([to_json(one) for one in found], indent=2) + "\n")
+        with writing(given.json):
+            Path(given.json).write_text(json.dumps([to_json(one) for one in found], indent=2) + "\n")
     Console().print(table(found))
     for one in found:
         for text in one.warnings:

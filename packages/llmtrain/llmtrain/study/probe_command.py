@@ -7,12 +7,13 @@ Trains up to the last of the steps and writes probe.md, probe.json and probe.png
 begins at the run's newest checkpoint at or before the first of the steps; without one, where the run began.
 """
 
-import argparse
 import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from entrostat.commandline import Arguments
 
 from ..checkpoint import checkpoints, step_of
 from ..config import LogConfig, TrainConfig
@@ -24,13 +25,11 @@ PROG = "llmtrain probe-entropy"
 
 def probe_entropy(args: list[str]) -> int:
     """Compare estimators of the entropy change of tokens with the change that an optimizer step makes."""
-    parser = argparse.ArgumentParser(
+    parser = Arguments(
         prog=PROG,
         description=__doc__,
         usage=f"{PROG} RUN | FLAGS OF TRAIN  --steps 0,5,10 [--sgd] [--alone N] [--first-order] [--out FOLDER] "
         "[--overwrite]",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--steps", default="0,5,10", help="rollout steps whose first update is looked at (0,5,10)")
     parser.add_argument("--sgd", action="store_true", help="also try a step of plain gradient descent, as long")

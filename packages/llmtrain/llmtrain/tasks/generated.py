@@ -1,12 +1,16 @@
 """Countdown as a task."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from .. import countdown
 from ..config import SFTConfig, TaskConfig
 from ..data import Question
-from ..verifiers import get_verifier
+from ..verifiers import Verifier, get_verifier
 from .task import Examples, Task
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
 
 
 def countdown_task(config: TaskConfig) -> Task:
@@ -16,12 +20,12 @@ def countdown_task(config: TaskConfig) -> Task:
     def examples(asked: Sequence[Sequence[Question]], sft: SFTConfig) -> Examples:
         return [*countdown.examples(train, sft.examples, sft.seed, wrong_share=sft.wrong_share)]
 
-    def tokenizer(vocab_size: int):
+    def tokenizer(vocab_size: int) -> "PreTrainedTokenizerFast":
         from ..tokenizer import build_char_tokenizer
 
         return build_char_tokenizer(countdown.ALPHABET)
 
-    def verifier():
+    def verifier() -> Verifier:
         return get_verifier("countdown")
 
     return Task([[*map(question, train)]], [*map(question, test)], verifier, examples, tokenizer)

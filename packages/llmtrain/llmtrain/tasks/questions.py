@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from ..config import DataConfig, SFTConfig
 from ..data import Question, labels, read
 from ..prompts import put
-from ..verifiers import get_verifier
+from ..verifiers import Verifier, get_verifier
 from ..verifiers.truths import usable
 from .task import Examples, Task
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
 
 LEARN_FROM = 20_000
 """Texts that a tokenizer learns its byte pairs from, at most."""
@@ -33,13 +37,13 @@ def question_task(config: DataConfig) -> Task:
             )
         return solved[: sft.examples]
 
-    def tokenizer(vocab_size: int):
+    def tokenizer(vocab_size: int) -> "PreTrainedTokenizerFast":
         from ..tokenizer import build_bpe_tokenizer
 
         texts = (text for source in train for question in source for text in _texts(question))
         return build_bpe_tokenizer(islice(texts, LEARN_FROM), vocab_size)
 
-    def verifier():
+    def verifier() -> Verifier:
         return get_verifier(config.verifier, workers=config.verifier_workers, timeout=config.verifier_timeout)
 
     return Task(train, test, verifier, examples, tokenizer, config.weights, tuple(told))
