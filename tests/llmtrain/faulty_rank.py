@@ -3,17 +3,15 @@
 RANK=... WORLD_SIZE=...  python faulty_rank.py CONFIG WHO WHAT        WHO: rank or all. WHAT: killed, or a key of ERRORS
 """
 
+import atexit
 import os
 import signal
 import sys
 
 import torch
 
-from entrostat.plain_yaml import load_yaml
-from llmtrain.config import TrainConfig
-from llmtrain.nested import merge
+from llmtrain import cli
 from llmtrain.rollout.engine import RolloutError
-from llmtrain.run import train_run
 from llmtrain.trainer import Trainer
 
 ERRORS = {
@@ -37,7 +35,8 @@ def main(config: str, who: str, what: str) -> None:
         return annotate(trainer, entropy)
 
     Trainer._step_stats = fails
-    sys.exit(train_run(merge(TrainConfig(), load_yaml(config))))
+    atexit.register(os.abort)  # threads of the process group abort the interpreter's own way out now and then
+    sys.exit(cli.main(["train", "--config", config]))
 
 
 if __name__ == "__main__":

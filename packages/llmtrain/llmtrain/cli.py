@@ -14,13 +14,15 @@
 Settings of train: defaults < --preset < --config file.yaml < flags. `llmtrain COMMAND --help` lists the flags.
 """
 
-import argparse
 import sys
+import traceback
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
-from entrostat.commandline import one_line_errors
+from entrostat.commandline import Arguments, one_line_errors
 
 from .config import TrainConfig
 from .launch import LostRankError, is_first, is_worker, launch
@@ -116,17 +118,18 @@ def compare(args: list[str]) -> int:
     given = parser.parse_args(args)
     from rich.console import Console
 
-    from .compare import Run, figure, table
+    from .compare import Run, figure, picture, table
 
     runs = [Run.read(path) for path in given.runs]
-    figure(runs, given.out)
+    out = picture(given.out)
+    figure(runs, out)
     Console().print(table(runs))
-    print(f"figure: {given.out}")
+    print(f"figure: {out}")
     return 0
 
 
-def _parser(command: str) -> argparse.ArgumentParser:
-    return argparse.ArgumentParser(prog=f"llmtrain {command}", description=COMMANDS[command][1])
+def _parser(command: str) -> Arguments:
+    return Arguments(prog=f"llmtrain {command}", description=COMMANDS[command][1])
 
 
 COMMANDS = {
@@ -159,7 +162,8 @@ COMMANDS = {
 
 
 @one_line_errors
-def main(args: list[str]) -> int:
+def command(args: list[str]) -> int:
+    """One command; its exit code."""
     if not args or args[0] in ("-h", "--help"):
         print(__doc__)
         print("\n".join(f"  {name:14} {line}" for name, (_, line) in COMMANDS.items()))
@@ -174,6 +178,25 @@ def main(args: list[str]) -> int:
         if is_first():
             raise  # the others leave it to this one to say so
         return 130
+    except ModuleNotFoundError as error:
+        if find_spec("transformers"):
+            raise
+        raise ValueError(f"{name} needs {error.name}: pip install -c constraints.txt -e '.[train]'") from error
+    return code
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """The command line; exit code, with which the process of a rank ends here, however the command did."""
+    if not is_worker():
+        return command(args)
+    try:
+        code = command(args)
+    except Exception:
+        traceback.print_exc()
+        code = 1
+    from .ranks import leave
+
+    leave(code)
     return code
 
 

@@ -130,15 +130,15 @@ def is_of_another(error: Exception) -> bool:
     return dist.is_initialized() and (isinstance(error, dist.DistError) or "by peer" in str(error))
 
 
-def leave(code: int, together: bool = True) -> None:
-    """End the process of a rank with this exit code, once all ranks are here; a process on its own goes on.
+def leave(code: int) -> None:
+    """End the process of a rank with this exit code; a process on its own goes on.
 
-    With code 1, or when they do not come `together`, it does not wait for them: they may wait for it in another
+    With code 0 it waits until all ranks are here. With another it does not: they may wait for it in another
     collective, and end when it is gone.
     The interpreter's own way out is not taken: threads of the process group abort it now and then.
     """
     if dist.is_initialized():
-        if code != 1 and together:
+        if code == 0:
             dist.barrier()
         sys.stdout.flush()
         sys.stderr.flush()

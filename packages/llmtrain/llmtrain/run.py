@@ -83,7 +83,7 @@ def prepare(config: TrainConfig, resuming: bool) -> None:
 def train_run(config: TrainConfig, resuming: bool = False) -> int:
     """Train and show it, in one process or as one of several ranks, of which the first prepares and speaks."""
     from .checkpoint import last_saved
-    from .ranks import Ranks, is_of_another, join, leave
+    from .ranks import Ranks, is_of_another, join
 
     end_with_parent()
     ranks = join(config.device) if is_worker() else Ranks()
@@ -93,16 +93,16 @@ def train_run(config: TrainConfig, resuming: bool = False) -> int:
             prepare(config, resuming)
         ranks.barrier()
         code, said = train_rank(config, resuming, shown=is_first())
+        if code == 130:
+            ranks.barrier()  # Ctrl-C stopped all of them after the same step
     except Exception as error:
         if not is_of_another(error):
             if is_first_to_stop(config.out):
                 raise
-            leave(1)
             return 1
         code, said = 1, f"error: a rank is gone: {one_line(error)}; {last_saved(config.out)}"
     if is_first_to_stop(config.out) if code == 1 else is_first():
         say(code, said)
-    leave(code)
     return code
 
 

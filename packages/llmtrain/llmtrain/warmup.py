@@ -24,7 +24,6 @@ from .model import build_tiny, load, save
 from .nested import to_dict
 from .policy import Policy
 from .prompts import use_template, within
-from .ranks import leave
 from .sft import encode, optim, rate, warm_up
 from .tasks import Task, get_task
 from .tokenizer import load_tokenizer
@@ -196,5 +195,4 @@ def sft_run(config: TrainConfig) -> int:
         build_and_warm_up(config, Path(config.out), display, together=True)
     if is_first():
         print(f"done: {config.out}")
-    leave(0)
     return 0

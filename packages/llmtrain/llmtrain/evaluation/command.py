@@ -27,14 +27,10 @@ def evaluate(args: list[str]) -> int:
     if given.nproc > 1 and not is_worker():
         return launch(["eval", *args], given.nproc)
     place = locate(given)
-    from ..ranks import Ranks, join, leave
+    from ..ranks import Ranks, join
 
     end_with_parent()
-    if not is_worker():
-        return _evaluate(given, place, Ranks())
-    code = _evaluate(given, place, join(given.device or place.config.device))
-    leave(code, together=not code)
-    return code
+    return _evaluate(given, place, join(given.device or place.config.device) if is_worker() else Ranks())
 
 
 def _evaluate(given: argparse.Namespace, place: Place, ranks: "Ranks") -> int:
