@@ -11,6 +11,7 @@ import entrostat
 from entrostat.allowed import Allowed
 from entrostat.by_name import has_target
 from toybandit import ENVIRONMENTS, Config
+from toybandit.config import OF_GROUPS
 
 from .controls import Control
 
@@ -43,6 +44,15 @@ ENVIRONMENT = (
         high=64,
         step=2,
         help="Responses to a prompt in one rollout; advantages are made inside a group. Exact has none.",
+    ),
+    Control(
+        key="advantage",
+        label="Advantage",
+        symbol="A",
+        default="grpo",
+        options=("grpo", "dr_grpo", "rloo", "reinforce_pp", "qae", "w_reinforce", "psr", "nsr"),
+        help="What a response is worth beside its group. qae: what is above its 0.4-quantile. psr: successes alone. "
+        "nsr: failures alone. Exact has its own.",
     ),
     Control(
         key="passes",
@@ -160,8 +170,9 @@ def draw_controller() -> dict[str, Any]:
 
 def config(environment: Mapping[str, Any], controller: Mapping[str, Any]) -> Config:
     """The configuration that the controls make. Raises ValueError, one line, when it cannot be."""
-    group = None if ENVIRONMENTS[environment["env"]].enumerated else environment["group"]
-    return Config(**{**environment, "group": group}, **controller)
+    sampled = not ENVIRONMENTS[environment["env"]].enumerated
+    of_groups = {key: environment[key] if sampled else None for key in OF_GROUPS}
+    return Config(**{**environment, **of_groups}, **controller)
 
 
 def config_at(values: Mapping[str, Any]) -> Config:

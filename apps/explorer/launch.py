@@ -1,6 +1,7 @@
 """`entrostat-app`: open the explorer. Answers this machine alone, and reads run logs in one folder only."""
 
 import os
+import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,10 +47,22 @@ def main(args: Sequence[str]) -> int:
     flags = parse_flags(Flags, args, prog="entrostat-app", description=DESCRIPTION)
     if not 1 <= flags.port <= 65535:
         raise ValueError(f"--port must be between 1 and 65535, not {flags.port}")
+    if flags.runs.is_file():
+        raise ValueError(f"--runs {flags.runs} is a file: name the folder of the run logs")
+    _check_port(flags.port)
     os.environ[RUNS] = str(flags.runs.resolve())
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     words = command(flags)
     os.execv(words[0], words)
+
+
+def _check_port(port: int) -> None:
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does: one just stopped is no other
+        try:
+            server.bind(("127.0.0.1", port))
+        except OSError as problem:
+            raise ValueError(f"port {port} cannot be had ({problem.strerror}): choose another --port") from None
 
 
 if __name__ == "__main__":

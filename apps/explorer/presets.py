@@ -183,6 +183,12 @@ PRESETS: dict[str, Preset] = {
         query={"claim": "windup", "windup.anti_windup": False},
         notice="The released code lets the sum of errors grow while α is at its bound.",
     ),
+    "quantile-unclipped": Preset(
+        title="A lever that needs a clip",
+        page="theorems",
+        query={"claim": "qae-quantile", "qae-quantile.clip": False},
+        notice="Without the ratio clip the K of a quantile baseline hardly moves the entropy.",
+    ),
     "negative-quadrants": Preset(
         title="Negatives only",
         page="quadrants",

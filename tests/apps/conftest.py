@@ -5,7 +5,7 @@ import sys
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 MAIN = Path(__file__).parents[2] / "apps" / "explorer" / "main.py"
+
+
+class OfTheApp(pytest.Module):
+    """A file of tests, skipped where what the explorer needs is not installed."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        pytest.importorskip("streamlit", reason="pip install '.[app]'")
+        return super().collect()
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
+    return OfTheApp.from_parent(parent, path=module_path)
 
 
 @pytest.fixture(autouse=True)

@@ -1,10 +1,11 @@
 """The controls of a bandit: every hyperparameter has one, and what they say makes a configuration."""
 
+import numpy as np
 import pytest
 
 import entrostat
 from explorer import bandit
-from toybandit import ENVIRONMENTS
+from toybandit import ENVIRONMENTS, simulate
 
 
 @pytest.mark.parametrize("name", entrostat.list_controllers())
@@ -31,7 +32,16 @@ def test_controls_name_fields_of_the_configuration():
 
 
 def test_an_environment_without_groups():
-    assert bandit.config_at({"env": "exact"}).group is None
+    config = bandit.config_at({"env": "exact", "advantage": "qae"})
+    assert config.group is None
+    assert config.advantage is None
+
+
+@pytest.mark.parametrize("name", next(c for c in bandit.ENVIRONMENT if c.key == "advantage").options)
+def test_every_advantage_that_one_can_choose_can_be_simulated(name):
+    run = simulate(bandit.config_at({"advantage": name, "states": 2, "rollouts": 3}), [0])
+    assert run.config.advantage == name
+    assert np.isfinite(run.entropy).all()
 
 
 def test_a_state_as_a_configuration():

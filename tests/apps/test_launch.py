@@ -1,6 +1,7 @@
 """The server that `entrostat-app` starts, and what it is reached by."""
 
 import http.client
+import socket
 import tomllib
 from pathlib import Path
 
@@ -54,8 +55,6 @@ def test_only_its_own_names_are_answered(url):
 
 
 def test_only_this_machine_is_answered(url):
-    import socket
-
     port = int(url.rpartition(":")[2])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
@@ -78,6 +77,30 @@ def test_command_names_the_port():
 def test_a_port_that_is_none(capsys):
     assert launch.main(["--port", "99999"]) == 2
     assert "--port must be between 1 and 65535" in capsys.readouterr().err
+
+
+def test_a_folder_or_a_port_that_cannot_be_used_takes_one_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(launch.os, "execv", lambda *_: pytest.fail("the server was started"))
+    (tmp_path / "file").touch()
+    assert launch.main(["--runs", str(tmp_path / "file")]) == 2
+    assert capsys.readouterr().err == f"error: --runs {tmp_path / 'file'} is a file: name the folder of the run logs\n"
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert launch.main(["--port", str(port)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: port {port} cannot be had (")
+    assert said.endswith("): choose another --port\n")
+
+
+def test_a_port_is_free_again_when_the_server_starts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(launch.RUNS, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+    started = []
+    monkeypatch.setattr(launch.os, "execv", lambda *_: started.append(socket.create_server(("127.0.0.1", port))))
+    launch.main(["--port", str(port)])
+    started[0].close()
 
 
 def test_help_teaches(capsys):

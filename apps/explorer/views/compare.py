@@ -18,7 +18,10 @@ from ..plain_text import plain
 
 OWN_DEFAULTS = {"states": 8, "rollouts": 40, "passes": 2}
 """Smaller bandits than the playground's, as there are several on this page."""
-ENVIRONMENT = tuple(replace(c, default=OWN_DEFAULTS.get(c.key, c.default)) for c in bandit.ENVIRONMENT)
+ENVIRONMENT = tuple(
+    replace(c, default=OWN_DEFAULTS.get(c.key, c.default)) for c in bandit.ENVIRONMENT if c.key != "advantage"
+)
+"""Which advantage is a matter of each line."""
 TARGET = replace(bandit.TARGET, default=0.8)
 SEEDS = Control(
     key="seeds",
