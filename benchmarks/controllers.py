@@ -67,6 +67,7 @@ def tokens_of(n: int, length: int = 1000, group: int = 8) -> Tokens:
         entropy=entropy,
         old_entropy=entropy * 1.01,
         truncated_entropy=entropy / 2,
+        proxy_logp=old + 0.02,
         s2=s2,
         s2l=-0.5 * s2 * entropy,
         s2ll=0.4 * s2 * entropy**2,

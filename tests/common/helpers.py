@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from entrostat import Tokens, get_advantage, policy_stats
+from entrostat.support import Support, truncated_logp
 
 
 def sampled_tokens(*shape: int, actions: int = 12, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tokens:
@@ -36,6 +37,7 @@ def sampled_tokens(*shape: int, actions: int = 12, seed: int = 0, dtype: torch.d
         "reward": reward,
         "ref_logp": old.logp.gather(-1, (chosen + 1) % actions).squeeze(-1),
         "truncated_entropy": new.entropy / 2,
+        "proxy_logp": truncated_logp(old.logp, Support(min_p=0.02)).gather(-1, chosen).squeeze(-1),
         "rollout_logp": old.logp.gather(-1, chosen).squeeze(-1) + 0.2 * torch.randn(*shape, generator=g),
     }
     values = {key: value.to(dtype) for key, value in values.items()}
@@ -93,6 +95,7 @@ def ragged_batch(seed: int, features: int = 6, actions: int = 7, moved: float = 
         logp=new.logp.gather(-1, action)[:, 0],
         old_logp=old.logp.gather(-1, action)[:, 0],
         ref_logp=ref.logp.gather(-1, action)[:, 0],
+        proxy_logp=truncated_logp(old.logp, Support(min_p=0.02)).gather(-1, action)[:, 0],
         rollout_logp=other_rollout(old.logp.gather(-1, action)[:, 0], seed),
         advantage=get_advantage("grpo")(reward, group_of_sequence)[owner],
         reward=reward[owner],

@@ -12,6 +12,7 @@ from test_plan import CONTROLLERS
 
 from entrostat import CompositionWarning, StepStats, Tokens, chain, make
 from entrostat.by_name import REGISTRY
+from entrostat.composition import OPPOSITES
 from entrostat.support import truncated_entropy
 from entrostat.surrogates import SurrogateController
 
@@ -48,7 +49,7 @@ def compatible(some) -> bool:
     loops = [part.controls for part in built if part.controls]
     supports = [part for part in built if part.support is not None]
     names = {name for name, _ in some}
-    if names >= {"positive_only", "negative_only"}:
+    if any(names >= pair for pair in OPPOSITES):
         return False
     return len(names) == len(some) and len(set(loops)) == len(loops) and len(supports) < 2
 

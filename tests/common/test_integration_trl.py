@@ -356,7 +356,7 @@ def rollout(folder, tmp_path_factory):
 def test_every_controller_plans_and_has_a_gradient(rollout, name):
     trainer, batches = rollout
     trainer.controller = es.make(name)
-    absent = {"truncated_entropy", "rollout_logp"} & set(trainer.controller.needs)
+    absent = {"truncated_entropy", "proxy_logp", "rollout_logp"} & set(trainer.controller.needs)
     if trainer.controller.support is not None:
         absent = {"truncated_entropy"}
     if absent:

@@ -19,6 +19,11 @@ P = torch.tensor([0.1, 0.4, 0.2, 0.3], dtype=torch.float64)
         (Support(top_p=0.71), [False, True, True, True]),
         (Support(top_k=1, top_p=0.9), [False, True, False, False]),
         (Support(top_k=9), [True] * 4),
+        (Support(min_p=0.26), [False, True, True, True]),
+        (Support(min_p=0.24), [True] * 4),
+        (Support(min_p=1.0), [False, True, False, False]),
+        (Support(min_p=0.6, top_k=3), [False, True, False, True]),
+        (Support(min_p=0.26, top_k=2), [False, True, False, True]),
     ],
 )
 def test_which_actions_count(support, expected):
@@ -29,6 +34,8 @@ def test_every_run_its_own():
     support = Support(top_k=torch.tensor([1.0, 3.0]), top_p=torch.tensor([1.0, 0.5]))
     found = support.mask(P.log().expand(2, 5, 4))
     assert found[:, 2].tolist() == [[False, True, False, False], [False, True, False, True]]
+    found = Support(min_p=torch.tensor([0.6, 0.4])).mask(P.log().expand(2, 5, 4))
+    assert found[:, 2].tolist() == [[False, True, False, True], [False, True, True, True]]
 
 
 def test_entropy_of_the_renormalised_policy():

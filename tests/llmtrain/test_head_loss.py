@@ -11,10 +11,10 @@ from largest import Largest
 from torch.utils.flop_counter import FlopCounterMode
 
 from entrostat import Tokens, make, policy_stats
-from entrostat.support import Support, truncated_entropy
+from entrostat.support import Support, truncated_entropy, truncated_logp
 from llmtrain.kernels import head_loss, head_stats
 from llmtrain.kernels.projection import CHUNK_BYTES
-from llmtrain.kernels.truncated import truncated_loss
+from llmtrain.kernels.truncated import restricted_logp, truncated_loss
 
 
 @pytest.mark.parametrize("option", OPTIONS)
@@ -180,6 +180,22 @@ def test_a_bonus_on_truncated_entropies_is_made_in_chunks(chunk, share, tokens, 
     assert largest.elements == tokens * 500
     assert (hidden.grad.abs().sum(1) > 0).tolist() == (coefficient > 0).tolist()
     assert truncated_loss(hidden, weight, zero, Support(top_k=5)) == 0
+
+
+@pytest.mark.parametrize(("chunk", "tokens"), [(8, 8), (None, 2), (100, 64)])
+def test_restricted_policies_are_made_in_chunks(chunk, tokens, monkeypatch):
+    monkeypatch.setitem(CHUNK_BYTES, "cpu", 16 * 500 * 4)
+    hidden, weight, _, targets, _ = scene(64, 1, 500)
+    heat = torch.linspace(0.5, 2, 64, dtype=torch.float64)
+    support = Support(min_p=0.05, top_k=200)
+    with Largest() as largest:
+        found = restricted_logp(hidden, weight, targets, support, heat, chunk=chunk)
+    assert largest.elements == tokens * 500
+    expected = truncated_logp(hidden @ weight.T / heat[:, None], support).gather(1, targets[:, None])[:, 0]
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    assert 0 < int(found.isfinite().sum()) < 64
+    assert not found.requires_grad
+    assert restricted_logp(hidden[:0], weight, targets[:0], support).shape == (0,)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -5,6 +5,7 @@ import torch
 from transformers import AutoModelForCausalLM, CohereConfig, Gemma2Config, GPTJConfig, GraniteConfig, Qwen2Config
 
 from entrostat import Tokens, make
+from entrostat.support import Support
 from llmtrain.batch import Batch
 from llmtrain.policy import Policy
 
@@ -45,6 +46,25 @@ def test_statistics_are_those_of_the_models_logits(name, temperature):
     logp = (model(ids[None]).logits[0, 2:8].float() / temperature).log_softmax(-1)
     torch.testing.assert_close(found.logp, logp.gather(1, ids[3:, None])[:, 0], rtol=0, atol=2e-6)
     torch.testing.assert_close(found.entropy, -(logp.exp() * logp).sum(-1), rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_proxy_is_the_policy_of_the_models_logits_without_its_noise(name):
+    torch.manual_seed(0)
+    model = model_of(MODELS[name])
+    ids = torch.randint(3, 40, (30,))
+    rows = [model(some[None]).logits[0] for some in (ids[:15], ids[15:])]
+    logp = (torch.cat([rows[0][2:14], rows[1][4:14]]).float() / 0.5).log_softmax(-1).detach()
+    target = torch.cat([ids[3:15], ids[20:]])[:, None]
+    share = (logp - logp.amax(-1, keepdim=True)).exp()
+    noise = float(share.gather(1, target).median()) * 1.001  # about half of the tokens are
+    batch = Batch(ids, torch.tensor([3, 5]), torch.tensor([12, 10]))
+    found = Policy(model, 0.5).all_proxy_logp(batch, Support(min_p=noise), 16)
+    kept = share >= noise
+    own = torch.where(kept, logp, -torch.inf).gather(1, target)[:, 0]
+    expected = own - torch.where(kept, logp.exp(), 0.0).sum(-1).log()
+    torch.testing.assert_close(found, expected, rtol=0, atol=2e-6)
+    assert 0 < int(expected.isfinite().sum()) < 22
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -326,6 +326,27 @@ def test_the_reference_policy_is_that_of_the_start(small, tmp_path):
     assert apart[1.0] < 0.8 * apart[0.0]
 
 
+def test_the_proxy_is_the_policy_that_made_the_rollout(small, tmp_path):
+    """Its log-probabilities are above those of the policy, by the noise that it leaves out, or none."""
+    settings = {"share": 0.9, "min_p": 0.3}
+    config = replace(small, out=str(tmp_path / "run"), steps=2, controller="lp_reg", controller_args=settings)
+    trainer = Trainer(config, small.model.path)
+    trainer.collector.task = replace(trainer.task, start_verifier=Short)
+    experience = trainer.annotator.experience(trainer.collector.collect(0))[0]
+    above = experience.proxy_logp - experience.stats.logp
+    kept = experience.proxy_logp.isfinite()
+    assert 0 < int(kept.sum()) < len(kept)
+    assert above[kept].min() > -1e-6
+    some = experience.select(torch.tensor([3, 1]))
+    index = experience.batch.response_index(torch.tensor([3, 1]))
+    assert torch.equal(some.tokens(None).proxy_logp, experience.proxy_logp[index])
+    trainer.collector.used = 0
+    trainer.run()
+    lines = [line for line in read_metrics(config.out) if "reward" in line]
+    assert len(lines) == 2
+    assert all(0 < line["lp_reg/shielded"] < 0.9 and line["lp_reg/pull"] > 0 for line in lines)
+
+
 def test_statistics_of_the_rollout_save_a_forward_pass(small, tmp_path, monkeypatch):
     passes, never = [], replace(small.eval, every=0)
     plain = Policy.all_stats

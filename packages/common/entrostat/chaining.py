@@ -44,6 +44,10 @@ class Chain(Controller):
     def support(self) -> Support | None:
         return next((part.support for part in self.parts if part.support is not None), None)
 
+    @property
+    def proxy(self) -> Support | None:
+        return next((part.proxy for part in self.parts if part.proxy is not None), None)
+
     def plan(
         self, tokens: Tokens, reduce: LocalReduce | None = None, seed: int | Tensor = 0, step: int | Tensor = 0
     ) -> Plan:

@@ -142,6 +142,11 @@ class Controller:
         return None
 
     @property
+    def proxy(self) -> Support | None:
+        """The actions that `Tokens.proxy_logp` is restricted to; None where it is not needed."""
+        return None
+
+    @property
     def controls(self) -> str | None:
         """What a closed loop moves to reach its entropy: "weight", "bonus", both as "weight+bonus", or "clip"; None for
         other rules."""

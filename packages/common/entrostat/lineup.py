@@ -52,6 +52,7 @@ SUITED = (
     Entry("entropy_bonus", {"coef": 0.05}),
     Entry("kl_cov", {"k": 0.02}),
     Entry("kl_ref", {"beta": 0.05}),
+    Entry("lp_reg", {"share": 0.1}),
     Entry("opefo", {"estimator": "exact"}),
     Entry("positive_reweight", {"variant": "stage"}, open_loop=True),
     Entry("random_positive_clip", {"k": 0.02}),

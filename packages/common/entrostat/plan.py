@@ -267,7 +267,8 @@ class Plan:
             loss = loss + torch.where(coef != 0, coef * _gap(logp, s).abs(), 0.0)  # 0·inf is no number
         if self.ref_coef is not None:
             kl = kl_estimate(logp, self._at(self.ref_logp, index), self.ref_estimator)
-            loss = loss + self._at(self.ref_coef, index) * kl
+            coef = self._at(self.ref_coef, index)
+            loss = loss + torch.where(coef != 0, coef * kl, 0.0)
         return loss
 
     @property

@@ -42,6 +42,9 @@ class Tokens:
     """Entropy of the current policy on the `support` of the controller (nats), from whoever has the logits."""
     ref_logp: Tensor | None = None
     """log π_ref(o_t) under a reference policy (nats)."""
+    proxy_logp: Tensor | None = None
+    """log π_old(o_t) with π_old restricted to the controller's `proxy` and renormalised (nats); −inf outside; from
+    whoever has the logits at rollout time."""
     seq_id: Tensor | None = None
     """Which response (integers, unique over all ranks)."""
     group_id: Tensor | None = None

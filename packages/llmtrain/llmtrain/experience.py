@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from entrostat import Tokens, get_advantage
+from entrostat.support import Support
 
 from .batch import Batch
 from .clock import Clock
@@ -48,6 +49,8 @@ class Experience:
     """Advantages of the tokens, (N,), where those of a sequence differ."""
     ref_logp: Tensor | None = None
     """log π_ref of the tokens, (N,)."""
+    proxy_logp: Tensor | None = None
+    """log π of the tokens before the first update, restricted to the controller's `proxy`, (N,)."""
     trained: Tensor | None = None
     """Mask (B,) of the sequences that enter the loss; None is all."""
     from_rollout: bool = False
@@ -66,6 +69,7 @@ class Experience:
             None if self.rollout_logp is None else self.rollout_logp[index],
             None if self.token_advantage is None else self.token_advantage[index],
             None if self.ref_logp is None else self.ref_logp[index],
+            None if self.proxy_logp is None else self.proxy_logp[index],
             None if self.trained is None else self.trained[sequences],
             self.from_rollout,
         )
@@ -84,6 +88,7 @@ class Experience:
             old_logp=self.rollout_logp if self.from_rollout else self.stats.logp,
             rollout_logp=self.rollout_logp,
             ref_logp=self.ref_logp,
+            proxy_logp=self.proxy_logp,
             advantage=self.advantage[owner].to(device) if self.token_advantage is None else self.token_advantage,
             reward=self.reward[owner].to(device),
             entropy=now.entropy,
@@ -112,9 +117,13 @@ class Annotator:
         clock: Clock,
         reference: Path | None,
         checkpoint: Path | None = None,
+        proxy: Support | None = None,
     ) -> None:
-        """reference: folder of the reference policy, where one is asked. checkpoint: that the run is gone on from."""
-        self.config, self.policy, self.ranks, self.clock = config, policy, ranks, clock
+        """reference: folder of the reference policy, where one is asked. checkpoint: that the run is gone on from.
+
+        proxy: of the controller, where it has one. That costs a forward pass more.
+        """
+        self.config, self.policy, self.ranks, self.clock, self.proxy = config, policy, ranks, clock, proxy
         self.prime: ImplicitReward | None = None
         self.reference: Policy | None = None
         if reference:
@@ -140,6 +149,9 @@ class Annotator:
         batch = Batch.of(rollouts)
         with self.clock.phase("forward"):
             stats = self.policy.all_stats(batch, config.optim.micro_batch_tokens, self.ranks)
+            proxy_logp = None
+            if self.proxy is not None:
+                proxy_logp = self.policy.all_proxy_logp(batch, self.proxy, config.optim.micro_batch_tokens, self.ranks)
         ref_logp = None
         if self.reference is not None:
             with self.clock.phase("reference"):
@@ -153,6 +165,7 @@ class Annotator:
             sequence=found.sequence,
             rollout_logp=rollouts.logp.to(stats.logp),
             ref_logp=ref_logp,
+            proxy_logp=proxy_logp,
             trained=self._trained(found),
             from_rollout=config.rollout.old_logp == "rollout",
         )

@@ -12,7 +12,7 @@ from entrostat.support import Support
 
 from .attention import attend_by_sequence, window_of
 from .batch import Batch, padded
-from .kernels import HeadStats, head_loss, head_stats
+from .kernels import HeadStats, head_loss, head_stats, restricted_logp
 from .layout import LAYOUTS, Lay
 from .layout import padded as padded_layout
 from .ranks import Ranks
@@ -42,11 +42,14 @@ class Head(nn.Module):
         plan: Plan | None = None,
         index: Any = None,
         support: Support | None = None,
-    ) -> HeadStats | tuple[Tensor, HeadStats]:
-        """`head_stats` without a plan, `head_loss` with one."""
+        proxy: Support | None = None,
+    ) -> HeadStats | Tensor | tuple[Tensor, HeadStats]:
+        """`head_stats` without a plan, `head_loss` with one; with a proxy `restricted_logp`."""
         weight, bias, softcap = self.weight, self.bias, self.softcap
         if self.scale != 1.0:
             hidden, bias = hidden * self.scale, None if bias is None else bias * self.scale
+        if proxy is not None:
+            return restricted_logp(hidden, weight, targets, proxy, temperature, bias=bias, softcap=softcap)
         if plan is None:
             return head_stats(hidden, weight, targets, temperature, bias=bias, softcap=softcap)
         mode = "fused" if plan.elementwise else "recompute"
@@ -138,10 +141,12 @@ class Policy(nn.Module):
         plan: Plan | None = None,
         index: Tensor | None = None,
         lay: Lay | None = None,
-    ) -> HeadStats | tuple[Tensor, HeadStats]:
-        """`token_stats` without a plan, `loss` with one."""
+        proxy: Support | None = None,
+    ) -> HeadStats | Tensor | tuple[Tensor, HeadStats]:
+        """`token_stats` without a plan, `loss` with one; with a proxy log π of the tokens under it."""
         hidden, targets = self.states(batch, sequences, lay)
-        return self.output(hidden, targets, self.temperature, plan=plan, index=index, support=self.support)
+        options: dict[str, Any] = {"plan": plan, "index": index, "support": self.support, "proxy": proxy}
+        return self.output(hidden, targets, self.temperature, **options)
 
     @torch.no_grad()
     def all_stats(self, batch: Batch, budget: int, ranks: Ranks = ALONE, layout: str = "") -> HeadStats:
@@ -149,11 +154,22 @@ class Policy(nn.Module):
 
         All `ranks` make the same number of passes, each over its own batch. layout: another than the policy's own.
         """
+        return HeadStats(*self._in_passes(len(HeadStats._fields), batch, budget, ranks, layout))
+
+    @torch.no_grad()
+    def all_proxy_logp(self, batch: Batch, proxy: Support, budget: int, ranks: Ranks = ALONE) -> Tensor:
+        """log π of the response tokens of the whole batch, the policy restricted to `proxy`, (N,); as `all_stats`."""
+        return self._in_passes(1, batch, budget, ranks, proxy=proxy)[0]
+
+    def _in_passes(
+        self, rows: int, batch: Batch, budget: int, ranks: Ranks, layout: str = "", **options: Any
+    ) -> Tensor:
+        """What `forward` gives of all tokens, (rows, N)."""
         lay, slices_of = LAYOUTS[layout] if layout else (self.lay, self.slices)
         dtype = torch.float64 if self.head.dtype == torch.float64 else torch.float32
-        size = len(HeadStats._fields), int(batch.response_lengths.sum())
-        out = torch.empty(size, dtype=dtype, device=self.head.device)
+        out = torch.empty(rows, int(batch.response_lengths.sum()), dtype=dtype, device=self.head.device)
         slices = slices_of(batch, torch.arange(len(batch)), budget)
         for some in padded(slices, ranks.most(len(slices))):
-            out[:, batch.response_index(some).to(out.device)] = torch.stack(self.token_stats(batch, some, lay))
-        return HeadStats(*out)
+            found = self(batch=batch, sequences=some, lay=lay, **options)
+            out[:, batch.response_index(some).to(out.device)] = found if rows == 1 else torch.stack(found)
+        return out

@@ -97,6 +97,12 @@ def logit_gradient(
     return gradient - bonus * policy.p * (policy.logp + policy.entropy.unsqueeze(-1))
 
 
+def proxy_logp(policy: Policy, support: Support | None, arm: Tensor) -> Tensor:
+    """log π of every token, the policy restricted to the support: arm (R, S, n), result (R, S·n)."""
+    assert support is not None, "no part of the chain has a proxy"
+    return per_prompt(truncated_logp(policy.logp, support), arm.shape[1]).gather(-1, arm).flatten(1)
+
+
 def truncated(policy: Policy, support: Support) -> tuple[Tensor, Tensor]:
     """log of the policy on the support, renormalised and −inf outside, (R, rows, K), and its entropy (R, rows)."""
     logp = truncated_logp(policy.logp, support)

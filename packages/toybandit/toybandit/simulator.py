@@ -29,6 +29,7 @@ from .policy import (
     Policy,
     logit_gradient,
     per_token,
+    proxy_logp,
     token_logp,
     token_moments,
     truncated,
@@ -44,8 +45,8 @@ from .workspace import keep_freed_memory, one_thread
 OnRollout = Callable[[int, dict[str, float]], None]
 """Takes the number of a rollout and its numbers as means over runs, named as in the run log."""
 Watch = Callable[[Tokens, Plan], None]
-WATCHED = frozenset(field.name for field in fields(Tokens)) - {"advantage", "truncated_entropy"}
-"""What `watch` sees besides advantages; the truncated entropy is that of a controller's own support."""
+WATCHED = frozenset(field.name for field in fields(Tokens)) - {"advantage", "truncated_entropy", "proxy_logp"}
+"""What `watch` sees besides advantages, but for what depends on the support of a controller."""
 IN_CACHE = 1 << 17
 """Logits of which all that a pass works on stays in the processor's cache."""
 
@@ -265,6 +266,7 @@ class _Simulation:
             "rollout_logp": lambda: token_logp(old, arm),
             "old_entropy": lambda: per_token(old.entropy, arm, rollout.node),
             "ref_logp": lambda: token_logp(self.reference, arm),
+            "proxy_logp": lambda: proxy_logp(old, self.controller.proxy, arm),
             "reward": lambda: rollout.reward.flatten(1),
             "group_id": lambda: self.group_id,
             "seq_id": lambda: self.seq_id,

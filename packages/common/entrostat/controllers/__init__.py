@@ -13,6 +13,7 @@ from . import (
     forking_tokens,
     gtpo,
     kl_ref,
+    lp_reg,
     one_sign,
     opefo,
     position_advantage,
@@ -37,6 +38,7 @@ from .entropy_ratio_clip import EntropyRatioClip
 from .forking_tokens import ForkingTokens
 from .gtpo import Gtpo
 from .kl_ref import KLRef
+from .lp_reg import LpReg
 from .one_sign import NegativeOnly, PositiveOnly
 from .opefo import Opefo
 from .position_advantage import PositionAdvantage
@@ -65,6 +67,7 @@ __all__ = [
     "Gtpo",
     "KLCov",
     "KLRef",
+    "LpReg",
     "NegativeOnly",
     "Opefo",
     "PositionAdvantage",
@@ -89,6 +92,7 @@ __all__ = [
     "forking_tokens",
     "gtpo",
     "kl_ref",
+    "lp_reg",
     "one_sign",
     "opefo",
     "position_advantage",

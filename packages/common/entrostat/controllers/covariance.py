@@ -34,7 +34,7 @@ def _or_mean(x: Tensor, mean: Tensor) -> Tensor:
     return torch.where((x - mean).abs() > rounding(x) * x.abs(), x, mean)
 
 
-def share_of_tokens(share: Number, size: int) -> Tensor:
+def share_of_tokens(share: Number, size: int | Tensor) -> Tensor:
     """max(int(k·N), 1), int64."""
     return (torch.as_tensor(share, dtype=torch.float64) * size).long().clamp(min=1)
 

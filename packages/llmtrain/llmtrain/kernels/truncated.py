@@ -1,4 +1,4 @@
-"""The part of a loss that is linear in truncated entropies, with its gradient, in chunks.
+"""Policies restricted to their likeliest actions: a loss in their entropies, and their log-probabilities, in chunks.
 
 The logits of a chunk are sorted, which takes several times their memory: chunks are the smaller for it.
 """
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from entrostat.support import Support, truncated_entropy
+from entrostat.support import Support, truncated_entropy, truncated_logp
 
 from .gradients import Gradients
 from .projection import Projection, chunk_tokens, of_rows
@@ -33,8 +33,35 @@ def truncated_loss(
 
     coefficient: (N,); tokens with 0 cost nothing. Other arguments are those of `head_stats`.
     """
-    chunk = chunk or max(1, chunk_tokens(weight.shape[0], weight.device) // SHARE)
+    chunk = chunk or _chunk(weight)
     return _TruncatedLoss.apply(hidden, weight, bias, coefficient, temperature, support, softcap, chunk)
+
+
+@torch.no_grad()
+def restricted_logp(
+    hidden: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    support: Support,
+    temperature: float | Tensor = 1.0,
+    *,
+    bias: Tensor | None = None,
+    softcap: float | None = None,
+    chunk: int | None = None,
+) -> Tensor:
+    """log-probability of the targets under the policy restricted to the support and renormalised, (N,), nats.
+
+    −inf where the support has not the target. Arguments are those of `head_stats`; nothing has a gradient.
+    """
+    projection, out = Projection(weight, bias, softcap), []
+    for rows in torch.arange(len(targets), device=targets.device).split(chunk or _chunk(weight)):
+        logp = projection.logits(hidden[rows], of_rows(temperature, rows)).log_softmax(-1)
+        out.append(truncated_logp(logp, support).gather(-1, targets[rows, None])[:, 0])
+    return torch.cat(out) if out else weight.new_zeros(0, dtype=torch.promote_types(weight.dtype, torch.float32))
+
+
+def _chunk(weight: Tensor) -> int:
+    return max(1, chunk_tokens(weight.shape[0], weight.device) // SHARE)
 
 
 class _TruncatedLoss(torch.autograd.Function):
