@@ -11,7 +11,7 @@ from toybandit.claims.registry import FAILS, HOLDS
 from toybandit.trials import CASES, STATEMENTS, TRIALS, Condition
 from toybandit.trials.cases import add
 
-SECONDS = 0.15
+SECONDS = 0.25
 """What a trial may take at its defaults on an idle core."""
 
 

@@ -18,6 +18,7 @@ MODULES = (
     "feedback",
     "baselines",
     "balance",
+    "shielding",
 )
 """Where the claims are, in the order of the report."""
 

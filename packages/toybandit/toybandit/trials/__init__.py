@@ -17,6 +17,7 @@ MODULES = (
     "rules",
     "baselines",
     "balance",
+    "shielding",
     "quadrants",
     "signs",
     "control",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from . import balance, baselines, first_order, opefo, quadrants, rules, tokens
+from . import balance, baselines, first_order, opefo, quadrants, rules, shielding, tokens
 from .control import CLOSED_FORM, LOST
 from .registry import TRIALS, Outcome, Parameter, Trial
 
@@ -268,5 +268,7 @@ add(
     NOISY,
 )
 add("bapo-bounds", "share", {}, {"bound": balance.LOWER}, equals("bound", balance.UPPER, stated=False))
+add("lp-reg-shield", "shield", {}, {"ratio": 1.0}, within("ratio", high=shielding.FALLEN, stated=False))
+add("lp-reg-entropy", "lp-reg", {}, {"share": 0.01}, NOISY, within("share", low=0.1, stated=False))
 add("bapo-entropy", "bapo", {}, {"share": 0.4}, REUSED, NOISY, within("share", low=0.55, stated=False))
 add("opefo-run", "opefo-run", {}, {"estimator": opefo.PAPER}, EXACT_FLOW, equals("coupling", 0), within("lr", high=0.2))
