@@ -15,7 +15,7 @@ def test_training_on_another_device_is_training_on_the_cpu(small):
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found.pop("mixed") == "aten.add.Tensor of tensors on two devices: [(2,), (2,)]"
-    assert len(found) == 5
+    assert len(found) == 6
     for name, (count, worst, metric) in found.items():
         assert count > 60, name
         assert worst < 5e-3, (name, metric)

@@ -9,6 +9,7 @@ from toybandit.policy import (
     Policy,
     logit_gradient,
     per_token,
+    proxy_logp,
     token_logp,
     token_moments,
     truncated,
@@ -25,6 +26,7 @@ NONTRIVIAL = {
     "entropic": {"tau": 0.0},
     "adaptive_entropy": {"initial": 0.004, "target": 5.0},
     "clip_cov": {"k": 0.1},
+    "lp_reg": {"share": 0.5},
     "truncated_entropy_bonus": {"coef": 0.5, "top_k": 3},
 }
 
@@ -44,6 +46,7 @@ def tokens() -> Tokens:
         ref_logp=token_logp(old, ARM),
         rollout_logp=token_logp(policy, ARM),
         truncated_entropy=per_token(policy.entropy, ARM),
+        proxy_logp=proxy_logp(old, Support(min_p=0.02), ARM),
         **token_moments(policy, ARM, {"s2", "s2l", "s2ll"}),
     )
 
@@ -99,6 +102,14 @@ def test_tokens_see_their_own_state():
         torch.testing.assert_close(logp[:, token], expected, rtol=1e-14, atol=0)
         assert torch.equal(moments["s2ll"][:, token], stats.s2ll[:, state])
     torch.testing.assert_close(policy.entropy, stats.entropy, rtol=1e-14, atol=0)
+
+
+def test_the_proxy_is_the_policy_of_each_node_without_its_noise():
+    """Two nodes a prompt, of three actions: the last of the first node is noise, and none of the second."""
+    p = torch.tensor([[[0.6, 0.3, 0.1], [0.4, 0.3, 0.3]]], dtype=torch.float64)
+    found = proxy_logp(Policy(p.log()), Support(min_p=0.4), torch.arange(6)[None, None]).exp()
+    expected = torch.tensor([[2 / 3, 1 / 3, 0, 0.4, 0.3, 0.3]], dtype=torch.float64)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
 
 
 def test_truncated_entropy_of_every_state():
