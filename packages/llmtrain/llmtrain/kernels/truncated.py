@@ -57,7 +57,7 @@ def restricted_logp(
     for rows in torch.arange(len(targets), device=targets.device).split(chunk or _chunk(weight)):
         logp = projection.logits(hidden[rows], of_rows(temperature, rows)).log_softmax(-1)
         out.append(truncated_logp(logp, support).gather(-1, targets[rows, None])[:, 0])
-    return torch.cat(out) if out else weight.new_zeros(0, dtype=torch.promote_types(weight.dtype, torch.float32))
+    return torch.cat(out)
 
 
 def _chunk(weight: Tensor) -> int:
