@@ -2,11 +2,13 @@
 
     python benchmarks/app.py
 
-A move is a press of an arrow key on a slider. The picture is taken to be new when its svg has other lines.
+A move is a press of an arrow key on a slider. The picture is taken to be new when its svg has other lines. Trials, the
+experiments of the page Theorems, are timed without a browser, at their defaults.
 """
 
 import argparse
 import tempfile
+import time
 from math import isfinite
 from pathlib import Path
 from statistics import median, quantiles
@@ -14,6 +16,7 @@ from statistics import median, quantiles
 from playwright.sync_api import Browser, Page
 
 from explorer.headless import chromium, server, settled
+from toybandit.trials import TRIALS
 
 FIGURE = "[data-testid=stVegaLiteChart] svg"
 WATCH = """(chart) => new Promise((done) => {
@@ -64,11 +67,27 @@ def redraws(page: Page, key: str, chart: int, moves: int) -> list[float]:
     return found
 
 
+def trials(calls: int) -> dict[str, float]:
+    """Milliseconds of each trial at its defaults, the fastest of several calls, slowest trial first."""
+    found = {}
+    for name, trial in TRIALS.items():
+        times = []
+        for _ in range(calls):
+            start = time.perf_counter()
+            trial.run()
+            times.append(1000 * (time.perf_counter() - start))
+        found[name] = min(times)
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--moves", type=int, default=50)
     parser.add_argument("--visits", type=int, default=5)
     given = parser.parse_args()
+    times_of = trials(3)
+    slowest = ", ".join(f"{name} {took:.0f} ms" for name, took in list(times_of.items())[:3])
+    print(f"trials: median {median(times_of.values()):.0f} ms; slowest: {slowest}")
     with tempfile.TemporaryDirectory() as runs, server(Path(runs)) as url, chromium() as browser:
         first_figures(browser, url, 1)  # warms the server
         firsts = first_figures(browser, url, given.visits)

@@ -78,7 +78,7 @@ def shield(ratio: float, beta: float, min_p: float) -> Outcome:
         help="The least likely. Published is .01.",
     ),
     replace(PASSES, default=8),
-    replace(ROLLOUTS, default=60, help="The penalty acts late, when little entropy is left."),
+    replace(ROLLOUTS, default=40, help="The penalty acts late, when little entropy is left."),
     ENV,
 )
 def lp_reg(share: float, passes: int, rollouts: int, env: str) -> Outcome:
