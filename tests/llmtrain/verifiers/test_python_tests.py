@@ -49,7 +49,7 @@ def test_a_fork_bomb_is_stopped_and_leaves_nothing(verify):
     bomb = "import os, time\nwhile True:\n    try: os.fork()\n    except OSError: time.sleep(0.05)"
     start = time.monotonic()
     assert "timed out" in verify([bomb], [TESTS])[0].reason
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < 12
     time.sleep(0.3)
     assert "-s -P -B program.py" not in subprocess.run(["ps", "axo", "args"], capture_output=True, text=True).stdout
 

@@ -344,7 +344,7 @@ def test_by_hand(a, b, equal):
 def test_nothing_takes_long(answer):
     start = time.monotonic()
     assert not equal_by_value(answer, "77")
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 10
 
 
 @pytest.mark.parametrize("form", ["%s", "-%s", "\\frac{1}{%s}", "(%s, 2)"])
