@@ -8,7 +8,7 @@ import torch
 from ..claims.balance import random_tokens, share_at
 from ..claims.runs import entropies
 from .registry import Outcome, Parameter, nearest_rising, trial
-from .rules import ENV, PASSES, ROLLOUTS, SIZE
+from .rules import ENV, PASSES, ROLLOUTS, SIZE, ends_above
 
 UPPER, LOWER = "upper", "lower"
 
@@ -72,12 +72,4 @@ def bapo(share: float, passes: int, rollouts: int, env: str) -> Outcome:
     shared = {"env": env, "passes": passes, "rollouts": rollouts}
     moved = entropies(SIZE, controller="bapo", controller_args={"share": share}, **shared).mean(0)
     fixed = entropies(SIZE, controller="grpo", **shared).mean(0)
-    return Outcome(
-        x=np.arange(rollouts + 1, dtype=np.float64),
-        x_title="rollout",
-        predicted=np.maximum(moved, fixed),
-        measured=moved,
-        y_title="mean entropy H (nats)",
-        holds=bool(moved[-1] > fixed[-1]),
-        because=f"H ends at {moved[-1]:.3f}, under the fixed clip at {fixed[-1]:.3f}.",
-    )
+    return ends_above(moved, fixed, "the fixed clip")

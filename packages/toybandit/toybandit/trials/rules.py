@@ -57,6 +57,19 @@ FLAT = 1e-9
 """A difference of entropies that is rounding (nats)."""
 
 
+def ends_above(measured: Values, fixed: Values, under: str, margin: float = 0.0) -> Outcome:
+    """Whether an entropy ends above that of the same runs under something else, both (rollouts + 1,)."""
+    return Outcome(
+        x=np.arange(len(measured), dtype=np.float64),
+        x_title="rollout",
+        predicted=np.maximum(measured, fixed + margin),
+        measured=measured,
+        y_title="mean entropy H (nats)",
+        holds=bool(measured[-1] > fixed[-1] + margin),
+        because=f"H ends at {measured[-1]:.3f}, under {under} at {fixed[-1]:.3f}.",
+    )
+
+
 def ends(varied: Mapping[str, Sequence[float]], **config: Any) -> Values:
     """Final entropy at each setting of the hyperparameters, (settings, runs), nats; settings share their seeds."""
     with catch_warnings():

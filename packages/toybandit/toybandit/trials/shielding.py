@@ -9,7 +9,7 @@ from ..claims.ensembles import random_logits
 from ..claims.runs import entropies
 from ..claims.shielding import FALLEN, MARGIN, least_likely, pushed_down
 from .registry import Outcome, Parameter, trial
-from .rules import ENV, PASSES, ROLLOUTS, SIZE
+from .rules import ENV, PASSES, ROLLOUTS, SIZE, ends_above
 
 FEW = replace(SIZE, runs=4)
 """Runs, as they are long."""
@@ -86,12 +86,4 @@ def lp_reg(share: float, passes: int, rollouts: int, env: str) -> Outcome:
     shared = {"env": env, "passes": passes, "rollouts": rollouts, "lr": 1.0}
     moved = entropies(FEW, controller="lp_reg", controller_args={"share": share}, **shared).mean(0)
     fixed = entropies(FEW, controller="grpo", **shared).mean(0)
-    return Outcome(
-        x=np.arange(rollouts + 1, dtype=np.float64),
-        x_title="rollout",
-        predicted=np.maximum(moved, fixed + MARGIN),
-        measured=moved,
-        y_title="mean entropy H (nats)",
-        holds=bool(moved[-1] > fixed[-1] + MARGIN),
-        because=f"H ends at {moved[-1]:.3f}, under GRPO at {fixed[-1]:.3f}.",
-    )
+    return ends_above(moved, fixed, "GRPO", MARGIN)

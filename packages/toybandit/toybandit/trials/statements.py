@@ -123,7 +123,7 @@ STATEMENTS: dict[str, str] = {
         r"\frac{\partial}{\partial \log \pi}\left[-rA + \beta\,\operatorname{kl}(q \,\Vert\, \pi)\right] \le 0,",
         r"q = \pi_{\mathrm{old}}\ \text{without noise},\quad A < 0",
     ),
-    "lp-reg-entropy": r"H_{\mathrm{end}}(\text{Lp-Reg}) > H_{\mathrm{end}}(\text{GRPO})",
+    "lp-reg-entropy": r"H_{\mathrm{end}}(\text{Lp-Reg}) > H_{\mathrm{end}}(\text{GRPO}) + 0.05",
     "bapo-entropy": r"H_{\mathrm{end}}(\mathrm{BAPO}) > H_{\mathrm{end}}(0.8,\ 1.2)",
     "opefo-run": r"\textstyle\sum_i (1 \pm \lambda^*)\, \Delta H_i = 0 \ \Rightarrow\ H_t = H_0",
 }
