@@ -78,7 +78,25 @@ def chromium() -> "Iterator[Browser]":
             browser.close()
 
 
+QUIET = 0.25
+"""Seconds without a change after which a page counts as drawn."""
+_WATCH = """
+() => {
+  if (!("changed" in window)) {
+    new MutationObserver(() => { window.changed = performance.now() })
+      .observe(document.body, {childList: true, subtree: true})
+  }
+  window.changed = performance.now()
+}
+"""
+
+
 def settled(page: "Page", timeout: float = 30.0) -> None:
-    """Wait until the page has run to its end: nothing is running or stale."""
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=1000 * timeout)
-    page.wait_for_selector("[data-stale=true]", state="detached", timeout=1000 * timeout)
+    """Wait until the page has run to its end and is drawn: nothing is running or stale, nothing comes or goes.
+
+    Streamlit's own word that nothing runs comes before the last pictures are there.
+    """
+    idle = "[data-testid=stApp][data-test-script-state=notRunning]:not(:has([data-stale=true]))"
+    done = f"quiet => performance.now() - window.changed > quiet && document.querySelector('{idle}')"
+    page.evaluate(_WATCH)
+    page.wait_for_function(done, arg=1000 * QUIET, timeout=1000 * timeout)

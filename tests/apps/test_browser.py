@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 FIGURE = "[data-testid=stVegaLiteChart] svg"
+LINKED = "[data-testid=stVegaLiteChart][aria-label^='Lines over rollout'] svg"
+"""The playground's panels over time."""
 PATHS = list(PAGES)
 
 
@@ -107,13 +109,12 @@ def test_a_telephone_needs_no_sideways_scrolling(browser, url, path):
 
 
 def lines(tab: "Page") -> list[str]:
-    """Every line of the first picture."""
-    tab.wait_for_selector(FIGURE)
-    return (
-        tab.locator("[data-testid=stVegaLiteChart]")
-        .first.locator("svg .mark-line path")
-        .evaluate_all("paths => paths.map(path => path.getAttribute('d'))")
+    """Every line of the playground's panels."""
+    tab.wait_for_selector(LINKED)
+    drawn: list[str] = tab.locator(f"{LINKED} .mark-line path").evaluate_all(
+        "paths => paths.map(path => path.getAttribute('d'))"
     )
+    return drawn
 
 
 def test_a_pasted_link_gives_the_same_figure(browser, tab, url):
@@ -125,7 +126,6 @@ def test_a_pasted_link_gives_the_same_figure(browser, tab, url):
     tab.wait_for_url(re.compile(r"lr=1\.2"))
     tab.locator(".st-key-seed").get_by_role("button", name="Increment").click()
     tab.wait_for_url(re.compile("seed=1"))
-    tab.wait_for_timeout(500)
     settled(tab)
     moved = lines(tab)
     assert moved != first
@@ -140,14 +140,13 @@ def test_a_move_draws_into_the_picture_that_is_there(tab, url):
     """A picture that is compiled anew takes a tenth of a second longer."""
     visit(tab, url)
     first = lines(tab)
-    tab.locator(FIGURE).first.evaluate("svg => { svg.dataset.seen = 'before' }")
+    tab.locator(LINKED).evaluate("svg => { svg.dataset.seen = 'before' }")
     tab.locator(".st-key-lr").get_by_role("slider").focus()
     tab.keyboard.press("ArrowRight")
     tab.wait_for_url(re.compile(r"lr=1\.05"))
-    tab.wait_for_timeout(500)
     settled(tab)
     assert lines(tab) != first
-    assert tab.locator(FIGURE).first.get_attribute("data-seen") == "before"
+    assert tab.locator(LINKED).get_attribute("data-seen") == "before"
 
 
 def test_a_preset_and_the_way_back(tab, url):

@@ -326,7 +326,6 @@ def test_a_pin_stays_and_travels_in_the_link(browser, tab, url):
     for _ in range(6):
         tab.keyboard.press("ArrowRight")
     tab.wait_for_url(re.compile(r"lr=1\.3"))
-    tab.wait_for_timeout(500)
     settled(tab)
     shown = lines(tab)
     assert "slow" in tab.locator("[data-testid=stVegaLiteChart] [aria-label]").nth(1).get_attribute("aria-label")
