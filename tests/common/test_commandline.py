@@ -1,4 +1,6 @@
 import io
+import os
+import subprocess
 import sys
 from dataclasses import dataclass
 from math import inf
@@ -8,7 +10,7 @@ from typing import Literal
 import pytest
 
 from entrostat.__main__ import main
-from entrostat.commandline import Arguments, one_line_errors, parse_flags, parse_settings, writing
+from entrostat.commandline import UNREAD, Arguments, one_line_errors, parse_flags, parse_settings, writing
 
 
 def test_settings_are_what_they_look_like():
@@ -176,6 +178,25 @@ def test_other_errors_keep_their_traceback():
         raise OSError(9, "Bad file descriptor")
 
     with pytest.raises(OSError, match="Bad file"):
+        broken([])
+
+
+@pytest.mark.parametrize("words", ["entrostat docs", "toybandit run --help", "llmtrain train --help"])
+def test_whoever_reads_the_output_may_go(words):
+    """Such as `head`, and less."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-m", *words.split()], stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (UNREAD, "")
+
+
+def test_a_broken_pipe_of_another_kind_is_told():
+    @one_line_errors
+    def broken(args):
+        raise BrokenPipeError(32, "Broken pipe")
+
+    with pytest.raises(BrokenPipeError):
         broken([])
 
 

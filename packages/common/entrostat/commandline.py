@@ -3,7 +3,9 @@
 import argparse
 import contextlib
 import io
+import os
 import re
+import select
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from errno import EDQUOT, EFBIG, EIO, ENOSPC, EROFS
@@ -19,6 +21,8 @@ NUMBERS = {name: float(name) for name in ("inf", "+inf", "-inf", "nan")}
 """What YAML writes with a dot before it."""
 OF_THE_DISK = (ENOSPC, EDQUOT, EFBIG, EIO, EROFS)
 """Errors of a write that name no file: a disk that is full, broken or read-only, a quota, a limit of a file."""
+UNREAD = 141
+"""Exit code where nobody reads what is printed any more, as shells have it."""
 
 
 def parse_settings(items: Sequence[str]) -> dict[str, Any]:
@@ -136,14 +140,22 @@ class Main(Protocol):
 def one_line_errors(main: Callable[[list[str]], int]) -> Main:
     """Make `main(args)` end with a line on stderr, not a traceback.
 
-    Exit code 2 after a ValueError or a file that cannot be used, also a disk that is full, 130 after Ctrl-C.
+    Exit code 2 after a ValueError or a file that cannot be used, also a disk that is full, 130 after Ctrl-C. Where what
+    reads the output has gone, as in `… | head`, it ends without a word.
     """
 
     def guarded(args: Sequence[str] | None = None) -> int:
         try:
-            return main(list(sys.argv[1:] if args is None else args))
+            try:
+                return main(list(sys.argv[1:] if args is None else args))
+            finally:
+                print(end="", flush=True)
         except ValueError as error:
             said = str(error)
+        except BrokenPipeError:
+            if not _unread():
+                raise
+            return UNREAD
         except OSError as error:
             if error.filename is None and error.errno not in OF_THE_DISK:
                 raise
@@ -156,3 +168,13 @@ def one_line_errors(main: Callable[[list[str]], int]) -> Main:
 
     guarded.__doc__ = main.__doc__
     return guarded
+
+
+def _unread() -> bool:
+    """Whether what is printed has nobody to read it; the rest of it goes nowhere then, and makes no more errors."""
+    poll = select.poll()
+    poll.register(1, 0)
+    broken = any(event & select.POLLERR for _, event in poll.poll(0))
+    if broken:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return broken
