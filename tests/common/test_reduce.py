@@ -5,7 +5,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entrostat import LocalReduce
-from entrostat.reduce import _from_ordered_bits, _ordered_bits
 
 reduce = LocalReduce()
 scores = st.lists(st.one_of(st.integers(-3, 3).map(float), st.just(-math.inf)), min_size=1, max_size=30)
@@ -59,12 +58,3 @@ def test_nothing_in_the_batch():
 def test_sums_are_accumulated_in_float64():
     x = torch.cat([torch.tensor([2.0**24]), torch.ones(1000)])
     assert reduce.sum(x).item() == 2**24 + 1000
-
-
-@settings(derandomize=True, deadline=None)
-@given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=20))
-def test_ordered_bits_keep_the_order(values):
-    x = torch.tensor(values, dtype=torch.float64)
-    bits = _ordered_bits(x)
-    assert torch.equal(x[:, None] < x, bits[:, None] < bits)
-    assert torch.equal(_from_ordered_bits(bits), x + 0.0)

@@ -52,12 +52,15 @@ def test_ranks_share_ties():
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2)), min_size=1, max_size=24),
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(-2, 2) | st.floats(-1e9, 1e9, width=32)), min_size=1, max_size=24
+    ),
     st.floats(0.01, 1) | st.sampled_from([0.1 * i for i in range(1, 11)]),
+    st.sampled_from([torch.float32, torch.float64]),
 )
-def test_quantiles_are_those_of_numpy(pairs, share):
+def test_quantiles_are_those_of_numpy(pairs, share, dtype):
     """The smallest value that so large a share of a segment does not exceed: the inverse of its distribution."""
-    ids, x = torch.tensor([i for i, _ in pairs]), torch.tensor([[float(v) for _, v in pairs]] * 2)
+    ids, x = torch.tensor([i for i, _ in pairs]), torch.tensor([[float(v) for _, v in pairs]] * 2, dtype=dtype)
     x[1] *= -1
     found = quantile_within(x, s := Segments(ids), share)
     for run in range(2):

@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from .constants import constant
+from .ordered_bits import from_ordered_bits, ordered_bits
 
 Tie = Tensor | Callable[[], Tensor] | None
 EXCHANGE = 1 << 16
@@ -146,7 +147,7 @@ class DistReduce(LocalReduce):
 
     def _radix_select(self, score: Tensor, k: Tensor) -> Tensor:
         runs = k.numel()
-        keys = _ordered_bits(score if score.dtype == torch.float64 else score.float()).reshape(runs, -1)
+        keys = ordered_bits(score if score.dtype == torch.float64 else score.float()).reshape(runs, -1)
         below = keys.element_size() * 8  # bits not yet settled
         run = torch.arange(runs, device=keys.device)[:, None].expand(keys.shape).flatten() if runs > 1 else None
         keys, wanted, found = keys.flatten(), k.flatten(), torch.zeros_like(k.flatten())
@@ -165,7 +166,7 @@ class DistReduce(LocalReduce):
             found = chosen - (bins >> 1) if first else found * bins + chosen
             inside = (digit == (chosen if run is None else chosen[run])).nonzero()[:, 0]
             keys, run, first = keys[inside], None if run is None else run[inside], False
-        return _from_ordered_bits(found.to(keys.dtype)).to(score.dtype).reshape(k.shape)
+        return from_ordered_bits(found.to(keys.dtype)).to(score.dtype).reshape(k.shape)
 
 
 def _kth_largest(score: Tensor, k: Tensor) -> Tensor:
@@ -177,15 +178,3 @@ def _kth_largest(score: Tensor, k: Tensor) -> Tensor:
     if most > SORTED and most == int(k.min()):
         return score.kthvalue(n - most + 1, dim=-1).values  # selects, where topk also sorts
     return score.topk(most, dim=-1).values.gather(-1, (k - 1).unsqueeze(-1)).squeeze(-1)
-
-
-def _ordered_bits(x: Tensor) -> Tensor:
-    """Map float64 to int64, or float32 to int32, so that the order is kept."""
-    kind, last = (torch.int64, 63) if x.dtype == torch.float64 else (torch.int32, 31)
-    bits = (x + 0.0).view(kind)  # adding zero turns −0 into +0, which compare equal
-    return bits ^ ((bits >> last) & torch.iinfo(kind).max)
-
-
-def _from_ordered_bits(bits: Tensor) -> Tensor:
-    kind, last = (torch.float64, 63) if bits.dtype == torch.int64 else (torch.float32, 31)
-    return (bits ^ ((bits >> last) & torch.iinfo(bits.dtype).max)).view(kind)

@@ -1,9 +1,14 @@
 """Sums over groups of tokens or responses that share an integer id. A segment must lie on one rank."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from .lazy import lazy
+from .ordered_bits import from_ordered_bits, ordered_bits
+
+HALF = 1 << 31
+"""Half of what 32 bits hold."""
 
 
 class Segments:
@@ -80,9 +85,20 @@ def rank_within(x: Tensor, segments: Segments) -> Tensor:
 
 def quantile_within(x: Tensor, segments: Segments, share: float) -> Tensor:
     """Of each segment the smallest of its x (..., n) that at least `share` of them do not exceed: (..., K)."""
-    order, starts = _ascending(x, segments)
     place = (segments.size * share - 1e-9).ceil().long().clamp(min=1) - 1  # 0.55 of 20 is 11, not a rounding more
-    return x.gather(-1, order.gather(-1, (starts + place).clamp(max=max(x.shape[-1] - 1, 0))))
+    last = max(x.shape[-1] - 1, 0)
+    if x.dtype == torch.float64:
+        order, starts = _ascending(x, segments)
+        return x.gather(-1, order.gather(-1, (starts + place).clamp(max=last)))
+    keys = _sorted((segments.index << 32) + ordered_bits(x.float()) + HALF)
+    starts = (segments.size.cumsum(-1) - segments.size).expand(*x.shape[:-1], segments.count)
+    bits = keys.gather(-1, (starts + place).clamp(max=last)) % (2 * HALF) - HALF
+    return from_ordered_bits(bits.int()).to(x.dtype)
+
+
+def _sorted(x: Tensor) -> Tensor:
+    """x (..., n), ascending. On a CPU NumPy takes a tenth of torch's time."""
+    return torch.from_numpy(np.sort(x.numpy())) if x.device.type == "cpu" else x.sort(-1).values
 
 
 def _ascending(x: Tensor, segments: Segments) -> tuple[Tensor, Tensor]:
