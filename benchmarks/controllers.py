@@ -45,7 +45,8 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("thermostat", {"mode": "both"}),
     ("clip_higher+steer+entropic", {}),
 ]
-STATS = StepStats(entropy=0.9, step=6, total_steps=8, epoch=2, epochs=3)
+ANCHOR = {"siren/entropy": 2.0, "siren/updates": 1.0}
+STATS = StepStats(entropy=0.9, step=6, total_steps=8, epoch=2, epochs=3, planned=ANCHOR)
 
 
 def tokens_of(n: int, length: int = 1000, group: int = 8) -> Tokens:

@@ -7,6 +7,9 @@ import torch
 from entrostat import Tokens, get_advantage, policy_stats
 from entrostat.support import Support, truncated_logp
 
+PLANNED = {"siren/entropy": 2.0, "siren/updates": 1.0}
+"""What plans made before said, for rules that wait for it."""
+
 
 def sampled_tokens(*shape: int, actions: int = 12, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tokens:
     """Tokens (*shape) drawn from random softmax policies, the rollout policy a little off the current one.

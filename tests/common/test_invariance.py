@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
-from helpers import Ragged, ragged_batch, sampled_tokens, select
+from helpers import PLANNED, Ragged, ragged_batch, sampled_tokens, select
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_plan import CONTROLLERS, IDS, planned
@@ -40,7 +40,7 @@ def test_every_controller_is_tested():
 def slope(spec, given, batch: Ragged, part: torch.Tensor, cut=None, reduce=None) -> torch.Tensor:
     """Gradient of the loss in the weight of a linear policy, over the tokens of this rank, a micro-batch at a time."""
     controller = make(spec, **given)
-    controller.observe(StepStats(entropy=0.9, step=6, total_steps=8, epoch=2, epochs=3))
+    controller.observe(StepStats(entropy=0.9, step=6, total_steps=8, epoch=2, epochs=3, planned=PLANNED))
     tokens, support = select(batch.tokens, part), controller.support
     if support is not None:
         tokens = replace(tokens, truncated_entropy=truncated_entropy(batch.features[part] @ batch.weight, support))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from helpers import sampled_tokens
+from helpers import PLANNED, sampled_tokens
 
 from entrostat import StepStats, Tokens, make
 from entrostat.plan import rounding
@@ -60,6 +60,10 @@ CONTROLLERS = [
     ("kl_ref", {"beta": 0.1, "estimator": "k2"}),
     ("lp_reg", {"share": 0.4}),
     ("lp_reg", {"share": 0.4, "among_negative": True}),
+    ("siren", {"beta": 0.5, "tau": 0.5}),
+    ("siren", {"beta": 0.5, "tau": 0.3, "per_response": False}),
+    ("stare", {"target": 1.0, "share": 0.3, "positive": 1.4}),
+    ("stare", {"target": 1.0, "share": 0.3, "both_signs": True, "delta": 0.1}),
     ("positive_only", {}),
     ("negative_only", {"denominator": "kept"}),
     ("random_positive_clip", {"k": 0.2}),
@@ -93,7 +97,7 @@ IDS = [f"{spec}-{'-'.join(map(str, s.values()))}" for spec, s in CONTROLLERS]
 
 def planned(spec, settings, tokens, **kwargs):
     controller = make(spec, **settings)
-    controller.observe(StepStats(entropy=0.9, step=6, total_steps=8, epoch=2, epochs=3))
+    controller.observe(StepStats(entropy=0.9, step=6, total_steps=8, epoch=2, epochs=3, planned=PLANNED))
     return controller.plan(tokens, **kwargs)
 
 
@@ -252,6 +256,16 @@ def test_hyperparameters_of_runs_broadcast():
         "gmpo": {"eps": grid},
         "kl_ref": {"beta": grid},
         "lp_reg": {"share": grid, "beta": grid},
+        "siren": {"beta": grid},
+        "stare": {
+            "target": 1 + grid,
+            "share": grid,
+            "positive": 1 + grid,
+            "negative": 1 - grid,
+            "negative_min": grid,
+            "both_signs": True,
+            "delta": grid / 10,
+        },
         "random_positive_clip": {"k": grid},
         "entropy_advantage": {"alpha": grid, "kappa": 1 + grid},
         "unlikeliness": {"beta": grid},
@@ -268,14 +282,14 @@ def test_hyperparameters_of_runs_broadcast():
     }
     for spec, settings in together.items():
         c = make(spec, **settings)
-        c.observe(StepStats(entropy=torch.tensor([0.3, 0.3, 0.3]), step=2, total_steps=5))
+        c.observe(StepStats(entropy=torch.tensor([0.3, 0.3, 0.3]), step=2, total_steps=5, planned=PLANNED))
         plan = c.plan(t, seed=torch.tensor([4, 5, 6]))
         losses = plan.loss(t.logp, t.entropy, truncated_entropy=t.truncated_entropy)
         for run in range(3):
             own = {k: float(v[run]) if isinstance(v, torch.Tensor) else v for k, v in settings.items()}
             alone = type(t)(**{k: v if v is None or v.ndim == 1 else v[run] for k, v in vars(t).items()})
             c = make(spec, **own)
-            c.observe(StepStats(entropy=torch.tensor(0.3), step=2, total_steps=5))
+            c.observe(StepStats(entropy=torch.tensor(0.3), step=2, total_steps=5, planned=PLANNED))
             plan = c.plan(alone, seed=4 + run)
             loss = plan.loss(alone.logp, alone.entropy, truncated_entropy=alone.truncated_entropy)
             torch.testing.assert_close(losses[run], loss, rtol=1e-12, atol=0)

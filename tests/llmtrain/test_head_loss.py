@@ -14,7 +14,7 @@ from entrostat import Tokens, make, policy_stats
 from entrostat.support import Support, truncated_entropy, truncated_logp
 from llmtrain.kernels import head_loss, head_stats
 from llmtrain.kernels.projection import CHUNK_BYTES
-from llmtrain.kernels.truncated import restricted_logp, truncated_loss
+from llmtrain.kernels.truncated import restricted_stats, truncated_loss
 
 
 @pytest.mark.parametrize("option", OPTIONS)
@@ -189,13 +189,15 @@ def test_restricted_policies_are_made_in_chunks(chunk, tokens, monkeypatch):
     heat = torch.linspace(0.5, 2, 64, dtype=torch.float64)
     support = Support(min_p=0.05, top_k=200)
     with Largest() as largest:
-        found = restricted_logp(hidden, weight, targets, support, heat, chunk=chunk)
+        found = restricted_stats(hidden, weight, targets, support, heat, chunk=chunk)
     assert largest.elements == tokens * 500
-    expected = truncated_logp(hidden @ weight.T / heat[:, None], support).gather(1, targets[:, None])[:, 0]
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
-    assert 0 < int(found.isfinite().sum()) < 64
-    assert not found.requires_grad
-    assert restricted_logp(hidden[:0], weight, targets[:0], support).shape == (0,)
+    logits = hidden @ weight.T / heat[:, None]
+    expected = truncated_logp(logits, support).gather(1, targets[:, None])[:, 0]
+    torch.testing.assert_close(found.logp, expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(found.entropy, truncated_entropy(logits, support), rtol=1e-12, atol=1e-12)
+    assert 0 < int(found.logp.isfinite().sum()) < 64
+    assert not any(x.requires_grad for x in found)
+    assert [x.shape for x in restricted_stats(hidden[:0], weight, targets[:0], support)] == [(0,), (0,)]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -49,7 +49,7 @@ def test_statistics_are_those_of_the_models_logits(name, temperature):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_proxy_is_the_policy_of_the_models_logits_without_its_noise(name):
+def test_restricted_statistics_are_those_of_the_models_logits_without_its_noise(name):
     torch.manual_seed(0)
     model = model_of(MODELS[name])
     ids = torch.randint(3, 40, (30,))
@@ -59,11 +59,12 @@ def test_the_proxy_is_the_policy_of_the_models_logits_without_its_noise(name):
     share = (logp - logp.amax(-1, keepdim=True)).exp()
     noise = float(share.gather(1, target).median()) * 1.001  # about half of the tokens are
     batch = Batch(ids, torch.tensor([3, 5]), torch.tensor([12, 10]))
-    found = Policy(model, 0.5).all_proxy_logp(batch, Support(min_p=noise), 16)
+    found = Policy(model, 0.5).all_restricted(batch, Support(min_p=noise), 16)
     kept = share >= noise
-    own = torch.where(kept, logp, -torch.inf).gather(1, target)[:, 0]
-    expected = own - torch.where(kept, logp.exp(), 0.0).sum(-1).log()
-    torch.testing.assert_close(found, expected, rtol=0, atol=2e-6)
+    inside = torch.where(kept, logp, -torch.inf) - torch.where(kept, logp.exp(), 0.0).sum(-1, keepdim=True).log()
+    expected = inside.gather(1, target)[:, 0]
+    torch.testing.assert_close(found.logp, expected, rtol=0, atol=2e-6)
+    torch.testing.assert_close(found.entropy, -(inside.exp() * inside).nansum(-1), rtol=0, atol=4e-6)
     assert 0 < int(expected.isfinite().sum()) < 22
 
 

@@ -15,6 +15,7 @@ from full_disk import no_file_over
 from same_runs import same, without_times
 
 from entrostat.runlog import read_lines, read_metrics
+from entrostat.support import Support
 from llmtrain.check import make_controller
 from llmtrain.checkpoint import checkpoints, latest, load_state
 from llmtrain.config import RewardConfig, TopologyConfig
@@ -345,6 +346,26 @@ def test_the_proxy_is_the_policy_that_made_the_rollout(small, tmp_path):
     lines = [line for line in read_metrics(config.out) if "reward" in line]
     assert len(lines) == 2
     assert all(0 < line["lp_reg/shielded"] < 0.9 and line["lp_reg/pull"] > 0 for line in lines)
+
+
+def test_the_truncated_entropy_is_that_of_the_policy_that_made_the_rollout(small, tmp_path):
+    settings = {"tau": 0.5, "beta": 0.5, "top_p": 0.9}
+    config = replace(small, out=str(tmp_path / "run"), steps=3, controller="siren", controller_args=settings)
+    trainer = Trainer(config, small.model.path)
+    experience = trainer.annotator.experience(trainer.collector.collect(0))[0]
+    inside = experience.truncated_entropy
+    within = trainer.policy.all_restricted(experience.batch, Support(top_p=0.9), 1000).entropy
+    torch.testing.assert_close(inside, within, rtol=0, atol=1e-6)
+    assert (inside < experience.stats.entropy).any()
+    some = experience.select(torch.tensor([3, 1]))
+    index = experience.batch.response_index(torch.tensor([3, 1]))
+    assert torch.equal(some.tokens(None).truncated_entropy, inside[index])
+    trainer.collector.used = 0
+    trainer.run()
+    lines = [line for line in read_metrics(config.out) if "reward" in line]
+    assert [line["siren/anchor"] is None for line in lines] == [True, False, False]
+    assert lines[1]["siren/anchor"] == lines[2]["siren/anchor"]
+    assert all(0 < line["siren/share"] < 0.5 and line["siren/entropy"] > 0 for line in lines)
 
 
 def test_statistics_of_the_rollout_save_a_forward_pass(small, tmp_path, monkeypatch):

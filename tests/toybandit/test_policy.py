@@ -27,8 +27,11 @@ NONTRIVIAL = {
     "adaptive_entropy": {"initial": 0.004, "target": 5.0},
     "clip_cov": {"k": 0.1},
     "lp_reg": {"share": 0.5},
+    "siren": {"beta": 0.5, "tau": 0.5, "per_response": False},
     "truncated_entropy_bonus": {"coef": 0.5, "top_k": 3},
 }
+ANCHOR = {"siren/entropy": 2.0, "siren/updates": 1.0}
+"""Of a first rollout."""
 
 
 def tokens() -> Tokens:
@@ -54,7 +57,7 @@ def tokens() -> Tokens:
 @pytest.mark.parametrize("name", list_controllers())
 def test_logit_gradient_is_that_of_autograd(name):
     controller = make(name, **NONTRIVIAL.get(name, {}))
-    controller.observe(StepStats(entropy=torch.tensor([0.2, 0.9, 1.5], dtype=torch.float64)))
+    controller.observe(StepStats(entropy=torch.tensor([0.2, 0.9, 1.5], dtype=torch.float64), planned=ANCHOR))
     seen = tokens()
     plan = controller.plan(seen, seed=torch.arange(RUNS))
     ours = logit_gradient(Policy(LOGITS), ARM, *plan.coefficients(seen.get("logp"), seen.get("entropy")))

@@ -20,6 +20,7 @@ OPPOSITES = {
     frozenset({"positive_only", "negative_only"}): "together they drop every token that has an advantage",
     frozenset({"adaptive_clip", "bapo"}): "both set the clip bounds",
     frozenset({"kl_ref", "lp_reg"}): "both penalise the divergence from a policy, and a plan has one",
+    frozenset({"siren", "truncated_entropy_bonus"}): "both have a bonus on truncated entropies, and a plan has one",
 }
 
 

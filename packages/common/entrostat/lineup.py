@@ -56,6 +56,8 @@ SUITED = (
     Entry("opefo", {"estimator": "exact"}),
     Entry("positive_reweight", {"variant": "stage"}, open_loop=True),
     Entry("random_positive_clip", {"k": 0.02}),
+    Entry("siren", {"beta": 0.5, "per_response": False}),
+    Entry("stare", {"both_signs": True, "delta": 0.01}),
     Entry("steer", {"estimator": "exact"}),
     Entry("thermostat", {"mode": "both"}),
     Entry("thermostat", {"mode": "reweight"}),

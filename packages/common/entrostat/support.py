@@ -53,6 +53,9 @@ def truncated_logp(logp: Tensor, support: Support) -> Tensor:
 
 def truncated_entropy(logp: Tensor, support: Support) -> Tensor:
     """Entropy of the renormalised policy on the support, (...,), nats, for log p or logits (..., V). Differentiable."""
-    inside = truncated_logp(torch.log_softmax(logp, -1), support)
-    kept = inside > -torch.inf
-    return -(inside.exp() * inside.masked_fill(~kept, 0.0)).sum(-1)
+    return entropy_of(truncated_logp(torch.log_softmax(logp, -1), support))
+
+
+def entropy_of(logp: Tensor) -> Tensor:
+    """Entropy of log p (..., V), (...,), where some of them may be −inf. Differentiable."""
+    return -(logp.exp() * logp.masked_fill(logp == -torch.inf, 0.0)).sum(-1)

@@ -39,7 +39,8 @@ class Tokens:
     s2ll: Tensor | None = None
     """Σ_v p_v² (log p_v)²."""
     truncated_entropy: Tensor | None = None
-    """Entropy of the current policy on the `support` of the controller (nats), from whoever has the logits."""
+    """Entropy of the policy on the `support` of the controller (nats), from whoever has the logits: of the current
+    policy, or of that before the first update on the rollout."""
     ref_logp: Tensor | None = None
     """log π_ref(o_t) under a reference policy (nats)."""
     proxy_logp: Tensor | None = None

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from entrostat import Tokens, get_advantage
+from entrostat import Controller, Tokens, get_advantage
 from entrostat.support import Support
 
 from .batch import Batch
@@ -21,7 +21,7 @@ from .config import TrainConfig
 from .engine import Engine
 from .engines import make_engine, place
 from .implicit_reward import ImplicitReward, optim_of
-from .kernels import HeadStats
+from .kernels import HeadStats, RestrictedStats
 from .model import load
 from .policy import Policy
 from .ragged import starts
@@ -51,6 +51,8 @@ class Experience:
     """log π_ref of the tokens, (N,)."""
     proxy_logp: Tensor | None = None
     """log π of the tokens before the first update, restricted to the controller's `proxy`, (N,)."""
+    truncated_entropy: Tensor | None = None
+    """Entropy of the policy before the first update on the controller's `support`, (N,)."""
     trained: Tensor | None = None
     """Mask (B,) of the sequences that enter the loss; None is all."""
     from_rollout: bool = False
@@ -70,6 +72,7 @@ class Experience:
             None if self.token_advantage is None else self.token_advantage[index],
             None if self.ref_logp is None else self.ref_logp[index],
             None if self.proxy_logp is None else self.proxy_logp[index],
+            None if self.truncated_entropy is None else self.truncated_entropy[index],
             None if self.trained is None else self.trained[sequences],
             self.from_rollout,
         )
@@ -89,6 +92,7 @@ class Experience:
             rollout_logp=self.rollout_logp,
             ref_logp=self.ref_logp,
             proxy_logp=self.proxy_logp,
+            truncated_entropy=self.truncated_entropy,
             advantage=self.advantage[owner].to(device) if self.token_advantage is None else self.token_advantage,
             reward=self.reward[owner].to(device),
             entropy=now.entropy,
@@ -117,13 +121,16 @@ class Annotator:
         clock: Clock,
         reference: Path | None,
         checkpoint: Path | None = None,
-        proxy: Support | None = None,
+        controller: Controller | None = None,
     ) -> None:
         """reference: folder of the reference policy, where one is asked. checkpoint: that the run is gone on from.
 
-        proxy: of the controller, where it has one. That costs a forward pass more.
+        controller: whose `proxy`, and `support` where it plans by it, are looked at: a forward pass more for each.
         """
-        self.config, self.policy, self.ranks, self.clock, self.proxy = config, policy, ranks, clock, proxy
+        self.config, self.policy, self.ranks, self.clock = config, policy, ranks, clock
+        needs = frozenset() if controller is None else controller.needs
+        self.proxy = controller.proxy if controller and "proxy_logp" in needs else None
+        self.support = controller.support if controller and "truncated_entropy" in needs else None
         self.prime: ImplicitReward | None = None
         self.reference: Policy | None = None
         if reference:
@@ -149,9 +156,7 @@ class Annotator:
         batch = Batch.of(rollouts)
         with self.clock.phase("forward"):
             stats = self.policy.all_stats(batch, config.optim.micro_batch_tokens, self.ranks)
-            proxy_logp = None
-            if self.proxy is not None:
-                proxy_logp = self.policy.all_proxy_logp(batch, self.proxy, config.optim.micro_batch_tokens, self.ranks)
+            proxy, inside = (self._restricted(batch, within) for within in (self.proxy, self.support))
         ref_logp = None
         if self.reference is not None:
             with self.clock.phase("reference"):
@@ -165,11 +170,18 @@ class Annotator:
             sequence=found.sequence,
             rollout_logp=rollouts.logp.to(stats.logp),
             ref_logp=ref_logp,
-            proxy_logp=proxy_logp,
+            proxy_logp=proxy.logp if proxy else None,
+            truncated_entropy=inside.entropy if inside else None,
             trained=self._trained(found),
             from_rollout=config.rollout.old_logp == "rollout",
         )
         return self._with_process_rewards(made, found)
+
+    def _restricted(self, batch: Batch, within: Support | None) -> RestrictedStats | None:
+        """Statistics of the policy within a support, where there is one."""
+        if within is None:
+            return None
+        return self.policy.all_restricted(batch, within, self.config.optim.micro_batch_tokens, self.ranks)
 
     def _trained(self, found: Collected) -> Tensor | None:
         """Mask of the sequences that enter the loss; None is all."""

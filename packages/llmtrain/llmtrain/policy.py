@@ -12,7 +12,7 @@ from entrostat.support import Support
 
 from .attention import attend_by_sequence, window_of
 from .batch import Batch, padded
-from .kernels import HeadStats, head_loss, head_stats, restricted_logp
+from .kernels import HeadStats, RestrictedStats, head_loss, head_stats, restricted_stats
 from .layout import LAYOUTS, Lay
 from .layout import padded as padded_layout
 from .ranks import Ranks
@@ -42,14 +42,14 @@ class Head(nn.Module):
         plan: Plan | None = None,
         index: Any = None,
         support: Support | None = None,
-        proxy: Support | None = None,
-    ) -> HeadStats | Tensor | tuple[Tensor, HeadStats]:
-        """`head_stats` without a plan, `head_loss` with one; with a proxy `restricted_logp`."""
+        within: Support | None = None,
+    ) -> HeadStats | RestrictedStats | tuple[Tensor, HeadStats]:
+        """`head_stats` without a plan, `head_loss` with one; `restricted_stats` within a support."""
         weight, bias, softcap = self.weight, self.bias, self.softcap
         if self.scale != 1.0:
             hidden, bias = hidden * self.scale, None if bias is None else bias * self.scale
-        if proxy is not None:
-            return restricted_logp(hidden, weight, targets, proxy, temperature, bias=bias, softcap=softcap)
+        if within is not None:
+            return restricted_stats(hidden, weight, targets, within, temperature, bias=bias, softcap=softcap)
         if plan is None:
             return head_stats(hidden, weight, targets, temperature, bias=bias, softcap=softcap)
         mode = "fused" if plan.elementwise else "recompute"
@@ -141,11 +141,11 @@ class Policy(nn.Module):
         plan: Plan | None = None,
         index: Tensor | None = None,
         lay: Lay | None = None,
-        proxy: Support | None = None,
-    ) -> HeadStats | Tensor | tuple[Tensor, HeadStats]:
-        """`token_stats` without a plan, `loss` with one; with a proxy log π of the tokens under it."""
+        within: Support | None = None,
+    ) -> HeadStats | RestrictedStats | tuple[Tensor, HeadStats]:
+        """`token_stats` without a plan, `loss` with one; those of the policy restricted to a support within it."""
         hidden, targets = self.states(batch, sequences, lay)
-        options: dict[str, Any] = {"plan": plan, "index": index, "support": self.support, "proxy": proxy}
+        options: dict[str, Any] = {"plan": plan, "index": index, "support": self.support, "within": within}
         return self.output(hidden, targets, self.temperature, **options)
 
     @torch.no_grad()
@@ -157,9 +157,9 @@ class Policy(nn.Module):
         return HeadStats(*self._in_passes(len(HeadStats._fields), batch, budget, ranks, layout))
 
     @torch.no_grad()
-    def all_proxy_logp(self, batch: Batch, proxy: Support, budget: int, ranks: Ranks = ALONE) -> Tensor:
-        """log π of the response tokens of the whole batch, the policy restricted to `proxy`, (N,); as `all_stats`."""
-        return self._in_passes(1, batch, budget, ranks, proxy=proxy)[0]
+    def all_restricted(self, batch: Batch, within: Support, budget: int, ranks: Ranks = ALONE) -> RestrictedStats:
+        """Statistics of the whole batch under the policy restricted to `within`, (N,) each; as `all_stats`."""
+        return RestrictedStats(*self._in_passes(len(RestrictedStats._fields), batch, budget, ranks, within=within))
 
     def _in_passes(
         self, rows: int, batch: Batch, budget: int, ranks: Ranks, layout: str = "", **options: Any
@@ -171,5 +171,5 @@ class Policy(nn.Module):
         slices = slices_of(batch, torch.arange(len(batch)), budget)
         for some in padded(slices, ranks.most(len(slices))):
             found = self(batch=batch, sequences=some, lay=lay, **options)
-            out[:, batch.response_index(some).to(out.device)] = found if rows == 1 else torch.stack(found)
+            out[:, batch.response_index(some).to(out.device)] = torch.stack(found)
         return out

@@ -21,6 +21,8 @@ from . import (
     ppl_advantage,
     random_positive_clip,
     rollout_correction,
+    siren,
+    stare,
     steer,
     thermostat,
     truncated_entropy,
@@ -46,6 +48,8 @@ from .positive import PositiveReweight
 from .ppl_advantage import PplAdvantage
 from .random_positive_clip import RandomPositiveClip
 from .rollout_correction import RolloutCorrection
+from .siren import Siren
+from .stare import Stare
 from .steer import Steer
 from .thermostat import Thermostat
 from .truncated_entropy import TruncatedEntropyBonus
@@ -76,6 +80,8 @@ __all__ = [
     "PplAdvantage",
     "RandomPositiveClip",
     "RolloutCorrection",
+    "Siren",
+    "Stare",
     "Steer",
     "Thermostat",
     "TruncatedEntropyBonus",
@@ -100,6 +106,8 @@ __all__ = [
     "ppl_advantage",
     "random_positive_clip",
     "rollout_correction",
+    "siren",
+    "stare",
     "steer",
     "thermostat",
     "truncated_entropy",

@@ -1,21 +1,29 @@
-"""Policies restricted to their likeliest actions: a loss in their entropies, and their log-probabilities, in chunks.
+"""Policies restricted to their likeliest actions: a loss in their entropies, and their statistics, in chunks.
 
 The logits of a chunk are sorted, which takes several times their memory: chunks are the smaller for it.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from entrostat.support import Support, truncated_entropy, truncated_logp
+from entrostat.support import Support, entropy_of, truncated_entropy, truncated_logp
 
 from .gradients import Gradients
 from .projection import Projection, chunk_tokens, of_rows
 
 SHARE = 8
 """A chunk has this part of the tokens of others."""
+
+
+class RestrictedStats(NamedTuple):
+    """Of each token, (N,), nats."""
+
+    logp: Tensor
+    """log-probability of the target; −inf where the support has it not."""
+    entropy: Tensor
 
 
 def truncated_loss(
@@ -38,7 +46,7 @@ def truncated_loss(
 
 
 @torch.no_grad()
-def restricted_logp(
+def restricted_stats(
     hidden: Tensor,
     weight: Tensor,
     targets: Tensor,
@@ -48,16 +56,17 @@ def restricted_logp(
     bias: Tensor | None = None,
     softcap: float | None = None,
     chunk: int | None = None,
-) -> Tensor:
-    """log-probability of the targets under the policy restricted to the support and renormalised, (N,), nats.
+) -> RestrictedStats:
+    """Statistics of the policy restricted to the support and renormalised.
 
-    −inf where the support has not the target. Arguments are those of `head_stats`; nothing has a gradient.
+    Arguments are those of `head_stats`; nothing has a gradient.
     """
     projection, out = Projection(weight, bias, softcap), []
     for rows in torch.arange(len(targets), device=targets.device).split(chunk or _chunk(weight)):
         logp = projection.logits(hidden[rows], of_rows(temperature, rows)).log_softmax(-1)
-        out.append(truncated_logp(logp, support).gather(-1, targets[rows, None])[:, 0])
-    return torch.cat(out)
+        inside = truncated_logp(logp, support)
+        out.append((inside.gather(-1, targets[rows, None])[:, 0], entropy_of(inside)))
+    return RestrictedStats(*map(torch.cat, zip(*out, strict=True)))
 
 
 def _chunk(weight: Tensor) -> int:
