@@ -19,6 +19,7 @@ MODULES = (
     "baselines",
     "balance",
     "shielding",
+    "anchoring",
 )
 """Where the claims are, in the order of the report."""
 

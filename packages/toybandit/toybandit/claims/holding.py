@@ -9,7 +9,7 @@ from ..trajectory import Array
 from .checks import Check, Values, below, between, every, numbers_of, rising, settle, told
 from .clipping import clipped
 from .covariance_rules import monotone
-from .feedback import GOAL, late
+from .feedback import GOAL, late, told_errors
 from .pictures import picture
 from .registry import HOLDS, Effort, Finding, claim, holds_if
 from .runs import entropies, side_by_side
@@ -26,6 +26,7 @@ HOLDERS: dict[str, dict[str, Any]] = {
     "Pos-Adv-Reweight": {"controller": "positive_reweight", "controller_args": {"delta": 0.05}},
     "thermostat": {"controller": "thermostat"},
     "adaptive clip": {"controller": "adaptive_clip", "controller_args": {"delta": 0.05, "eps": 0.2}},
+    "STARE": {"controller": "stare", "controller_args": {"delta": 0.01, "both_signs": True}},
 }
 STOCHASTIC = "rewards are stochastic"
 
@@ -164,6 +165,39 @@ def adaptive_clip(effort: Effort) -> Finding:
             & below(published["k at most"], GOAL),
         ),
     )
+
+
+STARE_WEIGHTS: dict[str, dict[str, Any]] = {
+    "W = 1.1": {},
+    "W = 1.1, M = .9": {"both_signs": True},
+    "W moves": {"delta": 0.01},
+}
+MOVING = "both weights move with the error"
+
+
+@claim(
+    "stare-target",
+    paper="STARE",
+    source="sections 4.2 to 4.4",
+    assumption="noisy, and strictly on-policy (on), target .6; W = 1.1 on the least likely tenth of A > 0, fixed",
+    predicted="the entropy stays at the target",
+    expected=holds_if(MOVING),
+)
+def stare_target(effort: Effort) -> Finding:
+    """Fixed weights bound how hard the loop can pull, and training drags harder. With steps of .01, W up to 1.5 and M
+    down to .5 it pulls hard enough, strictly on-policy too, where weights by the sign of A alone have no grip: these
+    turn the step, as they tell unlikely tokens from likely ones. Without noise there is nothing to weigh in the end."""
+    envs = "noisy", "on"
+    found = {
+        f"{name}, {env}": late(entropies(effort, env=env, target=GOAL, controller="stare", controller_args=args)) - GOAL
+        for name, args in STARE_WEIGHTS.items()
+        for env in envs
+    }
+    check, both = holds_target(effort, "STARE", *envs)
+    _, without_noise = holds_target(effort, "STARE", "det")
+    found |= {f"both move, {env}": error for env, error in (both | without_noise).items()}
+    fixed = [between(found[f"W = 1.1, {env}"], -HELD, HELD) for env in envs]
+    return Finding(told_errors(found), numbers_of(found), *settle(every(fixed), MOVING, check))
 
 
 @picture("pos-adv-reweight", caption="Mean entropy under controllers with target .6: solid noisy, dashed det.")

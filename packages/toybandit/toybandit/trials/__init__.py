@@ -18,6 +18,7 @@ MODULES = (
     "baselines",
     "balance",
     "shielding",
+    "anchoring",
     "quadrants",
     "signs",
     "control",

@@ -242,6 +242,15 @@ add(
     NOISY,
     within("target", low=0.8, high=0.95, stated=False),
 )
+add(
+    "stare-target",
+    "holding",
+    {"controller": "STARE", **LONG},
+    {"speed": 0.5},
+    equals("env", "noisy", "on"),
+    within("speed", low=2, stated=False),
+    within("target", low=0.5, high=0.7, stated=False),
+)
 add("thermostat", "holding", {}, {"target": 2.9}, within("target", high=2.6))
 add("token-flow", "token-flow", {}, {"log_eta": 0.0}, TINY_STEP)
 add("token-flows-add", "first-order", {"rule": first_order.TOKENS}, {"eta": 20.0}, SMALL_STEP)
@@ -270,5 +279,14 @@ add(
 add("bapo-bounds", "share", {}, {"bound": balance.LOWER}, equals("bound", balance.UPPER, stated=False))
 add("lp-reg-shield", "shield", {}, {"ratio": 1.0}, within("ratio", high=shielding.FALLEN, stated=False))
 add("lp-reg-entropy", "lp-reg", {}, {"share": 0.01}, NOISY, within("share", low=0.1, stated=False))
+add(
+    "siren-anchor",
+    "anchor",
+    {},
+    {"log_beta": -2.3},
+    equals("env", "noisy", "on"),
+    within("log_beta", low=0.0, stated=False),
+    within("top_p", low=1.0, stated=False),
+)
 add("bapo-entropy", "bapo", {}, {"share": 0.4}, REUSED, NOISY, within("share", low=0.55, stated=False))
 add("opefo-run", "opefo-run", {}, {"estimator": opefo.PAPER}, EXACT_FLOW, equals("coupling", 0), within("lr", high=0.2))

@@ -241,7 +241,8 @@ def windup(anti_windup: bool, kp: float, ki: float, tau: float, alpha_max: float
         default="thermostat",
         options=tuple(HOLDERS),
         help="adaptive entropy: a bonus that is on below the target. Pos-Adv-Reweight: a weight on rewarded tokens. "
-        "thermostat: a bonus that is solved for. adaptive clip: the upper bound of the ratio, from .8 and 1.25.",
+        "thermostat: a bonus that is solved for. adaptive clip: the upper bound of the ratio, from .8 and 1.25. STARE: "
+        "weights on the least likely tokens of either sign.",
     ),
     Parameter(
         key="env",

@@ -80,6 +80,10 @@ STATEMENTS: dict[str, str] = {
         r"r \in [1 - \varepsilon,\ (1 - \varepsilon)^{-1} + k],",
         r"\Delta k = \delta \operatorname{sign}(H^* - H) \ \Rightarrow\ H \to H^*",
     ),
+    "stare-target": over(
+        r"A > 0,\ p \text{ among the least likely tenth}:\ A \to 1.1\, A \ \text{ where } H < H^*",
+        r"\Rightarrow\ H \to H^*",
+    ),
     "thermostat": over(
         r"\mathcal{L} - \mu_t H, \quad \mu_t = \frac{k\,(H^* - H)/\kappa - \bar\varphi}{\bar F}",
         r"\Rightarrow\ H \to H^*",
@@ -124,6 +128,10 @@ STATEMENTS: dict[str, str] = {
         r"q = \pi_{\mathrm{old}}\ \text{without noise},\quad A < 0",
     ),
     "lp-reg-entropy": r"H_{\mathrm{end}}(\text{Lp-Reg}) > H_{\mathrm{end}}(\text{GRPO}) + 0.05",
+    "siren-anchor": over(
+        r"\mathcal{L} + \beta\,(\bar H - \bar H_0)^2 \ \Rightarrow\ \bar H \to \bar H_0,",
+        r"\bar H: \text{ the most uncertain fifth of the tokens}",
+    ),
     "bapo-entropy": r"H_{\mathrm{end}}(\mathrm{BAPO}) > H_{\mathrm{end}}(0.8,\ 1.2)",
     "opefo-run": r"\textstyle\sum_i (1 \pm \lambda^*)\, \Delta H_i = 0 \ \Rightarrow\ H_t = H_0",
 }

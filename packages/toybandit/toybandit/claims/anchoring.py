@@ -1,0 +1,87 @@
+"""A bonus that is to keep the entropy of the most uncertain tokens where it began: SIREN."""
+
+from functools import cache
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..trajectory import Array, Trajectory
+from .checks import Check, between, every, numbers_of, settle, told
+from .feedback import late
+from .pictures import picture
+from .registry import Effort, Finding, claim, holds_if
+from .runs import trajectory
+
+PAPER = "SIREN"
+PUBLISHED, STRONG = 0.005, 5.0
+"""β."""
+TOP_P = 0.8
+NEAR = 0.1
+"""Distance from the anchor that counts as none (nats)."""
+ENVS = "noisy", "on"
+ALL = 1.0
+"""top_p with which every action counts."""
+STRONGER = "β is a thousand times as large, and every action counts"
+
+
+@cache
+def anchored(effort: Effort, env: str, beta: float, top_p: float) -> Trajectory:
+    """Runs under the rule. Responses of one token have no quantile of their own: it is the mini-batch's."""
+    args = {"beta": beta, "top_p": top_p, "per_response": False}
+    return trajectory(effort, env=env, controller="siren", controller_args=args)
+
+
+def drift(run: Trajectory) -> Array:
+    """H̄ of each rollout less that of the first, (runs, rollouts), nats."""
+    mean = run.metrics["siren/entropy"] / run.metrics["siren/updates"]
+    found: Array = mean - mean[:, :1]
+    return found
+
+
+def near_the_anchor(effort: Effort, beta: float, top_p: float) -> tuple[Check, dict[str, Array]]:
+    """Whether H̄ is at the anchor late in the runs of all ENVS, and how far from it."""
+    errors = {env: late(drift(anchored(effort, env, beta, top_p))) for env in ENVS}
+    return every(between(error, -NEAR, NEAR) for error in errors.values()), errors
+
+
+@claim(
+    "siren-anchor",
+    paper=PAPER,
+    source="section on self-anchored regularization",
+    assumption=f"noisy, and strictly on-policy (on); β = {PUBLISHED:g}, the most uncertain fifth, top_p = {TOP_P:g}",
+    predicted="the mean entropy of the tokens that have the bonus stays where the training began",
+    expected=holds_if(STRONGER),
+)
+def siren_anchor(effort: Effort) -> Finding:
+    """The square of the distance from the anchor is P control of the bonus: with a gain of 2β it rests where the bonus
+    equals what training takes, which is far below. A large β is near the anchor, and costs reward. Where only the top-p
+    actions count the entropy slips away all the same, strictly on-policy to 0, one run after another: an action that
+    leaves the set has no bonus to come back."""
+    tried = {
+        f"β = {beta:g}, top_p = {top_p:g}": (beta, top_p)
+        for beta, top_p in ((PUBLISHED, TOP_P), (STRONG, TOP_P), (STRONG, ALL))
+    }
+    checks = {name: near_the_anchor(effort, *values) for name, values in tried.items()}
+    published, _, strong = (check for check, _ in checks.values())
+    errors = {f"{name}, {env}": error for name, (_, found) in checks.items() for env, error in found.items()}
+    reward = {f"reward, {name}": anchored(effort, "noisy", *values).reward[:, -1] for name, values in tried.items()}
+    measured = ", ".join(f"{name}: {told(error)}" for name, error in errors.items())
+    paid = ", ".join(f"{values.mean():.3f}" for values in reward.values())
+    return Finding(
+        f"H̄ less the anchor, {measured}; last reward in noisy {paid}",
+        numbers_of(errors | reward),
+        *settle(published, STRONGER, strong),
+    )
+
+
+@picture(
+    "siren-anchor", caption="Mean entropy of the tokens that SIREN gives a bonus, less its anchor, by β and top_p."
+)
+def draw_anchored(figure: Figure, effort: Effort) -> None:
+    for axes, env in zip(figure.subplots(1, 2, sharey=True), ENVS, strict=True):
+        for beta, top_p in ((PUBLISHED, TOP_P), (STRONG, TOP_P), (STRONG, ALL)):
+            axes.plot(np.mean(drift(anchored(effort, env, beta, top_p)), 0), label=f"β = {beta:g}, top_p = {top_p:g}")
+        axes.axhline(0, color="black", linewidth=0.8)
+        axes.set(title=env, xlabel="rollout")
+    figure.axes[0].set_ylabel("H̄ − H̄₀ (nats)")
+    figure.axes[0].legend()

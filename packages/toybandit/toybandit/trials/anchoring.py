@@ -1,0 +1,51 @@
+"""Whether an anchored bonus keeps the entropy of the most uncertain tokens where it began."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..claims.anchoring import ALL, NEAR, STRONG, anchored, drift
+from ..claims.feedback import late
+from .registry import Outcome, Parameter, trial
+from .rules import ENV, ROLLOUTS, SIZE
+
+
+@trial(
+    "anchor",
+    Parameter(
+        key="log_beta",
+        label="Coefficient of the penalty, as a power of ten",
+        symbol="log₁₀ β",
+        default=round(float(np.log10(STRONG)), 1),
+        low=-3.0,
+        high=1.0,
+        step=0.1,
+        help="Published is .005, which is −2.3.",
+    ),
+    Parameter(
+        key="top_p",
+        label="Probability of the actions that count",
+        symbol="top_p",
+        default=ALL,
+        low=0.5,
+        high=1.0,
+        step=0.05,
+        help="1: all actions count. Published is .8.",
+    ),
+    replace(ROLLOUTS, default=40),
+    replace(ENV, options=("noisy", "on")),
+)
+def anchor(log_beta: float, top_p: float, rollouts: int, env: str) -> Outcome:
+    """The mean entropy of the most uncertain fifth of the tokens under SIREN, less that of the first rollout."""
+    run = anchored(replace(SIZE, rollouts=rollouts), env, 10**log_beta, top_p)
+    moved = drift(run)
+    end = float(late(moved).mean())
+    return Outcome(
+        x=np.arange(rollouts, dtype=np.float64),
+        x_title="rollout",
+        predicted=np.zeros(rollouts),
+        measured=moved.mean(0),
+        y_title="distance from the anchor (nats)",
+        holds=abs(end) < NEAR,
+        because=f"late in the runs the mean is {end:+.3f} nats from its anchor; claimed is less than {NEAR}.",
+    )
