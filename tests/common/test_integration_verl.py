@@ -24,6 +24,7 @@ ours = importlib.import_module("entrostat.integrations.verl")
 DOCS = Path(__file__).parents[2] / "docs"
 ROWS, LENGTH = 12, 9
 SETTINGS: dict[str, dict[str, Any]] = {
+    "stare": {"target": 3.0},  # above the entropy that the loops are told
     "clip_cov": {"k": 0.1, "omega_low": -9.0, "omega_high": 9.0},
     "kl_cov": {"k": 0.1},
     "random_positive_clip": {"k": 0.3},

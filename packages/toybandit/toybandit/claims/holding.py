@@ -9,7 +9,7 @@ from ..trajectory import Array
 from .checks import Check, Values, below, between, every, numbers_of, rising, settle, told
 from .clipping import clipped
 from .covariance_rules import monotone
-from .feedback import GOAL, late, told_errors
+from .feedback import GOAL, SLOW, late, told_errors
 from .pictures import picture
 from .registry import HOLDS, Effort, Finding, claim, holds_if
 from .runs import entropies, side_by_side
@@ -68,7 +68,12 @@ def entropy_advantage(effort: Effort) -> Finding:
 @cache
 def held(effort: Effort, name: str, env: str) -> Array:
     """Entropy under one of HOLDERS, (runs, rollouts + 1)."""
-    return entropies(effort, env=env, target=GOAL, **HOLDERS[name])
+    return entropies(effort, env=env, target=GOAL, **HOLDERS[name], **length(env))
+
+
+def length(env: str) -> dict[str, int]:
+    """Rollouts of a run, where they are not the effort's."""
+    return SLOW if env == "on" else {}
 
 
 def holds_target(effort: Effort, name: str, *envs: str) -> tuple[Check, dict[str, Values]]:
@@ -189,7 +194,10 @@ def stare_target(effort: Effort) -> Finding:
     turn the step, as they tell unlikely tokens from likely ones. Without noise there is nothing to weigh in the end."""
     envs = "noisy", "on"
     found = {
-        f"{name}, {env}": late(entropies(effort, env=env, target=GOAL, controller="stare", controller_args=args)) - GOAL
+        f"{name}, {env}": late(
+            entropies(effort, env=env, target=GOAL, controller="stare", controller_args=args, **length(env))
+        )
+        - GOAL
         for name, args in STARE_WEIGHTS.items()
         for env in envs
     }
