@@ -17,7 +17,7 @@ app: $(STAMP)
 	$(BIN)/entrostat-app
 
 test: $(STAMP) chromium
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-long: $(STAMP)
 	LLMTRAIN_LONG=1 $(BIN)/python -m pytest -s tests/long
