@@ -64,7 +64,7 @@ class Siren(Controller):
         mean = context.reduce.sum(torch.where(uncertain, entropy, 0.0)) / count
         missing = (self.anchor.to(mean.device) - mean).nan_to_num(0.0)
         coef = 2 * as_state(self.beta).to(mean.device) * missing * context.size / count
-        told = {"entropy": mean, "updates": found > 0, "share": context.share(uncertain)}
+        told = {"entropy": mean, "updates": (found > 0).double(), "share": context.share(uncertain)}
         info = {f"siren/{key}": value for key, value in told.items()}
         return plan.add_truncated_bonus(torch.where(uncertain, column(coef, entropy), 0.0), **info)
 

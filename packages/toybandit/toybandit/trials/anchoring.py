@@ -33,7 +33,11 @@ from .rules import ENV, ROLLOUTS, SIZE
         help="1: all actions count. Published is .8.",
     ),
     replace(ROLLOUTS, default=40),
-    replace(ENV, options=("noisy", "on")),
+    replace(
+        ENV,
+        options=("noisy", "on"),
+        help="noisy: right arms pay with .6, others with .3, and samples are reused. on: the same, used once.",
+    ),
 )
 def anchor(log_beta: float, top_p: float, rollouts: int, env: str) -> Outcome:
     """The mean entropy of the most uncertain fifth of the tokens under SIREN, less that of the first rollout."""
