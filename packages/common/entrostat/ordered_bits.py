@@ -12,5 +12,6 @@ def ordered_bits(x: Tensor) -> Tensor:
 
 
 def from_ordered_bits(bits: Tensor) -> Tensor:
+    """The numbers that `ordered_bits` gave these for; −0 comes back as 0."""
     kind, last = (torch.float64, 63) if bits.dtype == torch.int64 else (torch.float32, 31)
     return (bits ^ ((bits >> last) & torch.iinfo(bits.dtype).max)).view(kind)

@@ -87,7 +87,7 @@ def quantile_within(x: Tensor, segments: Segments, share: float) -> Tensor:
     """Of each segment the smallest of its x (..., n) that at least `share` of them do not exceed: (..., K)."""
     place = (segments.size * share - 1e-9).ceil().long().clamp(min=1) - 1  # 0.55 of 20 is 11, not a rounding more
     last = max(x.shape[-1] - 1, 0)
-    if x.dtype == torch.float64:
+    if x.dtype == torch.float64:  # 64 bits have no room for the segment beside them
         order, starts = _ascending(x, segments)
         return x.gather(-1, order.gather(-1, (starts + place).clamp(max=last)))
     keys = _sorted((segments.index << 32) + ordered_bits(x.float()) + HALF)

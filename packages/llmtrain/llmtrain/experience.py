@@ -119,18 +119,17 @@ class Annotator:
         policy: Policy,
         ranks: Ranks,
         clock: Clock,
+        controller: Controller,
         reference: Path | None,
         checkpoint: Path | None = None,
-        controller: Controller | None = None,
     ) -> None:
-        """reference: folder of the reference policy, where one is asked. checkpoint: that the run is gone on from.
+        """controller: that plans; its `proxy`, and its `support` if it plans by that, cost a forward pass each.
 
-        controller: whose `proxy`, and `support` where it plans by it, are looked at: a forward pass more for each.
+        reference: folder of the reference policy, where one is asked. checkpoint: that the run is gone on from.
         """
         self.config, self.policy, self.ranks, self.clock = config, policy, ranks, clock
-        needs = frozenset() if controller is None else controller.needs
-        self.proxy = controller.proxy if controller and "proxy_logp" in needs else None
-        self.support = controller.support if controller and "truncated_entropy" in needs else None
+        self.proxy = controller.proxy
+        self.support = controller.support if "truncated_entropy" in controller.needs else None
         self.prime: ImplicitReward | None = None
         self.reference: Policy | None = None
         if reference:

@@ -133,8 +133,8 @@ class Trainer:
         self.learner = Learner(self.policy, self.engine, self.controller, *of_run)
         self.trace = EntropyTrace()
         reference = Path(self.bases["reference"]["folder"]) if "reference" in self.bases else None
-        resumed = source if resume else None
-        self.annotator = Annotator(config, self.policy, self.ranks, self.clock, reference, resumed, self.controller)
+        made_by = config, self.policy, self.ranks, self.clock, self.controller
+        self.annotator = Annotator(*made_by, reference, source if resume else None)
         whole = keeps_groups(config)
         self.collector = Collector(config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock, whole)
         self.evaluator = self._evaluator()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from toybandit.claims.anchoring import ALL, anchored, drift, near_the_anchor
+from toybandit.claims.anchoring import ALL, TRIED, anchored, drift, near_the_anchor
 from toybandit.claims.registry import Effort
 
 EFFORT = Effort(instances=1, runs=4, states=24, rollouts=60)
@@ -20,5 +20,6 @@ def test_a_larger_coefficient_rests_nearer():
     assert ends == sorted(ends)
     assert ends[0] < -0.2
     assert abs(ends[-1]) < 0.02
-    assert near_the_anchor(EFFORT, 5.0, ALL)[0].holds
-    assert not near_the_anchor(EFFORT, 0.005, 0.8)[0].holds
+    published, _, strong = TRIED
+    assert near_the_anchor(EFFORT, strong)[0].holds
+    assert not near_the_anchor(EFFORT, published)[0].holds

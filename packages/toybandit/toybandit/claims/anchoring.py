@@ -21,14 +21,20 @@ NEAR = 0.1
 ENVS = "noisy", "on"
 ALL = 1.0
 """top_p with which every action counts."""
+TRIED = {f"β = {beta:g}, top_p = {p:g}": (beta, p) for beta, p in ((PUBLISHED, TOP_P), (STRONG, TOP_P), (STRONG, ALL))}
 STRONGER = "β is a thousand times as large, and every action counts"
 
 
-@cache
 def anchored(effort: Effort, env: str, beta: float, top_p: float) -> Trajectory:
     """Runs under the rule. Responses of one token have no quantile of their own: it is the mini-batch's."""
     args = {"beta": beta, "top_p": top_p, "per_response": False}
     return trajectory(effort, env=env, controller="siren", controller_args=args)
+
+
+@cache
+def tried(effort: Effort, env: str, name: str) -> Trajectory:
+    """Runs with one of TRIED."""
+    return anchored(effort, env, *TRIED[name])
 
 
 def drift(run: Trajectory) -> Array:
@@ -38,9 +44,9 @@ def drift(run: Trajectory) -> Array:
     return found
 
 
-def near_the_anchor(effort: Effort, beta: float, top_p: float) -> tuple[Check, dict[str, Array]]:
-    """Whether H̄ is at the anchor late in the runs of all ENVS, and how far from it."""
-    errors = {env: late(drift(anchored(effort, env, beta, top_p))) for env in ENVS}
+def near_the_anchor(effort: Effort, name: str) -> tuple[Check, dict[str, Array]]:
+    """Whether H̄ is at the anchor late in the runs of all ENVS with one of TRIED, and how far from it."""
+    errors = {env: late(drift(tried(effort, env, name))) for env in ENVS}
     return every(between(error, -NEAR, NEAR) for error in errors.values()), errors
 
 
@@ -57,14 +63,10 @@ def siren_anchor(effort: Effort) -> Finding:
     equals what training takes, which is far below. A large β is near the anchor, and costs reward. Where only the top-p
     actions count the entropy slips away all the same, strictly on-policy to 0, one run after another: an action that
     leaves the set has no bonus to come back."""
-    tried = {
-        f"β = {beta:g}, top_p = {top_p:g}": (beta, top_p)
-        for beta, top_p in ((PUBLISHED, TOP_P), (STRONG, TOP_P), (STRONG, ALL))
-    }
-    checks = {name: near_the_anchor(effort, *values) for name, values in tried.items()}
+    checks = {name: near_the_anchor(effort, name) for name in TRIED}
     published, _, strong = (check for check, _ in checks.values())
     errors = {f"{name}, {env}": error for name, (_, found) in checks.items() for env, error in found.items()}
-    reward = {f"reward, {name}": anchored(effort, "noisy", *values).reward[:, -1] for name, values in tried.items()}
+    reward = {f"reward, {name}": tried(effort, "noisy", name).reward[:, -1] for name in TRIED}
     measured = ", ".join(f"{name}: {told(error)}" for name, error in errors.items())
     paid = ", ".join(f"{values.mean():.3f}" for values in reward.values())
     return Finding(
@@ -79,8 +81,8 @@ def siren_anchor(effort: Effort) -> Finding:
 )
 def draw_anchored(figure: Figure, effort: Effort) -> None:
     for axes, env in zip(figure.subplots(1, 2, sharey=True), ENVS, strict=True):
-        for beta, top_p in ((PUBLISHED, TOP_P), (STRONG, TOP_P), (STRONG, ALL)):
-            axes.plot(np.mean(drift(anchored(effort, env, beta, top_p)), 0), label=f"β = {beta:g}, top_p = {top_p:g}")
+        for name in TRIED:
+            axes.plot(np.mean(drift(tried(effort, env, name)), 0), label=name)
         axes.axhline(0, color="black", linewidth=0.8)
         axes.set(title=env, xlabel="rollout")
     figure.axes[0].set_ylabel("H̄ − H̄₀ (nats)")
