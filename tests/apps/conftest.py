@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from explorer.headless import chromium, chromium_path, server
+from entrostat_app.headless import chromium, chromium_path, server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-MAIN = Path(__file__).parents[2] / "apps" / "explorer" / "main.py"
+MAIN = Path(__file__).parents[2] / "apps" / "entrostat_app" / "main.py"
 
 
 class OfTheApp(pytest.Module):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import entrostat
-from explorer import bandit
+from entrostat_app import bandit
 from toybandit import ENVIRONMENTS, simulate
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from explorer import charts
-from explorer.charts import Panel
-from explorer.palette import COLOURS, DASHES
+from entrostat_app import charts
+from entrostat_app.charts import Panel
+from entrostat_app.palette import COLOURS, DASHES
 
 
 def test_table_is_long():

@@ -10,10 +10,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from entrostat.commandline import parse_flags
-from explorer import comparison, exports, tradeoff
-from explorer.contenders import parse, parse_all, pinned
-from explorer.headless import settled
-from explorer.views import compare
+from entrostat_app import comparison, exports, tradeoff
+from entrostat_app.contenders import parse, parse_all, pinned
+from entrostat_app.headless import settled
+from entrostat_app.views import compare
 from toybandit import simulate
 from toybandit.frontier import best_reward, mean_entropy, mean_reward
 from toybandit.run import RunFlags
@@ -31,7 +31,7 @@ def outcomes():
 
 
 def wrapper() -> None:
-    from explorer.views import compare
+    from entrostat_app.views import compare
 
     compare.page()
 

@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from entrostat import CompositionWarning
-from explorer.contenders import MOST, Contender, options, parse, parse_all, pinned
+from entrostat_app.contenders import MOST, Contender, options, parse, parse_all, pinned
 from toybandit import ENVIRONMENTS, Config
 
 PAGE = {"env": "noisy", "lr": 1.0, "group": 8, "passes": 2, "states": 4, "rollouts": 20}

@@ -8,9 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from entrostat import pi_control
-from explorer import loop_pictures, loop_words
-from explorer.loop import Bandit, Loop, errors_of, ideal_gains, overshoot, plant, run
-from explorer.views import control_room
+from entrostat_app import loop_pictures, loop_words
+from entrostat_app.loop import Bandit, Loop, errors_of, ideal_gains, overshoot, plant, run
+from entrostat_app.views import control_room
 from toybandit.local_plant import LocalPlant
 
 LOOP = Loop(g=0.1, kp=2.8, ki=0.2, d=-0.04)
@@ -19,7 +19,7 @@ EXACT = Bandit(env="exact", target=1.0, lr=2.0, tau=0.5, seed=0)
 
 def app(**state: str) -> AppTest:
     def script() -> None:
-        from explorer.views import control_room
+        from entrostat_app.views import control_room
 
         control_room.page()
 

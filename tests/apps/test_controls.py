@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.controls import Control, coarseness, query
+from entrostat_app.controls import Control, coarseness, query
 
 
 def test_title_has_symbol_and_unit():
@@ -24,7 +24,7 @@ def test_query_as_streamlit_writes_it():
 def shown() -> None:
     import streamlit as st
 
-    from explorer.controls import Control, restore
+    from entrostat_app.controls import Control, restore
 
     found = {
         "slider": Control(key="slider", label="a", default=1.0, low=0.0, high=2.0, step=0.5, help="").draw(),

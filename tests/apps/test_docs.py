@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from explorer.pages import PAGES
+from entrostat_app.pages import PAGES
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from entrostat.commandline import parse_flags
-from explorer import charts, exports
-from explorer.charts import Panel, Picture
+from entrostat_app import charts, exports
+from entrostat_app.charts import Panel, Picture
 from toybandit import Config
 from toybandit.run import RunFlags
 

@@ -4,8 +4,8 @@ import gc
 
 from streamlit.testing.v1 import AppTest
 
-from explorer.garbage import spare_modules
-from explorer.launch import MAIN
+from entrostat_app.garbage import spare_modules
+from entrostat_app.launch import MAIN
 
 
 def test_modules_are_spared():

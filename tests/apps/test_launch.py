@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit import config
 
-from explorer import launch
+from entrostat_app import launch
 
 CONFIG = tomllib.loads((Path(launch.__file__).parent / ".streamlit" / "config.toml").read_text())
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.presets import PRESETS
-from explorer.views import learn
+from entrostat_app.presets import PRESETS
+from entrostat_app.views import learn
 
 
 def shown() -> None:
-    from explorer.views import learn
+    from entrostat_app.views import learn
 
     learn.page()
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer import simulations
-from explorer.views import playground
+from entrostat_app import simulations
+from entrostat_app.views import playground
 from toybandit import Config
 
-MAIN = Path(__file__).parents[2] / "apps" / "explorer" / "main.py"
+MAIN = Path(__file__).parents[2] / "apps" / "entrostat_app" / "main.py"
 SMALL = {"states": 4, "rollouts": 12, "passes": 2}
 
 

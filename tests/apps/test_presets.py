@@ -7,10 +7,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from explorer import bandit, simulations
-from explorer.controls import query
-from explorer.pages import PAGES
-from explorer.presets import PRESETS
+from entrostat_app import bandit, simulations
+from entrostat_app.controls import query
+from entrostat_app.pages import PAGES
+from entrostat_app.presets import PRESETS
 
 SEEDS = tuple(range(8))
 MAIN = Path(bandit.__file__).with_name("main.py")
@@ -27,7 +27,7 @@ def test_there_are_eight_and_more_on_pages_that_exist():
 
 
 def shown(path: str) -> None:
-    from explorer.pages import PAGES
+    from entrostat_app.pages import PAGES
 
     PAGES[path].draw()
 

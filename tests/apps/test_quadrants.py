@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer import quadrant_pictures, token_plans
-from explorer.views import quadrants
+from entrostat_app import quadrant_pictures, token_plans
+from entrostat_app.views import quadrants
 from toybandit import Config
 from toybandit.rollout_tokens import by_quadrant
 from toybandit.token_surface import FORMULAS
@@ -19,7 +19,7 @@ TOKENS = token_plans.tokens_of(UPDATE)
 
 def app(**state: Any) -> AppTest:
     def script() -> None:
-        from explorer.views import quadrants
+        from entrostat_app.views import quadrants
 
         quadrants.page()
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import vl_convert
 
-from explorer import run_curves
-from explorer.run_log import Log, Series
+from entrostat_app import run_curves
+from entrostat_app.run_log import Log, Series
 
 
 def log(name, config=None, **metrics):

@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from explorer import run_folder
-from explorer.launch import RUNS
+from entrostat_app import run_folder
+from entrostat_app.launch import RUNS
 
 
 def make(root, name, config="steps: 3\n"):

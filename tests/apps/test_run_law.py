@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import vl_convert
 
-from explorer import run_law
-from explorer.run_log import Log, Series
+from entrostat_app import run_law
+from entrostat_app.run_log import Log, Series
 
 H = np.linspace(1.5, 0.05, 60)
 

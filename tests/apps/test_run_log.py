@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from entrostat.runlog import RunLog
-from explorer import follow, run_log
-from explorer.follow import Follower
+from entrostat_app import follow, run_log
+from entrostat_app.follow import Follower
 
 
 @pytest.fixture

@@ -7,15 +7,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from entrostat.runlog import RunLog, target_of
-from explorer.launch import RUNS
-from explorer.views import runs as view
-from explorer.views import runs_parts as parts
+from entrostat_app.launch import RUNS
+from entrostat_app.views import runs as view
+from entrostat_app.views import runs_parts as parts
 
 EVIL = "<img src=x onerror=alert(1)>"
 
 
 def wrapper() -> None:
-    from explorer.views import runs
+    from entrostat_app.views import runs
 
     runs.page()
 

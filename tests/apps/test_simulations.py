@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer import bandit, simulations
+from entrostat_app import bandit, simulations
 from toybandit import Config, simulate
 
 
@@ -39,7 +39,7 @@ def test_the_numbers_are_those_of_the_simulator():
 def slow() -> None:
     import streamlit as st
 
-    from explorer import simulations
+    from entrostat_app import simulations
     from toybandit import Config
 
     config = Config(states=1, rollouts=1200, passes=1, group=4, lr=0.1)
@@ -60,7 +60,7 @@ def test_slow_ones_wait_for_a_click_and_are_kept():
 def refused() -> None:
     import streamlit as st
 
-    from explorer import simulations
+    from entrostat_app import simulations
     from toybandit import Config
 
     try:

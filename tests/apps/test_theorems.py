@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer import exports, trial_pictures
-from explorer.views import theorems
+from entrostat_app import exports, trial_pictures
+from entrostat_app.views import theorems
 from toybandit.claims import CLAIMS, Finding
 from toybandit.claims.registry import FAILS, HOLDS
 from toybandit.trials import CASES, Outcome
@@ -26,7 +26,7 @@ POINTS = {
 
 def app(query: dict[str, str] | None = None) -> AppTest:
     def script() -> None:
-        from explorer.views import theorems
+        from entrostat_app.views import theorems
 
         theorems.page()
 

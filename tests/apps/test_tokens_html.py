@@ -4,8 +4,8 @@ import html.parser
 
 import pytest
 
-from explorer import tokens_html
-from explorer.plain_text import plain
+from entrostat_app import tokens_html
+from entrostat_app.plain_text import plain
 
 EVIL = "<script>alert(1)</script>\" onmouseover='x' &lt;"
 

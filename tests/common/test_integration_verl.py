@@ -19,7 +19,7 @@ import torch.multiprocessing as mp
 import entrostat as es
 from entrostat.integrations.packing import pack
 
-core_algos = pytest.importorskip("verl.trainer.ppo.core_algos", reason="pip install -r tests/requirements-verl.txt")
+core_algos = pytest.importorskip("verl.trainer.ppo.core_algos", reason="pip install --no-deps -c constraints.txt verl")
 ours = importlib.import_module("entrostat.integrations.verl")
 DOCS = Path(__file__).parents[2] / "docs"
 ROWS, LENGTH = 12, 9

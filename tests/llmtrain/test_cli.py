@@ -75,7 +75,7 @@ def test_what_the_trainer_needs_is_not_installed():
     code = "import sys; sys.modules['transformers'] = None; from llmtrain.cli import main; sys.exit(main(['train']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "error: train needs transformers: pip install -c constraints.txt -e '.[train]'\n"
+    assert done.stderr == "error: transformers is not installed: pip install -c constraints.txt -e '.[train]'\n"
 
 
 def test_help(capsys):

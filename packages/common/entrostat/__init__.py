@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .reduce import DistReduce, LocalReduce
     from .tokens import Tokens
 
+__version__ = "0.2.0"
+
 __all__ = [
     "Chain",
     "CompositionWarning",

@@ -5,13 +5,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from . import __version__
 from .by_name import ALIASES
 from .commandline import one_line_errors
 from .description import KINDS, QUADRANTS, describe, interval, markdown, names
 
 USAGE = """python -m entrostat list              every name with its formula
 python -m entrostat describe NAME     formula, notes, needs, hyperparameters, source
-python -m entrostat docs              docs/controllers.md, with what docs/measured.json says was measured"""
+python -m entrostat docs              docs/controllers.md, with what docs/measured.json says was measured
+python -m entrostat --version"""
 MEASURED = Path("docs/measured.json")
 
 
@@ -21,6 +23,8 @@ def main(args: list[str]) -> int:
     match args:
         case [*_, "-h" | "--help"]:
             print(USAGE)
+        case ["--version"]:
+            print(f"entrostat {__version__}")
         case [] | ["list"]:
             _print_list()
         case ["describe", name]:

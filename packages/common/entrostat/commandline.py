@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar, get_origin, get_type_hints
 
 from .field_types import words
+from .installation import missing
 from .plain_yaml import parse_yaml
 
 T = TypeVar("T")
@@ -140,8 +141,8 @@ class Main(Protocol):
 def one_line_errors(main: Callable[[list[str]], int]) -> Main:
     """Make `main(args)` end with a line on stderr, not a traceback.
 
-    Exit code 2 after a ValueError or a file that cannot be used, also a disk that is full, 130 after Ctrl-C. Where what
-    reads the output has gone, as in `… | head`, it ends without a word.
+    Exit code 2 after a ValueError, a file that cannot be used, a full disk or a missing package, 130 after Ctrl-C. If
+    the reader of the output is gone, as in `… | head`, it ends silently.
     """
 
     def guarded(args: Sequence[str] | None = None) -> int:
@@ -152,6 +153,9 @@ def one_line_errors(main: Callable[[list[str]], int]) -> Main:
                 print(end="", flush=True)
         except ValueError as error:
             said = str(error)
+        except ModuleNotFoundError as error:
+            if not (said := missing(error.name or "")):
+                raise
         except BrokenPipeError:
             if not _unread():
                 raise

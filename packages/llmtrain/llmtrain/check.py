@@ -11,13 +11,14 @@ import torch
 from entrostat import Chain, make
 from entrostat.advantages import advantage_needs
 from entrostat.by_name import with_target
+from entrostat.installation import missing
 
 from .config import ModelConfig, TrainConfig
 from .data.tables import check_name
 from .launch import world_size
 from .prompts import template
 from .rewards import used
-from .rollout.vllm_start import INSTALL, LORA_RANKS, check_heads
+from .rollout.vllm_start import LORA_RANKS, check_heads
 from .tasks import FILES, NO_FILES, TASKS
 from .telemetry import check_sinks
 from .verifiers import VERIFIERS
@@ -201,7 +202,7 @@ def check_ranks(config: TrainConfig) -> None:
         if has_key(engine.deepspeed, path.split(".")):
             raise ValueError(f"engine.deepspeed: {path} cannot be set: {f'use {ours}' if ours else 'leave it out'}")
     if engine.name == "deepspeed" and find_spec("deepspeed") is None:
-        raise ValueError("engine deepspeed is not installed; pip install -c constraints.txt -e '.[train,deepspeed]'")
+        raise ValueError(missing("deepspeed"))
 
 
 def check_mini_batches(config: TrainConfig) -> None:
@@ -238,7 +239,7 @@ def check_vllm(config: TrainConfig) -> None:
     if settings.name != "vllm":
         return
     if find_spec("vllm") is None:
-        raise ValueError(f"rollout engine vllm is not installed; {INSTALL}")
+        raise ValueError(missing("vllm"))
     if config.model.path is None:
         check_heads(config.model, config.device)
     alone = world_size(config.nproc) == 1 or config.topology.name == "ray"

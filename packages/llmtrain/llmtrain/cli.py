@@ -19,9 +19,9 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
+from entrostat import __version__
 from entrostat.commandline import Arguments, one_line_errors
 
 from .config import TrainConfig
@@ -168,6 +168,9 @@ def command(args: list[str]) -> int:
         print(__doc__)
         print("\n".join(f"  {name:14} {line}" for name, (_, line) in COMMANDS.items()))
         return 0
+    if args[0] == "--version":
+        print(f"llmtrain {__version__}")
+        return 0
     name, *rest = args
     if name not in COMMANDS:
         raise ValueError(f"unknown command {name!r}; choose from {', '.join(COMMANDS)}")
@@ -178,10 +181,6 @@ def command(args: list[str]) -> int:
         if is_first():
             raise  # the others leave it to this one to say so
         return 130
-    except ModuleNotFoundError as error:
-        if find_spec("transformers"):
-            raise
-        raise ValueError(f"{name} needs {error.name}: pip install -c constraints.txt -e '.[train]'") from error
     return code
 
 

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from entrostat.installation import missing
+
 from .config import ModelConfig
 
 ADAPTER = "policy"
@@ -28,7 +30,7 @@ def attach(model: PreTrainedModel, config: ModelConfig, seed: int) -> None:
     try:
         from peft import LoraConfig, inject_adapter_in_model
     except ImportError:
-        raise ValueError("model.lora_rank needs peft: pip install -c constraints.txt -e '.[lora]'") from None
+        raise ValueError(f"model.lora_rank needs peft; {missing('peft')}") from None
     known = linear_layers(model)
     for name in config.lora_target_modules:  # peft is content when one of several is there
         if not any(f".{path}".endswith(f".{name}") for path, _ in model.named_modules()):

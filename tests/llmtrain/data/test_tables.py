@@ -89,7 +89,7 @@ def test_a_name_on_the_hub(monkeypatch):
 
 def test_without_the_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(ValueError, match="needs the package `datasets`: pip install datasets"):
+    with pytest.raises(ValueError, match="needs the package datasets; datasets is not installed: pip install "):
         only("acme/sums")
 
 

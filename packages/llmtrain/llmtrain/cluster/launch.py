@@ -15,6 +15,7 @@ import shlex
 from typing import Any
 
 from entrostat.commandline import Arguments
+from entrostat.installation import missing
 
 COMMANDS = ("train", "resume")
 
@@ -57,7 +58,7 @@ def connect(address: str) -> Any:
         from ray.exceptions import AuthenticationError
         from ray.job_submission import JobSubmissionClient
     except ImportError:
-        raise ValueError("ray is not installed; pip install -c constraints.txt -e '.[train,ray]'") from None
+        raise ValueError(missing("ray")) from None
     try:
         return JobSubmissionClient(address)
     except (ConnectionError, RuntimeError) as error:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
+from entrostat.installation import missing
+
 from ..config import TrainConfig
 from ..launch import is_worker
 
@@ -59,7 +61,7 @@ class Seat:
 def check(config: TrainConfig) -> None:
     """What can be known to be wrong before the cluster is: ValueError."""
     if find_spec("ray") is None:
-        raise ValueError("topology ray is not installed; pip install -c constraints.txt -e '.[train,ray]'")
+        raise ValueError(missing("ray"))
     if is_worker():
         raise ValueError("topology ray starts the ranks itself: run llmtrain without torchrun, with --nproc")
     if config.topology.address.startswith("ray://"):

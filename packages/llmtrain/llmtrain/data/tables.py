@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from entrostat.installation import missing
+
 from ..text import one_line
 from .files import KINDS, file_table
 from .table import AT_A_TIME, Table, arrow_rows, field_names
@@ -98,7 +100,7 @@ def _datasets() -> Any:
     try:
         import datasets
     except ImportError:
-        raise ValueError("this data needs the package `datasets`: pip install datasets") from None
+        raise ValueError(f"this data needs the package datasets; {missing('datasets')}") from None
     return datasets
 
 

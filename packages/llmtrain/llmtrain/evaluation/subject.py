@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from entrostat.installation import remedy
+
 from ..check import check_device
 from ..model import load
 from ..policy import Policy
@@ -55,7 +57,6 @@ class Subject:
         """
         from ..config import RolloutConfig
         from ..rollout.engine import RolloutError
-        from ..rollout.vllm_start import INSTALL
 
         try:
             from ..rollout.vllm_engine import VLLMEngine
@@ -64,7 +65,9 @@ class Subject:
             config = RolloutConfig(name="vllm", max_model_len=longest)
             engine = VLLMEngine(path, config, stops, device=self.model.device.type, sleeps=True)
         except RolloutError as error:
-            raise ValueError(f"{error}; without --rollout vllm the model samples for itself ({INSTALL})") from None
+            raise ValueError(
+                f"{error}; without --rollout vllm the model samples for itself ({remedy('vllm')})"
+            ) from None
         return replace(self, vllm=engine)
 
     def close(self) -> None:

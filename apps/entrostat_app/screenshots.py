@@ -1,6 +1,6 @@
 """The pictures of docs/app.md: every page in Chromium.
 
-python -m explorer.screenshots --out docs/app
+python -m entrostat_app.screenshots --out docs/app
 """
 
 import argparse

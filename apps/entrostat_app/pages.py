@@ -17,7 +17,7 @@ class Page:
 
     def draw(self) -> None:
         """Draw the page."""
-        import_module(f"explorer.views.{self.module}").page()
+        import_module(f"entrostat_app.views.{self.module}").page()
 
 
 PAGES = {

@@ -5,9 +5,12 @@ import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
+from entrostat import __version__
 from entrostat.commandline import one_line_errors, parse_flags
+from entrostat.installation import missing
 
 MAIN = Path(__file__).parent / "main.py"
 RUNS = "ENTROSTAT_RUNS"
@@ -43,7 +46,12 @@ def command(flags: Flags) -> list[str]:
 
 @one_line_errors
 def main(args: Sequence[str]) -> int:
-    """Start the explorer; returns when it is stopped."""
+    """Start the explorer; return when it is stopped."""
+    if list(args) == ["--version"]:
+        print(f"entrostat-app {__version__}")
+        return 0
+    if find_spec("streamlit") is None:
+        raise ValueError(missing("streamlit"))
     flags = parse_flags(Flags, args, prog="entrostat-app", description=DESCRIPTION)
     if not 1 <= flags.port <= 65535:
         raise ValueError(f"--port must be between 1 and 65535, not {flags.port}")

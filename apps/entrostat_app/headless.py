@@ -40,7 +40,7 @@ def server(runs: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    words = [sys.executable, "-m", "explorer.launch", "--runs", str(runs), "--port", str(port), "--no-browser"]
+    words = [sys.executable, "-m", "entrostat_app.launch", "--runs", str(runs), "--port", str(port), "--no-browser"]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ.copy())
     try:
         url = f"http://127.0.0.1:{port}"

@@ -1,0 +1,10 @@
+"""Entry point of the app: its pages, and setup that they share. Started by `entrostat-app`."""
+
+import streamlit as st
+
+from entrostat_app.garbage import spare_modules
+from entrostat_app.pages import PAGES, streamlit_page
+
+spare_modules()
+st.set_page_config(page_title="entrostat explorer", page_icon="📉", layout="wide")
+st.navigation([streamlit_page(path) for path in PAGES], position="top").run()
