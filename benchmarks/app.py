@@ -15,7 +15,7 @@ from statistics import median, quantiles
 
 from playwright.sync_api import Browser, Page
 
-from entrostat_app.headless import chromium, server, settled
+from entrostat_app.browser.headless import chromium, server, settled
 from toybandit.trials import TRIALS
 
 FIGURE = "[data-testid=stVegaLiteChart] svg"

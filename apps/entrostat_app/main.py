@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from entrostat_app.garbage import spare_modules
-from entrostat_app.pages import PAGES, streamlit_page
+from entrostat_app.menu import PAGES, streamlit_page
+from entrostat_app.shared.garbage import spare_modules
 
 spare_modules()
 st.set_page_config(page_title="entrostat explorer", page_icon="📉", layout="wide")

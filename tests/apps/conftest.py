@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from entrostat_app.headless import chromium, chromium_path, server
+from entrostat_app.browser.headless import chromium, chromium_path, server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

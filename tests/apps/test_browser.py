@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from entrostat_app.headless import settled
-from entrostat_app.pages import PAGES, address
+from entrostat_app.browser.headless import settled
+from entrostat_app.menu import PAGES, address
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

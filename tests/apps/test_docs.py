@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from entrostat_app.pages import PAGES
+from entrostat_app.menu import PAGES
 
 DOCS = Path(__file__).parents[2] / "docs"
 

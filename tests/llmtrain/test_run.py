@@ -318,7 +318,7 @@ def test_one_rank_that_fails_ends_all_and_says_why(small, tmp_path, who, what, w
 def test_what_all_ranks_refuse_is_said_once(small, tmp_path):
     codes, said = ranks_with_a_fault(small, tmp_path, "all", "refused")
     assert sorted(codes) == [1, 2]
-    assert [text for text in said if text] == ["error: this cannot be\n"]
+    assert [line for text in said for line in text.splitlines() if "error" in line] == ["error: this cannot be"]
 
 
 def test_a_rank_that_is_killed_is_noticed_once(small, tmp_path):

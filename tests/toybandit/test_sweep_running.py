@@ -92,5 +92,5 @@ def test_ray_changes_nothing(grid, tmp_path):
 
 def test_ray_must_be_there(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ValueError, match=r"workers ray needs Ray: pip install .* -e '\.\[ray\]'"):
+    with pytest.raises(ValueError, match=r"ray is not installed: pip install .*ray"):
         next(run_calls(plan_calls(read_cells({"seeds": 1}), 10), "ray"))

@@ -1,1 +1,4 @@
-"""The pages: a module each, with a function `page`. `entrostat_app.pages` is their menu."""
+"""A folder for each page; its module of the same name draws the page by the function `page`.
+
+Not called pages: Streamlit takes a folder of that name beside its script for pages of its own.
+"""

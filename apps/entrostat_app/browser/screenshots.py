@@ -1,0 +1,69 @@
+"""The pictures of docs/app.md: every page in Chromium.
+
+python -m entrostat_app.browser.screenshots --out docs/app
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..menu import PAGES, address
+from .headless import chromium, server, settled
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+FIGURE = "[data-testid=stVegaLiteChart] svg"
+RUNS = {
+    "grpo": "--controller grpo",
+    "entropic": "--controller entropic --target 0.6 --set tau=0.3",
+    "thermostat": "--controller thermostat --target 0.6",
+}
+"""Logs that the page Runs shows: flags of `toybandit run`."""
+
+
+def make_runs(folder: Path) -> None:
+    """Small run logs."""
+    from toybandit.cli import main
+
+    for name, flags in RUNS.items():
+        words = f"run --env noisy --states 16 --rollouts 120 --passes 4 --lr 1 --seeds 4 {flags}".split()
+        main([*words, "--out", str(folder / name)])
+
+
+def take(browser: "Browser", address: str, path: Path, *, width: int = 1280, dark: bool = False) -> None:
+    """One page, whole, as PNG."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", device_scale_factor=1
+    )
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_selector(FIGURE)
+    settled(page)
+    page.wait_for_timeout(1500)
+    main = page.locator("[data-testid=stMain]")
+    height = main.evaluate("e => e.scrollHeight")  # Streamlit scrolls inside this element, not the document
+    page.set_viewport_size({"width": width, "height": min(max(height, 600), 2200)})
+    page.wait_for_timeout(800)
+    page.screenshot(path=path)
+    context.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("docs/app"))
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        make_runs(Path(name))
+        with server(Path(name)) as url, chromium() as browser:
+            for path in PAGES:
+                print(path)
+                take(browser, f"{url}/{address(path)}", out / f"{path}.png")
+            take(browser, url, out / "telephone.png", width=390)
+            take(browser, url, out / "dark.png", dark=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""What came of several contenders on the same seeds: standings with their spread, and what is worth noticing."""
+
+import copy
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from toybandit import Trajectory, simulate
+from toybandit.leaderboard.standings import Estimate, Standing, standings
+from toybandit.sweep.measure import SETTLED, results, targets_of
+
+from ...shared import charts, exports
+from ...shared.charts import Panel, Picture
+from .contenders import MOST, Contender
+
+MEASURES = {
+    "entropy": ("entropy", "Mean entropy of the final policy over states, nats."),
+    "target_error": (
+        "target error",
+        "Distance of the mean entropy over the last third of the rollouts from the target, nats.",
+    ),
+    "reward": ("reward", "Expected reward of the final policy."),
+    "gap": ("gap", "What the reward is below the frontier: the highest that any policy of the same entropy has."),
+    "settling": (
+        "settling",
+        f"Rollouts until the entropy stays within ±{SETTLED:g} nats of the target, median over seeds.",
+    ),
+}
+"""Title and meaning of the columns of the table, by the field of Standing."""
+NOTED = 5e-4
+"""Least gap to the frontier that is spoken of."""
+TARGET = "target"
+"""Series of the page's own target."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A contender and its runs."""
+
+    contender: Contender
+    trajectory: Trajectory
+    numbers: Mapping[str, np.ndarray]
+    """`toybandit.sweep.measure.results`: one number a run."""
+
+    @property
+    def name(self) -> str:
+        return self.contender.name
+
+    @property
+    def is_episodic(self) -> bool:
+        """Whether responses have several tokens, so that the final reward and the frontier are not known."""
+        return self.contender.config.environment().length > 1
+
+    @cached_property
+    def final_reward(self) -> np.ndarray:
+        """Expected reward at the end of each run, (runs,): of the final policy, of episodes of the last but one."""
+        return self.trajectory.reward[:, -1] if self.is_episodic else self.numbers["reward_final"]
+
+    @cached_property
+    def path(self) -> pd.DataFrame:
+        """Mean entropy and reward over runs before each rollout, and at the end: columns rollout, entropy, reward."""
+        reward = self.trajectory.reward
+        if not self.is_episodic:
+            reward = np.column_stack([reward, self.final_reward])
+        steps = np.arange(reward.shape[1])
+        entropy = self.trajectory.entropy[:, steps].mean(0)
+        return pd.DataFrame({"rollout": steps, "entropy": entropy, "reward": reward.mean(0)})
+
+
+def outcome(contender: Contender, trajectory: Trajectory) -> Outcome:
+    """A contender with its numbers. Raises ValueError, one line, on runs that diverged."""
+    if trajectory.diverged:
+        raise ValueError(next(iter(trajectory.diverged.values())))
+    target = targets_of(contender.config, trajectory.runs)
+    return Outcome(contender, trajectory, results(trajectory, target))
+
+
+def obstacle(contender: Contender) -> str:
+    """Why the controller cannot run in its bandit; empty where it can."""
+    try:
+        simulate(dataclasses.replace(contender.config, rollouts=1), [0], predict=True)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def commands(outcomes: Sequence[Outcome]) -> list[str]:
+    """The command that repeats each; of several, each into a folder of its own."""
+    found = [exports.run_command(outcome.contender.config, outcome.trajectory.seeds) for outcome in outcomes]
+    if len(found) == 1:
+        return found
+    folders = [f"runs/{n}-{re.sub(r'[^a-zA-Z0-9.+_-]+', '-', o.name)}" for n, o in enumerate(outcomes, 1)]
+    return [f"{command} --out {folder}" for command, folder in zip(found, folders, strict=True)]
+
+
+def ranked(outcomes: Sequence[Outcome]) -> list[Standing]:
+    """The standings of the leaderboard, highest reward first."""
+    entries = []
+    for found in outcomes:
+        runs = range(found.trajectory.runs)
+        rows = [{name: values[run] for name, values in found.numbers.items()} for run in runs]
+        entries.append((found.contender, [{**row, "error": "", "note": ""} for row in rows]))
+    return standings(entries)
+
+
+def table(found: Sequence[Standing]) -> pd.DataFrame:
+    """A row a contender: for each of MEASURES its value, low and high, NaN where there is none, infinity for never."""
+    rows: list[dict[str, Any]] = []
+    for standing in found:
+        row: dict[str, Any] = {"contender": standing.entry.name}
+        for name in MEASURES:
+            estimate = getattr(standing, name) or Estimate(np.nan, np.nan, np.nan)
+            row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+        rows.append(row | {"same_as": standing.same_as})
+    return pd.DataFrame(rows)
+
+
+def over_time(outcomes: Sequence[Outcome], target: float | None) -> Picture:
+    """Entropy and reward over the rollouts, with bands from the least to the greatest seed, and one legend for both.
+
+    target: drawn as a line where some contender holds it and there is a colour left for it.
+    """
+    entropy = {found.name: found.trajectory.entropy for found in outcomes}
+    if target is not None and len(entropy) < MOST and TARGET not in entropy and holders(outcomes, target):
+        steps = max(values.shape[1] for values in entropy.values())
+        entropy[TARGET] = np.full((1, steps), target)
+    reward = {found.name: found.trajectory.reward for found in outcomes}
+    panels = [
+        Panel(title="Entropy H (nats)", frame=charts.bands(entropy)),
+        Panel(title="Expected reward", frame=charts.bands(reward)),
+    ]
+    return one_legend(charts.linked(panels, "rollout", height=160), columns=3 if max(map(len, entropy)) < 14 else 1)
+
+
+def one_legend(picture: Picture, columns: int) -> Picture:
+    """The picture of panels with the same series, with the legend of the first alone, in so many columns."""
+    spec, look = copy.deepcopy(dict(picture.spec)), {"columns": columns, "labelLimit": 300}
+    for number, panel in enumerate(spec["vconcat"]):
+        for layer in panel["layer"]:
+            for channel in ("color", "strokeDash"):
+                encoding = layer["encoding"].get(channel, {})
+                if encoding.get("legend"):
+                    encoding["legend"] = {**encoding["legend"], **look} if number == 0 else None
+    return dataclasses.replace(picture, spec=spec)
+
+
+def holders(outcomes: Sequence[Outcome], target: float) -> list[Outcome]:
+    """Those that are to hold this target."""
+    return [found for found in outcomes if found.contender.config.target == target]
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """Where each contender starts and ends, in words."""
+    parts = [
+        f"{found.name} from {found.path['entropy'].iloc[0]:.2f} to {found.path['entropy'].iloc[-1]:.2f} nats, "
+        f"reward {found.path['reward'].iloc[0]:.2f} to {found.path['reward'].iloc[-1]:.2f}"
+        for found in outcomes
+    ]
+    return f"Mean over {outcomes[0].trajectory.runs} seeds: " + "; ".join(parts) + "."
+
+
+def notice(found: Sequence[Standing]) -> str:
+    """What is worth noticing in standings, highest reward first, from their numbers; empty where nothing is."""
+    rewarded = [s for s in found if s.reward and np.isfinite(s.reward.value)]
+    parts = []
+    gaps = sorted((s.gap.value, s.entry.name) for s in rewarded if s.gap)
+    if len(gaps) > 1 and gaps[-1][0] >= NOTED:
+        best = rewarded[0]
+        assert best.reward
+        assert best.entropy
+        parts.append(
+            f"{best.entry.name} ends with the highest reward, {best.reward.value:.3f} at {best.entropy.value:.2f} nats."
+        )
+        parts.append(f"Furthest below the frontier is {gaps[-1][1]}, by {gaps[-1][0]:.3f}.")
+    aimed = sorted((s.target_error.value, s.entry.name) for s in found if s.target_error)
+    if aimed:
+        parts.append(f"Nearest to its target stays {aimed[0][1]}, off by {aimed[0][0]:.3f} nats in the last third.")
+    if len(aimed) > 1:
+        parts.append(f"Furthest from it is {aimed[-1][1]}, off by {aimed[-1][0]:.3f}.")
+    twins = [f"{s.entry.name} and {s.same_as}" for s in found if s.same_as]
+    if twins:
+        parts.append(f"The same numbers, one by one: {', '.join(twins)}.")
+    return " ".join(parts)

@@ -1,0 +1,163 @@
+"""Playground: one bandit under one controller, live."""
+
+from functools import lru_cache
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from toybandit import Trajectory
+from toybandit.trajectory import last_third
+
+from ...shared import bandit, charts, exports, presets, simulations
+from ...shared.charts import Panel, Picture
+from ...shared.controls import Control
+from ...shared.palette import COLOURS
+
+FRAME_SECONDS = 0.4
+"""Time that a policy is shown while playing."""
+
+
+def page() -> None:
+    """Controls at the side, pictures over one time axis, and the policy at one moment."""
+    st.title("Playground")
+    st.caption("One softmax bandit, trained as a language model is by RLVR. Move a control and see its entropy move.")
+    presets.draw_links("playground")
+    with st.sidebar:
+        controller = bandit.draw_controller()
+        environment = bandit.draw_environment()
+        seed = bandit.SEED.draw()
+    try:
+        config = bandit.config(environment, controller)
+        found = simulations.run_or_ask([config], (seed,), [config.controller])
+    except ValueError as error:
+        st.error(str(error))
+        return
+    if found is None:
+        return
+    trajectory = found[0]
+    picture = charts.linked(panels(trajectory), "rollout")
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        charts.show(picture, key="linked")
+        st.caption(summary(trajectory))
+    with right:
+        preset = presets.current("playground")
+        if words := preset.notice if preset else notice(trajectory):
+            st.info(words, icon=":material/visibility:")
+        draw_policy(trajectory)
+    exports.draw(picture, "playground", [exports.run_command(config, (seed,))])
+
+
+def panels(trajectory: Trajectory) -> list[Panel]:
+    """Entropy with its target, reward, the change of entropy measured and predicted, and the controller's state."""
+    entropy, reward, target = trajectory.entropy[0], trajectory.reward[0], trajectory.config.target
+    held = {} if target is None else {"target": np.full(len(entropy), target)}
+    assert trajectory.predicted is not None
+    found = [
+        Panel(title="Entropy H (nats)", frame=charts.table({"entropy": entropy, **held})),
+        Panel(title="Expected reward", frame=charts.table({"reward": reward})),
+        Panel(
+            title="Change of entropy ΔH in a rollout (nats)",
+            frame=charts.table({"measured": np.diff(entropy), "predicted": trajectory.predicted[0]}),
+        ),
+    ]
+    state = {name: values[0] for name, values in trajectory.metrics.items() if np.ptp(values[0]) > 0}
+    if state:
+        found.append(Panel(title="Controller", frame=charts.table(state)))
+    return found
+
+
+def summary(trajectory: Trajectory) -> str:
+    """What the pictures show, in words."""
+    entropy, reward = trajectory.entropy[0], trajectory.reward[0]
+    return (
+        f"Entropy goes from {entropy[0]:.2f} to {entropy[-1]:.2f} nats over {len(reward)} rollouts under "
+        f"{trajectory.config.controller}, the expected reward from {reward[0]:.2f} to {reward[-1]:.2f}."
+    )
+
+
+def notice(trajectory: Trajectory) -> str:
+    """What is worth noticing in a run, from its numbers; empty where nothing is."""
+    entropy, target = trajectory.entropy[0], trajectory.config.target
+    assert trajectory.predicted is not None
+    fall = entropy[0] - entropy[-1]
+    early = entropy[0] - entropy[len(entropy) // 4]
+    parts = []
+    if fall > 0.1:
+        parts.append(f"The first quarter of the run takes {100 * early / fall:.0f}% of the fall.")
+    if target is not None:
+        late = last_third(entropy).mean()
+        parts.append(f"Over the last third it is {late:.2f}, {late - target:+.2f} from the target.")
+    measured, predicted = np.diff(entropy), trajectory.predicted[0]
+    spread = np.square(measured - measured.mean()).sum()
+    if spread > 0:
+        explained = 1 - np.square(measured - predicted).sum() / spread
+        parts.append(f"The first-order prediction explains {100 * max(explained, 0):.0f}% of the variance of ΔH.")
+    return " ".join(parts)
+
+
+def draw_policy(trajectory: Trajectory) -> None:
+    """The policy in one state, with a scrubber over the rollouts."""
+    playing = st.toggle("Play", key="play", help="Step through the rollouts.")
+    st.fragment(scrubber, run_every=FRAME_SECONDS if playing else None)(trajectory, playing)
+
+
+def scrubber(trajectory: Trajectory, playing: bool) -> None:
+    """Probabilities of the arms of one state before one rollout; one rollout further at each call while playing."""
+    assert trajectory.policies is not None
+    _, moments, rows, _ = trajectory.policies.shape
+    last = moments - 1
+    if playing and st.session_state.get("t", 0) < last:
+        st.session_state["t"] = st.session_state.get("t", 0) + 1
+    if st.session_state.get("t", 0) > last:
+        st.session_state["t"] = last
+    moment = Control(
+        key="t", label="Moment", symbol="t", unit="rollout", default=0, low=0, high=last, help="Which policy is shown."
+    ).draw()
+    with st.container(horizontal=True):
+        st.button("Step back", on_click=_step, args=(-1, last), icon=":material/skip_previous:", disabled=moment == 0)
+        st.button("Step", on_click=_step, args=(1, last), icon=":material/skip_next:", disabled=moment == last)
+    state = 0
+    if rows > 1:
+        state = Control(
+            key="state", label="State", symbol="s", default=0, low=0, high=rows - 1, help="Which prompt is shown."
+        ).draw()
+    p, q = trajectory.policies[0, moment, state], trajectory.success[0, state]
+    entropy = float(-(p * np.log(p, out=np.zeros_like(p), where=p > 0)).sum())
+    best = int(p.argmax())
+    st.caption(
+        f"State {state} before rollout {moment}: H = {entropy:.3f} nats, expected reward {p @ q:.3f}. "
+        f"The likeliest arm is {best}, with {p[best]:.2f}."
+    )
+    charts.show(
+        Picture(_arms_spec(), arms(p, q), "Bars: probability of each arm, and which arms pay more."), key="arms"
+    )
+
+
+def _step(by: int, last: int) -> None:
+    st.session_state["t"] = min(max(st.session_state.get("t", 0) + by, 0), last)
+
+
+def arms(p: np.ndarray, q: np.ndarray) -> pd.DataFrame:
+    """Probabilities p (K,) of the arms, and what each pays, q (K,)."""
+    pays = np.where(q > q.min(), "pays more", "pays less") if np.ptp(q) > 0 else np.full(len(q), "pays alike")
+    return pd.DataFrame({"arm": np.arange(len(p)), "probability": p, "reward": q, "pays": pays})
+
+
+@lru_cache
+def _arms_spec() -> dict[str, Any]:
+    domain, colours = ["pays more", "pays less", "pays alike"], [COLOURS[0], COLOURS[4], COLOURS[7]]
+    colour = alt.Color(
+        "pays:N", scale=alt.Scale(domain=domain, range=colours), legend=alt.Legend(title=None, orient="top")
+    )
+    base = alt.Chart().encode(
+        x=alt.X("arm:O", axis=alt.Axis(labelAngle=0, ticks=False, labelOverlap=True)),
+        y=alt.Y("probability:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5)),
+        color=colour,
+        tooltip=["arm:O", alt.Tooltip("probability:Q", format=".4f"), "reward:Q"],
+    )
+    best = base.transform_filter(alt.datum.pays == "pays more").mark_text(text="▲", dy=-8, fontSize=10)
+    return charts.specification((base.mark_bar() + best).properties(height=300))

@@ -1,0 +1,215 @@
+"""Pictures of tokens: the entropy change over p and H, tokens in their quadrants, and quadrants under controllers."""
+
+from functools import lru_cache
+from math import log
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import streamlit as st
+import torch
+
+from entrostat.description import QUADRANTS
+from toybandit.rollout_tokens import RolloutTokens
+from toybandit.token_surface import boundary, surface
+
+from ...shared import charts
+from ...shared.charts import Picture
+from ...shared.palette import COLOURS
+
+CELLS = (44, 32)
+"""Of the surface, in p and H."""
+LINE_POINTS = 60
+BOUNDARIES = ("e^(−H)", "p*")
+SHAPES = ("circle", "triangle-up", "square", "diamond")
+NAMES = {name: f"{name}: {what.removesuffix(' token')}" for name, what in QUADRANTS.items()}
+"""Quadrants as legends call them."""
+KEPT, STOPPED = "kept", "stopped or dropped"
+RELATIVE, ABSOLUTE = "p relative to e^(−H)", "p"
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def cells(formula: str, arms: int) -> pd.DataFrame:
+    """Cells of the surface that some state can have: p, p2, entropy, entropy2, flow."""
+    grid = surface(formula, arms, CELLS)
+    half_p, half_h = 0.52 / CELLS[0], 0.52 / CELLS[1] * log(arms)  # they overlap a little: no seams
+    p, entropy, flow = (x.flatten().numpy() for x in grid)
+    frame = pd.DataFrame(
+        {"p": p - half_p, "p2": p + half_p, "entropy": entropy - half_h, "entropy2": entropy + half_h, "flow": flow}
+    )
+    return frame.dropna().assign(part="cell")
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def boundaries(arms: int) -> pd.DataFrame:
+    """e^(−H), and p* where the other arms share geometrically: columns p, entropy, part."""
+    entropy = torch.linspace(0.02, log(arms) - 0.02, LINE_POINTS, dtype=torch.float64)
+    lines = {BOUNDARIES[0]: (-entropy).exp(), BOUNDARIES[1]: boundary(entropy, arms)}
+    frames = [pd.DataFrame({"p": p.numpy(), "entropy": entropy.numpy(), "part": name}) for name, p in lines.items()]
+    return pd.concat(frames).dropna()
+
+
+def surface_picture(formula: str, arms: int, tokens: RolloutTokens | None) -> Picture:
+    """Entropy change of a token of unit weight over p and H, both boundaries, and tokens of a run."""
+    found = cells(formula, arms)
+    limit = float(f"{np.quantile(found['flow'].abs(), 0.95):.1g}")
+    parts = [found, boundaries(arms)]
+    if tokens is not None:
+        places = pd.DataFrame({"p": tokens.p, "entropy": tokens.entropy}).round(6)
+        parts.append(places.value_counts().rename("tokens").reset_index().assign(part="token"))
+    words = (
+        "Entropy change of a token over its probability and the entropy of its state, with both boundaries of its sign."
+    )
+    return Picture(_surface_spec(limit, log(arms)), pd.concat(parts, ignore_index=True), words)
+
+
+@lru_cache
+def _surface_spec(limit: float, top: float) -> dict[str, Any]:
+    base = alt.Chart()
+    x = alt.X("p:Q", title="probability p of the token", scale=alt.Scale(domain=[0, 1], nice=False, clamp=True))
+    y = alt.Y(
+        "entropy:Q", title="entropy H of its state (nats)", scale=alt.Scale(domain=[0, top], nice=False, clamp=True)
+    )
+    colour = alt.Color(
+        "flow:Q",
+        scale=alt.Scale(domain=[-limit, 0, limit], scheme="purpleorange", clamp=True),
+        legend=alt.Legend(title="ΔH for a unit of weight (nats)", orient="top", gradientLength=220, titleLimit=300),
+    )
+    dash = alt.StrokeDash(
+        "part:N",
+        scale=alt.Scale(domain=list(BOUNDARIES), range=[[5, 3], [1, 0]]),
+        legend=alt.Legend(title=None, orient="bottom", symbolType="stroke", symbolSize=400),
+    )
+    tips = [alt.Tooltip("p:Q", format=".2f"), alt.Tooltip("entropy:Q", title="H", format=".2f")]
+    rects = base.transform_filter(alt.datum.part == "cell").mark_rect(stroke=None)
+    lines = base.transform_filter(alt.FieldOneOfPredicate("part", list(BOUNDARIES))).mark_line(
+        color=COLOURS[2], strokeWidth=3
+    )
+    dots = base.transform_filter(alt.datum.part == "token").mark_point(
+        filled=True, color=COLOURS[0], stroke="white", strokeWidth=0.5, opacity=0.85
+    )
+    size = alt.Size("tokens:Q", scale=alt.Scale(domain=[1, 16], range=[18, 160], clamp=True), legend=None)
+    return charts.specification(
+        alt.layer(
+            rects.encode(
+                x=x, x2="p2:Q", y=y, y2="entropy2:Q", color=colour, tooltip=[*tips, alt.Tooltip("flow:Q", format=".3f")]
+            ),
+            lines.encode(x=x, y=y, strokeDash=dash, order="entropy:Q"),
+            dots.encode(x=x, y=y, size=size, tooltip=[*tips, "tokens:Q"]),
+        )
+        .properties(height=330, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+        .configure_view(strokeWidth=0)
+    )
+
+
+def token_frame(tokens: RolloutTokens, *, exact: bool) -> pd.DataFrame:
+    """A row for each kind of token that has an advantage, with how many there are: what the scatter plot shows."""
+    frame = pd.DataFrame(
+        {
+            "p": tokens.p,
+            "relative": tokens.p * np.exp(tokens.entropy),
+            "entropy": tokens.entropy,
+            "advantage": tokens.advantage,
+            "flow": tokens.flow,
+            "weight": tokens.weight,
+            "kept": np.where(tokens.kept, KEPT, STOPPED),
+            "quadrant": tokens.quadrant(exact=exact),
+        }
+    )
+    acting = frame[frame["quadrant"] != ""]
+    return acting.assign(quadrant=acting["quadrant"].map(NAMES)).round(9).value_counts().rename("tokens").reset_index()
+
+
+def token_picture(tokens: RolloutTokens, *, exact: bool, axis: str) -> Picture:
+    """Tokens by probability and by what they do to the entropy; axis: RELATIVE or ABSOLUTE."""
+    frame = token_frame(tokens, exact=exact)
+    most = float(np.ceil(1.05 * frame["relative"].max())) if len(frame) else 2.0
+    words = "Tokens of an update by their probability and by what they do to the entropy, marked by quadrant."
+    return Picture(_token_spec(axis, most), frame, words)
+
+
+@lru_cache
+def _token_spec(axis: str, most: float) -> dict[str, Any]:
+    base = alt.Chart()
+    if axis == RELATIVE:
+        scale = alt.Scale(type="sqrt", domain=[0, most], nice=False)
+        ticks = alt.Axis(format="~g", values=[0, 0.1, 0.5, 1, 2, 3, 5, 8, 12, 16], grid=False)
+        x = alt.X("relative:Q", title="p·e^H: right of 1 the token is likely", scale=scale, axis=ticks)
+    else:
+        x = alt.X("p:Q", title="probability p of the token", scale=alt.Scale(domain=[0, 1], nice=False))
+    y = alt.Y("flow:Q", title="ΔH by the token (nats per unit step)", axis=alt.Axis(format="~g"))
+    size = alt.Size(
+        "weight:Q",
+        scale=alt.Scale(domain=[0, 2], range=[10, 260], clamp=True),
+        legend=alt.Legend(title="weight", orient="bottom", values=[0, 0.5, 1, 2], symbolFillColor=COLOURS[7]),
+    )
+    tips = [
+        "quadrant:N",
+        alt.Tooltip("p:Q", format=".4f"),
+        alt.Tooltip("entropy:Q", title="H", format=".3f"),
+        alt.Tooltip("advantage:Q", title="A", format=".3f"),
+        alt.Tooltip("flow:Q", title="ΔH", format=".4f"),
+        alt.Tooltip("weight:Q", format=".3f"),
+        "kept:N",
+        "tokens:Q",
+    ]
+    level = base.mark_rule(color=COLOURS[7]).encode(y=alt.datum(0))
+    looks = {"color": _quadrant_colour(), "shape": _quadrant_shape(), "size": size, "tooltip": tips}
+    kept = base.transform_filter(alt.datum.kept == KEPT).mark_point(filled=True, opacity=0.75)
+    stopped = base.transform_filter(alt.datum.kept == STOPPED).mark_point(filled=False, opacity=1, strokeWidth=1.5)
+    layers = [level, kept.encode(x=x, y=y, **looks), stopped.encode(x=x, y=y, **looks)]
+    if axis == RELATIVE:
+        layers.insert(1, base.mark_rule(color=COLOURS[7]).encode(x=alt.datum(1.0, type="quantitative", scale=scale)))
+    return charts.specification(
+        alt.layer(*layers)
+        .properties(height=330, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+        .configure_view(strokeWidth=0)
+    )
+
+
+def comparison_picture(frame: pd.DataFrame, measure: str, title: str) -> Picture:
+    """The frame of `token_plans.compared`: four bars for each controller, those of the quadrants."""
+    shown = frame.assign(quadrant=frame["quadrant"].map(NAMES))
+    names = tuple(frame["controller"].unique())
+    return Picture(
+        _comparison_spec(names, measure, title), shown, f"Bars: {title} in each quadrant under {', '.join(names)}."
+    )
+
+
+@lru_cache
+def _comparison_spec(controllers: tuple[str, ...], measure: str, title: str) -> dict[str, Any]:
+    base = alt.Chart()
+    names = list(NAMES.values())
+    x = alt.X("value:Q", title=title, axis=alt.Axis(format="~r", tickCount=6))
+    y = alt.Y(
+        "controller:N",
+        scale=alt.Scale(domain=list(controllers)),
+        title=None,
+        axis=alt.Axis(labelLimit=120, ticks=False),
+    )
+    inside = alt.YOffset("quadrant:N", sort=names)
+    tips = ["controller:N", "quadrant:N", "tokens:Q", alt.Tooltip("value:Q", title=measure, format=".4g")]
+    bars = base.mark_bar(height=3).encode(x=x, y=y, yOffset=inside, color=_quadrant_colour(), tooltip=tips)
+    ends = base.mark_point(filled=True, size=70, opacity=1).encode(
+        x=x, y=y, yOffset=inside, color=_quadrant_colour(), shape=_quadrant_shape(), tooltip=tips
+    )
+    return charts.specification(
+        (bars + ends)
+        .properties(height=60 * len(controllers), autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+        .configure_view(strokeWidth=0)
+    )
+
+
+def _quadrant_legend() -> alt.Legend:
+    return alt.Legend(title=None, orient="top", columns=2, labelLimit=200, symbolOpacity=1)
+
+
+def _quadrant_colour() -> alt.Color:
+    scale = alt.Scale(domain=list(NAMES.values()), range=list(COLOURS[:4]))
+    return alt.Color("quadrant:N", scale=scale, legend=_quadrant_legend())
+
+
+def _quadrant_shape() -> alt.Shape:
+    scale = alt.Scale(domain=list(NAMES.values()), range=list(SHAPES))
+    return alt.Shape("quadrant:N", scale=scale, legend=_quadrant_legend())

@@ -1,0 +1,75 @@
+"""The tokens of one update of a run, and what other controllers make of the same tokens."""
+
+from collections.abc import Sequence
+from functools import cache
+
+import pandas as pd
+import streamlit as st
+
+from entrostat.lineup import Entry, entries
+from toybandit import Config
+from toybandit.leaderboard.cells import TARGET
+from toybandit.rollout_tokens import RolloutTokens, Update, by_quadrant, described, planned_by, watch
+
+from ...shared.simulations import identity
+
+MEASURES = {
+    "mean weight": "weight",
+    "kept share": "kept",
+    "entropy change": "change",
+}
+"""What is shown of a quadrant, and the field that holds it."""
+MILLI = 1000.0
+
+
+@cache
+def choices() -> dict[str, Entry]:
+    """Controllers to choose from, by name: those of the leaderboard."""
+    return {entry.name: entry for entry in entries()}
+
+
+@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs={Config: identity})
+def update_of(config: Config, seed: int, rollout: int, number: int) -> Update:
+    """One update of a run. Shared between sessions: do not write to it. Raises ValueError as `watch` does."""
+    return watch(config, seed, rollout=rollout, number=number)
+
+
+def tokens_of(update: Update) -> RolloutTokens:
+    """Its tokens under the plan that was made for them."""
+    return described(update.tokens, update.plan)
+
+
+def tokens_under(name: str, update: Update, target: float | None) -> RolloutTokens:
+    """The same tokens under one of `choices`; target: for those that hold one, nats. Raises ValueError, one line."""
+    entry = choices()[name]
+    wanted = TARGET if target is None else target
+    held = wanted if entry.has_target else None
+    config = Config(controller=entry.controller, controller_args=entry.args, target=held)
+    return described(update.tokens, planned_by(config, update))
+
+
+def compared(named: Sequence[tuple[str, RolloutTokens]], measure: str, *, exact: bool) -> pd.DataFrame:
+    """A row for each controller and quadrant: controller, quadrant, tokens, value; measure: one of MEASURES.
+
+    Entropy changes are in thousandths of a nat.
+    """
+    factor = MILLI if measure == "entropy change" else 1.0
+    rows = [
+        {
+            "controller": name,
+            "quadrant": quadrant,
+            "tokens": found.tokens,
+            "value": factor * getattr(found, MEASURES[measure]),
+        }
+        for name, tokens in named
+        for quadrant, found in by_quadrant(tokens, exact=exact).items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def wide(frame: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """The frame of `compared` with a column for each quadrant, and their sum where it means something."""
+    table = frame.pivot(index="controller", columns="quadrant", values="value").loc[frame["controller"].unique()]
+    if measure == "entropy change":
+        table["sum"] = table.sum(axis=1)
+    return table.reset_index().rename_axis(columns=None)

@@ -1,0 +1,227 @@
+"""Curves of runs: one line for each experiment, its seeds as a band, the raw numbers faint behind the smoothed ones."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import takewhile
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from ...shared import charts
+from ...shared.charts import Picture
+from .run_folder import experiment
+from .run_log import LARGEST, Array, Log, Series
+
+AXES = {"step": "rollout step", "tokens": "tokens trained on", "time": "training time (s)"}
+TITLES = {
+    "entropy": "Entropy H (nats)",
+    "entropy/ema": "Entropy H, averaged by the trainer (nats)",
+    "entropy/kept": "Entropy H of kept tokens (nats)",
+    "entropy_change/measured": "Change of entropy ΔH, measured (nats)",
+    "entropy_change/predicted": "Change of entropy ΔH, predicted (nats)",
+    "flow/total": "Flow of entropy (nats per unit step)",
+    "reward": "Reward",
+    "response_length": "Response length (tokens)",
+    "time/step": "Time of a step (s)",
+}
+"""Of metrics with a unit; others go by their name."""
+POINTS = 500
+"""Of a line, at most: a picture has no more pixels to show."""
+FEW = 24
+"""Points up to which each is marked."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a panel."""
+
+    name: str
+    x: Array
+    """(n,)."""
+    raw: Array
+    """(seeds, n)."""
+    smooth: Array
+    """(seeds, n)."""
+
+
+def options(logs: Sequence[Log]) -> list[str]:
+    """The metrics of all runs, in the order in which they are logged: those without a prefix, then group by group."""
+    found = dict.fromkeys(key for log in logs for key in log.metrics)
+    groups = {key.partition("/")[0]: None for key in found}
+    order = {group: number for number, group in enumerate(groups)}
+    return sorted(found, key=lambda key: ("/" in key, order[key.partition("/")[0]]))
+
+
+def experiments(logs: Sequence[Log]) -> dict[str, list[Log]]:
+    """Runs that differ by seed only, together, under a name that they share."""
+    groups: dict[tuple[str, int], list[Log]] = {}
+    for log in logs:
+        key, number = experiment(log.config), 0
+        while any(_seeds(log) & _seeds(other) for other in groups.get((key, number), ())):
+            number += 1
+        groups.setdefault((key, number), []).append(log)
+    runs = [[log.name for log in group] for group in groups.values()]
+    named = [_name(names) for names in runs]
+    unique = [
+        name if named.count(name) == 1 else f"{names[0]} and {len(names) - 1} more"
+        for name, names in zip(named, runs, strict=True)
+    ]
+    return dict(zip(unique, groups.values(), strict=True))
+
+
+def _seeds(log: Log) -> set[str]:
+    """The seeds of a run; those that do not tell theirs may have the same."""
+    several = log.config.get("seeds")
+    return {str(seed) for seed in several} if isinstance(several, list) else {str(log.config.get("seed"))}
+
+
+def _name(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    shared = "".join(
+        letters[0] for letters in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    )
+    return f"{shared.rstrip('-_/. ') or names[0]}, {len(names)} runs"
+
+
+def axis_of(log: Log, axis: str) -> Series | None:
+    """x (1, n) of a run's steps on one of AXES; None when the run does not know it."""
+    if axis == "step":
+        return next(iter(log.metrics.values()), None)
+    time, speed = log.metrics.get("time/step"), log.metrics.get("tokens_per_second")
+    if time is None or (axis == "tokens" and (speed is None or len(speed.step) != len(time.step))):
+        return None
+    parts = time.values if axis == "time" or speed is None else time.values * speed.values
+    return Series(time.step, parts.cumsum(-1))
+
+
+def smoothed(values: Array, weight: float) -> Array:
+    """Exponential moving average along the last dimension; `weight` is that of the past, 0 changes nothing."""
+    if weight == 0 or values.size == 0:
+        return values
+    return pd.DataFrame(values.T).ewm(alpha=1 - weight, adjust=False).mean().to_numpy().T
+
+
+def curve(name: str, logs: Sequence[Log], metric: str, axis: str, weight: float) -> Curve | None:
+    """The line of an experiment: all its seeds at the steps that all have; None when a run lacks metric or axis."""
+    found = [(log.metrics.get(metric), axis_of(log, axis)) for log in logs]
+    parts = [(series, x) for series, x in found if series is not None and x is not None]
+    if len(parts) < len(found):
+        return None
+    steps = parts[0][0].step
+    for series, _ in parts[1:]:
+        steps = np.intersect1d(steps, series.step)
+    rows = [series.values[:, np.isin(series.step, steps)] for series, _ in parts]
+    if len({row.shape[1] for row in rows}) > 1 or not len(steps):  # a step logged twice
+        return None
+    x = steps if axis == "step" else np.mean([np.interp(steps, at.step, at.values[0]) for _, at in parts], 0)
+    if not (np.abs(x) <= LARGEST).all():
+        return None
+    raw = np.concatenate(rows)
+    return Curve(name, x, raw, smoothed(raw, weight))
+
+
+def curves(groups: Mapping[str, Sequence[Log]], metric: str, axis: str, weight: float) -> list[Curve]:
+    """The lines of a panel."""
+    found = (curve(name, logs, metric, axis, weight) for name, logs in groups.items())
+    return [line for line in found if line is not None]
+
+
+def shortened(groups: Mapping[str, Sequence[Log]], metrics: Sequence[str]) -> list[str]:
+    """Where a run that ends early ends the line of its experiment, a sentence each."""
+    found: dict[str, None] = {}
+    for metric in metrics:
+        for name, logs in groups.items():
+            ends = {log.name: log.metrics[metric].step[-1] for log in logs if metric in log.metrics}
+            if len(set(ends.values())) > 1:
+                first = min(ends, key=ends.__getitem__)
+                found[f"{name} is drawn up to step {ends[first]:.0f}, where {first} ends."] = None
+    return list(found)
+
+
+def picture(panels: Mapping[str, Sequence[Curve]], axis: str, targets: Sequence[float], height: int) -> Picture:
+    """The panels, by metric, over one another. targets: entropies to hold, drawn into the panel `entropy`."""
+    frames, shapes = [], []
+    series = tuple(dict.fromkeys(line.name for lines in panels.values() for line in lines))
+    for number, (metric, lines) in enumerate(panels.items()):
+        parts = [_frame(line) for line in lines]
+        if metric == "entropy":
+            parts.append(pd.DataFrame({"target": list(targets)}))
+        frames.append(pd.concat(parts, ignore_index=True).assign(panel=number, metric=metric))
+        has_band = any(len(line.raw) > 1 for line in lines)
+        has_raw = any(line.raw is not line.smooth for line in lines)
+        few = all(len(line.x) <= FEW for line in lines)
+        shapes.append((TITLES.get(metric, metric), has_band, has_raw, few, metric == "entropy" and bool(targets)))
+    frame = pd.concat(frames, ignore_index=True)
+    x = frame["x"]
+    spec = _spec(tuple(shapes), series, float(x.min()), float(x.max()), AXES[axis], height)
+    return Picture(spec, frame, charts.lines_alt([shape[0] for shape in shapes], AXES[axis]))
+
+
+def _frame(line: Curve) -> pd.DataFrame:
+    every = max(-(-len(line.x) // POINTS), 1)
+    at = np.arange(len(line.x) - 1, -1, -every)[::-1]  # the last point stays
+    raw, smooth = line.raw[:, at], line.smooth[:, at]
+    band = {"low": smooth.min(0), "high": smooth.max(0)} if len(smooth) > 1 else {}
+    return pd.DataFrame({"series": line.name, "x": line.x[at], "value": smooth.mean(0), "raw": raw.mean(0), **band})
+
+
+Shape = tuple[str, bool, bool, bool, bool]
+"""Of a panel: title, whether it has bands, raw numbers behind, few points, targets."""
+
+
+@lru_cache(maxsize=256)
+def _spec(
+    shapes: tuple[Shape, ...], series: tuple[str, ...], low: float, high: float, x_title: str, height: int
+) -> dict[str, Any]:
+    pointer = alt.selection_point(
+        name="pointer", fields=["x"], nearest=True, on="pointermove", clear="pointerout", empty=False
+    )
+    high = max(high, low + 1)
+    scale = alt.Scale(domain=[low - charts.MARGIN * (high - low), high], nice=False)
+    parts = []
+    for number, shape in enumerate(shapes):
+        last = number == len(shapes) - 1
+        ticks = charts.round_ticks(low, high, 6)
+        axis = alt.Axis(values=ticks, labels=last, ticks=False, format="~s", labelFlush=True)
+        x = alt.X("x:Q", title=x_title if last else None, axis=axis, scale=scale)
+        parts.append(_panel(number, shape, series, x, x_title, pointer).properties(height=height))
+    stacked = alt.vconcat(*parts, spacing=14).resolve_scale(x="shared", color="shared", strokeDash="shared")
+    stacked = charts.sharing(stacked, pointer).configure_view(strokeWidth=0).configure_legend(symbolOpacity=1)
+    return charts.specification(stacked)
+
+
+def _panel(number: int, shape: Shape, series: tuple[str, ...], x: alt.X, x_title: str, pointer: alt.Parameter) -> Any:
+    title, has_bands, has_raw, few, has_targets = shape
+    style = charts.styles(series)
+    base = alt.Chart().transform_filter(alt.datum.panel == number)
+    lines = base.transform_filter("isValid(datum.value)")
+    y = alt.Y("value:Q", scale=alt.Scale(zero=False), axis=charts.INSIDE)
+    layers: list[Any] = []
+    if has_bands:
+        area = lines.transform_filter("isValid(datum.low)").mark_area(opacity=0.18)
+        layers.append(area.encode(x=x, y=alt.Y("low:Q", axis=charts.INSIDE), y2="high:Q", color=style["color"]))
+    if has_raw:
+        faint = lines.mark_line(strokeWidth=1, opacity=0.35)
+        layers.append(faint.encode(x=x, y=alt.Y("raw:Q", axis=charts.INSIDE), color=style["color"]))
+    layers.append(lines.mark_line(strokeWidth=2, point=few).encode(x=x, y=y, **style))
+    if has_targets:
+        target = base.transform_filter("isValid(datum.target)")
+        at = alt.Y("target:Q", axis=charts.INSIDE)
+        layers.append(target.mark_rule(color="#888888", strokeDash=[3, 3]).encode(y=at))
+        label = target.mark_text(align="right", baseline="bottom", dx=-2, color="#888888")
+        label = label.transform_calculate(label="'target ' + format(datum.target, '~g')")
+        layers.append(label.encode(y=at, x=alt.value("width"), text="label:N"))
+    tips = [
+        alt.Tooltip("series:N", title="run"),
+        alt.Tooltip("x:Q", title=x_title, format=",.6~g"),
+        alt.Tooltip("value:Q", title=title, format=".4g"),
+        alt.Tooltip("raw:Q", title="raw", format=".4g"),
+    ]
+    near = lines.transform_filter(pointer)
+    layers.append(near.mark_rule(color="#888888").encode(x=x))
+    layers.append(near.mark_point(size=45, filled=True).encode(x=x, y=y, color=style["color"], tooltip=tips))
+    return alt.layer(*layers).properties(title=alt.Title(title, anchor="start", fontSize=13, offset=4))

@@ -1,0 +1,227 @@
+"""Runs: the logs of simulator and trainer, as curves, side by side, against the law, and token by token."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from entrostat.runlog import target_of
+
+from ...shared import charts, exports
+from ...shared.controls import Control, Sections
+from ...shared.plain_text import plain
+from . import run_curves, run_folder, run_log
+from . import runs_parts as parts
+from .run_log import Log
+
+REFRESH = 2.0
+"""Seconds between two looks at the files of a run in progress."""
+MOST = 8
+"""Runs at once, panels at once: as many as there are colours."""
+FIRST = 4
+"""Runs that are shown before one is chosen."""
+HEIGHTS = {1: 320, 2: 200, 3: 150}
+"""Of a panel, pixels, by the number of panels."""
+SECTIONS = ("Curves", "Compare", "Law", "Responses")
+HOW_TO = """toybandit run --env noisy --controller entropic --target 0.6 --out runs/first
+llmtrain train --preset countdown-cpu --controller adaptive_entropy --target-entropy 0.45 \\
+    --set delta=0.005 --set coef_max=0.1"""
+LIVE = Control(
+    key="runs.live",
+    label="Live",
+    default=False,
+    help=f"Read what running runs have added, every {REFRESH:g} seconds.",
+)
+AXIS = Control(
+    key="runs.x",
+    label="Time axis",
+    default="step",
+    options=tuple(run_curves.AXES),
+    help="Rollout steps, or the tokens or the seconds that the trainer has spent. The simulator logs steps only.",
+)
+SMOOTHING = Control(
+    key="runs.smooth",
+    label="Smoothing",
+    symbol="β",
+    default=0.6,
+    low=0.0,
+    high=0.98,
+    step=0.02,
+    help="Weight of the past in the moving average. The numbers as logged stay faint behind it; 0 shows these alone.",
+)
+BANDS = Control(
+    key="runs.bands",
+    label="Join seeds",
+    default=True,
+    help="Runs that differ by seed only become one line, their mean, with a band from the least to the greatest.",
+)
+
+
+def page() -> None:
+    """Which runs, at the side; one of four sections of them."""
+    st.title("Runs")
+    st.caption("Run logs of toybandit and llmtrain, from the folder that the app was started with.")
+    root = run_folder.folder()
+    try:
+        found = run_folder.names(root)
+    except ValueError as error:
+        st.error(plain(str(error)))
+        return
+    if not found:
+        explain(root)
+        return
+    known = run_folder.recent(root, found)
+    if len(known) < len(found):
+        left_out = len(found) - len(known)
+        st.caption(f"The newest {len(known)} of {len(found)} runs can be chosen. Left out: {left_out}.")
+    asked = [name for name in st.query_params.get_all("runs") if name not in known]
+    for name in asked[:MOST]:
+        st.error(plain(run_folder.problem(root, name, found)))
+    section = Sections(key="runs.show", label="Section", default=SECTIONS[0], options=SECTIONS, help="").draw()
+    if "runs" not in st.query_params and "runs" not in st.session_state:  # chosen, so that links name them
+        st.session_state["runs"] = st.query_params["runs"] = run_folder.newest(root, known, FIRST)
+    with st.sidebar:
+        chosen = Control(
+            key="runs",
+            label="Runs",
+            default=(),
+            options=tuple(known),
+            help="Folders with a config.yaml and a metrics.jsonl.",
+        ).draw()
+        live = LIVE.draw()
+        logs = load(root, chosen)
+        settings = SETTINGS[section](logs) if logs else {}
+    if len(chosen) > MOST:
+        st.warning(f"The first {MOST} of {len(chosen)} runs are shown: there are no more colours to tell them apart.")
+    if not logs:
+        load(root, chosen, tell=True)
+        st.info("Choose a run at the side.")
+        return
+    st.fragment(draw, run_every=REFRESH if live else None)(root, chosen, section, settings)
+
+
+def draw(root: Path, chosen: Sequence[str], section: str, settings: dict[str, Any]) -> None:
+    """One section, from the files as they are now."""
+    logs = load(root, chosen, tell=True)
+    running = [f"{log.name} (step {log.last_step})" for log in logs if log.state == "running"]
+    if running:
+        st.caption(plain(f"Running: {', '.join(running)}."))
+    try:
+        DRAW[section](root, logs, **settings)
+    except ValueError as error:
+        st.error(plain(str(error)))
+    except OSError as error:
+        st.error(plain(unreadable(error)))
+
+
+def unreadable(error: OSError) -> str:
+    """Which file cannot be read, and why, without its place."""
+    return f"{Path(str(error.filename or 'a file')).name} cannot be read: {error.strerror}"
+
+
+def load(root: Path, chosen: Sequence[str], tell: bool = False) -> list[Log]:
+    """The chosen runs that can be read; tell: show why the others cannot, and what is missing of those."""
+    found, notes = [], []
+    for name in list(chosen)[:MOST]:
+        try:
+            log = run_log.read(root, name)
+        except (ValueError, OSError) as error:
+            notes.append(f"{name}: {unreadable(error)}" if isinstance(error, OSError) else str(error))
+            continue
+        notes += log.notes
+        found.append(log)
+    for note in notes if tell else ():
+        st.warning(plain(note))
+    return found
+
+
+def explain(root: Path) -> None:
+    """What to do when there is no run."""
+    st.info("There is no run to show yet. Either of these commands makes one; then reload this page.")
+    st.code(HOW_TO, language="shell", wrap_lines=True)
+    st.caption("Runs are read from this folder; `entrostat-app --runs FOLDER` names another:")
+    st.code(str(root), language=None, wrap_lines=True)
+
+
+# Curves -----------------------------------------------------------------------------------------------------------
+
+
+def curve_settings(logs: Sequence[Log]) -> dict[str, Any]:
+    return {
+        "metrics": parts.metrics_control(logs).draw(),
+        "axis": AXIS.draw(),
+        "smoothing": SMOOTHING.draw(),
+        "bands": BANDS.draw(),
+    }
+
+
+def draw_curves(
+    root: Path, logs: Sequence[Log], metrics: Sequence[str], axis: str, smoothing: float, bands: bool
+) -> None:
+    """A panel for each metric, a line for each experiment."""
+    groups = run_curves.experiments(logs) if bands else {log.name: [log] for log in logs}
+    panels = {metric: run_curves.curves(groups, metric, axis, smoothing) for metric in metrics[:MOST]}
+    panels = {metric: lines for metric, lines in panels.items() if lines}
+    if not metrics:
+        st.info("Choose a metric at the side.")
+        return
+    if not panels:
+        known = "" if axis == "step" else f" against {run_curves.AXES[axis]}: choose the time axis step"
+        st.info(f"None of these runs has logged these metrics{known}.")
+        return
+    targets = sorted({t for log in logs if (t := target_of(log.config)) is not None})
+    picture = run_curves.picture(panels, axis, targets, HEIGHTS.get(len(panels), charts.HEIGHT))
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        charts.show(picture, key="runs.curves")
+    with right:
+        st.info(plain(notice(panels, logs)), icon=":material/visibility:")
+        absent = [name for name in groups if not all(any(c.name == name for c in lines) for lines in panels.values())]
+        if absent:
+            st.caption(plain(f"Not in every panel, for they have not logged it: {', '.join(absent)}."))
+        for sentence in run_curves.shortened(groups, list(panels)):
+            st.caption(plain(sentence))
+        if any(len(line.x) > run_curves.POINTS for lines in panels.values() for line in lines):
+            st.caption(f"Long lines are thinned to {run_curves.POINTS} points, in the files below as well.")
+    exports.draw(picture, "runs", parts.commands(root, logs))
+
+
+def notice(panels: Mapping[str, Sequence[run_curves.Curve]], logs: Sequence[Log]) -> str:
+    """What is worth noticing, from the numbers; a paragraph each."""
+    found = []
+    for metric, lines in panels.items():
+        name = metric if "/" in metric else metric.capitalize().replace("_", " ")
+        ends = {line.name: float(line.smooth[:, -1].mean()) for line in lines}
+        if len(ends) > 1:
+            high, low = max(ends, key=ends.__getitem__), min(ends, key=ends.__getitem__)
+            found.append(f"{name} ends highest in {high} ({ends[high]:.3g}) and lowest in {low} ({ends[low]:.3g}).")
+        else:
+            line = lines[0]
+            found.append(f"{name} goes from {line.smooth[:, 0].mean():.3g} to {line.smooth[:, -1].mean():.3g}.")
+    for log in logs if "entropy" in panels else ():
+        held = target_of(log.config)
+        if held is not None and "entropy" in log.metrics:
+            late = parts.held(log, "entropy")
+            found.append(
+                f"{log.name} is to hold {held:g} nats: over its last third it is {late:.3g}, {late - held:+.2g}."
+            )
+    if any(len(line.raw) > 1 for lines in panels.values() for line in lines):
+        found.append("Bands reach from the least seed to the greatest.")
+    if any(line.raw is not line.smooth for lines in panels.values() for line in lines):
+        found.append("Faint lines are the numbers as logged.")
+    return "\n\n".join(found)
+
+
+SETTINGS: dict[str, Callable[[Sequence[Log]], dict[str, Any]]] = {
+    "Curves": curve_settings,
+    "Compare": parts.compare_settings,
+    "Law": parts.law_settings,
+    "Responses": parts.response_settings,
+}
+DRAW: dict[str, Callable[..., None]] = {
+    "Curves": draw_curves,
+    "Compare": parts.draw_compare,
+    "Law": parts.draw_law,
+    "Responses": parts.draw_responses,
+}

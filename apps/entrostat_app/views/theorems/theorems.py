@@ -1,0 +1,218 @@
+"""Theorems: each claim as an experiment, with sliders that break what it assumes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from toybandit.claims import CLAIMS, Record
+from toybandit.claims.registry import QUICK
+from toybandit.trials import CASES, STATEMENTS, Case, Outcome
+
+from ...shared import charts, exports, presets
+from ...shared.controls import Control
+from ...shared.plain_text import plain
+from . import trial_pictures
+
+ALL = "all papers"
+FIRST = "thm1-centred"
+"""The claim that is shown where the URL names none."""
+PAPER = Control(
+    key="paper",
+    label="Paper",
+    default=ALL,
+    options=(ALL, *dict.fromkeys(claim.paper for claim in CLAIMS.values())),
+    help="Whose claims can be chosen below.",
+)
+
+
+def page() -> None:
+    """One claim: statement, what is assumed, a live experiment, and what `toybandit verify` finds; then all claims."""
+    st.title("Theorems")
+    st.caption(
+        "Each claim of the papers as a small experiment. Move a slider until an assumption breaks: what is left?"
+    )
+    presets.draw_links("theorems")
+    with st.sidebar:
+        name = choose()
+        case = CASES[name]
+        values = draw_parameters(case)
+    st.header(name, anchor=False)
+    draw_claim(name)
+    draw_trial(case, values)
+    st.header("What `toybandit verify` finds", anchor=False)
+    draw_measurement(name)
+    st.header("All claims", anchor=False)
+    draw_table()
+
+
+def choose() -> str:
+    """Show the choice of paper and claim; the claim's name."""
+    paper = PAPER.draw()
+    names = tuple(name for name, claim in CLAIMS.items() if paper in (ALL, claim.paper))
+    if st.session_state.get("claim") not in (None, *names):
+        del st.session_state["claim"]
+    default = FIRST if FIRST in names else names[0]
+    return Control(key="claim", label="Claim", default=default, options=names, help="Its name in the report.").draw()
+
+
+def controls(case: Case) -> dict[str, Control]:
+    """The controls of a claim's trial, by the parameter's key; they start where the claim is as claimed."""
+    found = {}
+    for parameter in case.trial.parameters:
+        given = {**vars(parameter), "key": f"{case.claim}.{parameter.key}", "default": case.start[parameter.key]}
+        note = case.note(parameter.key)
+        found[parameter.key] = Control(**{**given, "help": plain(f"{parameter.help} {note}".strip())})
+    return found
+
+
+def draw_parameters(case: Case) -> dict[str, Any]:
+    """Show the sliders of a trial, and buttons that set them; their values by the parameters' keys."""
+    st.divider()
+    with st.container(horizontal=True):
+        turned = {**case.start, **case.turned}
+        st.button(
+            "Turn the verdict", icon=":material/flip:", on_click=put, args=(case, turned), help=plain(turning(case))
+        )
+        st.button("As claimed", icon=":material/restart_alt:", on_click=put, args=(case, case.start))
+    return {key: control.draw() for key, control in controls(case).items()}
+
+
+def put(case: Case, values: Mapping[str, Any]) -> None:
+    """Set the sliders of a trial. A callback."""
+    for key, control in controls(case).items():
+        st.session_state[control.key] = values[key]
+
+
+def turning(case: Case) -> str:
+    """What the button changes, for a reader."""
+    titles = {parameter.key: parameter.symbol or f"“{parameter.label}”" for parameter in case.trial.parameters}
+    return "Sets " + ", ".join(f"{titles[key]} to {told(value)}" for key, value in case.turned.items()) + "."
+
+
+def told(value: Any) -> str:
+    """A value of a slider, for a reader."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def draw_claim(name: str) -> None:
+    """Paper, statement and assumption."""
+    claim = CLAIMS[name]
+    st.caption(plain(f"{claim.paper}, {claim.source}"))
+    st.markdown(rf"$\displaystyle {STATEMENTS[name]}$", text_alignment="center")  # st.latex scrolls, out of keys' reach
+    st.markdown(f"**Assumes** {plain(claim.assumption)}.  \n**Predicts** {plain(claim.predicted)}.")
+
+
+@st.cache_resource(max_entries=512, show_spinner="Measuring")
+def run(name: str, values: tuple[tuple[str, Any], ...]) -> Outcome:
+    """The trial of a claim at these values. Shared between sessions: do not write to it. ValueError, one line."""
+    return CASES[name].run(**dict(values))
+
+
+def draw_trial(case: Case, values: Mapping[str, Any]) -> None:
+    """The live experiment: picture, verdict, and whether the assumptions are respected."""
+    try:
+        outcome = run(case.claim, tuple(values.items()))
+    except ValueError as error:
+        st.error(plain(str(error)))
+        return
+    picture = trial_pictures.picture(outcome)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        charts.show(picture, key="trial")
+        st.caption(trial_pictures.difference(outcome))
+    with right:
+        draw_verdict(case, values, outcome)
+    exports.draw(picture, f"theorems-{case.claim}", [])
+
+
+def draw_verdict(case: Case, values: Mapping[str, Any], outcome: Outcome) -> None:
+    """Badges of the assumptions, the verdict, and what it means here."""
+    broken = case.broken(values)
+    with st.container(horizontal=True):
+        if not any(condition.stated for condition in broken):
+            st.badge("Assumption respected", icon=":material/check:", color="green")
+        for condition in broken:
+            what = "Assumption" if condition.stated else "Unstated condition"
+            st.badge(plain(f"{what} broken: {case.told(condition)}"), icon=":material/warning:", color="orange")
+    show, icon = (st.success, ":material/check_circle:") if outcome.holds else (st.warning, ":material/cancel:")
+    show(plain(outcome.verdict), icon=icon)
+    st.markdown(plain(case.trial.meaning))
+    st.info(plain(notice(case, values, outcome)), icon=":material/visibility:")
+
+
+def notice(case: Case, values: Mapping[str, Any], outcome: Outcome) -> str:
+    """What the verdict means, given what is assumed."""
+    broken = case.broken(values)
+    unstated = [case.told(condition) for condition in broken if not condition.stated]
+    turn = f"“Turn the verdict” {turning(case).lower()[:1]}{turning(case)[1:]}"
+    if any(condition.stated for condition in broken):
+        if outcome.holds:
+            return "An assumption is broken, and the claim holds all the same: here it is not needed."
+        return "This is what the assumption is for: the claim does not say anything about this setting."
+    if unstated and not outcome.holds:
+        return (
+            "A counter-example to the claim as it stands: all that the paper assumes is respected. What it needs "
+            f"besides: {', '.join(unstated)}."
+        )
+    if outcome.holds:
+        return f"All that is assumed is respected, and the claim holds. {turn}"
+    return f"A counter-example: all that is assumed is respected, and the claim fails. {turn}"
+
+
+@st.cache_resource
+def measured() -> dict[str, Record]:
+    """What was measured since the server started, by the name of the claim. Shared between sessions."""
+    return {}
+
+
+def draw_measurement(name: str) -> None:
+    """The claim's check as `toybandit verify --quick` makes it, on demand."""
+    claim = CLAIMS[name]
+    record = measured().get(name)
+    st.markdown(f"Known verdict: **{plain(claim.expected)}**. The check is larger than the experiment above.")
+    label = "Measure again (quick)" if record else "Measure now (quick)"
+    if st.button(label, icon=":material/science:", help="Takes a few seconds."):
+        with st.spinner(f"Measuring {name}"):
+            record = measured()[name] = claim(QUICK)
+    if record is None:
+        return
+    doubt = f"{record.false_failure:.0e}" if record.false_failure else "0: nothing of it is drawn"
+    lines = {
+        "Predicted": record.predicted,
+        "Measured": record.measured,
+        "Verdict": record.verdict if record.as_expected else f"{record.verdict}, and {record.expected} was known",
+        "Chance of another verdict with fresh seeds": doubt,
+    }
+    st.markdown("\n".join(f"- **{title}**: {plain(text)}" for title, text in lines.items()))
+
+
+def draw_table() -> None:
+    """Every claim, to be chosen by a click on its row."""
+    st.caption("Choose a row to see its experiment.")
+    st.dataframe(
+        table(),
+        hide_index=True,
+        width="stretch",
+        height=320,
+        key="claims",
+        on_select=follow,
+        selection_mode="single-row",
+    )
+
+
+def table() -> pd.DataFrame:
+    """A row for each claim, in the order of the report."""
+    rows = [(name, claim.expected, claim.paper, claim.source, claim.assumption) for name, claim in CLAIMS.items()]
+    return pd.DataFrame(rows, columns=["claim", "known verdict", "paper", "source", "assumes"])
+
+
+def follow() -> None:
+    """Go to the claim whose row was chosen. A callback."""
+    rows = st.session_state["claims"]["selection"]["rows"]
+    if rows:
+        st.session_state["paper"] = ALL
+        st.session_state["claim"] = list(CLAIMS)[rows[0]]

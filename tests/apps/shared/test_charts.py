@@ -1,0 +1,67 @@
+"""Frames and specifications of pictures."""
+
+import numpy as np
+import pytest
+
+from entrostat_app.shared import charts
+from entrostat_app.shared.charts import Panel
+from entrostat_app.shared.palette import COLOURS, DASHES
+
+
+def test_table_is_long():
+    frame = charts.table({"a": [1.0, 2.0, 3.0], "b": [4.0, 5.0]})
+    assert frame.to_dict("list") == {
+        "x": [0, 1, 2, 0, 1],
+        "series": ["a", "a", "a", "b", "b"],
+        "value": [1.0, 2.0, 3.0, 4.0, 5.0],
+    }
+    assert charts.table({"a": [1.0, 2.0]}, x=[10, 20])["x"].tolist() == [10, 20]
+
+
+def test_bands_are_the_least_and_the_greatest_run():
+    frame = charts.bands({"a": np.array([[1.0, 4.0], [3.0, 0.0]])})
+    assert frame["value"].tolist() == [2.0, 2.0]
+    assert frame["low"].tolist() == [1.0, 0.0]
+    assert frame["high"].tolist() == [3.0, 4.0]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 80), (0, 1), (-3, 7), (0.1, 0.2), (0, 1234)])
+def test_ticks_are_round_and_few(low, high):
+    ticks = charts.round_ticks(low, high)
+    assert 3 <= len(ticks) <= 9
+    assert low - 1e-9 <= min(ticks)
+    assert max(ticks) <= high + 1e-9
+
+
+def test_panels_share_a_frame_and_an_axis():
+    panels = [Panel(title=title, frame=charts.table({"x": [1.0, 2.0, 3.0]})) for title in ("one", "two")]
+    picture = charts.linked(panels, "rollout")
+    assert len(picture.spec["vconcat"]) == 2
+    assert picture.frame["panel"].tolist() == ["one"] * 3 + ["two"] * 3
+    assert picture.spec["resolve"]["scale"]["x"] == "shared"
+
+
+def test_a_specification_is_made_once_for_its_shape():
+    first = charts.linked([Panel(title="one", frame=charts.table({"x": [1.0, 2.0]}))], "rollout")
+    again = charts.linked([Panel(title="one", frame=charts.table({"x": [5.0, 9.0]}))], "rollout")
+    other = charts.linked([Panel(title="one", frame=charts.table({"y": [5.0, 9.0]}))], "rollout")
+    assert first.spec is again.spec
+    assert other.spec is not first.spec
+
+
+def test_every_line_has_a_colour_and_a_dash_of_its_own():
+    assert len(set(COLOURS)) == len(set(DASHES)) == 8
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as in WCAG."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("ground", ["#ffffff", "#0e1117"])
+def test_lines_stand_out_on_light_and_dark(ground):
+    for colour in COLOURS:
+        light, dark = sorted((luminance(colour), luminance(ground)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) > 2

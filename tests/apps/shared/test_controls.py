@@ -1,0 +1,83 @@
+"""Controls: titles, the widget that a default asks for, steps, and query parameters."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from entrostat_app.shared.controls import Control, coarseness, query
+
+
+def test_title_has_symbol_and_unit():
+    assert Control(key="h", label="Target", symbol="H*", unit="nats", default=0.5, help="").title == "Target H* (nats)"
+    assert Control(key="h", label="Seed", default=0, help="").title == "Seed"
+
+
+@pytest.mark.parametrize(("value", "step"), [(7, 1), (0.0, 0.1), (0.01, 0.001), (0.25, 0.01), (5.0, 0.1), (-30.0, 1.0)])
+def test_steps_follow_the_size_of_a_number(value, step):
+    assert coarseness(value) == pytest.approx(step, rel=1e-12)
+
+
+def test_query_as_streamlit_writes_it():
+    values = {"lr": 0.5, "controller": ("ppo", "steer"), "auto": True, "n": 3}
+    assert query(values) == {"lr": "0.5", "controller": ["ppo", "steer"], "auto": "true", "n": "3"}
+
+
+def shown() -> None:
+    import streamlit as st
+
+    from entrostat_app.shared.controls import Control, restore
+
+    found = {
+        "slider": Control(key="slider", label="a", default=1.0, low=0.0, high=2.0, step=0.5, help="").draw(),
+        "whole": Control(key="whole", label="b", default=3, help="").draw(),
+        "real": Control(key="real", label="h", default=0.5, help="").draw(),
+        "switch": Control(key="switch", label="c", default=False, help="").draw(),
+        "choice": Control(key="choice", label="d", default="y", options=("x", "y"), help="").draw(),
+        "several": Control(key="several", label="e", default=(), options=("x", "y"), help="").draw(),
+        "infinite": Control(key="infinite", label="f", default=float("inf"), help="").draw(),
+        "nothing": Control(key="nothing", label="g", default=None, help="").draw(),
+    }
+    st.button("back", on_click=restore, args=({"whole": 5, "several": ("x",)},))
+    st.json({key: repr(value) for key, value in found.items()})
+
+
+@pytest.mark.parametrize("text", ["inf", "-inf", "1e400", "nan"])
+@pytest.mark.parametrize(("key", "default"), [("slider", "1.0"), ("whole", "3"), ("real", "0.5")])
+def test_a_number_that_is_none_in_the_url_is_the_default(key, default, text):
+    import json
+
+    app = AppTest.from_function(shown)
+    app.query_params |= {key: text, "choice": "x"}
+    app.run()
+    assert not app.exception
+    found = json.loads(app.json[0].value)
+    assert (found[key], found["choice"]) == (default, "'x'")
+    assert "x" in app.query_params["choice"]
+    assert key not in app.query_params
+    app.run()
+    assert not app.exception
+
+
+def test_defaults_links_and_the_way_back():
+    import json
+
+    app = AppTest.from_function(shown).run()
+    assert not app.exception
+    assert json.loads(app.json[0].value) == {
+        "slider": "1.0", "whole": "3", "real": "0.5", "switch": "False", "choice": "'y'", "several": "[]",
+        "infinite": "inf", "nothing": "None",
+    }  # fmt: skip
+    app = AppTest.from_function(shown)
+    for key, text in {"slider": "1.5", "whole": "4", "switch": "true", "choice": "x", "nothing": "0.25"}.items():
+        app.query_params[key] = text
+    app.query_params["several"] = ["y", "x"]
+    app.run()
+    found = json.loads(app.json[0].value)
+    assert found["slider"] == "1.5"
+    assert found["whole"] == "4"
+    assert found["switch"] == "True"
+    assert found["choice"] == "'x'"
+    assert found["several"] == "['y', 'x']"
+    assert found["nothing"] == "0.25"
+    app.button[0].click().run()
+    found = json.loads(app.json[0].value)
+    assert (found["slider"], found["whole"], found["several"], found["nothing"]) == ("1.0", "5", "['x']", "None")

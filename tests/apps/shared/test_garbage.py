@@ -1,0 +1,19 @@
+"""What exists when a page is first drawn is not searched for garbage after each of its runs."""
+
+import gc
+
+from streamlit.testing.v1 import AppTest
+
+from entrostat_app.launch import MAIN
+from entrostat_app.shared.garbage import spare_modules
+
+
+def test_modules_are_spared():
+    spare_modules.cache_clear()
+    gc.unfreeze()
+    assert gc.get_freeze_count() == 0
+    assert not AppTest.from_file(str(MAIN), default_timeout=60).run().exception
+    spared = gc.get_freeze_count()
+    assert spared > 50_000  # those of torch, pandas and Streamlit
+    assert len(gc.get_objects()) < spared
+    gc.unfreeze()

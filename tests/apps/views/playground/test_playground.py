@@ -1,0 +1,88 @@
+"""The playground's panels and words, and the page in AppTest."""
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from entrostat_app.launch import MAIN
+from entrostat_app.shared import simulations
+from entrostat_app.views.playground import playground
+from toybandit import Config
+
+SMALL = {"states": 4, "rollouts": 12, "passes": 2}
+
+
+def app(**state: str) -> AppTest:
+    found = AppTest.from_file(str(MAIN), default_timeout=60)
+    for key, value in state.items():
+        found.query_params[key.replace("__", ".")] = value
+    return found.run()
+
+
+def test_panels_hold_the_numbers_of_the_run():
+    config = Config(controller="entropic", target=0.5, controller_args={"tau": 0.2}, **SMALL)
+    trajectory = simulations.run(config, (0,))
+    entropy, reward, change, state = playground.panels(trajectory)
+    frame = entropy.frame.set_index("series")["value"]
+    np.testing.assert_array_equal(frame["entropy"], trajectory.entropy[0])
+    assert set(frame["target"]) == {0.5}
+    np.testing.assert_array_equal(reward.frame["value"], trajectory.reward[0])
+    measured = change.frame.set_index("series")["value"]["measured"]
+    np.testing.assert_allclose(measured.cumsum(), trajectory.entropy[0, 1:] - trajectory.entropy[0, 0], atol=1e-14)
+    assert "entropic/alpha" in set(state.frame["series"])
+
+
+def test_words_are_made_of_the_numbers():
+    trajectory = simulations.run(Config(controller="thermostat", target=0.5, **SMALL), (0,))
+    text = f"{playground.summary(trajectory)} {playground.notice(trajectory)}"
+    assert f"from {trajectory.entropy[0, 0]:.2f} to {trajectory.entropy[0, -1]:.2f} nats" in text
+    assert f"{trajectory.entropy[0, -4:].mean() - 0.5:+.2f} from the target" in text
+
+
+def test_arms_that_pay_more():
+    frame = playground.arms(np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.3, 0.3]))
+    assert frame["pays"].tolist() == ["pays more", "pays less", "pays less"]
+    assert set(playground.arms(np.array([0.5, 0.5]), np.array([0.5, 0.5]))["pays"]) == {"pays alike"}
+
+
+def test_every_environment():
+    for env in ("exact", "noisy", "on", "pure", "det", "coupled", "episodes"):
+        found = app(env=env, rollouts="20", states="2", passes="1")
+        assert not found.exception, env
+        assert not found.error, env
+
+
+@pytest.mark.parametrize(
+    "controller", ["steer", "clip_cov", "gspo", "opefo", "positive_reweight", "clip_free", "kl_ref"]
+)
+def test_controllers_with_all_their_controls(controller):
+    found = app(controller=controller, rollouts="20", states="2")
+    assert not found.exception
+    assert not found.error
+
+
+def test_a_control_moves_the_numbers():
+    found = app()
+    before = found.info[0].value
+    found.sidebar.slider(key="lr").set_value(2.5).run()
+    assert found.info[0].value != before
+
+
+def test_a_hyperparameter_in_the_link_reaches_the_run():
+    text = app(controller="entropic", target="0.8", entropic__tau="0.0").info[0].value
+    other = app(controller="entropic", target="0.8", entropic__tau="0.95").info[0].value
+    assert text != other
+
+
+def test_a_moment_beyond_a_shorter_run():
+    found = app(t="55")
+    found.sidebar.slider(key="rollouts").set_value(20).run()
+    assert not found.exception
+    assert found.slider(key="t").value == 20
+
+
+def test_what_cannot_run_is_said_in_a_line():
+    found = app(env="exact", controller="unlikeliness")
+    assert not found.exception
+    assert len(found.error) == 1
+    assert "\n" not in found.error[0].value
