@@ -10,7 +10,7 @@ from torch import Tensor
 from . import controllers, surrogates  # noqa: F401 (their classes are registered when they are imported)
 from .chaining import Chain, chain
 from .controller import Controller
-from .registry import ALIASES, PRESETS, REGISTRY, hyperparameters, implied_surrogate
+from .registry import ALIASES, PRESETS, REGISTRY, hyperparameters, implied_surrogate, imported
 from .surrogates import SurrogateController
 
 KINDS = {int: "a number", float: "a number", bool: "true or false", str: "a name"}
@@ -23,7 +23,7 @@ def list_controllers() -> list[str]:
 
 
 def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
-    """Build a chain from names joined by `+`.
+    """Build a chain from names joined by `+`; a controller of one's own is `module:Class`.
 
     preset: "paper" (values as published) or "released" (as in the authors' code).
     settings: a hyperparameter goes to the one part that has it; `**{"steer.lambda_min": 0.7}` names the part.
@@ -59,8 +59,9 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
 
 
 def names_of(spec: str) -> list[str]:
-    """The names that `spec` joins by +, each controller by its own: that of ppo for grpo."""
-    return [ALIASES.get(name.strip(), name.strip()) for name in spec.split("+")]
+    """Return the names that `spec` joins by +, aliases resolved (grpo is ppo) and `module:Class` imported."""
+    words = [word.strip() for word in spec.split("+")]
+    return [imported(word) if ":" in word else ALIASES.get(word, word) for word in words]
 
 
 def has_target(spec: str) -> bool:

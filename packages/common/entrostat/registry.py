@@ -1,7 +1,12 @@
 """Every controller class by its name. `entrostat.make` builds from them."""
 
-from collections.abc import Callable, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -28,15 +33,53 @@ def register(name: str) -> Callable[[C], C]:
     return add
 
 
+def import_all(package: str, path: Iterable[str]) -> None:
+    """Import every module of a package, so that their classes are registered."""
+    for found in iter_modules(path):
+        import_module(f"{package}.{found.name}")
+
+
+def named_class(package: str, name: str) -> type:
+    """Return the class of this name that a module of the package registered; AttributeError if there is none."""
+    for cls in REGISTRY.values():
+        if cls.__name__ == name and cls.__module__.startswith(f"{package}."):
+            return cls
+    raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+
+def imported(path: str) -> str:
+    """Return the name of the controller class at `module:Class`, which is registered if it is not yet.
+
+    Without a name of its own it gets that of the class in lower case, such as my_rule for MyRule. The working folder is
+    searched first. Raises ValueError of one line if there is no such class.
+    """
+    from .controller import Controller
+
+    module, _, attribute = path.partition(":")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        cls = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"controller {path!r} cannot be imported: {error}") from None
+    if not (isinstance(cls, type) and issubclass(cls, Controller)):
+        raise ValueError(f"{path} is no subclass of entrostat.Controller")
+    name = vars(cls).get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", attribute).lower()
+    if REGISTRY.get(name) is not cls:
+        register(name)(cls)
+    return name
+
+
 def hyperparameters(cls: "type[Controller]") -> list[str]:
-    """Names of the settings of a controller class."""
+    """Return the names of the hyperparameters of a controller class."""
     return [field.name for field in fields(cls)]  # type: ignore[arg-type]
 
 
 def implied_surrogate(classes: "Sequence[type[Controller]]") -> tuple[str, dict[str, Any]]:
-    """Name and settings of the surrogate that controllers ask for when a chain names none; PPO by default.
+    """Return name and settings of the surrogate that controllers ask for if a chain names none; PPO by default.
 
-    Raises ValueError when they ask for different ones.
+    Raises ValueError if they ask for different ones.
     """
     asked = {cls.name: cls.implied_surrogate for cls in classes if cls.implied_surrogate is not None}
     choices = list(asked.values()) or [("ppo", {})]
