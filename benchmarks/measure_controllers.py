@@ -1,6 +1,7 @@
 """What every surrogate and controller does to the entropy in the simulator, with its defaults.
 
     python benchmarks/measure_controllers.py [--out docs/measured.json] [--seeds 4]
+    python benchmarks/measure_controllers.py --only steer thermostat       the others stay as they were measured
 
 Environment `noisy` with 48 states and 150 rollouts; closed loops get the target .6. Writes the mean entropy over states
 and runs before the first and after the last rollout, and the mean expected reward of the last rollout's policy.
@@ -36,9 +37,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("docs/measured.json"))
     parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="measure these; keep what --out holds of the others")
     given = parser.parse_args()
-    results = {}
-    for name in sorted((*names("surrogate"), *names("controller"))):
+    known = sorted((*names("surrogate"), *names("controller")))
+    if given.only and (unknown := set(given.only) - set(known)):
+        parser.error(f"unknown {', '.join(sorted(unknown))}; choose from {', '.join(known)}")
+    results = json.loads(given.out.read_text())["results"] if given.only else {}
+    for name in given.only or known:
         start = time.perf_counter()
         results[name] = measure(name, given.seeds)
         print(f"{name:24} {results[name]}  {time.perf_counter() - start:.1f} s", flush=True)
@@ -47,7 +52,7 @@ def main() -> None:
         f"defaults, target {TARGET} for closed loops; mean entropy before the first and after the last rollout (nats), "
         "expected reward of the last policy. `ppo` is GRPO."
     )
-    given.out.write_text(json.dumps({"setting": setting, "results": results}, indent=1) + "\n")
+    given.out.write_text(json.dumps({"setting": setting, "results": dict(sorted(results.items()))}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -7,9 +7,10 @@ import torch
 from helpers import PLANNED, sampled_tokens
 
 from entrostat import StepStats, Tokens, make
+from entrostat.by_name import REGISTRY
 from entrostat.plan import rounding
 
-CONTROLLERS = [
+VARIANTS = [
     ("ppo", {}),
     ("ppo", {"dual_clip": 1.5}),
     ("ppo", {"aggregation": "seq-mean-token-mean"}),
@@ -92,6 +93,8 @@ CONTROLLERS = [
     ("clip_higher+steer+entropic", {"tau": 0.2, "target": 0.5}),
     ("kl_cov+entropy_bonus+positive_reweight", {"coef": 0.1}),
 ]
+CONTROLLERS = [*VARIANTS, *((name, {}) for name in sorted(REGISTRY) if name not in dict(VARIANTS))]
+"""Settings worth trying, and the defaults of every controller that has none of them."""
 IDS = [f"{spec}-{'-'.join(map(str, s.values()))}" for spec, s in CONTROLLERS]
 
 
