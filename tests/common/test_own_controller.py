@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import entrostat as es
-from entrostat.registry import REGISTRY
 
 RULE = """
 from dataclasses import dataclass
@@ -30,15 +29,12 @@ class Other: ...
 
 
 @pytest.fixture
-def module(tmp_path, monkeypatch):
-    """The name of a module in the working folder; its controllers are forgotten afterwards."""
+def module(tmp_path, monkeypatch, own_controllers):
+    """The name of a module in the working folder."""
     (tmp_path / "own_rules.py").write_text(RULE)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
     yield "own_rules"
     sys.modules.pop("own_rules", None)
-    for name in ("half_weight", "third_weight"):
-        REGISTRY.pop(name, None)
 
 
 def weights(controller):
