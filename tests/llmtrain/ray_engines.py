@@ -19,15 +19,28 @@ class Scripted:
     faults: what it does when it is asked with a seed: die, stop (its process), hang, raise, or lie: nan, short, long,
     stale; a number makes it slow, in seconds. Of a broadcast a call's name stands for the seed.
     once: a file that it leaves at its first fault; where it lies there is none. closed: one that it leaves at its end.
+    events: a file that it adds a line to when it has started, takes weights or sleeps. slow: seconds of its start.
     """
 
     faults: dict[int | str, str | float] = field(default_factory=dict)
     once: Path | None = None
     closed: Path | None = None
+    events: Path | None = None
+    slow: float = 0.0
     version: int = 0
     weight: int = 0
 
+    def __post_init__(self) -> None:
+        time.sleep(self.slow)
+        self._note("start")
+
+    def _note(self, event: str) -> None:
+        if self.events:
+            with self.events.open("a") as file:
+                file.write(event + "\n")
+
     def submit(self, request: Request) -> Pending:
+        self._note("answer")
         return self._answer(request, self._fail(request.seed))
 
     def _fail(self, when: int | str) -> str | float:
@@ -68,6 +81,7 @@ class Scripted:
 
     def update(self, weights: Weights, version: int) -> None:
         """Negative weights are dropped, and nothing is said."""
+        self._note("update")
         found = int(dict(weights)["w"])
         if found >= 0:
             self.weight, self.version = found, version
@@ -82,6 +96,10 @@ class Scripted:
 
     def accept(self, version: int, sent: dict[str, int]) -> None:
         self.version -= self._fail("accept") == "stale"
+
+    def release(self) -> None:
+        self._fail("release")
+        self._note("sleep")
 
     def close(self) -> None:
         if self.closed:

@@ -276,6 +276,8 @@ class EngineConfig:
     """deepspeed: keep weights in CPU memory while they are not used; needs zero_stage 3."""
     bf16: bool = False
     """deepspeed: bf16 weights and activations, fp32 master weights; needs zero_stage 1 or higher."""
+    ddp_timeout: PositiveFloat = 1800.0
+    """deepspeed: seconds that a rank waits for the others in a collective; more than rollout.timeout."""
     gradient_checkpointing: bool = False
     """Keep each layer's input only and compute the rest again in the backward pass: a third more work."""
     deepspeed: dict[str, Any] = field(default_factory=dict)
@@ -376,6 +378,15 @@ class TrainConfig:
     def adapter_rank(self) -> int:
         """Rank of the LoRA adapters that rollout engines are sent; 0: whole weights."""
         return self.model.lora_rank if self.rollout.lora_sync == "adapter" else 0
+
+    @property
+    def sleep_level(self) -> int:
+        """vLLM's sleep level while the learners train on its GPU: 2 drops the weights, which are sent before they are
+        needed again; 1 keeps those that adapters are added to, in host memory; 0 for engines that never sleep."""
+        apart = self.topology.placement == "disaggregated" or self.topology.staleness > 0
+        if self.topology.name == "ray" and apart:
+            return 0
+        return 1 if self.adapter_rank else 2
 
     @property
     def engine_gpus(self) -> int:

@@ -39,19 +39,20 @@ def settings(config: EngineConfig, optim: OptimConfig, parameters: int, device: 
     """The configuration that DeepSpeed reads, for a model of so many parameters.
 
     Stage 0 is clipped by this engine: DeepSpeed would neither tell the norm nor refuse one that is not finite.
+    Stages 1 and 2 reduce gradients after the backward pass and not during it: reports say that `overlap_comm` reads
+    buckets there before all copies into them have ended (deepspeedai/DeepSpeed, issue 8061).
     """
     bucket = min(parameters + parameters % 2, BUCKET)  # DeepSpeed wants an even number
     zero: dict[str, Any] = {
         "stage": config.zero_stage,
         "reduce_bucket_size": bucket,
         "allgather_bucket_size": bucket,
+        "overlap_comm": config.zero_stage == 3 and device.type != "cpu",
     }
     if config.offload_optimizer:
         zero["offload_optimizer"] = {"device": "cpu"}
     if config.offload_param:
         zero["offload_param"] = {"device": "cpu"}
-    if device.type == "cpu":
-        zero["overlap_comm"] = False
     made = {
         "train_micro_batch_size_per_gpu": 1,  # micro-batches are ours: DeepSpeed sees passes, and where a step ends
         "gradient_accumulation_steps": 1,
@@ -121,7 +122,7 @@ class DeepSpeedEngine:
         self.optim = optim
         self.max_grad_norm = optim.max_grad_norm
         parameters = [parameter for parameter in policy.parameters() if parameter.requires_grad]
-        self.optimizer, self.scheduler = adamw(parameters, optim, rate)
+        self.optimizer, self.scheduler = adamw(parameters, optim, ranks.device, rate)
         if os.environ.get("LOCAL_RANK", "0") == "0":
             release()
         ranks.barrier()

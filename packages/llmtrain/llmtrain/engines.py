@@ -23,7 +23,8 @@ def make_engine(
         return TorchEngine(policy.model, optim, rate)
     from .deepspeed_engine import DeepSpeedEngine  # deepspeed may not be installed
 
-    return DeepSpeedEngine(policy, optim, config.engine, join(config.device), rate)
+    ranks = join(config.device, config.engine.ddp_timeout)
+    return DeepSpeedEngine(policy, optim, config.engine, ranks, rate)
 
 
 def place(config: TrainConfig, policy: Policy) -> None:

@@ -19,8 +19,8 @@ from entrostat.reduce import LocalReduce
 from .launch import free_port, is_worker
 
 T = TypeVar("T")
-TIMEOUT = timedelta(minutes=30)
-"""How long a rank waits for the others, who may still be sampling."""
+TIMEOUT = 1800.0
+"""Seconds that a rank waits for the others in a collective, where no configuration says."""
 
 
 class Ranks:
@@ -112,8 +112,11 @@ class DistRanks(Ranks):
         self.most(0)
 
 
-def join(device: str) -> DistRanks:
-    """Join the process group that the environment describes, RANK, WORLD_SIZE and so on; a group of one without it."""
+def join(device: str, timeout: float = TIMEOUT) -> DistRanks:
+    """Join the process group that the environment describes, RANK, WORLD_SIZE and so on; a group of one without it.
+
+    timeout: seconds that a rank waits for the others in a collective; they may still be sampling.
+    """
     alone = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 1, "LOCAL_SIZE": 1, "MASTER_ADDR": "127.0.0.1"}
     if not is_worker():
         os.environ |= {name: str(value) for name, value in alone.items()} | {"MASTER_PORT": str(free_port())}
@@ -121,7 +124,7 @@ def join(device: str) -> DistRanks:
     if device == "cuda":
         torch.cuda.set_device(place)
     if not dist.is_initialized():
-        dist.init_process_group("nccl" if device == "cuda" else "gloo", timeout=TIMEOUT)
+        dist.init_process_group("nccl" if device == "cuda" else "gloo", timeout=timedelta(seconds=timeout))
     return DistRanks(place)
 
 

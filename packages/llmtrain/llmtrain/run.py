@@ -86,7 +86,7 @@ def train_run(config: TrainConfig, resuming: bool = False) -> int:
     from .ranks import Ranks, is_of_another, join
 
     end_with_parent()
-    ranks = join(config.device) if is_worker() else Ranks()
+    ranks = join(config.device, config.engine.ddp_timeout) if is_worker() else Ranks()
     try:
         if is_first():
             (Path(config.out) / STOPPED).unlink(missing_ok=True)

@@ -34,6 +34,7 @@ from .engines import make_engine
 from .evaluation.evaluator import Evaluator
 from .evaluation.settings import Sampling
 from .experience import Annotator, Experience
+from .gpu_memory import empty_cache
 from .learner import Learner
 from .lora import adapter_state, adapter_weights, attach, load_adapter_state, updates, whole_weights
 from .mismatch import mismatch
@@ -79,8 +80,10 @@ def make_rollout_engine(
 
         rank, device = engine.ranks.rank, config.device
         try:
-            lora = config.adapter_rank
-            return VLLMEngine(source, config.rollout, stops, rank=rank, device=device, sleeps=True, lora_rank=lora)
+            lora, level = config.adapter_rank, config.sleep_level
+            return VLLMEngine(
+                source, config.rollout, stops, rank=rank, device=device, sleep_level=level, lora_rank=lora
+            )
         except RolloutError as error:  # nothing has begun yet: the user sets it right
             raise ValueError(str(error)) from error
     return HFEngine(model, tokenizer, config.rollout, rank=engine.ranks.rank, whole=engine.whole)
@@ -125,9 +128,6 @@ class Trainer:
         self.policy.support = self.controller.support
         self.engine = make_engine(config, self.policy, config.optim)
         self.ranks = self.engine.ranks
-        sampler = base if config.adapter_rank else source
-        self.rollout = make_rollout_engine(config, self.model, self.tokenizer, self.engine, sampler)
-        self.kept = sampler if config.topology.restarts else None  # engines started anew load it
         self.clock = Clock(config.device)
         of_run = (config.optim, config.seed, self.clock, config.updates)
         self.learner = Learner(self.policy, self.engine, self.controller, *of_run)
@@ -135,13 +135,22 @@ class Trainer:
         reference = Path(self.bases["reference"]["folder"]) if "reference" in self.bases else None
         made_by = config, self.policy, self.ranks, self.clock, self.controller
         self.annotator = Annotator(*made_by, reference, source if resume else None)
+        self.step = 0
+        if state:
+            self._restore(state, source)
+        # Engines start last: vLLM takes memory that is free then, and charges what others take meanwhile to itself.
+        empty_cache()
+        self.ranks.barrier()
+        sampler = base if config.adapter_rank else source
+        self.rollout = make_rollout_engine(config, self.model, self.tokenizer, self.engine, sampler)
+        self.kept = sampler if config.topology.restarts else None  # engines started anew load it
         whole = keeps_groups(config)
         self.collector = Collector(config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock, whole)
         self.evaluator = self._evaluator()
-        self.step = 0
         torch.manual_seed(config.seed)
         if state:
-            self._restore(state, source)
+            self.collector.used, self.evaluator.start = state["batches"], state["prompt_entropy"]
+            torch.set_rng_state(state["rng"])
         self.log: RunLog | NoLog = NoLog()
         if self.ranks.rank == 0:
             self.log = WatchedRunLog(config, resume_at=self.step if resume else None)
@@ -173,15 +182,13 @@ class Trainer:
     # State --------------------------------------------------------------------------------------------------------
 
     def _restore(self, state: dict[str, Any], checkpoint: Path) -> None:
-        self.step, self.collector.used = state["step"], state["batches"]
+        self.step = state["step"]
         self.engine.load_state_dict(state["engine"])
         self.engine.load_shards(checkpoint)
         self.controller.load_state_dict(state["controller"])
         self.annotator.load_state_dict(state["annotator"], checkpoint)
         self.learner.planned = state["planned"]
         self.trace.load_state_dict(state["trace"])
-        self.evaluator.start = state["prompt_entropy"]
-        torch.set_rng_state(state["rng"])
 
     def save(self) -> Path:
         """Write a checkpoint of the state after the last whole step."""
@@ -264,6 +271,7 @@ class Trainer:
         with self.clock.phase("other"):
             self._send_weights()
             found = self.collector.collect(self.step)
+            self._release()
             rollouts = found.rollouts
             experience, learned = self.annotator.experience(found)
             entropy = self.ranks.mean(experience.stats.entropy)
@@ -323,16 +331,25 @@ class Trainer:
         )
 
     def _send_weights(self) -> None:
-        """Let the rollout engine have the weights of this step."""
+        """Send the weights of this step to the rollout engine, unless it has them."""
         if self.rollout.version == self.step:
             return
         read = adapter_weights if self.config.adapter_rank else whole_weights
         with self.clock.phase("sync"):
+            empty_cache()
             self.rollout.update(Rereadable(partial(read, self.model, self.engine.whole)), self.step)
+
+    def _release(self) -> None:
+        """Take the GPU back from the rollout engine."""
+        with self.clock.phase("sync"):
+            self.rollout.release()
 
     def evaluate(self) -> dict[str, float]:
         """Metrics of the held-out questions, with draws of their own."""
         self._send_weights()
         seed = generator_seed("eval", self.config.seed, self.step)
         with self.clock.phase("eval"):
-            return self.evaluator(Sampler(self.rollout, self.tokenizer, seed, self.ranks.size))
+            samples = self.evaluator.sample(Sampler(self.rollout, self.tokenizer, seed, self.ranks.size))
+        self._release()
+        with self.clock.phase("eval"):
+            return self.evaluator.measure(samples)

@@ -101,6 +101,65 @@ def test_engines_give_back_what_they_hold_and_a_hung_one_is_not_waited_for(here,
     assert time.monotonic() - began < 4.0
 
 
+class Waiting(Several):
+    """The first of three ranks, who notes when all of them are waited for."""
+
+    def __init__(self, events) -> None:
+        super().__init__()
+        self.events = events
+
+    def barrier(self):
+        with self.events.open("a") as file:
+            file.write("barrier\n")
+
+
+def test_engines_and_learners_take_turns_on_a_gpu(here, tmp_path, monkeypatch):
+    """An engine has started when learners go on; it wakes up after all of them have emptied their caches."""
+    events = tmp_path / "events"
+    note = lambda event: events.open("a").write(event + "\n")  # noqa: E731
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: note("empty_cache"))
+    engine = remote(partial(Scripted, events=events, slow=0.5), ranks=Waiting(events))
+    engine.share(sleep_level=2)
+    note("go on")
+    shares = [list(range(5)), [], []]
+    for version in (0, 1, 2):
+        if engine.version != version:
+            engine.update(weights(version), version)
+        assert engine.version == version
+        assert engine.submit(request(shares=shares))().responses() == tokens(range(5), weight=version)
+        engine.release()
+        assert engine.version is None
+        note("train")
+    engine.close()
+    step = ["answer", "sleep", "train"]
+    sync = ["empty_cache", "barrier", "update"]
+    assert events.read_text().split("\n")[:-1] == ["start", "go on", *step, *sync, *step, *sync, *step]
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"), [("raise", "rollout engine 0 failed: OSError: disk full"), (3.0, "it did not sleep within")]
+)
+def test_an_engine_that_does_not_sleep_is_an_error_on_all_ranks(here, fault, message):
+    ranks = Several()
+    engine = remote(partial(Scripted, {"release": fault}), ranks=ranks)
+    engine.share(sleep_level=2)
+    with pytest.raises(RolloutError, match=message):
+        engine.release()
+    assert [str(error) for error in ranks.dealt] == [str(ranks.dealt[0])] * 3
+    engine.close()
+
+
+def test_engines_with_gpus_of_their_own_never_sleep(here, tmp_path):
+    events = tmp_path / "events"
+    engine = remote(partial(Scripted, events=events))
+    engine.submit(request())()
+    engine.release()
+    assert engine.version == 0
+    engine.close()
+    assert events.read_text() == "start\nanswer\n"
+
+
 @pytest.mark.parametrize("shares", [[[1, 4], [], [0, 2, 3]], [[], [0], []]])
 def test_ranks_get_their_shares_whoever_answers(pair, shares):
     """Five prompts over two engines, and one prompt, which leaves an engine without."""
@@ -237,7 +296,7 @@ def test_an_engine_uses_the_threads_it_is_given(small, monkeypatch, threads, cor
     before = torch.get_num_threads()
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     try:
-        make_engine(small.model.path, replace(small, threads=threads), [0], False)
+        make_engine(small.model.path, replace(small, threads=threads), [0])
         assert torch.get_num_threads() == cores
     finally:
         torch.set_num_threads(before)

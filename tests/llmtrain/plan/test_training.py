@@ -94,7 +94,7 @@ def test_exchange_by_hand():
     assert exchange_seconds(lay_out(replace(CONFIG, zero_stage=1)), 0.0) == pytest.approx(5 * once * 4)
     layout = lay_out(replace(CONFIG, zero_stage=2))
     assert exchange_seconds(layout, 0.0) == pytest.approx(once * 4 * (4 * layout.micro_batches + 1))
-    assert exchange_seconds(layout, 1e9) == pytest.approx(once * 4), "the arithmetic hides the rest"
+    assert exchange_seconds(layout, 1e9) == exchange_seconds(layout, 0.0), "the arithmetic hides nothing"
     layout = lay_out(replace(CONFIG, zero_stage=3))
     assert exchange_seconds(layout, 1e9) == 0
     assert exchange_seconds(layout, 0.0) > 4 * once * 4 * layout.micro_batches

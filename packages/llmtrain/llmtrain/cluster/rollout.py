@@ -22,6 +22,7 @@ import torch
 from ray.exceptions import GetTimeoutError, RayError
 
 from ..config import RolloutConfig, TrainConfig
+from ..gpu_memory import empty_cache
 from ..ranks import Ranks
 from ..rollout import Rollouts, merge
 from ..rollout.engine import Pending, Request, RolloutEngine, RolloutError, Weights, check
@@ -33,12 +34,12 @@ from .places import Seat, seats
 from .rollout_actor import RolloutActor
 
 START = 600.0
-"""Seconds that an engine may take to start."""
+"""Seconds that an engine may take to start; rollout.timeout if that is more."""
 LEAVE = 2.0
 """Seconds that engines have to leave by themselves."""
 
 
-def make_engine(folder: str, config: TrainConfig, stops: Sequence[int], sleeps: bool) -> RolloutEngine:
+def make_engine(folder: str, config: TrainConfig, stops: Sequence[int]) -> RolloutEngine:
     """In an actor: the engine of a run. stops: every token that ends a response."""
     threads = config.threads or int(os.environ.get("OMP_NUM_THREADS", 0))  # torch was imported before it was set
     if threads:
@@ -47,21 +48,28 @@ def make_engine(folder: str, config: TrainConfig, stops: Sequence[int], sleeps: 
         return CopyEngine(folder, config.rollout, config.device)
     from ..rollout.vllm_engine import VLLMEngine
 
-    rank, transport = config.adapter_rank, "nccl" if config.topology.weight_sync == "nccl" else None
     return VLLMEngine(
-        folder, config.rollout, stops, device=config.device, transport=transport, sleeps=sleeps, lora_rank=rank
+        folder,
+        config.rollout,
+        stops,
+        device=config.device,
+        transport="nccl" if config.topology.weight_sync == "nccl" else None,
+        sleep_level=config.sleep_level,
+        lora_rank=config.adapter_rank,
     )
 
 
 def remote_engine(config: TrainConfig, source: str | Path, stops: Sequence[int], ranks: Ranks) -> "RemoteEngine":
     """In a learner: the rollout engines of a run, which start with the model in the folder `source`.
 
-    On CUDA colocated ones sleep while the learners train, unless they are to sample meanwhile.
+    Engines that share the learners' GPUs have started when this returns.
     """
-    sleeps = config.topology.placement == "colocated" and config.topology.staleness == 0
-    make = partial(make_engine, str(Path(source).resolve()), config, stops, sleeps)
+    make = partial(make_engine, str(Path(source).resolve()), config, stops)
     nccl = (torch.bfloat16, config.device) if config.topology.weight_sync == "nccl" else None
-    return RemoteEngine(make, config.rollout, ranks, seats(config), config.topology.restarts, nccl)
+    engine = RemoteEngine(make, config.rollout, ranks, seats(config), config.topology.restarts, nccl)
+    if config.topology.placement == "colocated" and config.device != "cpu":
+        engine.share(config.sleep_level)
+    return engine
 
 
 @dataclass
@@ -108,7 +116,8 @@ class RemoteEngine:
         nccl: tuple[torch.dtype, str] | None = None,
     ) -> None:
         self.make, self.config, self.ranks, self.seats = make, config, ranks, seats
-        self.restarts, self.version = restarts, 0
+        self.restarts, self.sent = restarts, 0
+        self.sleep_level, self.released = 0, False
         self.nccl = nccl
         self.broadcast: Broadcast | None = None
         self.shapes: dict[str, torch.Size] = {}
@@ -117,7 +126,20 @@ class RemoteEngine:
         """By version, those that an engine started anew would need; without restarts none are kept."""
         self.engines = [self._start(i) for i in range(len(seats))] if ranks.rank == 0 else []
 
+    def share(self, sleep_level: int) -> None:
+        """Take turns with the learners on their GPUs; wait until the engines have started there.
+
+        vLLM measures free memory while it starts, and would charge what learners allocate meanwhile to itself.
+        sleep_level: of vLLM, see `VLLMEngine`; 0 for engines that keep their memory.
+        """
+        self.sleep_level = sleep_level
+        self._together(lambda: [self._wait_for_start(i) for i in range(len(self.engines))])
+
     # Calls --------------------------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int | None:
+        return None if self.released else self.sent
 
     def submit(self, request: Request) -> Pending:
         if self.ranks.rank:
@@ -125,20 +147,25 @@ class RemoteEngine:
         count = len(self.seats)
         shares = [list(range(i, len(request.prompt_ids), count)) for i in range(count)]
         parts = [Request(request.prompt_ids, request.n, [share], request.seed) for share in shares if share]
-        job = Job(request, self.version, parts)
+        job = Job(request, self.sent, parts)
         job.answers = [self.engines[i].actor.answer.remote(part) for i, part in enumerate(parts)]
         self.jobs.append(job)
         return lambda: self._receive(self._answer(job))
 
     def update(self, weights: Weights, version: int) -> None:
-        self.version = version
+        self.sent, self.released = version, False
         if self.nccl:
             self._broadcast(weights, version, *self.nccl)
             return
         if self.ranks.rank:
             read(weights)
+        else:
+            packed = ray.put(pack(weights))
+        if self.sleep_level:  # engines wake up once they have weights: no learner may hold what it has read
+            empty_cache()
+            self.ranks.barrier()
+        if self.ranks.rank:
             return
-        packed = ray.put(pack(weights))
         if self.restarts:
             self.weights[version] = packed
         for engine in self.engines:
@@ -151,9 +178,7 @@ class RemoteEngine:
         fails: the others may wait for it to read on.
         """
         self.shapes = self.shapes or {name: weight.shape for name, weight in weights}
-        ready = None if self.ranks.rank else [self._not_ready()] * self.ranks.size
-        if (error := self.ranks.deal(ready)) is not None:
-            raise error
+        self._together(self._wait_until_idle)
         if self.ranks.rank:
             read(weights)
             return
@@ -163,20 +188,44 @@ class RemoteEngine:
             self.broadcast = Broadcast(engines, self.shapes, dtype, device)
         self.broadcast.send(weights, version)
 
-    def _not_ready(self) -> RolloutError | None:
-        """What keeps an engine from having answered all that it was asked."""
+    def release(self) -> None:
+        """Let engines sleep that share the learners' GPUs; returns on all ranks once they do."""
+        if self.sleep_level:
+            self._together(self._release)
+            self.released = self.sleep_level == 2
+
+    def _release(self) -> None:
+        calls, limit = [engine.actor.release.remote() for engine in self.engines], self.config.timeout
+        for i, call in enumerate(calls):
+            self._result(i, call, limit, f"did not sleep within rollout.timeout {limit:g} s")
+
+    def _wait_until_idle(self) -> None:
+        """Wait until all engines have answered what they were asked; raises RolloutError."""
         began, limit = time.monotonic(), self.config.timeout
         for i, engine in enumerate(self.engines):
+            left = max(began, self._wait_for_start(i)) + limit - time.monotonic()
+            self._result(i, engine.actor.version.remote(), left, f"gave no answer within rollout.timeout {limit:g} s")
+
+    def _together(self, work: Callable[[], object]) -> None:
+        """Let rank 0 do some work while the others wait; all ranks raise the RolloutError that it ends with."""
+        error: RolloutError | None = None
+        if self.ranks.rank == 0:
             try:
-                left = max(began, self._wait_for_start(i)) + limit - time.monotonic()
-                ray.get(engine.actor.version.remote(), timeout=max(left, 0.0))
-            except GetTimeoutError:
-                return RolloutError(f"rollout engine {i} hangs: it gave no answer within rollout.timeout {limit:g} s")
-            except RayError as error:
-                return RolloutError(f"rollout engine {i} {cause(error)}")
-            except RolloutError as error:
-                return error
-        return None
+                work()
+            except RolloutError as found:
+                error = found
+        error = self.ranks.deal([error] * self.ranks.size if self.ranks.rank == 0 else None)
+        if error is not None:
+            raise error
+
+    def _result(self, i: int, call: Any, seconds: float, failed: str) -> Any:
+        """Return what a call of engine i returns. Raises RolloutError: `failed` says what it did not do in time."""
+        try:
+            return ray.get(call, timeout=max(seconds, 0.0))
+        except GetTimeoutError:
+            raise RolloutError(f"rollout engine {i} hangs: it {failed}") from None
+        except RayError as error:
+            raise RolloutError(f"rollout engine {i} {cause(error)}") from None
 
     def close(self) -> None:
         """Let engines end their processes and give back shared memory, then end those that are still there."""
@@ -204,7 +253,7 @@ class RemoteEngine:
             return [error] * self.ranks.size
         finally:
             self.jobs.remove(job)
-        needed = min([self.version, *(job.version for job in self.jobs)])
+        needed = min([self.sent, *(job.version for job in self.jobs)])
         self.weights = {version: packed for version, packed in self.weights.items() if version >= needed}
         return [whole.answering(torch.tensor(share, dtype=torch.long)) for share in job.request.shares]
 
@@ -226,12 +275,8 @@ class RemoteEngine:
         left = max(began, self._wait_for_start(i)) + limit - time.monotonic()
         before = [update for update in engine.updates if update[0] <= job.version]
         sent = [version for version, _ in before]
-        try:
-            *told, rollouts = ray.get([*(report for _, report in before), job.answers[i]], timeout=max(left, 0.0))
-        except GetTimeoutError:
-            raise RolloutError(f"{name} hangs: it gave no answer within rollout.timeout {limit:g} s") from None
-        except RayError as error:
-            raise RolloutError(f"{name} {cause(error)}") from None
+        calls = [*(report for _, report in before), job.answers[i]]
+        *told, rollouts = self._result(i, calls, left, f"gave no answer within rollout.timeout {limit:g} s")
         engine.updates = engine.updates[len(sent) :]
         if told != sent:
             raise RolloutError(f"{name} reports weights {told} where it was sent {sent}")
@@ -245,14 +290,9 @@ class RemoteEngine:
 
     def _wait_for_start(self, i: int) -> float:
         """When engine i was first known to run; RolloutError when it does not start."""
-        engine, name = self.engines[i], f"rollout engine {i}"
+        engine, limit = self.engines[i], max(START, self.config.timeout)
         if engine.since is None:
-            try:
-                ray.get(engine.started, timeout=START)
-            except GetTimeoutError:
-                raise RolloutError(f"{name} hangs: it did not start within {START:g} s") from None
-            except RayError as error:
-                raise RolloutError(f"{name} {cause(error)}") from None
+            self._result(i, engine.started, limit, f"did not start within {limit:g} s")
             engine.since = time.monotonic()
         return engine.since
 
@@ -276,8 +316,8 @@ class RemoteEngine:
                 held = job.version
             if i < len(job.parts):
                 job.answers[i] = engine.actor.answer.remote(job.parts[i])
-        if self.version != held and self.version in self.weights:
-            self._send(engine, self.weights[self.version], self.version)
+        if self.sent != held and self.sent in self.weights:
+            self._send(engine, self.weights[self.sent], self.sent)
 
 
 def read(weights: Iterable[Any]) -> None:

@@ -34,6 +34,10 @@ class RolloutActor:
         self.engine.update(unpack(weights), version)
         return self.engine.version
 
+    def release(self) -> None:
+        """Give back memory of the learners' GPUs."""
+        self.engine.release()
+
     def close(self) -> None:
         """Nothing is asked of it any more."""
         self.engine.close()

@@ -1,6 +1,7 @@
 """Evaluation during training: the record of the held-out questions, again and again, as metrics.
 
-    questions ► encode ► sample ► verify ► Answered of each question ► gather ► measure ► Record ► eval/avg@8, ...
+    questions ► encode ► sample ─► [sampler releases the GPU] ─► verify ► Answered of each question ► gather ► Record
+        ► eval/avg@8, ...
 
 Ranks share the questions, and each has the metrics of all.
 """
@@ -37,6 +38,15 @@ class Sampler(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Samples:
+    """Responses of this rank to all questions of an evaluation."""
+
+    tokenizer: PreTrainedTokenizerBase
+    batches: list[Rollouts]
+    """Responses to each `batch_size` questions in turn."""
+
+
 @dataclass(kw_only=True)
 class Evaluator:
     """Evaluates one policy on the same questions, whenever it is called."""
@@ -60,18 +70,26 @@ class Evaluator:
     """Entropy of each prompt at the first evaluation."""
 
     def __call__(self, sampler: Sampler) -> dict[str, float]:
-        """`eval/...` metrics of the policy as it is, see `named`.
+        """Sample and measure in one go, for samplers that need no memory of the policy's device."""
+        return self.measure(self.sample(sampler))
+
+    def sample(self, sampler: Sampler) -> Samples:
+        """Draw this rank's responses to all questions. Raises ValueError without a question."""
+        if not self.questions:
+            raise ValueError("evaluation needs at least one question")
+        n, tokenizer = self.sampling.samples, sampler.tokenizer
+        batches = [self.questions[i : i + self.batch_size] for i in range(0, len(self.questions), self.batch_size)]
+        asked = [encode_all(tokenizer, [question.prompt for question in batch]) for batch in batches]
+        return Samples(tokenizer, [sampler.generate(prompt_ids, n) for prompt_ids in asked])
+
+    def measure(self, samples: Samples) -> dict[str, float]:
+        """Return `eval/...` metrics of the policy as it is, see `named`.
 
         What has no number is left out. With several sources also `eval/<source>/...`. Calibration and entropies are at
         the policy's temperature. `eval/verify/...` counts the checks of this evaluation that gave no answer, by kind.
-
-        Raises:
-            ValueError: without a question.
         """
-        if not self.questions:
-            raise ValueError("evaluation needs at least one question")
         before = Counter(self.failures())
-        found = sorted(self.ranks.gather(list(self._answered(sampler))), key=lambda one: one[0])
+        found = sorted(self.ranks.gather(list(self._answered(samples))), key=lambda one: one[0])
         lost = sum(self.ranks.gather([Counter(self.failures()) - before]), Counter[str]())
         answered, entropy = [one for _, one, _ in found], np.array([h for _, _, h in found])
         if len(self.start or ()) != len(entropy):  # or a resumed run has other questions than it began with
@@ -85,18 +103,18 @@ class Evaluator:
             metrics |= self._metrics(f"eval/{source}", some, entropy[mine], np.array(self.start)[mine])
         return metrics
 
-    def _answered(self, sampler: Sampler) -> Iterator[tuple[int, Answered, float]]:
+    def _answered(self, samples: Samples) -> Iterator[tuple[int, Answered, float]]:
         """The questions of this rank: number, answers, entropy of the prompt."""
         n, rest = self.sampling.samples, (self.micro_batch_tokens, self.ranks)
-        for start in range(0, len(self.questions), self.batch_size):
+        for i, rollouts in enumerate(samples.batches):
+            start = i * self.batch_size
             batch = self.questions[start : start + self.batch_size]
-            rollouts = sampler.generate(encode_all(sampler.tokenizer, [question.prompt for question in batch]), n)
             means = response_means(self.policy, rollouts, *rest)
-            lines = answers(rollouts, means, batch, sampler.tokenizer, self.verify)
+            lines = answers(rollouts, means, batch, samples.tokenizer, self.verify)
             owners = rollouts.prompt_index[::n].tolist()
             entropy = prompt_entropy(self.policy, [rollouts.prompt_ids[owner] for owner in owners], *rest)
-            for i, owner in enumerate(owners):
-                yield start + owner, Answered.of(lines[i * n : (i + 1) * n]), float(entropy[i])
+            for row, owner in enumerate(owners):
+                yield start + owner, Answered.of(lines[row * n : (row + 1) * n]), float(entropy[row])
 
     def _metrics(self, prefix: str, answered: Sequence[Answered], entropy: Numbers, start: Numbers) -> dict[str, float]:
         record = measure(prefix, self.sampling, answered, entropy, start, [self.k])

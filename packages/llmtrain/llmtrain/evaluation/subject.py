@@ -15,6 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from entrostat.installation import remedy
 
 from ..check import check_device
+from ..gpu_memory import empty_cache
 from ..model import load
 from ..policy import Policy
 from ..rollout import HFRollout, Rollouts, stop_ids
@@ -63,7 +64,7 @@ class Subject:
 
             stops = stop_ids(self.model, self.tokenizer, self.stop_token_ids)
             config = RolloutConfig(name="vllm", max_model_len=longest)
-            engine = VLLMEngine(path, config, stops, device=self.model.device.type, sleeps=True)
+            engine = VLLMEngine(path, config, stops, device=self.model.device.type, sleep_level=1)
         except RolloutError as error:
             raise ValueError(
                 f"{error}; without --rollout vllm the model samples for itself ({remedy('vllm')})"
@@ -88,7 +89,10 @@ class Subject:
             temperature, limit = sampling.temperature, sampling.max_new_tokens
             self.vllm.config = replace(self.vllm.config, temperature=temperature, max_new_tokens=limit)
             self.vllm.top_p = sampling.top_p
-            return self.vllm.submit(Request(list(prompt_ids), sampling.samples, [chosen], seed))()
+            empty_cache()
+            rollouts = self.vllm.submit(Request(list(prompt_ids), sampling.samples, [chosen], seed))()
+            self.vllm.release()
+            return rollouts
         rollout = HFRollout(
             self.model,
             self.tokenizer,

@@ -10,6 +10,21 @@ from .presets import Preset
 SAVE_EVERY = 1800.0
 """Seconds that a lost run may have to be trained again, by the plan."""
 
+MARGIN = 5
+"""Times the planned seconds that an engine, or another rank, is waited for; published runs took up to 3.5 times them."""
+LEAST_ROLLOUT, LEAST_WAIT = 600.0, 1800.0
+"""The trainer's own rollout.timeout and engine.ddp_timeout, which short steps keep."""
+
+
+def timeouts(plan: Plan) -> tuple[float, float]:
+    """Return rollout.timeout and engine.ddp_timeout for a plan, seconds: full minutes.
+
+    While an engine answers, ranks wait for it in a collective, so the second is more than the first.
+    """
+    rollout, step = plan.rollout.total, sum(plan.phases.values())
+    answer = max(LEAST_ROLLOUT, 60.0 * math.ceil(MARGIN * rollout / 60))
+    return answer, max(LEAST_WAIT, 60.0 * math.ceil(MARGIN * step / 60), answer + LEAST_WAIT)
+
 
 def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
     """What `llmtrain train --config` reads. Model and data are left out, but a model that is a folder.
@@ -21,6 +36,7 @@ def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
     config, layout = plan.config, plan.layout
     if not config.zero_stage:
         raise ValueError("zero_stage 0 cannot be trained in bf16: use zero_stage=1")
+    answer, wait = timeouts(plan)
     settings: dict[str, Any] = {
         "steps": config.steps,
         "save_every": max(min(round(SAVE_EVERY / plan.seconds), config.steps), 1),
@@ -40,6 +56,7 @@ def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
             "max_num_seqs": config.max_num_seqs,
             "filter_groups": config.oversampling > 1,
             "gen_batch_size": math.ceil(config.prompts * config.oversampling) if config.oversampling > 1 else 0,
+            "timeout": answer,
         },
         "optim": {
             "lr": 1e-6,
@@ -53,6 +70,7 @@ def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
             "name": "deepspeed",
             "bf16": True,
             "zero_stage": config.zero_stage,
+            "ddp_timeout": wait,
             "gradient_checkpointing": config.gradient_checkpointing,
             "offload_optimizer": config.offload_optimizer,
             "offload_param": config.offload_param,

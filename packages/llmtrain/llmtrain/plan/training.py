@@ -45,8 +45,8 @@ def compute_seconds(layout: Layout) -> dict[str, float]:
 def exchange_seconds(layout: Layout, compute: float) -> float:
     """Communication of a rollout step that `compute` seconds of arithmetic do not hide.
 
-    Gradients are exchanged by ZeRO 0 and 1 once an update, after the arithmetic, by 2 in every micro-batch, and by 3
-    too, which gathers weights there as well, both beside it. What 2 gathers after the optimizer's step is never hidden.
+    Gradients are exchanged by ZeRO 0 and 1 once an update, by 2 in every micro-batch, all after the arithmetic; by 3 in
+    every micro-batch beside it, and weights are gathered there as well.
     """
     config, ranks, stage = layout.config, layout.ranks, layout.config.zero_stage
     gather = BF16 * layout.model.params * (ranks - 1) / ranks / link(layout)
@@ -57,7 +57,7 @@ def exchange_seconds(layout: Layout, compute: float) -> float:
     if stage < 2:
         return (2 * reduce + gather * stage) * updates
     if stage == 2:
-        return max(2 * reduce * micro_batches - compute, 0.0) + gather * updates
+        return 2 * reduce * micro_batches + gather * updates
     passes = 2 * micro_batches + whole * (1 + config.asks_reference + config.reward_model)
     passes += (layout.updates - 1) * layout.passes(layout.sequences_per_rank) * (config.stats == "fresh")
     fetch = BF16 * layout.model.params / ranks / (layout.gpu.pcie * LINK_SHARE) if config.offload_param else 0.0

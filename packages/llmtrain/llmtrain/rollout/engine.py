@@ -80,14 +80,17 @@ class RolloutEngine(Protocol):
     """What the trainer needs. All ranks make the same calls in the same order."""
 
     @property
-    def version(self) -> int:
-        """Of the weights that the next request is answered with: the rollout step that they were sent for."""
+    def version(self) -> int | None:
+        """Rollout step whose weights answer the next request; None after a `release` that lost them."""
 
     def submit(self, request: Request) -> Pending:
         """Begin to answer. Raises RolloutError, then or when the answer is waited for."""
 
     def update(self, weights: Weights, version: int) -> None:
         """Take these weights for all requests from now on."""
+
+    def release(self) -> None:
+        """Give back memory of the trainers' GPUs until the next update; no-op for engines that share none."""
 
     def close(self) -> None:
         """Leave no process behind."""
@@ -127,8 +130,11 @@ class HFEngine:
     def update(self, weights: Weights, version: int) -> None:
         self.version = version
 
+    def release(self) -> None:
+        """No-op: the model is the trainer's."""
+
     def close(self) -> None:
-        """Nothing: the model is the trainer's."""
+        """No-op, as for `release`."""
 
 
 @dataclass

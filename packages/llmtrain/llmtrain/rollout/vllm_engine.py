@@ -19,6 +19,7 @@ import torch.distributed as dist
 from transformers import AutoConfig
 
 from ..config import RolloutConfig
+from ..gpu_memory import empty_cache
 from ..rollout import Rollouts
 from .engine import Pending, Request, RolloutError, Weights
 from .vllm_start import apart, check_heads, environment, options
@@ -38,7 +39,8 @@ class VLLMEngine:
         device: cpu or cuda.
         transport: how a trainer in another process sends weights (see vllm_weights), by `transfer` and then `accept`.
             None: `update` is called here.
-        sleeps: on CUDA, give the GPU's memory back after every request, and take it again for the next.
+        sleep_level: what `release` leaves of the weights on CUDA: 1 a copy in host memory, 2 nothing, so that the next
+            request needs an update; 0 makes it a no-op.
         lora_rank: of the adapters that come in place of weights, by value or as a file; 0: whole weights.
 
     Raises:
@@ -55,15 +57,15 @@ class VLLMEngine:
         rank: int = 0,
         device: str = "cpu",
         transport: str | None = None,
-        sleeps: bool = False,
+        sleep_level: int = 0,
         lora_rank: int = 0,
     ) -> None:
         self.config, self.rank, self.device, self.lora_rank = config, rank, device, lora_rank
         self.stop_token_ids = list(stop_token_ids)
-        self.sleeps, self.asleep = sleeps and device == "cuda", False
+        self.sleep_level, self.asleep = sleep_level if device != "cpu" else 0, False
         self.guest = dist.is_initialized()
         """Whether the process had a default process group before; otherwise vLLM makes one and destroys it."""
-        self.version = 0
+        self.version: int | None = 0
         self.adapter: Any = None
         """What vLLM calls the adapter; before there is one the model answers."""
         self.top_p = 1.0
@@ -72,7 +74,7 @@ class VLLMEngine:
         check_heads(model, device)
         self.limit = config.max_model_len or model.max_position_embeddings
         workers = config.tensor_parallel_size
-        own = device == "cuda" or workers > 1
+        own = device != "cpu" or workers > 1
         used = transport or ("value" if not own else "file" if lora_rank or workers > 1 else "ipc")
         self.environment = environment(device, own, workers)
         self.llm: Any = None
@@ -85,7 +87,7 @@ class VLLMEngine:
                 str(folder),
                 weight_transfer_config={"backend": "checked_adapter" if lora_rank else BACKENDS[used]},
                 worker_extension_cls="llmtrain.rollout.vllm_worker.Extension",
-                enable_sleep_mode=self.sleeps,
+                enable_sleep_mode=self.sleep_level > 0,
                 **options(config, device, self.limit, lora_rank),
             )
             self.llm.update_weight_version("0")
@@ -105,13 +107,14 @@ class VLLMEngine:
         seeds = prompt_seeds(request.seed, prompt_ids)
         self._check_lengths([prompt_ids[i] for i in mine])
         completions = []
+        if self.version is None:
+            raise RolloutError("rollout engine vllm has no weights since its release: send them first")
         if mine:
             with self._call("answer"):
                 self._wake_up()
                 completions = self._generate([prompt_ids[i] for i in mine], [seeds[i] for i in mine], request.n)
-                if self.sleeps:
-                    self._sleep()
-        rollouts = self._pack(completions, prompt_ids, [i for i in mine for _ in range(request.n)])
+        owners = [i for i in mine for _ in range(request.n)]
+        rollouts = self._pack(completions, prompt_ids, owners, self.version)
         return lambda: rollouts
 
     def _check_lengths(self, prompts: list[list[int]]) -> None:
@@ -147,11 +150,11 @@ class VLLMEngine:
         )
         return [completion for output in outputs for completion in sorted(output.outputs, key=lambda c: c.index)]
 
-    def _pack(self, completions: list[Any], prompt_ids: list[list[int]], owners: list[int]) -> Rollouts:
+    def _pack(self, completions: list[Any], prompt_ids: list[list[int]], owners: list[int], version: int) -> Rollouts:
         """Rollouts of vLLM's completions; RolloutError when these are not whole, or of other weights."""
         versions = {span.version for completion in completions for span in completion.weight_versions}
-        if versions - {str(self.version)}:
-            raise RolloutError(f"vllm answered with weights {', '.join(sorted(versions))}; it was sent {self.version}")
+        if versions - {str(version)}:
+            raise RolloutError(f"vllm answered with weights {', '.join(sorted(versions))}; it was sent {version}")
         for completion in completions:
             if completion.finish_reason not in ("stop", "length"):
                 raise RolloutError(f"vllm broke off a response: {completion.finish_reason}")
@@ -164,7 +167,7 @@ class VLLMEngine:
             logp=torch.tensor([x for c in completions for x in c.logprobs.logprobs], dtype=torch.float32),
             prompt_index=torch.tensor(owners, dtype=torch.long),
             finished=torch.tensor([c.finish_reason == "stop" for c in completions], dtype=torch.bool),
-            version=self.version,
+            version=version,
         )
 
     # Weights ------------------------------------------------------------------------------------------------------
@@ -172,12 +175,16 @@ class VLLMEngine:
     def update(self, weights: Weights, version: int) -> None:
         assert self.sender is not None, "weights come from another process"
         with self._call("take new weights"):
-            self._wake_up()
+            if self.asleep:
+                self.llm.wake_up(["weights"])
             self.source.hold(weights)
             self.client.version = version
             self.sender.send_weights()
             self.source.weights = ()
         self.accept(version, self.source.sent)
+        empty_cache()  # of what was sent
+        with self._call("wake up"):
+            self._wake_up("kv_cache")
 
     def transfer(self, call: str, *args: Any) -> None:
         """A call that the sender of another process makes of its `Client`."""
@@ -214,24 +221,20 @@ class VLLMEngine:
 
     # Life ---------------------------------------------------------------------------------------------------------
 
-    def sleep(self) -> None:
-        """Give the GPU's memory back: weights go to the CPU, keys and values are forgotten. Nothing on a CPU."""
+    def release(self) -> None:
+        """Give the GPU's memory back, as `sleep_level` says. The next request wakes the engine, or the next update."""
+        if not self.sleep_level or self.asleep:
+            return
         with self._call("sleep"):
-            self._sleep()
+            self.llm.sleep(level=self.sleep_level)
+        self.asleep = True
+        if self.sleep_level == 2:
+            self.version = None
 
-    def wake(self) -> None:
-        """Take the memory again; requests and updates do so by themselves."""
-        with self._call("wake up"):
-            self._wake_up()
-
-    def _sleep(self) -> None:
-        if self.sleeps and not self.asleep:
-            self.llm.sleep(level=1)
-            self.asleep = True
-
-    def _wake_up(self) -> None:
+    def _wake_up(self, *tags: str) -> None:
+        """Take the memory of these tags again, of all without any."""
         if self.asleep:
-            self.llm.wake_up()
+            self.llm.wake_up(list(tags) or None)
             self.asleep = False
 
     def close(self) -> None:

@@ -1,0 +1,18 @@
+"""GPU memory that a trainer shares with a rollout engine in another process.
+
+torch's allocator keeps freed memory for itself, so whoever hands the GPU over empties its cache first:
+
+    trainer builds its models ► empty_cache ► engine starts ► samples ► sleeps ► trainer trains ► empty_cache
+        ► engine wakes its weights ► takes new ones ► sender: empty_cache ► engine wakes its KV cache ► samples ...
+"""
+
+import gc
+
+import torch
+
+
+def empty_cache() -> None:
+    """Return memory that torch's allocator holds and no tensor uses to the GPU; no-op in a process that uses none."""
+    if torch.cuda.is_initialized():
+        gc.collect()
+        torch.cuda.empty_cache()
