@@ -1,11 +1,13 @@
 """vLLM's transfers of weights without GPUs.
 
 nccl    tensors go through the TCP store where the processes meet
-ipc     both ends are in one process, and a handle of GPU memory is a tensor's place in a list
+ipc     both ends are in one process, and a handle of GPU memory is a tensor's place in a list;
+        or in several processes, a GPU is a folder, and a handle the name of a file there that both ends map
 """
 
 import os
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
 
@@ -82,3 +84,43 @@ def install_ipc(put) -> list[torch.Tensor]:
     put(torch.cuda, "current_stream", Stream)
     put(torch.cuda, "ipc_collect", lambda: None)
     return given
+
+
+def install_mapped_ipc(put, folder: str) -> None:
+    """In a trainer's process: memory of GPU i is files in `folder`/GPU-i, whose names are its handles."""
+    empty, gpu = torch.empty, [0]
+
+    @contextmanager
+    def device(index):
+        gpu[0] = index
+        yield
+
+    def allocate(*size, device=None, **rest):
+        if device != "cuda":
+            return empty(*size, device=device, **rest)
+        place = Path(folder, f"GPU-{gpu[0]}")
+        place.mkdir(exist_ok=True)
+        path = str(place / f"{len(list(place.iterdir()))}")
+        mapped = torch.from_file(path, shared=True, size=size[0], dtype=torch.uint8)
+        mapped.handle = path
+        return mapped
+
+    put(torch, "empty", allocate)
+    put(packed_tensor, "reduce_tensor", lambda tensor: (None, (tensor.handle, len(tensor), *[None] * 5)))
+    put(torch.accelerator, "current_device_index", lambda: 0)
+    put(torch.cuda, "device", device)
+    put(torch.cuda, "get_device_properties", lambda index: SimpleNamespace(uuid=f"GPU-{index}"))
+    put(torch.cuda, "current_stream", Stream)
+    put(torch.cuda, "ipc_collect", lambda: None)
+
+
+def map_ipc(worker) -> int:
+    """In a worker of vLLM: open such handles, as the GPU of its rank; return its process."""
+
+    def rebuild(path, size, *rest):
+        assert f"GPU-{worker.rank}/" in path, "a handle of another GPU"
+        return torch.from_file(path, shared=True, size=size, dtype=torch.uint8)
+
+    reductions.rebuild_cuda_tensor = rebuild
+    torch.cuda.get_device_properties = lambda index: SimpleNamespace(uuid=f"GPU-{worker.rank}")
+    return os.getpid()

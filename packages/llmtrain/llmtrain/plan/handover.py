@@ -11,7 +11,8 @@ SAVE_EVERY = 1800.0
 """Seconds that a lost run may have to be trained again, by the plan."""
 
 MARGIN = 5
-"""Times the planned seconds that an engine, or another rank, is waited for; published runs took up to 3.5 times them."""
+"""Factor of the planned seconds for which an engine or another rank is waited for; published runs took up to 3.5 times
+their plan."""
 LEAST_ROLLOUT, LEAST_WAIT = 600.0, 1800.0
 """The trainer's own rollout.timeout and engine.ddp_timeout, which short steps keep."""
 

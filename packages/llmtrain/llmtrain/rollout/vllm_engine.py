@@ -75,7 +75,7 @@ class VLLMEngine:
         self.limit = config.max_model_len or model.max_position_embeddings
         workers = config.tensor_parallel_size
         own = device != "cpu" or workers > 1
-        used = transport or ("value" if not own else "file" if lora_rank or workers > 1 else "ipc")
+        used = transport or ("value" if not own else "file" if lora_rank or device == "cpu" else "ipc")
         self.environment = environment(device, own, workers)
         self.llm: Any = None
         with self._call("start"):
@@ -96,7 +96,8 @@ class VLLMEngine:
             self.source = Parameters(dtype, "cpu" if used == "file" else device)  # a file is written from there
             self.sender = None
             if transport is None:
-                self.sender = make_sender(used, self.client, self.source, buffer=packed_bytes(model))
+                buffer = packed_bytes(model)
+                self.sender = make_sender(used, self.client, self.source, workers=workers, buffer=buffer)
 
     # Requests -----------------------------------------------------------------------------------------------------
 

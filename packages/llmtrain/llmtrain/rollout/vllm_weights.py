@@ -3,7 +3,7 @@
     transport   vLLM's workers are                       what travels
     value       in the trainer's process                 the tensors themselves
     file        other processes of this machine          a safetensors file in shared memory
-    ipc         other processes on the trainers' GPUs    handles of GPU memory
+    ipc         other processes on GPUs seen from here   handles of GPU memory
     nccl        on GPUs of their own                     a broadcast from the first trainer rank
 
     Parameters ► sender ► Client ► vLLM ► a worker's transfer engine ► model.load_weights
@@ -17,6 +17,7 @@ A LoRA adapter, which is small, travels by value or as a file.
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import tee
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,9 +27,13 @@ from torch import Tensor
 from transformers import PretrainedConfig
 from vllm.distributed.weight_transfer.base import ParamMeta, TrainerInitInfo, TrainerWeightTransferEngine, WeightSource
 from vllm.distributed.weight_transfer.factory import WeightTransferTrainerFactory
-from vllm.distributed.weight_transfer.ipc_engine import IPCTrainerInitInfo
+from vllm.distributed.weight_transfer.ipc_engine import IPCTrainerInitInfo, IPCTrainerWeightTransferEngine
 from vllm.distributed.weight_transfer.nccl_engine import NCCLTrainerInitInfo
-from vllm.distributed.weight_transfer.packed_tensor import DEFAULT_PACKED_BUFFER_SIZE_BYTES
+from vllm.distributed.weight_transfer.packed_tensor import (
+    DEFAULT_PACKED_BUFFER_SIZE_BYTES,
+    PackedIpcChunk,
+    packed_ipc_producer,
+)
 
 from .vllm_worker import checksum
 
@@ -116,6 +121,36 @@ class DirectSender(TrainerWeightTransferEngine[DirectTrainerInit]):
         self.client.finish_weight_update()
 
 
+class SpreadIPC(IPCTrainerWeightTransferEngine):
+    """Sends handles of GPU memory to all workers of a tensor-parallel engine.
+
+    vLLM's own sender expects a trainer process on each of their GPUs. This one holds all weights in one process, and
+    lays each piece of them out on every GPU of the engine.
+    """
+
+    workers = 1
+    """GPUs of the engine: the first that this process sees."""
+
+    def _send_packed(self, source: WeightSource) -> None:
+        weights = tee(source, self.workers)
+        for pieces in zip(*(self._pieces(gpu, weights[gpu]) for gpu in range(self.workers)), strict=True):
+            handles = {uuid: handle for piece in pieces for uuid, handle in piece.ipc_handle.items()}
+            first = pieces[0]
+            self._do_send(first.names, first.dtype_names, first.shapes, handles, first.tensor_sizes)
+        torch.cuda.ipc_collect()
+
+    def _pieces(self, gpu: int, weights: Iterable[tuple[str, Tensor]]) -> Iterator[PackedIpcChunk]:
+        """Yield the weights in pieces that are laid out on one GPU."""
+        uuid, size = str(torch.cuda.get_device_properties(gpu).uuid), self.packed_buffer_size_bytes
+        producer = packed_ipc_producer(iter(weights), uuid, lambda item: item[1], size)
+        while True:
+            with torch.cuda.device(gpu):
+                piece = next(producer, None)
+            if piece is None:
+                return
+            yield piece
+
+
 def make_sender(
     transport: str,
     client: Any,
@@ -131,7 +166,7 @@ def make_sender(
     Args:
         client: `Client`, or an object with its methods that reaches engines elsewhere.
         address, port: nccl: of this process, where the workers meet it.
-        workers: nccl: all workers of all engines.
+        workers: nccl: all workers of all engines; ipc: those of the engine.
         buffer: ipc: bytes that are packed at a time, see `packed_bytes`.
     """
     shared = "/dev/shm" if Path("/dev/shm").is_dir() else tempfile.gettempdir()
@@ -141,6 +176,10 @@ def make_sender(
         "ipc": lambda: IPCTrainerInitInfo(packed=True, packed_buffer_size_bytes=buffer, rank=0),
         "nccl": lambda: NCCLTrainerInitInfo(address, port, 1 + workers, rank=0),
     }[transport]()
+    if transport == "ipc" and workers > 1:
+        sender = SpreadIPC.trainer_init(info, client=client, source=source)
+        sender.workers = workers
+        return sender
     return WeightTransferTrainerFactory.trainer_init(info, client=client, source=source)
 
 
