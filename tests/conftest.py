@@ -9,9 +9,10 @@ import pytest
 @pytest.fixture
 def own_controllers(monkeypatch):
     """Forget controllers that the test registers, and the modules they come from."""
+    from entrostat import list_controllers
     from entrostat.registry import REGISTRY
 
-    known = set(REGISTRY)
+    known = {*list_controllers(), *REGISTRY}
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield
     for name in set(REGISTRY) - known:
