@@ -1,6 +1,6 @@
 # make demo   warm up a small model, train it under several controllers, draw runs/demo/entropy.png
 # make app    open the explorer in a browser, over the run logs in runs/
-# make test   the whole test suite; on Debian, as root, it installs Chromium for the tests of the explorer
+# make test   the whole test suite; on Debian, as root, it installs Chromium and Slurm for some tests
 # make test-long       five minutes more: learning curves of the trainer's two ways to run
 # make lint            ruff and mypy
 # make install         everything needed for training on this machine: DeepSpeed, Ray, LoRA and, on a GPU machine, vLLM
@@ -36,7 +36,7 @@ NO_DEPS := $(PIP) --no-deps $(CONSTRAINTS)
 STAMP := $(VENV)/.installed-$(TORCH)
 comma := ,
 
-.PHONY: demo app torch install test test-long chromium lint check-install lock newest clean
+.PHONY: demo app torch install test test-long programs lint check-install lock newest clean
 
 demo: $(STAMP)-train
 	$(BIN)/python -m llmtrain.demo
@@ -49,18 +49,20 @@ torch: $(STAMP)-torch
 install: $(STAMP)-all
 	@echo "installed in $(VENV), torch for $(TORCH); next: $(BIN)/llmtrain doctor$(if $(filter cuda,$(TORCH)), --gpu)"
 
-test: $(STAMP)-dev chromium
+test: $(STAMP)-dev programs
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-long: $(STAMP)-dev
 	LLMTRAIN_LONG=1 $(BIN)/python -m pytest -s tests/long
 
-chromium:
-	@if command -v chromium chromium-browser google-chrome >/dev/null; then :; \
+# Programs of Debian that tests use: Chromium for the explorer, Slurm for examples/slurm.sh.
+programs:
+	@if command -v slurmctld >/dev/null && command -v chromium chromium-browser google-chrome >/dev/null; then :; \
 	elif [ -x "$$(command -v apt-get)" ] && [ "$$(id -u)" = 0 ]; then \
-	  echo "installing Chromium for the tests of the explorer"; \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
-	else echo "tests of the explorer in a browser are skipped; to run them: sudo apt-get install chromium"; fi
+	  echo "installing Chromium and Slurm for the tests"; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	    chromium slurmctld slurmd slurm-client >/dev/null; \
+	else echo "some tests may be skipped; to run all: sudo apt-get install chromium slurmctld slurmd slurm-client"; fi
 
 lint: $(STAMP)-dev
 	$(BIN)/ruff check .

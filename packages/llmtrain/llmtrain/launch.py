@@ -47,6 +47,13 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def cpus() -> int:
+    """Return how many CPUs this process may use: a scheduler may have limited them."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def end_with_parent() -> None:
     """In a rank that `launch` started: end when that process is gone, however it went."""
     parent = int(os.environ.get(PARENT, 0))
@@ -85,7 +92,7 @@ def launch(command: list[str], nproc: int) -> int:
         "LOCAL_SIZE": nproc,
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": free_port(),
-        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", max(1, (os.cpu_count() or 1) // nproc)),
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", max(1, cpus() // nproc)),
     }
     ranks: list[subprocess.Popen] = []
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -18,6 +18,8 @@ from entrostat.commandline import Arguments
 from entrostat.installation import missing
 
 COMMANDS = ("train", "resume")
+STOP = {"RAY_JOB_STOP_SIGNAL": "SIGINT", "RAY_JOB_STOP_WAIT_TIME_S": "1800"}
+"""What `ray job stop` does: like Ctrl-C, and half an hour for the checkpoint, in place of SIGTERM and 3 s."""
 
 
 def launch(args: list[str]) -> int:
@@ -30,7 +32,7 @@ def launch(args: list[str]) -> int:
     given = parser.parse_args(args)
     command = entrypoint(given.command, given.folder)
     client = connect(given.address)
-    job = client.submit_job(entrypoint=command)
+    job = client.submit_job(entrypoint=command, runtime_env={"env_vars": STOP})
     print(f"job {job}; stop it with: ray job stop --address {given.address} {job}", flush=True)
     if given.no_wait:
         return 0
@@ -47,7 +49,8 @@ def entrypoint(command: list[str], folder: str | None) -> str:
         command = command[1:]
     if not command or command[0] not in COMMANDS:
         raise ValueError(f"launch {' '.join(command[:1]) or 'nothing'}: choose from {', '.join(COMMANDS)}")
-    line = shlex.join(["python", "-m", "llmtrain", *command])
+    # Ray sets OMP_NUM_THREADS=1 for a job; without it the learners share the CPUs of their machine
+    line = shlex.join(["env", "-u", "OMP_NUM_THREADS", "python", "-m", "llmtrain", *command])
     line += " --topology.name ray --topology.address auto" if command[0] == "train" else " --topology.address auto"
     return f"cd {shlex.quote(folder)} && {line}" if folder else line
 

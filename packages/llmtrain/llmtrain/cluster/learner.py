@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import TrainConfig
-from ..launch import free_port
+from ..launch import cpus, free_port
 from .places import Place
 
 INTERRUPT = signal.SIGUSR1
@@ -27,8 +27,7 @@ class Learner:
         signal.signal(INTERRUPT, interrupt)
         context = ray.get_runtime_context()
         gpus = [str(gpu) for gpu in context.get_accelerator_ids().get("GPU", [])]
-        cpus = os.cpu_count() or 1
-        return Place(context.get_node_id(), ray.util.get_node_ip_address(), os.getpid(), free_port(), cpus, gpus)
+        return Place(context.get_node_id(), ray.util.get_node_ip_address(), os.getpid(), free_port(), cpus(), gpus)
 
     def run(self, environment: dict[str, str], config: TrainConfig, resuming: bool) -> tuple[int, str]:
         """Train as the rank that the environment describes; exit code and last words."""
