@@ -153,6 +153,10 @@ COMMANDS = {
     "plan": ("plan.command:plan", "Estimate memory, time and cost of a run without a GPU."),
     "bench": ("bench:bench", "Measure speed and memory: llmtrain bench kernels."),
     "doctor": ("doctor.command:doctor", "Try what works on this machine: torch, CUDA, NCCL, DeepSpeed, vLLM, Ray."),
+    "first-hour": (
+        "first_hour.hour:first_hour",
+        "Try all of training on this machine, predicted against measured: llmtrain first-hour --out report.json.",
+    ),
     "launch": (
         "cluster.launch:launch",
         "Train on a Ray cluster that is running already: llmtrain launch --address URL train ...",

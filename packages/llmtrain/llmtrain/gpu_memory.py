@@ -10,9 +10,20 @@ import gc
 
 import torch
 
+GIB = 1 << 30
+
 
 def empty_cache() -> None:
     """Return memory that torch's allocator holds and no tensor uses to the GPU; no-op in a process that uses none."""
     if torch.cuda.is_initialized():
         gc.collect()
         torch.cuda.empty_cache()
+
+
+def peaks() -> dict[str, float]:
+    """Return the largest GiB that tensors took and that torch reserved since the last call; nothing without a GPU."""
+    if not torch.cuda.is_initialized():
+        return {}
+    taken, reserved = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
+    torch.cuda.reset_peak_memory_stats()
+    return {"memory/allocated_gib": taken / GIB, "memory/reserved_gib": reserved / GIB}

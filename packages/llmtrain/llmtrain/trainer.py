@@ -34,7 +34,7 @@ from .engines import make_engine
 from .evaluation.evaluator import Evaluator
 from .evaluation.settings import Sampling
 from .experience import Annotator, Experience
-from .gpu_memory import empty_cache
+from .gpu_memory import empty_cache, peaks
 from .learner import Learner
 from .lora import adapter_state, adapter_weights, attach, load_adapter_state, updates, whole_weights
 from .mismatch import mismatch
@@ -292,7 +292,7 @@ class Trainer:
         seconds = sum(times.values()) - times.get("time/eval", 0.0)
         speed = found.metrics["tokens"] / seconds
         self._log_sample(rollouts, shown, found.reward, table)
-        return (metrics | updates | metrics) | {
+        return (metrics | updates | metrics | peaks()) | {
             "tokens_per_second": speed,
             "tokens_per_second_per_gpu": speed / (self.ranks.size + self.config.engine_gpus),
             **times,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from llmtrain.cli import main
-from llmtrain.doctor.command import CHECKS, Check, doctor, examine
+from llmtrain.doctor.command import CHECKS, Check, doctor, examine, gpu_checks
 
 SICK = """
 import os, signal, subprocess, sys, time
@@ -186,3 +186,66 @@ def test_every_check_is_there():
 
     for check in CHECKS:
         assert callable(getattr(checks, check.name))
+
+
+SKIPPED = """
+from llmtrain.doctor.checks import Skip
+
+def here(device):
+    return f"tried on {device}"
+
+def elsewhere(device):
+    raise Skip("there is one GPU")
+"""
+
+
+def test_what_cannot_be_tried_is_skipped_with_the_reason(tmp_path, monkeypatch, capsys):
+    """A check may say so itself, or need another that does not work; neither is a failure."""
+    (tmp_path / "parts.py").write_text(SKIPPED)
+    (tmp_path / "sick.py").write_text(SICK)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    given = {"package": "json", "install": "", "arguments": ("cpu",)}
+    checks = [
+        Check("here", target="parts:here", **given),
+        Check("elsewhere", target="parts:elsewhere", **given),
+        Check("told", "json", "", target="sick:told"),
+        Check("after", target="parts:here", needs="told", **given),
+        Check("before", target="parts:here", needs="here", **given),
+    ]
+    assert doctor([], checks) == 0
+    said = capsys.readouterr().out
+    assert "elsewhere: skipped, there is one GPU" in said
+    assert "after: skipped, told does not work" in said
+    assert said.count("tried on cpu") == 2
+
+
+def test_gpu_checks_without_a_gpu(capsys):
+    """The driver says what is missing, and what needs it is not tried; of a subset only what is named."""
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("CUDA works here")
+    assert main(["doctor", "--gpu", "--json", "driver", "shared_memory", "head"]) == 1
+    found = {line["name"]: line for line in json.loads(capsys.readouterr().out)}
+    assert {name: line["verdict"] for name, line in found.items()} == {
+        "driver": "fails",
+        "shared_memory": "works",
+        "head": "skipped",
+    }
+    assert found["driver"]["fix"]
+    assert main(["doctor", "--gpu", "--device", "cpu", "driver"]) == 0
+
+
+def test_every_gpu_check_is_there():
+    from llmtrain.doctor import gpu_checks as checks
+
+    for check in gpu_checks("cuda"):
+        assert callable(getattr(checks, check.name))
+
+
+def test_too_little_shared_memory_names_the_way_out(monkeypatch):
+    from llmtrain.doctor import gpu_checks as checks
+
+    monkeypatch.setattr(checks.shutil, "disk_usage", lambda path: (64 << 20, 0, 60 << 20))
+    with pytest.raises(checks.Fault, match=r"/dev/shm has 0\.06 GiB free of 0\.06") as fault:
+        checks.shared_memory("cuda")
+    assert "--shm-size" in fault.value.fix

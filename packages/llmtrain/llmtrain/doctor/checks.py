@@ -22,6 +22,10 @@ class Fault(RuntimeError):
         self.fix = fix
 
 
+class Skip(Exception):
+    """Why a check cannot be made on this machine; nothing is wrong with it."""
+
+
 def torch() -> str:
     import torch
 

@@ -3,6 +3,8 @@
     llmtrain doctor                               everything
     llmtrain doctor torch gloo                    only these
     llmtrain doctor --need torch,deepspeed        exit code 1 unless both work
+    llmtrain doctor --gpu                         training's own classes on a GPU: kernels, ZeRO, vLLM asleep and awake
+    llmtrain doctor --gpu --device cpu            a rehearsal of that on the CPU
 
 Every check has a process of its own and a time limit, so that one that hangs or crashes costs only itself; no process
 stays behind.
@@ -47,6 +49,10 @@ class Check:
     """Why it may take longer than that; what to look for when it does not answer."""
     target: str = ""
     """module:function; by default the one of this name in checks.py."""
+    arguments: tuple[str, ...] = ()
+    """What the function is given."""
+    needs: str = ""
+    """Check without which this one is skipped."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class Finding:
 
     name: str
     verdict: str
-    """works, not installed, fails (it said why), hangs (no answer within its limit) or crashes."""
+    """works, skipped, not installed, fails (it said why), hangs (no answer within its limit) or crashes."""
     version: str
     seconds: float
     detail: str = ""
@@ -100,6 +106,33 @@ CHECKS = (
 )
 
 
+def gpu_checks(device: str) -> tuple[Check, ...]:
+    """Return the checks of `--gpu`, on this device."""
+    report = "once more with --timeout 600"
+    rows = (
+        ("driver", "torch", 30.0, "the driver does not answer: nvidia-smi"),
+        ("shared_memory", "torch", 10.0, ""),
+        ("head", "triton", 180.0, f"kernels are compiled: {report}"),
+        ("broadcast", "torch", 90.0, "GPUs may not reach each other: NCCL_DEBUG=INFO, or NCCL_P2P_DISABLE=1"),
+        ("zero", "deepspeed", 240.0, f"its first start compiles an operator: {report}"),
+        ("engine", "vllm", 300.0, f"an engine takes its time to start: {report}"),
+    )
+    install = {check.package: check.install for check in CHECKS}
+    return tuple(
+        Check(
+            name,
+            package,
+            install[package],
+            limit,
+            slow,
+            f"llmtrain.doctor.gpu_checks:{name}",
+            (device,),
+            needs="driver" if device == "cuda" and name not in ("driver", "shared_memory") else "",
+        )
+        for name, package, limit, slow in rows
+    )
+
+
 def examine(check: Check, timeout: float | None = None) -> Finding:
     """Try it in a process of its own; timeout: seconds instead of the check's own limit."""
     if find_spec(check.package) is None:
@@ -117,6 +150,7 @@ def examine(check: Check, timeout: float | None = None) -> Finding:
             "-m",
             "llmtrain.doctor.command",
             target,
+            *check.arguments,
         ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -136,6 +170,18 @@ def examine(check: Check, timeout: float | None = None) -> Finding:
     return Finding(check.name, verdict, said.pop("version", "") or version(check.package), seconds, **said)
 
 
+def examine_all(checks: Sequence[Check], console: Console, timeout: float | None = None) -> list[Finding]:
+    """Try one after the other; skip those whose condition was tried and does not work."""
+    findings: list[Finding] = []
+    for check in checks:
+        if any(found.name == check.needs and not found.works for found in findings):
+            findings.append(Finding(check.name, "skipped", "", 0.0, cause=f"{check.needs} does not work"))
+            continue
+        with console.status(f"{check.name}, up to {timeout or check.limit:g} s"):
+            findings.append(examine(check, timeout))
+    return findings
+
+
 def judge(code: int, out: str, err: str, limit: float, check: Check) -> tuple[str, dict[str, str]]:
     """The verdict on a process that ended so, and the fields of its Finding that are known by that."""
     last = next((line.strip() for line in reversed(err.splitlines()) if line.strip()), "")
@@ -149,6 +195,8 @@ def judge(code: int, out: str, err: str, limit: float, check: Check) -> tuple[st
         said = json.loads(lines[-1])
         if "detail" in said:
             return "works", said
+        if "skipped" in said:
+            return "skipped", {"cause": said["skipped"]}
         return "fails", {**said, "fix": said["fix"] or f"install it anew: {check.install}"}
     name = signal_name(code - 128)
     end = f"killed by {name}" if name else f"ended with exit code {code}"
@@ -164,13 +212,17 @@ def version(package: str) -> str:
     return metadata.version(names[0]) if names else ""
 
 
-def answer(target: str) -> int:
+def answer(target: str, *arguments: str) -> int:
     """In the process of a check: try, and print what it says as the last line, whatever else is printed."""
+    from .checks import Skip
+
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     module, _, function = target.partition(":")
     try:
-        said = {"detail": getattr(import_module(module), function)()}
+        said = {"detail": getattr(import_module(module), function)(*arguments)}
+    except Skip as reason:
+        said = {"skipped": str(reason)}
     except Exception as error:
         last = traceback.format_exception_only(error)[-1] if not hasattr(error, "fix") else str(error)
         said = {"cause": one_line(last), "fix": getattr(error, "fix", "")}
@@ -183,11 +235,13 @@ def show(findings: Iterable[Finding], console: Console) -> None:
     table = Table("", "verdict", "version", "s", "what was tried", box=None, header_style="dim")
     notes = []
     for found in findings:
-        style = {"works": "green", "not installed": "dim"}.get(found.verdict, "red")
+        style = {"works": "green", "not installed": "dim", "skipped": "dim"}.get(found.verdict, "red")
         table.add_row(
             found.name, f"[{style}]{found.verdict}", found.version, f"{found.seconds:.1f}", found.detail, style=None
         )
-        if not found.works:
+        if found.verdict == "skipped":
+            notes.append(f"{found.name}: skipped, {found.cause}")
+        elif not found.works:
             notes.append(f"{found.name}: {found.cause.rstrip('.')}. Fix: {found.fix}")
         elif found.seconds > SLOW:
             notes.append(f"{found.name}: works, and took {found.seconds:.0f} s to start")
@@ -206,8 +260,14 @@ def choose(names: Sequence[str], checks: Sequence[Check]) -> list[Check]:
 
 
 def doctor(args: list[str], checks: Sequence[Check] = CHECKS) -> int:
-    """Exit code 0, or 1 when something that is needed does not work."""
-    parser = Arguments(prog="llmtrain doctor", description="Show what works on this machine.")
+    """Exit code 0, or 1 when something that is needed does not work; with --gpu everything is that is not skipped."""
+    gpu = Arguments(prog="llmtrain doctor", add_help=False)
+    gpu.add_argument("--gpu", action="store_true", help="try training's own classes on a tiny model")
+    gpu.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="with --gpu: where to try them")
+    asked, args = gpu.parse_known_args(args)
+    if asked.gpu:
+        checks = gpu_checks(asked.device)
+    parser = Arguments(prog="llmtrain doctor", description="Show what works on this machine.", parents=[gpu])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these of {', '.join(c.name for c in checks)}")
     parser.add_argument("--need", default="", help="names joined by commas: exit code 1 unless all of them work")
     parser.add_argument("--timeout", type=float, help="seconds for each check, instead of its own limit")
@@ -218,18 +278,16 @@ def doctor(args: list[str], checks: Sequence[Check] = CHECKS) -> int:
     needed = choose(list(filter(None, given.need.split(","))), checks)
     chosen = choose(given.names, checks) if given.names else list(checks)
     console = Console(stderr=given.json)
-    findings = []
-    for check in checks:
-        if check in chosen or check in needed:
-            with console.status(f"{check.name}, up to {given.timeout or check.limit:g} s"):
-                findings.append(examine(check, given.timeout))
+    findings = examine_all([check for check in checks if check in chosen or check in needed], console, given.timeout)
     if given.json:
         print(json.dumps([asdict(found) for found in findings], indent=2))
     else:
         show(findings, console)
     working = {found.name for found in findings if found.works}
+    if asked.gpu and not needed:
+        return int(any(not found.works and found.verdict != "skipped" for found in findings))
     return int(not all(check.name in working for check in needed))
 
 
 if __name__ == "__main__":
-    sys.exit(answer(sys.argv[1]))
+    sys.exit(answer(*sys.argv[1:]))
