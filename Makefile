@@ -2,7 +2,7 @@
 # make app    open the explorer in a browser, over the run logs in runs/
 # make test   the whole test suite; on Debian, as root, it installs Chromium and Slurm for some tests
 # make test-long       five minutes more: learning curves of the trainer's two ways to run
-# make lint            ruff and mypy
+# make lint            ruff, mypy and import-linter
 # make install         everything needed for training on this machine: DeepSpeed, Ray, LoRA and, on a GPU machine, vLLM
 # make check-install   resolve every extra against the public index; build wheel and sdist; use them in an empty environment
 # make torch           only torch, in its build for this machine
@@ -39,7 +39,7 @@ comma := ,
 .PHONY: demo app torch install test test-long programs lint check-install lock newest clean
 
 demo: $(STAMP)-train
-	$(BIN)/python -m llmtrain.demo
+	$(BIN)/llmtrain demo
 
 app: $(STAMP)-app
 	$(BIN)/entrostat-app
@@ -68,6 +68,7 @@ lint: $(STAMP)-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 check-install: $(STAMP)-dev
 	$(BIN)/python tests/install/resolve.py

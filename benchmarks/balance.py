@@ -10,13 +10,13 @@ batches are sampled, and of the groups with an advantage as many are trained on 
 import torch
 from torch import Tensor
 
-from llmtrain.collected import Collected
-from llmtrain.exchange import deal
-from llmtrain.mini_batch import mini_batches, shares
 from llmtrain.plan.cost import make_plan
-from llmtrain.plan.presets import PRESETS
-from llmtrain.ranks import Ranks
-from llmtrain.rollout import Rollouts
+from llmtrain.plan.plan_presets import PRESETS
+from llmtrain.process.ranks import Ranks
+from llmtrain.sequences.collected import Collected
+from llmtrain.sequences.exchange import deal
+from llmtrain.sequences.mini_batch import mini_batches, shares
+from llmtrain.sequences.rollouts import Rollouts
 
 PLANS = "qwen3-8b-8gpu", "qwen3-8b-64gpu", "qwen2.5-math-7b-8gpu", "qwen2.5-32b-64gpu"
 ROUNDS = 10

@@ -36,7 +36,7 @@ def main() -> None:
         print(f"installation for the demo   {took:6.0f} s  {small:6.0f} MiB", flush=True)
         began, pictures = time.monotonic(), []
         demo = subprocess.Popen(
-            [f"{venv}/bin/python", "-u", "-m", "llmtrain.demo"], cwd=name, stdout=subprocess.PIPE, text=True
+            [f"{venv}/bin/python", "-u", "-m", "llmtrain", "demo"], cwd=name, stdout=subprocess.PIPE, text=True
         )
         assert demo.stdout
         for line in demo.stdout:

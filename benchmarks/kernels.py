@@ -30,13 +30,14 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from entrostat import Plan
-from llmtrain.batch import Batch
-from llmtrain.bench import HEADINGS, cases, kernels, label, machine, read, rows, shape_of
+from llmtrain.commands.bench import kernels
 from llmtrain.kernels import HeadStats, head_loss, head_stats
 from llmtrain.kernels.peers import dense_statistics
-from llmtrain.policy import Policy
-from llmtrain.presets import get_preset
-from llmtrain.trainer import Trainer
+from llmtrain.kernels.timing import HEADINGS, cases, label, machine, read, rows, shape_of
+from llmtrain.policy.policy import Policy
+from llmtrain.sequences.batch import Batch
+from llmtrain.settings.presets import get_preset
+from llmtrain.training.trainer import Trainer
 from llmtrain.verifiers import Verdict, Verifier
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -129,7 +130,7 @@ def step(args: list[str]) -> None:
 
 
 def make_trainer(kind: str, folder: Path) -> TimedTrainer:
-    from llmtrain.model import build_tiny, save
+    from llmtrain.policy.model import build_tiny, save
     from llmtrain.tasks import get_task
 
     base = get_preset("countdown-cpu")

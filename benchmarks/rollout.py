@@ -11,12 +11,12 @@ import time
 
 import torch
 
-from llmtrain.config import RolloutConfig, TrainConfig
-from llmtrain.model import build_tiny, save
-from llmtrain.prompts import encode_all
+from llmtrain.data.prompts import encode_all
+from llmtrain.policy.model import build_tiny, save
 from llmtrain.rollout import stop_ids
-from llmtrain.rollout.engine import HFEngine, Request
-from llmtrain.rollout.vllm_engine import VLLMEngine
+from llmtrain.rollout.rollout_engine import HFEngine, Request
+from llmtrain.rollout.vllm.vllm_engine import VLLMEngine
+from llmtrain.settings.config import RolloutConfig, TrainConfig
 from llmtrain.tasks import get_task
 
 PROMPTS, N, ROUNDS = 64, 8, 5

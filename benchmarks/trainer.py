@@ -30,11 +30,11 @@ if __name__ == "__main__":
 
 import torch
 
-from llmtrain.bench import machine
-from llmtrain.config import TrainConfig
-from llmtrain.presets import get_preset
+from llmtrain.kernels.timing import machine
+from llmtrain.settings.config import TrainConfig
+from llmtrain.settings.presets import get_preset
 from llmtrain.tasks import get_task
-from llmtrain.warmup import start_model
+from llmtrain.training.warmup import start_model
 
 DOCS = Path(__file__).parents[1] / "docs"
 HEADING = "## Training against TRL"
@@ -79,7 +79,7 @@ def configuration(steps: int, out: Path, model: str | None = None) -> TrainConfi
 
 
 def llmtrain(config: TrainConfig, gate: Gate) -> None:
-    from llmtrain.trainer import Trainer
+    from llmtrain.training.trainer import Trainer
 
     def report(step: int, metrics: dict[str, float]) -> None:
         phases = {key: value for key, value in metrics.items() if key.startswith("time/")}
@@ -95,7 +95,7 @@ def trl(config: TrainConfig, gate: Gate) -> None:
     from transformers import TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
 
-    from llmtrain.model import load
+    from llmtrain.policy.model import load
 
     class Turn(TrainerCallback):
         def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from llmtrain.bench import machine
 from llmtrain.data import read
+from llmtrain.kernels.timing import machine
 from llmtrain.verifiers import Verifier, get_verifier
-from llmtrain.verifiers.answer_text import number, read_truth, tidy
+from llmtrain.verifiers.math.answer_text import number, read_truth, tidy
 
 WORKERS, TIMEOUT = 2, 2.0
 SHORT = [("42", "42"), ("\\frac{3}{4}", "0.75"), ("1,234", "1234"), ("17", "18"), ("-5", "5"), ("2.50", "2.5")]
@@ -233,7 +233,7 @@ def main() -> None:
     given = parser.parse_args()
     with (
         get_verifier("math", workers=WORKERS, timeout=TIMEOUT) as verify,
-        get_verifier("llmtrain.verifiers.math_equal:equal", workers=WORKERS, timeout=TIMEOUT) as parsed,
+        get_verifier("llmtrain.verifiers.math.math_equal:equal", workers=WORKERS, timeout=TIMEOUT) as parsed,
         get_verifier("benchmarks.verifiers:alone", workers=WORKERS, timeout=TIMEOUT) as by_itself,
     ):
         parts = {"speed": table(["answers", "verdicts/s", f"bar {BAR:,}"], speed(verify))}

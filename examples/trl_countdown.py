@@ -2,9 +2,9 @@ from datasets import Dataset
 from trl import GRPOConfig
 
 from entrostat.integrations.trl import EntrostatGRPOTrainer
-from llmtrain.countdown import Problem, generate, prompt, verify
-from llmtrain.presets import get_preset
-from llmtrain.warmup import start_model
+from llmtrain.settings.presets import get_preset
+from llmtrain.training.warmup import start_model
+from llmtrain.verifiers.countdown import Problem, generate, prompt, verify
 
 
 def reward(completions, numbers, target, **_):

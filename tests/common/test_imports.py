@@ -32,7 +32,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
         entrostat.mak  # noqa: B018
 
 
-@pytest.mark.parametrize("module", ["llmtrain.config", "llmtrain.tasks", "toybandit.config"])
+@pytest.mark.parametrize("module", ["llmtrain.settings.config", "llmtrain.tasks", "toybandit.config"])
 def test_configurations_need_no_torch(module):
     assert not modules_after(f"import {module}") & {"torch", *HEAVY}
 

@@ -19,12 +19,12 @@ from trl import GRPOTrainer
 
 import entrostat as es
 from entrostat.integrations.trl import STATE_FILE, EntrostatGRPOTrainer
-from llmtrain.batch import Batch
-from llmtrain.countdown import ALPHABET
-from llmtrain.learner import Experience
-from llmtrain.model import build_tiny, save
-from llmtrain.policy import Policy
-from llmtrain.tokenizer import build_char_tokenizer
+from llmtrain.policy.model import build_tiny, save
+from llmtrain.policy.policy import Policy
+from llmtrain.policy.tokenizer import build_char_tokenizer
+from llmtrain.sequences.batch import Batch
+from llmtrain.training.learner import Experience
+from llmtrain.verifiers.countdown import ALPHABET
 
 ROOT = Path(__file__).parents[2]
 DRAWS = {"k": 0.2, "omega_low": -9.0, "omega_high": 9.0}

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from llmtrain.cluster.places import layout
 from llmtrain.plan.cost import make_plan
-from llmtrain.plan.presets import get_preset
-from llmtrain.presets import read_config
+from llmtrain.plan.plan_presets import get_preset
+from llmtrain.rollout.ray.places import layout
+from llmtrain.settings.presets import read_config
 
 FOLDER = Path(__file__).parents[2] / "examples" / "kuberay"
 WAYS = (1, 8, 64)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from llmtrain.cluster.places import layout
-from llmtrain.presets import read_config
+from llmtrain.rollout.ray.places import layout
+from llmtrain.settings.presets import read_config
 
 WAYS = (1, 8, 64)
 FLAGS = ["--model.path", "/mnt/my model", "--data.train-files", "/mnt/train.parquet", "--out", "/mnt/runs/math"]

@@ -10,8 +10,8 @@ from contextlib import suppress
 
 import pytest
 
-from llmtrain.cluster.places import layout
-from llmtrain.presets import read_config
+from llmtrain.rollout.ray.places import layout
+from llmtrain.settings.presets import read_config
 
 WAYS = (1, 8, 64)
 SRUN = """\

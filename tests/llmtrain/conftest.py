@@ -1,19 +1,30 @@
+import json
 import os
 import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from llmtrain.config import EvalConfig, ModelConfig, OptimConfig, RolloutConfig, SFTConfig, TaskConfig, TrainConfig
+from llmtrain.settings.config import (
+    EvalConfig,
+    ModelConfig,
+    OptimConfig,
+    RolloutConfig,
+    SFTConfig,
+    TaskConfig,
+    TrainConfig,
+)
 
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory) -> TrainConfig:
     """A configuration small enough to train in seconds, whose warmed-up model lies ready."""
-    from llmtrain.warmup import build_and_warm_up
+    from llmtrain.training.warmup import build_and_warm_up
 
     config = TrainConfig(
         steps=4,
@@ -49,3 +60,49 @@ def real():
         return str(found)
 
     return path
+
+
+# Small files of questions ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def jsonl(tmp_path):
+    """Writes a jsonl file: objects as JSON, text and bytes as they are."""
+
+    def write(rows, name="questions.jsonl"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [r if isinstance(r, bytes) else (r if isinstance(r, str) else json.dumps(r)).encode() for r in rows]
+        path.write_bytes(b"\n".join(lines) + b"\n")
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """Writes a parquet file of several row groups."""
+
+    def write(rows, name="questions.parquet"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=3)
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def verl():
+    """Makes a row in verl's form."""
+
+    def row(content, truth, source="sums", role="user"):
+        return {
+            "data_source": source,
+            "prompt": [{"content": content, "role": role}],
+            "ability": "MATH",
+            "reward_model": {"ground_truth": truth, "style": "rule"},
+            "extra_info": {"index": 0},
+        }
+
+    return row

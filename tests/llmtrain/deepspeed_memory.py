@@ -8,14 +8,14 @@ import torch
 from deepspeed_scene import BF16, BUDGET, OPTIM, SMALL_BUCKETS, STAGES, experience_of, part_of, policy_of, step
 
 from entrostat import make
-from llmtrain.clock import Clock
-from llmtrain.config import TrainConfig
-from llmtrain.deepspeed_engine import DeepSpeedEngine
-from llmtrain.engines import place
-from llmtrain.learner import Learner
-from llmtrain.lora import adapter_weights, whole_weights
-from llmtrain.model import build_tiny
-from llmtrain.policy import Policy
+from llmtrain.policy.deepspeed_engine import DeepSpeedEngine
+from llmtrain.policy.engines import place
+from llmtrain.policy.lora import adapter_weights, whole_weights
+from llmtrain.policy.model import build_tiny
+from llmtrain.policy.policy import Policy
+from llmtrain.process.clock import Clock
+from llmtrain.settings.config import TrainConfig
+from llmtrain.training.learner import Learner
 
 
 def tensor_bytes() -> int:

@@ -28,17 +28,17 @@ from deepspeed_scene import (
 )
 
 from entrostat import make
-from llmtrain.clock import Clock
-from llmtrain.config import EngineConfig, OptimConfig, PrimeConfig, RewardConfig, TrainConfig
-from llmtrain.deepspeed_engine import DeepSpeedEngine
-from llmtrain.engine import NonFiniteError, TorchEngine
-from llmtrain.implicit_reward import ImplicitReward, optim_of
-from llmtrain.learner import Experience, Learner
-from llmtrain.lora import updates
-from llmtrain.nested import merge
-from llmtrain.policy import Policy
-from llmtrain.ranks import join, leave
-from llmtrain.trainer import Trainer
+from llmtrain.policy.deepspeed_engine import DeepSpeedEngine
+from llmtrain.policy.engine import NonFiniteError, TorchEngine
+from llmtrain.policy.lora import updates
+from llmtrain.policy.policy import Policy
+from llmtrain.process.clock import Clock
+from llmtrain.process.ranks import join, leave
+from llmtrain.settings.config import EngineConfig, OptimConfig, PrimeConfig, RewardConfig, TrainConfig
+from llmtrain.settings.nested import merge
+from llmtrain.training.implicit_reward import ImplicitReward, optim_of
+from llmtrain.training.learner import Experience, Learner
+from llmtrain.training.trainer import Trainer
 from llmtrain.verifiers import Verdict, Verifier
 
 

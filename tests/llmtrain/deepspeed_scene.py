@@ -5,12 +5,12 @@ from dataclasses import replace
 import torch
 
 from entrostat import get_advantage
-from llmtrain.batch import Batch
-from llmtrain.config import EngineConfig, ModelConfig, OptimConfig
-from llmtrain.learner import Experience, Learner
-from llmtrain.lora import ADAPTER, adapter_weights, attach, layers, whole_weights
-from llmtrain.model import build_tiny
-from llmtrain.policy import Policy
+from llmtrain.policy.lora import ADAPTER, adapter_weights, attach, layers, whole_weights
+from llmtrain.policy.model import build_tiny
+from llmtrain.policy.policy import Policy
+from llmtrain.sequences.batch import Batch
+from llmtrain.settings.config import EngineConfig, ModelConfig, OptimConfig
+from llmtrain.training.learner import Experience, Learner
 
 GROUPS, SAMPLES, VOCAB = 6, 4, 50
 BUDGET = 200

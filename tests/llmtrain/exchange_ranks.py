@@ -8,11 +8,11 @@ from pathlib import Path
 
 import torch
 
-from llmtrain.collected import Collected
-from llmtrain.exchange import deal, exchange
-from llmtrain.mini_batch import mini_batches
-from llmtrain.ranks import join
-from llmtrain.rollout import Rollouts
+from llmtrain.process.ranks import join
+from llmtrain.sequences.collected import Collected
+from llmtrain.sequences.exchange import deal, exchange
+from llmtrain.sequences.mini_batch import mini_batches
+from llmtrain.sequences.rollouts import Rollouts
 
 PROMPTS, SAMPLES = 24, 4
 MINI_BATCHES = mini_batches(PROMPTS, 12, seed=0, step=0)

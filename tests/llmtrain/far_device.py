@@ -16,9 +16,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import backend_registration
 from torch.utils._pytree import tree_leaves, tree_map
 
-from llmtrain.config import EvalConfig, ModelConfig, OptimConfig, RolloutConfig, TaskConfig, TrainConfig
-from llmtrain.nested import merge
-from llmtrain.trainer import Trainer
+from llmtrain.settings.config import EvalConfig, ModelConfig, OptimConfig, RolloutConfig, TaskConfig, TrainConfig
+from llmtrain.settings.nested import merge
+from llmtrain.training.trainer import Trainer
 
 backend_registration._setup_privateuseone_for_python_backend("far")
 FAR, NEAR = torch.device("far:0"), torch.device("cpu")

@@ -11,8 +11,8 @@ import sys
 import torch
 
 from llmtrain import cli
-from llmtrain.rollout.engine import RolloutError
-from llmtrain.trainer import Trainer
+from llmtrain.rollout.rollout_engine import RolloutError
+from llmtrain.training.trainer import Trainer
 
 ERRORS = {
     "memory": torch.OutOfMemoryError("tried to allocate 7 GiB"),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import torch
 
-from llmtrain.rollout import Rollouts
-from llmtrain.rollout.engine import Pending, Request, Weights
+from llmtrain.rollout.rollout_engine import Pending, Request, Weights
+from llmtrain.sequences.rollouts import Rollouts
 
 
 @dataclass

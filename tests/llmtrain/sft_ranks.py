@@ -8,15 +8,23 @@ from pathlib import Path
 
 import torch
 
-from llmtrain.config import DataConfig, EngineConfig, ModelConfig, OptimConfig, SFTConfig, TaskConfig, TrainConfig
-from llmtrain.deepspeed_engine import DeepSpeedEngine
-from llmtrain.engine import Engine
-from llmtrain.model import build_tiny
-from llmtrain.policy import Policy
-from llmtrain.ranks import DistRanks, join
-from llmtrain.sft import encode, optim, rate, warm_up
-from llmtrain.tokenizer import build_char_tokenizer
-from llmtrain.warmup import sft_run
+from llmtrain.policy.deepspeed_engine import DeepSpeedEngine
+from llmtrain.policy.engine import Engine
+from llmtrain.policy.model import build_tiny
+from llmtrain.policy.policy import Policy
+from llmtrain.policy.tokenizer import build_char_tokenizer
+from llmtrain.process.ranks import DistRanks, join
+from llmtrain.settings.config import (
+    DataConfig,
+    EngineConfig,
+    ModelConfig,
+    OptimConfig,
+    SFTConfig,
+    TaskConfig,
+    TrainConfig,
+)
+from llmtrain.training.supervised import encode, optim, rate, warm_up
+from llmtrain.training.warmup import sft_run
 
 EXAMPLES = [("1=", "22"), ("2=", "3"), ("3=", "111111111"), ("11=", "2"), ("12=", "33131"), ("1313=", "2")]
 STEPS, BATCH, LR = 6, 5, 3e-3

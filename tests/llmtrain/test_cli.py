@@ -62,7 +62,7 @@ def test_of_several_ranks_the_first_says_that_they_were_stopped(capsys, monkeypa
     def interrupted(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("llmtrain.cli.train", interrupted)
+    monkeypatch.setattr("llmtrain.commands.train.main", interrupted)
     said = []
     for rank in ("0", "1"):
         monkeypatch.setenv("RANK", rank)

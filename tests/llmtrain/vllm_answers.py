@@ -2,11 +2,11 @@
 
 import torch
 
-from llmtrain.config import RolloutConfig
-from llmtrain.countdown import ALPHABET
-from llmtrain.model import build_tiny
-from llmtrain.rollout.engine import Request
-from llmtrain.tokenizer import build_char_tokenizer
+from llmtrain.policy.model import build_tiny
+from llmtrain.policy.tokenizer import build_char_tokenizer
+from llmtrain.rollout.rollout_engine import Request
+from llmtrain.settings.config import RolloutConfig
+from llmtrain.verifiers.countdown import ALPHABET
 
 CONFIG = RolloutConfig(max_new_tokens=12, max_model_len=128, kv_cache_gib=0.25)
 PROMPTS = ["1=", "12 13=", "3 5 7=22:", "9", "7 7 " * 12 + "1=9:"]

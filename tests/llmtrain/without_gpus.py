@@ -56,7 +56,7 @@ def install_nccl(put=setattr, trainer=lambda info: Store(info, 0)) -> None:
 
 def start(folder, config, stops):
     """In an actor: a vLLM engine that waits for broadcasts."""
-    from llmtrain.rollout.vllm_engine import VLLMEngine
+    from llmtrain.rollout.vllm.vllm_engine import VLLMEngine
 
     engine = VLLMEngine(folder, config, stops, transport="nccl")
     install_nccl()

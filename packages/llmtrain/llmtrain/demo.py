@@ -1,61 +1,9 @@
-"""The demo: one warm-up, then the same training under several controllers, and a picture of the entropy of each.
-
-python -m llmtrain.demo     six minutes on two CPU cores; writes runs/demo/, and the picture anew after every run
-"""
+"""python -m llmtrain.demo: the older name of `llmtrain demo`."""
 
 import sys
-import time
-from contextlib import ExitStack
-from dataclasses import replace
-from pathlib import Path
 
-from rich.console import Console
-
-from entrostat.commandline import Arguments, one_line_errors
-
-from .config import TrainConfig
-from .presets import get_preset
-
-OUT = Path("runs/demo")
-PICTURE = OUT / "entropy.png"
-TARGET = 0.45
-RUNS: dict[str, dict] = {
-    "grpo": {"controller": "grpo"},
-    "clip_higher": {"controller": "clip_higher"},
-    "entropic": {"controller": "entropic", "target_entropy": TARGET},
-    "thermostat": {"controller": "thermostat", "target_entropy": TARGET},
-}
-
-
-def configurations(base: TrainConfig) -> list[TrainConfig]:
-    """The runs of the demo: the same seed, model and data, other controllers."""
-    return [replace(base, out=str(OUT / name), overwrite=True, **changes) for name, changes in RUNS.items()]
-
-
-@one_line_errors
-def main(args: list[str]) -> int:
-    from .compare import Run, figure, table
-    from .run import claim, train_run
-
-    parser = Arguments(prog="python -m llmtrain.demo", description="Train the demo's runs again.")
-    parser.parse_args(args)
-    console = Console()
-    began = time.monotonic()
-    configs = configurations(get_preset("countdown-cpu"))
-    with ExitStack() as held:
-        for config in configs:
-            held.enter_context(claim(config.out))
-        for done, config in enumerate(configs, 1):
-            code = train_run(config)
-            if code:
-                return code
-            runs = [Run.read(trained.out) for trained in configs[:done]]
-            figure(runs, PICTURE)
-            took = time.monotonic() - began
-            console.print(f"{PICTURE}: entropy, reward and pass@8 of {done} of {len(configs)} runs ({took:.0f} s)")
-    console.print(table(runs))
-    return 0
-
+from .cli import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    print("python -m llmtrain.demo is now: llmtrain demo", file=sys.stderr)
+    sys.exit(main(["demo", *sys.argv[1:]]))

@@ -21,17 +21,17 @@ import psutil
 import ray
 
 from entrostat.runlog import read_lines, read_metrics
-from llmtrain.checkpoint import checkpoints, latest
 from llmtrain.cli import main
 from llmtrain.cluster import topology
-from llmtrain.cluster.learner import Learner
-from llmtrain.cluster.places import ENVIRONMENTS, environments, layout, options, placement
+from llmtrain.cluster.learner_actor import Learner
 from llmtrain.cluster.topology import follow
-from llmtrain.config import EngineConfig, ModelConfig, RolloutConfig, TopologyConfig, TrainConfig
-from llmtrain.launch import LostRankError
-from llmtrain.nested import to_dict
-from llmtrain.presets import get_preset
-from llmtrain.trainer import Trainer
+from llmtrain.policy.checkpoint import checkpoints, latest
+from llmtrain.process.local_ranks import LostRankError
+from llmtrain.rollout.ray.places import ENVIRONMENTS, environments, layout, options, placement
+from llmtrain.settings.config import EngineConfig, ModelConfig, RolloutConfig, TopologyConfig, TrainConfig
+from llmtrain.settings.nested import to_dict
+from llmtrain.settings.presets import get_preset
+from llmtrain.training.trainer import Trainer
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -157,9 +157,9 @@ def test_an_engine_of_two_processes(here, learns, tmp_path):
 
 def wide(folder: Path) -> ModelConfig:
     """A model whose heads are as wide as vLLM needs them."""
-    from llmtrain.countdown import ALPHABET
-    from llmtrain.model import build_tiny, save
-    from llmtrain.tokenizer import build_char_tokenizer
+    from llmtrain.policy.model import build_tiny, save
+    from llmtrain.policy.tokenizer import build_char_tokenizer
+    from llmtrain.verifiers.countdown import ALPHABET
 
     tokenizer = build_char_tokenizer(ALPHABET)
     save(build_tiny(len(tokenizer), hidden=64, layers=2, heads=2, kv_heads=2), tokenizer, folder / "wide")
@@ -377,7 +377,7 @@ def test_colocated_engines_use_the_gpus_of_the_learners_beside_them(here):
 
 
 def test_a_cluster_without_room(here, monkeypatch):
-    monkeypatch.setattr("llmtrain.cluster.places.WAIT_HERE", 0.5)
+    monkeypatch.setattr("llmtrain.rollout.ray.places.WAIT_HERE", 0.5)
     with (
         pytest.raises(ValueError, match=r"the run needs 8 GPUs and 2.25 CPUs, .* has 4 and"),
         placement(gpu_run(8, 1, 1)),

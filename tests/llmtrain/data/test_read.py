@@ -5,7 +5,7 @@ import re
 import pytest
 
 from llmtrain.data import Question, read
-from llmtrain.verifiers.truths import usable
+from llmtrain.verifiers.math.truths import usable
 
 
 def test_verl_rows_that_repeat_are_one_question(parquet, verl):

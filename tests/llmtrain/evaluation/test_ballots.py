@@ -2,7 +2,7 @@
 
 from llmtrain.evaluation.ballots import ballot, votes
 from llmtrain.evaluation.outcomes import ABSTAINED
-from llmtrain.verdict import Verdict
+from llmtrain.verifiers.verdict import Verdict
 
 
 def said(*answers):

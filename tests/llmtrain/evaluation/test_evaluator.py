@@ -7,12 +7,12 @@ import pytest
 import torch
 from evaluated import TOKENIZER, evaluator, ids, questions, small_model, subject, verify
 
-from llmtrain.config import RolloutConfig
 from llmtrain.evaluation.statistics import prompt_entropy, response_means
-from llmtrain.policy import Policy
+from llmtrain.policy.policy import Policy
 from llmtrain.rollout import HFRollout
-from llmtrain.rollout.engine import HFEngine, Sampler
-from llmtrain.verdict import Verdict
+from llmtrain.rollout.rollout_engine import HFEngine, Sampler
+from llmtrain.settings.config import RolloutConfig
+from llmtrain.verifiers.verdict import Verdict
 
 
 def sampler(seed=0):

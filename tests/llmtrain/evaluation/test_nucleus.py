@@ -5,9 +5,9 @@ import pytest
 import torch
 from transformers import TopPLogitsWarper
 
-from llmtrain.model import build_tiny
+from llmtrain.policy.model import build_tiny
+from llmtrain.policy.tokenizer import build_char_tokenizer
 from llmtrain.rollout import HFRollout
-from llmtrain.tokenizer import build_char_tokenizer
 
 TOKENIZER = build_char_tokenizer("0123456789+-*/()=: ")
 MODEL = build_tiny(len(TOKENIZER), hidden=16, layers=1, heads=2, kv_heads=2, intermediate=16)

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from llmtrain.evaluation import report
 from llmtrain.evaluation.correlations import Correlation
-from llmtrain.evaluation.display import show
+from llmtrain.evaluation.eval_progress import show
 from llmtrain.evaluation.figures import draw
 from llmtrain.evaluation.records import Answered, measure
-from llmtrain.evaluation.settings import Sampling
+from llmtrain.evaluation.sampling import Sampling
 
 
 def record(source, n, right, seed=0):

@@ -6,7 +6,7 @@ import torch
 from evaluated import SAMPLING, ids, questions, small_model, subject
 
 from llmtrain.evaluation.statistics import prompt_entropy, response_means
-from llmtrain.policy import Policy
+from llmtrain.policy.policy import Policy
 
 
 def plain(model, ids):

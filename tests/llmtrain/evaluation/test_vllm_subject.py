@@ -9,11 +9,11 @@ pytest.importorskip("vllm", reason="make install")
 import torch
 from evaluated import TOKENIZER, ids, questions
 
-from llmtrain.evaluation.command import evaluate
-from llmtrain.evaluation.settings import Sampling
+from llmtrain.commands.eval import main as evaluate
+from llmtrain.evaluation.sampling import Sampling
 from llmtrain.evaluation.statistics import response_means
 from llmtrain.evaluation.subject import Subject
-from llmtrain.model import build_tiny, save
+from llmtrain.policy.model import build_tiny, save
 
 
 @pytest.fixture(scope="module")

@@ -164,7 +164,7 @@ def test_sliding_windows_are_refused_where_transformers_has_one(tmp_path, change
     ],
 )
 def test_positions_are_the_trainers(tmp_path, rope):
-    from llmtrain.check import positions
+    from llmtrain.training.check import positions
 
     (tmp_path / "config.json").write_text(json.dumps(SIZES | {"max_position_embeddings": 32768} | rope))
     assert get_architecture(str(tmp_path)).max_positions == positions("model.path", tmp_path)

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from llmtrain.plan.advice import advise
-from llmtrain.plan.config import PlanConfig
 from llmtrain.plan.cost import make_plan
-from llmtrain.plan.presets import PRESETS
+from llmtrain.plan.plan_config import PlanConfig
+from llmtrain.plan.plan_presets import PRESETS
 
 CONFIG = PlanConfig(gpus=8, gpu="h100", mini_batch_size=128, mean_response_length=1000, steps=10)
 

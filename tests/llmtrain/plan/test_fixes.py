@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from entrostat.commandline import parse_settings
-from llmtrain.plan.config import PlanConfig
 from llmtrain.plan.cost import make_plan
 from llmtrain.plan.fixes import find_fix
+from llmtrain.plan.plan_config import PlanConfig
 
 BIG = PlanConfig(model="Qwen2.5-32B", gpus=8, gpu="a100", zero_stage=0, gradient_checkpointing=False)
 

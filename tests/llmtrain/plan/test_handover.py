@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from llmtrain.plan.config import PlanConfig
 from llmtrain.plan.cost import make_plan
 from llmtrain.plan.handover import timeouts, train_settings
-from llmtrain.plan.presets import PRESETS
+from llmtrain.plan.plan_config import PlanConfig
+from llmtrain.plan.plan_presets import PRESETS
 
 
 @pytest.mark.parametrize("name", PRESETS)

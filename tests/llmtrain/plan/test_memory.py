@@ -8,9 +8,9 @@ import pytest
 
 from llmtrain.plan import efficiency
 from llmtrain.plan.architecture import Architecture, get_architecture
-from llmtrain.plan.config import PlanConfig
-from llmtrain.plan.layout import lay_out
+from llmtrain.plan.derived import lay_out
 from llmtrain.plan.memory import Memory, activations, head, layer_activations
+from llmtrain.plan.plan_config import PlanConfig
 
 ROOT = Path(__file__).parents[3]
 EIGHT = PlanConfig(model="Qwen3-8B-Base", gpus=8, gpu="h100", max_prompt_length=2048)

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from llmtrain.model import build_tiny
+from llmtrain.policy.model import build_tiny
+from llmtrain.policy.tokenizer import build_char_tokenizer
 from llmtrain.rollout import HFRollout, stop_ids
-from llmtrain.tokenizer import build_char_tokenizer
 
 TOKENIZER = build_char_tokenizer("0123456789+-*/()=: ")
 PROMPTS = TOKENIZER(["1=", "12 13=", "3 5 7=22:", "9"])["input_ids"]

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from llmtrain import countdown
-from llmtrain.config import DataConfig, SFTConfig, TaskConfig, TrainConfig
 from llmtrain.data import Question
+from llmtrain.settings.config import DataConfig, SFTConfig, TaskConfig, TrainConfig
 from llmtrain.tasks import get_task
-from llmtrain.verifiers import Verifier
+from llmtrain.verifiers import Verifier, countdown
 
 SUMS = [
     {"question": f"What is {a}+1?", "answer": f"{a}+1 is <<{a}+1={a + 1}>>{a + 1}.\n#### {a + 1}"} for a in range(9)

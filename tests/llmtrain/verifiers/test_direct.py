@@ -4,8 +4,8 @@ from math import inf
 
 import pytest
 
-from llmtrain.countdown import MAX_RESPONSE_CHARS
 from llmtrain.verifiers import get_verifier
+from llmtrain.verifiers.countdown import MAX_RESPONSE_CHARS
 
 
 def test_exact():

@@ -10,9 +10,9 @@ from math import inf, nan
 import psutil
 import pytest
 
-from llmtrain.verdict import Verdict
 from llmtrain.verifiers import get_verifier
 from llmtrain.verifiers.pool import CheckPool
+from llmtrain.verifiers.verdict import Verdict
 
 LOST = {
     "hang": ("timeout", "timed out after 0.4 s"),

@@ -16,12 +16,12 @@ from typing import Any
 
 from entrostat.runlog import read_metrics
 
-from ..checkpoint import latest, step_of
-from ..config import TrainConfig
-from ..display import TrainDisplay
-from ..launch import GRACE, LostRankError, forget_shared_memory
-from .learner import INTERRUPT, Learner, send_signal
-from .places import Place, environments, layout, options, placement
+from ..policy.checkpoint import latest, step_of
+from ..process.local_ranks import GRACE, LostRankError, forget_shared_memory
+from ..rollout.ray.places import Place, environments, layout, options, placement
+from ..settings.config import TrainConfig
+from ..training.display import TrainDisplay
+from .learner_actor import INTERRUPT, Learner, send_signal
 
 KNOCK = 5.0
 """Seconds that a cluster may take to answer at all."""

@@ -1,7 +1,7 @@
 """Questions from files, the order in which training meets them, and subsets of them.
 
-files.py ► tables.py ► columns.py ► read.py ► [Question] ► order.py (training), subset.py (data diversity)
-labels.py: what several files that are read together are called
+files.py ► tables.py ► columns.py ► read.py ► [Question] ► order.py (training), selection.py (data diversity)
+prompts.py: how questions are put to a model. labels.py: names of files that are read together.
 """
 
 from .labels import labels

@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..text import one_line
-from ..verifiers.final_answer import last_boxed
+from ..process.text import one_line
+from ..verifiers.math.final_answer import last_boxed
 from .question import Message, Prompt, Question
 from .table import Table
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..text import one_line
+from ..process.text import one_line
 from .table import AT_A_TIME, Row, Table, arrow_rows, field_names
 
 KINDS = (".parquet", ".jsonl", ".json")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..text import one_line
+from ..process.text import one_line
 
 AT_A_TIME = 4096
 """Rows of a batch."""

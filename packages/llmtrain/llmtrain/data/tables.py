@@ -13,7 +13,7 @@ from typing import Any
 
 from entrostat.installation import missing
 
-from ..text import one_line
+from ..process.text import one_line
 from .files import KINDS, file_table
 from .table import AT_A_TIME, Table, arrow_rows, field_names
 

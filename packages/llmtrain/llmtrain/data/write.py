@@ -7,7 +7,7 @@ from typing import Any
 
 from entrostat.commandline import writing
 
-from ..text import one_line
+from ..process.text import one_line
 from .question import Question
 from .read import read
 

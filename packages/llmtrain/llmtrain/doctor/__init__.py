@@ -1,1 +1,1 @@
-"""llmtrain doctor: what works on this machine."""
+"""What works on a machine: checks (`llmtrain doctor`), and trainings beside their plan (`llmtrain first-hour`)."""

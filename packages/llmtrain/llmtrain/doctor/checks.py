@@ -137,10 +137,10 @@ def deepspeed() -> str:
     os.environ.setdefault("DS_ACCELERATOR", "cuda" if torch.cuda.is_available() else "cpu")
     import deepspeed as ds
 
-    from ..config import EngineConfig, OptimConfig
-    from ..deepspeed_engine import settings
-    from ..engine import adamw
-    from ..ranks import join
+    from ..policy.deepspeed_engine import settings
+    from ..policy.engine import adamw
+    from ..process.ranks import join
+    from ..settings.config import EngineConfig, OptimConfig
 
     device = join("cuda" if torch.cuda.is_available() else "cpu").device
     model = torch.nn.Linear(8, 2).to(device)
@@ -165,8 +165,8 @@ def vllm() -> str:
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     engines: Any = import_module("vllm")  # the same on machines with and without it, for type checkers
 
-    from ..model import build_tiny, save
-    from ..tokenizer import build_char_tokenizer
+    from ..policy.model import build_tiny, save
+    from ..policy.tokenizer import build_char_tokenizer
 
     with tempfile.TemporaryDirectory() as folder:
         tokenizer = build_char_tokenizer("0123456789")

@@ -72,7 +72,7 @@ def shared_memory(device: str) -> str:
 
 def head(device: str) -> str:
     """Compare the fused head, in Triton where it runs, with float64."""
-    from ..bench import Bench, Case
+    from ..kernels.timing import Bench, Case
 
     said = kernel()
     shape = (256, 1536, 151_936) if device == "cuda" else (64, 32, 500)
@@ -110,16 +110,16 @@ def engine(device: str) -> str:
     """Start vLLM and, three times, answer, sleep, train, wake up and take new weights."""
     import torch
 
-    from ..batch import Batch
-    from ..config import OptimConfig, RolloutConfig
-    from ..engine import TorchEngine
-    from ..gpu_memory import empty_cache
-    from ..lora import whole_weights
-    from ..model import build_tiny, save
-    from ..policy import Policy
-    from ..rollout.engine import Request
-    from ..rollout.vllm_engine import VLLMEngine
-    from ..tokenizer import build_char_tokenizer
+    from ..policy.engine import TorchEngine
+    from ..policy.lora import whole_weights
+    from ..policy.model import build_tiny, save
+    from ..policy.policy import Policy
+    from ..policy.tokenizer import build_char_tokenizer
+    from ..process.gpu_memory import empty_cache
+    from ..rollout.rollout_engine import Request
+    from ..rollout.vllm.vllm_engine import VLLMEngine
+    from ..sequences.batch import Batch
+    from ..settings.config import OptimConfig, RolloutConfig
 
     tokenizer = build_char_tokenizer("0123456789")
     model = build_tiny(len(tokenizer), hidden=128, layers=2, heads=2, kv_heads=2, intermediate=128)
@@ -174,7 +174,7 @@ def _ranks(work: Any, device: str, size: int) -> dict[str, float]:
     """Run `work(ranks)` on every rank, each in a process of its own; return what rank 0 returns."""
     import torch.multiprocessing as mp
 
-    from ..launch import free_port
+    from ..process.local_ranks import free_port
 
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "found.json")
@@ -191,7 +191,7 @@ def _rank(rank: int, size: int, port: int, device: str, work: Any, out: str) -> 
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
     }
-    from ..ranks import join, leave
+    from ..process.ranks import join, leave
 
     ranks = join(device, timeout=60.0)
     found = work(ranks)
@@ -228,13 +228,13 @@ def _zero(ranks: Any) -> dict[str, float]:
 
     from entrostat import Tokens, make
 
-    from ..batch import Batch
-    from ..config import EngineConfig, OptimConfig
-    from ..deepspeed_engine import DeepSpeedEngine
-    from ..engine import TorchEngine
-    from ..lora import whole_weights
-    from ..model import build_tiny
-    from ..policy import Policy
+    from ..policy.deepspeed_engine import DeepSpeedEngine
+    from ..policy.engine import TorchEngine
+    from ..policy.lora import whole_weights
+    from ..policy.model import build_tiny
+    from ..policy.policy import Policy
+    from ..sequences.batch import Batch
+    from ..settings.config import EngineConfig, OptimConfig
 
     optim, generator = OptimConfig(lr=1e-3, max_grad_norm=0.1), torch.Generator().manual_seed(0)
     lengths = torch.tensor([5, 3, 7, 4])

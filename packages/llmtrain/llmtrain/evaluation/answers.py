@@ -6,8 +6,8 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 from ..data import Question
-from ..rollout import Rollouts
-from ..verdict import Verdict
+from ..sequences.rollouts import Rollouts
+from ..verifiers.verdict import Verdict
 from .statistics import Means
 
 Verify = Callable[[Sequence[Question], Sequence[str]], Sequence[Verdict]]

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..verdict import Verdict
-from ..verifiers.answer_text import MAX_ANSWER_CHARS, compact, number, tidy
+from ..verifiers.math.answer_text import MAX_ANSWER_CHARS, compact, number, tidy
+from ..verifiers.verdict import Verdict
 from .outcomes import ABSTAINED
 
 

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from entrostat.draws import generator_seed
 
 from ..data import Question
-from ..ranks import Ranks
+from ..process.ranks import Ranks
 from .answers import Verify, answers
-from .settings import Sampling
+from .sampling import Sampling
 from .statistics import response_means
 from .subject import Subject
 

@@ -20,16 +20,16 @@ from typing import Any
 from entrostat.runlog import manifest
 
 from ..data import Question
-from ..prompts import encode_all, within
-from ..ranks import Ranks
+from ..data.prompts import encode_all, within
+from ..process.ranks import Ranks
 from ..rollout import stop_ids
 from ..verifiers import Verifier
 from . import report
 from .benchmark import RESPONSES, Benchmark, Unit, by_question, sample, units
 from .correlations import Correlation
-from .display import SamplingDisplay
+from .eval_progress import SamplingDisplay
 from .records import Answered, Record, measure
-from .settings import Sampling
+from .sampling import Sampling
 from .statistics import prompt_entropy
 from .subject import Subject
 

@@ -16,14 +16,14 @@ import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from ..data import Question
-from ..policy import ALONE, Policy
-from ..prompts import encode_all
-from ..ranks import Ranks
-from ..rollout import Rollouts
+from ..data.prompts import encode_all
+from ..policy.policy import ALONE, Policy
+from ..process.ranks import Ranks
+from ..sequences.rollouts import Rollouts
 from .answers import Verify, answers
 from .outcomes import Interval, Numbers
 from .records import Answered, Record, measure
-from .settings import Sampling
+from .sampling import Sampling
 from .statistics import MICRO_BATCH_TOKENS, prompt_entropy, response_means
 
 

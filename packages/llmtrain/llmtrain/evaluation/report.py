@@ -10,7 +10,7 @@ from typing import Any
 from .correlations import Correlation
 from .outcomes import Interval
 from .records import Record
-from .settings import Sampling
+from .sampling import Sampling
 
 MISSING = "–"
 """Written where there is no number."""

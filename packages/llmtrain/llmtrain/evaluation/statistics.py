@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..batch import Batch
-from ..policy import ALONE, Policy
-from ..ranks import Ranks
-from ..rollout import Rollouts
+from ..policy.policy import ALONE, Policy
+from ..process.ranks import Ranks
+from ..sequences.batch import Batch
+from ..sequences.rollouts import Rollouts
 
 MICRO_BATCH_TOKENS = 16384
 """Tokens that pass through the model together."""

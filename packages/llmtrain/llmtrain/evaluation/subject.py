@@ -14,16 +14,17 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from entrostat.installation import remedy
 
-from ..check import check_device
-from ..gpu_memory import empty_cache
-from ..model import load
-from ..policy import Policy
-from ..rollout import HFRollout, Rollouts, stop_ids
-from ..rollout.engine import Request
-from .settings import Sampling
+from ..policy.model import load
+from ..policy.policy import Policy
+from ..process.devices import check_device
+from ..process.gpu_memory import empty_cache
+from ..rollout import HFRollout, stop_ids
+from ..rollout.rollout_engine import Request
+from ..sequences.rollouts import Rollouts
+from .sampling import Sampling
 
 if TYPE_CHECKING:
-    from ..rollout.vllm_engine import VLLMEngine
+    from ..rollout.vllm.vllm_engine import VLLMEngine
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -56,11 +57,11 @@ class Subject:
         Raises:
             ValueError: when vLLM is not installed, cannot run this model, or does not start.
         """
-        from ..config import RolloutConfig
-        from ..rollout.engine import RolloutError
+        from ..rollout.rollout_engine import RolloutError
+        from ..settings.config import RolloutConfig
 
         try:
-            from ..rollout.vllm_engine import VLLMEngine
+            from ..rollout.vllm.vllm_engine import VLLMEngine
 
             stops = stop_ids(self.model, self.tokenizer, self.stop_token_ids)
             config = RolloutConfig(name="vllm", max_model_len=longest)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from .config import Change, PlanConfig, in_words
 from .cost import Plan, make_plan
+from .plan_config import Change, PlanConfig, in_words
 
 WORTH = 0.02
 """Least share of the time a change must save to be named."""

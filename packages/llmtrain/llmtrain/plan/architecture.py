@@ -173,7 +173,7 @@ def _flag(found: dict[str, Any], key: str, path: Path) -> bool:
 
 
 def _positions(found: dict[str, Any], path: Path) -> int:
-    """Longest sequence, lengthened by YaRN and the like: `llmtrain.check.positions`, which the trainer goes by."""
+    """Return the longest sequence, lengthened by YaRN and the like, as `llmtrain.training.check.positions` does."""
     limit = _size(found, "max_position_embeddings", path)
     rope = found.get("rope_scaling") or found.get("rope_parameters") or {}
     if not isinstance(rope, dict):

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .architecture import BF16
-from .config import PlanConfig
+from .derived import Layout, lay_out
 from .efficiency import HOST_BANDWIDTH, LINK_SHARE
 from .fixes import check_fit
-from .layout import Layout, lay_out
 from .memory import Memory
-from .rollout import Rollout, simulate
-from .training import compute_seconds, exchange_seconds, link, optimizer_seconds
+from .plan_config import PlanConfig
+from .rollout_time import Rollout, simulate
+from .training_time import compute_seconds, exchange_seconds, link, optimizer_seconds
 
 
 @dataclass(frozen=True)

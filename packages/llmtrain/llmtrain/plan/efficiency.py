@@ -1,4 +1,4 @@
-"""Constants of the model, each with its reason. None was fitted to the published runs of `check.py`."""
+"""Constants of the model, each with its reason. None was fitted to the runs of `published.py`."""
 
 from .gpu import GIB
 

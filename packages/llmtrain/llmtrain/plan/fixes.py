@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from .config import Change, PlanConfig, in_words
-from .layout import divides, lay_out
+from .derived import divides, lay_out
 from .memory import Memory
+from .plan_config import Change, PlanConfig, in_words
 
 
 def changes(config: PlanConfig) -> Iterator[Change]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from .cost import Plan
-from .presets import Preset
+from .plan_presets import Preset
 
 SAVE_EVERY = 1800.0
 """Seconds that a lost run may have to be trained again, by the plan."""

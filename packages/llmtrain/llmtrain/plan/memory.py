@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .architecture import BF16, Architecture
+from .derived import Layout
 from .efficiency import (
     BATCHED_TOKENS,
     GRADIENT_BUCKET_BYTES,
@@ -18,7 +19,6 @@ from .efficiency import (
     RESERVED_BYTES,
 )
 from .gpu import GIB
-from .layout import Layout
 
 OPTIMIZER = 12
 """Bytes of optimizer for a parameter."""

@@ -1,6 +1,9 @@
-"""Rollouts: what is sampled (rollouts.py), by whom (engine.py; hf.py, vllm_engine.py), and how weights get there."""
+"""Rollouts: who samples responses, and how weights get there.
+
+rollout_engine.py: what the trainer asks of an engine. hf.py: the policy samples for itself. vllm/: vLLM. ray/: engines
+as actors of a cluster.
+"""
 
 from .hf import HFRollout, stop_ids
-from .rollouts import Rollouts, join, merge
 
-__all__ = ["HFRollout", "Rollouts", "join", "merge", "stop_ids"]
+__all__ = ["HFRollout", "stop_ids"]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
-from .rollouts import Rollouts
+from ..sequences.rollouts import Rollouts
 from .roomy_cache import make_cache
 
 DROP_BELOW = 0.8

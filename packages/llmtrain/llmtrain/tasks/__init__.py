@@ -2,7 +2,7 @@
 
 from .generated import TASKS
 from .questions import question_task
-from .registry import FILES, NO_FILES, get_task
 from .task import Task
+from .task_registry import FILES, NO_FILES, get_task
 
 __all__ = ["FILES", "NO_FILES", "TASKS", "Task", "get_task", "question_task"]

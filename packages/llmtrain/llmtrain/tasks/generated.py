@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .. import countdown
-from ..config import SFTConfig, TaskConfig
 from ..data import Question
-from ..verifiers import Verifier, get_verifier
+from ..settings.config import SFTConfig, TaskConfig
+from ..verifiers import Verifier, countdown, get_verifier
 from .task import Examples, Task
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ def countdown_task(config: TaskConfig) -> Task:
         return [*countdown.examples(train, sft.examples, sft.seed, wrong_share=sft.wrong_share)]
 
     def tokenizer(vocab_size: int) -> "PreTrainedTokenizerFast":
-        from ..tokenizer import build_char_tokenizer
+        from ..policy.tokenizer import build_char_tokenizer
 
         return build_char_tokenizer(countdown.ALPHABET)
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ..config import DataConfig, SFTConfig
 from ..data import Question, labels, read
-from ..prompts import put
+from ..data.prompts import put
+from ..settings.config import DataConfig, SFTConfig
 from ..verifiers import Verifier, get_verifier
-from ..verifiers.truths import usable
+from ..verifiers.math.truths import usable
 from .task import Examples, Task
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def question_task(config: DataConfig) -> Task:
         return solved[: sft.examples]
 
     def tokenizer(vocab_size: int) -> "PreTrainedTokenizerFast":
-        from ..tokenizer import build_bpe_tokenizer
+        from ..policy.tokenizer import build_bpe_tokenizer
 
         texts = (text for source in train for question in source for text in _texts(question))
         return build_bpe_tokenizer(islice(texts, LEARN_FROM), vocab_size)

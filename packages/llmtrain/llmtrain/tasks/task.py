@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..config import SFTConfig
 from ..data import Mixture, Prompt, Question
-from ..verdict import Verdict
+from ..settings.config import SFTConfig
 from ..verifiers import Verifier
+from ..verifiers.verdict import Verdict
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

@@ -3,8 +3,8 @@
 Importing this package needs no torch. What a response says is never executed in the calling process.
 """
 
-from ..verdict import Verdict
-from .registry import VERIFIERS, get_verifier
+from .verdict import Verdict
 from .verifier import FAILURES, Verifier
+from .verifier_registry import VERIFIERS, get_verifier
 
 __all__ = ["FAILURES", "VERIFIERS", "Verdict", "Verifier", "get_verifier"]

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .. import countdown
-from ..verdict import Verdict
+from . import countdown
+from .verdict import Verdict
 from .verifier import Verifier
 
 

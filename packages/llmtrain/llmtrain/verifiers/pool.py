@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
-from ..verdict import Verdict
+from .verdict import Verdict
 from .verifier import Verifier
 
 IMPORT_SECONDS = 300.0

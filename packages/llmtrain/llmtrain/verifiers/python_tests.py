@@ -29,8 +29,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from ..text import signal_name
-from ..verdict import Verdict
+from ..process.text import signal_name
+from .verdict import Verdict
 from .verifier import Verifier
 
 MAX_PROCESSES = 16

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from ..verdict import Verdict
+from .verdict import Verdict
 
 
 def check(response: str, ground_truth: Any) -> Verdict:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ..verdict import Verdict
+from .verdict import Verdict
 
 FAILURES = ("timeout", "crash", "error")
 """Kinds of checks that gave no answer."""

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
-from ..text import signal_name
-from ..verdict import Verdict
+from ..process.text import signal_name
+from .verdict import Verdict
 
 MAX_SHOWN = 1000
 """Characters of `extracted` and `reason` that are sent back."""

@@ -65,7 +65,7 @@ def test_without_a_run_it_says_how_to_make_one(tmp_path, monkeypatch):
 def test_the_commands_that_make_a_run_are_understood():
     import shlex
 
-    from llmtrain.cli import read_config
+    from llmtrain.settings.presets import read_config
     from toybandit.run import RunFlags, parse_flags
 
     first, second = view.HOW_TO.replace("\\\n", " ").splitlines()

@@ -1,0 +1,55 @@
+"""The demo: one warm-up, then the same training under several controllers, and a picture of the entropy of each.
+
+llmtrain demo     six minutes on two CPU cores; writes runs/demo/, and the picture anew after every run
+"""
+
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from entrostat.commandline import Arguments
+
+from ..settings.config import TrainConfig
+from ..settings.presets import get_preset
+
+OUT = Path("runs/demo")
+PICTURE = OUT / "entropy.png"
+TARGET = 0.45
+RUNS: dict[str, dict] = {
+    "grpo": {"controller": "grpo"},
+    "clip_higher": {"controller": "clip_higher"},
+    "entropic": {"controller": "entropic", "target_entropy": TARGET},
+    "thermostat": {"controller": "thermostat", "target_entropy": TARGET},
+}
+
+
+def configurations(base: TrainConfig) -> list[TrainConfig]:
+    """The runs of the demo: the same seed, model and data, other controllers."""
+    return [replace(base, out=str(OUT / name), overwrite=True, **changes) for name, changes in RUNS.items()]
+
+
+def main(args: list[str]) -> int:
+    from ..studies.comparison import Run, figure, table
+    from ..training.run import claim, train_run
+
+    parser = Arguments(prog="llmtrain demo", description="Train the demo's runs again.")
+    parser.parse_args(args)
+    console = Console()
+    began = time.monotonic()
+    configs = configurations(get_preset("countdown-cpu"))
+    with ExitStack() as held:
+        for config in configs:
+            held.enter_context(claim(config.out))
+        for done, config in enumerate(configs, 1):
+            code = train_run(config)
+            if code:
+                return code
+            runs = [Run.read(trained.out) for trained in configs[:done]]
+            figure(runs, PICTURE)
+            took = time.monotonic() - began
+            console.print(f"{PICTURE}: entropy, reward and pass@8 of {done} of {len(configs)} runs ({took:.0f} s)")
+    console.print(table(runs))
+    return 0

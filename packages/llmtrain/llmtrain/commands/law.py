@@ -1,0 +1,131 @@
+"""`llmtrain law`: does the reward of a run follow R = −a·e^H + b (The Entropy Mechanism, equation 6)?
+
+    llmtrain law runs/demo/grpo                                table, runs/demo/grpo/law.png, warnings
+    llmtrain law runs/demo/* --out laws.png --json laws.json   side by side in one picture
+    llmtrain law runs/x --against eval/pass@1                  another metric in the place of the reward
+
+Works on runs of trainer and simulator.
+"""
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.box import SIMPLE
+from rich.table import Table
+
+from entrostat.commandline import Arguments, writing
+
+from ..studies.comparison import Run, picture
+from ..studies.law_fit import RunLaw, fit_run
+
+CURVES = {"exponential": "−a·e^H + b", "linear": "line in H", "quadratic": "parabola in H"}
+
+
+def main(args: list[str]) -> int:
+    """Fit R = −a·e^H + b to runs, try it on what came after their beginning, and draw it."""
+    parser = Arguments(prog="llmtrain law", description=main.__doc__)
+    parser.add_argument("runs", nargs="+", help="folders of runs, of llmtrain or of toybandit")
+    parser.add_argument("--against", default="reward", help="metric of metrics.jsonl instead of the reward")
+    parser.add_argument("--share", type=float, default=0.15, help="first part of a run that predicts the rest")
+    parser.add_argument("--out", help="one figure of all runs; without it law.png in the folder of each")
+    parser.add_argument("--json", help="file to write all numbers to")
+    given = parser.parse_args(args)
+    from rich.console import Console
+
+    from ..studies.law_figure import figure
+
+    found = [fit_run(Run.read(path), given.against, given.share) for path in given.runs]
+    pictures = {picture(given.out): found} if given.out else dict(_own(given.runs, found))
+    for path, some in pictures.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with writing(path):
+            figure(some, path)
+    if given.json:
+        Path(given.json).parent.mkdir(parents=True, exist_ok=True)
+        with writing(given.json):
+            Path(given.json).write_text(json.dumps([to_json(one) for one in found], indent=2) + "\n")
+    Console().print(table(found))
+    for one in found:
+        for text in one.warnings:
+            print(f"warning: {one.name}: {text}", file=sys.stderr)
+    for path in pictures:
+        print(f"figure: {path}")
+    return 0
+
+
+def _own(runs: Sequence[str], found: Sequence[RunLaw]) -> list[tuple[Path, list[RunLaw]]]:
+    return [(Path(run) / "law.png", [one]) for run, one in zip(runs, found, strict=True)]
+
+
+def table(found: Sequence[RunLaw]) -> Table:
+    """A column a run; intervals hold with 95%."""
+    out = Table(caption="[ , ]: 95% interval", caption_justify="left", box=SIMPLE, pad_edge=False)
+    out.add_column("run", no_wrap=True)
+    columns = [rows(one) for one in found]
+    for one in found:
+        out.add_column(one.name, justify="right")
+    for name in columns[0]:
+        out.add_row(name, *(column[name] for column in columns))
+    return out
+
+
+def rows(found: RunLaw) -> dict[str, str]:
+    """The lines of the table, as text."""
+    law, prediction = found.law, found.prediction
+
+    def held(value: float, interval: tuple[float, float]) -> str:
+        return f"{value:.3f}\n\\[{interval[0]:.3f}, {interval[1]:.3f}]"
+
+    curves = {
+        f"{label}: adjusted R²\nAIC": f"{found.scores[key].adjusted_r2:.3f}\n{found.scores[key].aic:.1f}"
+        for key, label in CURVES.items()
+    }
+    predicted = {
+        "fitted to the first": "too few",
+        f"predicted end, {found.against}": "",
+        "measured end": f"{found.points.outcome[-1]:.3f}",
+        "RMSE of the rest": "",
+    }
+    if prediction is not None:
+        numbers = f"{prediction.law.n} points", f"{prediction.predicted[-1]:.3f}", f"{prediction.rmse:.3f}"
+        predicted = dict(zip(predicted, (*numbers[:2], predicted["measured end"], numbers[2]), strict=True))
+    return {
+        "points": f"{law.n}",
+        "a": held(law.a, law.a_interval),
+        "b": held(law.b, law.b_interval),
+        "ceiling b − a": held(law.ceiling, law.ceiling_interval),
+        "R²": f"{law.r2:.3f}",
+        "RMSE": f"{law.rmse:.3f}",
+        **curves,
+        **predicted,
+    }
+
+
+def to_json(found: RunLaw) -> dict[str, Any]:
+    """All numbers of a run's law, for programs; nothing but what JSON can hold."""
+    law, prediction = found.law, found.prediction
+    return {
+        "run": found.name,
+        "against": found.against,
+        **_plain(law._asdict()),
+        "ceiling": law.ceiling,
+        "alternatives": {name: _plain(score._asdict()) for name, score in found.scores.items()},
+        "prediction": None
+        if prediction is None
+        else {
+            "law": _plain(prediction.law._asdict()),
+            "end": float(prediction.predicted[-1]),
+            "measured_end": float(found.points.outcome[-1]),
+            "rmse": prediction.rmse,
+        },
+        "warnings": list(found.warnings),
+    }
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Numbers that are not finite become None."""
+    return {key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in values.items()}

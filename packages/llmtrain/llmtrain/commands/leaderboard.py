@@ -1,0 +1,80 @@
+"""`llmtrain leaderboard`: every controller trains the same model; tables of what came of it, and a picture.
+
+    llmtrain leaderboard --preset countdown-cpu --target-entropy 0.45 --seeds 3 --workers 2
+    llmtrain leaderboard --config mine.yaml --only grpo clip_higher steer entropic --out runs/mine
+    llmtrain leaderboard --preset countdown-cpu --target-entropy 0.3 --only grpo "kl_ref beta=0.02,0.05,0.1" thermostat
+
+The last one compares at equal entropy: a controller with several values of a hyperparameter is read off between the
+first two whose entropies have the target between them.
+
+Takes the settings of train, which all runs share. Stopped, the same command goes on: runs that are done stay, others
+continue from their checkpoints. Once runs are done, it takes seconds to write the page again.
+"""
+
+import shlex
+from pathlib import Path
+
+from entrostat.commandline import Arguments
+from entrostat.lineup import asked, entries
+
+from ..settings.config import TrainConfig
+from ..settings.presets import read_config
+
+PROG = "llmtrain leaderboard"
+
+
+def main(args: list[str]) -> int:
+    """Train under every controller and rank them."""
+    parser = Arguments(
+        prog=PROG,
+        description=__doc__,
+        usage=f"{PROG} FLAGS OF TRAIN [--seeds N] [--workers N] [--only 'NAME KEY=VALUE,...' ...] [--page FILE]",
+    )
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each controller, from seed 0 (3)")
+    parser.add_argument("--workers", type=int, default=1, help="runs at a time; more than one for CPUs (1)")
+    parser.add_argument(
+        "--only", nargs="+", metavar="NAME", help="who takes part, with values if wanted; all when not given"
+    )
+    parser.add_argument("--page", type=Path, help="Markdown file to write; leaderboard.md in --out when not given")
+    given, rest = parser.parse_known_args(args)
+    for name in ("seeds", "workers"):
+        if getattr(given, name) < 1:
+            raise ValueError(f"--{name} must be at least 1; got {getattr(given, name)}")
+    base = read_config(rest, PROG, out="runs/leaderboard")
+    if base.controller != TrainConfig.controller or base.controller_args:
+        raise ValueError(f"{PROG} chooses controllers and their hyperparameters: use --only for --controller and --set")
+    wanted = entries() if given.only is None else asked(given.only)
+    from ..studies.comparison import Run
+    from ..studies.leaderboard_page import page
+    from ..studies.leaderboard_picture import draw
+    from ..studies.leaderboard_runs import configurations, run_all
+    from ..studies.standings import Standing, by_entropy, standing
+    from ..training.check import check
+
+    out = Path(base.out)
+    runs = [(entry, configurations(base, entry, range(given.seeds), out)) for entry in wanted]
+    for _, configs in runs:
+        check(configs[0])
+    in_turn = [config for turn in zip(*(configs for _, configs in runs), strict=True) for config in turn]
+    failures = run_all(in_turn, given.workers)  # seed by seed
+    standings: list[Standing] = []
+    read: dict[str, list[Run]] = {}
+    for entry, configs in runs:
+        error = next((failures[config.out] for config in configs if config.out in failures), "")
+        if error:
+            standings.append(Standing(entry=entry, error=error, values={}))
+            continue
+        found = [Run.read(config.out) for config in configs]
+        standings.append(standing(entry, found, read))
+        read[entry.name] = found
+    if not read:
+        raise ValueError(f"no controller could be trained: {standings[0].error}")
+    path = given.page or out / "leaderboard.md"
+    metrics = ("reward", f"pass@{base.eval.k}")
+    laws = [law for metric in metrics if (law := by_entropy(standings, metric))]
+    picture = path.with_suffix("") / "entropy.png"
+    draw(standings, metrics, laws, picture, base.target_entropy)
+    told = f"{PROG} {shlex.join(args)}"
+    path.write_text(page(standings, laws, base, told, f"{path.stem}/{picture.name}"))
+    print(path)
+    return 1 if failures else 0

@@ -1,0 +1,82 @@
+"""`llmtrain plan` on the command line."""
+
+import json
+import sys
+from pathlib import Path
+
+from entrostat.commandline import Arguments, parse_flags, parse_settings, writing
+from entrostat.plain_yaml import dump_yaml, load_yaml
+
+from ..plan.cost import make_plan
+from ..plan.handover import train_settings
+from ..plan.plan_config import PlanConfig
+from ..plan.plan_presets import PRESETS, Preset, get_preset
+from ..plan.plan_report import show, to_json
+from ..settings.nested import merge
+
+PROG = "llmtrain plan"
+ABOUT = f"""\
+Numbers, memory, time and GPU-hours of a run before anyone pays for it; no GPU is needed, and what cannot work ends in
+an error that names the fix.
+
+  llmtrain plan --list                                  presets and where their values come from
+  llmtrain plan --preset qwen3-8b-64gpu                 the published 8B run
+  llmtrain plan --preset qwen3-8b-64gpu --gpu h100 --gpus 32 --set mean_response_length=4000
+  llmtrain plan --model runs/my-model --gpus 8 --json   a config.json of your own; numbers for a program
+  llmtrain plan --preset qwen3-8b-64gpu --write run.yaml    the run itself, for llmtrain train --config run.yaml
+
+Settings: defaults < --preset NAME < --config FILE (YAML with the keys below) < --set KEY=VALUE < flags.
+--json prints the plan as JSON, memory in bytes and times in seconds. --write FILE writes the trainer's settings for it.
+Presets: {", ".join(PRESETS)}.
+"""
+
+
+def main(args: list[str]) -> int:
+    """Estimate memory, time and cost of a run."""
+    first = Arguments(prog=PROG, add_help=False)
+    first.add_argument("--preset")
+    first.add_argument("--config")
+    first.add_argument("--set", action="extend", nargs="+", default=[])
+    first.add_argument("--json", action="store_true")
+    first.add_argument("--list", action="store_true")
+    first.add_argument("--write")
+    given, rest = first.parse_known_args(args)
+    if given.list:
+        return list_presets()
+    preset = get_preset(given.preset) if given.preset else None
+    config = read_config(preset, given.config, given.set, rest)
+    made = make_plan(config)
+    if given.write:
+        settings = train_settings(made, preset)
+        with writing(given.write):
+            Path(given.write).write_text(dump_yaml(settings))
+    if given.json:
+        json.dump(to_json(made), sys.stdout, indent=2)
+        print()
+        return 0
+    from rich.console import Console
+
+    console = Console()
+    show(made, console if console.is_terminal else Console(width=120), preset)
+    if given.write:
+        model = "" if "model" in settings else " --model.path FOLDER"
+        print(
+            f"wrote {given.write}: llmtrain train --config {given.write}{model} --data.train-files FILE --out runs/NAME"
+        )
+    return 0
+
+
+def read_config(preset: Preset | None, file: str | None, settings: list[str], flags: list[str]) -> PlanConfig:
+    """defaults < preset < file < settings < flags."""
+    config = preset.config if preset else PlanConfig()
+    for changes in (load_yaml(file) if file else {}, parse_settings(settings)):
+        config = merge(config, changes)
+    return parse_flags(PlanConfig, flags, prog=PROG, description=ABOUT, default=config)
+
+
+def list_presets() -> int:
+    """Print the presets with their sources."""
+    for name, preset in PRESETS.items():
+        config = preset.config
+        print(f"{name:22} {config.gpus:>2} {config.gpu:5} {preset.source}")
+    return 0

@@ -1,0 +1,124 @@
+"""llmtrain score: verdicts on responses that are in a file.
+
+    llmtrain score --verifier math --in responses.jsonl --out verdicts.jsonl
+
+A line of the input is an object with `response` and `ground_truth`; a line of the output is the verdict on it:
+{"correct": true, "extracted": "42", "reason": "equal as text"}. Lines left out by --skip-bad have no verdict.
+"""
+
+import json
+import math
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from entrostat.commandline import Arguments, writing
+
+from ..process.progress import Bar
+from ..verifiers.math.truths import Usable, anything, usable
+from ..verifiers.verifier import Verifier
+from ..verifiers.verifier_registry import VERIFIERS, get_verifier
+
+AT_A_TIME = 512
+FIELDS = ("response", "ground_truth")
+
+
+class Row(NamedTuple):
+    """A line of the input."""
+
+    response: str
+    ground_truth: Any
+
+
+def main(args: list[str]) -> int:
+    """Judge the responses of a file; exit code 0."""
+    parser = Arguments(prog="llmtrain score", description=__doc__)
+    parser.add_argument("--verifier", required=True, help=f"{', '.join(VERIFIERS)}, or a function as module:function")
+    parser.add_argument("--in", dest="source", required=True, help="jsonl: response, ground_truth")
+    parser.add_argument("--out", required=True, help="jsonl to write: correct, extracted, reason")
+    parser.add_argument("--workers", type=int, default=2, help="checks at a time")
+    parser.add_argument("--timeout", type=float, default=5.0, help="seconds for one response")
+    parser.add_argument("--skip-bad", action="store_true", help="leave out lines that cannot be read, and count them")
+    given = parser.parse_args(args)
+    source, out = Path(given.source), Path(given.out)
+    if not source.is_file():
+        raise ValueError(f"{source} is not a file")
+    if out.resolve() == source.resolve():
+        raise ValueError(f"--out {out} is the input itself")
+    bad: list[str] = []
+    with get_verifier(given.verifier, workers=given.workers, timeout=given.timeout) as verifier:
+        judged, correct = _score(verifier, source, out, bad if given.skip_bad else None, usable(given.verifier))
+    lost = "".join(f", {n} {kind}" for kind, n in sorted(verifier.failures.items()))
+    skipped = f", {len(bad)} lines skipped (the first: {bad[0]})" if bad else ""
+    share = f" ({correct / judged:.1%})" if judged else ""
+    print(f"{out}: {judged} judged, {correct} correct{share}{lost}{skipped}")
+    return 0
+
+
+def _score(verifier: Verifier, source: Path, out: Path, bad: list[str] | None, check: Usable) -> tuple[int, int]:
+    """Write the verdicts; how many there are, and how many say correct."""
+    judged = correct = 0
+    unread: list[str] | None = None if bad is None else []
+    total = sum(1 for _ in read(source, unread, check))  # bad lines are known before any work
+    if not total:
+        raise ValueError(f"{source} has no line to judge" + (f": {unread[0]}" if unread else ""))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with writing(out), Bar("score", total, console=Console(stderr=True)) as bar, out.open("w") as file_out:
+        rows = read(source, bad, check)
+        while batch := list(islice(rows, AT_A_TIME)):
+            for verdict in verifier([row.response for row in batch], [row.ground_truth for row in batch]):
+                line = {"correct": verdict.correct, "extracted": verdict.extracted, "reason": verdict.reason}
+                file_out.write(json.dumps(line) + "\n")
+                correct += verdict.correct
+                judged += 1
+            bar.show(advance=len(batch), numbers=f"{correct / judged:.1%} correct")
+    return judged, correct
+
+
+def _report(problem: str, bad: list[str] | None) -> None:
+    if bad is None:
+        raise ValueError(f"{problem}; --skip-bad leaves such lines out") from None
+    bad.append(problem)
+
+
+def read(source: Path, bad: list[str] | None = None, check: Usable = anything) -> Iterator[Row]:
+    """The lines that are not empty.
+
+    A bad line is described in `bad`, where there is one. check: raises ValueError for a bad ground truth.
+
+    Raises:
+        ValueError: for a bad line, with file, line and field, when `bad` is None.
+    """
+    with source.open("rb") as file:
+        for i, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                yield Row(*_fields(line, check))
+            except ValueError as error:
+                _report(f"{source}, line {i}: {error}", bad)
+
+
+def _fields(line: bytes, check: Usable) -> tuple[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON: {error}") from None
+    if not isinstance(row, dict):
+        raise ValueError(f"expected an object with {' and '.join(FIELDS)}, got {type(row).__name__}")
+    for field in FIELDS:
+        value = row.get(field)
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            raise ValueError(f"field {field!r} is missing")
+    if not isinstance(row["response"], str):
+        raise ValueError(f"field 'response' is {type(row['response']).__name__}, not text")
+    if row["ground_truth"] == "":
+        raise ValueError("field 'ground_truth' is empty")
+    try:
+        check(row["ground_truth"])
+    except ValueError as error:
+        raise ValueError(f"field 'ground_truth': {error}") from None
+    return row["response"], row["ground_truth"]

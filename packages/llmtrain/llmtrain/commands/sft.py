@@ -1,0 +1,25 @@
+"""llmtrain sft: a supervised warm-up, with the settings of train."""
+
+from pathlib import Path
+
+from ..process.local_ranks import is_first, is_worker, launch
+from ..settings.presets import read_config
+from ..training.run import LOCK, claim
+
+
+def main(args: list[str]) -> int:
+    """A supervised warm-up, with the settings of train."""
+    example = "llmtrain sft --preset countdown-cpu --sft.steps 300 --out runs/base"
+    config = read_config(args, "llmtrain sft", example, out="runs/sft")
+    from ..training.check import check_sft
+
+    check_sft(config)
+    there = any(path.name != LOCK for path in Path(config.out).glob("*"))
+    if is_first() and there and not config.overwrite:
+        raise ValueError(f"{config.out} exists: choose another --out or pass --overwrite")
+    from ..training.warmup import sft_run
+
+    with claim(config.out):
+        if config.nproc == 1 or is_worker():
+            return sft_run(config)
+    return launch(["sft", *args], config.nproc)

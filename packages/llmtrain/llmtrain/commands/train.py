@@ -1,0 +1,24 @@
+"""llmtrain train: a new run."""
+
+from pathlib import Path
+
+from ..cluster.start_run import start_run
+from ..process.local_ranks import is_first
+from ..settings.presets import read_config
+
+REPLACED = ("config.yaml", "manifest.json", "metrics.jsonl", "samples.jsonl", "checkpoints", "tensorboard", "wandb_id")
+"""Files of a run folder that a new run replaces."""
+
+
+def main(args: list[str]) -> int:
+    """A new run; its exit code, as of all commands."""
+    config = read_config(args, "llmtrain train")
+    from ..training.check import check
+
+    check(config)  # a mistake should not cost a warm-up
+    found = [name for name in REPLACED if (Path(config.out) / name).exists()]
+    if is_first() and found and not config.overwrite:
+        raise ValueError(
+            f"{config.out} holds {', '.join(found)}: choose another --out, --overwrite it, or llmtrain resume it"
+        )
+    return start_run(["train", *args], config)

@@ -1,0 +1,256 @@
+"""Checks of what works on this machine, and what became of them.
+
+Every check has a process of its own and a time limit, so that one that hangs or crashes costs only itself; no process
+stays behind.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from importlib.util import find_spec
+
+from rich.console import Console
+from rich.table import Table
+
+from entrostat.installation import remedy
+
+from ..process.text import one_line, signal_name
+from .guard import TIME_UP
+
+SLOW = 10.0
+"""Seconds above which the table says that something is slow to start."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something that may work or not."""
+
+    name: str
+    package: str
+    """What must be installed, by the name it is imported by."""
+    install: str
+    """Command that installs it."""
+    limit: float = 10.0
+    """Seconds that it may take."""
+    slow: str = ""
+    """Why it may take longer than that; what to look for when it does not answer."""
+    target: str = ""
+    """module:function; by default the one of this name in checks.py."""
+    arguments: tuple[str, ...] = ()
+    """What the function is given."""
+    needs: str = ""
+    """Check without which this one is skipped."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of a check."""
+
+    name: str
+    verdict: str
+    """works, skipped, not installed, fails (it said why), hangs (no answer within its limit) or crashes."""
+    version: str
+    seconds: float
+    detail: str = ""
+    """What was done, of one that works."""
+    cause: str = ""
+    """Why it does not work, in one line."""
+    fix: str = ""
+
+    @property
+    def works(self) -> bool:
+        return self.verdict == "works"
+
+
+TORCH = "pip install torch"
+CHECKS = (
+    Check("torch", "torch", TORCH),
+    Check("cuda", "torch", TORCH),
+    Check("gloo", "torch", TORCH, 20.0, "ranks may not find each other: GLOO_SOCKET_IFNAME=lo"),
+    Check("nccl", "torch", TORCH, 30.0, "GPUs may not reach each other: NCCL_DEBUG=INFO, or NCCL_P2P_DISABLE=1"),
+    Check("triton", "triton", "pip install triton", 20.0, "kernels are compiled: once more with --timeout 60"),
+    Check(
+        "deepspeed",
+        "deepspeed",
+        remedy("deepspeed"),
+        120.0,
+        "its first start compiles an operator: once more with --timeout 300",
+    ),
+    Check(
+        "vllm",
+        "vllm",
+        remedy("vllm"),
+        120.0,
+        "an engine takes its time to start: once more with --timeout 300",
+    ),
+    Check(
+        "ray",
+        "ray",
+        remedy("ray"),
+        30.0,
+        "ports may be blocked: see /tmp/ray/session_latest/logs",
+    ),
+)
+
+
+def gpu_checks(device: str) -> tuple[Check, ...]:
+    """Return the checks of `--gpu`, on this device."""
+    report = "once more with --timeout 600"
+    rows = (
+        ("driver", "torch", 30.0, "the driver does not answer: nvidia-smi"),
+        ("shared_memory", "torch", 10.0, ""),
+        ("head", "triton", 180.0, f"kernels are compiled: {report}"),
+        ("broadcast", "torch", 90.0, "GPUs may not reach each other: NCCL_DEBUG=INFO, or NCCL_P2P_DISABLE=1"),
+        ("zero", "deepspeed", 240.0, f"its first start compiles an operator: {report}"),
+        ("engine", "vllm", 300.0, f"an engine takes its time to start: {report}"),
+    )
+    install = {check.package: check.install for check in CHECKS}
+    return tuple(
+        Check(
+            name,
+            package,
+            install[package],
+            limit,
+            slow,
+            f"llmtrain.doctor.gpu_checks:{name}",
+            (device,),
+            needs="driver" if device == "cuda" and name not in ("driver", "shared_memory") else "",
+        )
+        for name, package, limit, slow in rows
+    )
+
+
+def examine(check: Check, timeout: float | None = None) -> Finding:
+    """Try it in a process of its own; timeout: seconds instead of the check's own limit."""
+    if find_spec(check.package) is None:
+        return Finding(check.name, "not installed", "", 0.0, cause=f"no package {check.package}", fix=check.install)
+    limit = timeout or check.limit
+    target = check.target or f"llmtrain.doctor.checks:{check.name}"
+    began = time.monotonic()
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "llmtrain.doctor.guard",
+            str(limit),
+            sys.executable,
+            "-m",
+            "llmtrain.doctor.findings",
+            target,
+            *check.arguments,
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is ours to pass on
+        text=True,
+        errors="replace",
+    )
+    try:
+        out, err = process.communicate()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    seconds = round(time.monotonic() - began, 1)
+    verdict, said = judge(process.returncode, out, err, limit, check)
+    return Finding(check.name, verdict, said.pop("version", "") or version(check.package), seconds, **said)
+
+
+def examine_all(checks: Sequence[Check], console: Console, timeout: float | None = None) -> list[Finding]:
+    """Try one after the other; skip those whose condition was tried and does not work."""
+    findings: list[Finding] = []
+    for check in checks:
+        if any(found.name == check.needs and not found.works for found in findings):
+            findings.append(Finding(check.name, "skipped", "", 0.0, cause=f"{check.needs} does not work"))
+            continue
+        with console.status(f"{check.name}, up to {timeout or check.limit:g} s"):
+            findings.append(examine(check, timeout))
+    return findings
+
+
+def judge(code: int, out: str, err: str, limit: float, check: Check) -> tuple[str, dict[str, str]]:
+    """The verdict on a process that ended so, and the fields of its Finding that are known by that."""
+    last = next((line.strip() for line in reversed(err.splitlines()) if line.strip()), "")
+    if code == TIME_UP:
+        return "hangs", {
+            "cause": one_line(f"no answer within {limit:g} s" + (f"; its last words: {last}" if last else "")),
+            "fix": check.slow or f"once more with --timeout {max(60, 3 * limit):g}",
+        }
+    lines = out.splitlines()
+    if code == 0 and lines:
+        said = json.loads(lines[-1])
+        if "detail" in said:
+            return "works", said
+        if "skipped" in said:
+            return "skipped", {"cause": said["skipped"]}
+        return "fails", {**said, "fix": said["fix"] or f"install it anew: {check.install}"}
+    name = signal_name(code - 128)
+    end = f"killed by {name}" if name else f"ended with exit code {code}"
+    return "crashes", {
+        "cause": one_line(end + (f": {last}" if last else "")),
+        "fix": f"install it anew: {check.install}",
+    }
+
+
+def version(package: str) -> str:
+    """Of the distribution that brings this package; empty when none says so."""
+    names = metadata.packages_distributions().get(package, [])
+    return metadata.version(names[0]) if names else ""
+
+
+def answer(target: str, *arguments: str) -> int:
+    """In the process of a check: try, and print what it says as the last line, whatever else is printed."""
+    from .checks import Skip
+
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    module, _, function = target.partition(":")
+    try:
+        said = {"detail": getattr(import_module(module), function)(*arguments)}
+    except Skip as reason:
+        said = {"skipped": str(reason)}
+    except Exception as error:
+        last = traceback.format_exception_only(error)[-1] if not hasattr(error, "fix") else str(error)
+        said = {"cause": one_line(last), "fix": getattr(error, "fix", "")}
+    print(json.dumps(said), file=out, flush=True)
+    return 0
+
+
+def show(findings: Iterable[Finding], console: Console) -> None:
+    """A table, and a line for each that does not work or is slow."""
+    table = Table("", "verdict", "version", "s", "what was tried", box=None, header_style="dim")
+    notes = []
+    for found in findings:
+        style = {"works": "green", "not installed": "dim", "skipped": "dim"}.get(found.verdict, "red")
+        table.add_row(
+            found.name, f"[{style}]{found.verdict}", found.version, f"{found.seconds:.1f}", found.detail, style=None
+        )
+        if found.verdict == "skipped":
+            notes.append(f"{found.name}: skipped, {found.cause}")
+        elif not found.works:
+            notes.append(f"{found.name}: {found.cause.rstrip('.')}. Fix: {found.fix}")
+        elif found.seconds > SLOW:
+            notes.append(f"{found.name}: works, and took {found.seconds:.0f} s to start")
+    console.print(table)
+    for note in notes:
+        console.print(note, highlight=False, markup=False, soft_wrap=True)
+
+
+def choose(names: Sequence[str], checks: Sequence[Check]) -> list[Check]:
+    """The checks of these names, in their own order; ValueError names one that there is not."""
+    known = [check.name for check in checks]
+    for name in names:
+        if name not in known:
+            raise ValueError(f"unknown check {name!r}; choose from {', '.join(known)}")
+    return [check for check in checks if check.name in names]
+
+
+if __name__ == "__main__":
+    sys.exit(answer(*sys.argv[1:]))

@@ -1,0 +1,44 @@
+"""What a person sees of an evaluation on a terminal: a bar while it samples, and its table at the end."""
+
+from collections.abc import Sequence
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from ..process.progress import Bar
+from .benchmark import Unit
+from .records import Record
+from .report import table
+
+
+class SamplingDisplay(Bar):
+    """A bar, or a line a benchmark where there is no terminal; a context manager, called as `sample`'s report."""
+
+    def __init__(self, responses: int, console: Console | None = None) -> None:
+        super().__init__("responses", responses, console=console or Console(stderr=True))
+        self.correct = self.sampled = 0
+
+    def __call__(self, unit: Unit, correct: int, resumed: bool) -> None:
+        source = unit.benchmark.source
+        if unit.start == 0:
+            self.correct = self.sampled = 0
+        if not resumed:
+            self.correct += correct
+            self.sampled += unit.lines
+        share = f"{self.correct / self.sampled:.1%} correct" if self.sampled else "from an earlier evaluation"
+        self.show(advance=unit.lines, description=source, numbers=share)
+        if unit.stop == len(unit.benchmark.questions):
+            self.say(f"{source}: {unit.stop} questions, {share}")
+
+
+def show(records: Sequence[Record], ks: Sequence[int] = (), console: Console | None = None) -> None:
+    """Print the table of the records turned: a column a benchmark, a line a number."""
+    headings, rows = table(records, ks)
+    out = Table(box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0), show_header=False)
+    out.add_column(style="bold", no_wrap=True)
+    for _ in rows:
+        out.add_column(justify="right", no_wrap=True)
+    for name, *cells in zip(headings, *rows, strict=True):
+        out.add_row(name, *cells)
+    (console or Console()).print(out)

@@ -1,0 +1,112 @@
+"""Time of a rollout: prefill bound by compute, decoding bound by memory, as responses finish one by one.
+
+Each decode step reads the weights once and the KV cache of all running responses. Responses join when others finish
+and the KV cache has room. Nothing is random: responses have the quantiles of the length distribution, in a fixed
+shuffled order.
+"""
+
+import heapq
+import random
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from .architecture import BF16
+from .derived import Layout
+from .efficiency import ALLREDUCE_SECONDS, BANDWIDTH_SHARE, HOST_SECONDS, LINK_SHARE, SAMPLER_PASSES
+from .memory import Memory
+
+PARTS = (
+    "prefill",
+    "decode: reading weights",
+    "decode: reading KV cache",
+    "decode: compute",
+    "decode: sampling",
+    "decode: all-reduce",
+    "decode: host",
+    "wait for the longest response",
+)
+
+
+@dataclass
+class Rollout:
+    """A rollout on the typical engine, and the wait for the longest response of all engines."""
+
+    concurrent: int
+    """Most responses an engine decodes at once."""
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """Seconds by part."""
+    responses_seconds: float = 0.0
+    """Running responses summed over time."""
+
+    @property
+    def total(self) -> float:
+        return sum(self.seconds.values())
+
+    @property
+    def mean_running(self) -> float:
+        """Running responses of an engine, averaged over the rollout."""
+        return self.responses_seconds / self.total
+
+
+def step_seconds(layout: Layout, running: float, kv_tokens: float) -> dict[str, float]:
+    """A decode step by part: `running` responses whose KV cache holds `kv_tokens` in all."""
+    model, gpu, size = layout.model, layout.gpu, layout.config.tensor_model_parallel_size
+    bandwidth = gpu.bandwidth * BANDWIDTH_SHARE
+    memory = {
+        "decode: reading weights": BF16 * model.decode_params / size / bandwidth,
+        "decode: reading KV cache": kv_tokens * model.kv_bytes(size) / bandwidth,
+    }
+    flops = 2 * running * (model.body_matmul + model.head_params) + 4 * kv_tokens * model.q_width * model.layers
+    compute = flops / size / (gpu.flops * gpu.train_utilisation)
+    parts = memory if sum(memory.values()) >= compute else {"decode: compute": compute}
+    parts["decode: sampling"] = running * model.vocab * 4 * SAMPLER_PASSES / bandwidth
+    if size > 1:
+        moved = 2 * (size - 1) / size * running * model.hidden * BF16 / (gpu.nvlink * LINK_SHARE)
+        parts["decode: all-reduce"] = 2 * model.layers * (ALLREDUCE_SECONDS + moved)
+    parts["decode: host"] = max(HOST_SECONDS - sum(parts.values()), 0.0)
+    return parts
+
+
+def simulate(layout: Layout, memory: Memory) -> Rollout:
+    """A rollout of one engine, event by event: between two responses that end, the step time is linear."""
+    config, prompt = layout.config, layout.config.mean_prompt_length
+    lengths = layout.lengths.quantiles(layout.sequences_per_engine)
+    longest = max(lengths)
+    random.Random(0).shuffle(lengths)
+    slots = min(config.max_num_seqs, len(lengths), max(memory.kv_tokens // layout.mean_sequence, 1))
+    rollout = Rollout(concurrent=slots)
+    rollout.seconds["prefill"] = prefill_seconds(layout)
+    waiting, running = lengths[slots:][::-1], [(x, x) for x in lengths[:slots]]
+    heapq.heapify(running)
+    now, held = 0.0, float(slots * prompt)
+    while running:
+        end, length = heapq.heappop(running)
+        count, steps = len(running) + 1, end - now
+        if steps > 0:
+            _add(rollout, layout, count, held + count * steps / 2, steps)
+            held += count * steps
+        now, held = end, held - prompt - length
+        if waiting:
+            length = waiting.pop()
+            heapq.heappush(running, (now + length, length))
+            held += prompt
+    last = layout.lengths.longest(layout.generated) - longest
+    parts = step_seconds(layout, 1, prompt + longest + last / 2)
+    rollout.seconds["wait for the longest response"] = last * sum(parts.values())
+    rollout.seconds = {part: rollout.seconds[part] for part in PARTS if rollout.seconds[part]}
+    return rollout
+
+
+def _add(rollout: Rollout, layout: Layout, count: int, held: float, steps: float) -> None:
+    for part, seconds in step_seconds(layout, count, held).items():
+        rollout.seconds[part] += steps * seconds
+        rollout.responses_seconds += count * steps * seconds
+
+
+def prefill_seconds(layout: Layout) -> float:
+    """Prompts of an engine; a group shares its prompt through the prefix cache."""
+    model, gpu, config = layout.model, layout.gpu, layout.config
+    prompts = layout.sequences_per_engine / config.n
+    attention = 2 * config.mean_prompt_length**2 * model.q_width * model.layers
+    flops = prompts * (2 * config.mean_prompt_length * model.body_matmul + attention)
+    return flops / config.tensor_model_parallel_size / (gpu.flops * gpu.train_utilisation)

@@ -1,0 +1,133 @@
+"""Engines turn losses into optimizer steps. The torch engine: one process, AdamW, gradient clipping."""
+
+import contextlib
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import LambdaLR
+from transformers import PreTrainedModel
+
+from ..process.ranks import Ranks
+from ..settings.config import OptimConfig
+
+
+class NonFiniteError(ArithmeticError):
+    """A loss or a gradient is NaN or infinite: the weights are those of before the update."""
+
+
+class Engine(Protocol):
+    """What learner and trainer need of an engine. All ranks make the same calls in the same order."""
+
+    @property
+    def ranks(self) -> Ranks:
+        """The processes that train together."""
+
+    def begin(self, slices: int) -> int:
+        """Announce the forward and backward passes of the next step; returns how many every rank must make."""
+
+    def backward(self, loss: Tensor) -> None:
+        """Accumulate gradients: they add up over passes and ranks. May raise NonFiniteError."""
+
+    def step(self) -> float:
+        """One optimizer step; returns the norm of the whole gradient before clipping.
+
+        Raises NonFiniteError on every rank when a loss or the norm is not finite, and leaves the weights as they were.
+        """
+
+    def whole(self, parameters: Iterable[nn.Parameter] | None = None) -> contextlib.AbstractContextManager:
+        """Inside, every rank holds all weights, to sample; or these of them, to read."""
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+    def save_shards(self, folder: Path) -> None:
+        """Write what each rank holds for itself into a folder that all of them see."""
+
+    def load_shards(self, folder: Path) -> None:
+        """Read what `save_shards` wrote."""
+
+
+Rate = Callable[[int], float]
+"""Share of the learning rate at optimizer step i."""
+
+
+def adamw(
+    parameters: Iterable[nn.Parameter], config: OptimConfig, device: torch.device, rate: Rate | None = None
+) -> tuple[torch.optim.AdamW, LambdaLR]:
+    """Return the optimizer and its learning rate, the same in all engines; without `rate` as the configuration says.
+
+    device: where the run computes. On CUDA one kernel updates each tensor in place; torch's default there holds copies
+    of all of them for the time of a step.
+    """
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    settings: dict[str, Any] = {"fused": True} if device.type == "cuda" else {}
+    optimizer = torch.optim.AdamW(
+        trained, lr=config.lr, betas=config.betas, weight_decay=config.weight_decay, **settings
+    )
+    ramp = max(config.warmup_steps, 1)
+    return optimizer, LambdaLR(optimizer, rate or (lambda i: min((i + 1) / ramp, 1.0)))
+
+
+def set_rates(optimizer: torch.optim.Optimizer, scheduler: LambdaLR, config: OptimConfig) -> None:
+    """Give an optimizer whose state was loaded the settings of the configuration, which may be others by now."""
+    scheduler.base_lrs = [config.lr] * len(scheduler.base_lrs)
+    for group, rate in zip(optimizer.param_groups, scheduler.lr_lambdas, strict=True):
+        now = {"lr": config.lr * rate(scheduler.last_epoch), "initial_lr": config.lr}
+        group |= now | {"betas": config.betas, "weight_decay": config.weight_decay}
+
+
+def clip(parameters: Iterable[nn.Parameter], most: float) -> float:
+    """Scale gradients down to the norm `most`, 0 for any; returns their norm before."""
+    return torch.nn.utils.clip_grad_norm_(parameters, most or math.inf).item()
+
+
+class TorchEngine:
+    """Gradients add up over `backward` calls until `step`."""
+
+    def __init__(self, model: PreTrainedModel, config: OptimConfig, rate: Rate | None = None) -> None:
+        self.model = model
+        self.config = config
+        self.ranks = Ranks()
+        self.optimizer, self.scheduler = adamw(model.parameters(), config, next(model.parameters()).device, rate)
+
+    def begin(self, slices: int) -> int:
+        return slices
+
+    def backward(self, loss: Tensor) -> None:
+        """Accumulate gradients. Raises NonFiniteError when the loss is NaN or infinite."""
+        if not math.isfinite(loss.item()):
+            raise NonFiniteError(f"loss is {loss.item()}")
+        loss.backward()
+
+    def step(self) -> float:
+        norm = clip(self.model.parameters(), self.config.max_grad_norm)
+        if not math.isfinite(norm):
+            raise NonFiniteError(f"gradient norm is {norm}")
+        self.optimizer.step()
+        self.scheduler.step()
+        self.optimizer.zero_grad()
+        return norm
+
+    def whole(self, parameters: Iterable[nn.Parameter] | None = None) -> contextlib.AbstractContextManager:
+        return contextlib.nullcontext()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"optimizer": self.optimizer.state_dict(), "scheduler": self.scheduler.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if "optimizer" not in state:
+            raise ValueError("the checkpoint is of engine.name deepspeed, this run of torch: use the same")
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.scheduler.load_state_dict(state["scheduler"])
+        set_rates(self.optimizer, self.scheduler, self.config)
+
+    def save_shards(self, folder: Path) -> None:
+        """Nothing: `state_dict` holds it all."""
+
+    def load_shards(self, folder: Path) -> None:
+        """Nothing: `state_dict` holds it all."""

@@ -1,0 +1,37 @@
+"""The engine of a run by its name."""
+
+from dataclasses import replace
+
+import torch
+
+from ..process.ranks import join
+from ..settings.config import OptimConfig, TrainConfig
+from .engine import Engine, Rate, TorchEngine
+from .policy import Policy
+
+
+def make_engine(
+    config: TrainConfig, policy: Policy, optim: OptimConfig, rate: Rate | None = None, alone: bool = False
+) -> Engine:
+    """The engine that a run names, or torch where one process trains alone; with gradient checkpointing where asked.
+
+    deepspeed joins the process group that the environment describes.
+    """
+    if config.engine.gradient_checkpointing:
+        policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+    if alone or config.engine.name == "torch":
+        return TorchEngine(policy.model, optim, rate)
+    from .deepspeed_engine import DeepSpeedEngine  # deepspeed may not be installed
+
+    ranks = join(config.device, config.engine.ddp_timeout)
+    return DeepSpeedEngine(policy, optim, config.engine, ranks, rate)
+
+
+def place(config: TrainConfig, policy: Policy) -> None:
+    """Put a policy that is asked and not trained on the device: under ZeRO-3 divided over the ranks, else whole."""
+    if config.engine.name == "deepspeed" and config.engine.zero_stage == 3:
+        from .deepspeed_engine import divide
+
+        divide(policy, replace(config.engine, offload_optimizer=False), torch.device(config.device))
+    else:
+        policy.to(config.device)

@@ -1,0 +1,1 @@
+"""Processes and devices: ranks, launching them, clocks, progress bars, GPU memory."""

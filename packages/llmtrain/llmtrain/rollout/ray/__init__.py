@@ -1,0 +1,1 @@
+"""Rollout engines as actors of a Ray cluster."""

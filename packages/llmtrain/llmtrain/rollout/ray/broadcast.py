@@ -1,0 +1,139 @@
+"""New weights from the GPU of the first learner to those of all rollout engines, by NCCL and vLLM's weight transfer.
+
+    learner 0 ── Parameters ► vLLM's sender ══ broadcast ══► workers of engine 0, 1, ...
+                     └─ Engines: the sender's calls, of all actors at once ─┘
+
+An engine takes weights when it has answered what it was asked before, and the learner waits for that.
+"""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from threading import Thread
+from typing import Any
+
+import ray
+import torch
+from ray.exceptions import RayError
+
+from ...process.local_ranks import free_port
+from ..rollout_engine import RolloutError, Weights
+from .causes import cause
+
+SLACK = 1.0
+"""Seconds that a call's own error, which names the engine, is waited for."""
+
+
+class Engines:
+    """All engines as a sender of vLLM sees one.
+
+    workers: of each engine.
+    timeout: seconds for an update.
+    """
+
+    def __init__(self, actors: Sequence[Any], workers: int, timeout: float) -> None:
+        self.actors, self.workers, self.timeout = actors, workers, timeout
+
+    def begin(self, version: int) -> None:
+        """Let the calls from now on be those of the update to this version."""
+        self.version, self.end = version, time.monotonic() + self.timeout
+        self.failed: Future[None] = Future()
+        """Has the error of a call that failed: the sender waits in a broadcast then, and does not see it."""
+
+    def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
+        first = init_info["rank_offset"]
+        ranks = [{"rank_offset": first + i * self.workers} for i in range(len(self.actors))]
+        self._transfer("init_weight_transfer_engine", [init_info | own for own in ranks])
+
+    def start_weight_update(self) -> None:
+        self._transfer("start_weight_update")
+
+    def update_weights(self, update_info: dict[str, Any]) -> None:
+        self._transfer("update_weights", [update_info] * len(self.actors))
+
+    def finish_weight_update(self, weight_version: str | None = None) -> None:
+        self._transfer("finish_weight_update", [str(self.version)] * len(self.actors))
+
+    def accept(self, sent: dict[str, int]) -> None:
+        """RolloutError unless every engine reports this version, and has weights of these checksums."""
+        for i, told in enumerate(self._all([actor.accept.remote(self.version, sent) for actor in self.actors])):
+            if told != self.version:
+                raise RolloutError(f"rollout engine {i} reports weights {told} where it was sent {self.version}")
+
+    def _transfer(self, call: str, arguments: Sequence[Any] | None = None) -> None:
+        each = [(argument,) for argument in arguments] if arguments else [()] * len(self.actors)
+        try:
+            self._all([actor.transfer.remote(call, *own) for actor, own in zip(self.actors, each, strict=True)])
+        except RolloutError as error:
+            self.failed.set_exception(error)
+            raise
+
+    def _all(self, calls: list[Any]) -> list[Any]:
+        """What the engines return; RolloutError of the first that fails, or when one gives no answer in time."""
+        waiting = list(calls)
+        while waiting:
+            done, waiting = ray.wait(waiting, timeout=max(self.end - time.monotonic(), 0.0))
+            if not done:
+                engine = calls.index(waiting[0])
+                raise RolloutError(
+                    f"rollout engine {engine} hangs: it took no weights within rollout.timeout {self.timeout:g} s"
+                )
+            for call in done:
+                try:
+                    ray.get(call)
+                except RayError as error:
+                    raise RolloutError(f"rollout engine {calls.index(call)} {cause(error)}") from None
+        return ray.get(calls)
+
+
+class Broadcast:
+    """Sends weights to all engines; called by the first learner, while the others read them as often.
+
+    shapes: of the weights by name.
+    dtype: of the engines.
+    device: of learners and engines: cuda.
+    """
+
+    def __init__(self, engines: Engines, shapes: Mapping[str, torch.Size], dtype: torch.dtype, device: str) -> None:
+        from ..vllm.sender import Parameters
+
+        self.engines, self.source = engines, Parameters(dtype, device, shapes)
+        self.sender: Any = None
+
+    def send(self, weights: Weights, version: int) -> None:
+        """Raises RolloutError, within the time that engines have for an answer."""
+        self.engines.begin(version)
+        sent: Future[None] = Future()
+        Thread(target=self._send, args=(weights, sent), daemon=True).start()
+        limit = self.engines.timeout
+        done, _ = wait([self.engines.failed, sent], timeout=limit + SLACK, return_when=FIRST_COMPLETED)
+        if not done:
+            raise RolloutError(
+                f"the broadcast of weights {version} hangs: it took more than rollout.timeout {limit:g} s"
+            )
+        for future in done:
+            future.result()
+        self.engines.accept(self.source.sent)
+
+    def _send(self, weights: Weights, sent: Future[None]) -> None:
+        """In a thread of its own: nothing ends a broadcast that an engine does not take part in."""
+        try:
+            self.source.hold(weights)
+            if self.sender is None:
+                self.sender = self._make_sender()
+            self.sender.send_weights()
+            sent.set_result(None)
+        except RolloutError as error:
+            sent.set_exception(error)
+        except Exception as error:
+            said = (str(error).strip() or "no reason given").splitlines()[0]
+            sent.set_exception(RolloutError(f"the broadcast of weights failed: {type(error).__name__}: {said}"))
+
+    def _make_sender(self) -> Any:
+        """Meets the workers of all engines."""
+        from ..vllm.sender import make_sender
+
+        workers = self.engines.workers * len(self.engines.actors)
+        address, port = os.environ["MASTER_ADDR"], free_port()
+        return make_sender("nccl", self.engines, self.source, address=address, port=port, workers=workers)

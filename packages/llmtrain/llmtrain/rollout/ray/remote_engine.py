@@ -1,0 +1,326 @@
+"""Rollout engines in actors of a Ray cluster, spoken to by the first rank for all of them.
+
+    rank 0 ── request, split by prompts ──► actor 0, actor 1, ...  ── responses ──► rank 0 ── its share ──► every rank
+           ── weights, put into the object store once, or broadcast ──► all actors
+
+Only rank 0 calls, and an actor keeps the order of its calls: what is asked for before weights are sent is answered with
+the weights before them, however long it takes, so that staleness is exact and runs repeat. Nobody waits for weights in
+the object store; for a broadcast the learners wait until all engines have answered what they were asked before.
+"""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import ray
+import torch
+from ray.exceptions import GetTimeoutError, RayError
+
+from ...process.gpu_memory import empty_cache
+from ...process.ranks import Ranks
+from ...sequences.rollouts import Rollouts, merge
+from ...settings.config import RolloutConfig, TrainConfig
+from ..rollout_engine import Pending, Request, RolloutEngine, RolloutError, Weights, check
+from .broadcast import Broadcast, Engines
+from .causes import cause
+from .copy_engine import CopyEngine
+from .packed_weights import pack
+from .places import Seat, seats
+from .rollout_actor import RolloutActor
+
+START = 600.0
+"""Seconds that an engine may take to start; rollout.timeout if that is more."""
+LEAVE = 2.0
+"""Seconds that engines have to leave by themselves."""
+
+
+def make_engine(folder: str, config: TrainConfig, stops: Sequence[int]) -> RolloutEngine:
+    """In an actor: the engine of a run. stops: every token that ends a response."""
+    threads = config.threads or int(os.environ.get("OMP_NUM_THREADS", 0))  # torch was imported before it was set
+    if threads:
+        torch.set_num_threads(threads)
+    if config.rollout.name == "hf":
+        return CopyEngine(folder, config.rollout, config.device)
+    from ..vllm.vllm_engine import VLLMEngine
+
+    return VLLMEngine(
+        folder,
+        config.rollout,
+        stops,
+        device=config.device,
+        transport="nccl" if config.topology.weight_sync == "nccl" else None,
+        sleep_level=config.sleep_level,
+        lora_rank=config.adapter_rank,
+    )
+
+
+def remote_engine(config: TrainConfig, source: str | Path, stops: Sequence[int], ranks: Ranks) -> "RemoteEngine":
+    """In a learner: the rollout engines of a run, which start with the model in the folder `source`.
+
+    Engines that share the learners' GPUs have started when this returns.
+    """
+    make = partial(make_engine, str(Path(source).resolve()), config, stops)
+    nccl = (torch.bfloat16, config.device) if config.topology.weight_sync == "nccl" else None
+    engine = RemoteEngine(make, config.rollout, ranks, seats(config), config.topology.restarts, nccl)
+    if config.topology.placement == "colocated" and config.device != "cpu":
+        engine.share(config.sleep_level)
+    return engine
+
+
+@dataclass
+class Remote:
+    """An actor, and what it was sent that was not heard of yet."""
+
+    actor: Any
+    started: Any
+    since: float | None = None
+    """When it was first known to run."""
+    updates: list[tuple[int, Any]] = field(default_factory=list)
+    """Versions that were sent since the last answer, and what will report the engine's."""
+
+
+@dataclass(eq=False)
+class Job:
+    """A request, split over the engines."""
+
+    request: Request
+    version: int
+    """Of the weights that are to answer."""
+    parts: list[Request]
+    answers: list[Any] = field(default_factory=list)
+
+
+class RemoteEngine:
+    """Rollout engines elsewhere. All ranks make the same calls; every rank raises what goes wrong with an answer.
+
+    An engine that dies, gives no answer within `config.timeout` seconds or gives one that cannot be is killed and
+    started anew `restarts` times in all, and is asked again with the weights it was asked with; then RolloutError.
+
+    make: makes an engine in its actor, with the weights of version 0.
+    seats: where each engine goes.
+    nccl: weights are broadcast, with this dtype, between devices of this kind; without restarts.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], RolloutEngine],
+        config: RolloutConfig,
+        ranks: Ranks,
+        seats: Sequence[Seat],
+        restarts: int = 0,
+        nccl: tuple[torch.dtype, str] | None = None,
+    ) -> None:
+        self.make, self.config, self.ranks, self.seats = make, config, ranks, seats
+        self.restarts, self.sent = restarts, 0
+        self.sleep_level, self.released = 0, False
+        self.nccl = nccl
+        self.broadcast: Broadcast | None = None
+        self.shapes: dict[str, torch.Size] = {}
+        self.jobs: deque[Job] = deque()
+        self.weights: dict[int, Any] = {}
+        """By version, those that an engine started anew would need; without restarts none are kept."""
+        self.engines = [self._start(i) for i in range(len(seats))] if ranks.rank == 0 else []
+
+    def share(self, sleep_level: int) -> None:
+        """Take turns with the learners on their GPUs; wait until the engines have started there.
+
+        vLLM measures free memory while it starts, and would charge what learners allocate meanwhile to itself.
+        sleep_level: of vLLM, see `VLLMEngine`; 0 for engines that keep their memory.
+        """
+        self.sleep_level = sleep_level
+        self._together(lambda: [self._wait_for_start(i) for i in range(len(self.engines))])
+
+    # Calls --------------------------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int | None:
+        return None if self.released else self.sent
+
+    def submit(self, request: Request) -> Pending:
+        if self.ranks.rank:
+            return lambda: self._receive(None)
+        count = len(self.seats)
+        shares = [list(range(i, len(request.prompt_ids), count)) for i in range(count)]
+        parts = [Request(request.prompt_ids, request.n, [share], request.seed) for share in shares if share]
+        job = Job(request, self.sent, parts)
+        job.answers = [self.engines[i].actor.answer.remote(part) for i, part in enumerate(parts)]
+        self.jobs.append(job)
+        return lambda: self._receive(self._answer(job))
+
+    def update(self, weights: Weights, version: int) -> None:
+        self.sent, self.released = version, False
+        if self.nccl:
+            self._broadcast(weights, version, *self.nccl)
+            return
+        if self.ranks.rank:
+            read(weights)
+        else:
+            packed = ray.put(pack(weights))
+        if self.sleep_level:  # engines wake up once they have weights: no learner may hold what it has read
+            empty_cache()
+            self.ranks.barrier()
+        if self.ranks.rank:
+            return
+        if self.restarts:
+            self.weights[version] = packed
+        for engine in self.engines:
+            self._send(engine, packed, version)
+
+    def _broadcast(self, weights: Weights, version: int, dtype: torch.dtype, device: str) -> None:
+        """All ranks read the weights, the first one sends them.
+
+        Raises RolloutError on all ranks when an engine is not ready for them, and on the first alone when sending
+        fails: the others may wait for it to read on.
+        """
+        self.shapes = self.shapes or {name: weight.shape for name, weight in weights}
+        self._together(self._wait_until_idle)
+        if self.ranks.rank:
+            read(weights)
+            return
+        if self.broadcast is None:
+            actors = [engine.actor for engine in self.engines]
+            engines = Engines(actors, self.config.tensor_parallel_size, self.config.timeout)
+            self.broadcast = Broadcast(engines, self.shapes, dtype, device)
+        self.broadcast.send(weights, version)
+
+    def release(self) -> None:
+        """Let engines sleep that share the learners' GPUs; returns on all ranks once they do."""
+        if self.sleep_level:
+            self._together(self._release)
+            self.released = self.sleep_level == 2
+
+    def _release(self) -> None:
+        calls, limit = [engine.actor.release.remote() for engine in self.engines], self.config.timeout
+        for i, call in enumerate(calls):
+            self._result(i, call, limit, f"did not sleep within rollout.timeout {limit:g} s")
+
+    def _wait_until_idle(self) -> None:
+        """Wait until all engines have answered what they were asked; raises RolloutError."""
+        began, limit = time.monotonic(), self.config.timeout
+        for i, engine in enumerate(self.engines):
+            left = max(began, self._wait_for_start(i)) + limit - time.monotonic()
+            self._result(i, engine.actor.version.remote(), left, f"gave no answer within rollout.timeout {limit:g} s")
+
+    def _together(self, work: Callable[[], object]) -> None:
+        """Let rank 0 do some work while the others wait; all ranks raise the RolloutError that it ends with."""
+        error: RolloutError | None = None
+        if self.ranks.rank == 0:
+            try:
+                work()
+            except RolloutError as found:
+                error = found
+        error = self.ranks.deal([error] * self.ranks.size if self.ranks.rank == 0 else None)
+        if error is not None:
+            raise error
+
+    def _result(self, i: int, call: Any, seconds: float, failed: str) -> Any:
+        """Return what a call of engine i returns. Raises RolloutError: `failed` says what it did not do in time."""
+        try:
+            return ray.get(call, timeout=max(seconds, 0.0))
+        except GetTimeoutError:
+            raise RolloutError(f"rollout engine {i} hangs: it {failed}") from None
+        except RayError as error:
+            raise RolloutError(f"rollout engine {i} {cause(error)}") from None
+
+    def close(self) -> None:
+        """Let engines end their processes and give back shared memory, then end those that are still there."""
+        if leaving := [engine.actor.close.remote() for engine in self.engines]:
+            ray.wait(leaving, num_returns=len(leaving), timeout=LEAVE)
+        for engine in self.engines:
+            ray.kill(engine.actor)
+        self.engines = []
+
+    # Answers ------------------------------------------------------------------------------------------------------
+
+    def _receive(self, shares: Sequence[Rollouts | RolloutError] | None) -> Rollouts:
+        """This rank's of the shares, which the first rank has."""
+        mine = self.ranks.deal(shares)
+        if isinstance(mine, RolloutError):
+            raise mine
+        return mine
+
+    def _answer(self, job: Job) -> Sequence[Rollouts | RolloutError]:
+        """For each rank its share of the responses, or what went wrong."""
+        began = time.monotonic()
+        try:
+            whole = merge([self._part(i, job, began) for i in range(len(job.parts))])
+        except RolloutError as error:
+            return [error] * self.ranks.size
+        finally:
+            self.jobs.remove(job)
+        needed = min([self.sent, *(job.version for job in self.jobs)])
+        self.weights = {version: packed for version, packed in self.weights.items() if version >= needed}
+        return [whole.answering(torch.tensor(share, dtype=torch.long)) for share in job.request.shares]
+
+    def _part(self, i: int, job: Job, began: float) -> Rollouts:
+        """What engine i answers, after as many fresh starts as are allowed."""
+        while True:
+            try:
+                return self._await(i, job, began)
+            except RolloutError as error:
+                if not self.restarts:
+                    raise
+                self.restarts -= 1
+                print(f"{error}; started anew, {self.restarts} restarts left", flush=True)
+                self._start_anew(i)
+
+    def _await(self, i: int, job: Job, began: float) -> Rollouts:
+        """What engine i answers; RolloutError when that is nothing in time, or cannot be."""
+        engine, name, limit = self.engines[i], f"rollout engine {i}", self.config.timeout
+        left = max(began, self._wait_for_start(i)) + limit - time.monotonic()
+        before = [update for update in engine.updates if update[0] <= job.version]
+        sent = [version for version, _ in before]
+        calls = [*(report for _, report in before), job.answers[i]]
+        *told, rollouts = self._result(i, calls, left, f"gave no answer within rollout.timeout {limit:g} s")
+        engine.updates = engine.updates[len(sent) :]
+        if told != sent:
+            raise RolloutError(f"{name} reports weights {told} where it was sent {sent}")
+        try:
+            check(rollouts, job.parts[i], self.config, job.version, rank=0)
+        except RolloutError as error:
+            raise RolloutError(f"{name}: {error}") from None
+        return rollouts
+
+    # Engines ------------------------------------------------------------------------------------------------------
+
+    def _wait_for_start(self, i: int) -> float:
+        """When engine i was first known to run; RolloutError when it does not start."""
+        engine, limit = self.engines[i], max(START, self.config.timeout)
+        if engine.since is None:
+            self._result(i, engine.started, limit, f"did not start within {limit:g} s")
+            engine.since = time.monotonic()
+        return engine.since
+
+    def _start(self, i: int) -> Remote:
+        seat = self.seats[i]
+        kind: Any = ray.remote(RolloutActor)
+        actor = kind.options(**seat.options).remote(self.make, seat.environment)
+        return Remote(actor, actor.version.remote())
+
+    def _send(self, engine: Remote, packed: Any, version: int) -> None:
+        engine.updates.append((version, engine.actor.update.remote(packed, version)))
+
+    def _start_anew(self, i: int) -> None:
+        """Another engine in place of engine i, which is asked what that one still owes, with the same weights."""
+        ray.kill(self.engines[i].actor)
+        engine = self.engines[i] = self._start(i)
+        held = None
+        for job in self.jobs:
+            if job.version != held and job.version in self.weights:
+                self._send(engine, self.weights[job.version], job.version)
+                held = job.version
+            if i < len(job.parts):
+                job.answers[i] = engine.actor.answer.remote(job.parts[i])
+        if self.sent != held and self.sent in self.weights:
+            self._send(engine, self.weights[self.sent], self.sent)
+
+
+def read(weights: Iterable[Any]) -> None:
+    """Take part where reading weights is a collective."""
+    for _ in weights:
+        pass

@@ -1,0 +1,1 @@
+"""vLLM as a rollout engine, and the way of weights into it."""

@@ -1,0 +1,191 @@
+"""Weights on their way to vLLM, through its weight-transfer API.
+
+    transport   vLLM's workers are                       what travels
+    value       in the trainer's process                 the tensors themselves
+    file        other processes of this machine          a safetensors file in shared memory
+    ipc         other processes on GPUs seen from here   handles of GPU memory
+    nccl        on GPUs of their own                     a broadcast from the first trainer rank
+
+    Parameters ► sender ► Client ► vLLM ► a worker's transfer engine ► model.load_weights
+        └─ checksums of what leaves              └─ checksums of what arrives (vllm_worker)
+
+`ipc` and `nccl` are vLLM's own backends with checksums added; they need GPUs. The tests run them with
+stand-ins for NCCL and for handles of GPU memory.
+A LoRA adapter, which is small, travels by value or as a file.
+"""
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import tee
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+from transformers import PretrainedConfig
+from vllm.distributed.weight_transfer.base import ParamMeta, TrainerInitInfo, TrainerWeightTransferEngine, WeightSource
+from vllm.distributed.weight_transfer.factory import WeightTransferTrainerFactory
+from vllm.distributed.weight_transfer.ipc_engine import IPCTrainerInitInfo, IPCTrainerWeightTransferEngine
+from vllm.distributed.weight_transfer.nccl_engine import NCCLTrainerInitInfo
+from vllm.distributed.weight_transfer.packed_tensor import (
+    DEFAULT_PACKED_BUFFER_SIZE_BYTES,
+    PackedIpcChunk,
+    packed_ipc_producer,
+)
+
+from .receiver import checksum
+
+BACKENDS = {"value": "checked_direct", "file": "checked_direct", "ipc": "checked_ipc", "nccl": "checked_nccl"}
+"""vLLM's name of the backend that each transport uses in its workers."""
+
+
+class Parameters(WeightSource):
+    """The weights of the moment, of the engine's type and kind of device, each with a checksum as it leaves.
+
+    shapes: of all weights by name; told by `nccl` before they are read.
+    """
+
+    def __init__(self, dtype: torch.dtype, device: str, shapes: Mapping[str, torch.Size] | None = None) -> None:
+        self.dtype, self.device, self.shapes = dtype, device, shapes or {}
+        self.weights: Iterable[tuple[str, Tensor]] = ()
+        self.sent: dict[str, int] = {}
+
+    def hold(self, weights: Iterable[tuple[str, Tensor]]) -> None:
+        """Send these from now on, by the names that transformers gives them."""
+        self.weights, self.sent = weights, {}
+        if self.device == "cuda":
+            torch.cuda.synchronize()  # they are read on other streams than they were written on
+
+    def metadata(self) -> list[ParamMeta]:
+        return [ParamMeta(name, self.dtype, tuple(shape)) for name, shape in self.shapes.items()]
+
+    def __iter__(self) -> Iterator[tuple[str, Tensor]]:
+        for name, weight in self.weights:
+            tensor = weight.detach().to(self.device, self.dtype).contiguous()
+            self.sent[name] = checksum(name, tensor)
+            yield name, tensor
+
+
+class Client:
+    """What a sender calls of an engine; the update it ends gets the version that was set here."""
+
+    def __init__(self, llm: Any) -> None:
+        self.llm = llm
+        self.version = 0
+
+    def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
+        self.llm.init_weight_transfer_engine({"init_info": init_info})
+
+    def start_weight_update(self) -> None:
+        self.llm.start_weight_update()
+
+    def update_weights(self, update_info: Any) -> None:
+        self.llm.update_weights({"update_info": update_info})
+
+    def finish_weight_update(self, weight_version: str | None = None) -> None:
+        self.llm.finish_weight_update(weight_version or str(self.version))
+
+
+@dataclass
+class DirectTrainerInit(TrainerInitInfo):
+    backend: ClassVar[str] = "checked_direct"
+    folder: str | None = None
+    """Where files are laid for the workers; None hands them the tensors."""
+
+
+class DirectSender(TrainerWeightTransferEngine[DirectTrainerInit]):
+    """Sends by value or by file, in one piece."""
+
+    init_info_cls = DirectTrainerInit
+    folder: str | None = None
+
+    @classmethod
+    def trainer_init(cls, init_info: DirectTrainerInit, *, client: Any, source: WeightSource | None = None) -> Any:
+        sender = cls(client=client, source=source)
+        sender.folder = init_info.folder
+        client.init_weight_transfer_engine({})
+        return sender
+
+    def send_weights(self) -> None:
+        weights = dict(self.source)
+        self.client.start_weight_update()
+        if self.folder is None:
+            self.client.update_weights({"names": list(weights), "tensors": list(weights.values())})
+        else:
+            with tempfile.TemporaryDirectory(dir=self.folder, prefix="llmtrain-") as folder:
+                path = str(Path(folder, "weights.safetensors"))
+                save_file(weights, path)
+                self.client.update_weights({"path": path})
+        self.client.finish_weight_update()
+
+
+class SpreadIPC(IPCTrainerWeightTransferEngine):
+    """Sends handles of GPU memory to all workers of a tensor-parallel engine.
+
+    vLLM's own sender expects a trainer process on each of their GPUs. This one holds all weights in one process, and
+    lays each piece of them out on every GPU of the engine.
+    """
+
+    workers = 1
+    """GPUs of the engine: the first that this process sees."""
+
+    def _send_packed(self, source: WeightSource) -> None:
+        weights = tee(source, self.workers)
+        for pieces in zip(*(self._pieces(gpu, weights[gpu]) for gpu in range(self.workers)), strict=True):
+            handles = {uuid: handle for piece in pieces for uuid, handle in piece.ipc_handle.items()}
+            first = pieces[0]
+            self._do_send(first.names, first.dtype_names, first.shapes, handles, first.tensor_sizes)
+        torch.cuda.ipc_collect()
+
+    def _pieces(self, gpu: int, weights: Iterable[tuple[str, Tensor]]) -> Iterator[PackedIpcChunk]:
+        """Yield the weights in pieces that are laid out on one GPU."""
+        uuid, size = str(torch.cuda.get_device_properties(gpu).uuid), self.packed_buffer_size_bytes
+        producer = packed_ipc_producer(iter(weights), uuid, lambda item: item[1], size)
+        while True:
+            with torch.cuda.device(gpu):
+                piece = next(producer, None)
+            if piece is None:
+                return
+            yield piece
+
+
+def make_sender(
+    transport: str,
+    client: Any,
+    source: Parameters,
+    *,
+    address: str = "",
+    port: int = 0,
+    workers: int = 1,
+    buffer: int = DEFAULT_PACKED_BUFFER_SIZE_BYTES,
+) -> TrainerWeightTransferEngine:
+    """The trainer's end of a transport; its `send_weights` is one whole update.
+
+    Args:
+        client: `Client`, or an object with its methods that reaches engines elsewhere.
+        address, port: nccl: of this process, where the workers meet it.
+        workers: nccl: all workers of all engines; ipc: those of the engine.
+        buffer: ipc: bytes that are packed at a time, see `packed_bytes`.
+    """
+    shared = "/dev/shm" if Path("/dev/shm").is_dir() else tempfile.gettempdir()
+    info = {
+        "value": lambda: DirectTrainerInit(rank=0),
+        "file": lambda: DirectTrainerInit(shared, rank=0),
+        "ipc": lambda: IPCTrainerInitInfo(packed=True, packed_buffer_size_bytes=buffer, rank=0),
+        "nccl": lambda: NCCLTrainerInitInfo(address, port, 1 + workers, rank=0),
+    }[transport]()
+    if transport == "ipc" and workers > 1:
+        sender = SpreadIPC.trainer_init(info, client=client, source=source)
+        sender.workers = workers
+        return sender
+    return WeightTransferTrainerFactory.trainer_init(info, client=client, source=source)
+
+
+def packed_bytes(model: PretrainedConfig) -> int:
+    """Bytes of a buffer that vLLM packs weights into by ipc: room for the largest, which is the embedding in bf16."""
+    return max(DEFAULT_PACKED_BUFFER_SIZE_BYTES, 2 * model.vocab_size * model.hidden_size)
+
+
+WeightTransferTrainerFactory.register_engine("checked_direct", DirectSender)

@@ -1,0 +1,271 @@
+"""The rollout engine vLLM: its own copy of the policy, which samples and is sent the weights after they moved.
+
+    on a CPU            float32, in the trainer's process; with tensor_parallel_size above 1 in processes of its own
+    on CUDA             bfloat16, in a process of its own, on the GPU of its rank
+
+In: token ids of the prompts, a seed for each. Out: token ids and their log-probabilities at the sampling temperature.
+"""
+
+import gc
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from transformers import AutoConfig
+
+from ...process.gpu_memory import empty_cache
+from ...sequences.rollouts import Rollouts
+from ...settings.config import RolloutConfig
+from ..rollout_engine import Pending, Request, RolloutError, Weights
+from .vllm_start import apart, check_heads, environment, options
+
+
+class VLLMEngine:
+    """One vLLM engine, for one rank of the trainer. After a RolloutError it is of no more use than to be closed.
+
+    A request repeats bit for bit on a CPU, whatever else is asked together with it; on a GPU rounding depends on the
+    batch, and a token may come out differently. A call cannot be interrupted: `timeout` is for whoever holds
+    the engine in another process.
+
+    Args:
+        folder: of the model: weights that version 0 answers with.
+        stop_token_ids: every token that ends a response, eos among them.
+        rank: whose share of a request is answered.
+        device: cpu or cuda.
+        transport: how a trainer in another process sends weights (see vllm_weights), by `transfer` and then `accept`.
+            None: `update` is called here.
+        sleep_level: what `release` leaves of the weights on CUDA: 1 a copy in host memory, 2 nothing, so that the next
+            request needs an update; 0 makes it a no-op.
+        lora_rank: of the adapters that come in place of weights, by value or as a file; 0: whole weights.
+
+    Raises:
+        ValueError: when vLLM on a CPU does not have attention heads like the model's.
+        RolloutError: when vLLM does not start.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        config: RolloutConfig,
+        stop_token_ids: Sequence[int],
+        *,
+        rank: int = 0,
+        device: str = "cpu",
+        transport: str | None = None,
+        sleep_level: int = 0,
+        lora_rank: int = 0,
+    ) -> None:
+        self.config, self.rank, self.device, self.lora_rank = config, rank, device, lora_rank
+        self.stop_token_ids = list(stop_token_ids)
+        self.sleep_level, self.asleep = sleep_level if device != "cpu" else 0, False
+        self.guest = dist.is_initialized()
+        """Whether the process had a default process group before; otherwise vLLM makes one and destroys it."""
+        self.version: int | None = 0
+        self.adapter: Any = None
+        """What vLLM calls the adapter; before there is one the model answers."""
+        self.top_p = 1.0
+        """Below 1 in evaluation alone: log-probabilities are then those of the nucleus."""
+        model = AutoConfig.from_pretrained(folder)
+        check_heads(model, device)
+        self.limit = config.max_model_len or model.max_position_embeddings
+        workers = config.tensor_parallel_size
+        own = device != "cpu" or workers > 1
+        used = transport or ("value" if not own else "file" if lora_rank or device == "cpu" else "ipc")
+        self.environment = environment(device, own, workers)
+        self.llm: Any = None
+        with self._call("start"):
+            from vllm import LLM
+
+            from .sender import BACKENDS, Client, Parameters, make_sender, packed_bytes
+
+            self.llm = LLM(
+                str(folder),
+                weight_transfer_config={"backend": "checked_adapter" if lora_rank else BACKENDS[used]},
+                worker_extension_cls="llmtrain.rollout.vllm.receiver.Extension",
+                enable_sleep_mode=self.sleep_level > 0,
+                **options(config, device, self.limit, lora_rank),
+            )
+            self.llm.update_weight_version("0")
+            self.client = Client(self.llm)
+            dtype = torch.float32 if device == "cpu" else torch.bfloat16
+            self.source = Parameters(dtype, "cpu" if used == "file" else device)  # a file is written from there
+            self.sender = None
+            if transport is None:
+                buffer = packed_bytes(model)
+                self.sender = make_sender(used, self.client, self.source, workers=workers, buffer=buffer)
+
+    # Requests -----------------------------------------------------------------------------------------------------
+
+    def submit(self, request: Request) -> Pending:
+        """Answers before it returns."""
+        mine = request.shares[self.rank]
+        prompt_ids = request.prompt_ids
+        seeds = prompt_seeds(request.seed, prompt_ids)
+        self._check_lengths([prompt_ids[i] for i in mine])
+        completions = []
+        if self.version is None:
+            raise RolloutError("rollout engine vllm has no weights since its release: send them first")
+        if mine:
+            with self._call("answer"):
+                self._wake_up()
+                completions = self._generate([prompt_ids[i] for i in mine], [seeds[i] for i in mine], request.n)
+        owners = [i for i in mine for _ in range(request.n)]
+        rollouts = self._pack(completions, prompt_ids, owners, self.version)
+        return lambda: rollouts
+
+    def _check_lengths(self, prompts: list[list[int]]) -> None:
+        sizes = [len(ids) for ids in prompts] or [1]
+        if not min(sizes):
+            raise ValueError("a prompt has no tokens")
+        if max(sizes) + self.config.max_new_tokens > self.limit:
+            raise RolloutError(
+                f"a prompt of {max(sizes)} tokens and max_new_tokens {self.config.max_new_tokens} are more than "
+                f"rollout.max_model_len {self.limit}: raise that, or lower rollout.max_new_tokens"
+            )
+
+    def _generate(self, prompts: list[list[int]], seeds: list[int], n: int) -> list[Any]:
+        """vLLM's completions, those of a prompt side by side."""
+        from vllm import SamplingParams
+
+        wanted = {
+            "n": n,
+            "temperature": self.config.temperature,
+            "top_p": self.top_p,
+            "max_tokens": self.config.max_new_tokens,
+            "ignore_eos": True,  # what ends a response is told by stop_token_ids alone
+            "stop_token_ids": self.stop_token_ids,
+            "logprobs": 0,
+            "flat_logprobs": True,
+            "detokenize": False,
+        }
+        outputs = self.llm.generate(
+            [{"prompt_token_ids": ids} for ids in prompts],
+            [SamplingParams(seed=seed, **wanted) for seed in seeds],
+            use_tqdm=False,
+            lora_request=self.adapter,
+        )
+        return [completion for output in outputs for completion in sorted(output.outputs, key=lambda c: c.index)]
+
+    def _pack(self, completions: list[Any], prompt_ids: list[list[int]], owners: list[int], version: int) -> Rollouts:
+        """Rollouts of vLLM's completions; RolloutError when these are not whole, or of other weights."""
+        versions = {span.version for completion in completions for span in completion.weight_versions}
+        if versions - {str(version)}:
+            raise RolloutError(f"vllm answered with weights {', '.join(sorted(versions))}; it was sent {version}")
+        for completion in completions:
+            if completion.finish_reason not in ("stop", "length"):
+                raise RolloutError(f"vllm broke off a response: {completion.finish_reason}")
+            if list(completion.logprobs.token_ids) != list(completion.token_ids):
+                raise RolloutError("vllm gave log-probabilities of other tokens than it sampled")
+        return Rollouts(
+            prompt_ids=prompt_ids,
+            response_ids=torch.tensor([t for c in completions for t in c.token_ids], dtype=torch.long),
+            response_lengths=torch.tensor([len(c.token_ids) for c in completions], dtype=torch.long),
+            logp=torch.tensor([x for c in completions for x in c.logprobs.logprobs], dtype=torch.float32),
+            prompt_index=torch.tensor(owners, dtype=torch.long),
+            finished=torch.tensor([c.finish_reason == "stop" for c in completions], dtype=torch.bool),
+            version=version,
+        )
+
+    # Weights ------------------------------------------------------------------------------------------------------
+
+    def update(self, weights: Weights, version: int) -> None:
+        assert self.sender is not None, "weights come from another process"
+        with self._call("take new weights"):
+            if self.asleep:
+                self.llm.wake_up(["weights"])
+            self.source.hold(weights)
+            self.client.version = version
+            self.sender.send_weights()
+            self.source.weights = ()
+        self.accept(version, self.source.sent)
+        empty_cache()  # of what was sent
+        with self._call("wake up"):
+            self._wake_up("kv_cache")
+
+    def transfer(self, call: str, *args: Any) -> None:
+        """A call that the sender of another process makes of its `Client`."""
+        with self._call("take new weights"):
+            getattr(self.client, call)(*args)
+
+    def accept(self, version: int, sent: dict[str, int]) -> None:
+        """Answer with this version from now on.
+
+        sent: checksums of the weights that a sender's `Parameters` let go.
+        Raises RolloutError unless vLLM reports this version, and every worker these checksums.
+        """
+        with self._call("take new weights"):
+            told, arrived = self.llm.get_weight_version(), self.llm.collective_rpc("arrived_weights")
+        if told != str(version):
+            raise RolloutError(f"vllm reports weights {told}; it was sent {version}")
+        for worker, found in enumerate(arrived):
+            wrong = sorted(name for name in sent | found if sent.get(name) != found.get(name))
+            if wrong:
+                raise RolloutError(
+                    f"weights {version}: {len(wrong)} of {len(sent)} tensors have other checksums in vllm's worker "
+                    f"{worker} than where they came from, {wrong[0]} first"
+                )
+        with self._call("take new weights"):
+            if self.lora_rank:
+                from .vllm_adapter import REQUEST
+
+                self.llm.collective_rpc("use_adapter")
+                self.adapter = REQUEST
+            fresh = self.llm.reset_prefix_cache()
+        if not fresh:
+            raise RolloutError(f"weights {version}: vllm kept prompts that it had read with older ones")
+        self.version = version
+
+    # Life ---------------------------------------------------------------------------------------------------------
+
+    def release(self) -> None:
+        """Give the GPU's memory back, as `sleep_level` says. The next request wakes the engine, or the next update."""
+        if not self.sleep_level or self.asleep:
+            return
+        with self._call("sleep"):
+            self.llm.sleep(level=self.sleep_level)
+        self.asleep = True
+        if self.sleep_level == 2:
+            self.version = None
+
+    def _wake_up(self, *tags: str) -> None:
+        """Take the memory of these tags again, of all without any."""
+        if self.asleep:
+            self.llm.wake_up(list(tags) or None)
+            self.asleep = False
+
+    def close(self) -> None:
+        if self.llm is None:
+            return
+        with self._call("stop"):
+            self.llm.llm_engine.engine_core.shutdown()
+        del self.client, self.sender
+        self.llm = None
+        gc.collect()
+
+    @contextmanager
+    def _call(self, what: str) -> Iterator[None]:
+        """Around whatever enters vLLM: its failures get a name, its side effects stay inside."""
+        try:
+            with apart(self.environment, self.guest):
+                yield
+        except Exception as error:
+            said = (str(error).strip() or "no reason given").splitlines()[0]
+            raise RolloutError(f"rollout engine vllm could not {what}: {type(error).__name__}: {said}") from error
+
+
+def prompt_seeds(seed: int, prompt_ids: Sequence[Sequence[int]]) -> list[int]:
+    """A seed of 62 bits for each prompt, of the request's seed and the prompt's tokens; equal prompts are counted.
+
+    vLLM draws the samples of a prompt with this seed and those that follow it.
+    """
+    seeds, seen = [], Counter[tuple[int, ...]]()
+    for ids in map(tuple, prompt_ids):
+        digest = blake2b(repr((seed, seen[ids], ids)).encode(), digest_size=8).digest()
+        seeds.append(int.from_bytes(digest, "big") >> 2)
+        seen[ids] += 1
+    return seeds

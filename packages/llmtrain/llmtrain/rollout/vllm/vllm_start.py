@@ -1,0 +1,113 @@
+"""How vLLM is started on this machine, and how it is kept from changing the process it is started in."""
+
+import os
+import random
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from transformers import PretrainedConfig
+
+from ...settings.config import ModelConfig, RolloutConfig
+
+CPU_HEAD = 32
+"""Numbers of an attention head, at least."""
+CPU_SEQUENCES, CPU_TOKENS, CPU_BLOCK = 512, 8192, 32
+"""On a CPU: sequences and tokens a step at most, and tokens of a cache block, the unit that prompts share."""
+LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""Ranks that vLLM has room for; an adapter of another is padded to the next."""
+
+
+def check_heads(model: PretrainedConfig | ModelConfig, device: str) -> None:
+    """ValueError when vLLM on a CPU has no attention for heads as narrow as those of a model, or of one to be built."""
+    heads = model.num_heads if isinstance(model, ModelConfig) else model.num_attention_heads
+    width = getattr(model, "head_dim", None) or model.hidden_size // heads
+    if device == "cpu" and width < CPU_HEAD:
+        raise ValueError(
+            f"rollout engine vllm needs attention heads of {CPU_HEAD} numbers or more on a CPU; this model's have "
+            f"{width}: take another model, such as --model.num-heads {model.hidden_size // CPU_HEAD or 1}"
+        )
+
+
+def options(config: RolloutConfig, device: str, limit: int, lora_rank: int = 0) -> dict[str, Any]:
+    """Arguments of vLLM's LLM. lora_rank: of the adapter that it is to answer with; 0 for none."""
+    both: dict[str, Any] = {
+        "skip_tokenizer_init": True,
+        "tensor_parallel_size": config.tensor_parallel_size,
+        "max_model_len": limit,
+        "enable_prefix_caching": config.enable_prefix_caching,
+        "logprobs_mode": "processed_logprobs",
+        "seed": 0,
+        "disable_log_stats": True,
+        "use_tqdm_on_load": False,
+    }
+    if config.tensor_parallel_size > 1:
+        both["distributed_executor_backend"] = "mp"  # in an actor of Ray vLLM would ask Ray for workers of its own
+    if lora_rank:
+        room = min(rank for rank in LORA_RANKS if rank >= lora_rank)
+        both |= {"enable_lora": True, "max_lora_rank": room, "max_loras": 1}
+    if config.max_num_seqs:
+        both["max_num_seqs"] = config.max_num_seqs
+    if device == "cuda":
+        return both | {"dtype": "bfloat16", "gpu_memory_utilization": config.gpu_memory_utilization}
+    return (
+        {"max_num_seqs": CPU_SEQUENCES}
+        | both
+        | {
+            "dtype": "float32",
+            "enforce_eager": True,
+            "kv_cache_memory_bytes": int(config.kv_cache_gib * 2**30),
+            "block_size": CPU_BLOCK,
+            "enable_chunked_prefill": False,  # seeded sampling fails on a CPU when a prompt is cut
+            "max_num_batched_tokens": max(CPU_TOKENS, limit),
+        }
+    )
+
+
+def environment(device: str, own: bool, gpus: int) -> dict[str, str]:
+    """Environment variables for vLLM; own: in processes of its own, with so many GPUs."""
+    found = {
+        "VLLM_ENABLE_V1_MULTIPROCESSING": str(int(own)),
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_LOGGING_LEVEL": os.environ.get("VLLM_LOGGING_LEVEL", "ERROR"),
+        "VLLM_CPU_OMP_THREADS_BIND": os.environ.get("VLLM_CPU_OMP_THREADS_BIND", "nobind"),  # ranks share the cores
+        "HF_HUB_OFFLINE": "1",
+    }
+    if device == "cuda":
+        found["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"  # handles of GPU memory are pickled
+    if device == "cuda" and gpus == 1:  # this rank's
+        seen = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(torch.cuda.device_count())))).split(",")
+        found["CUDA_VISIBLE_DEVICES"] = seen[torch.cuda.current_device()]
+    return found
+
+
+@contextmanager
+def apart(variables: Mapping[str, str], keep_group: bool) -> Iterator[None]:
+    """vLLM leaves random states, number of threads, environment and process group of this process as they were.
+
+    variables: environment for vLLM only.
+    keep_group: the default process group is not vLLM's to destroy.
+    """
+    environ, numpy_state, python_state = dict(os.environ), np.random.get_state(), random.getstate()  # noqa: NPY002
+    threads, set_threads, destroy = torch.get_num_threads(), torch.set_num_threads, dist.destroy_process_group
+    hook = sys.excepthook
+    if keep_group:
+        dist.destroy_process_group = lambda group=None: destroy(group) if group is not None else None
+    try:
+        os.environ.update(variables)
+        with torch.random.fork_rng(devices=[]), warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        dist.destroy_process_group, torch.set_num_threads = destroy, set_threads
+        sys.excepthook = hook
+        torch.set_num_threads(threads)
+        np.random.set_state(numpy_state)  # noqa: NPY002
+        random.setstate(python_state)
+        if os.environ != environ:
+            os.environ.clear()
+            os.environ.update(environ)

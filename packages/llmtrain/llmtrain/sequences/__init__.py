@@ -1,0 +1,1 @@
+"""Sequences of tokens: packed rollouts, batches, layouts and their exchange between ranks."""

@@ -1,0 +1,107 @@
+"""Sampled responses, packed, and how they are picked and put together.
+
+Shapes: P prompts, B sequences, N response tokens in all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from .ragged import ranges, starts
+
+
+@dataclass
+class Rollouts:
+    """Sampled responses, packed: sequence i owns `response_lengths[i]` consecutive entries of the flat fields.
+
+    Sequences are ordered by prompt; other ranks may have more samples of one. All tensors are on the CPU.
+
+    Attributes:
+        prompt_ids: token ids of each prompt (P lists).
+        response_ids: sampled tokens, eos included (N), int64.
+        response_lengths: tokens of each response (B), int64.
+        logp: log-probability of each sampled token at the sampling temperature, in nats (N), float32.
+        prompt_index: the prompt each sequence answers (B), int64.
+        finished: whether the sequence ended with eos or a stop token rather than at the length limit (B), bool.
+        version: of the weights that they were drawn from: the rollout step that these were made for.
+    """
+
+    prompt_ids: list[list[int]]
+    response_ids: Tensor
+    response_lengths: Tensor
+    logp: Tensor
+    prompt_index: Tensor
+    finished: Tensor
+    version: int = 0
+
+    def __len__(self) -> int:
+        return len(self.response_lengths)
+
+    @property
+    def lengths(self) -> Tensor:
+        """Tokens of each sequence, prompt and response (B)."""
+        return torch.tensor([len(ids) for ids in self.prompt_ids])[self.prompt_index] + self.response_lengths
+
+    def take(self, sequences: Tensor) -> "Rollouts":
+        """Some of the sequences, in the order given."""
+        lengths = self.response_lengths[sequences]
+        tokens = ranges(starts(self.response_lengths)[sequences], lengths)
+        return replace(
+            self,
+            response_ids=self.response_ids[tokens],
+            response_lengths=lengths,
+            logp=self.logp[tokens],
+            prompt_index=self.prompt_index[sequences],
+            finished=self.finished[sequences],
+        )
+
+    def answering(self, prompts: Tensor) -> "Rollouts":
+        """The responses to some of the prompts."""
+        return self.take(torch.isin(self.prompt_index, prompts).nonzero()[:, 0])
+
+    def keep(self, prompts: Tensor) -> "Rollouts":
+        """The responses to some of the prompts, which are numbered anew from 0 in the order given."""
+        number = torch.full((len(self.prompt_ids),), -1)
+        number[prompts] = torch.arange(len(prompts))
+        kept = self.answering(prompts)
+        ids = [self.prompt_ids[i] for i in prompts.tolist()]
+        return replace(kept, prompt_ids=ids, prompt_index=number[kept.prompt_index])
+
+    def responses(self) -> list[list[int]]:
+        """Token ids of each response, eos included (B lists)."""
+        return [part.tolist() for part in self.response_ids.split(self.response_lengths.tolist())]
+
+    def texts(self, tokenizer: PreTrainedTokenizerBase) -> list[str]:
+        """Text of each response without the eos or stop token that ended it.
+
+        Other special tokens stay visible: a verifier must not read `1<pad>+2` as `1+2`.
+        """
+        bodies = [
+            ids[:-1] if ended else ids for ids, ended in zip(self.responses(), self.finished.tolist(), strict=True)
+        ]
+        return tokenizer.batch_decode(bodies, skip_special_tokens=False) if bodies else []
+
+
+def join(parts: Sequence[Rollouts]) -> Rollouts:
+    """Responses to different prompts one after the other, prompts numbered through; the version is the oldest."""
+    sizes = torch.tensor([len(part.prompt_ids) for part in parts])
+    index = [part.prompt_index + start for part, start in zip(parts, starts(sizes), strict=True)]
+    ids = [ids for part in parts for ids in part.prompt_ids]
+    return replace(_joined(parts), prompt_ids=ids, prompt_index=torch.cat(index))
+
+
+def merge(parts: Sequence[Rollouts]) -> Rollouts:
+    """Answers to different prompts of one request, as one answer ordered by prompt; the version is the oldest."""
+    whole = _joined(parts)
+    return whole.take(whole.prompt_index.argsort(stable=True))
+
+
+def _joined(parts: Sequence[Rollouts]) -> Rollouts:
+    """One after the other, with the prompts and their numbers as they are."""
+    flat = ("response_ids", "response_lengths", "logp", "prompt_index", "finished")
+    whole: dict[str, Any] = {name: torch.cat([getattr(part, name) for part in parts]) for name in flat}
+    return replace(parts[0], **whole, version=min(part.version for part in parts))

@@ -1,0 +1,154 @@
+"""Runs side by side, from their run logs: a table and a figure of entropy, reward and pass@k against steps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.box import SIMPLE
+from rich.table import Table
+
+from entrostat.commandline import writing
+from entrostat.runlog import read_metrics, target_of
+
+from ..evaluation.report import MISSING, number
+from ..training.run import run_settings
+
+HOLDS_WITHIN = 0.15
+"""Relative error of the mean entropy over the last third up to which a target counts as held."""
+SMOOTHING = 0.15
+"""Weight of the newest value in the smoothed curves; the raw ones are drawn faintly behind them."""
+STYLES = ["-", "--", "-.", ":"]
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
+"""The Okabe-Ito palette, told apart by most people with colour blindness; line styles tell it again."""
+
+
+def picture(path: str) -> Path:
+    """The file of a figure: a name without an ending gets that of a PNG, as matplotlib would give it."""
+    return Path(path) if Path(path).suffix else Path(f"{Path(path)}.png")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run log, read."""
+
+    name: str
+    config: dict[str, Any]
+    metrics: list[dict[str, Any]]
+
+    @staticmethod
+    def read(path: str | Path) -> "Run":
+        """Raises ValueError when `path` holds no run log."""
+        return Run(Path(path).name, run_settings(path), read_metrics(path))
+
+    def series(self, key: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Steps at which a metric was logged, and its values."""
+        pairs = [(line["step"], line[key]) for line in self.metrics if line.get(key) is not None]
+        steps, values = zip(*pairs, strict=True) if pairs else ((), ())
+        return np.array(steps, dtype=np.int64), np.array(values, dtype=np.float64)
+
+    def last(self, key: str) -> float:
+        """The last value of a metric, NaN when it was never logged."""
+        values = self.series(key)[1]
+        return float(values[-1]) if len(values) else float("nan")
+
+    def late(self, key: str) -> float:
+        """Mean of a metric over the last third of the steps."""
+        values = self.series(key)[1]
+        return float(values[-max(len(values) // 3, 1) :].mean()) if len(values) else float("nan")
+
+    @property
+    def target(self) -> float | None:
+        return target_of(self.config)
+
+    @property
+    def k(self) -> int:
+        return self.config.get("eval", {}).get("k", 8)
+
+    def verdict(self) -> str:
+        """Whether the target was held, in words."""
+        if self.target is None:
+            return "none"
+        error = self.late("entropy") / self.target - 1
+        if np.isnan(error):
+            return f"{self.target:g} {MISSING}"
+        shown = round(error, 2) + 0.0  # -0 is +0 now
+        return f"{self.target:g} {'held' if abs(error) <= HOLDS_WITHIN else 'missed'} {shown:+.0%}"
+
+
+def table(runs: Sequence[Run]) -> Table:
+    """A line a run, within 80 columns.
+
+    Reward and entropy are means over the last third of the steps; avg@k and pass@k are of the last evaluation, all with
+    the k of the first run.
+    """
+    k = runs[0].k
+    caption = f"means over the last third of the steps; avg@{k} and pass@{k} on held-out problems at the end"
+    out = Table(caption=caption, caption_justify="left", box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("run", "reward", f"avg@{k}", f"pass@{k}", "entropy", "target", "tokens/s"):
+        out.add_column(heading, justify="left" if heading in ("run", "target") else "right", no_wrap=True)
+    for run in runs:
+        entropy = run.series("entropy")[1]
+        out.add_row(
+            run.name,
+            number(run.late("reward")),
+            number(run.last(f"eval/avg@{k}")),
+            number(run.last(f"eval/pass@{k}")),
+            f"{entropy[0]:.2f}→{run.late('entropy'):.2f}" if len(entropy) else MISSING,
+            run.verdict(),
+            number(run.late("tokens_per_second"), ",.0f"),
+        )
+    return out
+
+
+def smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Exponential moving average."""
+    out = values.copy()
+    for i in range(1, len(out)):
+        out[i] = (1 - SMOOTHING) * out[i - 1] + SMOOTHING * values[i]
+    return out
+
+
+def figure(runs: Sequence[Run], path: str | Path) -> None:
+    """Draw entropy, reward and pass@k (k of the first run) with its 95% interval against steps, a line a run.
+
+    A run without a metric is named in its panel. path: where to save it, in any format of matplotlib.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    k = runs[0].k
+    panels = {"entropy": "entropy (nats)", "reward": "reward", f"eval/pass@{k}": f"pass@{k}, held-out"}
+    fig, axes = plt.subplots(1, len(panels), figsize=(13, 4), layout="constrained")
+    for axis, (key, label) in zip(axes, panels.items(), strict=True):
+        missing = []
+        for i, run in enumerate(runs):
+            steps, values = run.series(key)
+            if not len(values):
+                missing.append(run.name)
+            colour, style = COLOURS[i % len(COLOURS)], STYLES[i % len(STYLES)]
+            if key.startswith("eval/"):
+                axis.plot(steps, values, style, color=colour, label=run.name, marker="o", markersize=3)
+                (at, low), (_, high) = (run.series(f"{key}/{end}") for end in ("low", "high"))
+                axis.fill_between(at, low, high, color=colour, alpha=0.08, linewidth=0)
+            else:
+                axis.plot(steps, values, color=colour, alpha=0.25, linewidth=0.8)
+                alone = "o" if len(values) == 1 else ""  # a line of one point is not drawn
+                axis.plot(steps, smooth(values), style, color=colour, label=run.name, marker=alone, markersize=3)
+        axis.set(xlabel="rollout step", ylabel=label)
+        axis.set_ylim(bottom=0)
+        axis.grid(alpha=0.3)
+        if missing:
+            axis.set_title(f"{', '.join(missing)}: {MISSING}", loc="left", fontsize="small", color="grey", wrap=True)
+    for target in sorted({run.target for run in runs if run.target is not None}):
+        axes[0].axhline(target, color="grey", linewidth=1, linestyle=(0, (1, 2)))
+        axes[0].annotate(f"target {target:g}", (0, target), textcoords="offset points", xytext=(2, 3), color="grey")
+    axes[0].legend(frameon=False)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with writing(path):
+        fig.savefig(path, dpi=130)
+    plt.close(fig)

@@ -1,0 +1,155 @@
+"""What theory says of entropies when it knows that tokens share weights: first order in all weights, or one layer's.
+
+    first_order    of each token's entropy, when the weights take a step
+    influence      of the entropy of all tokens together, when the weights take one token's part of a step
+
+    along a direction of the weights  ─► forward-mode differentiation of body and output layer ─► d log π, dH (N,)
+
+What it leaves of the measured changes is curvature: steps too long to be told by how they set out.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.func import functional_call
+from transformers import PreTrainedModel
+
+from ..kernels import head_stats
+from ..policy.policy import Policy
+from ..sequences.batch import Batch
+from ..sequences.layout import padded, padded_slices
+
+OF_WEIGHTS = ("output layer", "all weights")
+"""Which of them move."""
+ROWS = 256
+"""Tokens whose logits are held at once."""
+
+
+def first_order(
+    policy: Policy, batch: Batch, start: Sequence[Tensor], end: Sequence[Tensor], budget: int
+) -> dict[str, Tensor]:
+    """Change of H of the response tokens of `batch` by a step, by OF_WEIGHTS, (N,) each in nats.
+
+    Args:
+        policy: its own weights are not looked at.
+        batch: N response tokens.
+        start: the parameters of its model before the step, in the model's order.
+        end: after it.
+        budget: tokens that go through the model at once.
+    """
+    step = [b - a for a, b in zip(start, end, strict=True)]
+    head = step[_place_of_head(policy)]
+    found = (slopes(policy, batch, start, body, head, budget).entropy for body in (None, step))
+    return dict(zip(OF_WEIGHTS, found, strict=True))
+
+
+def influence(policy: Policy, batch: Batch, weight: Tensor, budget: int) -> dict[str, Tensor]:
+    """Change of the sum of H over `batch` by each token's part of plain gradient descent, by OF_WEIGHTS, (N,) each.
+
+    In nats per unit of learning rate. A token's part is weight·∇ log π, so this is ⟨weight·∇ log π, ∇ΣH⟩: weight times
+    the derivative of log π along the gradient of ΣH, for all tokens at once.
+
+    weight: what multiplies ∇ log π of each token, (N,).
+    """
+    at = [p.detach() for p in policy.model.parameters()]
+    gradient, of_head = _gradient_of_entropy(policy, batch, budget)
+    alone = slopes(policy, batch, at, None, of_head, budget).logp
+    whole = slopes(policy, batch, at, gradient, gradient[_place_of_head(policy)], budget).logp
+    return dict(zip(OF_WEIGHTS, (weight * alone, weight * whole), strict=True))
+
+
+class Slopes(NamedTuple):
+    """Derivatives of what the response tokens have, (N,) each."""
+
+    logp: Tensor
+    entropy: Tensor
+
+
+@torch.no_grad()
+def slopes(
+    policy: Policy, batch: Batch, at: Sequence[Tensor], body: Sequence[Tensor] | None, head: Tensor, budget: int
+) -> Slopes:
+    """Derivatives along a direction of the weights.
+
+    Args:
+        policy: its own weights are not looked at.
+        batch: N response tokens.
+        at: the parameters of its model where they are taken, in the model's order.
+        body: direction of all of them but for the output layer's part; None where only that layer moves.
+        head: direction of the output layer's weight (V, D).
+        budget: tokens that go through the model at once.
+    """
+    moves: Sequence[Tensor | None] = body or [None] * len(at)
+    pairs = {id(p): (x, move) for p, x, move in zip(policy.model.parameters(), at, moves, strict=True)}
+    out = Slopes(*torch.empty(2, int(batch.response_lengths.sum()), device=policy.head.device))
+    with eager_attention(policy.model), forward_ad.dual_level():
+        weights = {name: _dual(*pairs[id(p)]) for name, p in policy.body.named_parameters()}
+        output = _dual(at[_place_of_head(policy)], head)
+        for some in padded_slices(batch, torch.arange(len(batch)), budget):
+            index = batch.response_index(some)
+            targets = batch.targets(some).to(out.logp.device)
+            states = _states(policy, weights, batch, some)
+            rows = zip(states.split(ROWS), targets.split(ROWS), strict=True)
+            parts = zip(*(_of_rows(policy, output, *some_rows) for some_rows in rows), strict=True)
+            for x, part in zip(out, parts, strict=True):
+                x[index.to(x.device)] = torch.cat(part)
+    return out
+
+
+def _dual(at: Tensor, along: Tensor | None) -> Tensor:
+    return at if along is None else forward_ad.make_dual(at, along)
+
+
+def _states(policy: Policy, weights: dict[str, Tensor], batch: Batch, sequences: Tensor) -> Tensor:
+    """Hidden states (n, D) that predict the response tokens of `sequences`, by these weights of the body."""
+    ids, _, _, row, column = (x if x is None else x.to(policy.head.device) for x in padded(batch, sequences))
+    return functional_call(policy.body, weights, (ids,), {"use_cache": False}).last_hidden_state[row, column]
+
+
+def _of_rows(policy: Policy, weight: Tensor, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """d log π and dH (n,) of the dual numbers that the output layer's weight (V, D) and hidden states (n, D) are."""
+    logits = (hidden * policy.output.scale @ weight.T).float()
+    if cap := policy.output.softcap:
+        logits = cap * torch.tanh(logits / cap)
+    logp = torch.log_softmax(logits / policy.temperature, -1)
+    of_targets, entropy = logp.gather(1, targets[:, None])[:, 0], -(logp.exp() * logp).sum(-1)
+    return forward_ad.unpack_dual(of_targets).tangent, forward_ad.unpack_dual(entropy).tangent
+
+
+def _place_of_head(policy: Policy) -> int:
+    """Of the output layer's weight among the parameters of the model."""
+    return next(i for i, p in enumerate(policy.model.parameters()) if p is policy.head)
+
+
+def _gradient_of_entropy(policy: Policy, batch: Batch, budget: int) -> tuple[list[Tensor], Tensor]:
+    """∇ΣH in the parameters of the model, 0 in those that are not trained; and in the output layer's weight (V, D) as
+    such, without what it has of it where it is the input embeddings too."""
+    total, of_head = [torch.zeros_like(p) for p in policy.model.parameters()], torch.zeros_like(policy.head)
+    trained = [(p, sum_) for p, sum_ in zip(policy.model.parameters(), total, strict=True) if p.requires_grad]
+    weight = policy.head.detach().clone().requires_grad_()
+    for some in padded_slices(batch, torch.arange(len(batch)), budget):
+        hidden, targets = policy.states(batch, some, padded)
+        entropy = policy.output(hidden, targets, policy.temperature).entropy
+        scaled = hidden.detach() * policy.output.scale
+        apart = head_stats(scaled, weight, targets, policy.temperature, softcap=policy.output.softcap).entropy
+        of_head += torch.autograd.grad(apart.sum(), weight)[0]
+        found = torch.autograd.grad(entropy.sum(), [p for p, _ in trained], allow_unused=True)
+        for (_, sum_), part in zip(trained, found, strict=True):
+            if part is not None:
+                sum_ += part
+    return total, of_head * policy.head.requires_grad
+
+
+@contextmanager
+def eager_attention(model: PreTrainedModel) -> Iterator[None]:
+    """Attention by plain matrix products, which can be differentiated forward."""
+    own = model.config._attn_implementation
+    model.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(own)

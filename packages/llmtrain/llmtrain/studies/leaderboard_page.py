@@ -1,0 +1,139 @@
+"""The page of the leaderboard, in Markdown."""
+
+from collections.abc import Sequence
+from math import isnan
+from pathlib import Path
+
+from entrostat.lineup import LEFT_OUT, entries
+
+from ..evaluation.report import number
+from ..settings.config import TrainConfig
+from .standings import NOTABLE, ByEntropy, Standing, standard_error
+from .strengths import Curve, curves, readings, share_of_noise
+
+
+def page(standings: Sequence[Standing], laws: Sequence[ByEntropy], config: TrainConfig, told: str, picture: str) -> str:
+    """The whole page. config: that of all runs but for controllers and seeds. told: the command that makes it. picture:
+    its path relative to the page."""
+    seeds = next(iter(s.values["reward"].size for s in standings if not s.error))
+    ran = [s for s in standings if not s.error]
+    parts = [
+        _introduction(standings, config, seeds, told, picture),
+        *map(_law, laws),
+        _at(ran, config.target_entropy, config.eval.k),
+        _holding(ran),
+        _table(ran, config.eval.k),
+    ]
+    failed = [f"- `{s.entry.name}`: {s.error}" for s in standings if s.error]
+    if failed:
+        parts += ["\n".join(["Could not run:", "", *failed])]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+ALL = f"Every controller but `{LEFT_OUT}`, which needs rollouts of another policy, trains"
+READ = """Read off, straight in the logarithm of the entropy, between the two values of a hyperparameter whose
+entropies have it between them. ± is the standard error of that."""
+NOISE = """; all are means over seeds. ± is the standard error of each
+number in a column, from the variance between the seeds of an entry, pooled over entries. It says what other seeds would
+change, not what another model would"""
+
+
+def _introduction(standings: Sequence[Standing], config: TrainConfig, seeds: int, told: str, picture: str) -> str:
+    names = {s.entry.controller for s in standings}
+    everyone = names >= {entry.controller for entry in entries()}
+    who = ALL if everyone else f"{', '.join(f'`{name}`' for name in sorted(names))} train"
+    questions = ", ".join(Path(name).name for name in config.data.train_files) or config.task.name
+    seen, noise = ("seed 0", "") if seeds == 1 else (f"seeds 0 to {seeds - 1}", NOISE)
+    target = "their own targets" if config.target_entropy is None else f"{config.target_entropy:g} nats"
+    if any("target" in s.entry.args for s in standings):
+        target += ", or what that column says"
+    return f"""# Leaderboard in a language model
+
+{who} the same model on {questions}:
+{config.steps} rollout steps of {config.rollout.prompts} × {config.rollout.n} responses, {config.updates} optimizer \
+steps each, learning rate {config.optim.lr:g}, advantage {config.advantage}, {seen}.
+Values are those of the preset `{config.controller_preset}`, and some others, which the second column names.
+Controllers with a target hold {target}.
+
+    {told}
+
+![Reward and pass@{config.eval.k} against entropy]({picture})
+
+Entropy and reward are means over the last third of the steps, avg@{config.eval.k} and pass@{config.eval.k} those of
+the last evaluation, on held-out problems{noise}."""
+
+
+def _law(law: ByEntropy) -> str:
+    noise = "" if isnan(law.noise) else f" Of what is left, the noise of the seeds makes up {min(law.noise, 1):.0%}."
+    apart = ", ".join(f"`{name}` ({distance:+.1f})" for name, distance in law.apart.items())
+    named = f"Further than {NOTABLE:g} standard errors from it: {apart}." if apart else ""
+    if not apart and not isnan(law.noise):
+        named = f"No entry is further than {NOTABLE:g} standard errors from it."
+    alone, explained = ", ".join(f"`{name}`" for name in law.left_out), max(law.explained, 0)
+    through = f", laid through all but {alone}, far from the others," if alone else ""
+    return (
+        f"**What the entropy alone says of {law.metric}.** A parabola in its logarithm{through} explains "
+        f"{explained:.0%} of the variance between entries, each predicted from the others.{noise} {named}".strip()
+    )
+
+
+def _holding(standings: Sequence[Standing]) -> str:
+    aimed = sorted((s for s in standings if s.target is not None), key=lambda s: s.mean("target_error"))
+    if not aimed:
+        return ""
+    noise = standard_error(standings, "target_error")
+    lines = ["## Holding the target", "", "Distance of the entropy over the last third of the steps from it.", ""]
+    lines += [f"| controller | values | target | target error{_plus_minus(noise)} |", "|---|---|---|---|"]
+    for s in aimed:
+        error = number(s.mean("target_error"), ".3f")
+        lines.append(f"| `{s.entry.controller}` | {s.entry.setting} | {s.target:g} | {error} |")
+    return "\n".join(lines)
+
+
+def _at(standings: Sequence[Standing], target: float | None, k: int) -> str:
+    """What each curve gives at the target."""
+    found_curves = curves(standings)
+    if target is None or not found_curves:
+        return ""
+    metrics = ("reward", f"avg@{k}", f"pass@{k}")
+    noise = {metric: standard_error(standings, metric) for metric in ("entropy", *metrics)}
+    found = readings(found_curves, target, metrics, noise)
+    lines = [f"## At {target:g} nats", "", READ, ""]
+    lines += ["| " + " | ".join(("controller", "value", *metrics)) + " |", "|" + "---|" * 5]
+    for reading in found:
+        numbers = (number(reading.means[m], ".3f") + _plus_minus(reading.errors[m]) for m in metrics)
+        value = f"{reading.curve.hyperparameter}={reading.value:.3g}"
+        lines.append("| " + " | ".join((f"`{reading.curve.name}`", value, *numbers)) + " |")
+    shares = {metric: share_of_noise(found, metric) for metric in metrics}
+    told = ", ".join(f"{min(share, 1):.0%} of {metric}'s" for metric, share in shares.items() if not isnan(share))
+    if told:
+        lines += ["", f"Noise makes up {told} variance between them."]
+    reached = [reading.curve for reading in found]
+    missed = [_range(curve) for curve in found_curves if curve not in reached]
+    if missed:
+        lines += ["", f"Not reached with the values tried, by the entropies they gave: {', '.join(missed)}."]
+    return "\n".join(lines)
+
+
+def _range(curve: Curve) -> str:
+    """A curve with its hyperparameter, and its entropies."""
+    ends = [s.mean("entropy") for s in curve.standings]
+    values = [curve.value(s) for s in (curve.standings[0], curve.standings[-1])]
+    tried = f"{curve.hyperparameter} from {values[0]:g} to {values[1]:g}"
+    return f"`{curve.name}` ({tried}: {min(ends):.3f} to {max(ends):.3f} nats)"
+
+
+def _table(standings: Sequence[Standing], k: int) -> str:
+    metrics = ("entropy", "reward", f"avg@{k}", f"pass@{k}")
+    headings = (f"{metric}{_plus_minus(standard_error(standings, metric))}" for metric in metrics)
+    lines = ["## All of them", "", "Highest reward first.", ""]
+    lines += ["| " + " | ".join(("controller", "values", *headings, "notes")) + " |", "|" + "---|" * 7]
+    for s in sorted(standings, key=lambda s: -s.mean("reward")):
+        numbers = (number(s.mean(metric), ".3f") for metric in metrics)
+        note = f"trained exactly as `{s.same_as}`" if s.same_as else ""
+        lines.append("| " + " | ".join((f"`{s.entry.controller}`", s.entry.setting, *numbers, note)) + " |")
+    return "\n".join(lines)
+
+
+def _plus_minus(error: float) -> str:
+    return "" if isnan(error) else f" ±{error:.3f}"

@@ -1,0 +1,110 @@
+"""The runs of a leaderboard: one folder for each entry and seed. Those that are done are left alone, others go on."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from pathlib import Path
+
+from entrostat.lineup import Entry
+from entrostat.plain_yaml import dump_yaml
+from entrostat.runlog import read_metrics
+
+from ..policy.checkpoint import checkpoints, step_of
+from ..process.local_ranks import PARENT
+from ..process.progress import Bar
+from ..settings.config import TrainConfig
+from ..settings.nested import to_dict
+from ..training.run import run_config
+
+Failures = dict[str, str]
+"""By folder of a run, why it could not end."""
+
+
+def configurations(base: TrainConfig, entry: Entry, seeds: Sequence[int], out: Path) -> list[TrainConfig]:
+    """The run of an entry on each seed: other draws of responses and another order, from the same model."""
+    folder = out / re.sub(r"[^\w.=-]+", "_", entry.name).strip("_")
+    own_target = any(key.rpartition(".")[2] == "target" for key in entry.args)
+    return [
+        replace(
+            base,
+            out=str(folder / str(seed)),
+            seed=seed,
+            controller=entry.controller,
+            controller_args=dict(entry.args),
+            target_entropy=base.target_entropy if entry.has_target and not own_target else None,
+            overwrite=False,
+        )
+        for seed in seeds
+    ]
+
+
+def done(config: TrainConfig) -> int:
+    """Rollout steps that lie in the folder of a run; ValueError when they are of another one."""
+    folder = Path(config.out)
+    if not (folder / "config.yaml").exists():
+        return 0
+    if replace(run_config(folder), out=config.out, overwrite=False) != config:
+        raise ValueError(f"{folder} holds a run with other settings: choose another --out, or remove it")
+    found = checkpoints(folder)
+    return step_of(found[-1]) if found else 0
+
+
+def ended(config: TrainConfig) -> bool:
+    """Whether a run is done to its last evaluation, which follows its last checkpoint."""
+    if done(config) < config.steps:
+        return False
+    evaluated = [line["step"] for line in read_metrics(config.out) if f"eval/avg@{config.eval.k}" in line]
+    return not config.eval.every or config.steps in evaluated
+
+
+def run_all(configs: Sequence[TrainConfig], workers: int) -> Failures:
+    """Train what is not done yet, so many at a time, each as a process of its own with its output in <run>.log."""
+    left = [config for config in configs if not ended(config)]
+    if left:
+        warm_up(left[0])
+    failures: Failures = {}
+    with Bar("leaderboard", len(configs), len(configs) - len(left)) as bar, ThreadPoolExecutor(workers) as pool:
+        tasks = {pool.submit(_run, config): config for config in left}
+        try:
+            for task in as_completed(tasks):
+                said = task.result()
+                if said:
+                    failures[tasks[task].out] = said
+                bar.show(advance=1)
+                bar.say(f"{tasks[task].out}: {said or 'done'}")
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return failures
+
+
+def warm_up(config: TrainConfig) -> None:
+    """Make the model that all runs start from, which those that begin together would each warm up."""
+    from ..training.display import WarmUpDisplay
+    from ..training.warmup import start_model
+
+    with WarmUpDisplay(config.sft.steps) as display:
+        start_model(config, display)
+
+
+def _run(config: TrainConfig) -> str:
+    """Train, or go on; why it failed, empty when it did not."""
+    folder = Path(config.out)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    asked = folder.with_suffix(".yaml")
+    asked.write_text(dump_yaml(to_dict(config)))
+    begun = bool(done(config))
+    again = ["--overwrite"] if (folder / "config.yaml").exists() else []
+    command = ["resume", str(folder)] if begun else ["train", "--config", str(asked), *again]
+    program = [sys.executable, "-m", "llmtrain", *command]
+    ours = os.environ | {PARENT: str(os.getpid())}  # so that it ends with this process
+    with folder.with_suffix(".log").open("w") as log:
+        ended = subprocess.run(program, stdout=log, stderr=subprocess.STDOUT, env=ours)
+    if ended.returncode == 0:
+        return ""
+    lines = folder.with_suffix(".log").read_text().strip().splitlines()
+    return lines[-1] if lines else f"ended with {ended.returncode}"

@@ -1,0 +1,266 @@
+"""What probes have found, as a page in the form of STEER's table 7, as JSON and as a picture like its figure 12."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE
+from rich.console import RenderableType
+from rich.table import Table
+
+from .comparison import COLOURS
+from .first_order import OF_WEIGHTS
+from .probe import (
+    ALL,
+    ESTIMATORS,
+    LIKELY,
+    NUMERALS,
+    OWN,
+    RAISES,
+    UNLIKELY,
+    Array,
+    Probe,
+    Quality,
+    pool,
+    quadrants,
+    table,
+)
+
+BINS = 15
+TAIL = 0.01
+"""Share of the tokens at each end of the measured change that the picture leaves out."""
+MILLI = 1000.0
+CUTS = {
+    "probability": f"p > {LIKELY} is likely, p ≤ {UNLIKELY} unlikely, tokens between are left out",
+    "entropy": "p > e^(−H) is likely",
+}
+
+
+def by_optimizer(probes: Sequence[Probe]) -> dict[str, list[Probe]]:
+    names = dict.fromkeys(one.optimizer for one in probes)
+    return {name: [one for one in probes if one.optimizer == name] for name in names}
+
+
+def to_json(probes: Sequence[Probe]) -> dict[str, Any]:
+    """Everything but the tokens themselves: pooled over steps, and for each step."""
+    return {
+        name: {"pooled": _numbers(pool(some)), "steps": {str(one.step): _numbers(one) for one in some}}
+        for name, some in by_optimizer(probes).items()
+    }
+
+
+def _numbers(found: Probe) -> dict[str, Any]:
+    return {
+        "tokens": len(found.change),
+        "updated": int(found.updated.sum()),
+        "lr": found.lr,
+        "step_length": found.length,
+        "mean_change": float(found.change.mean()),
+        "estimators": {
+            where: {name: _finite(one) for name, one in each.items()} for where, each in table(found).items()
+        },
+        "quadrants": {cut: quadrants(found, cut) for cut in CUTS},
+    }
+
+
+def _finite(found: Quality) -> dict[str, float | None]:
+    return {key: x if np.isfinite(x) else None for key, x in found._asdict().items()}
+
+
+# The page -------------------------------------------------------------------------------------------------------------
+
+
+WHOSE = {OWN: "of the token", ALL: "of all tokens together"}
+
+
+def page(probes: Sequence[Probe], title: str) -> str:
+    """Markdown."""
+    knowing = any(set(OF_WEIGHTS) & set(one.estimates) for one in probes)
+    parts = [f"# Estimators of the entropy change: {title}", LEGEND, *([FIRST_ORDER] if knowing else [])]
+    for name, some in by_optimizer(probes).items():
+        steps = ", ".join(str(one.step) for one in some)
+        found = pool(some)
+        parts.append(f"## One step of {name}, rollout steps {steps}")
+        parts.append(
+            f"{len(found.change)} tokens, {int(found.updated.sum())} of them updated; mean learning rate "
+            f"{found.lr:.3g}, mean step {found.length:.3g} in the weights; the entropy {WHOSE.get(name, 'of a token')} "
+            f"changed by {MILLI * found.change.mean():+.2f} mnats in the mean, {MILLI * abs(found.change).mean():.2f} "
+            f"whatever the sign. Guessing zero for updated tokens has an MSE of "
+            f"{(found.change[found.updated] ** 2).mean():.2e}."
+        )
+        parts += [told(found), _quality_table(found), _step_table(some)]
+        parts += [_quadrant_table(found, cut) for cut in CUTS]
+    return "\n\n".join(parts) + "\n"
+
+
+LEGEND = (
+    "Of each token of a mini-batch the entropy was measured before and after one optimizer step. MSE is in nats², with "
+    "the estimate at step size 1 (as STEER's table 7 has it), at the learning rate, and at the step size that fits "
+    "best, as a share of the mean squared change: 1 is no better than guessing zero. A best step size below 0 means "
+    "that the estimate points the wrong way. PCC and SRCC are Pearson's and Spearman's correlations, which no "
+    "step size changes."
+)
+FIRST_ORDER = (
+    "The rows `output layer` and `all weights` know that tokens share weights: they are what the step did, to first "
+    "order in the weights of the output layer alone or in all of them, and η = 1 is the step itself."
+)
+
+
+def told(found: Probe) -> str:
+    """Which estimator is best for the updated tokens, and how Ω and Cov compare, in words."""
+    whole = table(found)["updated"]
+    each = {name: whole[name] for name in ESTIMATORS}
+    if not any(np.isfinite(one.spearman) for one in each.values()):
+        return (
+            "Estimators cannot be compared: among the updated tokens no estimate, or no measured change, differs from "
+            "token to token, as where no token has an advantage."
+        )
+
+    def best(key: str, sign: int) -> str:
+        name = max(each, key=lambda name: np.nan_to_num(sign * getattr(each[name], key), nan=-np.inf))
+        return f"{name} ({getattr(each[name], key):.3f})"
+
+    omega, cov = each["STEER Ω"], each["−Cov"]
+    better = {
+        "a smaller error at step size 1": omega.mse < cov.mse,
+        "a smaller error at its best step size": omega.mse_scaled < cov.mse_scaled,
+        "a higher PCC": omega.pearson > cov.pearson,
+        "a higher SRCC": omega.spearman > cov.spearman,
+    }
+    has = [text for text, true in better.items() if true]
+    lacks = [text for text, true in better.items() if not true]
+    return (
+        f"For updated tokens the highest SRCC is that of {best('spearman', 1)}, the highest PCC that of "
+        f"{best('pearson', 1)}, the fewest wrong signs has {best('wrong_sign', -1)}, and the least error at the best "
+        f"step size, as a share of the error of guessing zero, {best('relative_mse_scaled', -1)}. Ω against Cov, which "
+        f"the paper finds better in every column: it has {', '.join(has) or 'nothing better'}"
+        + (f"; it has not {', '.join(lacks)}." if lacks else ".")
+        + "".join(
+            f" First order in {'all weights' if name == 'all weights' else 'the output layer alone'} has an SRCC of "
+            f"{whole[name].spearman:.3f}, {whole[name].wrong_sign:.1%} wrong signs, and leaves "
+            f"{whole[name].relative_mse_scaled:.3f} of that error."
+            for name in OF_WEIGHTS
+            if name in whole
+        )
+    )
+
+
+def _quality_table(found: Probe) -> str:
+    lines = _head("tokens", "method", "MSE, η = 1", "MSE, η = lr", "best η", "MSE at best η, share", "PCC", "SRCC")
+    lines = [f"{lines[0]} wrong sign |", f"{lines[1]}---:|"]
+    for where, each in table(found).items():
+        if where == "all" and found.updated.all():
+            continue
+        for name, one in each.items():
+            cells = (
+                f"{one.mse:.2e}",
+                "–" if name in OF_WEIGHTS else f"{one.mse_lr:.2e}",
+                f"{one.scale:.2e}",
+                f"{one.relative_mse_scaled:.3f}",
+                f"{one.pearson:+.3f}",
+                f"{one.spearman:+.3f}",
+                f"{one.wrong_sign:.1%}",
+            )
+            lines.append(f"| {where} | {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _step_table(probes: Sequence[Probe]) -> str:
+    lines = _head("SRCC of updated tokens at step", *(str(one.step) for one in probes))
+    each = [table(one)["updated"] for one in probes]
+    lines += [f"| {name} | {' | '.join(f'{one[name].spearman:+.3f}' for one in each)} |" for name in each[0]]
+    return "\n".join(lines)
+
+
+def _quadrant_table(found: Probe, cut: str) -> str:
+    lines = _head("quadrant", "claim", "tokens", "as claimed", "measured (nats)", *found.estimates)
+    for name, one in quadrants(found, cut).items():
+        claim = "raises H" if RAISES[name] else "lowers H"
+        sums = " | ".join(f"{x:+.3f}" for x in one["estimated"].values())
+        shown = f"{one['tokens']} | {one['as_claimed']:.1%} | {one['measured']:+.3f} | {sums}"
+        lines.append(f"| {NUMERALS[name]} {name} | {claim} | {shown} |")
+    text = f"Entropy changes summed over the tokens of a quadrant ({CUTS[cut]}); estimates at their best step size."
+    return "\n".join([text, "", *lines])
+
+
+def _head(*names: str) -> list[str]:
+    left = ("tokens", "method", "quadrant", "claim")
+    rule = "".join("---|" if name in left or i == 0 else "---:|" for i, name in enumerate(names))
+    return [f"| {' | '.join(names)} |", f"|{rule}"]
+
+
+def summary(probes: Sequence[Probe]) -> list[RenderableType]:
+    """For the terminal: how estimators do on the updated tokens, a table for each optimizer, within 80 columns."""
+    out: list[RenderableType] = []
+    for optimizer, some in by_optimizer(probes).items():
+        found = pool(some)
+        shown = Table(title=f"one step of {optimizer}, updated tokens", box=SIMPLE, pad_edge=False)
+        shown.add_column("method", no_wrap=True)
+        for heading in ("MSE, η = 1", "best η", "MSE there, share", "PCC", "SRCC", "wrong sign"):
+            shown.add_column(heading, justify="right")
+        for name, one in table(found)["updated"].items():
+            numbers = f"{one.mse:.2e}", f"{one.scale:.2e}", f"{one.relative_mse_scaled:.3f}", f"{one.pearson:+.3f}"
+            shown.add_row(name, *numbers, f"{one.spearman:+.3f}", f"{one.wrong_sign:.1%}")
+        out += [shown, told(found)]
+    return out
+
+
+# The picture ----------------------------------------------------------------------------------------------------------
+
+
+def binned(estimate: Array, change: Array) -> dict[str, Array]:
+    """Mean estimate in bins of the measured change, (bins,) each: `change` in the middle, `estimate`, `tokens`.
+
+    TAIL of the tokens at each end is left out, and so are empty bins.
+    """
+    low, high = np.quantile(change, [TAIL, 1 - TAIL])
+    edges = np.linspace(low, high, BINS + 1)
+    inside = (change >= low) & (change <= high)
+    counts, _ = np.histogram(change[inside], edges)
+    sums, _ = np.histogram(change[inside], edges, weights=estimate[inside])
+    full = counts > 0
+    return {
+        "change": ((edges[:-1] + edges[1:]) / 2)[full],
+        "estimate": sums[full] / counts[full],
+        "tokens": counts[full].astype(np.float64),
+    }
+
+
+def figure(probes: Sequence[Probe], path: str | Path) -> None:
+    """Draw estimates of updated tokens, at their best step size, against the measured change, over a histogram."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    pooled = {name: pool(some) for name, some in by_optimizer(probes).items()}
+    columns = max(len(found.estimates) for found in pooled.values())
+    fig = plt.figure(figsize=(3.1 * columns, 4.2 * len(pooled)), layout="constrained")
+    for part, (optimizer, found) in zip(fig.subfigures(len(pooled), squeeze=False)[:, 0], pooled.items(), strict=True):
+        part.suptitle(f"one step of {optimizer}")
+        ratios = {"height_ratios": [3, 1]}
+        axes = part.subplots(2, columns, sharex=True, sharey="row", gridspec_kw=ratios)
+        for empty in axes[:, len(found.estimates) :].flat:
+            empty.set_visible(False)
+        change = found.change[found.updated]
+        for i, (name, one) in enumerate(table(found)["updated"].items()):
+            bins = binned(MILLI * one.scale * found.estimates[name][found.updated], MILLI * change)
+            ends = [bins["change"][0], bins["change"][-1]]
+            axes[0, i].plot(ends, ends, color="black", linewidth=0.8, linestyle=":", label="estimate = measured")
+            axes[0, i].plot(bins["change"], bins["estimate"], "o-", color=COLOURS[i], markersize=3)
+            axes[0, i].set_title(f"{name}\nSRCC {one.spearman:+.2f}, PCC {one.pearson:+.2f}", fontsize=10)
+            axes[0, i].grid(alpha=0.3)
+            width = 0.9 * float(np.ptp(change[_middle(change)])) * MILLI / BINS
+            axes[1, i].bar(bins["change"], bins["tokens"], width=width, color="#999999")
+            axes[1, i].set(yscale="log", xlabel="measured ΔH (mnats)")
+        axes[0, 0].set_ylabel("mean estimate (mnats),\nat its best step size")
+        axes[1, 0].set_ylabel("tokens")
+        axes[0, 0].legend(frameon=False, fontsize=8)
+    fig.savefig(path, dpi=130)
+    plt.close(fig)
+
+
+def _middle(change: Array) -> Any:
+    low, high = np.quantile(change, [TAIL, 1 - TAIL])
+    return (change >= low) & (change <= high)

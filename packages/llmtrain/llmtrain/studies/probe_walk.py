@@ -1,0 +1,225 @@
+"""Training that is looked at: at chosen rollout steps, the entropies of a mini-batch before and after one update.
+
+    probes = Walk(config, model_path, steps=(0, 5, 10), sgd=True).walk()
+
+statistics ─► the run's own step ─► statistics ─► [back ─► a step of gradient descent ─► statistics ─► forth again]
+                                                  [back ─► one token's part of it ─► statistics ─► forth again]*
+
+The run goes on as it would have, bit for bit: what is probed is the first update of a rollout step, statistics draw
+nothing, and the weights that the run's own step led to are put back.
+"""
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from entrostat import Plan
+from entrostat.draws import generator_seed
+
+from ..kernels import HeadStats
+from ..policy.engine import TorchEngine
+from ..process.ranks import Ranks
+from ..sequences.batch import Batch
+from ..settings.config import TrainConfig
+from ..training.experience import Experience
+from ..training.learner import Learner, Watch, look_away
+from ..training.trainer import Report, Trainer, TrainingStoppedError
+from .first_order import first_order, influence
+from .probe import ALL, ESTIMATORS, OWN, Probe, probe
+
+
+class GradientDescent(TorchEngine):
+    """Plain gradient descent. The first step has the given length in the weights, later ones the same learning rate."""
+
+    def __init__(self, model: PreTrainedModel, length: float) -> None:
+        self.model, self.length, self.ranks = model, length, Ranks()
+        self.lr: float | None = None
+
+    @torch.no_grad()
+    def step(self) -> float:
+        trained = [(p, p.grad) for p in self.model.parameters() if p.grad is not None]
+        norm = float(nn.utils.get_total_norm([grad for _, grad in trained]))
+        if self.lr is None:
+            self.lr = self.length / norm if norm > 0 else 0.0
+        for p, grad in trained:
+            p.sub_(self.lr * grad)
+            p.grad = None
+        return norm
+
+
+@dataclass
+class Watched:
+    """Which updates to look at, and what was seen."""
+
+    steps: frozenset[int]
+    sgd: bool = False
+    """Whether to also try a step of plain gradient descent, as long as the run's own."""
+    alone: int = 0
+    """Updated tokens of which to also try their own part of that step, one at a time: what it does to their entropy,
+    and to that of all tokens together."""
+    first_order: bool = False
+    """Whether to also tell what all this does to first order in the weights."""
+    probes: list[Probe] = field(default_factory=list)
+
+
+class ProbedLearner(Learner):
+    """A learner that probes the first update of the rollout steps that are watched."""
+
+    def __init__(self, learner: Learner, watched: Watched) -> None:
+        vars(self).update(vars(learner))
+        self.watched = watched
+        self.due: int | None = None
+        """The rollout step whose first update is to be probed."""
+
+    def update(self, experience: Experience, step: int, watch: Watch = look_away) -> dict[str, float]:
+        self.due = step if step in self.watched.steps else None
+        return super().update(experience, step, watch)
+
+    def optimize(self, mini: Experience, plan: Plan, watch: Watch = look_away) -> dict[str, float]:
+        if self.due is None or not bool(plan.active().any()):
+            return super().optimize(mini, plan, watch)
+        step, self.due = self.due, None
+        tokens, start = mini.tokens(self._stats(mini.batch)), self._weights()
+        assert isinstance(self.engine, TorchEngine)
+        lr = self.engine.optimizer.param_groups[0]["lr"]
+        metrics = super().optimize(mini, plan, watch)
+        end = self._weights()
+        length = float(torch.stack([(b - a).norm() for a, b in zip(start, end, strict=True)]).norm())
+
+        def seen(optimizer: str, lr: float) -> Probe:
+            told = {"step": step, "optimizer": optimizer, "lr": lr, "length": length}
+            after, more = self._stats(mini.batch).entropy, {}
+            if self.watched.first_order:
+                budget = self.config.micro_batch_tokens
+                more = first_order(self.policy, mini.batch, start, self._weights(), budget)
+            self.watched.probes.append(probe(tokens, plan, after, more, **told))
+            return self.watched.probes[-1]
+
+        seen("AdamW", lr)
+        if self.watched.sgd or self.watched.alone:
+            self._put(start)
+            descent = GradientDescent(self.policy.model, length)
+            own, self.engine = self.engine, descent
+            super().optimize(mini, plan)
+            assert descent.lr is not None
+            found = seen("SGD", descent.lr)
+            if self.watched.alone:
+                self.watched.probes += self._alone(found, mini.batch, plan, descent, start)
+            self.engine = own
+            self._put(end)
+        return metrics
+
+    def _alone(
+        self, found: Probe, batch: Batch, plan: Plan, descent: GradientDescent, start: list[Tensor]
+    ) -> list[Probe]:
+        """Some of the updated tokens, each when the weights take its own part of the step and nothing else.
+
+        Two probes: of the change of its own entropy, and of that of all tokens together.
+        """
+        generator = torch.Generator().manual_seed(generator_seed("probe", self.seed, found.step))
+        updated = torch.from_numpy(found.updated).nonzero()[:, 0]
+        chosen = updated[torch.randperm(len(updated), generator=generator)[: self.watched.alone]].sort().values
+        owner = torch.repeat_interleave(torch.arange(len(batch)), batch.response_lengths)
+        assert descent.lr is not None
+        self._put(start)
+        before = self._stats(batch).entropy.double()
+        estimates = {name: found.estimates[name] for name in ESTIMATORS}  # what else there is, is of the whole step
+        shared = {}
+        if self.watched.first_order:
+            part = torch.from_numpy(found.weight).to(before) / plan.size * descent.lr
+            told = influence(self.policy, batch, part, self.config.micro_batch_tokens)
+            shared = {name: x.cpu().double().numpy() for name, x in told.items()}
+        own, total, lengths = [], [], []
+        for token in chosen:
+            sequence = owner[token : token + 1]
+            index = batch.response_index(sequence)
+            only = torch.arange(plan.size, device=plan.scale.device) == token
+            descent.begin(1)
+            descent.backward(self.policy.loss(batch, sequence, plan.changed(scale=plan.scale * only), index)[0])
+            lengths.append(descent.step() * descent.lr)
+            change = self._stats(batch).entropy.double() - before
+            own.append(float(change[token]))
+            total.append(float(change.sum()))
+            self._put(start)
+        length = sum(lengths) / len(lengths)
+        ones = replace(found, estimates=estimates), replace(found, estimates=estimates | shared)
+        seen = zip(ones, (own, total), (OWN, ALL), strict=True)
+        return [one.select(chosen.numpy(), change, optimizer=name, length=length) for one, change, name in seen]
+
+    def _stats(self, batch: Batch) -> HeadStats:
+        return self.policy.all_stats(batch, self.config.micro_batch_tokens)
+
+    def _weights(self) -> list[Tensor]:
+        return [p.detach().clone() for p in self.policy.model.parameters()]
+
+    @torch.no_grad()
+    def _put(self, weights: list[Tensor]) -> None:
+        for p, value in zip(self.policy.model.parameters(), weights, strict=True):
+            p.copy_(value)
+
+
+class Walked(Exception):
+    """The last step that was to be watched is over."""
+
+
+class Walk(Trainer):
+    """A run that is trained up to the last of `steps` and probed at each. It leaves a run log and no checkpoint.
+
+    sgd, alone, first_order: what else to try, see `Watched`. resume: from the newest checkpoint in `config.out`.
+    Raises ValueError when the run takes more than one process, or lacks one of the steps, and for a bias of the output
+    layer with `first_order`.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        model_path: str | Path,
+        steps: Sequence[int],
+        *,
+        sgd: bool = False,
+        alone: int = 0,
+        first_order: bool = False,
+        resume: bool = False,
+    ) -> None:
+        check(config)
+        super().__init__(config, model_path, resume)
+        outside = [step for step in steps if not self.step <= step < config.steps]
+        if outside:
+            raise ValueError(f"step {outside[0]} is not among those of this run, {self.step} to {config.steps - 1}")
+        if first_order and self.policy.output.bias is not None:
+            raise ValueError("--first-order does not know the bias that the output layer of this model has")
+        self.last = max(steps)
+        self.watched = Watched(frozenset(steps), sgd, alone, first_order)
+        self.learner = ProbedLearner(self.learner, self.watched)
+
+    def walk(self, report: Report = lambda step, metrics: None) -> list[Probe]:
+        """Train and return what was seen; ValueError when it had to stop, or no token looked at had a gradient."""
+
+        def seen(step: int, metrics: dict[str, float]) -> None:
+            report(step, metrics)
+            if step == self.last:
+                raise Walked
+
+        try:
+            with contextlib.suppress(Walked):
+                self.run(seen)
+        except TrainingStoppedError as error:
+            raise ValueError(str(error)) from None
+        if not self.watched.probes:
+            raise ValueError("no token had a gradient in the updates looked at: nothing to compare")
+        return self.watched.probes
+
+    def save(self) -> Path:
+        """Nothing: the run that is probed has checkpoints of its own."""
+        return Path(self.config.out)
+
+
+def check(config: TrainConfig) -> None:
+    """Whether a run of this configuration can be probed: ValueError."""
+    if config.engine.name != "torch" or config.nproc > 1 or config.topology.name != "local":
+        raise ValueError("a probe needs one process: --engine.name torch, --nproc 1, --topology.name local")

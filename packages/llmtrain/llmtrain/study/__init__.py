@@ -1,1 +1,0 @@
-"""Studies of runs: the law between entropy and reward, and estimators of the entropy change."""

@@ -1,0 +1,1 @@
+"""Training: the loop, experience, updates, supervised warm-up, checks and logs of a run."""

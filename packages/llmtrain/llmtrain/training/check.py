@@ -1,0 +1,244 @@
+"""What can be known to be wrong about a run from its configuration, before a model is loaded or a file is read."""
+
+import json
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from entrostat import Chain, make
+from entrostat.advantages import advantage_needs
+from entrostat.by_name import with_target
+from entrostat.installation import missing
+
+from ..data.prompts import template
+from ..data.tables import check_name
+from ..process.devices import check_device
+from ..process.local_ranks import world_size
+from ..rollout.vllm.vllm_start import LORA_RANKS, check_heads
+from ..settings.config import ModelConfig, TrainConfig
+from ..tasks import FILES, NO_FILES, TASKS
+from ..tasks.rewards import used
+from ..verifiers import VERIFIERS
+from .telemetry import check_sinks
+
+OF_VERDICTS = frozenset({"w_reinforce", "psr", "nsr"})
+"""Advantages of rewards that are 1 or 0."""
+
+OWNED = {
+    "train_batch_size": "optim.mini_batch_size",
+    "train_micro_batch_size_per_gpu": "optim.micro_batch_tokens",
+    "gradient_accumulation_steps": "optim.micro_batch_tokens",
+    "managed_gradient_accumulation": "",
+    "gradient_clipping": "optim.max_grad_norm",
+    "gradient_allreduce_op": "",
+    "optimizer": "optim.lr, optim.betas and optim.weight_decay",
+    "scheduler": "optim.warmup_steps",
+    "fp16": "engine.bf16",
+    "bf16": "engine.bf16",
+    "amp": "engine.bf16",
+    "zero_optimization.stage": "engine.zero_stage",
+    "zero_optimization.cpu_offload": "engine.offload_optimizer",
+    "zero_optimization.cpu_offload_param": "engine.offload_param",
+    "zero_optimization.offload_optimizer.device": "engine.offload_optimizer",
+    "zero_optimization.offload_param.device": "engine.offload_param",
+}
+"""Keys of DeepSpeed's configuration that the engine relies on, and what to set instead."""
+
+
+def make_controller(config: TrainConfig) -> Chain:
+    """The controller of a run; ValueError names an unknown name or hyperparameter, and a target nobody takes."""
+    settings = dict(config.controller_args)
+    if config.target_entropy is not None:
+        settings = with_target(config.controller, settings, config.target_entropy, "target_entropy")
+    return make(config.controller, config.controller_preset, **settings)
+
+
+def keeps_groups(config: TrainConfig) -> bool:
+    """Whether the responses to a prompt are trained on one rank: what computes with all of them finds them there."""
+    looks_across = config.advantage == "prime" or config.optim.layout == "shared"
+    return looks_across or "group_id" in make_controller(config).needs
+
+
+def check(config: TrainConfig) -> None:
+    """Everything about a configuration that can be known to be wrong before a model is loaded: ValueError."""
+    make_controller(config)
+    if config.advantage.startswith("prime "):
+        raise ValueError("the values of the advantage prime are prime.lr and prime.beta, and do not follow its name")
+    missing = set() if config.advantage == "prime" else set(advantage_needs(config.advantage)) - {"length"}
+    if missing:
+        raise ValueError(f"advantage {config.advantage!r} needs {', '.join(sorted(missing))}, which llmtrain has not")
+    if config.advantage.partition(" ")[0] in OF_VERDICTS and any(used(config.reward)):
+        raise ValueError(
+            f"advantage {config.advantage!r} takes verdicts alone: leave out reward.format, reward.length_weight and "
+            "reward.overlong_buffer, or use another, such as grpo"
+        )
+    if late := [step for step in config.profile.steps if step >= config.steps]:
+        raise ValueError(f"profile.steps {late[0]}: the run has the rollout steps 0 to {config.steps - 1}")
+    check_task(config)
+    check_evaluation(config)
+    check_model(config)
+    check_machine(config)
+
+
+def check_machine(config: TrainConfig) -> None:
+    """The part of it that depends on where a run is started, or gone on with: ValueError."""
+    check_ranks(config)
+    check_mini_batches(config)
+    check_sinks(config)
+    check_vllm(config)
+    check_device(config.device, here=config.topology.name != "ray")
+    if config.topology.name == "ray":
+        from ..rollout.ray.places import check as check_ray
+
+        check_ray(config)
+
+
+def check_sft(config: TrainConfig) -> None:
+    """The same for a warm-up into `config.out`."""
+    check_task(config)
+    positions_of(config.model)
+    check_place(Path(config.out))
+    check_ranks(config)
+    check_device(config.device)
+
+
+def check_task(config: TrainConfig) -> None:
+    """What can be wrong with the task, before its files are read: ValueError."""
+    data = config.data
+    if config.task.name not in (*TASKS, FILES):
+        raise ValueError(f"unknown task {config.task.name!r}; choose from {', '.join([*TASKS, FILES])}")
+    if not data.train_files and config.task.name == FILES:
+        raise ValueError(NO_FILES)
+    if not data.train_files and data.val_files:
+        raise ValueError("data.val_files without data.train_files: llmtrain eval evaluates on files alone")
+    if data.train_files and ":" not in data.verifier and data.verifier not in VERIFIERS:
+        known = f"choose from {', '.join(VERIFIERS)}, or give a function as module:function"
+        raise ValueError(f"unknown data.verifier {data.verifier!r}; {known}")
+    for name in (*data.train_files, *data.val_files):
+        check_name(name)
+    template(data)
+
+
+def check_evaluation(config: TrainConfig) -> None:
+    """Whether there are questions to evaluate on, where that is asked for: ValueError."""
+    if config.eval.every and not (config.data.val_files if config.data.train_files else config.task.test_problems):
+        more = "give data.val_files" if config.data.train_files else "raise task.test_problems"
+        raise ValueError(f"nothing to evaluate on: {more}, or set eval.every to 0")
+
+
+def check_place(path: Path) -> None:
+    """Whether a folder can be put in the place of `path`: ValueError."""
+    if path.name in ("", ".."):
+        raise ValueError(f"{path} cannot be replaced by a model: choose a folder with a name")
+    parent = next(folder for folder in path.absolute().parents if folder.exists())
+    if not os.access(parent, os.W_OK):
+        raise ValueError(f"cannot write to {parent}, where {path} is to be; choose another folder")
+
+
+def check_model(config: TrainConfig) -> None:
+    """What can be wrong with the folders of models, and with how long their sequences become: ValueError."""
+    new = config.rollout.max_new_tokens
+    limits = [positions_of(config.model)]
+    if config.model.ref_path is not None:
+        limits.append(positions_of(config.model, "ref_path"))
+    if config.data.train_files:
+        prompt, words = config.data.max_prompt_length, f"data.max_prompt_length {config.data.max_prompt_length}"
+    else:
+        task = TASKS[config.task.name](config.task)
+        prompt = max(len(question.prompt) for questions in (*task.train, task.test) for question in questions)
+        words = f"the prompts of {config.task.name}, of up to {prompt} characters,"
+    for limit, beyond in limits:
+        if limit is not None and prompt + new > limit:
+            raise ValueError(f"{words} and rollout.max_new_tokens {new} are more than {beyond}")
+
+
+def positions_of(model: ModelConfig, key: str = "path") -> tuple[int | None, str]:
+    """Longest sequence of the model in `model.<key>`, or of the built one, in tokens; and what to say of longer ones.
+
+    None where the model does not say. ValueError when there is no model in the folder.
+    """
+    folder = getattr(model, key)
+    if folder is None:
+        limit = model.max_position_embeddings
+        return limit, f"model.max_position_embeddings {limit} of the built model: lower the former or raise the latter"
+    found = positions(f"model.{key}", Path(folder))
+    return found, f"the {found} positions of model.{key} {folder}: lower the former"
+
+
+def positions(key: str, folder: Path) -> int | None:
+    """Longest sequence of the model in a folder, in tokens, by its config.json; None where that does not say.
+
+    ValueError names the key when there is no model in the folder.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"{key}: model folder {folder} does not exist")
+    try:
+        found: dict[str, Any] = dict(json.loads((folder / "config.json").read_text()))
+    except (OSError, TypeError, ValueError):
+        raise ValueError(f"{key}: {folder} is not the folder of a model: it has no config.json in JSON") from None
+    found = found.get("text_config") or found
+    limit, rope = found.get("max_position_embeddings"), found.get("rope_scaling") or found.get("rope_parameters") or {}
+    if limit is None:
+        return None
+    return max(limit, int((rope.get("original_max_position_embeddings") or limit) * (rope.get("factor") or 1)))
+
+
+def check_ranks(config: TrainConfig) -> None:
+    """What can be wrong with the engine and the number of processes: ValueError."""
+    ranks, engine = world_size(config.nproc), config.engine
+    if ranks > 1 and engine.name == "torch":
+        raise ValueError(f"the torch engine is one process, not {ranks}: use --engine.name deepspeed")
+    for path, ours in OWNED.items():
+        if has_key(engine.deepspeed, path.split(".")):
+            raise ValueError(f"engine.deepspeed: {path} cannot be set: {f'use {ours}' if ours else 'leave it out'}")
+    wait, answer = engine.ddp_timeout, config.rollout.timeout * (1 + config.topology.restarts)
+    if ranks > 1 and config.topology.name == "ray" and wait <= answer:
+        again = " × (1 + topology.restarts)" if config.topology.restarts else ""
+        raise ValueError(
+            f"engine.ddp_timeout {wait:g} s must exceed rollout.timeout{again} = {answer:g} s, for which ranks may wait"
+        )
+    if engine.name == "deepspeed" and find_spec("deepspeed") is None:
+        raise ValueError(missing("deepspeed"))
+
+
+def check_mini_batches(config: TrainConfig) -> None:
+    """Whether each rank gets as many responses of a mini-batch, or as many whole groups: ValueError."""
+    ranks, size, n = world_size(config.nproc), config.optim.mini_batch_size, config.rollout.n
+    if keeps_groups(config) and size % ranks:
+        raise ValueError(
+            f"optim.mini_batch_size {size} must be a multiple of the {ranks} ranks: groups stay whole under layout "
+            "shared, advantage prime and controllers that look across them"
+        )
+    if size * n % ranks:
+        raise ValueError(f"optim.mini_batch_size {size} × rollout.n {n} must be a multiple of the {ranks} ranks")
+
+
+def has_key(settings: Any, path: list[str]) -> bool:
+    """Whether nested settings have a key, or have something else in place of the settings that it would be in."""
+    if not path or not isinstance(settings, dict):
+        return True
+    return path[0] in settings and has_key(settings[path[0]], path[1:])
+
+
+def check_vllm(config: TrainConfig) -> None:
+    """Whether the rollout engine vllm can be had, where it is asked for: ValueError."""
+    settings, rank, most = config.rollout, config.model.lora_rank, LORA_RANKS[-1]
+    if settings.lora_sync == "adapter" and (settings.name != "vllm" or not 1 <= rank <= most):
+        raise ValueError(
+            f"rollout.lora_sync adapter needs --rollout.name vllm and model.lora_rank from 1 to {most}; use merged"
+        )
+    nccl = config.topology.weight_sync == "nccl"
+    if nccl and (settings.name != "vllm" or config.device != "cuda" or config.adapter_rank):
+        raise ValueError(
+            "topology.weight_sync nccl needs --rollout.name vllm, --device cuda and whole weights; use object"
+        )
+    if settings.name != "vllm":
+        return
+    if find_spec("vllm") is None:
+        raise ValueError(missing("vllm"))
+    if config.model.path is None:
+        check_heads(config.model, config.device)
+    alone = world_size(config.nproc) == 1 or config.topology.name == "ray"
+    if settings.tensor_parallel_size > 1 and config.device == "cuda" and not alone:
+        raise ValueError("rollout.tensor_parallel_size above 1 needs --topology.name ray: a rank has one GPU")

@@ -1,0 +1,216 @@
+"""From scored responses to experience: what an update needs to know of them.
+
+scored responses ► statistics under the policy ► log π_ref ► reward model ► Experience ► learner
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from entrostat import Controller, Tokens, get_advantage
+from entrostat.support import Support
+
+from ..kernels import HeadStats, RestrictedStats
+from ..policy.engine import Engine
+from ..policy.engines import make_engine, place
+from ..policy.model import load
+from ..policy.policy import Policy
+from ..process.clock import Clock
+from ..process.ranks import Ranks
+from ..sequences.batch import Batch
+from ..sequences.collected import Collected
+from ..sequences.ragged import starts
+from ..settings.config import TrainConfig
+from .implicit_reward import ImplicitReward, optim_of
+
+
+@dataclass(frozen=True, eq=False)
+class Experience:
+    """A scored rollout, or a mini-batch of it: B sequences with N response tokens."""
+
+    batch: Batch
+    stats: HeadStats
+    """Statistics before the first update, (N,) each: under the policy that made the rollout, but for stale ones."""
+    reward: Tensor
+    """(B,)."""
+    advantage: Tensor
+    """(B,)."""
+    group: Tensor
+    """Which prompt each sequence answers, (B,)."""
+    sequence: Tensor
+    """Identity of each sequence in the rollout, (B,)."""
+    rollout_logp: Tensor | None = None
+    """log π of the tokens as their rollout engine had it, (N,)."""
+    token_advantage: Tensor | None = None
+    """Advantages of the tokens, (N,), where those of a sequence differ."""
+    ref_logp: Tensor | None = None
+    """log π_ref of the tokens, (N,)."""
+    proxy_logp: Tensor | None = None
+    """log π of the tokens before the first update, restricted to the controller's `proxy`, (N,)."""
+    truncated_entropy: Tensor | None = None
+    """Entropy of the policy before the first update on the controller's `support`, (N,)."""
+    trained: Tensor | None = None
+    """Mask (B,) of the sequences that enter the loss; None is all."""
+    from_rollout: bool = False
+    """Whether importance ratios are taken to `rollout_logp` rather than to `stats.logp`."""
+
+    def select(self, sequences: Tensor) -> "Experience":
+        """The experience of some of the sequences."""
+        index = self.batch.response_index(sequences).to(self.stats.logp.device)
+        return Experience(
+            self.batch.select(sequences),
+            HeadStats(*(x[index] for x in self.stats)),
+            self.reward[sequences],
+            self.advantage[sequences],
+            self.group[sequences],
+            self.sequence[sequences],
+            None if self.rollout_logp is None else self.rollout_logp[index],
+            None if self.token_advantage is None else self.token_advantage[index],
+            None if self.ref_logp is None else self.ref_logp[index],
+            None if self.proxy_logp is None else self.proxy_logp[index],
+            None if self.truncated_entropy is None else self.truncated_entropy[index],
+            None if self.trained is None else self.trained[sequences],
+            self.from_rollout,
+        )
+
+    @property
+    def owner(self) -> Tensor:
+        """Which of the B sequences each token belongs to, (N,)."""
+        return torch.repeat_interleave(torch.arange(len(self.batch)), self.batch.response_lengths)
+
+    def tokens(self, current: HeadStats | None) -> Tokens:
+        """What controllers see; `current` are the statistics now, None when the policy has not moved."""
+        now, owner, device = current or self.stats, self.owner, self.stats.logp.device
+        position = torch.arange(len(owner)) - starts(self.batch.response_lengths)[owner]
+        return Tokens(
+            logp=now.logp,
+            old_logp=self.rollout_logp if self.from_rollout else self.stats.logp,
+            rollout_logp=self.rollout_logp,
+            ref_logp=self.ref_logp,
+            proxy_logp=self.proxy_logp,
+            truncated_entropy=self.truncated_entropy,
+            advantage=self.advantage[owner].to(device) if self.token_advantage is None else self.token_advantage,
+            reward=self.reward[owner].to(device),
+            entropy=now.entropy,
+            old_entropy=self.stats.entropy,
+            s2=now.s2,
+            s2l=now.s2l,
+            s2ll=now.s2ll,
+            seq_id=self.sequence[owner].to(device),
+            group_id=self.group[owner].to(device),
+            position=position.to(device),
+        )
+
+
+PRIME = "prime"
+"""Folder of the implicit reward model in a checkpoint."""
+
+
+class Annotator:
+    """Makes experience of responses; holds the models that are asked besides the policy."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        policy: Policy,
+        ranks: Ranks,
+        clock: Clock,
+        controller: Controller,
+        reference: Path | None,
+        checkpoint: Path | None = None,
+    ) -> None:
+        """controller: that plans; its `proxy`, and its `support` if it plans by that, cost a forward pass each.
+
+        reference: folder of the reference policy, where one is asked. checkpoint: that the run is gone on from.
+        """
+        self.config, self.policy, self.ranks, self.clock = config, policy, ranks, clock
+        self.proxy = controller.proxy
+        self.support = controller.support if "truncated_entropy" in controller.needs else None
+        self.prime: ImplicitReward | None = None
+        self.reference: Policy | None = None
+        if reference:
+            self.reference = self._policy_of(reference)
+            place(config, self.reference)
+        if config.advantage == "prime":
+            assert reference is not None
+            model = self._policy_of(checkpoint / PRIME if checkpoint else reference, trains=True)
+            if config.engine.name == "torch":
+                model.to(config.device)
+            engine = make_engine(config, model, optim_of(config.prime, config.optim))
+            self.prime = ImplicitReward(model, engine, config.prime.beta, config.optim.micro_batch_tokens)
+
+    def _policy_of(self, folder: Path, trains: bool = False) -> Policy:
+        """A policy besides the one that is trained."""
+        model, _ = load(folder, dtype=self.policy.model.dtype, device=self.config.device)
+        model = model.train(trains).requires_grad_(trains)
+        return Policy(model, self.config.rollout.temperature, layout=self.config.optim.layout)
+
+    def experience(self, found: Collected) -> tuple[Experience, dict[str, float]]:
+        """Experience of scored responses, and metrics. A reward model learns from the verdicts on the way."""
+        rollouts, config = found.rollouts, self.config
+        batch = Batch.of(rollouts)
+        with self.clock.phase("forward"):
+            stats = self.policy.all_stats(batch, config.optim.micro_batch_tokens, self.ranks)
+            proxy, inside = (self._restricted(batch, within) for within in (self.proxy, self.support))
+        ref_logp = None
+        if self.reference is not None:
+            with self.clock.phase("reference"):
+                ref_logp = self.reference.all_stats(batch, config.optim.micro_batch_tokens, self.ranks).logp
+        made = Experience(
+            batch,
+            stats,
+            found.shaped,
+            found.advantage,
+            group=rollouts.prompt_index,
+            sequence=found.sequence,
+            rollout_logp=rollouts.logp.to(stats.logp),
+            ref_logp=ref_logp,
+            proxy_logp=proxy.logp if proxy else None,
+            truncated_entropy=inside.entropy if inside else None,
+            trained=self._trained(found),
+            from_rollout=config.rollout.old_logp == "rollout",
+        )
+        return self._with_process_rewards(made, found)
+
+    def _restricted(self, batch: Batch, within: Support | None) -> RestrictedStats | None:
+        """Statistics of the policy within a support, where there is one."""
+        if within is None:
+            return None
+        return self.policy.all_restricted(batch, within, self.config.optim.micro_batch_tokens, self.ranks)
+
+    def _trained(self, found: Collected) -> Tensor | None:
+        """Mask of the sequences that enter the loss; None is all."""
+        if found.dropped:
+            return torch.zeros(len(found.reward), dtype=torch.bool)
+        return found.rollouts.finished if self.config.reward.overlong_filter else None
+
+    def _with_process_rewards(self, made: Experience, found: Collected) -> tuple[Experience, dict[str, float]]:
+        """With advantages of tokens from the implicit reward model as it is, which then learns from the verdicts."""
+        if self.prime is None:
+            return made, {}
+        assert made.ref_logp is not None
+        with self.clock.phase("reward model"):
+            prm = self.prime.model.all_stats(made.batch, self.config.optim.micro_batch_tokens, self.ranks).logp
+            reward, group, owner = (x.to(prm.device) for x in (made.reward.to(prm), made.group, made.owner))
+            told = {"prm_logp": prm, "ref_logp": made.ref_logp, "response": owner, "beta": self.config.prime.beta}
+            advantage = get_advantage("prime")(reward, group, **told)
+            metrics = {} if found.dropped else self.prime.learn(made.batch, made.ref_logp, found.reward)
+        return replace(made, token_advantage=advantage), metrics
+
+    @property
+    def learning(self) -> dict[str, tuple[Policy, Engine]]:
+        """Models that learn besides the policy, by their folder in a checkpoint, and their engines."""
+        return {PRIME: (self.prime.model, self.prime.engine)} if self.prime else {}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: engine.state_dict() for name, (_, engine) in self.learning.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any], checkpoint: Path) -> None:
+        """state: what `state_dict` gave. checkpoint: the folder that it lies in, beside the models."""
+        for name, (_, engine) in self.learning.items():
+            engine.load_state_dict(state[name])
+            engine.load_shards(checkpoint / name)

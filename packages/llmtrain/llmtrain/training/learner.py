@@ -1,0 +1,119 @@
+"""One rollout becomes updates.
+
+    experience ─► mini-batch ─► Tokens ─► plan ─► [micro-batch ─► policy ─► plan.loss ─► backward]* ─► engine.step
+
+The plan sees the whole mini-batch, so the update does not depend on how it is cut into micro-batches. Sequences in
+which no token can have a gradient (advantage 0 and no bonus) never reach the model. Each rank holds its sequences of
+the mini-batch; the update is that of one process that holds them all.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from entrostat import Chain, Plan, Tokens, diagnose
+from entrostat.diagnostics import merge, to_floats
+
+from ..kernels import HeadStats
+from ..policy.engine import Engine
+from ..policy.policy import Policy
+from ..process.clock import Clock
+from ..sequences.batch import padded
+from ..sequences.mini_batch import mini_batches
+from ..settings.config import OptimConfig
+from .experience import Experience
+
+POLICY_FIELDS = frozenset({"logp", "entropy", "s2", "s2l", "s2ll"})
+"""Fields of Tokens that are statistics of the current policy."""
+Watch = Callable[[Tokens, Plan], None]
+"""Sees the tokens of an update, statistics as they were at it, and its plan."""
+
+
+def look_away(tokens: Tokens, plan: Plan) -> None:
+    """Watch nothing."""
+
+
+class Learner:
+    """Turns experience into optimizer steps."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        engine: Engine,
+        controller: Chain,
+        config: OptimConfig,
+        seed: int,
+        clock: Clock,
+        updates: int,
+    ) -> None:
+        """updates: optimizer steps of a whole rollout step, by which those of a run are numbered."""
+        self.clock = clock
+        self.updates = updates
+        self.policy = policy
+        self.engine = engine
+        self.controller = controller
+        self.config = config
+        self.seed = seed
+        self.planned: dict[str, float] = {}
+        """`Plan.info` summed over the updates of the last rollout step, for the controller's next observation."""
+
+    def update(self, experience: Experience, step: int, watch: Watch = look_away) -> dict[str, float]:
+        """All updates of rollout step `step`; returns metrics merged over them."""
+        updates: list[dict[str, float | Tensor]] = []
+        planned: dict[str, float] = defaultdict(float)
+        for i, sequences in enumerate(self._mini_batches(experience, step)):
+            mini = experience.select(sequences)
+            current = None
+            moved = i > 0 and self.config.stats == "fresh"
+            if moved and self.controller.needs & POLICY_FIELDS:
+                with self.clock.phase("forward"):
+                    current = self.policy.all_stats(mini.batch, self.config.micro_batch_tokens, self.engine.ranks)
+            tokens, reduce = mini.tokens(current), self.engine.ranks.reduce
+            with self.clock.phase("plan"):
+                plan = self.controller.plan(tokens, reduce, seed=self.seed, step=step * self.updates + i)
+            info = {key: float(value) for key, value in plan.info.items()}
+            updates.append({**self.optimize(mini, plan, watch), **info})
+            for key, value in info.items():
+                planned[key] += value
+        self.planned = dict(planned)
+        return to_floats(merge(updates))
+
+    def _mini_batches(self, experience: Experience, step: int) -> Iterator[Tensor]:
+        """This rank's sequences of each update, which takes whole groups of all ranks, alike in each pass."""
+        group = experience.group
+        prompts = self.engine.ranks.most(int(group.max()) + 1 if len(group) else 0)
+        trained = torch.ones(len(group), dtype=torch.bool) if experience.trained is None else experience.trained
+        parts = mini_batches(prompts, self.config.mini_batch_size, self.seed, step)
+        for some in parts * self.config.ppo_epochs:
+            yield (torch.isin(group, some) & trained).nonzero()[:, 0]
+
+    def optimize(self, mini: Experience, plan: Plan, watch: Watch = look_away) -> dict[str, float]:
+        """One optimizer step under the plan of a mini-batch; none when no token can have a gradient.
+
+        Metrics take the statistics of sequences that never reached the model from the rollout.
+        """
+        now = HeadStats(*(x.clone() for x in mini.stats))
+        loss_sum = torch.zeros((), dtype=torch.float64)
+        live = mini.owner[plan.active().cpu()].unique()
+        slices = self.policy.slices(mini.batch, live, self.config.micro_batch_tokens)
+        passes = self.engine.begin(len(slices))
+        for some in padded(slices, passes):
+            index = mini.batch.response_index(some).to(now.logp.device)
+            with self.clock.phase("forward"):
+                loss, stats = self.policy.loss(mini.batch, some, plan, index)
+            with self.clock.phase("backward"):
+                self.engine.backward(loss)
+            loss_sum += loss.detach().cpu()
+            for x, fresh in zip(now, stats, strict=True):
+                x[index] = fresh
+        tokens = mini.tokens(now)
+        watch(tokens, plan)
+        with self.clock.phase("optimizer"):
+            norm = self.engine.step() if passes else 0.0
+        return {
+            "loss": float(self.engine.ranks.total(loss_sum)),
+            "grad_norm": norm,
+            **to_floats(diagnose(tokens, plan, reduce=self.engine.ranks.reduce)),
+        }

@@ -1,0 +1,152 @@
+"""A run from its configuration to its last words, as one process or as one of several ranks."""
+
+import fcntl
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from entrostat.plain_yaml import dump_yaml, load_yaml
+
+from ..process.local_ranks import end_with_parent, is_first, is_worker
+from ..process.text import one_line
+from ..settings.config import TrainConfig
+from ..settings.nested import merge, to_dict
+
+LOCK = ".lock"
+"""File in the folder of a run that the process which trains there has locked."""
+STOPPED = ".stopped"
+"""File there that the first rank leaves which has to stop."""
+
+
+@contextmanager
+def claim(out: str, what: str = "trains") -> Iterator[None]:
+    """Hold the folder of a run or an evaluation until the end of this process, however that comes; made when missing.
+
+    what: a process does there. Of several ranks the first holds it. ValueError when another process does, or nothing
+    can be written there.
+    """
+    if not is_first():
+        yield
+        return
+    try:
+        Path(out).mkdir(parents=True, exist_ok=True)
+        lock = (Path(out) / LOCK).open("a")
+    except OSError as error:
+        raise ValueError(f"cannot write to {out}: {error.strerror}; choose another folder") from None
+    with lock:
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # unlike that of flock, no fork inherits it
+        except BlockingIOError:
+            raise ValueError(f"another process {what} in {out}") from None
+        except OSError:
+            pass  # a file system without locks
+        yield
+
+
+def run_settings(run: str | Path) -> dict[str, Any]:
+    """The config.yaml of a run of trainer or simulator; ValueError when there is none."""
+    if not (Path(run) / "config.yaml").is_file():
+        raise ValueError(f"{run} is not a run: it has no config.yaml")
+    return load_yaml(Path(run) / "config.yaml")
+
+
+def run_config(run: str | Path) -> TrainConfig:
+    """The configuration that a run was started with; ValueError where its file holds none."""
+    settings = run_settings(run)
+    if not settings:
+        raise ValueError(f"{Path(run) / 'config.yaml'} is empty: put back the settings of the run")
+    return merge(TrainConfig(), settings)
+
+
+def print_config(config: TrainConfig) -> None:
+    print(dump_yaml(to_dict(config)), end="")
+
+
+def prepare(config: TrainConfig, resuming: bool) -> None:
+    """What is done once for all ranks: show the settings, look at the checkpoint, or clear the folder and warm up."""
+    from ..policy.checkpoint import check_whole, latest
+    from .display import WarmUpDisplay
+    from .warmup import start_model
+
+    print_config(config)
+    if resuming:
+        check_whole(latest(config.out))
+        return
+    shutil.rmtree(Path(config.out) / "checkpoints", ignore_errors=True)
+    with WarmUpDisplay(config.sft.steps) as display:
+        start_model(config, display)
+
+
+def train_run(config: TrainConfig, resuming: bool = False) -> int:
+    """Train and show it, in one process or as one of several ranks, of which the first prepares and speaks."""
+    from ..policy.checkpoint import last_saved
+    from ..process.ranks import Ranks, is_of_another, join
+
+    end_with_parent()
+    ranks = join(config.device, config.engine.ddp_timeout) if is_worker() else Ranks()
+    try:
+        if is_first():
+            (Path(config.out) / STOPPED).unlink(missing_ok=True)
+            prepare(config, resuming)
+        ranks.barrier()
+        code, said = train_rank(config, resuming, shown=is_first())
+        if code == 130:
+            ranks.barrier()  # Ctrl-C stopped all of them after the same step
+    except Exception as error:
+        if not is_of_another(error):
+            if is_first_to_stop(config.out):
+                raise
+            return 1
+        code, said = 1, f"error: a rank is gone: {one_line(error)}; {last_saved(config.out)}"
+    if is_first_to_stop(config.out) if code == 1 else is_first():
+        say(code, said)
+    return code
+
+
+def is_first_to_stop(out: str) -> bool:
+    """Whether no rank of the run in this folder has stopped before; the others need not say why they do."""
+    try:
+        (Path(out) / STOPPED).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    except OSError:  # the disk may be why
+        return True
+    return True
+
+
+def train_rank(config: TrainConfig, resuming: bool, shown: bool = False) -> tuple[int, str]:
+    """Train as one rank of a run that is prepared, wherever it was started.
+
+    Returns exit code and last words: 0, 1 when training had to stop, 130 after Ctrl-C.
+    """
+    from contextlib import nullcontext
+
+    from .display import TrainDisplay
+    from .trainer import Trainer, TrainingStoppedError
+    from .warmup import start_model
+
+    trainer = Trainer(config, config.out if resuming else start_model(config), resume=resuming)
+    if shown:
+        print("".join(f"{line}\n" for line in trainer.task.skipped), end="")
+    display = TrainDisplay(config.controller, config.steps, trainer.step) if shown else nullcontext(unseen)
+    try:
+        with display as report:
+            trainer.run(report)
+    except TrainingStoppedError as error:
+        return 1, f"error: {error}"
+    if trainer.interrupted:
+        return 130, f"stopped after step {trainer.step}; continue with: llmtrain resume {config.out}"
+    return 0, f"done: {config.out}"
+
+
+def say(code: int, said: str) -> int:
+    """Print the last words of a run; its exit code."""
+    print(said, file=sys.stderr if code == 1 else sys.stdout)
+    return code
+
+
+def unseen(step: int, metrics: dict[str, float]) -> None:
+    """What ranks show of a step that do not speak."""

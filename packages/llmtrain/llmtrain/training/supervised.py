@@ -1,0 +1,132 @@
+"""Supervised warm-up: cross-entropy on the response tokens of (prompt, response) pairs.
+
+examples ─► token ids ─► batch ─► each rank its share ─► [micro-batch ─► policy ─► −Σ log π / N ─► backward]* ─► step
+
+Layouts, micro-batches, engines and ranks are those of training, and N counts the response tokens of all ranks: the
+update is the same however the batch is cut.
+
+    policy = Policy(model, layout="packed")
+    engine = TorchEngine(model, optim(lr=3e-3), rate(steps=900))
+    losses = warm_up(policy, engine, encode(tokenizer, examples), steps=900)
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import torch
+from transformers import PreTrainedTokenizerBase
+
+from entrostat import Tokens, make
+
+from ..data import Prompt
+from ..data.prompts import encode_all, quoted, token_ids
+from ..policy.engine import Engine, NonFiniteError, Rate
+from ..policy.policy import Policy
+from ..sequences.batch import Batch, padded
+from ..settings.config import OptimConfig
+
+
+def optim(lr: float, micro_batch_tokens: int = 8192) -> OptimConfig:
+    """AdamW of the warm-up; lr: highest learning rate."""
+    return OptimConfig(
+        lr=lr, betas=(0.9, 0.95), weight_decay=0.01, max_grad_norm=1.0, micro_batch_tokens=micro_batch_tokens
+    )
+
+
+def rate(steps: int) -> Rate:
+    """Share of the highest learning rate at each step: linear over the first 5% of steps, then cosine from 1 to 0.1."""
+    return partial(_share, steps=steps)
+
+
+def _share(step: int, steps: int) -> float:
+    ramp = max(1, steps // 20)
+    if step < ramp:
+        return (step + 1) / ramp
+    return 0.55 + 0.45 * math.cos(math.pi * (step - ramp) / max(1, steps - ramp))
+
+
+def warm_up(
+    policy: Policy,
+    engine: Engine,
+    examples: Batch,
+    *,
+    steps: int = 900,
+    batch_size: int = 64,
+    micro_batch_tokens: int = 8192,
+    seed: int = 0,
+    progress: Callable[[int, float], None] | None = None,
+) -> list[float]:
+    """Train in place; all ranks call it with the same examples and settings.
+
+    Args:
+        policy: left in the training mode it came in.
+        engine: made for this policy with the settings of `optim` and `rate`.
+        examples: see `encode`.
+        steps: optimizer steps.
+        batch_size: pairs a step over all ranks, taken from one shuffle per epoch.
+        micro_batch_tokens: tokens that go through the model at once; changes speed and memory, never the update.
+        seed: seed of the shuffles; the result is a function of the arguments only.
+        progress: called after each step with (step, loss in nats per response token).
+
+    Returns:
+        The loss of every step, the same on all ranks.
+
+    Raises:
+        ValueError: without examples, for steps or batch_size below 1, and when a loss or a gradient is not finite.
+    """
+    if not len(examples) or steps < 1 or batch_size < 1:
+        raise ValueError(
+            f"warm-up needs examples, steps and batch_size; got {len(examples)} examples, {steps=}, {batch_size=}"
+        )
+    ranks = engine.ranks
+    generator, order = torch.Generator().manual_seed(seed), torch.empty(0, dtype=torch.long)
+    was_training = policy.model.training
+    policy.model.train()
+    losses: list[float] = []
+    for step in range(steps):
+        while len(order) < batch_size:
+            order = torch.cat([order, torch.randperm(len(examples), generator=generator)])
+        chosen, order = order[:batch_size], order[batch_size:]
+        try:
+            losses.append(update(policy, engine, examples.select(chosen[ranks.rank :: ranks.size]), micro_batch_tokens))
+        except NonFiniteError as error:
+            raise ValueError(f"warm-up step {step}: {error}; lower sft.lr") from None
+        if progress is not None:
+            progress(step, losses[-1])
+    policy.model.train(was_training)
+    return losses
+
+
+def update(policy: Policy, engine: Engine, batch: Batch, micro_batch_tokens: int) -> float:
+    """One optimizer step on −Σ log π / N over the response tokens of all ranks; `batch` is this rank's share.
+
+    Returns the loss (nats) over all ranks. It is the policy gradient with an advantage of 1.
+    """
+    ones = torch.ones(int(batch.response_lengths.sum()), device=policy.model.device)
+    plan = make("reinforce").plan(Tokens(logp=None, old_logp=None, advantage=ones), engine.ranks.reduce)
+    slices = policy.slices(batch, torch.arange(len(batch)), micro_batch_tokens)
+    total = torch.zeros((), dtype=torch.float64)
+    for some in padded(slices, engine.begin(len(slices))):
+        loss, _ = policy.loss(batch, some, plan, batch.response_index(some).to(ones.device))
+        engine.backward(loss)
+        total += loss.detach().cpu()
+    engine.step()
+    return float(engine.ranks.total(total))
+
+
+def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[tuple[Prompt, str]]) -> Batch:
+    """Prompts, text or chat messages, and responses, which get eos appended; packed one after another.
+
+    ValueError names the first that has a token which the tokenizer does not know.
+    """
+    prompts = encode_all(tokenizer, [prompt for prompt, _ in examples])
+    solutions = [response for _, response in examples]
+    places = [f"solution {quoted(solution)}" for solution in solutions]
+    bare = token_ids(tokenizer, solutions, places, special=False, fix="change the row, or take another model.path")
+    responses = [[*ids, tokenizer.eos_token_id] for ids in bare]
+    return Batch(
+        torch.tensor([token for pair in zip(prompts, responses, strict=True) for ids in pair for token in ids]),
+        torch.tensor([len(ids) for ids in prompts]),
+        torch.tensor([len(ids) for ids in responses]),
+    )

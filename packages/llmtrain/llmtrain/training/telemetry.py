@@ -1,0 +1,128 @@
+"""What sees a run besides its run log: TensorBoard, Weights & Biases, and traces of torch's profiler.
+
+    <out>/tensorboard/     every metric by its name:  tensorboard --logdir runs
+    <out>/trace/           a file for each traced rollout step and rank, for https://ui.perfetto.dev or chrome://tracing
+
+The first rank speaks to the sinks; every rank traces itself.
+"""
+
+import contextlib
+import shutil
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from entrostat.runlog import RunLog
+
+from ..settings.config import TrainConfig
+from ..settings.nested import to_dict
+
+INSTALL = {"tensorboard": "pip install tensorboard, or --log.no-tensorboard", "wandb": "pip install wandb"}
+
+
+class Sink(Protocol):
+    """Where the metrics of a step go."""
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class TensorBoard:
+    """Event files in `folder`, flushed at every step.
+
+    resume_at: what earlier event files say of this step and later ones is void; None removes them.
+    """
+
+    def __init__(self, folder: Path, resume_at: int | None) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        if resume_at is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        self.writer = SummaryWriter(str(folder), purge_step=resume_at)
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        for name, value in metrics.items():
+            self.writer.add_scalar(name, value, step)
+        self.writer.flush()
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+class WandB:
+    """A run of Weights & Biases. Its id lies in <out>/wandb_id, so that a resumed run goes on with it.
+
+    Steps that are trained again after a crash keep the values they had: Weights & Biases takes no earlier step.
+    Log in, or set WANDB_MODE=offline.
+    """
+
+    def __init__(self, config: TrainConfig, resume_at: int | None) -> None:
+        wandb: Any = import_module("wandb")
+        remembered = Path(config.out) / "wandb_id"
+        known = remembered.read_text().strip() if resume_at is not None and remembered.is_file() else None
+        self.run = wandb.init(
+            project=config.log.wandb_project,
+            name=Path(config.out).name,
+            dir=config.out,
+            config=to_dict(config),
+            id=known,
+            resume="allow" if known else None,
+        )
+        remembered.write_text(self.run.id)
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        self.run.log(dict(metrics), step=step)
+
+    def close(self) -> None:
+        self.run.finish()
+
+
+class WatchedRunLog(RunLog):
+    """A run log whose metrics also go to the sinks that the configuration asks for."""
+
+    def __init__(self, config: TrainConfig, resume_at: int | None) -> None:
+        super().__init__(config.out, to_dict(config), config.seed, resume_at)
+        self.sinks: list[Sink] = []
+        if config.log.tensorboard:
+            self.sinks.append(TensorBoard(self.path / "tensorboard", resume_at))
+        if config.log.wandb:
+            self.sinks.append(WandB(config, resume_at))
+
+    def log(self, step: int, metrics: Mapping[str, Any]) -> None:
+        super().log(step, metrics)
+        numbers = {name: float(value) for name, value in metrics.items()}
+        for sink in self.sinks:
+            sink.log(step, numbers)
+
+    def close(self) -> None:
+        super().close()
+        for sink in self.sinks:
+            sink.close()
+
+
+def check_sinks(config: TrainConfig) -> None:
+    """ValueError naming what is asked for and not installed."""
+    for name, install in INSTALL.items():
+        if getattr(config.log, name) and find_spec(name) is None:
+            raise ValueError(f"log.{name}: {name} is not installed; {install}")
+
+
+@contextlib.contextmanager
+def traced(config: TrainConfig, step: int, rank: int) -> Iterator[None]:
+    """Trace what runs inside, if this rollout step is one of `profile.steps`. A traced step takes longer."""
+    if step not in config.profile.steps:
+        yield
+        return
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    if config.device == "cuda":
+        activities.append(torch.profiler.ProfilerActivity.CUDA)
+    with torch.profiler.profile(activities=activities) as profiler:
+        yield
+    folder = Path(config.out) / "trace"
+    folder.mkdir(parents=True, exist_ok=True)
+    profiler.export_chrome_trace(str(folder / f"step-{step}-rank-{rank}.json.gz"))

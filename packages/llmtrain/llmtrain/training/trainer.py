@@ -1,0 +1,356 @@
+"""The training loop.
+
+    prompts ► rollout ► verifier ► advantages ► statistics ► controller.observe ► learner.update ► run log
+       ▲                                                                                │
+       └───────────────────────────── the same weights ─────────────────────────────────┘
+
+Randomness is keyed by (seed, step, purpose), so nothing but the step has to be remembered to repeat it.
+"""
+
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from entrostat import StepStats
+from entrostat.commandline import OF_THE_DISK
+from entrostat.diagnostics import EntropyTrace, to_floats
+from entrostat.draws import generator_seed
+from entrostat.runlog import RunLog
+
+from ..data.prompts import use_template, within
+from ..evaluation.evaluator import Evaluator
+from ..evaluation.sampling import Sampling
+from ..policy.bases import find_bases
+from ..policy.checkpoint import last_saved, latest, load_state, save_checkpoint, unwritable
+from ..policy.engine import Engine, NonFiniteError
+from ..policy.engines import make_engine
+from ..policy.lora import adapter_state, adapter_weights, attach, load_adapter_state, updates, whole_weights
+from ..policy.model import load
+from ..policy.policy import Policy
+from ..process.clock import Clock
+from ..process.gpu_memory import empty_cache, peaks
+from ..rollout import stop_ids
+from ..rollout.mismatch import mismatch
+from ..rollout.rollout_engine import HFEngine, Rereadable, RolloutEngine, RolloutError, Sampler
+from ..sequences.rollouts import Rollouts
+from ..sequences.samples import TokenTable, pieces
+from ..settings.config import TrainConfig
+from ..tasks import Task, get_task
+from .check import keeps_groups, make_controller
+from .collect import Collector
+from .experience import Annotator, Experience
+from .learner import Learner
+from .telemetry import WatchedRunLog, traced
+
+Report = Callable[[int, dict[str, float]], None]
+LOWER = {
+    "rollout": "lower rollout.prompts, rollout.max_new_tokens or rollout.gpu_memory_utilization",
+    "eval": "lower eval.samples or rollout.max_new_tokens",
+    "sync": "lower rollout.gpu_memory_utilization",
+    "forward": "lower optim.micro_batch_tokens, or turn engine.gradient_checkpointing on",
+    "optimizer": "raise engine.zero_stage, or turn engine.offload_optimizer on",
+}
+"""By phase, what takes less memory there."""
+
+
+class TrainingStoppedError(RuntimeError):
+    """Training cannot go on; the message says at which step and what was saved last."""
+
+
+def make_rollout_engine(
+    config: TrainConfig,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    engine: Engine,
+    source: str | Path,
+) -> RolloutEngine:
+    """The rollout engine of a run; source: folder of the model that it starts from."""
+    stops = stop_ids(model, tokenizer, config.rollout.stop_token_ids)
+    if config.topology.name == "ray":
+        from ..rollout.ray.remote_engine import remote_engine
+
+        return remote_engine(config, source, stops, engine.ranks)
+    if config.rollout.name == "vllm":
+        from ..rollout.vllm.vllm_engine import VLLMEngine
+
+        rank, device = engine.ranks.rank, config.device
+        try:
+            lora, level = config.adapter_rank, config.sleep_level
+            return VLLMEngine(
+                source, config.rollout, stops, rank=rank, device=device, sleep_level=level, lora_rank=lora
+            )
+        except RolloutError as error:  # nothing has begun yet: the user sets it right
+            raise ValueError(str(error)) from error
+    return HFEngine(model, tokenizer, config.rollout, rank=engine.ranks.rank, whole=engine.whole)
+
+
+class NoLog:
+    """The run log of all ranks but the first, who writes for them."""
+
+    def log(self, step: int, metrics: Mapping[str, Any]) -> None: ...
+
+    def sample(self, step: int, **fields: Any) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Trainer:
+    """One run. `resume` continues from the newest checkpoint in `config.out`."""
+
+    def __init__(self, config: TrainConfig, model_path: str | Path, resume: bool = False) -> None:
+        if config.threads:
+            torch.set_num_threads(config.threads)
+        self.config = config
+        self.controller = make_controller(config)
+        source = latest(config.out) if resume else Path(model_path)
+        state = load_state(source) if resume else None
+        self.bases = find_bases(config, self.controller.needs, source, state)
+        self.model: PreTrainedModel
+        self.tokenizer: PreTrainedTokenizerBase
+        base = Path(self.bases["base"]["folder"]) if config.model.lora_rank else source
+        dtype = torch.bfloat16 if config.engine.bf16 else torch.float32
+        self.model, self.tokenizer = load(base, dtype=dtype, device=config.device)
+        if config.model.lora_rank:
+            attach(self.model, config.model, config.seed)
+        if state:
+            load_adapter_state(self.model, state["lora"])
+        use_template(self.tokenizer, config.data)
+        self.task: Task = self._fitting(get_task(config))
+        model = self.model.train()
+        if config.engine.name == "torch":  # DeepSpeed casts and divides it first
+            model.to(torch.device(config.device))
+        self.policy = Policy(self.model, config.rollout.temperature, layout=config.optim.layout)
+        self.policy.support = self.controller.support
+        self.engine = make_engine(config, self.policy, config.optim)
+        self.ranks = self.engine.ranks
+        self.clock = Clock(config.device)
+        of_run = (config.optim, config.seed, self.clock, config.updates)
+        self.learner = Learner(self.policy, self.engine, self.controller, *of_run)
+        self.trace = EntropyTrace()
+        reference = Path(self.bases["reference"]["folder"]) if "reference" in self.bases else None
+        made_by = config, self.policy, self.ranks, self.clock, self.controller
+        self.annotator = Annotator(*made_by, reference, source if resume else None)
+        self.step = 0
+        if state:
+            self._restore(state, source)
+        # Engines start last: vLLM takes memory that is free then, and charges what others take meanwhile to itself.
+        empty_cache()
+        self.ranks.barrier()
+        sampler = base if config.adapter_rank else source
+        self.rollout = make_rollout_engine(config, self.model, self.tokenizer, self.engine, sampler)
+        self.kept = sampler if config.topology.restarts else None  # engines started anew load it
+        whole = keeps_groups(config)
+        self.collector = Collector(config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock, whole)
+        self.evaluator = self._evaluator()
+        torch.manual_seed(config.seed)
+        if state:
+            self.collector.used, self.evaluator.start = state["batches"], state["prompt_entropy"]
+            torch.set_rng_state(state["rng"])
+        self.log: RunLog | NoLog = NoLog()
+        if self.ranks.rank == 0:
+            self.log = WatchedRunLog(config, resume_at=self.step if resume else None)
+        self._interrupted = False
+
+    def _fitting(self, task: Task) -> Task:
+        """The task without the questions from files whose prompts are too long; its verifier runs."""
+        if self.config.data.train_files:
+            limit = self.config.data.max_prompt_length
+            fits = partial(within, self.tokenizer, limit=limit)
+            task = task.keep(fits, f"their prompts have more than data.max_prompt_length {limit} tokens")
+        assert task.verifier
+        return task
+
+    def _evaluator(self) -> Evaluator:
+        config = self.config
+        temperature, longest = config.rollout.temperature, config.rollout.max_new_tokens
+        return Evaluator(
+            policy=self.policy,
+            questions=self.task.test,
+            verify=self.task.verify,
+            failures=lambda: self.task.verifier.failures,
+            sampling=Sampling(temperature=temperature, samples=config.eval.samples, max_new_tokens=longest),
+            k=config.eval.k,
+            micro_batch_tokens=config.optim.micro_batch_tokens,
+            ranks=self.ranks,
+        )
+
+    # State --------------------------------------------------------------------------------------------------------
+
+    def _restore(self, state: dict[str, Any], checkpoint: Path) -> None:
+        self.step = state["step"]
+        self.engine.load_state_dict(state["engine"])
+        self.engine.load_shards(checkpoint)
+        self.controller.load_state_dict(state["controller"])
+        self.annotator.load_state_dict(state["annotator"], checkpoint)
+        self.learner.planned = state["planned"]
+        self.trace.load_state_dict(state["trace"])
+
+    def save(self) -> Path:
+        """Write a checkpoint of the state after the last whole step."""
+        with self.engine.whole(updates(self.model).values()):
+            lora = adapter_state(self.model)
+        state = {
+            "engine": self.engine.state_dict(),
+            "controller": self.controller.state_dict(),
+            "planned": self.learner.planned,
+            "batches": self.collector.used,
+            "lora": lora,
+            "bases": self.bases,
+            "annotator": self.annotator.state_dict(),
+            "trace": self.trace.state_dict(),
+            "prompt_entropy": self.evaluator.start,
+            "rng": torch.get_rng_state(),
+        }
+        models = {"": (self.policy, self.engine)} | self.annotator.learning
+        return save_checkpoint(self.config.out, self.step, models, self.tokenizer, state, self.kept)
+
+    # The loop -----------------------------------------------------------------------------------------------------
+
+    def run(self, report: Report = lambda step, metrics: None) -> None:
+        """Train to the last step, or to the first Ctrl-C, and leave a checkpoint.
+
+        report: called after every step with its metrics.
+        Raises TrainingStoppedError when a loss is not finite, memory or disk run out or the rollout engine fails; the
+        last checkpoint stays.
+        """
+        previous = signal.signal(signal.SIGINT, self._on_interrupt)
+        try:
+            while self.step < self.config.steps and not self.ranks.most(int(self._interrupted)):
+                every = self.config.eval.every
+                metrics = self.evaluate() if every and self.step % every == 0 else {}
+                with traced(self.config, self.step, self.ranks.rank):
+                    metrics |= self._train_step()
+                self.log.log(self.step, metrics)
+                report(self.step, metrics)
+                self.step += 1
+                if self.step % self.config.save_every == 0:
+                    self.save()
+            if self.step % self.config.save_every or not self.step:  # or it is saved already
+                self.save()
+            if self.config.eval.every and not self.interrupted:
+                self.log.log(self.step, self.evaluate())
+        except Exception as error:
+            said = self._reason(error)
+            if not said:
+                raise
+            raise TrainingStoppedError(f"step {self.step}: {said}; {last_saved(self.config.out)}") from None
+        finally:
+            signal.signal(signal.SIGINT, previous)
+            self.rollout.close()
+            self.task.close()
+            with suppress(OSError):  # of a full disk, which was told
+                self.log.close()
+
+    def _reason(self, error: Exception) -> str:
+        """Why training cannot go on, in words; none for an error that is not known."""
+        if isinstance(error, NonFiniteError | RolloutError):
+            return str(error)
+        if isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error):
+            phase = self.clock.failed or "other"
+            return f"out of memory in phase {phase!r}: {LOWER.get(phase, LOWER['forward'])}"
+        if isinstance(error, OSError) and (error.filename or error.errno in OF_THE_DISK):
+            return f"{error.filename or self.config.out}: {error.strerror}"
+        return unwritable(self.config.out)  # torch and safetensors have other errors for a full disk or quota
+
+    def _on_interrupt(self, signum: int, frame: Any) -> None:
+        if self._interrupted:
+            raise KeyboardInterrupt
+        self._interrupted = True
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the run before its last step."""
+        return self.step < self.config.steps
+
+    def _train_step(self) -> dict[str, float]:
+        with self.clock.phase("other"):
+            self._send_weights()
+            found = self.collector.collect(self.step)
+            self._release()
+            rollouts = found.rollouts
+            experience, learned = self.annotator.experience(found)
+            entropy = self.ranks.mean(experience.stats.entropy)
+            self.controller.observe(self._step_stats(entropy))
+            metrics = {
+                **to_floats(self.trace.observe(entropy)),
+                **found.metrics,
+                "finished": self.ranks.mean(rollouts.finished),
+                "staleness": self.step - rollouts.version,
+                **learned,
+                **mismatch(experience.stats.logp, rollouts.logp, self.ranks),
+                **{key: float(value) for key, value in self.controller.metrics().items()},
+            }
+            shown, table = self._shown(experience)
+            updates = self.learner.update(experience, self.step, watch=table.see)
+            self.trace.expect(updates.get("flow/total"))
+        times = self.clock.read()
+        seconds = sum(times.values()) - times.get("time/eval", 0.0)
+        speed = found.metrics["tokens"] / seconds
+        self._log_sample(rollouts, shown, found.reward, table)
+        return (metrics | updates | metrics | peaks()) | {
+            "tokens_per_second": speed,
+            "tokens_per_second_per_gpu": speed / (self.ranks.size + self.config.engine_gpus),
+            **times,
+            "time/step": seconds,
+        }
+
+    def _shown(self, experience: Experience) -> tuple[int, TokenTable]:
+        """A sequence for the log of samples, and the table that will hold its tokens: one with an advantage if any."""
+        if not len(experience.batch):
+            return 0, TokenTable(-1)
+        shown = int(experience.advantage.ne(0).byte().argmax())
+        return shown, TokenTable(int(experience.sequence[shown]))
+
+    def _log_sample(self, rollouts: Rollouts, shown: int, reward: torch.Tensor, table: TokenTable) -> None:
+        if not len(rollouts):
+            return
+        prompt = rollouts.prompt_ids[int(rollouts.prompt_index[shown])]
+        self.log.sample(
+            self.step,
+            prompt=self.tokenizer.decode(prompt),
+            response=rollouts.texts(self.tokenizer)[shown],
+            reward=reward[shown].item(),
+            tokens=pieces(self.tokenizer, rollouts.responses()[shown]),
+            **table.columns,
+        )
+
+    def _step_stats(self, entropy: float) -> StepStats:
+        prompts, steps = self.collector.batch_size, self.config.steps
+        return StepStats(
+            entropy=entropy,
+            step=self.step,
+            total_steps=steps,
+            epoch=self.task.epoch(self.step, prompts),
+            epochs=self.task.epoch(steps - 1, prompts),
+            planned=self.learner.planned,
+        )
+
+    def _send_weights(self) -> None:
+        """Send the weights of this step to the rollout engine, unless it has them."""
+        if self.rollout.version == self.step:
+            return
+        read = adapter_weights if self.config.adapter_rank else whole_weights
+        with self.clock.phase("sync"):
+            empty_cache()
+            self.rollout.update(Rereadable(partial(read, self.model, self.engine.whole)), self.step)
+
+    def _release(self) -> None:
+        """Take the GPU back from the rollout engine."""
+        with self.clock.phase("sync"):
+            self.rollout.release()
+
+    def evaluate(self) -> dict[str, float]:
+        """Metrics of the held-out questions, with draws of their own."""
+        self._send_weights()
+        seed = generator_seed("eval", self.config.seed, self.step)
+        with self.clock.phase("eval"):
+            samples = self.evaluator.sample(Sampler(self.rollout, self.tokenizer, seed, self.ranks.size))
+        self._release()
+        with self.clock.phase("eval"):
+            return self.evaluator.measure(samples)

@@ -1,0 +1,198 @@
+"""The model a run starts from: a folder that is there, or a small model built and warmed up once."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from ..data.prompts import use_template, within
+from ..policy.checkpoint import unwritable
+from ..policy.engines import make_engine
+from ..policy.model import build_tiny, load, save
+from ..policy.policy import Policy
+from ..policy.tokenizer import load_tokenizer
+from ..process.local_ranks import end_with_parent, is_first
+from ..sequences.batch import Batch
+from ..settings.config import ModelConfig, TrainConfig
+from ..settings.nested import to_dict
+from ..tasks import Task, get_task
+from .check import check_place, positions_of
+from .supervised import encode, optim, rate, warm_up
+
+CACHE = Path("runs/.cache")
+SHAPE = ("hidden_size", "num_layers", "num_heads", "intermediate_size", "max_position_embeddings", "vocab_size")
+"""Settings of the built model; all others are of how it is trained."""
+PUT = (
+    "train_files",
+    "prompt_key",
+    "answer_key",
+    "skip_bad",
+    "as_chat",
+    "chat_template",
+    "system_prompt",
+    "instruction",
+    "max_prompt_length",
+)
+"""Settings of the data that a tokenizer and a warm-up depend on."""
+Progress = Callable[[int, float], None]
+
+
+def cached_path(config: TrainConfig) -> Path:
+    """Where the warmed-up model of this configuration lies: a name made of everything it depends on."""
+    shape = {name: getattr(config.model, name) for name in SHAPE}
+    key: dict[str, Any] = {"model": {"path": None} | shape, "sft": to_dict(config.sft)}
+    if config.data.train_files:
+        key["data"] = {name: getattr(config.data, name) for name in PUT}
+        key["files"] = [_state_of(name) for name in (*config.data.train_files, config.data.chat_template)]
+    else:
+        key["task"] = to_dict(config.task)
+    return CACHE / f"sft-{hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]}"
+
+
+def _state_of(name: str) -> list[tuple[str, int, int]]:
+    """Name, size and time of change of a file, or of the files in a folder; nothing of what is neither."""
+    path = Path(name)
+    files = [path] if name and path.is_file() else sorted(path.rglob("*")) if name and path.is_dir() else []
+    states = ((str(file), file.stat()) for file in files if file.is_file())
+    return [(name, state.st_size, state.st_mtime_ns) for name, state in states]
+
+
+def start_model(config: TrainConfig, progress: Progress | None = None) -> Path:
+    """Folder of the model to start from; when the configuration names none, a built one that is warmed up once."""
+    if config.model.path is not None:
+        return Path(config.model.path)
+    path = cached_path(config)
+    if not path.is_dir():
+        build_and_warm_up(config, path, progress)
+    return path
+
+
+def build_and_warm_up(
+    config: TrainConfig, path: Path, progress: Progress | None = None, together: bool = False
+) -> list[float]:
+    """Build the small model, or take that of `model.path`, train it on examples and write it to `path`.
+
+    Returns the losses (nats per token). together: with the configured engine, on the configured device, and called by
+    all ranks, over what lies at `path`; without it this process does it all, on the CPU, and a model that another
+    process has put there meanwhile stays.
+
+    Raises ValueError, before there is a model, for a folder that cannot be written and for examples that are too long;
+    and for a disk that is full when the model is written.
+    """
+    check_place(path)
+    task, sft, losses = get_task(config), config.sft, list[float]()
+    tokenizer = first_tokenizer(config.model, task)
+    use_template(tokenizer, config.data)
+    if sft.steps:
+        examples = first_examples(config, task, tokenizer)
+    model = first_model(config, len(tokenizer))
+    if together:
+        model.train().to(torch.device(config.device))
+    policy = Policy(model, layout=config.optim.layout)
+    engine = make_engine(config, policy, optim(sft.lr), rate(max(sft.steps, 1)), alone=not together)
+    if sft.steps:
+        losses = warm_up(
+            policy,
+            engine,
+            examples,
+            steps=sft.steps,
+            batch_size=sft.batch_size,
+            micro_batch_tokens=config.optim.micro_batch_tokens,
+            seed=sft.seed,
+            progress=progress,
+        )
+    part = path.with_name(f"{path.name}.{uuid4().hex[:8]}.part")
+    try:
+        save(model, tokenizer, part, engine)
+        if engine.ranks.rank == 0:
+            put(part, path, over=together)
+    except Exception:
+        if full := unwritable(part.parent):  # safetensors has an error of its own for that
+            raise ValueError(full) from None
+        raise
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    engine.ranks.barrier()
+    return losses
+
+
+def put(part: Path, path: Path, over: bool) -> None:
+    """Move a folder that is written to where it belongs; one that lies there stays unless this is to go over it."""
+    if over:
+        shutil.rmtree(path, ignore_errors=True)
+    try:
+        part.rename(path)
+    except OSError:
+        if over or not path.is_dir():
+            raise
+
+
+def first_tokenizer(config: ModelConfig, task: Task) -> PreTrainedTokenizerBase:
+    """That of the model to warm up."""
+    return task.build_tokenizer(config.vocab_size) if config.path is None else load_tokenizer(config.path)
+
+
+def first_examples(config: TrainConfig, task: Task, tokenizer: PreTrainedTokenizerBase) -> Batch:
+    """What to warm up on. Of files, what is too long is left out and told, for no setting makes one row shorter.
+
+    Raises:
+        ValueError: for examples longer than the model can take, of files only when all are.
+    """
+    limit, beyond = positions_of(config.model)
+    if config.data.train_files:
+        most = config.data.max_prompt_length
+        why = f"their prompts have more than data.max_prompt_length {most} tokens"
+        task = replace(task, test=()).keep(partial(within, tokenizer, limit=most), why)
+        _tell(*task.skipped)
+    examples = encode(tokenizer, task.examples(config.sft))
+    longest, total = int(examples.lengths.max()), len(examples)
+    if limit is not None and longest > limit:
+        fits = (examples.lengths <= limit).nonzero().flatten()
+        if not config.data.train_files or not len(fits):
+            raise ValueError(f"examples of up to {longest} tokens are more than {beyond}")
+        examples = examples.select(fits)
+        left_out = f"{total - len(fits):,} of {total:,} worked solutions left out"
+        _tell(f"{left_out}: with their prompts they have more than the {limit} tokens of the model")
+    return examples
+
+
+def _tell(*lines: str) -> None:
+    if is_first():
+        print("".join(f"warm-up: {line}\n" for line in lines), end="")
+
+
+def first_model(config: TrainConfig, tokens: int) -> PreTrainedModel:
+    """The model to warm up; tokens: of the vocabulary of a built one."""
+    if config.model.path is not None:
+        return load(config.model.path)[0]
+    return build_tiny(
+        tokens,
+        hidden=config.model.hidden_size,
+        layers=config.model.num_layers,
+        heads=config.model.num_heads,
+        kv_heads=config.model.num_heads,
+        intermediate=config.model.intermediate_size,
+        max_positions=config.model.max_position_embeddings,
+        seed=config.sft.seed,
+    )
+
+
+def sft_run(config: TrainConfig) -> int:
+    """Warm a model up and write it to `config.out`, in one process or as one of several ranks; its exit code."""
+    from .display import WarmUpDisplay
+
+    end_with_parent()
+    with WarmUpDisplay(config.sft.steps) if is_first() else nullcontext() as display:
+        build_and_warm_up(config, Path(config.out), display, together=True)
+    if is_first():
+        print(f"done: {config.out}")
+    return 0

@@ -1,0 +1,1 @@
+"""Mathematical answers: reading, and comparing with the truth."""

@@ -1,0 +1,30 @@
+"""What verifiers can use as a ground truth: a row without it is a bad row, not a wrong answer."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from .. import regex
+from ..direct import countdown_check
+from ..python_tests import tests
+from .answer_text import read_truth
+
+Usable = Callable[[Any], object]
+
+
+def anything(ground_truth: Any) -> None:
+    """Takes every ground truth."""
+
+
+KNOWN: dict[str, Usable] = {
+    "math": read_truth,
+    "regex": partial(regex.check, ""),
+    "countdown": partial(countdown_check, ""),
+    "python": tests,
+}
+"""By verifier."""
+
+
+def usable(verifier: str) -> Usable:
+    """A function that raises ValueError for a ground truth that the verifier of this name cannot use."""
+    return KNOWN.get(verifier, anything)

@@ -1,0 +1,59 @@
+"""Verifiers by name, or a user's function by its import path.
+
+    with get_verifier("math", workers=2) as verify:
+        verdicts = verify(["so \\boxed{42}"], ["42"])
+
+A user's function takes (response, ground_truth) and returns a bool or a Verdict; it runs in worker processes, so it
+may hang or crash without harm to the others. Its import path is `package.module:function`.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from math import inf
+from typing import Any
+
+from .direct import DirectVerifier, countdown_check, exact
+from .pool import CheckPool
+from .python_tests import PythonVerifier
+from .verdict import Verdict
+from .verifier import Verifier
+
+
+def _direct(check: Callable[[str, Any], Verdict]) -> Callable[..., Verifier]:
+    """A verifier whose check cannot hang: it runs here and needs no settings."""
+    return lambda **settings: DirectVerifier(check)
+
+
+VERIFIERS: dict[str, Callable[..., Verifier]] = {
+    "math": partial(CheckPool, "llmtrain.verifiers.math.math_answer:check"),
+    "exact": _direct(exact),
+    "regex": partial(CheckPool, "llmtrain.verifiers.regex:check"),
+    "countdown": _direct(countdown_check),
+    "python": PythonVerifier,
+}
+"""Name to a function that builds the verifier."""
+
+
+def get_verifier(name: str, *, workers: int = 2, timeout: float = 5.0, memory_mib: int = 1024) -> Verifier:
+    """The verifier `name`: one of VERIFIERS, or the import path `module:function` of a user's check.
+
+    Args:
+        name: which.
+        workers: checks at a time; `exact` and `countdown` need no workers and ignore all of these.
+        timeout: seconds for one item.
+        memory_mib: MiB that one check may use.
+
+    Raises:
+        ValueError: for an unknown name and for a function that cannot be imported.
+    """
+    if workers < 1 or not 0 < timeout < inf or memory_mib < 1:
+        raise ValueError(
+            "a verifier needs workers >= 1, a finite timeout > 0 and memory_mib >= 1; "
+            f"got {workers}, {timeout}, {memory_mib}"
+        )
+    if name not in VERIFIERS and ":" not in name:
+        raise ValueError(
+            f"unknown verifier {name!r}; choose from {', '.join(VERIFIERS)}, or give a function as module:function"
+        )
+    build = VERIFIERS.get(name, partial(CheckPool, name))
+    return build(workers=workers, timeout=timeout, memory_mib=memory_mib)

@@ -1,0 +1,195 @@
+"""`llmtrain first-hour`: all of it on a CPU, and parts that fail or cannot be made."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("vllm", reason="make install")
+pytest.importorskip("deepspeed", reason="make install")
+pytest.importorskip("ray", reason="make install")
+
+from rich.console import Console
+
+from llmtrain.cli import main
+from llmtrain.commands import first_hour as hour
+from llmtrain.doctor import hour_parts as parts
+from llmtrain.doctor import shapes, trial_run
+from llmtrain.doctor.checks import Skip
+from llmtrain.doctor.hour_parts import PARTS, Machine
+from llmtrain.doctor.trial_run import Failed
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The report of a whole run, and what was printed."""
+    folder = tmp_path_factory.mktemp("hour")
+    command = [sys.executable, "-m", "llmtrain", "first-hour", "--device", "cpu", "--out", "report.json"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=580)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((folder / "report.json").read_text()), done.stdout
+
+
+def test_every_part_ends_green_on_a_cpu(report):
+    found, said = report
+    assert {name: part["verdict"] for name, part in found["parts"].items()} == dict.fromkeys(PARTS, "ok")
+    assert "predicted / measured" in said
+    assert "dense torch" in said
+    assert said.endswith("report: report.json\n")
+    assert found["machine"]["device"] == "cpu"
+    assert found["machine"]["versions"]["torch"].startswith("2.")
+
+
+def test_trainings_are_measured_beside_their_plan(report):
+    trained = {name: part["found"] for name, part in report[0]["parts"].items() if "predicted" in part["found"]}
+    assert set(trained) == {"small", "small-ray", "large"}
+    for run in trained.values():
+        assert len(run["measured"]["entropy"]) == parts.STEPS
+        assert min(run["measured"]["grad_norm"]) > 0, "every step moves the weights"
+        assert run["measured"]["mismatch"]["mismatch/ratio_max"] == pytest.approx(1, abs=1e-3)
+        for phase, seconds in run["measured"]["seconds"].items():
+            assert seconds > 0
+            assert run["predicted"]["seconds"][phase] > 0
+        assert run["measured"]["step_seconds"] == pytest.approx(sum(run["measured"]["seconds"].values()), rel=0.2)
+        assert "stands for" in run["predicted_for"]
+
+
+def test_a_killed_engine_is_named_and_the_run_resumed(report):
+    found = report[0]["parts"]["kill"]["found"]
+    assert "rollout engine 0" in found["said"]
+    assert 2 <= found["killed_after_steps"] < parts.STEPS
+    assert len(found["entropy"]) == parts.STEPS
+
+
+def test_the_same_seed_is_the_same_run(report):
+    entropy = report[0]["parts"]["cpu"]["found"]["entropy"]
+    assert entropy["here"] == entropy["on-cpu"]
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine("cpu", 0, "h100", False, tmp_path)
+
+
+def broken(machine):
+    raise RuntimeError("no such thing\nat all")
+
+
+def small(machine):
+    raise Skip("too small")
+
+
+def lost(machine):
+    raise Failed("three steps are missing")
+
+
+def fine(machine):
+    """Works."""
+    return {"x": 1.0}
+
+
+def test_parts_that_fail_do_not_end_the_others(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(parts, "PARTS", {"broken": broken, "small": small, "lost": lost, "fine": fine})
+    monkeypatch.chdir(tmp_path)
+    assert main(["first-hour", "--device", "cpu"]) == 1
+    found = json.loads(Path("report.json").read_text())["parts"]
+    assert {name: (part["verdict"], part.get("reason")) for name, part in found.items()} == {
+        "broken": ("failed", "RuntimeError: no such thing at all"),
+        "small": ("skipped", "too small"),
+        "lost": ("failed", "three steps are missing"),
+        "fine": ("ok", None),
+    }
+    said = capsys.readouterr().out
+    assert "lost       failed" in said
+    assert main(["first-hour", "--device", "cpu", "--only", "small", "fine"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--device", "cuda"], "error: device cuda is not available here; use --device cpu"),
+        (["--device", "cpu", "--only", "fast"], "error: unknown part 'fast'; choose from doctor, small, small-ray,"),
+        (["--device", "cpu", "--small", "none"], "error: --small none is not the folder of a model"),
+        (["--device", "cpu", "--out", "none/report.json"], "error: "),
+    ],
+)
+def test_bad_input_is_told_before_anything_is_tried(args, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["first-hour", *args]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(message)
+    assert said.count("\n") == 1
+
+
+def config_json(folder, hidden, layers, heads):
+    shape = {"model_type": "qwen2", "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads}
+    shape |= {"num_key_value_heads": 8, "intermediate_size": 29_568, "vocab_size": 152_064}
+    shape |= {"max_position_embeddings": 32_768, "tie_word_embeddings": False}
+    (folder / "config.json").write_text(json.dumps(shape))
+
+
+def test_a_machine_that_is_too_small_is_told_why(machine, tmp_path, monkeypatch):
+    """A 70B model on one GPU of 80 GiB; a 32B model, whose optimizer does not fit on the host; an unknown GPU."""
+    one = replace(machine, device="cuda", gpus=1, known=True, large=tmp_path)
+    config_json(tmp_path, 8192, 80, 64)
+    with pytest.raises(Skip, match=r"GiB in \w+ and an h100 has 79\.6"):
+        parts.large(one)
+    config_json(tmp_path, 5120, 64, 40)
+    monkeypatch.setattr(parts, "host_memory", lambda: 64 << 30)
+    with pytest.raises(Skip, match=r"it needs \d{3} GiB of host memory, and this machine has 64"):
+        parts.large(one)
+    with pytest.raises(Skip, match="llmtrain plan does not know this GPU; it knows a100, h100"):
+        parts.large(replace(one, known=False))
+
+
+def test_a_run_without_all_its_steps_is_a_failure(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text('{"step": 0, "time/step": 1.0}\n')
+    with pytest.raises(Failed, match="has 1 of 5 steps"):
+        trial_run.measured(tmp_path, 5)
+    assert trial_run.steps_done(tmp_path) == 1
+    assert trial_run.steps_done(tmp_path / "none") == 0
+
+
+def test_a_command_that_does_not_end_is_ended(tmp_path):
+    with pytest.raises(Failed, match=r"no end within 0\.5 s"):
+        trial_run.llmtrain(["doctor", "torch"], 0.5)
+    assert trial_run.llmtrain(["plan", "--model", "none"], 60.0).code == 2
+
+
+def test_an_engine_is_looked_for_among_the_processes_of_the_run():
+    assert not trial_run.kill_engine(os.getpid())
+    with subprocess.Popen(["sh", "-c", "exec -a EngineCore sleep 60"]) as child:
+        pass_on = [child.pid]
+        while pass_on and not trial_run.kill_engine(os.getpid()):
+            pass
+        assert child.wait(10) == -9
+
+
+def test_models_have_the_shape_that_is_asked_for(tmp_path):
+    import torch
+
+    from llmtrain.policy.model import load
+
+    shape = replace(shapes.TINY, layers=1, tied=False)
+    folder = shapes.build(shape, tmp_path / "model", "cpu", torch.bfloat16)
+    model, tokenizer = load(folder, dtype=torch.bfloat16)
+    assert model.get_output_embeddings().weight.shape == (512, 128)
+    assert model.get_output_embeddings().weight is not model.get_input_embeddings().weight
+    assert len(tokenizer) < 512
+    stamp = (folder / "model.safetensors").stat().st_mtime_ns
+    shapes.build(shape, folder, "cpu", torch.bfloat16)
+    assert (folder / "model.safetensors").stat().st_mtime_ns == stamp
+
+
+def test_numbers_that_were_not_measured_are_dashes(capsys):
+    run = {"seconds": {"rollout": 1.0, "training": 2.0, "weight sync": 0.5}, "step_seconds": 3.5}
+    run |= {"tokens_per_second_per_gpu": 12_345.6, "share_of_peak": 0.25}
+    found = {"predicted": run | {"memory_gib": 40.0}, "measured": run | {"memory_gib": {}}}
+    hour.show({"small": {"verdict": "ok", "found": found}}, Console(width=100))
+    said = capsys.readouterr().out
+    assert "12,346 / 12,346" in said
+    assert "40 / –" in said

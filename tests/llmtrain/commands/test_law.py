@@ -1,0 +1,76 @@
+"""`llmtrain law`: table, figure, numbers, warnings."""
+
+import json
+
+import numpy as np
+import pytest
+from full_disk import no_file_over
+
+from entrostat.runlog import RunLog
+from llmtrain.commands.law import main as law
+
+STEPS = np.arange(60)
+FALLING = 0.1 + 1.4 * np.exp(-STEPS / 20)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """R = 0.9 − 0.2·e^H to the letter, and an evaluation every tenth step that is half of it."""
+    log = RunLog(tmp_path / "mine", {"target_entropy": None}, seed=0)
+    for step, (h, r) in enumerate(zip(FALLING, 0.9 - 0.2 * np.exp(FALLING), strict=True)):
+        log.log(step, {"entropy": h, "reward": r} | ({"eval/pass@1": r / 2} if step % 10 == 0 else {}))
+    log.close()
+    return tmp_path / "mine"
+
+
+def test_table_figure_and_numbers(run, tmp_path, capsys):
+    assert law([str(run), "--json", str(tmp_path / "new" / "n.json")]) == 0
+    said = capsys.readouterr()
+    for shown in ("60", "0.200", "0.900", "0.700", "[0.700, 0.700]", "1.000", "9 points"):
+        assert shown in said.out
+    assert said.err == ""
+    assert (run / "law.png").stat().st_size > 10_000
+    (numbers,) = json.loads((tmp_path / "new" / "n.json").read_text())
+    assert (numbers["run"], numbers["against"], numbers["n"], numbers["warnings"]) == ("mine", "reward", 60, [])
+    assert (numbers["a"], numbers["b"], numbers["ceiling"]) == pytest.approx((0.2, 0.9, 0.7))
+    end = 0.9 - 0.2 * np.exp(FALLING[-1])
+    assert (numbers["prediction"]["end"], numbers["prediction"]["measured_end"]) == pytest.approx((end, end))
+    assert set(numbers["alternatives"]) == {"exponential", "linear", "quadratic"}
+
+
+def test_another_metric_and_several_runs_in_one_figure(run, tmp_path, capsys):
+    out = tmp_path / "new" / "two.svg"
+    assert law([str(run), str(run), "--against", "eval/pass@1", "--share", "0.7", "--out", str(out)]) == 0
+    said = capsys.readouterr()
+    assert "0.100" in said.out  # a of half the reward
+    assert said.err.count("warning: mine: There are only 6 points") == 2
+    drawn = out.read_text()
+    assert drawn.count('<g id="axes_') == 4  # a panel and a bar of steps each
+    assert not (run / "law.png").exists()
+
+
+def test_a_figure_without_an_ending_is_named_as_it_is_written(run, tmp_path, capsys):
+    assert law([str(run), "--against", "eval/pass@1", "--out", str(tmp_path / "two")]) == 0
+    assert capsys.readouterr().out.endswith(f"figure: {tmp_path / 'two.png'}\n")
+    assert (tmp_path / "two.png").is_file()
+
+
+def test_numbers_that_are_not_finite_are_null(tmp_path, capsys):
+    log = RunLog(tmp_path / "flat", {}, seed=0)
+    for step, h in enumerate(FALLING):
+        log.log(step, {"entropy": h, "reward": 0.5})
+    log.close()
+    assert law([str(tmp_path / "flat"), "--json", str(tmp_path / "n.json")]) == 0
+    assert json.loads((tmp_path / "n.json").read_text())[0]["r2"] is None
+    assert "the law explains nothing of the variance of reward" in capsys.readouterr().err
+
+
+def test_a_full_disk_names_what_was_written(run):
+    with no_file_over(1000), pytest.raises(OSError, match="File too large") as told:
+        law([str(run)])
+    assert told.value.filename == str(run / "law.png")
+
+
+def test_not_a_run(tmp_path):
+    with pytest.raises(ValueError, match=r"is not a run: it has no config\.yaml"):
+        law([str(tmp_path)])

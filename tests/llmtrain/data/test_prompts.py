@@ -1,0 +1,119 @@
+"""Prompts as the model reads them: what is said before and after a question, templates, and length."""
+
+import pytest
+
+from llmtrain.data import Question
+from llmtrain.data.prompts import encode_all, put, use_template, within
+from llmtrain.policy.tokenizer import build_bpe_tokenizer, build_char_tokenizer
+from llmtrain.settings.config import DataConfig
+
+USER = ({"role": "user", "content": "2+2?"},)
+CHAT = ({"role": "system", "content": "Be brief."}, *USER)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return build_bpe_tokenizer(["what is 2+2? it is 4, of course"] * 3, 280)
+
+
+def encode(tokenizer, prompt):
+    return encode_all(tokenizer, [prompt])[0]
+
+
+def asked(prompt, **settings):
+    return put(Question(prompt, "4"), DataConfig(**settings)).prompt
+
+
+def test_text_becomes_the_users_message():
+    assert asked("2+2?") == USER
+    assert asked("2+2?", as_chat=False) == "2+2?"
+
+
+def test_what_is_said_before_and_after():
+    said = ({"role": "system", "content": "S"}, {"role": "user", "content": "2+2?\n\nBox it."})
+    assert asked("2+2?", system_prompt="S", instruction="Box it.") == said
+    assert asked(USER, system_prompt="S", instruction="Box it.") == said
+    assert asked("2+2?", as_chat=False, instruction="Box it.") == "2+2?\n\nBox it."
+    assert asked(CHAT, system_prompt="S") == CHAT  # it has a system prompt of its own
+    with pytest.raises(ValueError, match=r"data.system_prompt needs chat messages"):
+        asked("2+2?", as_chat=False, system_prompt="S")
+
+
+def test_messages_go_through_the_chat_template(tokenizer):
+    ids = encode(tokenizer, CHAT)
+    text = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n2+2?<|im_end|>\n<|im_start|>assistant\n"
+    assert tokenizer.decode(ids) == text
+    turn = tokenizer.convert_tokens_to_ids("<|im_start|>")
+    assert ids.count(turn) == 3  # as tokens, not as text
+
+
+def test_text_and_messages_mixed_keep_their_places(tokenizer):
+    found = encode_all(tokenizer, ["a", CHAT, "b", USER])
+    assert found == [encode(tokenizer, prompt) for prompt in ("a", CHAT, "b", USER)]
+    assert tokenizer.decode(found[2]) == "b"
+    assert encode_all(tokenizer, []) == []
+
+
+def test_special_tokens_of_a_tokenizer_are_added_to_text_and_not_twice_to_messages(tokenizer):
+    """As Llama's does: a first token that the template writes too."""
+    from copy import deepcopy
+
+    from tokenizers.processors import TemplateProcessing
+
+    other = deepcopy(tokenizer)
+    other.backend_tokenizer.post_processor = TemplateProcessing(single="<pad> $A", special_tokens=[("<pad>", 0)])
+    other.chat_template = "<pad>{{ messages[0]['content'] }}"
+    assert encode(other, "a")[0] == 0
+    assert encode(other, USER).count(0) == 1
+
+
+def test_no_template_is_told():
+    plain = build_char_tokenizer("2+?=")
+    with pytest.raises(ValueError, match=r"no chat template: give one with data.chat_template, or .*data.as_chat off"):
+        encode(plain, USER)
+    assert encode(plain, "2+2?")
+
+
+def test_a_template_from_a_file(tokenizer, tmp_path):
+    (tmp_path / "t.jinja").write_text("{% for m in messages %}[{{ m['content'] }}]{% endfor %}")
+    plain = build_char_tokenizer("2+?=[]")
+    use_template(plain, DataConfig(chat_template=str(tmp_path / "t.jinja")))
+    assert plain.decode(encode(plain, USER)) == "[2+2?]"
+    with pytest.raises(ValueError, match=r"data.chat_template .*none is not a file"):
+        use_template(plain, DataConfig(chat_template=str(tmp_path / "none")))
+
+
+def test_long_prompts_are_left_out(tokenizer):
+    questions = [Question("é" * length, "1") for length in (1, 30, 5, 31)]
+    longest = len(encode(tokenizer, questions[1].prompt))
+    assert within(tokenizer, questions, longest) == questions[:3]
+    assert within(tokenizer, questions, 1) == []
+
+
+def refusing():
+    tokenizer = build_bpe_tokenizer(["what is 2+2?"] * 3, 280)
+    tokenizer.chat_template = (
+        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}"
+        "{% endif %}{{ m.content }}{% endfor %}"
+    )
+    return tokenizer
+
+
+def test_a_template_that_fails_is_told_with_the_question():
+    tokenizer, some = refusing(), [Question(USER, "4", where="a.jsonl, line 1"), Question(CHAT, "4", where="a, line 2")]
+    fix = "give another with data.chat_template, or leave out data.system_prompt if it is that$"
+    with pytest.raises(ValueError, match=rf"^a, line 2: the chat template fails: System role not supported; {fix}"):
+        within(tokenizer, some, 99)
+    with pytest.raises(ValueError, match=r"^prompt '2\+2\?': the chat template fails: System"):
+        encode(tokenizer, CHAT)
+    tokenizer.chat_template = "{% for %}"
+    with pytest.raises(ValueError, match=r"^a\.jsonl, line 1: the chat template fails: .*data\.chat_template"):
+        within(tokenizer, some, 99)
+
+
+def test_text_that_a_tokenizer_does_not_know_is_told_with_the_question():
+    some = [Question(text, "4", where=f"a.jsonl, line {i}") for i, text in enumerate(["2", "2+2", "3", "2", "4"], 1)]
+    with pytest.raises(
+        ValueError, match=r"^a\.jsonl, line 3: the tokenizer does not know its text \(WordLevel error.*"
+    ):
+        within(build_char_tokenizer("2+"), some, 99)

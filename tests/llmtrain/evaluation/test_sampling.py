@@ -1,0 +1,60 @@
+"""Presets of the papers, and which benchmark a name means."""
+
+import pytest
+
+from llmtrain.evaluation.sampling import BENCHMARKS, PRESETS, Sampling, benchmark
+
+
+@pytest.mark.parametrize(
+    ("name", "means"),
+    [
+        ("aime24", "aime24"),
+        ("aime_2024_dapo_boxed", "aime24"),
+        ("aime_2025_dapo_boxed", "aime25"),
+        ("AIME25.parquet", "aime25"),
+        ("HuggingFaceH4/aime_2024", "aime24"),
+        ("amc23", "amc23"),
+        ("amc2023_dapo_boxed", "amc23"),
+        ("math500", "math500"),
+        ("MATH-500", "math500"),
+        ("minerva_math", "minerva"),
+        ("olympiadbench", "olympiadbench"),
+        ("omni_math", "omni_math"),
+        ("gsm8k_test.jsonl", "gsm8k"),
+        ("openai/gsm8k", "gsm8k"),
+        ("math_dapo", "math_dapo"),
+        ("my_questions", "my_questions"),
+    ],
+)
+def test_benchmarks_are_recognised(name, means):
+    assert benchmark(name) == means
+
+
+def test_presets_as_the_papers_have_them():
+    assert PRESETS["entropy_mechanism"].of("amc2023_dapo_boxed") == Sampling(
+        temperature=0.6, samples=32, max_new_tokens=8192
+    )
+    assert PRESETS["entropy_mechanism"].of("math500").temperature == 0
+    assert all(PRESETS["revisiting"].of(name).samples == 64 for name in BENCHMARKS)
+    for paper in ("steer", "opefo"):
+        assert {(x.temperature, x.top_p) for x in map(PRESETS[paper].of, BENCHMARKS)} == {(1, 0.7)}
+        assert {name: PRESETS[paper].of(name).samples for name in ("aime25", "gsm8k")} == {"aime25": 32, "gsm8k": 1}
+    four = [PRESETS["entropic"].of(name).samples for name in ("math500", "olympiadbench", "minerva_math", "aime24")]
+    assert four == [4, 4, 4, 32]
+    assert {(x.temperature, x.top_p) for x in map(PRESETS["entropic"].of, BENCHMARKS)} == {(0.6, 0.95)}
+    assert PRESETS["entropic_reasoning"].of("aime24").max_new_tokens == 64 * 1024
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"temperature": -1}, "temperature"),
+        ({"temperature": float("nan")}, "temperature must be a number, not NaN; got nan"),
+        ({"temperature": float("inf")}, "temperature must be finite; got inf"),
+        ({"top_p": 0}, r"top_p must lie in \(0, 1\]"),
+        ({"samples": 0}, "samples"),
+    ],
+)
+def test_impossible_settings_are_refused(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        Sampling(**{"max_new_tokens": 8} | wrong)

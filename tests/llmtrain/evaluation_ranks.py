@@ -1,0 +1,37 @@
+"""What every rank of the test of several ranks runs: python evaluation_ranks.py OUT, with RANK and so on set."""
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+from evaluated import SAMPLING, TOKENIZER, Contains, evaluator, ids, questions, small_model, subject
+
+from llmtrain.evaluation.benchmark import Benchmark
+from llmtrain.evaluation.evaluation import Evaluation
+from llmtrain.process.ranks import join, leave
+from llmtrain.rollout.rollout_engine import HFEngine, Sampler
+from llmtrain.settings.config import RolloutConfig
+
+if __name__ == "__main__":
+    out, ranks = Path(sys.argv[1]), join("cpu")
+    torch.set_num_threads(1)
+    asked = [*questions(5, "a"), *questions(2, "b")]
+    engine = HFEngine(small_model(), TOKENIZER, RolloutConfig(max_new_tokens=6), rank=ranks.rank)
+    evaluate = evaluator(asked, samples=4, batch_size=2, ranks=ranks)
+    metrics = evaluate(Sampler(engine, TOKENIZER, 3, ranks.size))
+    benchmarks = [Benchmark(s, some, ids(some), SAMPLING) for s, some in (("a", asked[:5]), ("b", asked[5:]))]
+    whole = Evaluation(
+        subject=subject(),
+        path=out,
+        benchmarks=benchmarks,
+        verifier="contains",
+        start_verifier=Contains,
+        out=out / "eval",
+        sequences=6,
+    )
+    records = whole.run(ranks)
+    (out / f"rank-{ranks.rank}.json").write_text(json.dumps({"metrics": metrics, "records": len(records)}))
+    leave(0)

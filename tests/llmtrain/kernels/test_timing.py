@@ -1,0 +1,143 @@
+"""`llmtrain bench kernels`: what it measures is right where it can be known, and the page is made of the numbers."""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from llmtrain.commands.bench import main as bench
+from llmtrain.kernels.peers import CPU_PEERS, PEERS
+from llmtrain.kernels.timing import CPU_SHAPES, Case, Result, cases, inputs, machine, measure, read, report, rows
+
+ROOT = Path(__file__).parents[3]
+NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+SHAPE = (2048, 4, 32_768)
+DENSE_BYTES = 2048 * 32_768 * 4
+"""Logits of all tokens in fp32."""
+
+
+@pytest.fixture(scope="module")
+def results():
+    given = (("dense torch", 1), ("fused", 1), ("recompute", -1))
+    return list(measure([Case(name, *SHAPE, threads=threads) for name, threads in given], 1))
+
+
+def test_memory_and_errors(results):
+    dense, fused = (result for _, result in results[:2])
+    assert dense.peak > 3 * DENSE_BYTES  # log p, p and their product at once
+    assert fused.peak < dense.peak / 2
+    for result in (dense, fused):
+        assert result.total > 0
+        assert 0 < result.logp_error < 1e-5
+        assert 0 < result.gradient_error < 1e-4
+
+
+def test_a_case_that_fails_says_why_and_the_others_go_on(results):
+    assert results[2][1] == "set_num_threads expects a positive integer"
+    [(shape, lines)] = rows(results)
+    assert shape == "2,048×4×32,768"
+    assert [line[0] for line in lines] == ["dense torch", "fused", "recompute"]
+    assert (lines[0][3], lines[0][5], lines[2][1]) == ("1.00", "1.000", results[2][1])
+
+
+def test_json_and_back(results):
+    assert read(json.loads(json.dumps(report(results, "here", 1)))) == results
+
+
+@pytest.mark.skipif(importlib.util.find_spec("cut_cross_entropy") is not None, reason="it is installed")
+def test_a_library_that_is_not_installed():
+    [(_, result)] = measure([Case("Cut Cross-Entropy", 8, 4, 16, entropy=False)], 1)
+    assert result == "not installed"
+
+
+@pytest.mark.parametrize("vocabulary", [1000, 32_768])
+def test_inputs_are_as_peaked_as_a_reasoning_model(vocabulary):
+    from llmtrain.kernels import head_stats
+
+    hidden, weight, targets, plan = inputs(Case("fused", 256, 512, vocabulary, live=0.2))
+    assert 0.1 < head_stats(hidden, weight, targets).entropy.mean() < 1.0
+    assert 0.1 < (plan.advantage != 0).float().mean() < 0.3
+
+
+def test_cases():
+    found = cases("cpu", threads=1)
+    assert {case.name for case in found} == set(CPU_PEERS)
+    assert {(case.tokens, case.hidden, case.vocabulary) for case in found} == set(CPU_SHAPES)
+    assert {case.name for case in cases("cuda")} == set(PEERS)
+    assert not any(case.entropy for case in found if case.live < 1)  # a bonus would keep every token alive
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "bench takes one of kernels; got nothing"),
+        (["speed"], "bench takes one of kernels; got speed"),
+        (["kernels", "--turns", "0"], "--turns must be at least 1; got 0"),
+        (["kernels", "--device", "cpu", "--vocabulary", "5"], "no shape has the vocabulary 5"),
+        pytest.param(["kernels", "--device", "cuda"], "torch sees no GPU here", marks=NO_GPU),
+    ],
+)
+def test_bad_arguments(args, message):
+    with pytest.raises(ValueError, match=message):
+        bench(args)
+
+
+def script(name="kernels"):
+    spec = importlib.util.spec_from_file_location(f"{name}_script", ROOT / "benchmarks" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_made_of_the_numbers():
+    """When this fails: python benchmarks/kernels.py page, python benchmarks/trainer.py --page"""
+    found = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
+    kernels, heading, trainer = (ROOT / "docs" / "benchmarks.md").read_text().partition("\n## Training against TRL")
+    assert kernels == script().page(found)
+    assert heading[1:] + trainer == script("trainer").section(found["trainer"])
+
+
+def test_the_page_says_what_was_missed_and_what_was_not_measured():
+    shape = CPU_SHAPES[1]
+    found = [
+        (Case("dense torch", *shape), Result(1.0, 100.0, 800, 0.0, 0.0)),
+        (Case("fused", *shape), Result(1.0, 95.0, 80, 0.0, 0.0)),
+        (Case("Liger fused linear PPO", *shape, entropy=False), "not installed"),
+    ]
+    page = script().page({"kernels": [report(found, machine("cpu", 1), 3)]})
+    assert "- total, wanted ≤ 0.9 of dense: **0.950**, missed." in page
+    assert "- peak, wanted ≤ 0.125 of dense: **0.100**, met." in page
+    assert "| Liger fused linear PPO, no entropy | not installed |" in page
+    assert page.count("Not measured.") == 2  # CUDA, and the training step
+
+
+def test_a_training_step_with_either_head():
+    command = [sys.executable, str(ROOT / "benchmarks" / "kernels.py"), "step", "--steps", "1", "--dry"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT, check=True)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if "| " in line]
+    found = {row[0]: [float(cell) for cell in row[1:4]] for row in rows[-2:]}
+    assert set(found) == {"dense", "fused"}
+    for step, rollout, head in found.values():
+        assert 0 < head < step - rollout < step
+
+
+def test_training_beside_trl(small):
+    """Both trainers take turns at the same prompts: their responses are alike, one at a time is timed."""
+    pytest.importorskip("trl")
+    command = [sys.executable, str(ROOT / "benchmarks" / "trainer.py"), "--rounds", "3", "--warm-up", "1", "--dry"]
+    command += ["--threads", "1", "--model", small.model.path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT, check=True)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if "| " in line]
+    ours, theirs = ([float(cell) for cell in row[2:]] for row in rows if row[0].startswith(("llmtrain", "TRL")))
+    assert ours[0] > 0
+    assert theirs[0] > 0
+    assert ours[2] == pytest.approx(theirs[2], rel=0.1)  # tokens a response
+    assert ours[4] == pytest.approx(theirs[4], rel=0.1)  # entropy
+    shares = re.findall(r"(\w+) (\d+)%", next(x for x in done.stdout.splitlines() if x.startswith("Where our time")))
+    assert {name for name, _ in shares} >= {"rollout", "forward"}
+    assert 95 <= sum(int(share) for _, share in shares) <= 105  # rounded, and those below half a percent left out

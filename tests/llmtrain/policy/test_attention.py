@@ -1,0 +1,95 @@
+"""Packed rows attend sequence by sequence, and windows stay what they are."""
+
+import pytest
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    Gemma3TextConfig,
+    LlamaConfig,
+    MistralConfig,
+    PreTrainedModel,
+    Qwen2Config,
+)
+
+from llmtrain.policy.attention import window_of
+from llmtrain.policy.policy import Policy
+from llmtrain.sequences.batch import Batch
+
+SIZES = {
+    "vocab_size": 50,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 128,
+}
+BATCH = Batch(torch.arange(90) % 48 + 2, torch.tensor([4, 7, 3]), torch.tensor([36, 18, 22]))
+"""Of 39, 24 and 24 tokens that go into the model."""
+
+
+def model_of(config) -> PreTrainedModel:
+    torch.manual_seed(0)
+    return AutoModelForCausalLM.from_config(config, dtype=torch.float32).train()
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list[tuple[int, bool]]:
+    """For each call of torch's attention: the width of what is looked at, and whether there is a mask."""
+    calls, plain = [], torch.nn.functional.scaled_dot_product_attention
+
+    def watched(query, key, value, attn_mask=None, **options):
+        calls.append((key.shape[2], attn_mask is not None))
+        return plain(query, key, value, attn_mask=attn_mask, **options)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", watched)
+    return calls
+
+
+@pytest.mark.parametrize("checkpointing", [False, True])
+def test_a_packed_row_costs_what_its_sequences_cost(asked, checkpointing):
+    model = model_of(Qwen2Config(**SIZES))
+    if checkpointing:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    policy, gradients = Policy(model, layout="packed"), []
+    asked.clear()
+    policy.token_stats(BATCH, torch.arange(3)).logp.sum().backward()
+    assert asked == [(39, False), (24, False), (24, False)] * 2 * (1 + checkpointing)
+    for one in (policy, Policy(model_of(Qwen2Config(**SIZES)))):
+        one.zero_grad()
+        one.token_stats(BATCH, torch.arange(3)).logp.sum().backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in one.model.parameters()]))
+    assert (gradients[0] - gradients[1]).norm() < 1e-5 * gradients[1].norm()
+
+
+WINDOWS = {
+    "mistral": MistralConfig(**SIZES, sliding_window=8),
+    "gemma3": Gemma3TextConfig(
+        **SIZES, head_dim=8, sliding_window=8, layer_types=["sliding_attention", "full_attention"]
+    ),
+    "qwen2": Qwen2Config(**SIZES, use_sliding_window=True, sliding_window=8, max_window_layers=1),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_stay_in_packed_rows_and_shared_ones_are_refused(name):
+    model = model_of(WINDOWS[name])
+    expected, found = (Policy(model, layout=layout).all_stats(BATCH, 1000) for layout in ("padded", "packed"))
+    torch.testing.assert_close(found.logp, expected.logp, rtol=0, atol=1e-5)
+    with pytest.raises(ValueError, match=r"look back 8 tokens at most.*--optim.layout packed"):
+        Policy(model, layout="shared")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        LlamaConfig(**SIZES),
+        MistralConfig(**SIZES, sliding_window=None),
+        MistralConfig(**SIZES, sliding_window=128),
+        Qwen2Config(**SIZES, sliding_window=8),
+    ],
+)
+def test_who_has_no_window(config):
+    model = model_of(config)
+    assert window_of(model) is None
+    Policy(model, layout="shared")

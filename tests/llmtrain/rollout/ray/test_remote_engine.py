@@ -1,0 +1,311 @@
+"""Rollout engines in real Ray actors: order, shares, versions, and every way in which one can fail."""
+
+import os
+import time
+from dataclasses import replace
+from functools import partial
+
+import pytest
+import ray_engines
+import torch
+from ray_engines import Scripted
+
+pytest.importorskip("ray")
+
+import ray
+
+from llmtrain.cluster.topology import cluster
+from llmtrain.policy.model import load
+from llmtrain.process.ranks import Ranks
+from llmtrain.rollout.ray.copy_engine import CopyEngine
+from llmtrain.rollout.ray.packed_weights import pack, unpack
+from llmtrain.rollout.ray.places import Seat
+from llmtrain.rollout.ray.remote_engine import RemoteEngine, make_engine
+from llmtrain.rollout.rollout_engine import HFEngine, Request, RolloutError
+from llmtrain.settings.config import RolloutConfig
+
+ray.cloudpickle.register_pickle_by_value(ray_engines)  # Ray's processes cannot import tests
+QUICK = RolloutConfig(max_new_tokens=4, timeout=2.0)
+
+
+@pytest.fixture(scope="module")
+def here():
+    with cluster(""):
+        yield
+
+
+class Several(Ranks):
+    """The first of three ranks, who sees what the others get."""
+
+    size = 3
+
+    def deal(self, parts):
+        self.dealt = parts
+        return parts[0]
+
+
+def remote(engine, count=1, ranks=None, restarts=0):
+    """A remote engine of so many actors."""
+    return RemoteEngine(engine, QUICK, ranks or Ranks(), [Seat({"num_cpus": 0.1})] * count, restarts)
+
+
+LIES = {"nan": 101, "short": 102, "long": 103, "stale": 104, "raise": 105}
+SLOW = {11: 0.4, 12: 0.4}
+
+
+@pytest.fixture(scope="module")
+def pair(here):
+    """Two engines and three ranks, to be asked again and again."""
+    engine = remote(partial(Scripted, {seed: fault for fault, seed in LIES.items()} | SLOW), 2, Several())
+    yield engine
+    engine.close()
+
+
+def request(prompts=5, n=2, shares=None, seed=7):
+    return Request([[i] for i in range(prompts)], n, shares or [list(range(prompts))], seed)
+
+
+def weights(value):
+    return [("w", torch.tensor(value))]
+
+
+def tokens(prompts, n=2, seed=7, weight=0):
+    return [[p, i, seed, weight][: 1 + p % 4] for p in prompts for i in range(n)]
+
+
+def gone(pid, within):
+    end = time.monotonic() + within
+    while time.monotonic() < end:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def pid_of(engine, i=0):
+    return ray.get(engine.engines[i].actor.__ray_call__.remote(lambda self: os.getpid()))
+
+
+def test_engines_give_back_what_they_hold_and_a_hung_one_is_not_waited_for(here, tmp_path):
+    engine = remote(partial(Scripted, closed=tmp_path / "closed"))
+    engine.submit(request())()
+    engine.close()
+    assert (tmp_path / "closed").exists()
+    engine = remote(partial(Scripted, {7: "stop"}))
+    pid_of(engine)  # it runs
+    engine.submit(request())
+    began = time.monotonic()
+    engine.close()
+    assert time.monotonic() - began < 4.0
+
+
+class Waiting(Several):
+    """The first of three ranks, who notes when all of them are waited for."""
+
+    def __init__(self, events) -> None:
+        super().__init__()
+        self.events = events
+
+    def barrier(self):
+        with self.events.open("a") as file:
+            file.write("barrier\n")
+
+
+def test_engines_and_learners_take_turns_on_a_gpu(here, tmp_path, monkeypatch):
+    """An engine has started when learners go on; it wakes up after all of them have emptied their caches."""
+    events = tmp_path / "events"
+    note = lambda event: events.open("a").write(event + "\n")  # noqa: E731
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: note("empty_cache"))
+    engine = remote(partial(Scripted, events=events, slow=0.5), ranks=Waiting(events))
+    engine.share(sleep_level=2)
+    note("go on")
+    shares = [list(range(5)), [], []]
+    for version in (0, 1, 2):
+        if engine.version != version:
+            engine.update(weights(version), version)
+        assert engine.version == version
+        assert engine.submit(request(shares=shares))().responses() == tokens(range(5), weight=version)
+        engine.release()
+        assert engine.version is None
+        note("train")
+    engine.close()
+    step = ["answer", "sleep", "train"]
+    sync = ["empty_cache", "barrier", "update"]
+    assert events.read_text().split("\n")[:-1] == ["start", "go on", *step, *sync, *step, *sync, *step]
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"), [("raise", "rollout engine 0 failed: OSError: disk full"), (3.0, "it did not sleep within")]
+)
+def test_an_engine_that_does_not_sleep_is_an_error_on_all_ranks(here, fault, message):
+    ranks = Several()
+    engine = remote(partial(Scripted, {"release": fault}), ranks=ranks)
+    engine.share(sleep_level=2)
+    with pytest.raises(RolloutError, match=message):
+        engine.release()
+    assert [str(error) for error in ranks.dealt] == [str(ranks.dealt[0])] * 3
+    engine.close()
+
+
+def test_engines_with_gpus_of_their_own_never_sleep(here, tmp_path):
+    events = tmp_path / "events"
+    engine = remote(partial(Scripted, events=events))
+    engine.submit(request())()
+    engine.release()
+    assert engine.version == 0
+    engine.close()
+    assert events.read_text() == "start\nanswer\n"
+
+
+@pytest.mark.parametrize("shares", [[[1, 4], [], [0, 2, 3]], [[], [0], []]])
+def test_ranks_get_their_shares_whoever_answers(pair, shares):
+    """Five prompts over two engines, and one prompt, which leaves an engine without."""
+    pair.submit(request(sum(map(len, shares)), shares=shares))()
+    for share, rollouts in zip(shares, pair.ranks.dealt, strict=True):
+        assert rollouts.responses() == tokens(share, weight=0)
+        assert rollouts.prompt_index.tolist() == [p for p in share for _ in range(2)]
+        assert len(rollouts.logp) == len(rollouts.response_ids)
+        assert len(rollouts.prompt_ids) == sum(map(len, shares))
+
+
+def test_weights_come_after_what_was_asked_before_and_nobody_waits(pair):
+    """Asked with weights 0, 1, 1 and 3 before anything was answered: each is answered with those."""
+    pair.submit(request())()
+    began = time.monotonic()
+    answers = [pair.submit(request(seed=11))]
+    pair.update(weights(1), 1)
+    answers += [pair.submit(request(seed=12)), pair.submit(request(seed=13))]
+    pair.update(weights(2), 2)
+    pair.update(weights(3), 3)
+    answers += [pair.submit(request(seed=14))]
+    assert time.monotonic() - began < 0.6
+    assert pair.version == 3
+    for answer, seed, version in zip(answers, (11, 12, 13, 14), (0, 1, 1, 3), strict=True):
+        rollouts = answer()
+        assert rollouts.version == version
+        assert rollouts.responses() == tokens(range(5), seed=seed, weight=version)
+    assert time.monotonic() - began > 0.7
+
+
+MESSAGES = {
+    "nan": "rollout engine 0: a log-probability is not finite, or above 0",
+    "short": "rollout engine 0: 5 responses came where 6 were asked for, 2 a prompt",
+    "long": "rollout engine 0: a response has 100 tokens; 1 to 4 were asked for",
+    "stale": "rollout engine 0: responses are of weights 2, older than 3, the oldest allowed",
+    "raise": "rollout engine 0 failed: OSError: disk full",
+}
+
+
+@pytest.mark.parametrize("fault", LIES)
+def test_a_lie_is_an_error_on_all_ranks(pair, fault):
+    if pair.version < 3:
+        pair.update(weights(3), 3)
+    with pytest.raises(RolloutError) as raised:
+        pair.submit(request(seed=LIES[fault]))()
+    assert str(raised.value) == MESSAGES[fault]
+    assert [str(error) for error in pair.ranks.dealt] == [MESSAGES[fault]] * 3
+    assert not pair.jobs
+
+
+def test_weights_that_were_not_taken(pair):
+    pair.update(weights(-1), 9)
+    with pytest.raises(RolloutError, match=r"rollout engine 0 reports weights \[3\] where it was sent \[9\]"):
+        pair.submit(request())()
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [("die", "rollout engine 0 died"), ("stop", "rollout engine 0 hangs: it gave no answer within .* 2 s")],
+)
+def test_a_lost_engine_is_an_error_in_time_and_leaves_no_process(here, fault, message):
+    engine = remote(partial(Scripted, {7: fault}))
+    engine.submit(request(seed=0))()
+    pid = ray.get(engine.engines[0].actor.__ray_call__.remote(lambda self: os.getpid()))
+    began = time.monotonic()
+    with pytest.raises(RolloutError, match=message):
+        engine.submit(request())()
+    assert time.monotonic() - began < QUICK.timeout + 5
+    engine.close()
+    assert gone(pid, within=8)
+
+
+def test_an_engine_that_cannot_start(here):
+    with pytest.raises(RolloutError, match=r"rollout engine 0 did not start: TypeError: .*unexpected keyword"):
+        remote(partial(Scripted, colour="red")).submit(request())()
+
+
+def test_a_fresh_start_gives_what_would_have_come_and_there_are_no_more_than_allowed(here, tmp_path):
+    """Three requests of two versions are in flight when the engine dies at the second; a lie comes later."""
+    engine = remote(partial(Scripted, {1: "die"}, tmp_path / "died"), restarts=1)
+    answers = [engine.submit(request(seed=0))]
+    engine.update(weights(11), 1)
+    answers += [engine.submit(request(seed=1)), engine.submit(request(seed=2))]
+    engine.update(weights(22), 2)
+    found = [answer() for answer in answers]
+    assert (tmp_path / "died").exists()
+    assert [rollouts.version for rollouts in found] == [0, 1, 1]
+    assert [rollouts.responses() for rollouts in found] == [
+        tokens(range(5), seed=seed, weight=weight) for seed, weight in enumerate([0, 11, 11])
+    ]
+    assert engine.submit(request(seed=3))().responses() == tokens(range(5), seed=3, weight=22)
+    assert list(engine.weights) == [2], "older weights are let go"
+    engine.update(weights(-1), 3)
+    with pytest.raises(RolloutError, match="reports weights"):
+        engine.submit(request())()
+    engine.close()
+
+
+def test_weights_survive_the_way(here):
+    sent = [
+        ("matrix", torch.randn(3, 5)),
+        ("half", torch.randn(4).bfloat16()),
+        ("turned", torch.randn(2, 3).T),
+        ("scalar", torch.tensor(2.0)),
+    ]
+    found = dict(unpack(ray.get(ray.put(pack(sent)))))
+    assert list(found) == [name for name, _ in sent]
+    for name, tensor in sent:
+        assert torch.equal(found[name], tensor)
+        assert found[name].dtype == tensor.dtype
+        found[name].zero_()  # writable, and nobody else's
+
+
+def test_a_copy_of_the_policy_answers_as_the_policy(small):
+    """With the weights of the folder, and with others that it was sent."""
+    model, tokenizer = load(small.model.path)
+    policy, copy = HFEngine(model, tokenizer, small.rollout), CopyEngine(small.model.path, small.rollout)
+    for version in (0, 1):
+        asked = Request(tokenizer(["1 2 3=", "4 5="])["input_ids"], 3, [[0, 1]], seed=5)
+        mine, its = policy.submit(asked)(), copy.submit(asked)()
+        assert mine.responses() == its.responses()
+        assert torch.equal(mine.logp, its.logp)
+        assert its.version == version
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.mul_(1.1)
+        policy.update([], 1)
+        copy.update(model.named_parameters(), 1)
+
+
+@pytest.mark.parametrize(("threads", "cores"), [(0, 3), (2, 2)])
+def test_an_engine_uses_the_threads_it_is_given(small, monkeypatch, threads, cores):
+    """Torch is imported in an actor before its environment is set, and by then has the one thread that Ray allows."""
+    before = torch.get_num_threads()
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    try:
+        make_engine(small.model.path, replace(small, threads=threads), [0])
+        assert torch.get_num_threads() == cores
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_weights_of_another_model(small):
+    copy = CopyEngine(small.model.path, small.rollout)
+    with pytest.raises(RolloutError, match=r"there is no weight head of shape \(2,\) in the engine"):
+        copy.update([("head", torch.ones(2))], 1)
+    with pytest.raises(RolloutError, match=r"weights were not sent, model.embed_tokens.weight among them"):
+        copy.update([], 1)
+    assert copy.version == 0

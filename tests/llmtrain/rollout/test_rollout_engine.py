@@ -1,0 +1,115 @@
+"""What is refused of an engine's answer, and how ranks share a request."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from llmtrain.policy.model import build_tiny
+from llmtrain.policy.tokenizer import build_char_tokenizer
+from llmtrain.rollout.rollout_engine import HFEngine, Request, RolloutError, Sampler, check
+from llmtrain.settings.config import RolloutConfig
+from llmtrain.verifiers.countdown import ALPHABET
+
+CONFIG = RolloutConfig(max_new_tokens=5)
+TOKENIZER = build_char_tokenizer(ALPHABET)
+PROMPTS = TOKENIZER(["3 5=8:", "7 2 1=6:", "4=4:"])["input_ids"]
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return build_tiny(len(TOKENIZER), hidden=16, layers=1, heads=2, kv_heads=2, intermediate=16), TOKENIZER
+
+
+def request(*shares, seed=0, n=4):
+    return Request(PROMPTS, n, [list(s) for s in shares or [range(3)]], seed)
+
+
+def test_a_request_repeats_and_another_seed_does_not(policy):
+    engine = HFEngine(*policy, CONFIG)
+    first, again, other = (engine.submit(request(seed=seed))() for seed in (1, 1, 2))
+    assert first.responses() == again.responses()
+    assert first.responses() != other.responses()
+
+
+def test_ranks_have_together_what_one_has_alone(policy):
+    alone = HFEngine(*policy, CONFIG).submit(request())().responses()
+    shares = [0, 2], [1], []
+    parts = [HFEngine(*policy, CONFIG, rank=r).submit(request(*shares))() for r in range(3)]
+    assert parts[0].responses() == alone[:4] + alone[8:]
+    assert parts[1].responses() == alone[4:8]
+    assert len(parts[2]) == 0
+    for rank, part in enumerate(parts):
+        check(part, request(*shares), CONFIG, 0, rank)
+
+
+def test_a_sampler_deals_prompts_out(policy):
+    _model, tokenizer = policy
+    sizes = [len(Sampler(HFEngine(*policy, CONFIG, rank=r), tokenizer, 0, 2).generate(PROMPTS, 4)) for r in range(2)]
+    assert sizes == [8, 4]
+
+
+def test_each_batch_of_a_sampler_has_draws_of_its_own(policy):
+    def batches(seed):
+        sampler = Sampler(HFEngine(*policy, CONFIG), TOKENIZER, seed, 1)
+        return [sampler.generate(PROMPTS, 4).responses() for _ in range(2)]
+
+    first, second = batches(3)
+    assert first != second
+    assert batches(3) == [first, second]
+
+
+def test_the_version_is_that_of_the_weights(policy):
+    engine = HFEngine(*policy, CONFIG)
+    engine.update([], 7)
+    assert engine.submit(request())().version == 7
+
+
+def spoil(rollouts, name):
+    logp, lengths = rollouts.logp.clone(), rollouts.response_lengths.clone()
+    logp[3] = {"nan": float("nan"), "positive": 0.1}.get(name, logp[3])
+    lengths[0] = {"long": 6, "empty": 0}.get(name, int(lengths[0]))
+    index = rollouts.prompt_index[1:] if name == "fewer" else rollouts.prompt_index
+    index = index.flip(0) if name == "others" else index
+    ids = rollouts.response_ids[1:] if name == "short" else rollouts.response_ids
+    return replace(rollouts, logp=logp, response_lengths=lengths, prompt_index=index, response_ids=ids)
+
+
+LIES = {
+    "nan": "not finite",
+    "positive": "above 0",
+    "long": "1 to 5 were asked",
+    "empty": "1 to 5 were asked",
+    "fewer": "12 were asked",
+    "others": "12 were asked",
+    "short": "do not agree",
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lying_engine_is_found_out(policy, name):
+    rollouts = HFEngine(*policy, CONFIG).submit(request())()
+    check(rollouts, request(), CONFIG, 0, 0)
+    with pytest.raises(RolloutError, match=LIES[name]):
+        check(spoil(rollouts, name), request(), CONFIG, 0, 0)
+
+
+def test_stale_responses_are_refused(policy):
+    rollouts = HFEngine(*policy, CONFIG).submit(request())()
+    check(replace(rollouts, version=3), request(), CONFIG, 3, 0)
+    with pytest.raises(RolloutError, match="older than 3"):
+        check(replace(rollouts, version=2), request(), CONFIG, 3, 0)
+
+
+@pytest.mark.parametrize("changes", [{"top_p": 0.9}, {"top_k": 20}])
+def test_truncated_sampling_is_refused_with_the_reason(changes):
+    with pytest.raises(ValueError, match="importance ratios"):
+        RolloutConfig(**changes)
+
+
+def test_seeds_of_torch_stay_as_they_were(policy):
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    HFEngine(*policy, CONFIG).submit(request())()
+    assert torch.equal(torch.rand(2), expected)

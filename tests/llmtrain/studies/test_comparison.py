@@ -1,0 +1,97 @@
+import pytest
+from full_disk import no_file_over
+from rich.console import Console
+
+from entrostat.runlog import RunLog
+from llmtrain.studies.comparison import Run, figure, smooth, table
+
+
+def write(path, entropies, target=None):
+    log = RunLog(path, {"target_entropy": target, "eval": {"k": 4}}, seed=0)
+    for step, entropy in enumerate(entropies):
+        log.log(step, {"entropy": entropy, "reward": 0.5, "tokens_per_second": 100.0})
+    log.log(len(entropies), {"eval/pass@4": 0.25, "eval/avg@4": 0.125})
+    log.close()
+    return Run.read(path)
+
+
+def test_means_are_over_the_last_third(tmp_path):
+    run = write(tmp_path / "a", [9, 9, 9, 9, 1, 3], target=2.1)
+    assert run.late("entropy") == 2
+    assert run.last("eval/pass@4") == 0.25
+    assert run.verdict() == "2.1 held -5%"
+    assert write(tmp_path / "b", [1.0, 1.0, 1.16], target=1).verdict() == "1 missed +16%"
+    assert write(tmp_path / "c", [1.0, 1.0, 0.996], target=1).verdict() == "1 held +0%"
+    assert write(tmp_path / "c", [1.0]).verdict() == "none"
+
+
+def test_table_and_figure(tmp_path):
+    runs = [write(tmp_path / name, [0.5, 0.25, 0.25], target) for name, target in (("a", None), ("b", 0.25))]
+    console = Console(width=80, record=True)
+    console.print(table(runs))
+    text = console.export_text()
+    assert "0.50→0.25" in text
+    assert "0.25 held +0%" in text
+    assert "pass@4" in text
+    figure(runs, tmp_path / "new" / "f.svg")
+    drawn = (tmp_path / "new" / "f.svg").read_text()
+    assert drawn.count('<g id="axes_') == 3
+    assert "– -->" not in drawn
+    with no_file_over(1000), pytest.raises(OSError, match="File too large") as told:
+        figure(runs, tmp_path / "f.png")
+    assert told.value.filename == str(tmp_path / "f.png")
+
+
+def test_a_run_of_one_step_has_a_marker(tmp_path):
+    """Of entropy, reward and in the legend; the evaluation has one anyway."""
+    for entropies, markers in (([0.5, 0.25], 1), ([0.5], 4)):
+        figure([write(tmp_path / str(markers), entropies)], tmp_path / "f.svg")
+        assert (tmp_path / "f.svg").read_text().count('style="fill: #0072b2; stroke: #0072b2"/>') == markers
+
+
+def rows(runs):
+    """The cells of the table by heading, a row a run."""
+    found = table(runs)
+    columns = [[column.header, *column.cells] for column in found.columns]
+    headings, *lines = zip(*columns, strict=True)
+    return [dict(zip(headings, line, strict=True)) for line in lines]
+
+
+def test_pass_at_k_is_that_of_the_heading(tmp_path):
+    for name, k, metrics in (
+        ("eight", 8, {"eval/pass@8": 0.5, "eval/avg@8": 0.25, "eval/pass@1": 0.25}),
+        ("two", 2, {"eval/pass@2": 0.75, "eval/avg@2": 0.375, "eval/pass@1": 0.375}),
+        ("both", 2, {"eval/pass@2": 0.75, "eval/pass@8": 0.875}),
+    ):
+        log = RunLog(tmp_path / name, {"eval": {"k": k}}, seed=0)
+        log.log(0, {"entropy": 1.0, "reward": 0.5, **metrics})
+        log.close()
+    runs = [Run.read(tmp_path / name) for name in ("eight", "two", "both")]
+    assert [(row["avg@8"], row["pass@8"]) for row in rows(runs)] == [("0.250", "0.500"), ("–", "–"), ("–", "0.875")]
+    figure(runs, tmp_path / "f.svg")
+    assert "<!-- two: – -->" in (tmp_path / "f.svg").read_text()
+
+
+def test_a_run_without_metrics_has_dashes(tmp_path):
+    log = RunLog(tmp_path / "empty", {"target_entropy": 0.5}, seed=0)
+    log.close()
+    run = Run.read(tmp_path / "empty")
+    (row,) = rows([run])
+    assert row == dict.fromkeys(("reward", "avg@8", "pass@8", "entropy", "tokens/s"), "–") | {
+        "run": "empty",
+        "target": "0.5 –",
+    }
+    figure([run], tmp_path / "f.svg")
+    assert (tmp_path / "f.svg").read_text().count("<!-- empty: – -->") == 3
+
+
+def test_smoothing_starts_at_the_first_value_and_keeps_constants():
+    import numpy as np
+
+    assert smooth(np.array([2.0, 2.0, 2.0])).tolist() == [2, 2, 2]
+    assert smooth(np.array([1.0, 0.0]))[1] == pytest.approx(0.85)
+
+
+def test_not_a_run(tmp_path):
+    with pytest.raises(ValueError, match=r"is not a run: it has no config\.yaml"):
+        Run.read(tmp_path)

@@ -1,0 +1,141 @@
+"""A mistake is told in one line before a model is built, warmed up or loaded."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from entrostat.advantages import REGISTRY, advantage_needs, get_advantage
+from llmtrain.cli import main
+from llmtrain.settings.config import ModelConfig, ProfileConfig, TrainConfig
+from llmtrain.settings.presets import get_preset, read_config
+from llmtrain.training.check import OF_VERDICTS, check, check_place
+
+
+def folder_of(path, **sizes) -> str:
+    """A model folder, as far as its config.json."""
+    path.mkdir()
+    (path / "config.json").write_text(json.dumps({"model_type": "qwen2", **sizes}))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--controller", "steer", "--set", "lambda_min=abc"], "steer: lambda_min must be a number, not 'abc'"),
+        (["--controller", "entropic", "--set", "tau=abc"], "entropic: tau must be a number, not 'abc'"),
+        (["--controller", "clip_higher", "--set", "eps_high=abc"], "clip_higher: eps_high must be a number"),
+        (["--set", "k=[1"], r"k: '\[1' cannot be read"),
+        (
+            ["--advantage", "prime beta=0.1"],
+            "the values of the advantage prime are prime.lr and prime.beta, and do not",
+        ),
+        (["--advantage", "qae k=1"], r"k of the advantage 'qae' must lie in \(0, 1\); got 1"),
+        (["--target-entropy", "0.4"], "controller 'grpo' has no target; those with one are adaptive_clip, "),
+        (
+            ["--controller", "entropic", "--target-entropy", "0.4", "--set", "target=0.9"],
+            "the target is given twice: as target_entropy and in controller_args",
+        ),
+        (
+            ["--controller", "entropic", "--target-entropy", "0.4", "--set", "entropic.target=0.9"],
+            "target of entropic is set twice, as entropic.target and as target: leave one out",
+        ),
+        (["--task.test-problems", "0"], "nothing to evaluate on: raise task.test_problems, or set eval.every to 0"),
+        (["--model.ref-path", "no/such"], "model.ref_path: model folder no/such does not exist"),
+        (["--model.path", "."], r"model.path: \. is not the folder of a model: it has no config.json"),
+        (["--advantage", "psr", "--reward.overlong-buffer", "12"], "'psr' takes verdicts alone: leave out .*overlong"),
+        (["--advantage", "nsr", "--reward.format", "boxed"], "advantage 'nsr' takes verdicts alone"),
+        (
+            ["--rollout.max-new-tokens", "400"],
+            "the prompts of countdown, of up to 12 characters, and rollout.max_new_tokens 400 are more than "
+            "model.max_position_embeddings 256 of the built model: lower the former or raise the latter",
+        ),
+    ],
+)
+def test_what_is_told_before_a_warm_up(args, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message) as found:
+        check(read_config(["--preset", "countdown-cpu", *args], "t"))
+    assert "\n" not in str(found.value)
+
+
+def test_a_file_with_a_wrong_value_ends_in_one_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.yaml").write_text("optim: {betas: [0.9]}")
+    assert main(["train", "--config", "c.yaml"]) == 2
+    error = "llmtrain train: c.yaml: optim.betas must be of type [finite number, finite number]; got [0.9]"
+    assert capsys.readouterr().err == f"error: {error}\n"
+
+
+def test_what_may_be(tmp_path):
+    config = get_preset("countdown-cpu")
+    check(config)
+    check(replace(config, task=replace(config.task, test_problems=0), eval=replace(config.eval, every=0)))
+    check(replace(config, advantage="psr"))
+    check(replace(config, rollout=replace(config.rollout, max_new_tokens=256 - 12)))
+
+
+def test_a_step_that_never_comes_is_not_traced():
+    with pytest.raises(ValueError, match=r"^profile.steps 160: the run has the rollout steps 0 to 159$"):
+        check(TrainConfig(profile=ProfileConfig(steps=(0, 160))))
+    check(TrainConfig(profile=ProfileConfig(steps=(0, 159))))
+
+
+@pytest.mark.parametrize("key", ["path", "ref_path"])
+def test_sequences_fit_a_model_from_a_folder(key, tmp_path):
+    folder = folder_of(tmp_path / "model", max_position_embeddings=1280)
+    preset, file = get_preset("math-cpu"), tmp_path / "questions.jsonl"
+    file.write_text("")
+    config = replace(
+        preset,
+        model=ModelConfig(**{key: folder}, max_position_embeddings=9999),
+        data=replace(preset.data, train_files=(str(file),)),
+        rollout=replace(preset.rollout, max_new_tokens=1600),
+    )
+    with pytest.raises(ValueError, match=f"1024 and .* 1600 are more than the 1280 positions of model.{key} {folder}"):
+        check(config)
+    check(replace(config, rollout=replace(config.rollout, max_new_tokens=256)))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fits"),
+    [
+        ({"max_position_embeddings": 30}, False),
+        ({"text_config": {"max_position_embeddings": 30}}, False),
+        ({"max_position_embeddings": 30, "rope_scaling": {"factor": 4.0}}, True),
+        (
+            {"max_position_embeddings": 30, "rope_scaling": {"factor": 2.0, "original_max_position_embeddings": 15}},
+            False,
+        ),
+        ({}, True),
+    ],
+)
+def test_positions_of_a_folder(sizes, fits, tmp_path):
+    """Sequences of 12 + 24 tokens."""
+    config = TrainConfig(model=ModelConfig(path=folder_of(tmp_path / "model", **sizes)))
+    if fits:
+        check(config)
+    else:
+        with pytest.raises(ValueError, match="more than the 30 positions"):
+            check(config)
+
+
+@pytest.mark.parametrize("out", ["here", "runs/here"])
+def test_a_folder_is_put_where_one_may_write(out, tmp_path, monkeypatch):
+    check_place(tmp_path / out)
+    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)
+    with pytest.raises(ValueError, match=f"cannot write to {tmp_path}, where {tmp_path / out} is to be"):
+        check_place(tmp_path / out)
+
+
+def test_advantages_of_verdicts_are_those_that_refuse_other_rewards():
+    reward, group = torch.tensor([0.5, 1.0]), torch.zeros(2, dtype=torch.long)
+    refused = set()
+    for name in REGISTRY:
+        if not advantage_needs(name):
+            try:
+                get_advantage(name)(reward, group)
+            except ValueError:
+                refused.add(name)
+    assert refused == OF_VERDICTS

@@ -1,0 +1,180 @@
+"""Which responses a rollout step trains on, with an engine and a verifier whose answers are given."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from llmtrain.process.clock import Clock
+from llmtrain.process.ranks import Ranks
+from llmtrain.rollout.rollout_engine import RolloutError
+from llmtrain.sequences.rollouts import Rollouts
+from llmtrain.settings.config import OptimConfig, RolloutConfig, TopologyConfig, TrainConfig
+from llmtrain.tasks import get_task
+from llmtrain.training.collect import Collector
+from llmtrain.verifiers import Verdict, Verifier
+
+N = 3
+CONFIG = TrainConfig(
+    steps=9,
+    rollout=RolloutConfig(prompts=4, n=N, max_new_tokens=5, filter_groups=True, max_gen_batches=3),
+    optim=OptimConfig(mini_batch_size=2),
+)
+
+
+class Engine:
+    """Answers each request with one token a response: the number of the request, counted from 0."""
+
+    def __init__(self, version: int = 0) -> None:
+        self.requests, self.version = [], version
+
+    def submit(self, request):
+        number = len(self.requests)
+        self.requests.append(request)
+        count = len(request.shares[0]) * request.n
+        version = self.version
+        return lambda: Rollouts(
+            prompt_ids=[[7, i] for i in range(len(request.prompt_ids))],
+            response_ids=torch.full((count,), number),
+            response_lengths=torch.ones(count, dtype=torch.long),
+            logp=torch.full((count,), -1.0),
+            prompt_index=torch.tensor(request.shares[0]).repeat_interleave(request.n),
+            finished=torch.ones(count, dtype=torch.bool),
+            version=version,
+        )
+
+
+class Words:
+    """A tokenizer whose tokens are characters, and which writes nothing."""
+
+    def __call__(self, texts, add_special_tokens):
+        return {"input_ids": [[*map(ord, text)] for text in texts]}
+
+    def batch_decode(self, ids, skip_special_tokens):
+        return ["" for _ in ids]
+
+
+class Given(Verifier):
+    """Gives these rewards, one after the other; at `lost`, a number of a response, a check is lost."""
+
+    def __init__(self, rewards, lost=()):
+        super().__init__()
+        self.rewards, self.lost, self.given = iter(rewards), lost, 0
+
+    def judge(self, responses, ground_truths):
+        verdicts = []
+        for _ in responses:
+            self.failures["timeout"] += self.given in self.lost
+            self.given += 1
+            verdicts.append(Verdict(bool(next(self.rewards)), ""))
+        return verdicts
+
+
+def collector(config, rewards, engine, lost=()):
+    """rewards: for each batch the rewards of its 4 · N responses, in order."""
+    verifier = Given([r for batch in rewards for r in batch], lost)
+    task = replace(get_task(CONFIG), start_verifier=lambda: verifier)
+    return Collector(config, task, Words(), engine, Ranks(), Clock("cpu"))
+
+
+RIGHT, WRONG, MIXED = [1] * N, [0] * N, [1, 0, 0]
+
+
+def test_groups_of_one_reward_are_replaced():
+    engine = Engine()
+    rewards = [MIXED + RIGHT + WRONG + MIXED, WRONG + RIGHT + RIGHT + MIXED, MIXED + MIXED + MIXED + MIXED]
+    found = collector(CONFIG, rewards, engine).collect(0)
+    assert found.rollouts.prompt_index.tolist() == [i for i in range(4) for _ in range(N)]
+    assert found.rollouts.response_ids.tolist() == [0] * 2 * N + [1] * N + [2] * N
+    assert found.rollouts.prompt_ids == [[7, 0], [7, 3], [7, 3], [7, 0]]
+    assert found.reward.tolist() == MIXED * 4
+    assert found.metrics["groups/kept"] == 4 / 12
+    assert found.metrics["reward"] == pytest.approx(sum(map(sum, rewards)) / 36)
+    assert found.metrics["tokens"] == 36
+    assert len({tuple(map(tuple, request.prompt_ids)) for request in engine.requests}) == 3
+
+
+@pytest.mark.parametrize(("advantage", "expected"), [("opo", [2 / 3, -1 / 3, -1 / 3]), ("prime", [1, -0.5, -0.5])])
+def test_groups_of_several_batches_are_numbered_through(advantage, expected):
+    config = replace(CONFIG, advantage=advantage)
+    found = collector(config, [WRONG + MIXED * 3, MIXED * 4], Engine()).collect(0)
+    assert found.sequence.tolist() == list(range(4 * N))
+    assert found.advantage.tolist() == pytest.approx(expected * 4)
+
+
+def test_checks_without_an_answer_are_counted_by_step():
+    config = replace(CONFIG, rollout=replace(CONFIG.rollout, filter_groups=False))
+    engine = Engine()
+    several = collector(config, [MIXED + RIGHT + WRONG * 2] * 3, engine, lost=(2, 5, 30))
+    told = []
+    for engine.version in range(3):
+        found = several.collect(engine.version)
+        assert len(found.rollouts) == 4 * N  # without filtering all groups stay
+        told.append(found.metrics.get("verify/timeout"))
+        several.task.verifier.failures["timeout"] += 5  # those of an evaluation are its own
+    assert told == [2, None, 1]
+
+
+def test_batches_are_numbered_through_the_run():
+    engine = Engine()
+    several = collector(CONFIG, [MIXED + WRONG * 3, MIXED * 3 + WRONG, MIXED * 4], engine)
+    several.collect(0)
+    assert several.used == 2
+    engine.version = 1
+    several.collect(1)
+    plain, straight = Engine(), replace(CONFIG, rollout=replace(CONFIG.rollout, filter_groups=False))
+    fixed = collector(straight, [MIXED * 4] * 3, plain)
+    for plain.version in range(3):
+        fixed.collect(plain.version)
+    assert [r.prompt_ids for r in engine.requests] == [r.prompt_ids for r in plain.requests]
+    assert [r.seed for r in engine.requests] == [r.seed for r in plain.requests]
+
+
+def test_it_gives_up_and_trains_on_what_there_is():
+    found = collector(CONFIG, [WRONG * 4, WRONG * 3 + MIXED, RIGHT * 4], Engine()).collect(0)
+    assert found.rollouts.response_ids.tolist() == [1] * N
+    assert not found.dropped
+    found = collector(CONFIG, [WRONG * 4] * 3, Engine()).collect(0)
+    assert len(found.rollouts) == 4 * N
+    assert found.metrics["groups/kept"] == 0
+    assert found.dropped
+
+
+def test_a_batch_may_have_more_prompts_than_a_step_trains_on():
+    """Of six prompts four groups are kept, in order; what is too much is dropped."""
+    rollout = replace(CONFIG.rollout, gen_batch_size=6)
+    engine = Engine()
+    several = collector(replace(CONFIG, rollout=rollout), [RIGHT + MIXED * 5, MIXED * 6], engine)
+    found = several.collect(0)
+    assert found.rollouts.prompt_ids == [[7, 1], [7, 2], [7, 3], [7, 4]]
+    assert found.reward.tolist() == MIXED * 4
+    assert found.metrics["groups/kept"] == 4 / 6
+    engine.version = 1
+    several.collect(1)
+    assert [len(request.prompt_ids) for request in engine.requests] == [6, 6]
+    texts = [tuple(ids) for request in engine.requests for ids in request.prompt_ids]
+    assert len(set(texts)) == 12  # the second batch goes on where the first ended
+    with pytest.raises(ValueError, match="gen_batch_size needs"):
+        replace(rollout, filter_groups=False)
+
+
+def test_staleness_asks_ahead_and_never_trains_on_older_responses():
+    config = replace(
+        CONFIG,
+        steps=4,
+        rollout=replace(CONFIG.rollout, filter_groups=False),
+        topology=TopologyConfig(name="ray", staleness=2),
+    )
+    engine = Engine()
+    ahead = collector(config, [MIXED * 4] * 4, engine)
+    asked, versions = [], []
+    for step in range(4):
+        engine.version = step
+        versions.append(ahead.collect(step).rollouts.version)
+        asked.append(len(engine.requests))
+    assert asked == [3, 4, 4, 4]
+    assert versions == [0, 0, 0, 1]
+    engine.version = 9
+    late = collector(config, [MIXED * 4] * 4, Engine())
+    with pytest.raises(RolloutError, match="older than"):
+        late.collect(5)

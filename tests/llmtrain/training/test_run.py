@@ -1,0 +1,345 @@
+"""The folder of a run: which one is trained in, by whom, what is replaced there, and how a run is left early."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import yaml
+
+from entrostat.plain_yaml import dump_yaml
+from entrostat.runlog import read_metrics
+from llmtrain.cli import main
+from llmtrain.commands import demo
+from llmtrain.commands.train import REPLACED
+from llmtrain.policy.checkpoint import latest
+from llmtrain.process import local_ranks as launch
+from llmtrain.process.local_ranks import free_port
+from llmtrain.process.ranks import Ranks
+from llmtrain.settings.config import EngineConfig
+from llmtrain.settings.nested import to_dict
+from llmtrain.training.run import LOCK, STOPPED, claim, run_config, train_run
+from llmtrain.training.trainer import Trainer
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != LOCK}
+
+
+@pytest.fixture(scope="module")
+def finished(small, tmp_path_factory) -> Path:
+    """The folder of a run of two steps; not to be changed."""
+    out = tmp_path_factory.mktemp("runs") / "finished"
+    Trainer(replace(small, out=str(out), steps=2, eval=replace(small.eval, every=0)), small.model.path).run()
+    return out
+
+
+@pytest.fixture
+def run(finished, tmp_path) -> Path:
+    """A copy of it, whose config.yaml still names the other folder."""
+    return Path(shutil.copytree(finished, tmp_path / "run"))
+
+
+def test_the_folder_that_is_named_is_resumed(finished, run, tmp_path, monkeypatch, capsys):
+    before = contents(finished)
+    monkeypatch.chdir(tmp_path)
+    assert main(["resume", "run/", "--steps", "3"]) == 0
+    assert capsys.readouterr().out.endswith("done: run\n")
+    assert contents(finished) == before
+    assert [line["step"] for line in read_metrics(run)] == [0, 1, 2]
+    assert latest(run).name == "step-000003"
+    assert yaml.safe_load((run / "config.yaml").read_text())["out"] == "run"
+
+
+@pytest.mark.parametrize("steps", ["1", "0", "-1"])
+def test_a_run_is_not_resumed_to_a_step_that_is_over(run, steps, capsys):
+    before = contents(run)
+    assert main(["resume", str(run), "--steps", steps]) == 2
+    assert capsys.readouterr().err == f"error: --steps {steps}: {run} has done 2; give 2 or more\n"
+    assert contents(run) == before
+
+
+@pytest.mark.parametrize("settings", ["", "{}\n", "# steps: 3\n"])
+def test_a_run_without_settings_is_not_resumed_with_others(run, settings, capsys):
+    (run / "config.yaml").write_text(settings)
+    before = contents(run)
+    assert main(["resume", str(run)]) == 2
+    assert capsys.readouterr().err == f"error: {run / 'config.yaml'} is empty: put back the settings of the run\n"
+    assert contents(run) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("state.pt", 0.9), ("state.pt", 0), ("model.safetensors", 0.9), ("model.safetensors", None), ("config.json", 0.9)],
+)
+def test_a_damaged_checkpoint_is_named_and_the_one_before(run, name, kept, capsys):
+    for step, fix in ((2, "remove it to go on from step-000001"), (1, "no other is left: start the run anew")):
+        file = run / "checkpoints" / f"step-{step:06d}" / name
+        if kept is None:
+            file.unlink()
+        else:
+            file.write_bytes(file.read_bytes()[: int(kept * file.stat().st_size)])
+        assert main(["resume", str(run), "--steps", "3"]) == 2
+        assert capsys.readouterr().err == f"error: {file.parent} is damaged: {fix}\n"
+        shutil.rmtree(file.parent)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        ("nproc: 1", "nproc: 2", "the torch engine is one process, not 2: use --engine.name deepspeed"),
+        ("device: cpu", "device: tpu", "unknown device 'tpu'; choose from cpu, cuda"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_before_a_run_goes_on(run, was, now, said, capsys):
+    settings = run / "config.yaml"
+    settings.write_text(settings.read_text().replace(f"{was}\n", f"{now}\n"))
+    assert main(["resume", str(run), "--steps", "3"]) == 2
+    assert capsys.readouterr() == ("", f"error: {said}\n")
+
+
+def test_ranks_say_nothing_of_a_run_that_the_first_refuses(run, monkeypatch, capsys):
+    class Lost(Ranks):
+        def barrier(self):
+            raise ConnectionError("Connection closed by peer")
+
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setattr("llmtrain.process.ranks.join", lambda device: Lost())
+    monkeypatch.setattr("llmtrain.process.ranks.is_of_another", lambda error: True)
+    (run / STOPPED).touch()  # which the first rank has left
+    assert train_run(replace(run_config(run), out=str(run)), resuming=True) == 1
+    assert capsys.readouterr() == ("", "")
+
+
+def test_memory_of_ranks_that_ended_while_they_started_is_given_back(monkeypatch):
+    monkeypatch.setattr(launch, "free_port", lambda: 1)
+    left = [Path(f"/dev/shm/deepspeed_allreduce_buffer_{os.getuid()}_127.0.0.1_1_{rank}") for rank in range(2)]
+    for path in left:
+        path.touch()
+    assert launch.launch(["no command"], 2) == 2
+    assert not any(path.exists() for path in left)
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_nothing_is_replaced_by_accident(small, tmp_path, name, capsys):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "mine").write_text("")
+    assert main(["train", "--out", str(tmp_path), "--model.path", small.model.path]) == 2
+    error = capsys.readouterr().err
+    assert error == (f"error: {tmp_path} holds {name}: choose another --out, --overwrite it, or llmtrain resume it\n")
+    assert [p.relative_to(tmp_path) for p in tmp_path.rglob("*")] == [Path(name), Path(name, "mine")]
+
+
+@pytest.mark.parametrize("command", ["train", "sft"])
+@pytest.mark.parametrize("out", ["file", "file/run"])
+def test_a_folder_that_cannot_be(small, tmp_path, command, out, capsys):
+    (tmp_path / "file").write_text("")
+    assert main([command, "--out", str(tmp_path / out), "--model.path", small.model.path]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"error: cannot write to {tmp_path / out}: ")
+    assert said.err.count("\n") == 1
+    assert not said.out, "the warm-up has not begun"
+
+
+HOLDER = """
+import os, sys, time
+from llmtrain.run import claim
+with claim(sys.argv[1]):
+    child = os.fork()
+    if child:
+        print(child, flush=True)
+    time.sleep(300)
+"""
+
+
+def test_a_folder_has_one_process_and_is_free_when_it_dies(small, run, capsys):
+    """Whatever it has forked."""
+    before = contents(run)
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(run)], stdout=subprocess.PIPE, text=True)
+    child = int(holder.stdout.readline())
+    try:
+        model = ["--out", str(run), "--overwrite", "--model.path", small.model.path]
+        for args in (["resume", str(run)], ["train", *model], ["sft", *model]):
+            assert main(args) == 2
+            assert capsys.readouterr().err == f"error: another process trains in {run}\n"
+        assert contents(run) == before
+        holder.kill()
+        holder.wait()
+        os.kill(child, 0)  # it lives
+        with claim(str(run)):
+            pass
+    finally:
+        holder.kill()
+        os.kill(child, signal.SIGKILL)
+        holder.stdout.close()
+
+
+def test_help_of_the_demo_trains_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as left:
+        demo.main(["--help"])
+    assert left.value.code == 0
+    assert "demo" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_demo_leaves_alone_what_is_trained(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, "runs/demo/thermostat"], stdout=subprocess.PIPE, text=True)
+    child = int(holder.stdout.readline())
+    try:
+        assert demo.main([]) == 2
+    finally:
+        holder.kill()
+        os.kill(child, signal.SIGKILL)
+        holder.stdout.close()
+    assert capsys.readouterr().err == "error: another process trains in runs/demo/thermostat\n"
+    assert {path.name for path in Path("runs/demo").glob("*/*")} == {LOCK}
+
+
+def test_ranks_but_the_first_leave_the_folder_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    with claim(str(tmp_path / "run")):
+        assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["train", "sft"])
+def test_ctrl_c_in_the_warm_up(small, tmp_path, command, monkeypatch, capsys):
+    """The folder is held by then; afterwards nothing is in the way of the same command."""
+    model = replace(small.model, path=None, hidden_size=32, num_layers=2, num_heads=2)
+    config = replace(small, out=str(tmp_path / "run"), model=model, sft=replace(small.sft, steps=10**6), threads=1)
+    file, log = tmp_path / "config.yaml", tmp_path / "log"
+    file.write_text(yaml.safe_dump(to_dict(config)))
+    args = [command, "--config", str(file)]
+    monkeypatch.chdir(tmp_path)
+    with log.open("w") as out:
+        line = [sys.executable, "-m", "llmtrain", *args]
+        heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it
+        process = subprocess.Popen(line, stdout=out, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
+    try:
+        while "warm-up 1/" not in log.read_text():
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.02)
+        assert main(args) == 2
+        assert capsys.readouterr().err == f"error: another process trains in {config.out}\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60)[1] == "stopped\n"
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert [path.name for path in Path(config.out).iterdir()] == [LOCK]
+    file.write_text(yaml.safe_dump(to_dict(replace(config, sft=replace(small.sft, steps=1), steps=1))))
+    assert main(args) == 0
+
+
+class Saves(Trainer):
+    """Remembers the steps at which it was saved."""
+
+    def __init__(self, *args, **settings):
+        super().__init__(*args, **settings)
+        self.saved = []
+
+    def save(self):
+        self.saved.append(self.step)
+        return super().save()
+
+
+@pytest.mark.parametrize(("every", "saved"), [(2, [2, 4]), (3, [3, 4]), (9, [4])])
+def test_a_step_is_saved_once(small, tmp_path, every, saved):
+    eval = replace(small.eval, every=0)
+    trainer = Saves(replace(small, out=str(tmp_path / "run"), save_every=every, eval=eval), small.model.path)
+    trainer.run()
+    assert trainer.saved == saved
+
+
+class Pressed(Ranks):
+    """Ctrl-C has come to another rank."""
+
+    def most(self, count):
+        return 1
+
+
+def test_ctrl_c_before_the_first_step_leaves_a_resumable_run(small, tmp_path):
+    trainer = Saves(replace(small, out=str(tmp_path / "run")), small.model.path)
+    trainer.ranks = Pressed()
+    trainer.run()
+    assert trainer.interrupted
+    assert trainer.saved == [0]
+
+
+def test_a_run_goes_on_in_another_cluster_if_it_was_in_one(run, capsys):
+    assert main(["resume", str(run), "--topology.address", "auto"]) == 2
+    assert capsys.readouterr().err == f"error: {run} was not trained on Ray but with topology.name local\n"
+    settings = (run / "config.yaml").read_text()
+    (run / "config.yaml").write_text(settings.replace("  name: local", "  name: ray"))
+    assert main(["resume", str(run), "--topology.address", "127.0.0.1:1"]) == 2
+    assert "error: no Ray cluster at 127.0.0.1:1" in capsys.readouterr().err
+
+
+def ranks_with_a_fault(config, folder: Path, who: int | str, what: str, size: int = 2) -> tuple[list[int], list[str]]:
+    """Exit codes and errors of the ranks of a run in which rank `who` fails at its second step."""
+    config = replace(config, nproc=size, out=str(folder / "run"), engine=EngineConfig(name="deepspeed"), threads=1)
+    optim = replace(config.optim, mini_batch_size=2 * size)
+    rollout = replace(config.rollout, prompts=4 * size)
+    (folder / "c.yaml").write_text(dump_yaml(to_dict(replace(config, optim=optim, rollout=rollout))))
+    common = {"WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, "LOCAL_SIZE": size, "MASTER_ADDR": "127.0.0.1"}
+    common["MASTER_PORT"] = free_port()
+    command = [sys.executable, str(Path(__file__).parent / "faulty_rank.py"), str(folder / "c.yaml"), str(who), what]
+    ranks = []
+    for rank in range(size):
+        environment = os.environ | {k: str(v) for k, v in (common | {"RANK": rank, "LOCAL_RANK": rank}).items()}
+        ranks.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
+    said = [process.communicate(timeout=120)[1] for process in ranks]
+    return [process.returncode for process in ranks], said
+
+
+@pytest.mark.parametrize(
+    ("who", "what", "words"),
+    [
+        (1, "memory", "error: step 1: out of memory in phase 'other': "),
+        (1, "rollout", "error: step 1: rollout engine vllm could not answer; last checkpoint: "),
+        (1, "backend", "error: a rank is gone: NCCL error: out of memory; last checkpoint: "),
+        (0, "bug", "KeyError: 'a bug'"),
+    ],
+)
+def test_one_rank_that_fails_ends_all_and_says_why(small, tmp_path, who, what, words):
+    """The other one waits for it in a collective; it ends as well, and adds nothing."""
+    codes, said = ranks_with_a_fault(small, tmp_path, who, what)
+    assert codes == [1, 1]
+    assert words in said[who]
+    assert "Error" not in said[1 - who]
+    assert "error" not in said[1 - who]
+
+
+def test_what_all_ranks_refuse_is_said_once(small, tmp_path):
+    codes, said = ranks_with_a_fault(small, tmp_path, "all", "refused")
+    assert sorted(codes) == [1, 2]
+    assert [line for text in said for line in text.splitlines() if "error" in line] == ["error: this cannot be"]
+
+
+def test_a_rank_that_is_killed_is_noticed_once(small, tmp_path):
+    codes, said = ranks_with_a_fault(small, tmp_path, 2, "killed", size=3)
+    assert codes == [1, 1, -9]
+    (line,) = (line for text in said for line in text.splitlines() if line.startswith("error: "))
+    assert line.startswith("error: a rank is gone: ")
+    assert "last checkpoint: " in line
+
+
+def test_of_ranks_that_ended_the_one_that_was_killed_is_named(monkeypatch):
+    """Others end because of it, and one of them may be the first that is looked at."""
+    monkeypatch.setattr(launch, "GRACE", 0.5)
+    scripts = ("import sys, time; time.sleep(9)", "raise SystemExit(1)", "import os; os.kill(os.getpid(), 9)")
+    ranks = [subprocess.Popen([sys.executable, "-c", script]) for script in scripts]
+    try:
+        with pytest.raises(launch.LostRankError, match="rank 2 was lost: killed by SIGKILL"):
+            launch._wait(ranks)
+    finally:
+        for process in ranks:
+            process.kill()
+            process.wait()

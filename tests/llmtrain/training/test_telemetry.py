@@ -1,0 +1,134 @@
+"""What sees a run besides its run log: event files are read back, traces opened, W&B stands in for itself by hand."""
+
+import gzip
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from entrostat.runlog import read_metrics
+from llmtrain.cli import main
+from llmtrain.settings.config import LogConfig, ProfileConfig, TrainConfig
+from llmtrain.training.check import check
+from llmtrain.training.telemetry import TensorBoard, WatchedRunLog
+from llmtrain.training.trainer import Trainer
+
+pytest.importorskip("tensorboard")
+
+
+def scalars(folder) -> dict[str, list[tuple[int, float]]]:
+    """(step, value) of every metric in the event files of a folder, as TensorBoard shows them."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0})
+    events.Reload()
+    return {tag: [(e.step, e.value) for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
+
+
+def test_a_run_in_tensorboard_resumed_and_traced(small, tmp_path):
+    config = replace(small, out=str(tmp_path / "run"), steps=2, profile=ProfileConfig(steps=(1,)))
+    Trainer(config, small.model.path).run()
+    assert [step for step, _ in scalars(tmp_path / "run" / "tensorboard")["entropy"]] == [0, 1]
+
+    (trace,) = (tmp_path / "run" / "trace").iterdir()
+    assert trace.name == "step-1-rank-0.json.gz"
+    with gzip.open(trace) as file:
+        names = {event["name"] for event in json.load(file)["traceEvents"]}
+    assert "aten::mm" in names
+
+    Trainer(replace(config, steps=4), config.out, resume=True).run()
+    shown = scalars(tmp_path / "run" / "tensorboard")
+    lines = read_metrics(tmp_path / "run")
+    for name in ("entropy", "reward", "loss", "eval/pass@2", "time/step"):
+        expected = [(line["step"], line[name]) for line in lines if name in line]
+        assert [step for step, _ in shown[name]] == [step for step, _ in expected]
+        assert [x for _, x in shown[name]] == pytest.approx([x for _, x in expected], rel=1e-6)
+    assert [step for step, _ in shown["entropy"]] == [0, 1, 2, 3]
+    assert len(list((tmp_path / "run" / "trace").iterdir())) == 1
+
+
+def test_steps_after_the_one_that_is_resumed_at_are_void(tmp_path):
+    first = TensorBoard(tmp_path, None)
+    for step in range(5):
+        first.log(step, {"x": float(step)})  # left open, as by a crash: the lines are there all the same
+    second = TensorBoard(tmp_path, resume_at=3)
+    second.log(3, {"x": 30.0})
+    second.close()
+    assert scalars(tmp_path)["x"] == [(0, 0.0), (1, 1.0), (2, 2.0), (3, 30.0)]
+    anew = TensorBoard(tmp_path, None)
+    anew.log(0, {"x": math.inf})
+    anew.close()
+    assert scalars(tmp_path)["x"] == [(0, math.inf)]
+
+
+WANDB = """
+import json
+from pathlib import Path
+CALLS = []
+
+class Run:
+    def __init__(self, settings):
+        self.id = settings["id"] or f"new{sum(name == 'init' for name, _ in CALLS)}"
+    def log(self, metrics, step):
+        CALLS.append(("log", (step, metrics)))
+    def finish(self):
+        CALLS.append(("finish", self.id))
+
+def init(**settings):
+    run = Run(settings)
+    CALLS.append(("init", settings))
+    return run
+"""
+
+
+def test_wandb_goes_on_with_its_run(small, tmp_path, monkeypatch):
+    (tmp_path / "wandb.py").write_text(WANDB)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "wandb", raising=False)
+    import wandb
+
+    settings = LogConfig(tensorboard=False, wandb=True, wandb_project="mine")
+    config = replace(small, out=str(tmp_path / "run"), log=settings)
+    check(config)
+    for resume_at in (None, 1, None):
+        log = WatchedRunLog(config, resume_at)
+        log.log(resume_at or 0, {"reward": 0.5})
+        log.close()
+    inits = [said for name, said in wandb.CALLS if name == "init"]
+    assert [(said["id"], said["resume"]) for said in inits] == [(None, None), ("new0", "allow"), (None, None)]
+    assert {said["project"] for said in inits} == {"mine"}
+    assert inits[0]["config"]["optim"]["lr"] == small.optim.lr
+    assert inits[0]["name"] == "run"
+    assert [said for name, said in wandb.CALLS if name == "log"] == [(s, {"reward": 0.5}) for s in (0, 1, 0)]
+    assert [said for name, said in wandb.CALLS if name == "finish"] == ["new0", "new0", "new2"]
+    assert not (tmp_path / "run" / "tensorboard").exists()
+    monkeypatch.delitem(sys.modules, "wandb")
+
+
+@pytest.mark.parametrize("name", ["wandb", "tensorboard"])
+def test_what_is_not_installed_is_told(small, name, monkeypatch):
+    monkeypatch.setattr("llmtrain.training.telemetry.find_spec", lambda package: None)
+    config = replace(small, log=LogConfig(**{"tensorboard": False, name: True}))
+    with pytest.raises(ValueError, match=f"{name} is not installed; pip install {name}"):
+        check(config)
+
+
+def test_flags(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    out = capsys.readouterr().out
+    for flag in ("--log.no-tensorboard", "--log.wandb", "--log.wandb-project", "--profile.steps"):
+        assert flag in out
+
+
+def test_steps_to_trace_are_not_negative():
+    with pytest.raises(ValueError, match=r"profile.steps .* -1"):
+        TrainConfig(profile=ProfileConfig(steps=(3, -1)))
+
+
+def test_the_configuration_needs_no_torch():
+    code = "import sys, llmtrain.settings.config; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

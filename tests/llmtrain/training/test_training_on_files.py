@@ -1,0 +1,109 @@
+"""Runs on questions from files: from rows of a file to updates, and on again exactly where they stopped."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from same_runs import without_times
+
+from entrostat.runlog import read_metrics
+from llmtrain.cli import main
+from llmtrain.settings.config import DataConfig, EvalConfig, RewardConfig, SFTConfig
+from llmtrain.settings.presets import get_preset
+from llmtrain.training.check import check
+from llmtrain.training.trainer import Trainer
+from llmtrain.training.warmup import build_and_warm_up
+
+LONG = "".join(chr(33 + i * i % 89) for i in range(999))
+"""A prompt that byte pairs do not shorten much."""
+
+
+def write(path: Path, rows) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A configuration that mixes two files, whose model lies ready."""
+    folder = tmp_path_factory.mktemp("questions")
+    sums = [{"question": f"{a}+{b}?", "answer": f"It is {a + b}.\n#### {a + b}"} for a in range(6) for b in range(6)]
+    digits = [{"prompt": f"Say {a}.", "ground_truth": a} for a in range(10)] + [{"prompt": LONG, "ground_truth": 1}]
+    files = write(folder / "sums.jsonl", sums), write(folder / "digits.jsonl", digits)
+    preset = get_preset("math-cpu")
+    config = replace(
+        preset,
+        steps=4,
+        save_every=1,
+        model=replace(preset.model, hidden_size=32, num_layers=2, num_heads=2, intermediate_size=64, vocab_size=300),
+        data=DataConfig(train_files=files, val_files=files[:1], weights=(1.0, 1.0), max_prompt_length=200),
+        rollout=replace(preset.rollout, max_new_tokens=16),
+        eval=EvalConfig(every=2, k=2, samples=2),
+        reward=RewardConfig(format="boxed", length_weight=0.1),
+        sft=SFTConfig(steps=20, batch_size=16),
+    )
+    build_and_warm_up(config, folder / "model")
+    return replace(config, model=replace(config.model, path=str(folder / "model")))
+
+
+def test_a_run_and_its_resumption(run, tmp_path):
+    straight = replace(run, out=str(tmp_path / "straight"))
+    whole = Trainer(straight, run.model.path)
+    assert whole.task.skipped == (
+        "1 of 47 training questions left out: their prompts have more than data.max_prompt_length 200 tokens",
+    )
+    whole.run()
+    lines = without_times(straight.out)
+    assert {"reward", "reward/format", "reward/length", "entropy", "eval/avg@2"} <= set(lines[0])
+    assert "reward/overlong" not in lines[0]
+
+    halves = replace(run, steps=2, out=str(tmp_path / "halves"))
+    Trainer(halves, run.model.path).run()
+    Trainer(replace(halves, steps=4), halves.out, resume=True).run()
+    again = without_times(halves.out)
+    assert again[:2] + [line for line in again if line["step"] >= 2][-3:] == lines
+    assert whole.task.verifier.failures == {}
+
+
+def test_questions_of_both_files_are_drawn(run, tmp_path):
+    trainer = Trainer(replace(run, out=str(tmp_path / "run")), run.model.path)
+    drawn = [question.source for step in range(6) for question in trainer.task.train_batch(step, 8, seed=0)]
+    assert drawn.count("sums") == drawn.count("digits") == 24
+    trainer.task.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"val_files": ()}, r"nothing to evaluate on: give data.val_files, or set eval.every to 0"),
+        ({"verifier": "moth"}, r"unknown data.verifier 'moth'; choose from math, exact"),
+        ({"train_files": ()}, r"data.weights needs a number for each of the 0 data.train_files; got 2"),
+        ({"train_files": (), "weights": ()}, r"no questions to train on: name files of them with --data.train-files"),
+        ({"max_prompt_length": 0}, r"data.max_prompt_length must be at least 1; got 0"),
+    ],
+)
+def test_what_cannot_be_is_told_before_a_file_is_read(run, changes, message):
+    with pytest.raises(ValueError, match=message):
+        check(replace(run, data=replace(run.data, **changes)))
+
+
+def test_a_built_model_is_too_short_for_the_prompts(run):
+    with pytest.raises(
+        ValueError, match=r"max_prompt_length 200 and .* 16 are more than .*max_position_embeddings 200"
+    ):
+        check(replace(run, model=replace(run.model, path=None, max_position_embeddings=200)))
+
+
+def test_dapo_math_17k(real, tmp_path, capsys, monkeypatch):
+    """The command, on the real file, for two steps of the tiny model. Its rewards are near zero."""
+    monkeypatch.chdir(tmp_path)
+    file = real("DAPO-Math-17k.parquet")
+    size = ["--model.hidden-size", "32", "--model.num-layers", "1", "--model.num-heads", "1"]
+    flags = ["--preset", "math-cpu", "--data.train-files", file, "--steps", "2", "--data.max-prompt-length", "300"]
+    assert main(["train", *flags, *size, "--out", "run"]) == 0
+    said = capsys.readouterr().out
+    assert "of 17,398 training questions left out" in said
+    lines = read_metrics("run")
+    assert [line["step"] for line in lines] == [0, 1]
+    assert all(0 <= line["reward"] < 0.3 and line["entropy"] > 5 for line in lines)

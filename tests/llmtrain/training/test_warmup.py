@@ -1,0 +1,84 @@
+"""A warmed-up model is taken again only where nothing it was made of has changed."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from full_disk import no_file_over
+
+from llmtrain.settings.config import DataConfig, ModelConfig, SFTConfig, TrainConfig
+from llmtrain.training.warmup import build_and_warm_up, cached_path
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "folder").mkdir()
+    for name in ("train.jsonl", "folder/train.jsonl", "template.jinja"):
+        (tmp_path / name).write_text("{}\n")
+    files = (str(tmp_path / "train.jsonl"), str(tmp_path / "folder"))
+    return TrainConfig(data=DataConfig(train_files=files, chat_template=str(tmp_path / "template.jinja")))
+
+
+@pytest.mark.parametrize("name", ["train.jsonl", "folder/train.jsonl", "template.jinja", "folder/more.jsonl"])
+def test_what_files_hold_is_part_of_the_name(config, tmp_path, name):
+    before = cached_path(config)
+    assert cached_path(config) == before
+    (tmp_path / name).write_text('{"other": 1}\n')
+    assert cached_path(config) != before
+
+
+def test_so_is_the_longest_prompt(config):
+    other = replace(config, data=replace(config.data, max_prompt_length=7))
+    assert cached_path(other) != cached_path(config)
+
+
+def test_so_is_how_it_is_trained_and_not_what_comes_after(config):
+    assert cached_path(replace(config, sft=replace(config.sft, steps=7))) != cached_path(config)
+    assert cached_path(replace(config, steps=7)) == cached_path(config)
+
+
+@pytest.fixture
+def warming(tmp_path):
+    """A warm-up on 4 questions, of which one is long, and of another the solution."""
+
+    def of(*rows):
+        rows = [{"question": question, "answer": 1, "solution": solution} for question, solution in rows]
+        (tmp_path / "sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return TrainConfig(
+            data=DataConfig(train_files=(str(tmp_path / "sums.jsonl"),), max_prompt_length=80),
+            model=ModelConfig(
+                hidden_size=16,
+                num_layers=1,
+                num_heads=2,
+                intermediate_size=16,
+                max_position_embeddings=100,
+                vocab_size=260,
+            ),
+            sft=SFTConfig(steps=1, batch_size=2),
+        )
+
+    return of
+
+
+def test_examples_that_are_too_long_are_left_out_and_told(warming, tmp_path, capsys):
+    config = warming(("1+0?", "1"), ("0+1?", "1"), ("?" * 90, "1"), ("1+1-1?", "1" * 100))
+    assert len(build_and_warm_up(config, tmp_path / "model")) == 1
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("warm-up: ")] == [
+        "warm-up: 1 of 4 training questions left out: their prompts have more than data.max_prompt_length 80 tokens",
+        "warm-up: 1 of 3 worked solutions left out: with their prompts they have more than the 100 tokens of the model",
+    ]
+
+
+def test_examples_of_which_none_is_left(warming, tmp_path):
+    with pytest.raises(ValueError, match=r"no training question is left: 1 of 1 .*more than data.max_prompt_length 80"):
+        build_and_warm_up(warming(("?" * 90, "1")), tmp_path / "model")
+    with pytest.raises(
+        ValueError, match=r"examples of up to \d+ tokens are more than model.max_position_embeddings 100"
+    ):
+        build_and_warm_up(warming(("1?", "1" * 100)), tmp_path / "model")
+
+
+def test_a_full_disk_is_told(warming, tmp_path):
+    with no_file_over(2**14), pytest.raises(ValueError, match=rf"^{tmp_path}: File too large$"):
+        build_and_warm_up(warming(("1+0?", "1")), tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["sums.jsonl"]
