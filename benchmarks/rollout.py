@@ -14,7 +14,8 @@ import torch
 from llmtrain.data.prompts import encode_all
 from llmtrain.policy.model import build_tiny, save
 from llmtrain.rollout import stop_ids
-from llmtrain.rollout.rollout_engine import HFEngine, Request
+from llmtrain.rollout.hf_engine import HFEngine
+from llmtrain.rollout.rollout_engine import Request
 from llmtrain.rollout.vllm.vllm_engine import VLLMEngine
 from llmtrain.settings.config import RolloutConfig, TrainConfig
 from llmtrain.tasks import get_task
@@ -28,7 +29,7 @@ def main() -> None:
     tokenizer = task.build_tokenizer(0)
     model = build_tiny(len(tokenizer))
     prompts = [question.prompt for question in task.train_batch(0, PROMPTS, 0)]
-    request = Request(encode_all(tokenizer, prompts), N, [list(range(PROMPTS))], seed=0)
+    request = Request(encode_all(tokenizer, prompts), config.sampling, [list(range(PROMPTS))], seed=0)
     with tempfile.TemporaryDirectory() as folder:
         save(model, tokenizer, folder)
         began = time.perf_counter()

@@ -5,11 +5,11 @@ import torch
 from llmtrain.data import Question
 from llmtrain.data.prompts import encode_all
 from llmtrain.evaluation.evaluator import Evaluator
-from llmtrain.evaluation.sampling import Sampling
 from llmtrain.evaluation.subject import Subject
 from llmtrain.policy.model import build_tiny
 from llmtrain.policy.policy import Policy
 from llmtrain.policy.tokenizer import build_char_tokenizer
+from llmtrain.settings.sampling import Sampling
 from llmtrain.verifiers import Verifier, countdown
 from llmtrain.verifiers.verdict import Verdict
 

@@ -1,5 +1,7 @@
 """Prompts, a model and its responses, for the tests of vLLM."""
 
+from dataclasses import replace
+
 import torch
 
 from llmtrain.policy.model import build_tiny
@@ -24,9 +26,11 @@ def sharp_model():
     return model
 
 
-def ask(engine, prompts=PROMPTS, n=8, seed=0, shares=None):
+def ask(engine, prompts=PROMPTS, n=8, seed=0, shares=None, **drawn):
     ids = TOKENIZER(list(prompts))["input_ids"]
-    return engine.submit(Request(ids, n, shares or [list(range(len(prompts)))], seed))()
+    return engine.submit(
+        Request(ids, replace(CONFIG.sampling, samples=n, **drawn), shares or [list(range(len(prompts)))], seed)
+    )()
 
 
 @torch.no_grad()

@@ -1,13 +1,13 @@
 """Every controller class by its name. `entrostat.make` builds from them."""
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from importlib import import_module
-from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from .importing import attribute
 
 if TYPE_CHECKING:
     from .controller import Controller
@@ -50,22 +50,15 @@ def named_class(package: str, name: str) -> type:
 def imported(path: str) -> str:
     """Return the name of the controller class at `module:Class`, which is registered if it is not yet.
 
-    Without a name of its own it gets that of the class in lower case, such as my_rule for MyRule. The working folder is
-    searched first. Raises ValueError of one line if there is no such class.
+    Without a name of its own it gets that of the class in lower case, such as my_rule for MyRule. Raises ValueError of
+    one line if there is no such class.
     """
     from .controller import Controller
 
-    module, _, attribute = path.partition(":")
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        cls = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"controller {path!r} cannot be imported: {error}") from None
+    cls = attribute("controller", path)
     if not (isinstance(cls, type) and issubclass(cls, Controller)):
         raise ValueError(f"{path} is no subclass of entrostat.Controller")
-    name = vars(cls).get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", attribute).lower()
+    name = vars(cls).get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
     if REGISTRY.get(name) is not cls:
         register(name)(cls)
     return name

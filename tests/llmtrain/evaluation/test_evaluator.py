@@ -10,8 +10,10 @@ from evaluated import TOKENIZER, evaluator, ids, questions, small_model, subject
 from llmtrain.evaluation.statistics import prompt_entropy, response_means
 from llmtrain.policy.policy import Policy
 from llmtrain.rollout import HFRollout
-from llmtrain.rollout.rollout_engine import HFEngine, Sampler
+from llmtrain.rollout.hf_engine import HFEngine
+from llmtrain.rollout.rollout_engine import Sampler
 from llmtrain.settings.config import RolloutConfig
+from llmtrain.settings.sampling import Sampling
 from llmtrain.verifiers.verdict import Verdict
 
 
@@ -117,7 +119,9 @@ def test_batches_have_draws_of_their_own():
 
     for _ in range(2):
         engine = HFEngine(small_model(), TOKENIZER, RolloutConfig(max_new_tokens=6))
-        evaluator(questions(1) * 4, judge, samples=4, batch_size=2)(Sampler(engine, TOKENIZER, 3, 1))
+        evaluator(questions(1) * 4, judge, samples=4, batch_size=2)(
+            Sampler(engine, TOKENIZER, 3, 1, Sampling(max_new_tokens=6))
+        )
     assert said[0] != said[1]
     assert said[:2] == said[2:]
 

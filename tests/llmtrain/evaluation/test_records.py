@@ -7,7 +7,7 @@ import pytest
 
 from llmtrain.evaluation.calibration import densities
 from llmtrain.evaluation.records import Answered, measure
-from llmtrain.evaluation.sampling import Sampling
+from llmtrain.settings.sampling import Sampling
 
 SAMPLING = Sampling(samples=2, max_new_tokens=9)
 

@@ -14,7 +14,7 @@ from llmtrain.evaluation.correlations import Correlation
 from llmtrain.evaluation.eval_progress import show
 from llmtrain.evaluation.figures import draw
 from llmtrain.evaluation.records import Answered, measure
-from llmtrain.evaluation.sampling import Sampling
+from llmtrain.settings.sampling import Sampling
 
 
 def record(source, n, right, seed=0):

@@ -10,10 +10,10 @@ import torch
 from evaluated import TOKENIZER, ids, questions
 
 from llmtrain.commands.eval import main as evaluate
-from llmtrain.evaluation.sampling import Sampling
 from llmtrain.evaluation.statistics import response_means
 from llmtrain.evaluation.subject import Subject
 from llmtrain.policy.model import build_tiny, save
+from llmtrain.settings.sampling import Sampling
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def both(folder):
     plain = Subject.load(folder)
-    fast = plain.with_vllm(folder, 128)
+    fast = plain.sampled_by("vllm", folder, 128)
     yield plain, fast
     fast.close()
 

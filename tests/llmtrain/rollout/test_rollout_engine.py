@@ -7,7 +7,8 @@ import torch
 
 from llmtrain.policy.model import build_tiny
 from llmtrain.policy.tokenizer import build_char_tokenizer
-from llmtrain.rollout.rollout_engine import HFEngine, Request, RolloutError, Sampler, check
+from llmtrain.rollout.hf_engine import HFEngine
+from llmtrain.rollout.rollout_engine import Request, RolloutError, Sampler, check_answer
 from llmtrain.settings.config import RolloutConfig
 from llmtrain.verifiers.countdown import ALPHABET
 
@@ -22,7 +23,7 @@ def policy():
 
 
 def request(*shares, seed=0, n=4):
-    return Request(PROMPTS, n, [list(s) for s in shares or [range(3)]], seed)
+    return Request(PROMPTS, replace(CONFIG.sampling, samples=n), [list(s) for s in shares or [range(3)]], seed)
 
 
 def test_a_request_repeats_and_another_seed_does_not(policy):
@@ -40,18 +41,32 @@ def test_ranks_have_together_what_one_has_alone(policy):
     assert parts[1].responses() == alone[4:8]
     assert len(parts[2]) == 0
     for rank, part in enumerate(parts):
-        check(part, request(*shares), CONFIG, 0, rank)
+        check_answer(part, request(*shares), 0, rank)
 
 
 def test_a_sampler_deals_prompts_out(policy):
-    _model, tokenizer = policy
-    sizes = [len(Sampler(HFEngine(*policy, CONFIG, rank=r), tokenizer, 0, 2).generate(PROMPTS, 4)) for r in range(2)]
-    assert sizes == [8, 4]
+    engines = [HFEngine(*policy, CONFIG, rank=rank) for rank in range(2)]
+    samplers = [Sampler(engine, TOKENIZER, 0, 2, CONFIG.sampling) for engine in engines]
+    assert [len(sampler.generate(PROMPTS, 4)) for sampler in samplers] == [8, 4]
+
+
+def test_a_request_says_how_its_responses_are_drawn(policy):
+    """One engine serves training and evaluation: length, temperature and nucleus come with each request."""
+    engine = HFEngine(*policy, CONFIG)
+
+    def answer(**drawn):
+        return engine.submit(replace(request(), sampling=replace(CONFIG.sampling, samples=4, **drawn)))()
+
+    assert int(answer(max_new_tokens=2).response_lengths.max()) <= 2
+    likeliest = answer(temperature=0.0).responses()
+    assert likeliest == [likeliest[i] for i in (0, 4, 8) for _ in range(4)]
+    assert answer(top_p=1e-6).responses() == likeliest
+    assert answer().responses() != likeliest
 
 
 def test_each_batch_of_a_sampler_has_draws_of_its_own(policy):
     def batches(seed):
-        sampler = Sampler(HFEngine(*policy, CONFIG), TOKENIZER, seed, 1)
+        sampler = Sampler(HFEngine(*policy, CONFIG), TOKENIZER, seed, 1, CONFIG.sampling)
         return [sampler.generate(PROMPTS, 4).responses() for _ in range(2)]
 
     first, second = batches(3)
@@ -89,16 +104,16 @@ LIES = {
 @pytest.mark.parametrize("name", LIES)
 def test_a_lying_engine_is_found_out(policy, name):
     rollouts = HFEngine(*policy, CONFIG).submit(request())()
-    check(rollouts, request(), CONFIG, 0, 0)
+    check_answer(rollouts, request(), 0, 0)
     with pytest.raises(RolloutError, match=LIES[name]):
-        check(spoil(rollouts, name), request(), CONFIG, 0, 0)
+        check_answer(spoil(rollouts, name), request(), 0, 0)
 
 
 def test_stale_responses_are_refused(policy):
     rollouts = HFEngine(*policy, CONFIG).submit(request())()
-    check(replace(rollouts, version=3), request(), CONFIG, 3, 0)
+    check_answer(replace(rollouts, version=3), request(), 3, 0)
     with pytest.raises(RolloutError, match="older than 3"):
-        check(replace(rollouts, version=2), request(), CONFIG, 3, 0)
+        check_answer(replace(rollouts, version=2), request(), 3, 0)
 
 
 @pytest.mark.parametrize("changes", [{"top_p": 0.9}, {"top_k": 20}])

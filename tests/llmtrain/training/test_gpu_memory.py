@@ -14,9 +14,10 @@ pytest.importorskip("vllm", reason="make install")
 import vllm
 from gpu_ledger import GPU, Sender, fake_llm
 
+from entrostat.runlog import read_metrics
 from llmtrain.policy.engine import TorchEngine
 from llmtrain.policy.policy import Policy
-from llmtrain.process.gpu_memory import empty_cache
+from llmtrain.process.gpu_memory import GIB, empty_cache
 from llmtrain.rollout.vllm import sender as vllm_weights
 from llmtrain.training import experience, trainer
 from llmtrain.training.trainer import Trainer, TrainingStoppedError
@@ -60,6 +61,9 @@ def gpu(monkeypatch):
     gpu = GPU(H100)
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "empty_cache", gpu.empty_cache)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: int(gpu.live * GIB))
+    monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda: int(gpu.reserved * GIB))
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda: None)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
@@ -80,9 +84,11 @@ def gpu(monkeypatch):
 
     monkeypatch.setattr(experience, "place", place)
     monkeypatch.setattr(Policy, "all_stats", all_stats)
-    on_cuda = trainer.make_rollout_engine
+    make = trainer.make_rollout_engine
     monkeypatch.setattr(
-        trainer, "make_rollout_engine", lambda config, *rest: on_cuda(replace(config, device="cuda"), *rest)
+        trainer,
+        "make_rollout_engine",
+        lambda config, start, ranks: make(replace(config, device="cuda"), replace(start, device="cuda"), ranks),
     )
     return gpu
 
@@ -115,6 +121,9 @@ def test_three_steps_on_one_gpu(gpu, config):
     assert gpu.events == [*start, *step, *SYNC, *step, *SYNC, *step]
     assert gpu.peak <= H100
     assert gpu.host == 0, "sleep level 2 keeps no copy in host memory"
+    *_, last = read_metrics(config.out)
+    assert last["memory/allocated_gib"] == pytest.approx(BUILT + WEIGHTS, abs=1e-6)
+    assert last["memory/reserved_gib"] == pytest.approx(BUILT + WEIGHTS + TRAINING, abs=1e-6)
 
 
 def test_an_evaluation_releases_the_gpu_before_it_measures(gpu, config):

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from entrostat.commandline import OF_THE_DISK, Arguments
 
-from ..evaluation.sampling import PRESETS, Sampling
+from ..evaluation.paper_settings import PRESETS
 from ..process.local_ranks import end_with_parent, is_first, is_worker, launch
 from ..settings.config import DataConfig, TrainConfig
 from ..settings.presets import get_preset
+from ..settings.sampling import Sampling
 from ..training.run import claim, run_config
 
 if TYPE_CHECKING:
@@ -109,9 +110,9 @@ def prepare(given: argparse.Namespace, place: Place) -> tuple["Evaluation", list
     benchmarks, left_out = benchmarks_of(
         subject, task.test, sampling_of, max_prompt_length=data.max_prompt_length, limit=given.limit
     )
-    if given.rollout == "vllm":
+    if given.rollout != subject.rollout:
         longest = max(len(ids) + one.sampling.max_new_tokens for one in benchmarks for ids in one.prompt_ids)
-        subject = subject.with_vllm(place.model, longest)
+        subject = subject.sampled_by(given.rollout, place.model, longest)
     evaluation = Evaluation(
         subject=subject,
         path=place.model,
@@ -207,7 +208,7 @@ def parser() -> Arguments:
     how.add_argument("--top-p", type=float, metavar="P", help="nucleus sampling below 1")
     how.add_argument("--max-new-tokens", type=int, metavar="N", help="longest response")
     how.add_argument("--seed", type=int, default=0)
-    how.add_argument("--rollout", choices=("hf", "vllm"), default="hf", help="who samples: the model itself, or vLLM")
+    how.add_argument("--rollout", default="hf", help="who samples: hf (the model itself), vllm, or module:Class")
     out = found.add_argument_group("results")
     out.add_argument("--k", type=int, nargs="+", default=[], metavar="K", help="k of pass@k and maj@k in the table")
     out.add_argument(

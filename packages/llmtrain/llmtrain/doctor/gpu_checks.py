@@ -120,6 +120,7 @@ def engine(device: str) -> str:
     from ..rollout.vllm.vllm_engine import VLLMEngine
     from ..sequences.batch import Batch
     from ..settings.config import OptimConfig, RolloutConfig
+    from ..settings.sampling import Sampling
 
     tokenizer = build_char_tokenizer("0123456789")
     model = build_tiny(len(tokenizer), hidden=128, layers=2, heads=2, kv_heads=2, intermediate=128)
@@ -137,7 +138,8 @@ def engine(device: str) -> str:
         vllm = VLLMEngine(folder, config, [tokenizer.eos_token_id], device=device, sleep_level=2)
         try:
             for turn in range(TURNS):
-                rollouts = vllm.submit(Request([[3, 4, 5], [6, 7]], 8, [[0, 1]], turn))()
+                sampling = Sampling(samples=8, max_new_tokens=16)
+                rollouts = vllm.submit(Request([[3, 4, 5], [6, 7]], sampling, [[0, 1]], turn))()
                 vllm.release()
                 asleep = _free(device)
                 if free - asleep > SLEEPING:

@@ -18,8 +18,8 @@ from entrostat.draws import generator_seed
 
 from ..data import Question
 from ..process.ranks import Ranks
+from ..settings.sampling import Sampling
 from .answers import Verify, answers
-from .sampling import Sampling
 from .statistics import response_means
 from .subject import Subject
 

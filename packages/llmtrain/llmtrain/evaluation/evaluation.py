@@ -23,13 +23,13 @@ from ..data import Question
 from ..data.prompts import encode_all, within
 from ..process.ranks import Ranks
 from ..rollout import stop_ids
+from ..settings.sampling import Sampling
 from ..verifiers import Verifier
 from . import report
 from .benchmark import RESPONSES, Benchmark, Unit, by_question, sample, units
 from .correlations import Correlation
 from .eval_progress import SamplingDisplay
 from .records import Answered, Record, measure
-from .sampling import Sampling
 from .statistics import prompt_entropy
 from .subject import Subject
 
@@ -131,7 +131,7 @@ class Evaluation:
             "stop_token_ids": stop_ids(model, tokenizer, self.subject.stop_token_ids),
             "verifier": self.verifier,
             "timeout": self.timeout,
-            "rollout": "hf" if self.subject.vllm is None else "vllm",
+            "rollout": self.subject.rollout,
             "seed": self.seed,
             "batch_size": self.sequences,
             BENCHMARKS: {

@@ -20,10 +20,10 @@ from ..data.prompts import encode_all
 from ..policy.policy import ALONE, Policy
 from ..process.ranks import Ranks
 from ..sequences.rollouts import Rollouts
+from ..settings.sampling import Sampling
 from .answers import Verify, answers
 from .outcomes import Interval, Numbers
 from .records import Answered, Record, measure
-from .sampling import Sampling
 from .statistics import MICRO_BATCH_TOKENS, prompt_entropy, response_means
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..settings.sampling import Sampling
 from ..verifiers.verdict import Verdict
 from .ballots import votes
 from .calibration import Calibration, calibration, densities
@@ -21,7 +22,6 @@ from .correlations import spearman
 from .difficulty import Group, by_difficulty, covariances
 from .diversity import diversity, length_summary, reflective
 from .outcomes import Interval, Numbers, avg_at_k, interval, maj_at_k, pass_at_k
-from .sampling import Sampling
 
 STD_EPS = 1e-6
 """Added to a group's standard deviation, as GRPO does."""

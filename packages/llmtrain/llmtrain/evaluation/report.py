@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ..settings.sampling import Sampling
 from .correlations import Correlation
 from .outcomes import Interval
 from .records import Record
-from .sampling import Sampling
 
 MISSING = "–"
 """Written where there is no number."""

@@ -7,24 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-from entrostat.installation import remedy
 
 from ..policy.model import load
 from ..policy.policy import Policy
 from ..process.devices import check_device
 from ..process.gpu_memory import empty_cache
-from ..rollout import HFRollout, stop_ids
-from ..rollout.rollout_engine import Request
+from ..rollout import stop_ids
+from ..rollout.hf_engine import HFEngine
+from ..rollout.make import engine_class, start_engine
+from ..rollout.rollout_engine import Request, RolloutEngine, RolloutError, Start
 from ..sequences.rollouts import Rollouts
-from .sampling import Sampling
-
-if TYPE_CHECKING:
-    from ..rollout.vllm.vllm_engine import VLLMEngine
+from ..settings.config import ModelConfig, RolloutConfig, TrainConfig
+from ..settings.sampling import Sampling
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -36,7 +33,9 @@ class Subject:
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     stop_token_ids: tuple[int, ...] = ()
-    vllm: "VLLMEngine | None" = None
+    rollout: str = "hf"
+    """Name of the rollout engine."""
+    engine: RolloutEngine | None = None
     """Samples in place of the model; statistics are the model's all the same."""
 
     @cached_property
@@ -51,31 +50,32 @@ class Subject:
         model, tokenizer = load(path, dtype=DTYPES[dtype], device=device)
         return Subject(model.eval().to(torch.device(device)), tokenizer, **settings)  # type: ignore[arg-type]
 
-    def with_vllm(self, path: str | Path, longest: int) -> "Subject":
-        """The same, sampled by a vLLM engine of its own for prompts and responses of at most `longest` tokens together.
+    def sampled_by(self, name: str, path: str | Path, longest: int) -> "Subject":
+        """Return the subject, sampled by another rollout engine that has started.
 
-        Raises:
-            ValueError: when vLLM is not installed, cannot run this model, or does not start.
+        path: folder of the model. longest: most tokens of a prompt and its response together.
+        Raises ValueError if the engine is not installed, cannot run this model, or does not start.
         """
-        from ..rollout.rollout_engine import RolloutError
-        from ..settings.config import RolloutConfig
-
+        config = RolloutConfig(name=name, max_model_len=longest, stop_token_ids=self.stop_token_ids)
+        start = Start(
+            folder=Path(path),
+            config=config,
+            stop_token_ids=stop_ids(self.model, self.tokenizer, self.stop_token_ids),
+            device=self.model.device.type,
+            model=self.model,
+            tokenizer=self.tokenizer,
+            sleep_level=1,
+        )
+        engine_class(name).check(TrainConfig(rollout=config, device=start.device, model=ModelConfig(path=str(path))))
         try:
-            from ..rollout.vllm.vllm_engine import VLLMEngine
-
-            stops = stop_ids(self.model, self.tokenizer, self.stop_token_ids)
-            config = RolloutConfig(name="vllm", max_model_len=longest)
-            engine = VLLMEngine(path, config, stops, device=self.model.device.type, sleep_level=1)
+            return replace(self, rollout=name, engine=start_engine(start))
         except RolloutError as error:
-            raise ValueError(
-                f"{error}; without --rollout vllm the model samples for itself ({remedy('vllm')})"
-            ) from None
-        return replace(self, vllm=engine)
+            raise ValueError(f"{error}; without --rollout {name} the model samples for itself") from None
 
     def close(self) -> None:
-        """End the vLLM engine, if there is one."""
-        if self.vllm is not None:
-            self.vllm.close()
+        """End the rollout engine, if there is one."""
+        if self.engine is not None:
+            self.engine.close()
 
     def sample(
         self,
@@ -84,23 +84,11 @@ class Subject:
         seed: int,
         mine: Sequence[int] | None = None,
     ) -> Rollouts:
-        """`sampling.samples` responses to the prompts `mine`, all when None; see `HFRollout.generate`."""
-        if self.vllm is not None:
-            chosen = list(range(len(prompt_ids)) if mine is None else mine)
-            temperature, limit = sampling.temperature, sampling.max_new_tokens
-            self.vllm.config = replace(self.vllm.config, temperature=temperature, max_new_tokens=limit)
-            self.vllm.top_p = sampling.top_p
-            empty_cache()
-            rollouts = self.vllm.submit(Request(list(prompt_ids), sampling.samples, [chosen], seed))()
-            self.vllm.release()
-            return rollouts
-        rollout = HFRollout(
-            self.model,
-            self.tokenizer,
-            max_new_tokens=sampling.max_new_tokens,
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            generator=torch.Generator().manual_seed(seed),
-            stop_token_ids=self.stop_token_ids,
-        )
-        return rollout.generate(prompt_ids, sampling.samples, mine)
+        """Return `sampling.samples` responses to the prompts `mine`, to all of them if None."""
+        own = RolloutConfig(stop_token_ids=self.stop_token_ids)
+        engine = self.engine or HFEngine(self.model, self.tokenizer, own)
+        chosen = list(range(len(prompt_ids)) if mine is None else mine)
+        empty_cache()
+        rollouts = engine.submit(Request(list(prompt_ids), sampling, [chosen], seed))()
+        engine.release()
+        return rollouts

@@ -15,6 +15,8 @@ from entrostat.allowed import (
     check_fields,
 )
 
+from .sampling import Sampling
+
 Seed = Annotated[int, "[0, 4294967295]"]
 """What all generators take, those of NumPy, torch and vLLM."""
 
@@ -124,8 +126,8 @@ class SFTConfig:
 class RolloutConfig:
     """Sampling of responses, and the engine that does it."""
 
-    name: Annotated[str, ("hf", "vllm")] = "hf"
-    """hf (the policy samples for itself) or vllm (an engine of its own, which is sent the weights)."""
+    name: str = "hf"
+    """hf (the policy samples for itself), vllm (an engine of its own, which is sent the weights), or module:Class."""
     prompts: PositiveInt = 32
     """Prompts a rollout step."""
     n: Annotated[int, "[2, inf)"] = 8
@@ -164,6 +166,11 @@ class RolloutConfig:
     """vllm, with model.lora_rank: sent are whole weights (merged) or the low-rank updates alone (adapter)."""
     timeout: PositiveFloat = 600.0
     """Seconds that an engine may take for an answer before it counts as hung."""
+
+    @property
+    def sampling(self) -> Sampling:
+        """How the responses that are trained on are drawn."""
+        return Sampling(temperature=self.temperature, samples=self.n, max_new_tokens=self.max_new_tokens)
 
     def __post_init__(self) -> None:
         if self.top_p != 1 or self.top_k > 0:

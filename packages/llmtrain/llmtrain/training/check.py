@@ -15,7 +15,8 @@ from ..data.prompts import template
 from ..data.tables import check_name
 from ..process.devices import check_device
 from ..process.local_ranks import world_size
-from ..rollout.vllm.vllm_start import LORA_RANKS, check_heads
+from ..rollout.make import engine_class
+from ..rollout.vllm.vllm_start import LORA_RANKS
 from ..settings.config import ModelConfig, TrainConfig
 from ..tasks import FILES, NO_FILES, TASKS
 from ..tasks.rewards import used
@@ -86,7 +87,7 @@ def check_machine(config: TrainConfig) -> None:
     check_ranks(config)
     check_mini_batches(config)
     check_sinks(config)
-    check_vllm(config)
+    check_rollout(config)
     check_device(config.device, here=config.topology.name != "ray")
     if config.topology.name == "ray":
         from ..rollout.ray.places import check as check_ray
@@ -221,24 +222,17 @@ def has_key(settings: Any, path: list[str]) -> bool:
     return path[0] in settings and has_key(settings[path[0]], path[1:])
 
 
-def check_vllm(config: TrainConfig) -> None:
-    """Whether the rollout engine vllm can be had, where it is asked for: ValueError."""
-    settings, rank, most = config.rollout, config.model.lora_rank, LORA_RANKS[-1]
-    if settings.lora_sync == "adapter" and (settings.name != "vllm" or not 1 <= rank <= most):
+def check_rollout(config: TrainConfig) -> None:
+    """Raise ValueError unless the rollout engine can be had, with this way of weights into it."""
+    rank, most = config.model.lora_rank, LORA_RANKS[-1]
+    vllm = config.rollout.name == "vllm"
+    if config.rollout.lora_sync == "adapter" and not (vllm and 1 <= rank <= most):
         raise ValueError(
             f"rollout.lora_sync adapter needs --rollout.name vllm and model.lora_rank from 1 to {most}; use merged"
         )
     nccl = config.topology.weight_sync == "nccl"
-    if nccl and (settings.name != "vllm" or config.device != "cuda" or config.adapter_rank):
+    if nccl and not (vllm and config.device == "cuda" and not config.adapter_rank):
         raise ValueError(
             "topology.weight_sync nccl needs --rollout.name vllm, --device cuda and whole weights; use object"
         )
-    if settings.name != "vllm":
-        return
-    if find_spec("vllm") is None:
-        raise ValueError(missing("vllm"))
-    if config.model.path is None:
-        check_heads(config.model, config.device)
-    alone = world_size(config.nproc) == 1 or config.topology.name == "ray"
-    if settings.tensor_parallel_size > 1 and config.device == "cuda" and not alone:
-        raise ValueError("rollout.tensor_parallel_size above 1 needs --topology.name ray: a rank has one GPU")
+    engine_class(config.rollout.name).check(config)

@@ -20,7 +20,7 @@ from ..data import Question
 from ..data.prompts import encode_all
 from ..process.clock import Clock
 from ..process.ranks import Ranks
-from ..rollout.rollout_engine import Pending, Request, RolloutEngine, check
+from ..rollout.rollout_engine import Pending, Request, RolloutEngine, check_answer
 from ..sequences.collected import Collected
 from ..sequences.exchange import deal, exchange
 from ..sequences.mini_batch import mini_batches, shares
@@ -118,7 +118,7 @@ class Collector:
             prompt_ids = encode_all(self.tokenizer, [question.prompt for question in questions])
             lengths = torch.tensor([len(ids) for ids in prompt_ids])
             dealt = shares(lengths, self.ranks.size)
-            request = Request(prompt_ids, self.config.rollout.n, dealt, generator_seed("rollout", seed, number))
+            request = Request(prompt_ids, self.config.rollout.sampling, dealt, generator_seed("rollout", seed, number))
             self._pending.append((questions, request, self.engine.submit(request)))
 
     def _batch(self, step: int, failures: Counter[str]) -> tuple[Rollouts, Tensor]:
@@ -133,7 +133,7 @@ class Collector:
             rollouts = answer()
         self.used += 1
         oldest = step - self.config.topology.staleness
-        check(rollouts, request, self.config.rollout, oldest, self.ranks.rank)
+        check_answer(rollouts, request, oldest, self.ranks.rank)
         with self.clock.phase("verify"):
             texts, owners = rollouts.texts(self.tokenizer), rollouts.prompt_index.tolist()
             before = Counter(self.task.verifier.failures)

@@ -10,6 +10,7 @@ Randomness is keyed by (seed, step, purpose), so nothing but the step has to be 
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,9 @@ from entrostat.runlog import RunLog
 
 from ..data.prompts import use_template, within
 from ..evaluation.evaluator import Evaluator
-from ..evaluation.sampling import Sampling
 from ..policy.bases import find_bases
 from ..policy.checkpoint import last_saved, latest, load_state, save_checkpoint, unwritable
-from ..policy.engine import Engine, NonFiniteError
+from ..policy.engine import NonFiniteError
 from ..policy.engines import make_engine
 from ..policy.lora import adapter_state, adapter_weights, attach, load_adapter_state, updates, whole_weights
 from ..policy.model import load
@@ -36,8 +36,9 @@ from ..policy.policy import Policy
 from ..process.clock import Clock
 from ..process.gpu_memory import empty_cache, peaks
 from ..rollout import stop_ids
+from ..rollout.make import make_rollout_engine
 from ..rollout.mismatch import mismatch
-from ..rollout.rollout_engine import HFEngine, Rereadable, RolloutEngine, RolloutError, Sampler
+from ..rollout.rollout_engine import Rereadable, RolloutEngine, RolloutError, Sampler, Start
 from ..sequences.rollouts import Rollouts
 from ..sequences.samples import TokenTable, pieces
 from ..settings.config import TrainConfig
@@ -63,33 +64,6 @@ class TrainingStoppedError(RuntimeError):
     """Training cannot go on; the message says at which step and what was saved last."""
 
 
-def make_rollout_engine(
-    config: TrainConfig,
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    engine: Engine,
-    source: str | Path,
-) -> RolloutEngine:
-    """The rollout engine of a run; source: folder of the model that it starts from."""
-    stops = stop_ids(model, tokenizer, config.rollout.stop_token_ids)
-    if config.topology.name == "ray":
-        from ..rollout.ray.remote_engine import remote_engine
-
-        return remote_engine(config, source, stops, engine.ranks)
-    if config.rollout.name == "vllm":
-        from ..rollout.vllm.vllm_engine import VLLMEngine
-
-        rank, device = engine.ranks.rank, config.device
-        try:
-            lora, level = config.adapter_rank, config.sleep_level
-            return VLLMEngine(
-                source, config.rollout, stops, rank=rank, device=device, sleep_level=level, lora_rank=lora
-            )
-        except RolloutError as error:  # nothing has begun yet: the user sets it right
-            raise ValueError(str(error)) from error
-    return HFEngine(model, tokenizer, config.rollout, rank=engine.ranks.rank, whole=engine.whole)
-
-
 class NoLog:
     """The run log of all ranks but the first, who writes for them."""
 
@@ -111,42 +85,40 @@ class Trainer:
         source = latest(config.out) if resume else Path(model_path)
         state = load_state(source) if resume else None
         self.bases = find_bases(config, self.controller.needs, source, state)
-        self.model: PreTrainedModel
-        self.tokenizer: PreTrainedTokenizerBase
         base = Path(self.bases["base"]["folder"]) if config.model.lora_rank else source
-        dtype = torch.bfloat16 if config.engine.bf16 else torch.float32
-        self.model, self.tokenizer = load(base, dtype=dtype, device=config.device)
-        if config.model.lora_rank:
-            attach(self.model, config.model, config.seed)
-        if state:
-            load_adapter_state(self.model, state["lora"])
-        use_template(self.tokenizer, config.data)
-        self.task: Task = self._fitting(get_task(config))
-        model = self.model.train()
-        if config.engine.name == "torch":  # DeepSpeed casts and divides it first
-            model.to(torch.device(config.device))
+        self.model, self.tokenizer = self._load_model(base, state)
+        self.task = self._fitting(get_task(config))
         self.policy = Policy(self.model, config.rollout.temperature, layout=config.optim.layout)
         self.policy.support = self.controller.support
         self.engine = make_engine(config, self.policy, config.optim)
         self.ranks = self.engine.ranks
         self.clock = Clock(config.device)
-        of_run = (config.optim, config.seed, self.clock, config.updates)
-        self.learner = Learner(self.policy, self.engine, self.controller, *of_run)
+        self.learner = Learner(
+            self.policy,
+            self.engine,
+            self.controller,
+            config.optim,
+            seed=config.seed,
+            clock=self.clock,
+            updates=config.updates,
+        )
+        self.annotator = Annotator(
+            config,
+            self.policy,
+            self.ranks,
+            self.clock,
+            self.controller,
+            reference=Path(self.bases["reference"]["folder"]) if "reference" in self.bases else None,
+            checkpoint=source if resume else None,
+        )
         self.trace = EntropyTrace()
-        reference = Path(self.bases["reference"]["folder"]) if "reference" in self.bases else None
-        made_by = config, self.policy, self.ranks, self.clock, self.controller
-        self.annotator = Annotator(*made_by, reference, source if resume else None)
         self.step = 0
         if state:
             self._restore(state, source)
-        # Engines start last: vLLM takes memory that is free then, and charges what others take meanwhile to itself.
-        empty_cache()
-        self.ranks.barrier()
-        sampler = base if config.adapter_rank else source
-        self.rollout = make_rollout_engine(config, self.model, self.tokenizer, self.engine, sampler)
-        self.kept = sampler if config.topology.restarts else None  # engines started anew load it
-        whole = keeps_groups(config)
-        self.collector = Collector(config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock, whole)
+        self.rollout = self._start_rollout(base if config.adapter_rank else source)
+        self.collector = Collector(
+            config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock, whole_groups=keeps_groups(config)
+        )
         self.evaluator = self._evaluator()
         torch.manual_seed(config.seed)
         if state:
@@ -156,6 +128,44 @@ class Trainer:
         if self.ranks.rank == 0:
             self.log = WatchedRunLog(config, resume_at=self.step if resume else None)
         self._interrupted = False
+
+    def _load_model(self, base: Path, state: dict[str, Any] | None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+        """Return model and tokenizer from the folder `base`, with LoRA updates if asked for."""
+        config = self.config
+        dtype = torch.bfloat16 if config.engine.bf16 else torch.float32
+        model, tokenizer = load(base, dtype=dtype, device=config.device)
+        if config.model.lora_rank:
+            attach(model, config.model, config.seed)
+        if state:
+            load_adapter_state(model, state["lora"])
+        use_template(tokenizer, config.data)
+        model.train()
+        if config.engine.name == "torch":  # DeepSpeed casts and divides it first
+            torch.nn.Module.to(model, torch.device(config.device))
+        return model, tokenizer
+
+    def _start_rollout(self, folder: Path) -> RolloutEngine:
+        """Start the rollout engine with the model in a folder, after all that takes GPU memory for good.
+
+        vLLM takes memory that is free when it starts, and charges what others take meanwhile to itself.
+        """
+        config = self.config
+        self.kept = folder if config.topology.restarts else None  # engines started anew load it
+        empty_cache()
+        self.ranks.barrier()
+        start = Start(
+            folder=folder,
+            config=config.rollout,
+            stop_token_ids=stop_ids(self.model, self.tokenizer, config.rollout.stop_token_ids),
+            device=config.device,
+            rank=self.ranks.rank,
+            model=self.model,
+            tokenizer=self.tokenizer,
+            whole=self.engine.whole,
+            sleep_level=config.sleep_level,
+            lora_rank=config.adapter_rank,
+        )
+        return make_rollout_engine(config, start, self.ranks)
 
     def _fitting(self, task: Task) -> Task:
         """The task without the questions from files whose prompts are too long; its verifier runs."""
@@ -168,13 +178,12 @@ class Trainer:
 
     def _evaluator(self) -> Evaluator:
         config = self.config
-        temperature, longest = config.rollout.temperature, config.rollout.max_new_tokens
         return Evaluator(
             policy=self.policy,
             questions=self.task.test,
             verify=self.task.verify,
             failures=lambda: self.task.verifier.failures,
-            sampling=Sampling(temperature=temperature, samples=config.eval.samples, max_new_tokens=longest),
+            sampling=replace(config.rollout.sampling, samples=config.eval.samples),
             k=config.eval.k,
             micro_batch_tokens=config.optim.micro_batch_tokens,
             ranks=self.ranks,
@@ -345,12 +354,15 @@ class Trainer:
         with self.clock.phase("sync"):
             self.rollout.release()
 
+    def _sampler(self, seed: int) -> Sampler:
+        return Sampler(self.rollout, self.tokenizer, seed, self.ranks.size, self.evaluator.sampling)
+
     def evaluate(self) -> dict[str, float]:
         """Metrics of the held-out questions, with draws of their own."""
         self._send_weights()
         seed = generator_seed("eval", self.config.seed, self.step)
         with self.clock.phase("eval"):
-            samples = self.evaluator.sample(Sampler(self.rollout, self.tokenizer, seed, self.ranks.size))
+            samples = self.evaluator.sample(self._sampler(seed))
         self._release()
         with self.clock.phase("eval"):
             return self.evaluator.measure(samples)

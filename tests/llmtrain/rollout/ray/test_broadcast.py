@@ -24,6 +24,7 @@ from llmtrain.rollout.ray.places import Seat
 from llmtrain.rollout.ray.remote_engine import RemoteEngine
 from llmtrain.rollout.rollout_engine import Request, RolloutError
 from llmtrain.settings.config import RolloutConfig
+from llmtrain.settings.sampling import Sampling
 
 for module in (ray_engines, without_gpus):
     ray.cloudpickle.register_pickle_by_value(module)  # Ray's processes cannot import tests
@@ -67,7 +68,7 @@ def test_two_engines_take_what_was_broadcast(here, tmp_path, monkeypatch):
             parameter.mul_(scale)
     save(models[0], TOKENIZER, tmp_path / "model")
     engine = remote(partial(without_gpus.start, tmp_path / "model", CONFIG, [EOS]), CONFIG)
-    request = Request(IDS, 4, [list(range(len(IDS))), [], []], 0)
+    request = Request(IDS, Sampling(samples=4, max_new_tokens=4), [list(range(len(IDS))), [], []], 0)
     pending = []
     for version, model in enumerate(models):
         if version:

@@ -17,12 +17,13 @@ import ray
 from llmtrain.cluster.topology import cluster
 from llmtrain.policy.model import load
 from llmtrain.process.ranks import Ranks
-from llmtrain.rollout.ray.copy_engine import CopyEngine
+from llmtrain.rollout.hf_engine import CopyEngine, HFEngine
 from llmtrain.rollout.ray.packed_weights import pack, unpack
 from llmtrain.rollout.ray.places import Seat
 from llmtrain.rollout.ray.remote_engine import RemoteEngine, make_engine
-from llmtrain.rollout.rollout_engine import HFEngine, Request, RolloutError
+from llmtrain.rollout.rollout_engine import Request, RolloutError
 from llmtrain.settings.config import RolloutConfig
+from llmtrain.settings.sampling import Sampling
 
 ray.cloudpickle.register_pickle_by_value(ray_engines)  # Ray's processes cannot import tests
 QUICK = RolloutConfig(max_new_tokens=4, timeout=2.0)
@@ -62,7 +63,9 @@ def pair(here):
 
 
 def request(prompts=5, n=2, shares=None, seed=7):
-    return Request([[i] for i in range(prompts)], n, shares or [list(range(prompts))], seed)
+    return Request(
+        [[i] for i in range(prompts)], Sampling(samples=n, max_new_tokens=4), shares or [list(range(prompts))], seed
+    )
 
 
 def weights(value):
@@ -278,7 +281,9 @@ def test_a_copy_of_the_policy_answers_as_the_policy(small):
     model, tokenizer = load(small.model.path)
     policy, copy = HFEngine(model, tokenizer, small.rollout), CopyEngine(small.model.path, small.rollout)
     for version in (0, 1):
-        asked = Request(tokenizer(["1 2 3=", "4 5="])["input_ids"], 3, [[0, 1]], seed=5)
+        asked = Request(
+            tokenizer(["1 2 3=", "4 5="])["input_ids"], replace(small.rollout.sampling, samples=3), [[0, 1]], seed=5
+        )
         mine, its = policy.submit(asked)(), copy.submit(asked)()
         assert mine.responses() == its.responses()
         assert torch.equal(mine.logp, its.logp)

@@ -18,7 +18,8 @@ import torch.distributed as dist
 from vllm_answers import CONFIG, EOS, PROMPTS, TOKENIZER, Forgetful, ask, forced_logp, sharp_model
 
 from llmtrain.policy.model import build_tiny, save
-from llmtrain.rollout.rollout_engine import HFEngine, Request, RolloutError, check
+from llmtrain.rollout.hf_engine import HFEngine
+from llmtrain.rollout.rollout_engine import Request, RolloutError, check_answer
 from llmtrain.rollout.vllm.receiver import checksum
 from llmtrain.rollout.vllm.sender import packed_bytes
 from llmtrain.rollout.vllm.vllm_engine import VLLMEngine, prompt_seeds
@@ -95,16 +96,15 @@ def told(rollouts, prompts) -> dict:
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 def test_logp_is_the_policys_at_the_sampling_temperature(engine, model, temperature):
     update(engine, model)
-    engine.config = replace(CONFIG, temperature=temperature)
     rollouts = ask(engine)
     torch.testing.assert_close(rollouts.logp, forced_logp(model, rollouts, temperature), atol=1e-4, rtol=0)
     assert not torch.allclose(rollouts.logp, forced_logp(model, rollouts, 1.3), atol=1e-2)
 
 
 def test_an_answer_is_whole(engine):
-    request = Request(TOKENIZER(PROMPTS)["input_ids"], 8, [list(range(5))], 0)
+    request = Request(TOKENIZER(PROMPTS)["input_ids"], CONFIG.sampling, [list(range(5))], 0)
     rollouts = engine.submit(request)()
-    check(rollouts, request, CONFIG, engine.version, rank=0)
+    check_answer(rollouts, request, engine.version, rank=0)
     for ids, finished in zip(rollouts.responses(), rollouts.finished.tolist(), strict=True):
         assert EOS not in ids[:-1]
         assert (ids[-1] == EOS) == finished
@@ -140,8 +140,7 @@ def test_equal_prompts_get_draws_of_their_own():
 def test_first_tokens_follow_the_distribution(engine, model):
     update(engine, model)
     n = 4096
-    engine.config = replace(CONFIG, max_new_tokens=1)
-    rollouts = ask(engine, PROMPTS[:1], n)
+    rollouts = ask(engine, PROMPTS[:1], n, max_new_tokens=1)
     counts = torch.bincount(rollouts.response_ids, minlength=len(TOKENIZER))
     with torch.no_grad():
         expected = n * model(torch.tensor([rollouts.prompt_ids[0]])).logits[0, -1].softmax(-1)

@@ -12,9 +12,8 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import ray
@@ -25,10 +24,10 @@ from ...process.gpu_memory import empty_cache
 from ...process.ranks import Ranks
 from ...sequences.rollouts import Rollouts, merge
 from ...settings.config import RolloutConfig, TrainConfig
-from ..rollout_engine import Pending, Request, RolloutEngine, RolloutError, Weights, check
+from ..make import start_engine
+from ..rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start, Weights, check_answer
 from .broadcast import Broadcast, Engines
 from .causes import cause
-from .copy_engine import CopyEngine
 from .packed_weights import pack
 from .places import Seat, seats
 from .rollout_actor import RolloutActor
@@ -39,33 +38,22 @@ LEAVE = 2.0
 """Seconds that engines have to leave by themselves."""
 
 
-def make_engine(folder: str, config: TrainConfig, stops: Sequence[int]) -> RolloutEngine:
-    """In an actor: the engine of a run. stops: every token that ends a response."""
-    threads = config.threads or int(os.environ.get("OMP_NUM_THREADS", 0))  # torch was imported before it was set
+def start_here(start: Start, threads: int) -> RolloutEngine:
+    """In an actor: start an engine. threads: of torch; 0 for OMP_NUM_THREADS."""
+    threads = threads or int(os.environ.get("OMP_NUM_THREADS", 0))  # torch was imported before it was set
     if threads:
         torch.set_num_threads(threads)
-    if config.rollout.name == "hf":
-        return CopyEngine(folder, config.rollout, config.device)
-    from ..vllm.vllm_engine import VLLMEngine
-
-    return VLLMEngine(
-        folder,
-        config.rollout,
-        stops,
-        device=config.device,
-        transport="nccl" if config.topology.weight_sync == "nccl" else None,
-        sleep_level=config.sleep_level,
-        lora_rank=config.adapter_rank,
-    )
+    return start_engine(start)
 
 
-def remote_engine(config: TrainConfig, source: str | Path, stops: Sequence[int], ranks: Ranks) -> "RemoteEngine":
-    """In a learner: the rollout engines of a run, which start with the model in the folder `source`.
+def remote_engine(config: TrainConfig, start: Start, ranks: Ranks) -> "RemoteEngine":
+    """In a learner: start the rollout engines of a run.
 
     Engines that share the learners' GPUs have started when this returns.
     """
-    make = partial(make_engine, str(Path(source).resolve()), config, stops)
     nccl = (torch.bfloat16, config.device) if config.topology.weight_sync == "nccl" else None
+    each = replace(start, folder=start.folder.resolve(), rank=0, transport="nccl" if nccl else None)
+    make = partial(start_here, each, config.threads)
     engine = RemoteEngine(make, config.rollout, ranks, seats(config), config.topology.restarts, nccl)
     if config.topology.placement == "colocated" and config.device != "cpu":
         engine.share(config.sleep_level)
@@ -95,7 +83,7 @@ class Job:
     answers: list[Any] = field(default_factory=list)
 
 
-class RemoteEngine:
+class RemoteEngine(RolloutEngine):
     """Rollout engines elsewhere. All ranks make the same calls; every rank raises what goes wrong with an answer.
 
     An engine that dies, gives no answer within `config.timeout` seconds or gives one that cannot be is killed and
@@ -146,7 +134,7 @@ class RemoteEngine:
             return lambda: self._receive(None)
         count = len(self.seats)
         shares = [list(range(i, len(request.prompt_ids), count)) for i in range(count)]
-        parts = [Request(request.prompt_ids, request.n, [share], request.seed) for share in shares if share]
+        parts = [replace(request, shares=[share]) for share in shares if share]
         job = Job(request, self.sent, parts)
         job.answers = [self.engines[i].actor.answer.remote(part) for i, part in enumerate(parts)]
         self.jobs.append(job)
@@ -281,7 +269,7 @@ class RemoteEngine:
         if told != sent:
             raise RolloutError(f"{name} reports weights {told} where it was sent {sent}")
         try:
-            check(rollouts, job.parts[i], self.config, job.version, rank=0)
+            check_answer(rollouts, job.parts[i], job.version, rank=0)
         except RolloutError as error:
             raise RolloutError(f"{name}: {error}") from None
         return rollouts

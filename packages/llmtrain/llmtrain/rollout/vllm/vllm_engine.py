@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,18 @@ import torch
 import torch.distributed as dist
 from transformers import AutoConfig
 
+from entrostat.installation import missing
+
 from ...process.gpu_memory import empty_cache
+from ...process.local_ranks import world_size
 from ...sequences.rollouts import Rollouts
-from ...settings.config import RolloutConfig
-from ..rollout_engine import Pending, Request, RolloutError, Weights
+from ...settings.config import RolloutConfig, TrainConfig
+from ...settings.sampling import Sampling
+from ..rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start, Weights
 from .vllm_start import apart, check_heads, environment, options
 
 
-class VLLMEngine:
+class VLLMEngine(RolloutEngine):
     """One vLLM engine, for one rank of the trainer. After a RolloutError it is of no more use than to be closed.
 
     A request repeats bit for bit on a CPU, whatever else is asked together with it; on a GPU rounding depends on the
@@ -48,6 +53,8 @@ class VLLMEngine:
         RolloutError: when vLLM does not start.
     """
 
+    version: int | None = 0
+
     def __init__(
         self,
         folder: str | Path,
@@ -65,11 +72,8 @@ class VLLMEngine:
         self.sleep_level, self.asleep = sleep_level if device != "cpu" else 0, False
         self.guest = dist.is_initialized()
         """Whether the process had a default process group before; otherwise vLLM makes one and destroys it."""
-        self.version: int | None = 0
         self.adapter: Any = None
         """What vLLM calls the adapter; before there is one the model answers."""
-        self.top_p = 1.0
-        """Below 1 in evaluation alone: log-probabilities are then those of the nucleus."""
         model = AutoConfig.from_pretrained(folder)
         check_heads(model, device)
         self.limit = config.max_model_len or model.max_position_embeddings
@@ -99,6 +103,30 @@ class VLLMEngine:
                 buffer = packed_bytes(model)
                 self.sender = make_sender(used, self.client, self.source, workers=workers, buffer=buffer)
 
+    @classmethod
+    def check(cls, config: TrainConfig) -> None:
+        """Raise ValueError if vLLM is missing, has no attention for the model's heads, or too few GPUs."""
+        if find_spec("vllm") is None:
+            raise ValueError(missing("vllm"))
+        if config.model.path is None:
+            check_heads(config.model, config.device)
+        alone = world_size(config.nproc) == 1 or config.topology.name == "ray"
+        if config.rollout.tensor_parallel_size > 1 and config.device == "cuda" and not alone:
+            raise ValueError("rollout.tensor_parallel_size above 1 needs --topology.name ray: a rank has one GPU")
+
+    @classmethod
+    def start(cls, start: Start) -> "VLLMEngine":
+        return VLLMEngine(
+            start.folder,
+            start.config,
+            start.stop_token_ids,
+            rank=start.rank,
+            device=start.device,
+            transport=start.transport,
+            sleep_level=start.sleep_level,
+            lora_rank=start.lora_rank,
+        )
+
     # Requests -----------------------------------------------------------------------------------------------------
 
     def submit(self, request: Request) -> Pending:
@@ -106,37 +134,40 @@ class VLLMEngine:
         mine = request.shares[self.rank]
         prompt_ids = request.prompt_ids
         seeds = prompt_seeds(request.seed, prompt_ids)
-        self._check_lengths([prompt_ids[i] for i in mine])
+        self._check_lengths([prompt_ids[i] for i in mine], request.sampling.max_new_tokens)
         completions = []
         if self.version is None:
             raise RolloutError("rollout engine vllm has no weights since its release: send them first")
         if mine:
             with self._call("answer"):
                 self._wake_up()
-                completions = self._generate([prompt_ids[i] for i in mine], [seeds[i] for i in mine], request.n)
+                completions = self._generate([prompt_ids[i] for i in mine], [seeds[i] for i in mine], request.sampling)
         owners = [i for i in mine for _ in range(request.n)]
         rollouts = self._pack(completions, prompt_ids, owners, self.version)
         return lambda: rollouts
 
-    def _check_lengths(self, prompts: list[list[int]]) -> None:
+    def _check_lengths(self, prompts: list[list[int]], new: int) -> None:
         sizes = [len(ids) for ids in prompts] or [1]
         if not min(sizes):
             raise ValueError("a prompt has no tokens")
-        if max(sizes) + self.config.max_new_tokens > self.limit:
+        if max(sizes) + new > self.limit:
             raise RolloutError(
-                f"a prompt of {max(sizes)} tokens and max_new_tokens {self.config.max_new_tokens} are more than "
+                f"a prompt of {max(sizes)} tokens and max_new_tokens {new} are more than "
                 f"rollout.max_model_len {self.limit}: raise that, or lower rollout.max_new_tokens"
             )
 
-    def _generate(self, prompts: list[list[int]], seeds: list[int], n: int) -> list[Any]:
-        """vLLM's completions, those of a prompt side by side."""
+    def _generate(self, prompts: list[list[int]], seeds: list[int], sampling: Sampling) -> list[Any]:
+        """Return vLLM's completions, those of a prompt side by side.
+
+        With top_p below 1 log-probabilities are those of the nucleus.
+        """
         from vllm import SamplingParams
 
         wanted = {
-            "n": n,
-            "temperature": self.config.temperature,
-            "top_p": self.top_p,
-            "max_tokens": self.config.max_new_tokens,
+            "n": sampling.samples,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "max_tokens": sampling.max_new_tokens,
             "ignore_eos": True,  # what ends a response is told by stop_token_ids alone
             "stop_token_ids": self.stop_token_ids,
             "logprobs": 0,

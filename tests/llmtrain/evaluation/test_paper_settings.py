@@ -2,7 +2,8 @@
 
 import pytest
 
-from llmtrain.evaluation.sampling import BENCHMARKS, PRESETS, Sampling, benchmark
+from llmtrain.evaluation.paper_settings import BENCHMARKS, PRESETS, benchmark
+from llmtrain.settings.sampling import Sampling
 
 
 @pytest.mark.parametrize(

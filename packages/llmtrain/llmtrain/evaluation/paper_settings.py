@@ -9,9 +9,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Annotated
 
-from entrostat.allowed import NonNegativeFloat, PositiveInt, check_fields
+from ..settings.sampling import Sampling
 
 _MARKS = {
     "aime24": r"aime\D*(20)?24",
@@ -27,23 +26,6 @@ _MARKS = {
 BENCHMARKS = tuple(_MARKS)
 COMPETITIONS = ("aime24", "aime25", "amc23")
 """Benchmarks of 30 to 40 questions, which papers sample many times."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sampling:
-    """How the responses to a question are drawn."""
-
-    temperature: NonNegativeFloat = 1.0
-    """Divides the logits; 0 takes the most likely token."""
-    top_p: Annotated[float, "(0, 1]"] = 1.0
-    """Only the likeliest tokens that together have this probability are drawn from."""
-    samples: PositiveInt = 1
-    """Responses to each question."""
-    max_new_tokens: PositiveInt
-    """Longest response, end token included."""
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 @dataclass(frozen=True)

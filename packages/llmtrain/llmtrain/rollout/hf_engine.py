@@ -1,0 +1,79 @@
+"""transformers as a rollout engine: the policy samples for itself, or a copy of it does in another process."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from ..policy.model import load
+from ..settings.config import RolloutConfig
+from .hf import HFRollout
+from .rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start, Weights
+
+
+class HFEngine(RolloutEngine):
+    """The policy samples for itself: nothing has to be sent."""
+
+    version: int | None = 0
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        config: RolloutConfig,
+        *,
+        rank: int = 0,
+        whole: Callable[[], AbstractContextManager] = nullcontext,
+    ) -> None:
+        """whole: makes the context in which this rank holds all weights."""
+        self.model, self.tokenizer, self.config = model, tokenizer, config
+        self.rank, self.whole = rank, whole
+
+    @classmethod
+    def start(cls, start: Start) -> "HFEngine":
+        """Return an engine around the trainer's own model, or around a copy of it in another process."""
+        if start.model is None or start.tokenizer is None:
+            return CopyEngine(start.folder, start.config, start.device)
+        return HFEngine(start.model, start.tokenizer, start.config, rank=start.rank, whole=start.whole)
+
+    def submit(self, request: Request) -> Pending:
+        sampler = HFRollout(
+            self.model,
+            self.tokenizer,
+            max_new_tokens=request.sampling.max_new_tokens,
+            temperature=request.sampling.temperature,
+            top_p=request.sampling.top_p,
+            generator=torch.Generator().manual_seed(request.seed),
+            stop_token_ids=self.config.stop_token_ids,
+            max_num_seqs=self.config.max_num_seqs,
+        )
+        with self.whole():
+            rollouts = sampler.generate(request.prompt_ids, request.n, request.shares[self.rank])
+        rollouts.version = self.version or 0
+        return lambda: rollouts
+
+    def update(self, weights: Weights, version: int) -> None:
+        self.version = version
+
+
+class CopyEngine(HFEngine):
+    """A copy of the policy, which samples with transformers; weights are written into it."""
+
+    def __init__(self, folder: str | Path, config: RolloutConfig, device: str = "cpu") -> None:
+        model, tokenizer = load(folder, device=device)
+        super().__init__(model, tokenizer, config)
+        torch.nn.Module.to(self.model, torch.device(device))
+
+    def update(self, weights: Weights, version: int) -> None:
+        """Raises RolloutError when they are not the weights of this model."""
+        mine = dict(self.model.named_parameters())
+        with torch.no_grad():
+            for name, weight in weights:
+                if name not in mine or mine[name].shape != weight.shape:
+                    raise RolloutError(f"there is no weight {name} of shape {tuple(weight.shape)} in the engine")
+                mine.pop(name).copy_(weight)
+        if mine:
+            raise RolloutError(f"weights were not sent, {min(mine)} among them")
+        self.version = version

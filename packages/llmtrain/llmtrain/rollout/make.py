@@ -1,0 +1,46 @@
+"""Rollout engines by name. A new one is a file, and a line here; one of one's own is named module:Class."""
+
+from dataclasses import replace
+from typing import Any
+
+from entrostat.importing import attribute
+
+from ..process.ranks import Ranks
+from ..settings.config import TrainConfig
+from .rollout_engine import RolloutEngine, RolloutError, Start
+
+ENGINES = {
+    "hf": "llmtrain.rollout.hf_engine:HFEngine",
+    "vllm": "llmtrain.rollout.vllm.vllm_engine:VLLMEngine",
+}
+"""Class of each engine, imported when it is asked for."""
+
+
+def engine_class(name: str) -> type[RolloutEngine]:
+    """Return the class of an engine. Raises ValueError if there is no engine of that name."""
+    if ":" not in name and name not in ENGINES:
+        raise ValueError(f"unknown rollout.name {name!r}; choose from {', '.join(ENGINES)}, or give module:Class")
+    found: Any = attribute("rollout engine", ENGINES.get(name, name))
+    if not (isinstance(found, type) and issubclass(found, RolloutEngine)):
+        raise ValueError(f"{name} is no subclass of llmtrain.rollout.rollout_engine.RolloutEngine")
+    return found
+
+
+def start_engine(start: Start) -> RolloutEngine:
+    """Return the engine that `start.config` names, in this process. Raises RolloutError if it does not start."""
+    return engine_class(start.config.name).start(start)
+
+
+def make_rollout_engine(config: TrainConfig, start: Start, ranks: Ranks) -> RolloutEngine:
+    """Return the engine of a run: in this process, or as actors of a Ray cluster.
+
+    Raises ValueError if an engine in this process does not start: nothing has begun, and the user can mend it.
+    """
+    if config.topology.name == "ray":
+        from .ray.remote_engine import remote_engine
+
+        return remote_engine(config, replace(start, model=None, tokenizer=None), ranks)
+    try:
+        return start_engine(start)
+    except RolloutError as error:
+        raise ValueError(str(error)) from error
