@@ -54,9 +54,9 @@ class TaskConfig:
     """A task whose problems are generated, unless data.train_files names files of questions."""
 
     name: str = "countdown"
-    """countdown, or files where data.train_files must not be forgotten."""
+    """countdown, module:function of one's own, or files, which requires data.train_files."""
     train_problems: PositiveInt = 2048
-    """Problems to train on; generated from `seed`."""
+    """Problems to train on, generated from `seed`."""
     test_problems: NonNegativeInt = 128
     """Held-out problems; none of them is among the training problems."""
     seed: Seed = 0

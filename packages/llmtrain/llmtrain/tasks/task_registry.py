@@ -1,6 +1,8 @@
-"""The task of a run."""
+"""The task of a run, by name: questions from files, a generated task of TASKS, or module:function of one's own."""
 
-from ..settings.config import TrainConfig
+from entrostat.importing import attribute
+
+from ..settings.config import TaskConfig, TrainConfig
 from .generated import TASKS
 from .questions import question_task
 from .task import Task
@@ -11,11 +13,24 @@ NO_FILES = "no questions to train on: name files of them with --data.train-files
 
 
 def get_task(config: TrainConfig) -> Task:
-    """Questions from files where the configuration names some, else the problems of `config.task`.
+    """Return questions from files if the configuration names some, else the problems of `config.task`.
 
-    Raises:
-        ValueError: for a file that cannot be read, and where files are wanted and none are named.
+    Raises ValueError for a file that cannot be read, for an unknown task, and if files are wanted and none are named.
     """
     if config.task.name == FILES and not config.data.train_files:
         raise ValueError(NO_FILES)
-    return question_task(config.data) if config.data.train_files else TASKS[config.task.name](config.task)
+    return question_task(config.data) if config.data.train_files else generated_task(config.task)
+
+
+def generated_task(config: TaskConfig) -> Task:
+    """Return the task that `config.name` names: one of TASKS, or what module:function makes of the configuration.
+
+    Raises ValueError if there is no such task, or if the function returns something else.
+    """
+    if ":" not in config.name and config.name not in TASKS:
+        known = ", ".join([*TASKS, FILES])
+        raise ValueError(f"unknown task {config.name!r}; choose from {known}, or give module:function")
+    made = TASKS[config.name](config) if config.name in TASKS else attribute("task", config.name)(config)
+    if not isinstance(made, Task):
+        raise ValueError(f"{config.name} returned {type(made).__name__}, not llmtrain.tasks.Task")
+    return made

@@ -18,7 +18,7 @@ from ..process.local_ranks import world_size
 from ..rollout.make import engine_class
 from ..rollout.vllm.vllm_start import LORA_RANKS
 from ..settings.config import ModelConfig, TrainConfig
-from ..tasks import FILES, NO_FILES, TASKS
+from ..tasks import FILES, NO_FILES, generated_task
 from ..tasks.rewards import used
 from ..verifiers import VERIFIERS
 from .telemetry import check_sinks
@@ -107,10 +107,10 @@ def check_sft(config: TrainConfig) -> None:
 def check_task(config: TrainConfig) -> None:
     """What can be wrong with the task, before its files are read: ValueError."""
     data = config.data
-    if config.task.name not in (*TASKS, FILES):
-        raise ValueError(f"unknown task {config.task.name!r}; choose from {', '.join([*TASKS, FILES])}")
-    if not data.train_files and config.task.name == FILES:
-        raise ValueError(NO_FILES)
+    if not data.train_files:
+        if config.task.name == FILES:
+            raise ValueError(NO_FILES)
+        generated_task(config.task)
     if not data.train_files and data.val_files:
         raise ValueError("data.val_files without data.train_files: llmtrain eval evaluates on files alone")
     if data.train_files and ":" not in data.verifier and data.verifier not in VERIFIERS:
@@ -146,7 +146,7 @@ def check_model(config: TrainConfig) -> None:
     if config.data.train_files:
         prompt, words = config.data.max_prompt_length, f"data.max_prompt_length {config.data.max_prompt_length}"
     else:
-        task = TASKS[config.task.name](config.task)
+        task = generated_task(config.task)
         prompt = max(len(question.prompt) for questions in (*task.train, task.test) for question in questions)
         words = f"the prompts of {config.task.name}, of up to {prompt} characters,"
     for limit, beyond in limits:
