@@ -162,10 +162,11 @@ def test_a_command_that_does_not_end_is_ended(tmp_path):
 
 def test_an_engine_is_looked_for_among_the_processes_of_the_run():
     assert not trial_run.kill_engine(os.getpid())
-    with subprocess.Popen(["sh", "-c", "exec -a EngineCore sleep 60"]) as child:
-        pass_on = [child.pid]
-        while pass_on and not trial_run.kill_engine(os.getpid()):
-            pass
+    command = [sys.executable, "-c", "print(flush=True); import time; time.sleep(60)", "EngineCore"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        assert child.stdout
+        child.stdout.readline()  # it runs
+        assert trial_run.kill_engine(os.getpid())
         assert child.wait(10) == -9
 
 

@@ -110,7 +110,7 @@ def test_ranks_say_nothing_of_a_run_that_the_first_refuses(run, monkeypatch, cap
             raise ConnectionError("Connection closed by peer")
 
     monkeypatch.setenv("RANK", "1")
-    monkeypatch.setattr("llmtrain.process.ranks.join", lambda device: Lost())
+    monkeypatch.setattr("llmtrain.process.ranks.join", lambda device, timeout: Lost())
     monkeypatch.setattr("llmtrain.process.ranks.is_of_another", lambda error: True)
     (run / STOPPED).touch()  # which the first rank has left
     assert train_run(replace(run_config(run), out=str(run)), resuming=True) == 1
