@@ -1,4 +1,4 @@
-"""The explorer: see entropy move. A Streamlit app over toybandit, entrostat and run logs; it computes nothing itself.
+"""Explorer: a Streamlit app that shows entropy move. Every number comes from toybandit, entrostat or a run log.
 
     entrostat-app --runs runs
 
@@ -8,5 +8,5 @@
     shared/               controls, the bandit's settings, cached simulations, charts, exports
     browser/              the app in a headless browser, for tests, benchmarks and screenshots
 
-The whole state of a page is in its URL: controls are bound to query parameters, and a preset or the reset sets them.
+The whole state of a page is in its URL: controls are bound to query parameters, and presets and Reset set them.
 """

@@ -1,4 +1,4 @@
-"""`entrostat-app`: open the explorer. Answers this machine alone, and reads run logs in one folder only."""
+"""`entrostat-app`: open the explorer. It serves this machine only and reads run logs from one folder only."""
 
 import os
 import socket
@@ -14,12 +14,12 @@ from entrostat.installation import missing
 
 MAIN = Path(__file__).parent / "main.py"
 RUNS = "ENTROSTAT_RUNS"
-"""Environment variable that names the folder of run logs."""
+"""Environment variable with the folder of run logs."""
 DESCRIPTION = """Explore entropy control in a browser: a live bandit, the theorems, and the logs of your runs.
 
 Example: entrostat-app --runs runs --port 8501
 
-The server answers this machine only (127.0.0.1). To reach it from another one, forward the port:
+The server listens on this machine only (127.0.0.1). To use it from another machine, forward the port:
 ssh -L 8501:localhost:8501 HOST"""
 
 
@@ -28,7 +28,7 @@ class Flags:
     """Flags of `entrostat-app`."""
 
     runs: Path = Path("runs")
-    """Folder whose run logs the page Runs shows; nothing outside it is read."""
+    """Folder of the run logs on the page Runs; nothing outside it is read."""
     port: int = 8501
     """Port on 127.0.0.1."""
     browser: bool = True
@@ -36,7 +36,7 @@ class Flags:
 
 
 def command(flags: Flags) -> list[str]:
-    """The command line of the server. What it may be reached by is in .streamlit/config.toml, beside main.py."""
+    """Return the server's command line. Its address and allowed hosts are in .streamlit/config.toml, beside main.py."""
     options = {"server.port": flags.port, "server.headless": str(not flags.browser).lower()}
     return [
         sys.executable, "-m", "streamlit", "run", str(MAIN),
@@ -66,11 +66,11 @@ def main(args: Sequence[str]) -> int:
 
 def _check_port(port: int) -> None:
     with socket.socket() as server:
-        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does: one just stopped is no other
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does: a port just freed is free
         try:
             server.bind(("127.0.0.1", port))
         except OSError as problem:
-            raise ValueError(f"port {port} cannot be had ({problem.strerror}): choose another --port") from None
+            raise ValueError(f"port {port} is not available ({problem.strerror}): choose another --port") from None
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Entry point of the app: its pages, and setup that they share. Started by `entrostat-app`."""
+"""Entry point of the app: its pages and their shared setup. Started by `entrostat-app`."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""The pages in the order of the menu; each is imported when it is first shown."""
+"""Pages in menu order; each is imported when it is first shown."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -9,7 +9,7 @@ import streamlit as st
 
 @dataclass(frozen=True)
 class Page:
-    """An entry of the menu."""
+    """Entry of the menu."""
 
     folder: str
     """Folder in `views`; its module of the same name has the function `page`."""
@@ -30,15 +30,15 @@ PAGES = {
     "runs": Page("runs", "Runs", ":material/folder_open:"),
     "learn": Page("learn", "Learn", ":material/school:"),
 }
-"""By path; the first one is shown where the URL names none."""
+"""Pages by URL path; the first one is shown if the URL names none."""
 
 
 def address(path: str) -> str:
-    """The path in the URL: Streamlit has none for the first page."""
+    """Return the page's path in the URL: empty for the first page, as Streamlit requires."""
     return "" if path == next(iter(PAGES)) else path
 
 
 def streamlit_page(path: str) -> Any:
-    """The page as Streamlit's menu and links take it; made anew in each run of the script."""
+    """Return the page as an object for Streamlit's menu and links; a new one in each run of the script."""
     page = PAGES[path]
     return st.Page(page.draw, title=page.title, icon=page.icon, url_path=path, default=not address(path))

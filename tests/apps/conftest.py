@@ -1,4 +1,4 @@
-"""The app in a real server and a real Chromium, once for all tests that ask for them."""
+"""Fixtures: the app on a real server and a real Chromium, started once for all tests."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ MAIN = Path(__file__).parents[2] / "apps" / "entrostat_app" / "main.py"
 
 
 class OfTheApp(pytest.Module):
-    """A file of tests, skipped where what the explorer needs is not installed."""
+    """Test file that is skipped if the explorer's dependencies are not installed."""
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         pytest.importorskip("streamlit", reason="pip install '.[app]'")
@@ -33,7 +33,7 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 @pytest.fixture(autouse=True)
 def own_main() -> Iterator[None]:
-    """AppTest puts its script in the place of `__main__`, which processes that are spawned later would run."""
+    """Restore `__main__`: AppTest replaces it with its script, which processes spawned later would run."""
     main = sys.modules["__main__"]
     yield
     sys.modules["__main__"] = main
@@ -41,7 +41,7 @@ def own_main() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with one run log in it."""
+    """Return a folder with one run log."""
     from toybandit.cli import main
 
     folder = tmp_path_factory.mktemp("runs")
@@ -54,14 +54,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def url(runs: Path) -> Iterator[str]:
-    """Where the app answers."""
+    """Yield the URL of the running app."""
     with server(runs) as address:
         yield address
 
 
 @pytest.fixture(scope="session")
 def browser() -> "Iterator[Browser]":
-    """A headless Chromium."""
+    """Yield a headless Chromium."""
     if chromium_path() is None:
         pytest.skip("Chromium is not installed: apt-get install chromium")
     with chromium() as running:
@@ -70,7 +70,7 @@ def browser() -> "Iterator[Browser]":
 
 @pytest.fixture
 def tab(browser: "Browser") -> "Iterator[Page]":
-    """A new tab with nothing in its cache, 1280 pixels wide."""
+    """Yield a new tab, 1280 pixels wide, with an empty cache."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
     yield context.new_page()
     context.close()

@@ -1,4 +1,4 @@
-"""The explorer as people meet it: in Chromium, over a real server."""
+"""The explorer in Chromium, on a real server."""
 
 import re
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 FIGURE = "[data-testid=stVegaLiteChart] svg"
 LINKED = "[data-testid=stVegaLiteChart][aria-label^='Lines over rollout'] svg"
-"""The playground's panels over time."""
+"""Selector of the playground's panels over time."""
 PATHS = list(PAGES)
 
 
 def visit(tab: "Page", place: str) -> None:
-    """Open a page and wait until it has run to its end."""
+    """Open a page and wait until its script has finished."""
     tab.goto(place)
     tab.wait_for_selector("h1")
     settled(tab)
     tab.wait_for_selector(FIGURE)
-    assert tab.get_by_role("dialog").count() == 0  # such as: page not found
+    assert tab.get_by_role("dialog").count() == 0  # such as "page not found"
 
 
 @dataclass
 class Seen:
-    """What a first visit shows, with no click."""
+    """Content of a page on a first visit, without a click."""
 
     errors: list[str]
     alerts: list[str]
@@ -42,7 +42,7 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def seen(browser, url):
-    """What each page shows, visited once."""
+    """Return a function that returns a page's content on a first visit; each page is visited once."""
     found: dict[str, Seen] = {}
 
     def look(path: str) -> Seen:
@@ -109,7 +109,7 @@ def test_a_telephone_needs_no_sideways_scrolling(browser, url, path):
 
 
 def lines(tab: "Page") -> list[str]:
-    """Every line of the playground's panels."""
+    """Return every line of the playground's panels."""
     tab.wait_for_selector(LINKED)
     drawn: list[str] = tab.locator(f"{LINKED} .mark-line path").evaluate_all(
         "paths => paths.map(path => path.getAttribute('d'))"
@@ -137,7 +137,7 @@ def test_a_pasted_link_gives_the_same_figure(browser, tab, url):
 
 
 def test_a_move_draws_into_the_picture_that_is_there(tab, url):
-    """A picture that is compiled anew takes a tenth of a second longer."""
+    """The page updates the picture and does not recompile it, which would take 0.1 s longer."""
     visit(tab, url)
     first = lines(tab)
     tab.locator(LINKED).evaluate("svg => { svg.dataset.seen = 'before' }")
@@ -179,7 +179,7 @@ def test_downloads(tab, url, tmp_path, label, start):
 
 
 def test_the_command_repeats_what_is_shown(tab, url, tmp_path):
-    """The entropy that the command writes to its log is the entropy in the download."""
+    """The command logs the same entropy as the download has."""
     import shlex
 
     from entrostat.runlog import read_metrics

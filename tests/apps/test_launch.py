@@ -1,4 +1,4 @@
-"""The server that `entrostat-app` starts, and what it is reached by."""
+"""Server of `entrostat-app`: its address, allowed hosts, port and error messages."""
 
 import http.client
 import socket
@@ -31,7 +31,7 @@ def test_streamlit_knows_every_option():
 
 
 def handshake(url: str, host: str, origin: str) -> int:
-    """Status of the answer to a WebSocket's opening, over which all that the app shows is sent; 101 opens it."""
+    """Return the HTTP status of a WebSocket handshake, 101 if accepted; the app sends all content over that socket."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
     headers = {
         "Host": host,
@@ -88,7 +88,7 @@ def test_a_folder_or_a_port_that_cannot_be_used_takes_one_line(tmp_path, capsys,
         port = other.getsockname()[1]
         assert launch.main(["--port", str(port)]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"error: port {port} cannot be had (")
+    assert said.startswith(f"error: port {port} is not available (")
     assert said.endswith("): choose another --port\n")
 
 

@@ -1,1 +1,1 @@
-"""The app in a headless browser: for tests, benchmarks and the documentation's screenshots."""
+"""The app in a headless browser, for tests, benchmarks and the documentation's screenshots."""

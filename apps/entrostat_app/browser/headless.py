@@ -1,4 +1,4 @@
-"""The explorer in a headless Chromium: for tests, benchmarks and the pictures of the documentation."""
+"""The explorer in a headless Chromium, for tests, benchmarks and the documentation's screenshots."""
 
 import os
 import shutil
@@ -26,17 +26,17 @@ ARGUMENTS = (
     "--disable-sync",
 )
 START = 60.0
-"""Seconds that the server may take to answer."""
+"""Time limit for the server's first answer, seconds."""
 
 
 def chromium_path() -> str | None:
-    """Where the system's Chromium is; None without one."""
+    """Return the path of the system's Chromium; None if it is not installed."""
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @contextmanager
 def server(runs: Path) -> Iterator[str]:
-    """The app over the run logs in `runs`, on a free port; its URL. Stopped at the end of the block."""
+    """Run the app on the run logs in `runs` and a free port until the block ends; yield its URL."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -64,7 +64,7 @@ def _wait(url: str, process: subprocess.Popen) -> None:
 
 @contextmanager
 def chromium() -> "Iterator[Browser]":
-    """A headless browser. RuntimeError without Chromium, with the command that installs it on Debian."""
+    """Hold a headless browser open. Raises RuntimeError with Debian's install command if Chromium is missing."""
     from playwright.sync_api import sync_playwright
 
     path = chromium_path()
@@ -92,9 +92,9 @@ _WATCH = """
 
 
 def settled(page: "Page", timeout: float = 30.0) -> None:
-    """Wait until the page has run to its end and is drawn: nothing is running or stale, nothing comes or goes.
+    """Wait until the page's script has finished and the page is drawn: no element is stale, added or removed.
 
-    Streamlit's own word that nothing runs comes before the last pictures are there.
+    Streamlit's own state says notRunning before the last pictures are drawn.
     """
     idle = "[data-testid=stApp][data-test-script-state=notRunning]:not(:has([data-stale=true]))"
     done = f"quiet => performance.now() - window.changed > quiet && document.querySelector('{idle}')"

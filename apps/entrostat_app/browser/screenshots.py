@@ -1,4 +1,4 @@
-"""The pictures of docs/app.md: every page in Chromium.
+"""Screenshots for docs/app.md: every page in Chromium.
 
 python -m entrostat_app.browser.screenshots --out docs/app
 """
@@ -20,11 +20,11 @@ RUNS = {
     "entropic": "--controller entropic --target 0.6 --set tau=0.3",
     "thermostat": "--controller thermostat --target 0.6",
 }
-"""Logs that the page Runs shows: flags of `toybandit run`."""
+"""Run logs for the page Runs: flags of `toybandit run`, by name."""
 
 
 def make_runs(folder: Path) -> None:
-    """Small run logs."""
+    """Write small run logs into `folder`."""
     from toybandit.cli import main
 
     for name, flags in RUNS.items():
@@ -33,7 +33,7 @@ def make_runs(folder: Path) -> None:
 
 
 def take(browser: "Browser", address: str, path: Path, *, width: int = 1280, dark: bool = False) -> None:
-    """One page, whole, as PNG."""
+    """Save a screenshot of the whole page at `address` as PNG."""
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", device_scale_factor=1
     )

@@ -1,1 +1,1 @@
-"""Parts that several pages use."""
+"""Parts shared by several pages."""

@@ -1,4 +1,4 @@
-"""The controls of one bandit: environment, controller and its hyperparameters, and the Config that they make."""
+"""Controls of one bandit (environment, controller, hyperparameters) and the Config that they make."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,9 @@ ENVIRONMENT = (
         label="Environment",
         default="noisy",
         options=tuple(name for name in ENVIRONMENTS),
-        help="noisy: right arms pay with .6, others with .3. on: strictly on-policy. pure: no signal at all. det: 0/1 "
-        "rewards. coupled: states share features. exact: one state, expected gradient. episodes: four tokens each.",
+        help="noisy: right arms are rewarded with probability .6, others .3. on: strictly on-policy. pure: no learning "
+        "signal. det: right arms are always rewarded, others never. coupled: an update of one state moves the others. "
+        "exact: one state, expected gradient. episodes: four tokens per response.",
     ),
     Control(
         key="lr",
@@ -32,7 +33,7 @@ ENVIRONMENT = (
         low=0.05,
         high=4.0,
         step=0.05,
-        help="Step on the mean gradient of a state.",
+        help="Step size on the mean gradient of a state.",
     ),
     Control(
         key="group",
@@ -43,7 +44,7 @@ ENVIRONMENT = (
         low=2,
         high=64,
         step=2,
-        help="Responses to a prompt in one rollout; advantages are made inside a group. Exact has none.",
+        help="Responses per prompt in one rollout; advantages are computed within a group. exact has no groups.",
     ),
     Control(
         key="advantage",
@@ -51,18 +52,19 @@ ENVIRONMENT = (
         symbol="A",
         default="grpo",
         options=("grpo", "dr_grpo", "rloo", "reinforce_pp", "qae", "w_reinforce", "psr", "nsr"),
-        help="What a response is worth beside its group. qae: what is above its 0.4-quantile. psr: successes alone. "
-        "nsr: failures alone. Exact has its own.",
+        help="Advantage estimator: the value of a response relative to its group. qae: relative to the group's "
+        "0.4-quantile. psr: successes only. nsr: failures only. exact uses its own.",
     ),
     Control(
         key="passes",
-        label="Updates a rollout",
+        label="Updates per rollout",
         symbol="M",
         default=4,
         low=1,
         high=16,
         step=1,
-        help="Optimizer updates on the samples of one rollout. 1 is strictly on-policy; more makes samples off-policy.",
+        help="Optimizer updates on the samples of one rollout. 1 is strictly on-policy; with more, samples become "
+        "off-policy.",
     ),
     Control(
         key="states",
@@ -73,7 +75,7 @@ ENVIRONMENT = (
         low=1,
         high=64,
         step=1,
-        help="Prompts of a rollout. More of them average the noise of a run away.",
+        help="Prompts per rollout. More prompts average out the noise of a run.",
     ),
     Control(
         key="rollouts",
@@ -83,7 +85,7 @@ ENVIRONMENT = (
         low=20,
         high=400,
         step=20,
-        help="Length of the run.",
+        help="Number of rollouts in the run.",
     ),
 )
 SEED = Control(
@@ -92,8 +94,8 @@ SEED = Control(
     default=0,
     low=0,
     step=1,
-    help="Draws the bandit, the samples and the rewards. The same seed gives the same run under every controller but "
-    "for what the controller changes.",
+    help="Random seed of the bandit, the samples and the rewards. Runs with the same seed differ only by the effect of "
+    "their controllers.",
 )
 CONTROLLER = Control(
     key="controller",
@@ -101,7 +103,7 @@ CONTROLLER = Control(
     default=(),
     options=tuple(entrostat.list_controllers()),
     empty="none: plain GRPO",
-    help="None is plain GRPO with clipping .2 / .2. Several make a chain, in this order.",
+    help="No choice means plain GRPO with clipping .2 / .2. Several controllers form a chain, in this order.",
 )
 TARGET = Control(
     key="target",
@@ -112,13 +114,13 @@ TARGET = Control(
     low=0.0,
     high=2.5,
     step=0.05,
-    help="Entropy that the controller is to hold.",
+    help="Entropy that the controller should hold.",
 )
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """The controls of one part of a chain."""
+    """Controls of one part of a chain."""
 
     name: str
     rule: str
@@ -127,7 +129,7 @@ class Hyperparameters:
 
 
 def hyperparameters(name: str) -> Hyperparameters:
-    """Controls for everything that `entrostat.describe` knows of a controller, but its target."""
+    """Return controls for all hyperparameters that `entrostat.describe` lists for a controller, except its target."""
     known = entrostat.describe(name)
     controls = tuple(
         Control(key=f"{name}.{key}", label=key, default=entry["default"], help=entry["doc"], **within(entry["allowed"]))
@@ -138,7 +140,7 @@ def hyperparameters(name: str) -> Hyperparameters:
 
 
 def within(allowed: Allowed) -> dict[str, Any]:
-    """What a control lets one choose of what a hyperparameter may be: names, or numbers from the least on."""
+    """Return the options, or the lower limit, of the control for a hyperparameter's allowed values."""
     if isinstance(allowed, tuple):
         return {"options": allowed}
     least = re.match(r"\[([\d.]+),", allowed or "")
@@ -146,12 +148,12 @@ def within(allowed: Allowed) -> dict[str, Any]:
 
 
 def draw_environment(controls: Sequence[Control] = ENVIRONMENT) -> dict[str, Any]:
-    """Show the controls of the environment; what they say, as arguments of Config."""
+    """Draw the controls of the environment; return their values as arguments of Config."""
     return {control.key: control.draw() for control in controls}
 
 
 def draw_controller() -> dict[str, Any]:
-    """Show the controls of one chain; what they say, as arguments of Config."""
+    """Draw the controls of one chain; return their values as arguments of Config."""
     names = CONTROLLER.draw()
     given: dict[str, Any] = {"controller": "+".join(names) or "grpo"}
     if has_target(given["controller"]):
@@ -169,14 +171,14 @@ def draw_controller() -> dict[str, Any]:
 
 
 def config(environment: Mapping[str, Any], controller: Mapping[str, Any]) -> Config:
-    """The configuration that the controls make. Raises ValueError, one line, when it cannot be."""
+    """Return the configuration for these values of controls. Raises ValueError in one line if it is invalid."""
     sampled = not ENVIRONMENTS[environment["env"]].enumerated
     of_groups = {key: environment[key] if sampled else None for key in OF_GROUPS}
     return Config(**{**environment, **of_groups}, **controller)
 
 
 def config_at(values: Mapping[str, Any]) -> Config:
-    """The configuration that the controls make where they hold `values`, and their defaults else."""
+    """Return the configuration for `values` of controls; controls that are not in it have their defaults."""
     environment = {control.key: values.get(control.key, control.default) for control in ENVIRONMENT}
     names = values.get("controller", CONTROLLER.default)
     controller: dict[str, Any] = {"controller": "+".join(names) or "grpo"}

@@ -1,10 +1,10 @@
-"""Pictures: a Vega-Lite specification, made once for its shape, and the frame of numbers that it draws.
+"""Pictures: a Vega-Lite specification, made once per shape, and the frame of numbers that it draws.
 
-A panel is one picture over the time axis. Panels stand over one another on the same axis, and the pointer marks the
-same moment in all. Numbers of the vertical axis stand in a margin inside the plot, so that a picture is as wide as the
-page, be that a desktop's or a telephone's.
+A panel is one plot over the time axis. Panels are stacked on a shared axis, and the pointer marks the same moment in
+all of them. Labels of the vertical axis are in a margin inside the plot, so that a picture fills the page's width on
+desktops and phones.
 
-Altair takes a tenth of a second for a specification, so these are cached; numbers travel apart from them, as Arrow.
+Altair takes 0.1 s for a specification, so specifications are cached; numbers are sent separately, as Arrow.
 """
 
 import warnings
@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 from .palette import COLOURS, DASHES
 
 HEIGHT = 130
-"""Of a panel, pixels."""
+"""Height of a panel, pixels."""
 MARGIN = 0.08
-"""Left of the time axis, as a share of it: room for the numbers of the vertical axis."""
+"""Margin left of the time axis, as a share of its length: room for the labels of the vertical axis."""
 INSIDE = alt.Axis(
     title=None,
     tickCount=4,
@@ -35,39 +35,39 @@ INSIDE = alt.Axis(
     labelPadding=0,
     labelOffset=-1,
 )
-"""A vertical axis whose numbers stand in the margin."""
+"""Vertical axis with its labels in the margin."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """What is drawn."""
+    """Specification, numbers and description of one picture."""
 
     spec: Mapping[str, Any]
-    """Vega-Lite, without data."""
+    """Vega-Lite specification without data."""
     frame: pd.DataFrame
     alt: str
-    """What is drawn, for those who do not see it. Alike for all numbers: with another text Vega compiles it anew, which
-    takes a tenth of a second. What the numbers say is written beside the picture, for all."""
+    """Description for screen readers. It does not depend on the numbers, because Vega recompiles a picture with another
+    description, which takes 0.1 s. A text beside the picture describes the numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """One picture over the time axis."""
+    """Plot over the time axis."""
 
     title: str
-    """What the vertical axis shows, with its unit."""
+    """Quantity on the vertical axis, with its unit."""
     frame: pd.DataFrame
     """Columns x, series, value and, for bands, low and high."""
 
 
 def table(values: Mapping[str, ArrayLike], x: ArrayLike | None = None) -> pd.DataFrame:
-    """Named arrays (n,) as the frame of a panel; x counts from 0 unless given. NaN is left out of the picture."""
+    """Return named arrays (n,) as the frame of a panel. x counts from 0 unless given; NaN is not drawn."""
     arrays = {name: np.asarray(array, dtype=np.float64) for name, array in values.items()}
     return _frame(arrays, x, {"value": list(arrays.values())})
 
 
 def bands(values: Mapping[str, ArrayLike], x: ArrayLike | None = None) -> pd.DataFrame:
-    """Named arrays (runs, n) as the frame of a panel: means, and the least and greatest run as a band."""
+    """Return named arrays (runs, n) as the frame of a panel: means, and a band from the lowest to the highest run."""
     runs = {name: np.asarray(array, dtype=np.float64) for name, array in values.items()}
     means = {name: array.mean(0) for name, array in runs.items()}
     low, high = ([edge(array, 0) for array in runs.values()] for edge in (np.min, np.max))
@@ -84,7 +84,7 @@ def _frame(
 
 
 def styles(series: Sequence[str]) -> dict[str, Any]:
-    """Encodings of colour and dash of the field `series`: the same for the same names in the same order."""
+    """Return encodings of colour and dash for the field `series`: the same for the same names in the same order."""
     names = list(series)
     colours = [COLOURS[i % len(COLOURS)] for i in range(len(names))]
     dashes = [list(DASHES[i % len(DASHES)]) for i in range(len(names))]
@@ -107,7 +107,7 @@ def styles(series: Sequence[str]) -> dict[str, Any]:
 
 
 def linked(panels: Sequence[Panel], x_title: str, *, height: int = HEIGHT) -> Picture:
-    """The panels over one another on one time axis."""
+    """Return the picture of the panels, stacked on one time axis."""
     frame = pd.concat([panel.frame.assign(panel=panel.title) for panel in panels], ignore_index=True)
     shapes = tuple((p.title, tuple(p.frame["series"].unique()), "low" in p.frame) for p in panels)
     low, high = float(frame["x"].min()), float(frame["x"].max())
@@ -117,12 +117,12 @@ def linked(panels: Sequence[Panel], x_title: str, *, height: int = HEIGHT) -> Pi
 
 
 def lines_alt(titles: Sequence[str], x_title: str) -> str:
-    """The description of panels of lines."""
+    """Return the description of panels of lines."""
     return f"Lines over {x_title}: {', '.join(titles)}."
 
 
 Shape = tuple[str, tuple[str, ...], bool]
-"""Of a panel: title, series, whether it has bands."""
+"""Title and series of a panel, and whether it has bands."""
 
 
 @lru_cache(maxsize=256)
@@ -142,8 +142,8 @@ def _linked_spec(shapes: tuple[Shape, ...], low: float, high: float, x_title: st
 
 
 def sharing(stacked: Any, pointer: alt.Parameter) -> Any:
-    """The stacked panels with one pointer for all of them."""
-    with warnings.catch_warnings():  # Altair warns that there is only one
+    """Return the stacked panels with one pointer for all of them."""
+    with warnings.catch_warnings():  # Altair warns when it merges the copies of the pointer
         warnings.filterwarnings("ignore", message="Automatically deduplicated selection parameter")
         return stacked.add_params(pointer)
 
@@ -170,9 +170,9 @@ def _lines(shape: Shape, x: alt.X, x_title: str, pointer: alt.Parameter) -> Any:
 
 
 def specification(chart: Any) -> dict[str, Any]:
-    """The Vega-Lite of an Altair chart that was made without data: its layers have none of their own either.
+    """Return the Vega-Lite of an Altair chart made without data; its layers have no data either.
 
-    Screen readers are given the description of the whole picture, and not each of its marks.
+    Screen readers get the description of the whole picture, not of each mark.
     """
     spec: dict[str, Any] = chart.to_dict(validate=False, context={"data": None})
     config = spec.setdefault("config", {})
@@ -181,7 +181,7 @@ def specification(chart: Any) -> dict[str, Any]:
 
 
 def round_ticks(low: float, high: float, count: int = 8) -> list[float]:
-    """At most `count` + 1 round numbers from low to high."""
+    """Return at most `count` + 1 round numbers from low to high."""
     span = max(high - low, 1e-12)
     power = 10.0 ** np.floor(np.log10(span / count))
     step = next(power * factor for factor in (1, 2, 5, 10) if span / (power * factor) <= count)
@@ -189,5 +189,5 @@ def round_ticks(low: float, high: float, count: int = 8) -> list[float]:
 
 
 def show(picture: Picture, key: str, *, width: Literal["stretch", "content"] = "stretch") -> None:
-    """The picture across the page, or at its own width."""
+    """Draw the picture at the page's width, or at its own width."""
     st.vega_lite_chart(picture.frame, dict(picture.spec), width=width, alt=picture.alt, key=key)

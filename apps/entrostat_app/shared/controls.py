@@ -1,4 +1,4 @@
-"""A control: label, symbol, unit and help, bound to a query parameter, so that the URL holds the state of the page."""
+"""Controls with label, symbol, unit and help, bound to query parameters, so that the URL holds the page's state."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -11,40 +11,40 @@ from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 DRAWN = "drawn controls"
-"""Where the session keeps, of every control that it has shown, the page that showed it last and its default there."""
+"""Session key: for every control drawn so far, the page that drew it last and its default there."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """One number, choice or switch; `default` decides which.
+    """Number, choice or switch, depending on `default`.
 
-    With `options` a choice, of several when the default is a tuple; with `low` and `high` a slider; else a switch or a
-    number, and a text field for numbers that are None or infinite.
+    With `options`: a choice, of several values if the default is a tuple. With `low` and `high`: a slider. Otherwise: a
+    switch or a number, or a text field if the number is None or infinite.
     """
 
     key: str
-    """Its query parameter, and its key in the session's state."""
+    """Query parameter, and key in the session state."""
     label: str
     default: Any
     help: str
     symbol: str = ""
-    """As in the papers, such as η."""
+    """Symbol as in the papers, such as η."""
     unit: str = ""
     low: float | None = None
     high: float | None = None
     step: float | None = None
     options: tuple[str, ...] = ()
     empty: str | None = None
-    """What a choice of none means, shown in its place."""
+    """Placeholder of an empty choice, which explains its meaning."""
 
     @property
     def title(self) -> str:
-        """What stands over the control: label, symbol and unit."""
+        """Title above the control: label, symbol and unit."""
         unit = f" ({self.unit})" if self.unit else ""
         return " ".join(part for part in (self.label, self.symbol) if part) + unit
 
     def draw(self) -> Any:
-        """Show the control here; its value."""
+        """Draw the control here; return its value."""
         self.remember()
         common: dict[str, Any] = {"key": self.key, "help": self.help, "bind": "query-params"}
         if isinstance(self.default, bool):
@@ -71,9 +71,10 @@ class Control:
         return self._number(st.text_input(self.title, value=self._held(self.default), **common))
 
     def remember(self) -> None:
-        """Tell the session what this control holds by default, for `restore` and `in_state`.
+        """Record this control's default in the session, for `restore` and `in_state`.
 
-        Streamlit takes what a key holds along to the next page: what it holds by default there is not taken along.
+        Streamlit carries the value of a key over to the next page. If the value is the default of the old page, it is
+        replaced by the default of the new page.
         """
         drawn, page, default = st.session_state.setdefault(DRAWN, {}), _page(), self._held(self.default)
         last, before = drawn.get(self.key, (page, default))
@@ -82,7 +83,7 @@ class Control:
         drawn[self.key] = page, default
 
     def _held(self, value: Any) -> Any:
-        """A value as the session holds it."""
+        """Return a value as the session holds it."""
         if value is None:
             return ""
         if isinstance(value, tuple):
@@ -90,9 +91,9 @@ class Control:
         return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
     def _infinite_in_url(self) -> bool:
-        """Whether the URL gives an infinite number, which Streamlit fails to make a whole number of.
+        """Return True if the URL holds an infinite number, which Streamlit fails to convert to an integer.
 
-        Runs the page again without it; after the browser's way back, when a widget has the parameter, it stays there.
+        Removes it and reruns the page. After the browser's Back a widget owns the parameter, and it stays in the URL.
         """
         try:
             infinite = math.isinf(float(st.query_params.get(self.key, 0)))
@@ -105,7 +106,7 @@ class Control:
         return infinite
 
     def _number(self, text: str) -> Any:
-        """What stands in a text field: a number where it is one, None where there is nothing."""
+        """Return the content of a text field: a number if it is one, None if the field is empty, otherwise the text."""
         if not text.strip():
             return None
         try:
@@ -116,10 +117,10 @@ class Control:
 
 @dataclass(frozen=True, kw_only=True)
 class Sections(Control):
-    """A choice between parts of a page, as a row of buttons."""
+    """Choice between the sections of a page, as a row of buttons."""
 
     def draw(self) -> str:
-        """Show the buttons here; the name of the section."""
+        """Draw the buttons here; return the name of the chosen section."""
         self.remember()
         chosen = st.segmented_control(
             self.title,
@@ -134,33 +135,33 @@ class Sections(Control):
 
 
 def coarseness(value: float) -> float:
-    """A step for a number: 1 for whole numbers, else a tenth of its power of ten; .1 for 0."""
+    """Return the step of a number field: 1 for integers, .1 for 0, otherwise a tenth of the number's power of ten."""
     if isinstance(value, int):
         return 1
     return 0.1 if value == 0 else 10.0 ** (math.floor(math.log10(abs(value))) - 1)
 
 
 def restore(values: Mapping[str, Any] | None = None) -> None:
-    """Set every control of the page to its default but those in `values`. For callbacks: none is shown yet then."""
+    """Set the page's controls to `values`, the others to their defaults. For callbacks, which run before drawing."""
     for key, value in {**_defaults(), **(values or {})}.items():
         st.session_state[key] = _plain(value)
 
 
 def in_state(values: Mapping[str, Any], except_for: Collection[str] = ()) -> bool:
-    """Whether every control on the page holds its default but those in `values`, which hold these."""
+    """Return True if the page's controls hold `values` and all other controls hold their defaults."""
     shown = {key: default for key, default in _defaults().items() if key in st.session_state and key not in except_for}
     held = {key: _plain(values.get(key, default)) for key, default in shown.items()}
     return set(values) <= set(held) and all(_plain(st.session_state[key]) == value for key, value in held.items())
 
 
 def _page() -> str:
-    """The page that runs, whatever Streamlit calls it."""
+    """Return Streamlit's hash of the running page; empty if no page runs."""
     context = get_script_run_ctx()
     return context.page_script_hash if context else ""
 
 
 def _defaults() -> dict[str, Any]:
-    """What every control of the page holds by default, by key."""
+    """Return the defaults of the page's controls, by key."""
     drawn, here = st.session_state.get(DRAWN, {}), _page()
     return {key: default for key, (page, default) in drawn.items() if page == here}
 
@@ -170,7 +171,7 @@ def _plain(value: Any) -> Any:
 
 
 def query(values: Mapping[str, Any]) -> dict[str, str | list[str]]:
-    """Values of controls as query parameters, as Streamlit writes them."""
+    """Return values of controls as query parameters, as Streamlit writes them."""
     return {key: [str(item) for item in v] if isinstance(v, tuple | list) else _text(v) for key, v in values.items()}
 
 

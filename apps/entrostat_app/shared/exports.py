@@ -1,4 +1,4 @@
-"""What can be taken away: the numbers as CSV and Parquet, the picture as SVG and PNG, the command that repeats it."""
+"""Exports: the numbers as CSV and Parquet, the picture as SVG and PNG, and the command that repeats it."""
 
 import io
 import math
@@ -17,33 +17,33 @@ from toybandit.config import CUSTOM
 from .charts import Picture
 
 WIDTH = 800
-"""Of an exported picture, pixels."""
+"""Width of an exported picture, pixels."""
 
 
 def csv(frame: pd.DataFrame) -> bytes:
-    """The frame as CSV, UTF-8."""
+    """Return the frame as CSV, UTF-8."""
     return frame.to_csv(index=False).encode()
 
 
 def parquet(frame: pd.DataFrame) -> bytes:
-    """The frame as Parquet."""
+    """Return the frame as Parquet."""
     buffer = io.BytesIO()
     frame.to_parquet(buffer, index=False)
     return buffer.getvalue()
 
 
 def svg(picture: Picture) -> bytes:
-    """The picture as SVG on white."""
+    """Return the picture as SVG on white."""
     return vl_convert.vegalite_to_svg(_with_data(picture)).encode()
 
 
 def png(picture: Picture) -> bytes:
-    """The picture as PNG on white, twice the size of the SVG."""
+    """Return the picture as PNG on white, twice the size of the SVG."""
     return vl_convert.vegalite_to_png(_with_data(picture), scale=2)
 
 
 def _with_data(picture: Picture) -> dict[str, Any]:
-    """The specification with its numbers in it, WIDTH pixels wide."""
+    """Return the specification with its numbers in it, WIDTH pixels wide."""
     spec = {**picture.spec, "background": "white"}
     numbers = picture.frame.replace([math.inf, -math.inf], math.nan).astype(object)
     spec["data"] = {"values": numbers.where(numbers.notna(), None).to_dict("records")}
@@ -53,7 +53,10 @@ def _with_data(picture: Picture) -> dict[str, Any]:
 
 
 def run_command(config: Config, seeds: Sequence[int]) -> str:
-    """The command line that simulates `config` for these consecutive seeds."""
+    """Return the command line that simulates `config` for these consecutive seeds.
+
+    Raises ValueError if the environment is a custom one.
+    """
     words = ["toybandit", "run", "--env", config.env, "--controller", config.controller]
     plain = Config()
     for name, value in vars(config).items():
@@ -64,15 +67,15 @@ def run_command(config: Config, seeds: Sequence[int]) -> str:
     for name, value in config.controller_args.items():
         words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
     if config.env == CUSTOM:
-        raise ValueError("an environment of one's own needs a YAML file, which a command cannot hold")
+        raise ValueError("a custom environment needs a YAML file, which a command line cannot hold")
     return shlex.join([*words, "--seeds", str(len(seeds)), "--first-seed", str(seeds[0])])
 
 
 @st.fragment
 def draw(picture: Picture, name: str, commands: Sequence[str]) -> None:
-    """The downloads and the commands, folded away until they are asked for; files are made when they are.
+    """Draw downloads and commands in an expander that is closed at first; a file is made when it is downloaded.
 
-    name: of the files. commands: that give the same numbers; none where no command does.
+    name: name of the files. commands: command lines that give the same numbers; empty if there are none.
     """
     title = "Export, and repeat on the command line" if commands else "Export"
     box = st.expander(title, icon=":material/download:", key=f"{name}-export", on_change="rerun")

@@ -1,4 +1,4 @@
-"""Streamlit looks for garbage after each run of the script, and nothing is sent to the browser meanwhile."""
+"""Shorter garbage collection: Streamlit collects after each run of the script and sends nothing to the browser then."""
 
 import gc
 from functools import cache
@@ -6,6 +6,6 @@ from functools import cache
 
 @cache
 def spare_modules() -> None:
-    """Take what exists out of the search, once. Of all the modules in use it takes a fifth of a second, in vain."""
+    """Exclude existing objects from garbage collection, once: searching the modules takes 0.2 s and frees nothing."""
     gc.collect()
     gc.freeze()

@@ -1,9 +1,9 @@
-"""Text from files, models and links, for places where Streamlit reads Markdown."""
+"""Escaping of text from files, models and links where Streamlit reads Markdown."""
 
 import re
 
 
 def plain(text: str) -> str:
-    """Text in which Markdown reads nothing but text: names and messages come from files and links."""
+    """Return the text with Markdown and automatic links disabled: names and messages come from files and links."""
     unlinked = re.sub(r"(?i)(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)", "\u2060", text)
     return re.sub(r"([\\`*_{}\[\]()#+!|$:<>~&^-])", r"\\\1", unlinked)

@@ -1,4 +1,4 @@
-"""Simulations by their configuration: cached, quick ones at once, slow ones behind a button with a progress bar."""
+"""Cached simulations: quick ones run at once, slow ones after a click and with a progress bar."""
 
 from collections.abc import Sequence
 
@@ -8,13 +8,13 @@ from toybandit import Config, Trajectory, simulate
 from toybandit.simulator import OnRollout
 
 LIVE_UPDATES = 1_000
-"""Optimizer updates that are made without asking: what a control may take to redraw."""
+"""Upper limit for optimizer updates that run without a click, so that a control redraws quickly."""
 LIVE_NUMBERS = 4_000_000
-"""Log-probabilities in these updates, of tokens and of arms, over all runs."""
+"""Upper limit for log-probabilities in these updates, of tokens and of arms, over all runs."""
 
 
 def is_live(configs: Sequence[Config], runs: int = 1) -> bool:
-    """Whether `runs` of each configuration are quick enough to run whenever a control moves."""
+    """Return True if `runs` runs of each configuration are quick enough to start whenever a control moves."""
     updates = numbers = 0
     for config in configs:
         environment = config.environment()
@@ -26,23 +26,26 @@ def is_live(configs: Sequence[Config], runs: int = 1) -> bool:
 
 
 def identity(config: Config) -> str:
-    """Everything that a run depends on, for the cache."""
+    """Return everything that a run depends on as text, for the cache."""
     return repr(sorted(config.resolved().items()))
 
 
 @st.cache_resource(max_entries=256, show_spinner=False, hash_funcs={Config: identity})
 def _slot(config: Config, seeds: tuple[int, ...]) -> list[Trajectory]:
-    """Where the trajectory is kept once it is there. What is cached may show nothing; the simulation shows progress."""
+    """Return the list that holds the trajectory once it is simulated.
+
+    The simulation is not a cached function itself: it draws a progress bar, and cached functions must not draw.
+    """
     return []
 
 
 def is_known(config: Config, seeds: tuple[int, ...]) -> bool:
-    """Whether the trajectory is there already."""
+    """Return True if the trajectory is cached."""
     return bool(_slot(config, seeds))
 
 
 def run(config: Config, seeds: tuple[int, ...], on_rollout: OnRollout | None = None) -> Trajectory:
-    """The trajectory with its policies and predictions, simulated once. Shared between sessions: do not write to it."""
+    """Return the trajectory with policies and predictions, simulated once. Sessions share it: do not write to it."""
     slot = _slot(config, seeds)
     if not slot:
         slot.append(simulate(config, seeds, predict=True, keep_policies=True, on_rollout=on_rollout))
@@ -50,10 +53,10 @@ def run(config: Config, seeds: tuple[int, ...], on_rollout: OnRollout | None = N
 
 
 def run_or_ask(configs: Sequence[Config], seeds: tuple[int, ...], names: Sequence[str]) -> list[Trajectory] | None:
-    """The trajectories of several configurations; None while they are slow and the user has not asked for them.
+    """Return the trajectories of several configurations; None if they are slow and the user has not clicked Run.
 
-    names: of the configurations, for the progress bar. Raises ValueError, one line, on a controller that cannot run in
-    its environment.
+    names: names of the configurations, for the progress bar. Raises ValueError in one line if a controller cannot run
+    in its environment.
     """
     new = {name: config for name, config in zip(names, configs, strict=True) if not is_known(config, seeds)}
     if not is_live(list(new.values()), len(seeds)):

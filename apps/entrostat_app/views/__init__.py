@@ -1,4 +1,4 @@
-"""A folder for each page; its module of the same name draws the page by the function `page`.
+"""Pages, a folder each; the folder's module of the same name draws the page with the function `page`.
 
-Not called pages: Streamlit takes a folder of that name beside its script for pages of its own.
+The folder is not called pages, because Streamlit treats a folder of that name beside its script as its own.
 """

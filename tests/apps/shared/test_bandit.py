@@ -1,4 +1,4 @@
-"""The controls of a bandit: every hyperparameter has one, and what they say makes a configuration."""
+"""Controls of a bandit: every hyperparameter has one, and their values make a configuration."""
 
 import numpy as np
 import pytest

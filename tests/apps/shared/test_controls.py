@@ -1,4 +1,4 @@
-"""Controls: titles, the widget that a default asks for, steps, and query parameters."""
+"""Controls: titles, the widget for each kind of default, steps, and query parameters."""
 
 import pytest
 from streamlit.testing.v1 import AppTest

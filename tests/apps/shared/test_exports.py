@@ -1,4 +1,4 @@
-"""What can be taken away, read back."""
+"""Exports, read back."""
 
 import io
 import json

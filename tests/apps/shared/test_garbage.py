@@ -1,4 +1,4 @@
-"""What exists when a page is first drawn is not searched for garbage after each of its runs."""
+"""Objects that exist when a page is first drawn are excluded from garbage collection."""
 
 import gc
 
@@ -14,6 +14,6 @@ def test_modules_are_spared():
     assert gc.get_freeze_count() == 0
     assert not AppTest.from_file(str(MAIN), default_timeout=60).run().exception
     spared = gc.get_freeze_count()
-    assert spared > 50_000  # those of torch, pandas and Streamlit
+    assert spared > 50_000  # objects of torch, pandas and Streamlit
     assert len(gc.get_objects()) < spared
     gc.unfreeze()

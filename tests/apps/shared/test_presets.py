@@ -1,4 +1,4 @@
-"""Presets: every one is a state that can be reached, says something true of the numbers, and is recognised."""
+"""Presets: every one can be reached, its note is true of the numbers, and the page recognises it."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ SEEDS = tuple(range(8))
 
 
 def entropy(name: str, **changes) -> np.ndarray:
-    """Entropies of the preset's runs, (seeds, rollouts + 1)."""
+    """Return entropies of the preset's runs, (seeds, rollouts + 1)."""
     return simulations.run(bandit.config_at({**PRESETS[name].query, **changes}), SEEDS).entropy
 
 
@@ -89,7 +89,7 @@ def test_without_authority_entropy_falls_through_the_target():
 
 
 def visit(app: AppTest, path: str) -> dict[str, object]:
-    """Go to a page as the menu does; what stands in the URL then."""
+    """Go to a page as the menu does; return the query parameters of its URL."""
     app._page_hash = calc_hash(path)
     app.query_params.clear()
     app.run()

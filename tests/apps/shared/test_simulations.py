@@ -1,4 +1,4 @@
-"""Simulations by their configuration: what is live, what is the same run, what is asked for first."""
+"""Cached simulations: which run live, which are the same run, and which wait for a click."""
 
 from dataclasses import replace
 

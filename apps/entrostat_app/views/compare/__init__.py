@@ -1,1 +1,1 @@
-"""The page Compare."""
+"""Page Compare."""

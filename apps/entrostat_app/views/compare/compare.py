@@ -1,4 +1,4 @@
-"""Compare: up to eight controllers on the same random numbers."""
+"""Compare: up to eight controllers with the same random seeds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,11 +18,11 @@ from .comparison import Outcome
 from .contenders import MOST, Contender, options, parse_all, pinned
 
 OWN_DEFAULTS = {"states": 8, "rollouts": 40, "passes": 2}
-"""Smaller bandits than the playground's, as there are several on this page."""
+"""Defaults that are smaller than the playground's, because this page simulates several bandits."""
 ENVIRONMENT = tuple(
     replace(c, default=OWN_DEFAULTS.get(c.key, c.default)) for c in bandit.ENVIRONMENT if c.key != "advantage"
 )
-"""Which advantage is a matter of each line."""
+"""Controls of the bandit without `advantage`, which each line can set."""
 TARGET = replace(bandit.TARGET, default=0.8)
 SEEDS = Control(
     key="seeds",
@@ -30,17 +30,18 @@ SEEDS = Control(
     default=4,
     low=1,
     high=16,
-    help="Runs of each contender, for the bands. The same seeds for all, pins too: what differs is never luck.",
+    help="Runs of each contender, for the bands. All contenders, pinned ones too, have the same random seeds, so their "
+    "differences are not due to chance.",
 )
-FIRST_SEED = replace(bandit.SEED, label="First seed", help="The others follow it: 3 with 4 seeds is 3, 4, 5 and 6.")
+FIRST_SEED = replace(bandit.SEED, label="First seed", help="The others follow: 3 with 4 seeds means 3, 4, 5 and 6.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lineup(Control):
-    """A choice among lines, to which others can be written."""
+    """Choice among lines; the user can also type new ones."""
 
     def draw(self) -> Any:
-        """Show the control here; the lines."""
+        """Draw the control here; return the lines."""
         self.remember()
         return st.multiselect(
             self.title,
@@ -51,18 +52,18 @@ class Lineup(Control):
             bind="query-params",
             accept_new_options=True,
             max_selections=MOST,
-            placeholder="Choose, or write one",
+            placeholder="Choose or type one",
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lines(Control):
-    """Lines of text."""
+    """Text field with several lines."""
 
     placeholder: str = ""
 
     def draw(self) -> list[str]:
-        """Show the control here; its lines."""
+        """Draw the control here; return its lines."""
         self.remember()
         text = st.text_area(
             self.title,
@@ -77,34 +78,34 @@ class Lines(Control):
 
 
 DEFAULT = ("grpo", "clip_higher", "entropic tau=0.5 ki=0.05", "thermostat rate=0.05")
-"""Two that let entropy go and two that hold it, the thermostat quick enough for a short run."""
+"""Two contenders without a target and two that hold one; the thermostat's rate suits a short run."""
 CONTENDERS = Lineup(
     key="contenders",
     label="Contenders",
     default=DEFAULT,
     options=tuple(dict.fromkeys((*DEFAULT, *options()))),
-    help="Choose some, or write a line: controllers joined by +, then settings, such as "
-    "`clip_higher+entropic kp=1 tau=0`. A name and a colon may come first, and settings may be numbers of the bandit: "
-    "`other: grpo env=det lr=2`.",
+    help="Choose some, or type a line: controllers joined by +, then settings, such as "
+    "`clip_higher+entropic kp=1 tau=0`. A line can start with a name and a colon, and can also set numbers of the "
+    "bandit: `other: grpo env=det lr=2`.",
 )
 PINS = Lines(
     key="pins",
     label="Pinned",
     default="",
     placeholder="Nothing is pinned",
-    help="A line each, with all its settings: it stays as it is when controls move. Rename it before the colon, or "
-    "delete the line to take it away.",
+    help="One line per contender, with all its settings: it does not change when controls move. To rename it, edit the "
+    "name before the colon; to remove it, delete the line.",
 )
 PIN_CONTENDER, PIN_NAME, PIN_ERROR = "pin.contender", "pin.name", "pin.error"
-"""Where the session keeps what the form says and what is wrong with it."""
+"""Session keys of the pin form: contender, name and error message."""
 
 
 def page() -> None:
-    """Contenders at the side; their entropy and reward over time, one against the other, and a table."""
+    """Draw contenders in the sidebar, entropy and reward over time and against each other, and a table."""
     st.title("Compare")
     st.caption(
-        "Several controllers learn the same bandits with the same luck. Lines are means over seeds, bands reach from "
-        "the least to the greatest."
+        "Several controllers train on the same bandits with the same random seeds. Lines are means over seeds, bands "
+        "range from the lowest to the highest seed."
     )
     with st.sidebar:
         lines = CONTENDERS.draw()
@@ -119,7 +120,7 @@ def page() -> None:
         draw_pin(contenders)
         presets.draw_links("compare")
     if not contenders:
-        st.info("Choose a contender at the side.", icon=":material/arrow_back:")
+        st.info("Choose a contender in the sidebar.", icon=":material/arrow_back:")
         return
     outcomes = run(contenders, tuple(range(first, first + count)))
     if outcomes:
@@ -127,9 +128,9 @@ def page() -> None:
 
 
 def run(contenders: Sequence[Contender], seeds: tuple[int, ...]) -> list[Outcome]:
-    """What came of the contenders that can run in their bandit and do not diverge, with a line about each other one.
+    """Return the outcomes of contenders that run in their bandit without diverging; draw an error for each other one.
 
-    Nothing while the user has not asked for slow ones.
+    Empty if runs are slow and the user has not asked for them.
     """
     try:
         found = simulations.run_or_ask([c.config for c in contenders], seeds, [c.name for c in contenders])
@@ -152,7 +153,7 @@ def run(contenders: Sequence[Contender], seeds: tuple[int, ...]) -> list[Outcome
 
 
 def draw(outcomes: Sequence[Outcome], target: float) -> None:
-    """The pictures, what to notice, and the table."""
+    """Draw the pictures, the note and the table."""
     standings = comparison.ranked(outcomes)
     commands = comparison.commands(outcomes)
     left, right = st.columns(2, gap="medium")
@@ -167,8 +168,8 @@ def draw(outcomes: Sequence[Outcome], target: float) -> None:
         paths = tradeoff.picture(outcomes, held)
         charts.show(paths, key="trade-off")
         st.caption(
-            "Each contender walks from its first policy to the mark at its end, with a dot at each quarter of the run; "
-            "the cross at the mark is its range over seeds. No policy lies above the grey frontier."
+            "Each path leads from the contender's first policy to the mark at its last, with a dot at each quarter of "
+            "the run; the cross at the mark is the range over seeds. No policy can be above the grey frontier."
         )
         exports.draw(paths, "reward-entropy", commands)
     st.info(plain(comparison.notice(standings) or comparison.summary(outcomes)), icon=":material/visibility:")
@@ -176,15 +177,15 @@ def draw(outcomes: Sequence[Outcome], target: float) -> None:
 
 
 def draw_pin(contenders: Sequence[Contender]) -> None:
-    """Where a contender is pinned under a name."""
+    """Draw the form that pins a contender under a name."""
     with st.popover("Pin", icon=":material/keep:", disabled=not contenders):
         st.fragment(_pin_form)({contender.name: contender for contender in contenders})
 
 
 def _pin_form(contenders: Mapping[str, Contender]) -> None:
-    chosen = st.selectbox("Contender", list(contenders), key=PIN_CONTENDER, help="What stays while controls move.")
+    chosen = st.selectbox("Contender", list(contenders), key=PIN_CONTENDER, help="It stays fixed while controls move.")
     free = free_name(chosen or "", contenders)
-    st.text_input("Name", key=PIN_NAME, placeholder=free, help="What it is called.")
+    st.text_input("Name", key=PIN_NAME, placeholder=free, help="Name of the pinned contender.")
     if st.button("Pin it", type="primary", disabled=chosen is None, on_click=pin, args=(contenders,)):
         if PIN_ERROR in st.session_state:
             st.error(plain(st.session_state.pop(PIN_ERROR)))
@@ -193,12 +194,12 @@ def _pin_form(contenders: Mapping[str, Contender]) -> None:
 
 
 def pin(contenders: Mapping[str, Contender]) -> None:
-    """Add the contender that the form names to the pinned lines. For callbacks; leaves what is wrong as PIN_ERROR."""
+    """Add the form's contender to the pinned lines. For callbacks; stores an error message under PIN_ERROR."""
     chosen: str = st.session_state[PIN_CONTENDER]
     name = st.session_state[PIN_NAME].strip() or free_name(chosen, contenders)
     try:
         if name in contenders:
-            raise ValueError(f"{name} is the name of another contender: choose another one")
+            raise ValueError(f"{name} is the name of another contender: choose another name")
         line = pinned(contenders[chosen], name)
     except ValueError as error:
         st.session_state[PIN_ERROR] = str(error)
@@ -209,19 +210,19 @@ def pin(contenders: Mapping[str, Contender]) -> None:
 
 
 def free_name(name: str, taken: Mapping[str, Any]) -> str:
-    """A name for a pin of this contender that is not taken: "NAME pinned", or with a number."""
+    """Return a name for a pin of this contender that is not taken: "NAME pinned", or with a number."""
     base = f"{name[:48]} pinned"
     return next(n for n in (base, *(f"{base} {k}" for k in range(2, MOST + 3))) if n not in taken)
 
 
 def draw_table(frame: pd.DataFrame, seeds: int) -> None:
-    """The standings: sorted by a click on a column, and to download."""
+    """Draw the standings, which a click on a column sorts, and their downloads."""
     st.header("Standings")
     columns, text = shown(frame)
     st.dataframe(columns, column_config=text, hide_index=True, width="stretch", placeholder="–")
     st.caption(
-        f"Means over {seeds} seeds, settling a median. Beside them the {LEVEL:.0%} bootstrap interval over seeds. A "
-        "click on a column sorts by it."
+        f"Means over {seeds} seeds; for settling, the median. Next to each: its {LEVEL:.0%} bootstrap interval over "
+        "seeds. Click a column to sort by it."
     )
     with st.container(horizontal=True):
         for label, make, mime in (
@@ -238,7 +239,7 @@ def draw_table(frame: pd.DataFrame, seeds: int) -> None:
 
 
 def shown(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The table as it is shown, and the configuration of its columns: an interval in one, and none that is empty."""
+    """Return the table as shown and its column configuration: an interval in one column, empty columns left out."""
     columns: dict[str, Any] = {"contender": frame["contender"]}
     width = min(max(90, 20 + 7 * int(frame["contender"].str.len().max())), 220)
     text: dict[str, Any] = {"contender": st.column_config.TextColumn("contender", pinned=True, width=width)}
@@ -265,14 +266,14 @@ def shown(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 
 def padded(value: float) -> str | None:
-    """A whole number as text that sorts as the number does, "never" for infinity, None where there is none."""
+    """Return an integer as text that sorts like the number, "never" for infinity, None for NaN."""
     if pd.isna(value):
         return None
     return "never" if value == float("inf") else f"{value:.0f}".rjust(4)
 
 
 def interval(low: float, high: float, digits: int) -> str:
-    """An interval as text, "never" for infinity; one number where it has no width, nothing where there is none."""
+    """Return an interval as text, "never" for infinity; one number if it has no width, empty if it is NaN."""
     if pd.isna(low):
         return ""
     ends = ("never" if value == float("inf") else f"{value:.{digits}f}" for value in (low, high))

@@ -1,4 +1,4 @@
-"""What came of several contenders on the same seeds: standings with their spread, and what is worth noticing."""
+"""Results of several contenders on the same seeds: standings with their spread, pictures and a note."""
 
 import copy
 import dataclasses
@@ -26,27 +26,27 @@ MEASURES = {
         "Distance of the mean entropy over the last third of the rollouts from the target, nats.",
     ),
     "reward": ("reward", "Expected reward of the final policy."),
-    "gap": ("gap", "What the reward is below the frontier: the highest that any policy of the same entropy has."),
+    "gap": ("gap", "Distance of the reward below the frontier: the highest reward of any policy with this entropy."),
     "settling": (
         "settling",
         f"Rollouts until the entropy stays within ±{SETTLED:g} nats of the target, median over seeds.",
     ),
 }
-"""Title and meaning of the columns of the table, by the field of Standing."""
+"""Title and meaning of the table's columns, by field of Standing."""
 NOTED = 5e-4
-"""Least gap to the frontier that is spoken of."""
+"""Smallest gap to the frontier that the note mentions."""
 TARGET = "target"
-"""Series of the page's own target."""
+"""Series name of the page's target."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A contender and its runs."""
+    """Contender with its runs."""
 
     contender: Contender
     trajectory: Trajectory
     numbers: Mapping[str, np.ndarray]
-    """`toybandit.sweep.measure.results`: one number a run."""
+    """`toybandit.sweep.measure.results`: one number per run."""
 
     @property
     def name(self) -> str:
@@ -54,12 +54,12 @@ class Outcome:
 
     @property
     def is_episodic(self) -> bool:
-        """Whether responses have several tokens, so that the final reward and the frontier are not known."""
+        """True if responses have several tokens; the final reward and the frontier are then unknown."""
         return self.contender.config.environment().length > 1
 
     @cached_property
     def final_reward(self) -> np.ndarray:
-        """Expected reward at the end of each run, (runs,): of the final policy, of episodes of the last but one."""
+        """Expected reward at the end of each run, (runs,): of the final policy, or for episodes the one before it."""
         return self.trajectory.reward[:, -1] if self.is_episodic else self.numbers["reward_final"]
 
     @cached_property
@@ -74,7 +74,7 @@ class Outcome:
 
 
 def outcome(contender: Contender, trajectory: Trajectory) -> Outcome:
-    """A contender with its numbers. Raises ValueError, one line, on runs that diverged."""
+    """Return a contender with its numbers. Raises ValueError in one line if a run diverged."""
     if trajectory.diverged:
         raise ValueError(next(iter(trajectory.diverged.values())))
     target = targets_of(contender.config, trajectory.runs)
@@ -82,7 +82,7 @@ def outcome(contender: Contender, trajectory: Trajectory) -> Outcome:
 
 
 def obstacle(contender: Contender) -> str:
-    """Why the controller cannot run in its bandit; empty where it can."""
+    """Return the reason why the controller cannot run in its bandit; empty if it can."""
     try:
         simulate(dataclasses.replace(contender.config, rollouts=1), [0], predict=True)
     except ValueError as error:
@@ -91,7 +91,7 @@ def obstacle(contender: Contender) -> str:
 
 
 def commands(outcomes: Sequence[Outcome]) -> list[str]:
-    """The command that repeats each; of several, each into a folder of its own."""
+    """Return the command that repeats each contender; several commands have an output folder each."""
     found = [exports.run_command(outcome.contender.config, outcome.trajectory.seeds) for outcome in outcomes]
     if len(found) == 1:
         return found
@@ -100,7 +100,7 @@ def commands(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def ranked(outcomes: Sequence[Outcome]) -> list[Standing]:
-    """The standings of the leaderboard, highest reward first."""
+    """Return standings as on the leaderboard, highest reward first."""
     entries = []
     for found in outcomes:
         runs = range(found.trajectory.runs)
@@ -110,7 +110,7 @@ def ranked(outcomes: Sequence[Outcome]) -> list[Standing]:
 
 
 def table(found: Sequence[Standing]) -> pd.DataFrame:
-    """A row a contender: for each of MEASURES its value, low and high, NaN where there is none, infinity for never."""
+    """Return a row per contender: value, low and high of each of MEASURES; NaN if missing, infinity for never."""
     rows: list[dict[str, Any]] = []
     for standing in found:
         row: dict[str, Any] = {"contender": standing.entry.name}
@@ -122,9 +122,9 @@ def table(found: Sequence[Standing]) -> pd.DataFrame:
 
 
 def over_time(outcomes: Sequence[Outcome], target: float | None) -> Picture:
-    """Entropy and reward over the rollouts, with bands from the least to the greatest seed, and one legend for both.
+    """Return the picture of entropy and reward over the rollouts, with bands over all seeds and one legend for both.
 
-    target: drawn as a line where some contender holds it and there is a colour left for it.
+    target: drawn as a line if a contender holds it and a colour is left for it.
     """
     entropy = {found.name: found.trajectory.entropy for found in outcomes}
     if target is not None and len(entropy) < MOST and TARGET not in entropy and holders(outcomes, target):
@@ -139,7 +139,7 @@ def over_time(outcomes: Sequence[Outcome], target: float | None) -> Picture:
 
 
 def one_legend(picture: Picture, columns: int) -> Picture:
-    """The picture of panels with the same series, with the legend of the first alone, in so many columns."""
+    """Return a picture of panels with the same series with only the first legend, in this number of columns."""
     spec, look = copy.deepcopy(dict(picture.spec)), {"columns": columns, "labelLimit": 300}
     for number, panel in enumerate(spec["vconcat"]):
         for layer in panel["layer"]:
@@ -151,12 +151,12 @@ def one_legend(picture: Picture, columns: int) -> Picture:
 
 
 def holders(outcomes: Sequence[Outcome], target: float) -> list[Outcome]:
-    """Those that are to hold this target."""
+    """Return the outcomes of contenders with this target."""
     return [found for found in outcomes if found.contender.config.target == target]
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """Where each contender starts and ends, in words."""
+    """Return the start and the end of each contender, in words."""
     parts = [
         f"{found.name} from {found.path['entropy'].iloc[0]:.2f} to {found.path['entropy'].iloc[-1]:.2f} nats, "
         f"reward {found.path['reward'].iloc[0]:.2f} to {found.path['reward'].iloc[-1]:.2f}"
@@ -166,7 +166,7 @@ def summary(outcomes: Sequence[Outcome]) -> str:
 
 
 def notice(found: Sequence[Standing]) -> str:
-    """What is worth noticing in standings, highest reward first, from their numbers; empty where nothing is."""
+    """Return a note made from the numbers of standings, highest reward first; empty if nothing stands out."""
     rewarded = [s for s in found if s.reward and np.isfinite(s.reward.value)]
     parts = []
     gaps = sorted((s.gap.value, s.entry.name) for s in rewarded if s.gap)
@@ -180,10 +180,10 @@ def notice(found: Sequence[Standing]) -> str:
         parts.append(f"Furthest below the frontier is {gaps[-1][1]}, by {gaps[-1][0]:.3f}.")
     aimed = sorted((s.target_error.value, s.entry.name) for s in found if s.target_error)
     if aimed:
-        parts.append(f"Nearest to its target stays {aimed[0][1]}, off by {aimed[0][0]:.3f} nats in the last third.")
+        parts.append(f"Closest to its target is {aimed[0][1]}, off by {aimed[0][0]:.3f} nats in the last third.")
     if len(aimed) > 1:
-        parts.append(f"Furthest from it is {aimed[-1][1]}, off by {aimed[-1][0]:.3f}.")
+        parts.append(f"Furthest from its target is {aimed[-1][1]}, off by {aimed[-1][0]:.3f}.")
     twins = [f"{s.entry.name} and {s.same_as}" for s in found if s.same_as]
     if twins:
-        parts.append(f"The same numbers, one by one: {', '.join(twins)}.")
+        parts.append(f"Identical numbers: {', '.join(twins)}.")
     return " ".join(parts)

@@ -1,11 +1,11 @@
-"""A contender: one line of text that says what takes part in a comparison.
+"""Contenders: each line of text defines one entry of a comparison.
 
     clip_higher+entropic kp=1 tau=0
     careful: thermostat mode=both target=0.8
     other rewards: grpo env=det lr=2.0
 
-A name and a colon where one is wanted, names of controllers joined by +, and settings: hyperparameters of the
-controllers, else its own target, preset or numbers of the bandit. What a line does not set comes from the page.
+A line has an optional name with a colon, names of controllers joined by +, and settings: hyperparameters of the
+controllers, or else the contender's own target, environment or numbers of the bandit. The page supplies the rest.
 """
 
 import math
@@ -25,46 +25,47 @@ from toybandit.control import build_controller
 from toybandit.sweep.grid import AXES
 
 MOST = 8
-"""Contenders of one comparison: as many as colours, dashes and shapes tell apart."""
+"""Upper limit of contenders in one comparison: the number of distinct colours, dashes and shapes."""
 SETTINGS = tuple(name for name in AXES if name not in ("controller_args", "device", "dtype"))
 """Fields of Config that a line may set."""
 KINDS = {name: {hint, *get_args(hint)} for name, hint in get_type_hints(Config).items()}
-"""What the values of a field of Config may be."""
+"""Types of the fields of Config."""
 CHOICES = {"env": tuple(ENVIRONMENTS)}
 WRITTEN = ("lr", "group", "passes", "states", "rollouts")
-"""Numbers of the bandit that a pinned line always states, as a page has controls for them."""
+"""Numbers of the bandit that a pinned line always states, because the page has controls for them."""
 NAME = re.compile(r"[\w +\-.,=()/%]{1,60}")
 VALUE = re.compile(r"[\w.+\-]+")
 LONGEST, PASSES, ROLLOUTS = 16, 256, 10_000
-"""Tokens of a response, updates a rollout and rollouts: what a link may ask of time."""
+"""Upper limits on time for a link: tokens of a response, updates per rollout, rollouts."""
 LARGEST, TOKENS, KEPT = 4_096, 65_536, 2_000_000
-"""Numbers of a policy, tokens of a rollout, and numbers of the policies that are kept: what it may ask of memory."""
+"""Upper limits on memory for a link: numbers of a policy, tokens of a rollout, numbers of all kept policies."""
 PLAIN = Config()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contender(Entry):
-    """An entry of the leaderboard with a name and a bandit of its own."""
+    """Leaderboard entry with its own name and bandit."""
 
     label: str
     config: Config = field(compare=False)
 
     @property
     def name(self) -> str:
-        """What it is called in pictures and tables."""
+        """Name in pictures and tables."""
         return self.label
 
 
 def options() -> tuple[str, ...]:
-    """A line for each entry of the leaderboard: every controller as published, and with values that suit a bandit."""
+    """Return a line per leaderboard entry: every controller as published, and with values that suit a bandit."""
     return tuple(_line("grpo" if entry.controller == "ppo" else entry.controller, entry.args) for entry in entries())
 
 
 def parse(line: str, environment: Mapping[str, Any], target: float | None = None) -> Contender:
-    """The contender of one line.
+    """Return the contender of one line.
 
-    environment: numbers of the bandit, arguments of Config, where the line does not set them. target: entropy (nats)
-    for a controller that holds one, likewise. Raises ValueError, one line, that begins with the contender.
+    environment: numbers of the bandit, arguments of Config, which the line can override. target: entropy (nats) for a
+    controller that holds one, which the line can override, too. Raises ValueError in one line that starts with the
+    contender's name.
     """
     before, colon, rest = line.partition(":")
     name, words = (before.strip(), rest.split()) if colon else ("", line.split())
@@ -93,13 +94,13 @@ def _contender(
     config = Config(**bandit, controller=controller, controller_args=args)
     for keys, size, most in _sizes(config.environment()):
         if size > most:
-            raise ValueError(f"too large for a page: {keys} may be {most:,}")
+            raise ValueError(f"too large for a page: {keys} may be at most {most:,}")
     build_controller(config, 1)
     return Contender(controller, args, entry.open_loop, label=name, config=config)
 
 
 def _sizes(environment: Environment) -> Iterator[tuple[str, int, int]]:
-    """Keys, what a bandit makes of them and how much it may be; length first, as the others take long without it."""
+    """Yield keys, their size and its upper limit; length first: if it is large, the others take long to compute."""
     yield "length", environment.length, LONGEST
     yield "passes", environment.passes, PASSES
     yield "rollouts", environment.rollouts, ROLLOUTS
@@ -111,7 +112,7 @@ def _sizes(environment: Environment) -> Iterator[tuple[str, int, int]]:
 
 @lru_cache(maxsize=256)
 def _chain(controller: str) -> Chain:
-    """The chain with its own values. Raises ValueError that suggests the nearest name for an unknown one."""
+    """Return the chain with its default values. Raises ValueError that suggests the closest name if one is unknown."""
     for name in controller.split("+"):
         if name not in list_controllers():
             raise ValueError(_unknown("controller", name, list_controllers()))
@@ -119,7 +120,7 @@ def _chain(controller: str) -> Chain:
 
 
 def _settings(chain: Chain, words: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Hyperparameters, and fields of Config, of `key=value` words."""
+    """Return hyperparameters and fields of Config from `key=value` words."""
     owned = {key for part in (chain.surrogate, *chain.parts) for key in hyperparameters(type(part))} - {"target"}
     args: dict[str, Any] = {}
     fields: dict[str, Any] = {}
@@ -141,7 +142,7 @@ def _settings(chain: Chain, words: Iterable[str]) -> tuple[dict[str, Any], dict[
 
 
 def _value(key: str, text: str) -> Any:
-    """The value of a field of Config."""
+    """Return the value of a field of Config."""
     if key in CHOICES and text not in CHOICES[key]:
         raise ValueError(_unknown(key, text, CHOICES[key]))
     kinds = KINDS[key]
@@ -165,7 +166,7 @@ def _unknown(kind: str, word: str, known: Iterable[str]) -> str:
 def parse_all(
     lines: Iterable[str], environment: Mapping[str, Any], target: float | None = None
 ) -> tuple[list[Contender], list[str]]:
-    """The contenders of all lines that are not blank, at most MOST, and a line about each that cannot take part."""
+    """Return the contenders of all nonblank lines, at most MOST, and an error line for each that cannot take part."""
     found: dict[str, Contender] = {}
     errors: list[str] = []
     for line in filter(str.strip, lines):
@@ -175,16 +176,16 @@ def parse_all(
             errors.append(str(error))
             continue
         if contender.name in found:
-            errors.append(f"{contender.name}: two contenders have this name; write another one and a colon before one")
+            errors.append(f"{contender.name}: two contenders have this name; put another name and a colon before one")
         elif len(found) == MOST:
-            errors.append(f"{contender.name}: left out, as {MOST} are shown at most; take another one away")
+            errors.append(f"{contender.name}: left out, at most {MOST} contenders are shown; remove another one")
         else:
             found[contender.name] = contender
     return list(found.values()), errors
 
 
 def pinned(contender: Contender, name: str) -> str:
-    """The line, under another name, that gives the same run whatever the page says. Raises ValueError on a bad name."""
+    """Return the line with this name that gives the same run on any page. Raises ValueError if the name is invalid."""
     if not NAME.fullmatch(name):
         raise ValueError("a name has 1 to 60 letters, digits, spaces or + - _ . , = ( ) / %")
     config = contender.config

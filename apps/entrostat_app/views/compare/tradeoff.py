@@ -1,4 +1,4 @@
-"""The trade-off of reward against entropy: each contender a path in time, and the frontier that none can pass."""
+"""Trade-off of reward against entropy: each contender's path over time, and the frontier that no policy can exceed."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,30 +18,30 @@ from .comparison import Outcome
 SHAPES = (
     "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left",
 )  # fmt: skip
-"""A mark for each colour of the palette."""
+"""Mark for each colour of the palette."""
 HEIGHT = 440
-"""Pixels, with the title and the axis."""
+"""Height with title and axis, pixels."""
 PLOT = 360
-"""About what of it is left for the plot."""
+"""Approximate height of the plot alone, pixels."""
 NARROW = 320
-"""Width of the plot on a telephone, pixels: where labels must fit."""
+"""Width of the plot on a phone, pixels; labels must fit into it."""
 ROW, LETTER = 16, 5.6
 """Height of a label and width of a letter, pixels."""
 LIMIT = 220
 """Width of the longest label, pixels."""
 POINTS = 100
-"""Of a frontier."""
+"""Points of a frontier."""
 GREY = "#7b7b7b"
-"""Readable on light and on dark."""
+"""Grey that is readable on light and dark backgrounds."""
 FONT = 12
 
 
 def picture(outcomes: Sequence[Outcome], target: float | None) -> Picture:
-    """Paths of the means over seeds with a dot at each quarter, their ends with the range over seeds, and frontiers.
+    """Return the picture: mean paths over seeds, a dot at each quarter, ends with the range over seeds, and frontiers.
 
-    target: marked where it is given, nats. The columns of the frame: kind (frontier, path, quarter, end, target, and
-    title and corner, which place text and edges), series, rollout, entropy, reward; for ends also the least and
-    greatest seed, and where their labels stand.
+    target: entropy to mark, nats, if given. Columns of the frame: kind (frontier, path, quarter, end, target, and title
+    and corner, which place text and edges), series, rollout, entropy, reward; for ends also the lowest and highest
+    seed, and the positions of their labels.
     """
     paths = [found.path.assign(kind="path", series=found.name) for found in outcomes]
     ends = pd.DataFrame([end(found) for found in outcomes])
@@ -59,12 +59,12 @@ def picture(outcomes: Sequence[Outcome], target: float | None) -> Picture:
 
 
 def quarters(path: pd.DataFrame) -> pd.DataFrame:
-    """The points of a path after each quarter of its rollouts but the last."""
+    """Return the points of a path at its start and after each quarter of its rollouts except the last."""
     return path.iloc[sorted({(len(path) - 1) * k // 4 for k in range(4)})].assign(kind="quarter")
 
 
 def end(found: Outcome) -> dict[str, Any]:
-    """The end of a path with the least and greatest seed."""
+    """Return the end of a path with the lowest and highest seed."""
     last = found.path.iloc[-1]
     entropy, reward = found.trajectory.entropy[:, int(last["rollout"])], found.final_reward
     seeds = {"entropy_min": entropy.min(), "entropy_max": entropy.max()}
@@ -79,9 +79,9 @@ def end(found: Outcome) -> dict[str, Any]:
 
 
 def frontiers(outcomes: Sequence[Outcome]) -> list[pd.DataFrame]:
-    """The frontier of each bandit that there is, of all seeds together; none of episodes.
+    """Return the frontier of each distinct bandit, over all seeds; none for episodes.
 
-    Below the entropy of the ties it is level, to entropy 0.
+    Below the entropy of a uniform policy over tied best arms, it is level down to entropy 0.
     """
     bandits: dict[bytes, tuple[str, np.ndarray]] = {}
     for found in outcomes:
@@ -100,7 +100,7 @@ def frontiers(outcomes: Sequence[Outcome]) -> list[pd.DataFrame]:
 
 
 def edges(paths: pd.DataFrame, ends: pd.DataFrame, lines: Sequence[pd.DataFrame]) -> tuple[float, float, float]:
-    """Right, bottom and top of the picture, with room for a title over a frontier and for labels below the ends."""
+    """Return right, bottom and top of the picture, with room for a frontier's title and for labels below the ends."""
     right = 1.06 * max(float(paths["entropy"].max()), float(ends["entropy_max"].max()), 0.05)
     highest = max(float(frame["reward"].max()) for frame in (paths, *lines))
     lowest, below = float(ends["reward_min"].min()), float(paths["reward"].min())
@@ -112,10 +112,11 @@ def edges(paths: pd.DataFrame, ends: pd.DataFrame, lines: Sequence[pd.DataFrame]
 
 
 def placed(ends: pd.DataFrame, right: float, bottom: float, top: float) -> pd.DataFrame:
-    """The ends with `label`, the reward at whose height a label stands, below them all, and the `side` it goes to.
+    """Return the ends with `label`, the reward that is the label's height below all ends, and `side`, its direction.
 
-    A thin line leads down from a mark to its label. Labels go to the left, where paths that lose entropy have not been,
-    and the more left, the higher, so that no line crosses a label; those that do not fit there go to the right, below.
+    A thin line leads from a mark down to its label. Labels extend to the left, where paths that lose entropy have not
+    been; the further left the mark, the higher its label, so that no line crosses a label. Labels that do not fit there
+    extend to the right, below the others.
     """
     place = NARROW * (MARGIN + ends["entropy"] / right) / (1 + MARGIN)
     width = LETTER * ends["series"].str.len().clip(upper=LIMIT / LETTER)
@@ -126,7 +127,7 @@ def placed(ends: pd.DataFrame, right: float, bottom: float, top: float) -> pd.Da
 
 
 def titles(lines: Sequence[pd.DataFrame], span: float) -> list[pd.DataFrame]:
-    """Where the names of the frontiers stand: at their left end, unless that of another is as high."""
+    """Return the positions of the frontiers' names: their left ends, unless another name is at the same height."""
     found: dict[float, pd.DataFrame] = {}
     for frame in lines:
         last = frame.iloc[[-1]]

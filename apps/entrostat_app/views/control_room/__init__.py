@@ -1,1 +1,1 @@
-"""The page Control room."""
+"""Page Control room."""

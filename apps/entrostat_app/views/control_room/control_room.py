@@ -20,11 +20,11 @@ SECTION = "pi.section"
 
 
 def page() -> None:
-    """Controls at the side; one section at a time, so that only what is looked at is computed."""
+    """Draw the controls in the sidebar and one section at a time, so that only that section is computed."""
     st.title("Control room")
     st.caption(
         "EntroPIC as a feedback loop: the error e = H − H* of a rollout sets α = Kp·e + Ki·Σe, and α reweights likely "
-        "tokens so that the next rollout has less of it."
+        "tokens so that the next rollout has a smaller error."
     )
     presets.draw_links("control-room")
     with st.sidebar:
@@ -44,7 +44,7 @@ def page() -> None:
 
 
 def draw_linear(loop: Loop, bandit: Bandit) -> None:
-    """Step response, stability region and poles."""
+    """Draw step response, stability region and poles."""
     st.write(r"$e_{t+1} = e_t + d - g\,\alpha_t$ with $\alpha_t = K_p\,e_t + K_i\,S_t$ and $S_t = S_{t-1} + e_t$.")
     errors = loop.response().error.numpy()
     draw_numbers(loop, errors)
@@ -56,39 +56,39 @@ def draw_linear(loop: Loop, bandit: Bandit) -> None:
         st.info(words, icon=":material/visibility:")
         exports.draw(picture, "control-room-response", [])
     with right:
-        st.header("Where gains are stable")
+        st.header("Stable gains")
         stability, words = loop_pictures.stability(loop), loop_words.stability(loop)
         charts.show(stability, key="stability")
-        st.caption("◆ is where these gains lie. Dark: the slower part of an error takes long to fade.")
+        st.caption("◆ marks these gains. Dark: the slower part of an error takes long to decay.")
         exports.draw(stability, "control-room-stability", [])
     left, right = st.columns([2, 3], gap="medium")
     with left:
         st.header("Poles")
         charts.show(loop_pictures.poles(loop), key="poles", width="content")
     with right:
-        st.header("What the pictures say")
+        st.header("In words")
         st.write(words)
         st.write(r"Jury's conditions: $0 < gK_p < 2$, $gK_i > 0$ and $2gK_p + gK_i < 4$.")
         st.write(loop_words.poles(loop))
-        st.write(r"They are the roots of $z^2 - (2 - gK_p - gK_i)\,z + 1 - gK_p$.")
+        st.write(r"The poles are the roots of $z^2 - (2 - gK_p - gK_i)\,z + 1 - gK_p$.")
 
 
 def draw_numbers(loop: Loop, errors: np.ndarray) -> None:
-    """The figures that a control engineer asks for first."""
+    """Draw the key figures of the linear loop."""
     stable = why_unstable(loop) is None
     with st.container(horizontal=True):
         st.metric("Linear loop", "stable" if stable else "not stable", border=True)
         st.metric("Settles", settles(errors, loop.band), border=True)
         past = overshoot(errors)
         st.metric("Overshoot", f"{past:.3f} nats" if past < 10 else "grows", border=True)
-        st.metric("α at rest", f"{loop.d / loop.g:+.2f}", border=True, help="What cancels the drift: d/g.")
+        st.metric("Steady-state α", f"{loop.d / loop.g:+.2f}", border=True, help="α that cancels the drift: d/g.")
 
 
 # On a bandit ----------------------------------------------------------------------------------------------------------
 
 
 def draw_bandit_section(loop: Loop, bandit: Bandit) -> None:
-    """The same gains on a bandit, beside linear theory with the plant that was measured in it."""
+    """Draw the same gains on a bandit, beside linear theory with the plant measured in that bandit."""
     config = bandit.config(loop)
     trajectory = run(config, bandit.seeds)
     found = plant(bandit.env, bandit.lr, bandit.tau, bandit.target)
@@ -102,33 +102,31 @@ def draw_bandit_section(loop: Loop, bandit: Bandit) -> None:
 
 
 def draw_plant(loop: Loop, bandit: Bandit, found: LocalPlant) -> None:
-    """What was measured in the bandit, and a way to take it over."""
+    """Draw the plant measured in the bandit, and a button that copies it to the loop."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.metric(
-            "g at the target", f"{found.gain:.3f}", border=True, help="Fall of the entropy for a unit of α, nats."
-        )
+        st.metric("g at the target", f"{found.gain:.3f}", border=True, help="Fall of the entropy per unit of α, nats.")
         st.metric("d at the target", f"{found.drift:+.3f}", border=True, help="Change of the entropy at α = 0, nats.")
         if abs(loop.error) > 1e-9:
             start = plant(bandit.env, bandit.lr, bandit.tau, bandit.target + loop.error)
-            st.metric("g at the start", f"{start.gain:.3f}", border=True, help="Linear theory takes it for the same.")
+            st.metric("g at the start", f"{start.gain:.3f}", border=True, help="Linear theory assumes g at the target.")
     st.button(
-        "Take these for g and d of the loop",
+        "Use these as g and d of the loop",
         icon=":material/input:",
         key="take",
         on_click=take_plant,
         args=(found,),
-        help="Then the section Linear loop, and gains by poles, are about this bandit.",
+        help="The section Linear loop, and gains by poles, then describe this bandit.",
     )
 
 
 def take_plant(found: LocalPlant) -> None:
-    """Set g and d to what was measured, as far as their sliders go. For callbacks."""
+    """Set g and d to the measured values, clamped to the range of their sliders. For callbacks."""
     st.session_state["pi.g"] = min(max(round(found.gain / 0.005) * 0.005, 0.005), 0.5)
     st.session_state["pi.d"] = min(max(round(found.drift / 0.005) * 0.005, -0.1), 0.1)
 
 
 def bandit_panels(trajectory: Trajectory, linear: Loop) -> list[Panel]:
-    """Error and α of the bandit and of linear theory."""
+    """Return panels of error and α, of the bandit and of linear theory."""
     theory, errors = linear.response(), errors_of(trajectory)
     alpha = trajectory.metrics["entropic/alpha"]
     return [
@@ -143,10 +141,11 @@ def bandit_panels(trajectory: Trajectory, linear: Loop) -> list[Panel]:
 
 
 def draw_windup(loop: Loop, bandit: Bandit) -> None:
-    """With and without anti-windup: the linear loop, and the bandit."""
+    """Draw the linear loop and the bandit, with and without anti-windup."""
     st.write(
-        "While α is at its bound the error cannot be corrected any faster, yet the sum of errors goes on growing. "
-        "Later it has to be undone by errors of the other sign: an overshoot. Anti-windup stops the sum meanwhile."
+        "While α is at its bound, the error cannot be corrected any faster, but the sum of errors keeps growing. "
+        "Later, errors of the opposite sign must undo it: an overshoot. Anti-windup stops the sum while α is at its "
+        "bound."
     )
     configs = {name: bandit.config(loop, anti_windup=on) for name, on in WAYS.items()}
     columns = st.columns(2, gap="medium")
@@ -165,7 +164,7 @@ Windup = dict[str, np.ndarray]
 
 
 def linear_windup(loop: Loop, anti_windup: bool) -> Windup:
-    """Of the linear loop with or without anti-windup."""
+    """Return error, α and sum of the linear loop with or without anti-windup."""
     found = replace(loop, anti_windup=anti_windup).response()
     names = ("Error e (nats)", "α", "Sum of errors (nats)")
     errors = loop_pictures.drawable(found.error.numpy())
@@ -174,7 +173,7 @@ def linear_windup(loop: Loop, anti_windup: bool) -> Windup:
 
 
 def bandit_windup(trajectory: Trajectory) -> Windup:
-    """Of a bandit."""
+    """Return error, α and sum of a bandit."""
     metrics = trajectory.metrics
     return {
         "Error e (nats)": errors_of(trajectory),
@@ -184,7 +183,7 @@ def bandit_windup(trajectory: Trajectory) -> Windup:
 
 
 def show_windup(found: dict[str, Windup], name: str, commands: list[str]) -> None:
-    """Both ways in one picture, and what it costs to let the sum go on."""
+    """Draw both variants in one picture, and compare their overshoot in words."""
     quantities = next(iter(found.values()))
     panels = [
         loop_pictures.side_by_side(title, {way: arrays[title] for way, arrays in found.items()}) for title in quantities
@@ -200,13 +199,13 @@ def show_windup(found: dict[str, Windup], name: str, commands: list[str]) -> Non
 
 
 def draw_auto(loop: Loop, bandit: Bandit) -> None:
-    """A run that sets its own gains, beside the gains of the controls."""
+    """Draw a run with self-tuned gains beside a run with the gains of the controls."""
     hand, auto = bandit.config(loop), bandit.config(loop, auto=True, auto_tau=False)
     runs = {"auto": run(auto, bandit.seeds), "these gains": run(hand, bandit.seeds)}
     found = plant(bandit.env, bandit.lr, bandit.tau, bandit.target)
     st.write(
-        "`entropic(auto=True)` starts from g = .1, estimates g from what α did to the entropy, and after every rollout "
-        "places the poles at .8 and .9 again. Kp and Ki of the controls are those of the other run; τ is the same."
+        "`entropic(auto=True)` starts from g = .1, estimates g from the effect of α on the entropy, and places the "
+        "poles at .8 and .9 again after every rollout. The other run uses Kp and Ki of the controls; τ is the same."
     )
     picture = charts.linked(auto_panels(runs, loop, found), "rollout", height=115)
     words = loop_words.auto(runs, loop, found)
@@ -216,7 +215,7 @@ def draw_auto(loop: Loop, bandit: Bandit) -> None:
 
 
 def auto_panels(runs: dict[str, Trajectory], loop: Loop, found: LocalPlant) -> list[Panel]:
-    """Error of both runs; plant gain and gains of the self-tuned one beside those that the measured plant asks for."""
+    """Return panels of both errors, and of g, Kp and Ki of the self-tuned run beside those of the measured plant."""
     metrics, rollouts = runs["auto"].metrics, runs["auto"].reward.shape[1]
     panels = [loop_pictures.side_by_side("Error e = H − H* (nats)", {k: errors_of(v) for k, v in runs.items()})]
     wanted = ideal_gains(found)
@@ -233,7 +232,7 @@ def auto_panels(runs: dict[str, Trajectory], loop: Loop, found: LocalPlant) -> l
 
 
 def commands_of(section: str, configs: Mapping[str, Config], seeds: Sequence[int]) -> list[str]:
-    """The command that repeats each, by name, into a folder of its own."""
+    """Return the command that repeats each run, with an output folder per run."""
     return [
         f"{exports.run_command(config, seeds)} --out runs/{section}-{name.replace(' ', '-')}"
         for name, config in configs.items()

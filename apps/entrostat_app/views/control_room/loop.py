@@ -1,4 +1,4 @@
-"""The PI loop of `entropic`: its controls, what linear theory says of it, and bandits under the same gains."""
+"""PI loop of `entropic`: its controls, its linear theory, and bandits under the same gains."""
 
 from dataclasses import dataclass, replace
 
@@ -19,7 +19,7 @@ GAINS = Control(
     label="Gains",
     default=BY_HAND,
     options=(BY_HAND, BY_POLES),
-    help="By hand: choose Kp and Ki. By poles: choose where the two poles of the loop lie; with g that sets the gains.",
+    help="By hand: choose Kp and Ki. By poles: choose the two poles of the loop; together with g they set the gains.",
 )
 KP = Control(
     key="pi.kp",
@@ -30,7 +30,7 @@ KP = Control(
     low=0.0,
     high=25.0,
     step=0.1,
-    help="α for an error of one nat.",
+    help="α per nat of error.",
 )
 KI = Control(
     key="pi.ki",
@@ -41,7 +41,7 @@ KI = Control(
     low=0.0,
     high=10.0,
     step=0.05,
-    help="α for a sum of errors of one nat. 0 is P control, which leaves an error of d/(g·Kp).",
+    help="α per nat of summed error. 0 is P control, which leaves an error of d/(g·Kp).",
 )
 POLES = tuple(
     Control(
@@ -52,7 +52,8 @@ POLES = tuple(
         low=0.0,
         high=0.99,
         step=0.01,
-        help="Its part of an error shrinks by this factor in every step: 0 is gone at once, .9 is a tenth in 22 steps.",
+        help="Factor by which this pole's part of an error shrinks per step: 0 removes it at once, .9 leaves a tenth "
+        "after 22 steps.",
     )
     for number, (name, index, default) in enumerate(
         zip(("First", "Second"), "₁₂", pi_control.POLES, strict=True), start=1
@@ -67,7 +68,7 @@ PLANT_GAIN = Control(
     low=0.005,
     high=0.5,
     step=0.005,
-    help="How far one rollout step with α = 1 lowers the entropy.",
+    help="Fall of the entropy in one rollout step with α = 1.",
 )
 LOOP = (
     Control(
@@ -79,7 +80,7 @@ LOOP = (
         low=-0.1,
         high=0.1,
         step=0.005,
-        help="Change of the entropy in a step without control. Below 0 the entropy falls by itself.",
+        help="Change of the entropy per step without control. Below 0, the entropy falls by itself.",
     ),
     Control(
         key="pi.error",
@@ -100,7 +101,7 @@ LOOP = (
         low=0.1,
         high=5.0,
         step=0.1,
-        help="α is clipped to ± this. At 1 the weights 1 ± α stay at 0 or above.",
+        help="α is clipped to ± this value. At 1, the weights 1 ± α are never negative.",
     ),
     Control(
         key="pi.anti_windup",
@@ -116,7 +117,7 @@ LOOP = (
         low=0.01,
         high=0.2,
         step=0.01,
-        help="The loop has settled once the error stays within ± this.",
+        help="The loop has settled once the error stays within ± this value.",
     ),
     Control(
         key="pi.steps",
@@ -126,7 +127,7 @@ LOOP = (
         low=20,
         high=300,
         step=20,
-        help="How long the responses are.",
+        help="Length of the step responses.",
     ),
 )
 BANDIT = (
@@ -135,8 +136,8 @@ BANDIT = (
         label="Bandit",
         default="exact",
         options=("exact", "noisy"),
-        help="exact: one state and the expected gradient, so nothing is left to chance. noisy: 16 states, 16 sampled "
-        "responses each, 2 updates a rollout.",
+        help="exact: one state and the expected gradient, so nothing is random. noisy: 16 states, 16 sampled responses "
+        "each, 2 updates per rollout.",
     ),
     Control(
         key="pi.target",
@@ -147,7 +148,7 @@ BANDIT = (
         low=0.2,
         high=1.6,
         step=0.05,
-        help="Entropy that the controller is to hold.",
+        help="Entropy that the controller should hold.",
     ),
     Control(
         key="pi.lr",
@@ -157,7 +158,7 @@ BANDIT = (
         low=0.2,
         high=4.0,
         step=0.1,
-        help="Step on the mean gradient of a state. The plant gain grows with it.",
+        help="Step size on the mean gradient of a state. The plant gain grows with it.",
     ),
     Control(
         key="pi.tau",
@@ -167,8 +168,9 @@ BANDIT = (
         low=0.0,
         high=0.95,
         step=0.05,
-        help="Only tokens likelier than this are weighted. At 0, on-policy and with binary rewards (as in exact), α "
-        "rescales the step and cannot turn it: there is no grip. Above the likeliest token there is none either.",
+        help="Only tokens more likely than this are weighted. At 0, on-policy and with binary rewards (as in exact), α "
+        "rescales the step but cannot change its direction: no control authority. There is none either if no token is "
+        "more likely than τ.",
     ),
     Control(
         key="pi.seed",
@@ -176,19 +178,19 @@ BANDIT = (
         default=0,
         low=0,
         step=1,
-        help="First of the four seeds that run side by side in noisy; exact has no chance in it.",
+        help="First of the four seeds that run side by side in noisy; exact has no randomness.",
     ),
 )
 SETTINGS: dict[str, dict[str, int]] = {"exact": {}, "noisy": {"states": 16, "passes": 2}}
 RUNS = {"exact": 1, "noisy": 4}
-"""Seeds that run side by side."""
+"""Number of seeds that run side by side."""
 MEASURED_OVER = {"exact": 1, "noisy": 16}
-"""Seeds over which the plant is measured."""
+"""Number of seeds over which the plant is measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loop:
-    """What the controls say of the loop; symbols as in `entrostat.pi_control`."""
+    """Settings of the loop; symbols as in `entrostat.pi_control`."""
 
     g: float
     kp: float
@@ -202,20 +204,20 @@ class Loop:
 
     @property
     def point(self) -> tuple[float, float]:
-        """(g·Kp, g·Ki), which alone decide on stability."""
+        """(g·Kp, g·Ki), which determine stability."""
         return self.g * self.kp, self.g * self.ki
 
     @property
     def poles(self) -> np.ndarray:
-        """The two poles, complex (2,)."""
+        """Poles of the loop, complex (2,)."""
         return pi_control.poles(self.g, self.kp, self.ki).numpy()
 
     def in_plant(self, plant: LocalPlant) -> "Loop":
-        """The same controller on another plant."""
+        """Return the same controller on another plant."""
         return replace(self, g=plant.gain, d=plant.drift)
 
     def response(self) -> pi_control.Response:
-        """What the linear loop does, (steps + 1,) each."""
+        """Return the response of the linear loop, (steps + 1,) each."""
         return pi_control.response(
             self.g,
             self.kp,
@@ -230,7 +232,7 @@ class Loop:
 
 @dataclass(frozen=True, kw_only=True)
 class Bandit:
-    """What the controls say of the bandit under the loop."""
+    """Settings of the bandit under the loop."""
 
     env: str
     target: float
@@ -240,15 +242,15 @@ class Bandit:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Of the runs side by side."""
+        """Seeds of the runs side by side."""
         return tuple(range(self.seed, self.seed + RUNS[self.env]))
 
     def config(self, loop: Loop, **args: bool) -> Config:
-        """This bandit under the loop's controller, from the initial error on; args: other hyperparameters of it.
+        """Return this bandit under the loop's controller, starting at the initial error.
 
-        Raises ValueError where no policy has the initial entropy.
+        args: other hyperparameters of the controller. Raises ValueError if no policy has the initial entropy.
         """
-        gains = {} if args.get("auto") else {"kp": loop.kp, "ki": loop.ki}  # of no use where they set themselves
+        gains = {} if args.get("auto") else {"kp": loop.kp, "ki": loop.ki}  # self-tuning ignores them
         given = {**gains, "tau": self.tau, "alpha_max": loop.alpha_max}
         config = Config(
             env=self.env,
@@ -263,7 +265,7 @@ class Bandit:
 
 
 def draw_loop() -> Loop:
-    """Show the controls of the loop; what they say."""
+    """Draw the controls of the loop; return their settings."""
     mode = GAINS.draw()
     if mode == BY_POLES:
         first, second = (control.draw() for control in POLES)
@@ -276,39 +278,39 @@ def draw_loop() -> Loop:
 
 
 def draw_bandit() -> Bandit:
-    """Show the controls of the bandit; what they say."""
+    """Draw the controls of the bandit; return their settings."""
     return Bandit(**{control.key.removeprefix("pi."): control.draw() for control in BANDIT})
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs={Config: identity})
 def run(config: Config, seeds: tuple[int, ...]) -> Trajectory:
-    """The trajectory, without its policies. Shared between sessions: do not write to it."""
+    """Return the trajectory, without its policies. Sessions share it: do not write to it."""
     return simulate(config, seeds)
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def plant(env: str, lr: float, tau: float, entropy: float) -> LocalPlant:
-    """g and d of a bandit at an entropy (nats), over a fixed set of seeds: those of the run have no part in them.
+    """Return g and d of a bandit at an entropy (nats), over fixed seeds that do not depend on the run's seeds.
 
-    Raises ValueError where no policy has that entropy.
+    Raises ValueError if no policy has that entropy.
     """
     config = Config(env=env, lr=lr, controller_args={"tau": tau}, **SETTINGS[env])  # type: ignore[arg-type]
     return local_plant(config, entropy, range(MEASURED_OVER[env]))
 
 
 def errors_of(trajectory: Trajectory) -> np.ndarray:
-    """Entropy minus target, (runs, rollouts + 1), nats."""
+    """Return entropy minus target, (runs, rollouts + 1), nats."""
     assert trajectory.config.target is not None
     return trajectory.entropy - trajectory.config.target
 
 
 def overshoot(errors: np.ndarray) -> float:
-    """How far the errors (n,) go to the other side of zero from where they start, nats."""
+    """Return the largest distance of the errors (n,) from zero on the side opposite to the first error, nats."""
     return float(pi_control.overshoot(torch.as_tensor(errors)))
 
 
 def ideal_gains(found: LocalPlant) -> tuple[float | None, float | None]:
-    """Gains that put the poles of the measured plant where `auto` wants them; None where it has no grip."""
+    """Return (Kp, Ki) that give the measured plant the poles that `auto` aims at; None each if g is not positive."""
     if found.gain <= 0:
         return None, None
     kp, ki = pi_control.place_poles(found.gain)

@@ -1,4 +1,4 @@
-"""Pictures of a PI loop: where gains are stable, where its poles lie, and responses over time."""
+"""Pictures of a PI loop: stable gains, poles, and responses over time."""
 
 from functools import lru_cache
 from math import pi
@@ -17,34 +17,34 @@ from ...shared.palette import COLOURS
 from .loop import Loop
 
 CELLS = 36
-"""Of the stability picture along each axis."""
+"""Cells of the stability picture along each axis."""
 S_MAX, C_MAX = 2.0, 4.0
 """Largest g·Kp and g·Ki that can be stable."""
-BORDERS = ("Jury's border", "onset of swinging")
+BORDERS = ("Jury's border", "onset of oscillation")
 HERE = "these gains"
 BEYOND = 1.12
-"""How far the axes go past these, as a factor."""
+"""Length of the axes as a multiple of S_MAX and C_MAX."""
 SIDE = 270
-"""Of the unit circle's picture, pixels."""
+"""Width and height of the unit circle's picture, pixels."""
 DIVERGED = 5.0
-"""An error beyond this is not drawn (nats)."""
+"""Largest error that is drawn, nats."""
 
 
 @lru_cache
 def stable_cells() -> pd.DataFrame:
-    """Cells of the (g·Kp, g·Ki) plane whose centre is stable, with the size of their slower pole."""
+    """Return the cells of the (g·Kp, g·Ki) plane whose centre is stable, with the modulus of their slower pole."""
     s, c = ((np.arange(CELLS) + 0.5) / CELLS * most for most in (S_MAX, C_MAX))
     grid_s, grid_c = (torch.from_numpy(x.flatten()) for x in np.meshgrid(s, c, indexing="ij"))
     inside = pi_control.stable(1.0, grid_s, grid_c)
     slower = pi_control.poles(1.0, grid_s, grid_c).abs().amax(-1)
-    half_s, half_c = S_MAX / CELLS / 1.9, C_MAX / CELLS / 1.9  # they overlap a little: no seams
+    half_s, half_c = S_MAX / CELLS / 1.9, C_MAX / CELLS / 1.9  # a small overlap hides seams
     frame = pd.DataFrame({"s": grid_s, "c": grid_c, "slower": slower}).loc[inside.numpy()]
     return frame.assign(s2=frame.s + half_s, c2=frame.c + half_c, s=frame.s - half_s, c=frame.c - half_c, part="cell")
 
 
 @lru_cache
 def borders() -> pd.DataFrame:
-    """Jury's border, and the gains with two equal poles in [0, 1): above them the loop oscillates."""
+    """Return Jury's border, and the gains with two equal poles in [0, 1), above which the loop oscillates."""
     jury = pd.DataFrame({"s": [0.0, S_MAX], "c": [C_MAX, 0.0], "part": BORDERS[0]})
     equal = torch.linspace(0, 0.999, 60, dtype=torch.float64)
     kp, ki = pi_control.place_poles(1.0, equal, equal)
@@ -52,12 +52,12 @@ def borders() -> pd.DataFrame:
 
 
 def stability(loop: Loop) -> Picture:
-    """The plane of (g·Kp, g·Ki): Jury's border, how slow the loop is inside it, and the loop."""
+    """Return the picture of the (g·Kp, g·Ki) plane: Jury's border, the slower pole inside it, and the loop."""
     s, c = loop.point
     point = pd.DataFrame({"s": [s], "c": [c], "part": [HERE]})
     frame = pd.concat([stable_cells(), borders(), point], ignore_index=True)
     return Picture(
-        _stability_spec(), frame, "Plane of g·Kp and g·Ki: where the loop is stable, and where these gains lie."
+        _stability_spec(), frame, "Plane of g·Kp and g·Ki: the region of stable loops, with these gains marked."
     )
 
 
@@ -105,7 +105,7 @@ def _stability_spec() -> dict[str, Any]:
 
 
 def poles(loop: Loop) -> Picture:
-    """The poles in the complex plane, with the unit circle."""
+    """Return the picture of the poles in the complex plane, with the unit circle."""
     turn = np.linspace(0, 2 * pi, 91)
     circle = pd.DataFrame({"re": np.cos(turn), "im": np.sin(turn), "part": "unit circle", "order": np.arange(91)})
     found = loop.poles
@@ -133,13 +133,13 @@ def _poles_spec() -> dict[str, Any]:
 
 
 def drawable(errors: np.ndarray) -> np.ndarray:
-    """The errors (..., n) up to where they have left the picture, NaN from there on."""
+    """Return the errors (..., n) with NaN from the first one that is too large to draw."""
     gone = np.maximum.accumulate(np.abs(errors) > DIVERGED, axis=-1)
     return np.where(gone, np.nan, errors)
 
 
 def step_panels(loop: Loop) -> list[Panel]:
-    """Error and α of the linear loop."""
+    """Return panels of error and α of the linear loop."""
     found = loop.response()
     errors = drawable(found.error.numpy())
     level = np.full(len(errors), loop.band)
@@ -151,5 +151,5 @@ def step_panels(loop: Loop) -> list[Panel]:
 
 
 def side_by_side(title: str, series: dict[str, np.ndarray]) -> Panel:
-    """Runs of several kinds, (runs, n) each, in one panel."""
+    """Return one panel with several kinds of runs, (runs, n) each."""
     return Panel(title=title, frame=charts.bands({name: np.atleast_2d(runs) for name, runs in series.items()}))

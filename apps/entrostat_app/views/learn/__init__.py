@@ -1,1 +1,1 @@
-"""The page Learn."""
+"""Page Learn."""

@@ -17,14 +17,14 @@ SEEDS = (0, 1, 2, 3)
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One stop: what is told, the runs that show it, and the page to go on with."""
+    """Step of the tour: its text, the runs that show it, and the preset to continue with."""
 
     title: str
     text: str
     runs: Mapping[str, str]
-    """Name in the picture, and the preset of the playground."""
+    """Preset of each run, by its name in the picture."""
     question: str
-    """What to try next."""
+    """Suggestion of what to try next."""
     goes_on: str
     """Preset to open."""
 
@@ -32,57 +32,58 @@ class Step:
 STEPS = (
     Step(
         title="Collapse",
-        text="A policy chooses among 16 arms in each of 16 states, and is trained by GRPO on rewards of 0 and 1. Its "
-        "**entropy** H = −Σ p log p says how undecided it is. What is likely and pays is made likelier, so entropy is "
-        "spent, most of it early, and what is left at the end is too little to find anything better. Language models "
-        "under RLVR do the same.",
+        text="A policy chooses among 16 arms in each of 16 states and is trained by GRPO on rewards of 0 and 1. Its "
+        "**entropy** H = −Σ p log p measures how undecided it is. Likely arms that earn reward become more likely, so "
+        "entropy falls, most of it early, and too little is left at the end to find anything better. The same happens "
+        "to language models under RLVR.",
         runs={"GRPO": "collapse"},
-        question="Does a smaller learning rate avoid it, or only slow it down?",
+        question="Does a smaller learning rate prevent the collapse, or only slow it down?",
         goes_on="collapse",
     ),
     Step(
         title="Why clip-higher helps",
         text="Samples are used for several updates, and the ratio of new to old probability is clipped. The "
-        "**upper** bound of 1.2 stops unlikely arms soonest: from .01 they may grow to .012 only. Yet their growth is "
-        "what raises entropy. A higher bound, 1.28, leaves them some room.",
+        "**upper** bound of 1.2 stops unlikely arms first: from .01 they can grow only to .012. Yet it is their growth "
+        "that raises entropy. A higher bound, 1.28, leaves them some room.",
         runs={"clip .2": "clip-default", "clip-higher .28": "clip-higher"},
-        question="Set the updates a rollout to 1. Is there still a difference?",
+        question="Set the updates per rollout to 1. Is there still a difference?",
         goes_on="clip-higher",
     ),
     Step(
         title="Positives only",
-        text="A group's responses are better or worse than its mean. Learning from the better ones alone is like "
-        "fine-tuning on one's own successes: it sharpens what is there. Learning from the worse ones alone takes "
-        "probability away and spreads it out. Most controllers weigh these two against one another.",
+        text="Each response is better or worse than its group's mean. Training only on the better ones is like "
+        "fine-tuning on one's own successes: it sharpens the policy. Training only on the worse ones takes probability "
+        "away from them and spreads it over all other arms. Most controllers balance these two effects.",
         runs={"both": "collapse", "positives": "positives-only", "negatives": "negatives-only"},
-        question="Which of the three earns the most at the end, and which at the same entropy?",
+        question="Which of the three earns the most reward at the end, and which at the same entropy?",
         goes_on="positives-only",
     ),
     Step(
         title="P leaves an error, PI does not",
-        text="EntroPIC weighs positives and negatives by the entropy's distance from a target. **P** control uses the "
-        "distance now and rests where its push equals the drag of training, which is off the target. **PI** control "
-        "adds the sum of all distances, which grows until the error is gone.",
+        text="EntroPIC weights positives and negatives by the error, the entropy's distance from a target. **P** "
+        "control uses the current error and settles where its effect cancels the drift of training, which is off the "
+        "target. **PI** control adds the sum of all errors, which grows until the error is gone.",
         runs={"P control": "p-control", "PI control": "pi-control"},
         question="Double the learning rate. Which of the two errors changes?",
         goes_on="pi-control",
     ),
     Step(
         title="Windup",
-        text="A controller can only push so hard. While it is at its bound the sum of errors says nothing of use, and "
-        "if it goes on growing it must be paid back later: the entropy shoots past the target. **Anti-windup** stops "
-        "the sum for as long.",
+        text="A controller's output has a bound. While it is at its bound, a larger sum of errors has no effect, and "
+        "if the sum keeps growing, it must be undone later: the entropy overshoots the target. **Anti-windup** stops "
+        "the sum while the output is at its bound.",
         runs={"sum stops": "no-windup", "sum goes on": "windup"},
-        question="How small must the integral gain be for both to look alike?",
+        question="How small must the integral gain be for both runs to look alike?",
         goes_on="windup",
     ),
     Step(
         title="When the theorem fails",
         text="Theorem 4.3 of EntroPIC says that PI control brings the error to 0. Strictly on-policy, with rewards of "
-        "0 and 1 and weights on all tokens (τ = 0), the weights scale the expected step but cannot turn it. So entropy "
-        "falls through the target, α runs to its bound, and nothing happens. The theorem needs **control authority**.",
+        "0 and 1 and weights on all tokens (τ = 0), the weights scale the expected step but cannot change its "
+        "direction. So entropy falls through the target, and α runs to its bound without effect. The theorem needs "
+        "**control authority**.",
         runs={"PI, on-policy, τ = 0": "no-authority", "PI, re-used samples": "pi-control"},
-        question="Raise τ to .5, so that likely tokens alone are weighed. What changes?",
+        question="Raise τ to .5, so that only likely tokens are weighted. What changes?",
         goes_on="no-authority",
     ),
 )
@@ -90,7 +91,7 @@ SIDES: dict[str, dict] = {
     "clip-default": {key: value for key, value in presets.PRESETS["clip-higher"].query.items() if key != "controller"},
     "no-windup": {**presets.PRESETS["windup"].query, "entropic.anti_windup": True},
 }
-"""The other side of a comparison, where it is no preset."""
+"""Settings of the runs in a comparison that are not presets."""
 STEP = Control(
     key="step",
     label="Step of the tour",
@@ -101,9 +102,9 @@ STEP = Control(
 
 
 def page() -> None:
-    """One step of the tour: text, picture, question, and ways on."""
+    """Draw one step of the tour: text, picture, question and navigation buttons."""
     st.title("Learn")
-    st.caption("Six steps of two minutes each. Every picture is simulated now; nothing is drawn by hand.")
+    st.caption("Six steps of two minutes each. Every picture is simulated live; nothing is drawn by hand.")
     with st.sidebar:
         number = int(STEP.draw())
     step = STEPS[number - 1]
@@ -125,7 +126,7 @@ def _go(number: int) -> None:
 
 
 def simulate(step: Step) -> dict[str, Trajectory]:
-    """The runs of a step by their names."""
+    """Return the runs of a step by name."""
     found = {}
     for name, preset in step.runs.items():
         values = SIDES[preset] if preset in SIDES else presets.PRESETS[preset].query
@@ -134,7 +135,7 @@ def simulate(step: Step) -> dict[str, Trajectory]:
 
 
 def picture(runs: Mapping[str, Trajectory]) -> Picture:
-    """Entropy, with the target where there is one, and reward; means and ranges of the seeds."""
+    """Return the picture of entropy, with the target if there is one, and reward; means and ranges over seeds."""
     entropy = {name: run.entropy for name, run in runs.items()}
     targets = [run.config.target for run in runs.values() if run.config.target is not None]
     if targets:
@@ -147,7 +148,7 @@ def picture(runs: Mapping[str, Trajectory]) -> Picture:
 
 
 def summary(runs: Mapping[str, Trajectory]) -> str:
-    """What the picture shows, in words."""
+    """Return a description of the picture."""
     parts = [
         f"{name} from {run.entropy[:, 0].mean():.2f} to {run.entropy[:, -1].mean():.2f} nats"
         for name, run in runs.items()

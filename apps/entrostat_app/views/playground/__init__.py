@@ -1,1 +1,1 @@
-"""The page Playground."""
+"""Page Playground."""

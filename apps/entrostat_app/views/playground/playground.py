@@ -17,13 +17,13 @@ from ...shared.controls import Control
 from ...shared.palette import COLOURS
 
 FRAME_SECONDS = 0.4
-"""Time that a policy is shown while playing."""
+"""Time between two policies while playing, seconds."""
 
 
 def page() -> None:
-    """Controls at the side, pictures over one time axis, and the policy at one moment."""
+    """Draw controls in the sidebar, pictures over one time axis, and the policy at one moment."""
     st.title("Playground")
-    st.caption("One softmax bandit, trained as a language model is by RLVR. Move a control and see its entropy move.")
+    st.caption("A softmax bandit, trained like a language model under RLVR. Move a control and watch its entropy.")
     presets.draw_links("playground")
     with st.sidebar:
         controller = bandit.draw_controller()
@@ -52,7 +52,7 @@ def page() -> None:
 
 
 def panels(trajectory: Trajectory) -> list[Panel]:
-    """Entropy with its target, reward, the change of entropy measured and predicted, and the controller's state."""
+    """Return panels of entropy and target, reward, measured and predicted entropy change, and controller state."""
     entropy, reward, target = trajectory.entropy[0], trajectory.reward[0], trajectory.config.target
     held = {} if target is None else {"target": np.full(len(entropy), target)}
     assert trajectory.predicted is not None
@@ -60,7 +60,7 @@ def panels(trajectory: Trajectory) -> list[Panel]:
         Panel(title="Entropy H (nats)", frame=charts.table({"entropy": entropy, **held})),
         Panel(title="Expected reward", frame=charts.table({"reward": reward})),
         Panel(
-            title="Change of entropy ΔH in a rollout (nats)",
+            title="Entropy change ΔH per rollout (nats)",
             frame=charts.table({"measured": np.diff(entropy), "predicted": trajectory.predicted[0]}),
         ),
     ]
@@ -71,7 +71,7 @@ def panels(trajectory: Trajectory) -> list[Panel]:
 
 
 def summary(trajectory: Trajectory) -> str:
-    """What the pictures show, in words."""
+    """Return a description of the pictures."""
     entropy, reward = trajectory.entropy[0], trajectory.reward[0]
     return (
         f"Entropy goes from {entropy[0]:.2f} to {entropy[-1]:.2f} nats over {len(reward)} rollouts under "
@@ -80,17 +80,17 @@ def summary(trajectory: Trajectory) -> str:
 
 
 def notice(trajectory: Trajectory) -> str:
-    """What is worth noticing in a run, from its numbers; empty where nothing is."""
+    """Return a note on a run, made from its numbers; empty if nothing stands out."""
     entropy, target = trajectory.entropy[0], trajectory.config.target
     assert trajectory.predicted is not None
     fall = entropy[0] - entropy[-1]
     early = entropy[0] - entropy[len(entropy) // 4]
     parts = []
     if fall > 0.1:
-        parts.append(f"The first quarter of the run takes {100 * early / fall:.0f}% of the fall.")
+        parts.append(f"{100 * early / fall:.0f}% of the entropy's fall happens in the first quarter of the run.")
     if target is not None:
         late = last_third(entropy).mean()
-        parts.append(f"Over the last third it is {late:.2f}, {late - target:+.2f} from the target.")
+        parts.append(f"Over the last third, the entropy is {late:.2f}, {late - target:+.2f} from the target.")
     measured, predicted = np.diff(entropy), trajectory.predicted[0]
     spread = np.square(measured - measured.mean()).sum()
     if spread > 0:
@@ -100,13 +100,13 @@ def notice(trajectory: Trajectory) -> str:
 
 
 def draw_policy(trajectory: Trajectory) -> None:
-    """The policy in one state, with a scrubber over the rollouts."""
+    """Draw the policy in one state, with a slider over the rollouts."""
     playing = st.toggle("Play", key="play", help="Step through the rollouts.")
     st.fragment(scrubber, run_every=FRAME_SECONDS if playing else None)(trajectory, playing)
 
 
 def scrubber(trajectory: Trajectory, playing: bool) -> None:
-    """Probabilities of the arms of one state before one rollout; one rollout further at each call while playing."""
+    """Draw the arms' probabilities in one state before one rollout; while playing, each call goes one rollout on."""
     assert trajectory.policies is not None
     _, moments, rows, _ = trajectory.policies.shape
     last = moments - 1
@@ -115,7 +115,7 @@ def scrubber(trajectory: Trajectory, playing: bool) -> None:
     if st.session_state.get("t", 0) > last:
         st.session_state["t"] = last
     moment = Control(
-        key="t", label="Moment", symbol="t", unit="rollout", default=0, low=0, high=last, help="Which policy is shown."
+        key="t", label="Moment", symbol="t", unit="rollout", default=0, low=0, high=last, help="Policy to show."
     ).draw()
     with st.container(horizontal=True):
         st.button("Step back", on_click=_step, args=(-1, last), icon=":material/skip_previous:", disabled=moment == 0)
@@ -123,17 +123,17 @@ def scrubber(trajectory: Trajectory, playing: bool) -> None:
     state = 0
     if rows > 1:
         state = Control(
-            key="state", label="State", symbol="s", default=0, low=0, high=rows - 1, help="Which prompt is shown."
+            key="state", label="State", symbol="s", default=0, low=0, high=rows - 1, help="Prompt to show."
         ).draw()
     p, q = trajectory.policies[0, moment, state], trajectory.success[0, state]
     entropy = float(-(p * np.log(p, out=np.zeros_like(p), where=p > 0)).sum())
     best = int(p.argmax())
     st.caption(
         f"State {state} before rollout {moment}: H = {entropy:.3f} nats, expected reward {p @ q:.3f}. "
-        f"The likeliest arm is {best}, with {p[best]:.2f}."
+        f"The most likely arm is {best}, with probability {p[best]:.2f}."
     )
     charts.show(
-        Picture(_arms_spec(), arms(p, q), "Bars: probability of each arm, and which arms pay more."), key="arms"
+        Picture(_arms_spec(), arms(p, q), "Bars: probability of each arm, with high rewards marked."), key="arms"
     )
 
 
@@ -142,14 +142,14 @@ def _step(by: int, last: int) -> None:
 
 
 def arms(p: np.ndarray, q: np.ndarray) -> pd.DataFrame:
-    """Probabilities p (K,) of the arms, and what each pays, q (K,)."""
-    pays = np.where(q > q.min(), "pays more", "pays less") if np.ptp(q) > 0 else np.full(len(q), "pays alike")
+    """Return a row per arm from the probabilities p (K,) and expected rewards q (K,)."""
+    pays = np.where(q > q.min(), "higher reward", "lower reward") if np.ptp(q) > 0 else np.full(len(q), "equal reward")
     return pd.DataFrame({"arm": np.arange(len(p)), "probability": p, "reward": q, "pays": pays})
 
 
 @lru_cache
 def _arms_spec() -> dict[str, Any]:
-    domain, colours = ["pays more", "pays less", "pays alike"], [COLOURS[0], COLOURS[4], COLOURS[7]]
+    domain, colours = ["higher reward", "lower reward", "equal reward"], [COLOURS[0], COLOURS[4], COLOURS[7]]
     colour = alt.Color(
         "pays:N", scale=alt.Scale(domain=domain, range=colours), legend=alt.Legend(title=None, orient="top")
     )
@@ -159,5 +159,5 @@ def _arms_spec() -> dict[str, Any]:
         color=colour,
         tooltip=["arm:O", alt.Tooltip("probability:Q", format=".4f"), "reward:Q"],
     )
-    best = base.transform_filter(alt.datum.pays == "pays more").mark_text(text="▲", dy=-8, fontSize=10)
+    best = base.transform_filter(alt.datum.pays == "higher reward").mark_text(text="▲", dy=-8, fontSize=10)
     return charts.specification((base.mark_bar() + best).properties(height=300))

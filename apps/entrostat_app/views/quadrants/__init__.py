@@ -1,1 +1,1 @@
-"""The page Quadrants."""
+"""Page Quadrants."""

@@ -19,21 +19,21 @@ from ...shared.charts import Picture
 from ...shared.palette import COLOURS
 
 CELLS = (44, 32)
-"""Of the surface, in p and H."""
+"""Cells of the surface along p and H."""
 LINE_POINTS = 60
 BOUNDARIES = ("e^(−H)", "p*")
 SHAPES = ("circle", "triangle-up", "square", "diamond")
 NAMES = {name: f"{name}: {what.removesuffix(' token')}" for name, what in QUADRANTS.items()}
-"""Quadrants as legends call them."""
+"""Names of the quadrants in legends."""
 KEPT, STOPPED = "kept", "stopped or dropped"
 RELATIVE, ABSOLUTE = "p relative to e^(−H)", "p"
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def cells(formula: str, arms: int) -> pd.DataFrame:
-    """Cells of the surface that some state can have: p, p2, entropy, entropy2, flow."""
+    """Return the cells of the surface that some state can have: columns p, p2, entropy, entropy2, flow, part."""
     grid = surface(formula, arms, CELLS)
-    half_p, half_h = 0.52 / CELLS[0], 0.52 / CELLS[1] * log(arms)  # they overlap a little: no seams
+    half_p, half_h = 0.52 / CELLS[0], 0.52 / CELLS[1] * log(arms)  # a small overlap hides seams
     p, entropy, flow = (x.flatten().numpy() for x in grid)
     frame = pd.DataFrame(
         {"p": p - half_p, "p2": p + half_p, "entropy": entropy - half_h, "entropy2": entropy + half_h, "flow": flow}
@@ -43,7 +43,7 @@ def cells(formula: str, arms: int) -> pd.DataFrame:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def boundaries(arms: int) -> pd.DataFrame:
-    """e^(−H), and p* where the other arms share geometrically: columns p, entropy, part."""
+    """Return e^(−H), and p* if the other arms share 1 − p geometrically: columns p, entropy, part."""
     entropy = torch.linspace(0.02, log(arms) - 0.02, LINE_POINTS, dtype=torch.float64)
     lines = {BOUNDARIES[0]: (-entropy).exp(), BOUNDARIES[1]: boundary(entropy, arms)}
     frames = [pd.DataFrame({"p": p.numpy(), "entropy": entropy.numpy(), "part": name}) for name, p in lines.items()]
@@ -51,16 +51,14 @@ def boundaries(arms: int) -> pd.DataFrame:
 
 
 def surface_picture(formula: str, arms: int, tokens: RolloutTokens | None) -> Picture:
-    """Entropy change of a token of unit weight over p and H, both boundaries, and tokens of a run."""
+    """Return the picture of a unit-weight token's entropy change over p and H, with boundaries and a run's tokens."""
     found = cells(formula, arms)
     limit = float(f"{np.quantile(found['flow'].abs(), 0.95):.1g}")
     parts = [found, boundaries(arms)]
     if tokens is not None:
         places = pd.DataFrame({"p": tokens.p, "entropy": tokens.entropy}).round(6)
         parts.append(places.value_counts().rename("tokens").reset_index().assign(part="token"))
-    words = (
-        "Entropy change of a token over its probability and the entropy of its state, with both boundaries of its sign."
-    )
+    words = "Entropy change of a token over its probability and its state's entropy, with both boundaries of its sign."
     return Picture(_surface_spec(limit, log(arms)), pd.concat(parts, ignore_index=True), words)
 
 
@@ -74,7 +72,7 @@ def _surface_spec(limit: float, top: float) -> dict[str, Any]:
     colour = alt.Color(
         "flow:Q",
         scale=alt.Scale(domain=[-limit, 0, limit], scheme="purpleorange", clamp=True),
-        legend=alt.Legend(title="ΔH for a unit of weight (nats)", orient="top", gradientLength=220, titleLimit=300),
+        legend=alt.Legend(title="ΔH per unit of weight (nats)", orient="top", gradientLength=220, titleLimit=300),
     )
     dash = alt.StrokeDash(
         "part:N",
@@ -104,7 +102,7 @@ def _surface_spec(limit: float, top: float) -> dict[str, Any]:
 
 
 def token_frame(tokens: RolloutTokens, *, exact: bool) -> pd.DataFrame:
-    """A row for each kind of token that has an advantage, with how many there are: what the scatter plot shows."""
+    """Return a row for each kind of token with an advantage, and the number of such tokens, for the scatter plot."""
     frame = pd.DataFrame(
         {
             "p": tokens.p,
@@ -122,10 +120,10 @@ def token_frame(tokens: RolloutTokens, *, exact: bool) -> pd.DataFrame:
 
 
 def token_picture(tokens: RolloutTokens, *, exact: bool, axis: str) -> Picture:
-    """Tokens by probability and by what they do to the entropy; axis: RELATIVE or ABSOLUTE."""
+    """Return the picture of tokens by probability and effect on the entropy; axis: RELATIVE or ABSOLUTE."""
     frame = token_frame(tokens, exact=exact)
     most = float(np.ceil(1.05 * frame["relative"].max())) if len(frame) else 2.0
-    words = "Tokens of an update by their probability and by what they do to the entropy, marked by quadrant."
+    words = "Tokens of an update by their probability and their effect on the entropy, marked by quadrant."
     return Picture(_token_spec(axis, most), frame, words)
 
 
@@ -138,7 +136,7 @@ def _token_spec(axis: str, most: float) -> dict[str, Any]:
         x = alt.X("relative:Q", title="p·e^H: right of 1 the token is likely", scale=scale, axis=ticks)
     else:
         x = alt.X("p:Q", title="probability p of the token", scale=alt.Scale(domain=[0, 1], nice=False))
-    y = alt.Y("flow:Q", title="ΔH by the token (nats per unit step)", axis=alt.Axis(format="~g"))
+    y = alt.Y("flow:Q", title="ΔH of the token (nats per unit step)", axis=alt.Axis(format="~g"))
     size = alt.Size(
         "weight:Q",
         scale=alt.Scale(domain=[0, 2], range=[10, 260], clamp=True),
@@ -169,7 +167,7 @@ def _token_spec(axis: str, most: float) -> dict[str, Any]:
 
 
 def comparison_picture(frame: pd.DataFrame, measure: str, title: str) -> Picture:
-    """The frame of `token_plans.compared`: four bars for each controller, those of the quadrants."""
+    """Return the picture of a frame of `token_plans.compared`: a bar for each controller and quadrant."""
     shown = frame.assign(quadrant=frame["quadrant"].map(NAMES))
     names = tuple(frame["controller"].unique())
     return Picture(

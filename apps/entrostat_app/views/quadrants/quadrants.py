@@ -1,4 +1,4 @@
-"""Quadrants: which tokens move the entropy, which way, and what controllers do to them."""
+"""Quadrants: the direction in which tokens move the entropy, and the effect of controllers on them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from ...shared.controls import Control
 from . import quadrant_pictures, token_plans
 
 ASKED = "tokens asked for"
-"""Where the session keeps which slow run it has been asked for."""
+"""Session key of the slow run that the user has asked for."""
 FIRST, LAST = "first", "last"
 STEER, EXACT = quadrant_pictures.BOUNDARIES
 FORMULA = Control(
@@ -23,7 +23,7 @@ FORMULA = Control(
     label="Formula",
     default="exact",
     options=FORMULAS,
-    help="exact: the whole first-order change, where the other arms share 1 − p geometrically. own logit: STEER's "
+    help="exact: the full first-order change, if the other arms share 1 − p geometrically. own logit: STEER's "
     "δ(p, H) = −p(1−p)(log p + H). Ω: −(1−p)(log p + H). OPEFO: −(1−p)²(log p + H). Cov: −(log p + H).",
 )
 UPDATE = Control(
@@ -31,42 +31,45 @@ UPDATE = Control(
     label="Update of the rollout",
     default=LAST,
     options=(FIRST, LAST),
-    help="In the first update the policy is still the one that sampled: nothing is clipped. In the last one it is not.",
+    help="In the first update the policy still equals the one that sampled, so nothing is clipped. In the last update "
+    "it differs.",
 )
 CUT = Control(
     key="q.cut",
     label="A token is likely above",
     default=STEER,
     options=(STEER, EXACT),
-    help="e^(−H) is STEER's boundary. At p*, which is never below it, the exact entropy change of a token turns round.",
+    help="e^(−H) is STEER's boundary. At p*, which is never below it, the exact entropy change of a token switches "
+    "sign.",
 )
 AXIS = Control(
     key="q.axis",
     label="Horizontal axis",
     default=quadrant_pictures.RELATIVE,
     options=(quadrant_pictures.RELATIVE, quadrant_pictures.ABSOLUTE),
-    help="States differ in entropy. Relative to e^(−H) they all have STEER's boundary at 1.",
+    help="States differ in entropy. Relative to e^(−H), STEER's boundary is at 1 for all of them.",
 )
 MEASURE = Control(
     key="q.measure",
-    label="What is shown",
+    label="Measure",
     default="mean weight",
     options=tuple(token_plans.MEASURES),
-    help="mean weight: what the advantage is multiplied by. kept share: tokens that clipping and dropping leave a "
-    "policy gradient. entropy change: of the mean entropy, to first order, in thousandths of a nat at learning rate 1.",
+    help="mean weight: factor on the advantage. kept share: share of tokens that still get a policy gradient after "
+    "clipping and dropping. entropy change: first-order change of the mean entropy, thousandths of a nat at learning "
+    "rate 1.",
 )
 MOST = 6
-"""Controllers beside that of the run."""
+"""Upper limit of controllers beside the run's own."""
 DEFAULT = ("clip_higher", "clip_cov (k=0.02)", "steer", "entropic (tau=0.5, ki=0.05)", "positive_only")
 MOMENT = 10
 
 
 def page() -> None:
-    """The surface with the tokens of a run on it, the tokens in their quadrants, and other controllers on them."""
+    """Draw the surface with a run's tokens, the tokens in their quadrants, and other controllers on these tokens."""
     st.title("Quadrants")
     st.caption(
-        "A rewarded token lowers the entropy if it is likely and raises it if it is not; a punished token does the "
-        "opposite. So there are four quadrants, and a boundary between likely and unlikely that is easily misplaced."
+        "A rewarded token lowers the entropy if it is likely and raises it if it is not; a penalized token does the "
+        "opposite. This makes four quadrants, and the boundary between likely and unlikely is easy to misplace."
     )
     presets.draw_links("quadrants")
     with st.sidebar:
@@ -92,7 +95,7 @@ def page() -> None:
 
 
 def draw_moment(config: Config) -> tuple[int, int, bool]:
-    """Controls of what is looked at: the rollout, which of its updates, and whether quadrants are cut at p*."""
+    """Draw the controls of the moment; return the rollout, the index of its update, and whether p* cuts quadrants."""
     last = config.environment().rollouts - 1
     if st.session_state.get("q.t", 0) > last:
         st.session_state["q.t"] = last
@@ -106,7 +109,7 @@ def draw_moment(config: Config) -> tuple[int, int, bool]:
             default=min(MOMENT, last),
             low=0,
             high=last,
-            help="Whose tokens are shown.",
+            help="Rollout whose tokens are shown.",
         ).draw()
     with middle:
         number = 0 if UPDATE.draw() == FIRST else -1
@@ -116,7 +119,7 @@ def draw_moment(config: Config) -> tuple[int, int, bool]:
 
 
 def update_or_ask(config: Config, seed: int, moment: int, number: int) -> Update | None:
-    """The update; None while the user has not asked for a slow run. Raises ValueError, one line."""
+    """Return the update; None if its run is slow and the user has not asked for it. Raises ValueError in one line."""
     wanted = f"tokens {simulations.identity(config)} {seed} {moment} {number}"
     if not simulations.is_live([replace(config, rollouts=moment + 1)]) and st.session_state.get(ASKED) != wanted:
         if not st.button(f"Simulate {moment + 1} rollouts for their tokens", type="primary"):
@@ -130,7 +133,7 @@ def update_or_ask(config: Config, seed: int, moment: int, number: int) -> Update
 
 
 def draw_surface(tokens: RolloutTokens | None) -> None:
-    """The entropy change over p and H, with the tokens of the run."""
+    """Draw the entropy change over p and H, with the tokens of the run."""
     st.header("Probability and entropy")
     formula = FORMULA.draw()
     arms = Config().environment().arms
@@ -142,11 +145,11 @@ def draw_surface(tokens: RolloutTokens | None) -> None:
 
 
 def told_surface(formula: str, tokens: RolloutTokens | None) -> str:
-    """Where the sign turns, and how many tokens are between the boundaries."""
+    """Return the boundary at which the sign switches, and the share of tokens between the boundaries, in words."""
     if formula == "exact":
-        text = "The exact change of a rewarded token turns from raising to lowering the entropy at p*, not at e^(−H)."
+        text = "By the exact formula, a rewarded token raises the entropy below p* (not e^(−H)) and lowers it above."
     else:
-        text = f"By {formula} the sign turns at e^(−H), for it has the factor log p + H; the exact one turns at p*."
+        text = f"By {formula}, the sign switches at e^(−H), due to its factor log p + H; the exact one switches at p*."
     text += " Below log 2 = 0.69 nats no state has a token at either boundary."
     if tokens is None or not len(tokens.p):
         return text
@@ -158,7 +161,7 @@ def told_surface(formula: str, tokens: RolloutTokens | None) -> str:
 
 
 def draw_tokens(tokens: RolloutTokens, exact: bool) -> None:
-    """The tokens in their quadrants."""
+    """Draw the tokens in their quadrants."""
     st.header("Tokens in their quadrants")
     axis = AXIS.draw()
     words = told_tokens(tokens, exact)
@@ -167,42 +170,42 @@ def draw_tokens(tokens: RolloutTokens, exact: bool) -> None:
         return
     picture = quadrant_pictures.token_picture(tokens, exact=exact, axis=axis)
     charts.show(picture, key="tokens")
-    st.write(f"{words} Hollow ones get no gradient: clipping stops them, or the controller drops them.")
+    st.write(f"{words} Hollow tokens get no gradient: they are clipped, or dropped by the controller.")
     exports.draw(picture, "quadrants-tokens", [])
 
 
 def told_tokens(tokens: RolloutTokens, exact: bool) -> str:
-    """How many tokens each quadrant has, and how many do the opposite of what it says."""
+    """Return the number of tokens per quadrant and the share that does the opposite of its quadrant, in words."""
     found, names = by_quadrant(tokens, exact=exact), tokens.quadrant(exact=exact)
     acting = names != ""
     if not acting.any():
-        return "Every group agrees at this moment: all advantages are 0, and no token moves anything."
+        return "At this moment, rewards are equal within each group: all advantages are 0, and no token has an effect."
     counts = ", ".join(f"{name} {part.tokens}" for name, part in found.items())
     lowers = np.isin(names, ("I", "III"))
     against = float((lowers != (tokens.flow < 0))[acting].mean())
     text = f"Tokens: {counts}" + (f", without advantage {(~acting).sum()}." if not acting.all() else ".")
     if against:
         return (
-            f"{text} {against:.1%} of them do the opposite of what their quadrant says: they lie between e^(−H) and p*."
+            f"{text} {against:.1%} of them do the opposite of what their quadrant says: they are between e^(−H) and p*."
         )
-    return f"{text} Each does what its quadrant says: I and III lower the entropy, II and IV raise it."
+    return f"{text} Each token does what its quadrant says: I and III lower the entropy, II and IV raise it."
 
 
 # Controllers ----------------------------------------------------------------------------------------------------------
 
 
 def draw_controllers(update: Update, tokens: RolloutTokens, exact: bool, target: float | None) -> None:
-    """What a choice of controllers does to the quadrants of the same tokens."""
+    """Draw the effect of several controllers on the quadrants of the same tokens."""
     st.header("Controllers on the same tokens")
     left, right = st.columns([3, 1], gap="medium")
     with left:
         names = Control(
             key="q.with",
-            label=f"Controllers beside that of the run (at most {MOST})",
+            label=f"Controllers besides the run's own (at most {MOST})",
             default=DEFAULT,
             options=tuple(token_plans.choices()),
-            help="With the values of the leaderboard. A closed loop starts afresh here, and has seen the entropy of "
-            "this rollout alone; that of the run has its own past.",
+            help="Hyperparameters are those of the leaderboard. A closed loop starts anew here and has observed only "
+            "this rollout's entropy, while the run's own controller has observed all rollouts so far.",
         ).draw()[:MOST]
     with right:
         measure = MEASURE.draw()
@@ -228,19 +231,19 @@ def draw_controllers(update: Update, tokens: RolloutTokens, exact: bool, target:
 
 
 def told_controllers(named: Sequence[tuple[str, RolloutTokens]], exact: bool) -> str:
-    """Which controller lowers, and which raises, the entropy most, and through which quadrant."""
+    """Return the controllers that lower and raise the entropy most, and the run's largest quadrant, in words."""
     sums = {name: 1000 * float(tokens.planned.mean()) for name, tokens in named}
     low, high = min(sums, key=sums.__getitem__), max(sums, key=sums.__getitem__)
     run, tokens = named[0]
     parts = {name: 1000 * part.change for name, part in by_quadrant(tokens, exact=exact).items()}
     largest = max(parts, key=lambda name: abs(parts[name]))
     text = (
-        f"By first order this update of the run changes the mean entropy by {sums[run]:+z.1f} thousandths of a nat for "
-        f"a learning rate of 1, of which quadrant {largest} {parts[largest]:+z.1f}."
+        f"To first order, this update of the run changes the mean entropy by {sums[run]:+z.1f} thousandths of a nat at "
+        f"learning rate 1; quadrant {largest} contributes {parts[largest]:+z.1f}."
     )
     if len(named) == 1 or sums[high] - sums[low] < 0.05:
         return text
     return (
-        f"{text} On the same tokens it is highest under {high} ({sums[high]:+z.1f}) and lowest under {low} "
+        f"{text} On the same tokens, the change is highest under {high} ({sums[high]:+z.1f}) and lowest under {low} "
         f"({sums[low]:+z.1f})."
     )

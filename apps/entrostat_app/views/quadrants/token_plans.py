@@ -1,4 +1,4 @@
-"""The tokens of one update of a run, and what other controllers make of the same tokens."""
+"""Tokens of one update of a run, under their own plan and under other controllers."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -18,29 +18,32 @@ MEASURES = {
     "kept share": "kept",
     "entropy change": "change",
 }
-"""What is shown of a quadrant, and the field that holds it."""
+"""Measures of a quadrant, and the fields that hold them."""
 MILLI = 1000.0
 
 
 @cache
 def choices() -> dict[str, Entry]:
-    """Controllers to choose from, by name: those of the leaderboard."""
+    """Return the controllers of the leaderboard, by name."""
     return {entry.name: entry for entry in entries()}
 
 
 @st.cache_resource(max_entries=32, show_spinner=False, hash_funcs={Config: identity})
 def update_of(config: Config, seed: int, rollout: int, number: int) -> Update:
-    """One update of a run. Shared between sessions: do not write to it. Raises ValueError as `watch` does."""
+    """Return one update of a run. Sessions share it: do not write to it. Raises ValueError as `watch` does."""
     return watch(config, seed, rollout=rollout, number=number)
 
 
 def tokens_of(update: Update) -> RolloutTokens:
-    """Its tokens under the plan that was made for them."""
+    """Return the tokens of an update under the plan that was made for them."""
     return described(update.tokens, update.plan)
 
 
 def tokens_under(name: str, update: Update, target: float | None) -> RolloutTokens:
-    """The same tokens under one of `choices`; target: for those that hold one, nats. Raises ValueError, one line."""
+    """Return the same tokens under one of `choices`; target: nats, for controllers that have one.
+
+    Raises ValueError in one line if the controller cannot plan for these tokens.
+    """
     entry = choices()[name]
     wanted = TARGET if target is None else target
     held = wanted if entry.has_target else None
@@ -49,9 +52,9 @@ def tokens_under(name: str, update: Update, target: float | None) -> RolloutToke
 
 
 def compared(named: Sequence[tuple[str, RolloutTokens]], measure: str, *, exact: bool) -> pd.DataFrame:
-    """A row for each controller and quadrant: controller, quadrant, tokens, value; measure: one of MEASURES.
+    """Return a row for each controller and quadrant: columns controller, quadrant, tokens, value.
 
-    Entropy changes are in thousandths of a nat.
+    measure: one of MEASURES. Entropy changes are in thousandths of a nat.
     """
     factor = MILLI if measure == "entropy change" else 1.0
     rows = [
@@ -68,7 +71,7 @@ def compared(named: Sequence[tuple[str, RolloutTokens]], measure: str, *, exact:
 
 
 def wide(frame: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """The frame of `compared` with a column for each quadrant, and their sum where it means something."""
+    """Return the frame of `compared` with a column for each quadrant, and their sum if it is an entropy change."""
     table = frame.pivot(index="controller", columns="quadrant", values="value").loc[frame["controller"].unique()]
     if measure == "entropy change":
         table["sum"] = table.sum(axis=1)

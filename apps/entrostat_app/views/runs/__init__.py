@@ -1,1 +1,1 @@
-"""The page Runs."""
+"""Page Runs."""

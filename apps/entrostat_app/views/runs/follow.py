@@ -1,32 +1,32 @@
-"""A file of lines that grows while it is read: every line is read once."""
+"""Reader of a file of lines that keeps growing: every line is read once."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 LONGEST = 16 * 2**20
-"""Bytes of a line; a file with a longer one is none of ours."""
+"""Upper limit for a line, bytes; a file with a longer line is not a run log."""
 REMEMBERED = 4096
-"""Bytes of the last line that tell whether the file still is what it was."""
+"""Bytes of the last line that are kept to detect a rewritten file."""
 
 
 class Follower:
-    """The whole lines of the file at `path`, up to its first `most` bytes."""
+    """Reader of the complete lines in the first `most` bytes of the file at `path`."""
 
     def __init__(self, path: Path, most: int) -> None:
         self.path = path
         self.most = most
         self.offset = 0
-        """Bytes read."""
+        """Number of bytes read."""
         self.cut = False
-        """Whether there is more than `most`."""
+        """True if the file has more than `most` bytes."""
         self.changed = 0.0
-        """When the file was last written to, seconds since 1970."""
+        """Time of the last write to the file, seconds since 1970."""
         self._stamp: tuple[int, int, int] | None = None
         self._last = b""
 
     def begins_anew(self) -> bool:
-        """Whether what was read before is no longer in the file, so that reading begins anew."""
+        """Return True if the file no longer holds what was read before; reading then starts from the beginning."""
         stat = self.path.stat()
         if self._stamp == (stat.st_ino, stat.st_size, stat.st_mtime_ns):
             return False
@@ -38,9 +38,9 @@ class Follower:
         return True
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Place and text of every whole line that was added; a torn last line waits for its rest.
+        """Yield offset and text of every complete new line; an incomplete last line waits for its rest.
 
-        Raises ValueError, one line, on a line longer than LONGEST.
+        Raises ValueError in one line if a line is longer than LONGEST.
         """
         stat = self.path.stat()
         stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)

@@ -1,4 +1,4 @@
-"""Curves of runs: one line for each experiment, its seeds as a band, the raw numbers faint behind the smoothed ones."""
+"""Curves of runs: a line for each experiment, a band for its seeds, and raw numbers faint behind smoothed ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,35 +20,35 @@ TITLES = {
     "entropy": "Entropy H (nats)",
     "entropy/ema": "Entropy H, averaged by the trainer (nats)",
     "entropy/kept": "Entropy H of kept tokens (nats)",
-    "entropy_change/measured": "Change of entropy ΔH, measured (nats)",
-    "entropy_change/predicted": "Change of entropy ΔH, predicted (nats)",
-    "flow/total": "Flow of entropy (nats per unit step)",
+    "entropy_change/measured": "Entropy change ΔH, measured (nats)",
+    "entropy_change/predicted": "Entropy change ΔH, predicted (nats)",
+    "flow/total": "Entropy flow (nats per unit step)",
     "reward": "Reward",
     "response_length": "Response length (tokens)",
-    "time/step": "Time of a step (s)",
+    "time/step": "Time per step (s)",
 }
-"""Of metrics with a unit; others go by their name."""
+"""Titles of metrics with a unit; other metrics are shown by name."""
 POINTS = 500
-"""Of a line, at most: a picture has no more pixels to show."""
+"""Upper limit for the points of a line: a picture has no pixels for more."""
 FEW = 24
-"""Points up to which each is marked."""
+"""Largest number of points for which each point is marked."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a panel."""
+    """Line of a panel."""
 
     name: str
     x: Array
-    """(n,)."""
+    """Positions on the time axis, (n,)."""
     raw: Array
-    """(seeds, n)."""
+    """Values as logged, (seeds, n)."""
     smooth: Array
-    """(seeds, n)."""
+    """Smoothed values, (seeds, n)."""
 
 
 def options(logs: Sequence[Log]) -> list[str]:
-    """The metrics of all runs, in the order in which they are logged: those without a prefix, then group by group."""
+    """Return the metrics of all runs in the order of the logs: first those without a prefix, then group by group."""
     found = dict.fromkeys(key for log in logs for key in log.metrics)
     groups = {key.partition("/")[0]: None for key in found}
     order = {group: number for number, group in enumerate(groups)}
@@ -56,7 +56,7 @@ def options(logs: Sequence[Log]) -> list[str]:
 
 
 def experiments(logs: Sequence[Log]) -> dict[str, list[Log]]:
-    """Runs that differ by seed only, together, under a name that they share."""
+    """Return the runs grouped by experiment: runs that differ by seed only form one experiment with a shared name."""
     groups: dict[tuple[str, int], list[Log]] = {}
     for log in logs:
         key, number = experiment(log.config), 0
@@ -73,7 +73,7 @@ def experiments(logs: Sequence[Log]) -> dict[str, list[Log]]:
 
 
 def _seeds(log: Log) -> set[str]:
-    """The seeds of a run; those that do not tell theirs may have the same."""
+    """Return the seeds of a run; runs that have not logged a seed count as having the same one."""
     several = log.config.get("seeds")
     return {str(seed) for seed in several} if isinstance(several, list) else {str(log.config.get("seed"))}
 
@@ -88,7 +88,7 @@ def _name(names: Sequence[str]) -> str:
 
 
 def axis_of(log: Log, axis: str) -> Series | None:
-    """x (1, n) of a run's steps on one of AXES; None when the run does not know it."""
+    """Return x (1, n) of a run's steps on one of AXES; None if the run has not logged it."""
     if axis == "step":
         return next(iter(log.metrics.values()), None)
     time, speed = log.metrics.get("time/step"), log.metrics.get("tokens_per_second")
@@ -99,14 +99,14 @@ def axis_of(log: Log, axis: str) -> Series | None:
 
 
 def smoothed(values: Array, weight: float) -> Array:
-    """Exponential moving average along the last dimension; `weight` is that of the past, 0 changes nothing."""
+    """Return the exponential moving average along the last dimension; `weight` of the past, 0 for no smoothing."""
     if weight == 0 or values.size == 0:
         return values
     return pd.DataFrame(values.T).ewm(alpha=1 - weight, adjust=False).mean().to_numpy().T
 
 
 def curve(name: str, logs: Sequence[Log], metric: str, axis: str, weight: float) -> Curve | None:
-    """The line of an experiment: all its seeds at the steps that all have; None when a run lacks metric or axis."""
+    """Return an experiment's line: all seeds at the steps that all have logged; None if a run lacks metric or axis."""
     found = [(log.metrics.get(metric), axis_of(log, axis)) for log in logs]
     parts = [(series, x) for series, x in found if series is not None and x is not None]
     if len(parts) < len(found):
@@ -125,13 +125,13 @@ def curve(name: str, logs: Sequence[Log], metric: str, axis: str, weight: float)
 
 
 def curves(groups: Mapping[str, Sequence[Log]], metric: str, axis: str, weight: float) -> list[Curve]:
-    """The lines of a panel."""
+    """Return the lines of a panel."""
     found = (curve(name, logs, metric, axis, weight) for name, logs in groups.items())
     return [line for line in found if line is not None]
 
 
 def shortened(groups: Mapping[str, Sequence[Log]], metrics: Sequence[str]) -> list[str]:
-    """Where a run that ends early ends the line of its experiment, a sentence each."""
+    """Return a sentence for each line that ends early because one of its runs does."""
     found: dict[str, None] = {}
     for metric in metrics:
         for name, logs in groups.items():
@@ -143,7 +143,7 @@ def shortened(groups: Mapping[str, Sequence[Log]], metrics: Sequence[str]) -> li
 
 
 def picture(panels: Mapping[str, Sequence[Curve]], axis: str, targets: Sequence[float], height: int) -> Picture:
-    """The panels, by metric, over one another. targets: entropies to hold, drawn into the panel `entropy`."""
+    """Return the picture of stacked panels, one per metric. targets: target entropies, drawn in the panel `entropy`."""
     frames, shapes = [], []
     series = tuple(dict.fromkeys(line.name for lines in panels.values() for line in lines))
     for number, (metric, lines) in enumerate(panels.items()):
@@ -163,14 +163,14 @@ def picture(panels: Mapping[str, Sequence[Curve]], axis: str, targets: Sequence[
 
 def _frame(line: Curve) -> pd.DataFrame:
     every = max(-(-len(line.x) // POINTS), 1)
-    at = np.arange(len(line.x) - 1, -1, -every)[::-1]  # the last point stays
+    at = np.arange(len(line.x) - 1, -1, -every)[::-1]  # keeps the last point
     raw, smooth = line.raw[:, at], line.smooth[:, at]
     band = {"low": smooth.min(0), "high": smooth.max(0)} if len(smooth) > 1 else {}
     return pd.DataFrame({"series": line.name, "x": line.x[at], "value": smooth.mean(0), "raw": raw.mean(0), **band})
 
 
 Shape = tuple[str, bool, bool, bool, bool]
-"""Of a panel: title, whether it has bands, raw numbers behind, few points, targets."""
+"""Title of a panel, and whether it has bands, raw numbers, few points and targets."""
 
 
 @lru_cache(maxsize=256)

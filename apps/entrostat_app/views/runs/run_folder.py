@@ -1,10 +1,10 @@
-"""The folder of run logs that may be read, and nothing outside it.
+"""Folder of run logs; nothing outside it is read.
 
 root = folder()                      the allowed folder
 names(root)                          its runs, such as demo/grpo
-recent(root, names)                  those that can be chosen: the newest MOST_RUNS
-inside(root, name, "config.yaml")    a path in it; ValueError when it leads elsewhere
-config(root, name)                   plain values only
+recent(root, names)                  the runs that can be chosen: the newest MOST_RUNS
+inside(root, name, "config.yaml")    a path in it; ValueError if it leads outside
+config(root, name)                   a run's configuration, plain values only
 """
 
 import json
@@ -22,31 +22,31 @@ from entrostat.plain_yaml import parse_yaml
 from ...launch import RUNS
 
 DEPTH = 4
-"""Folders between the root and a run, at most."""
+"""Maximum depth of a run below the root."""
 MOST_RUNS = 500
-"""Runs that can be chosen."""
+"""Upper limit for runs that can be chosen."""
 MOST_ENTRIES = 20_000
-"""Entries of folders that are looked at while searching for runs."""
+"""Upper limit for folder entries that the search for runs visits."""
 LARGEST_TEXT = 2**20
-"""Bytes of a config.yaml or a manifest.json."""
+"""Upper limit for a config.yaml or a manifest.json, bytes."""
 MOST_VALUES = 100_000
-"""Values of a configuration."""
+"""Upper limit for the values of a configuration."""
 SKIPPED = ("checkpoints", "models")
-"""Folders inside which no run is searched for."""
+"""Folders that are not searched for runs."""
 HOUSEKEEPING = ("out", "overwrite", "threads", "save_every")
-"""Configuration keys that change no number."""
+"""Configuration keys that do not affect the numbers of a run."""
 SEEDS = ("seed", "seeds")
 PROGRAMS = ("toybandit", "llmtrain")
 """Packages whose commands make runs."""
 
 
 def folder() -> Path:
-    """The allowed folder, from the environment; `runs` in the working directory otherwise."""
+    """Return the allowed folder from the environment variable; `runs` in the working directory by default."""
     return Path(os.environ.get(RUNS, "runs")).resolve()
 
 
 def inside(root: Path, *parts: str) -> Path:
-    """The real path of root/parts. ValueError, one line, when it does not exist or lies outside `root`."""
+    """Return the real path of root/parts. Raises ValueError in one line if it does not exist or is outside `root`."""
     name = "/".join(parts)
     shown = repr(name if len(name) <= 80 else f"{name[:77]}…")
     if "\0" in name or "\\" in name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
@@ -64,7 +64,7 @@ def inside(root: Path, *parts: str) -> Path:
 
 
 def file(root: Path, name: str, part: str) -> Path | None:
-    """The regular file `part` of a run; None when there is none. ValueError when either leads out of `root`."""
+    """Return the regular file `part` of a run; None if there is none. Raises ValueError if it leads out of `root`."""
     if not os.path.lexists(inside(root, name) / part):
         return None
     path = inside(root, name, part)
@@ -72,9 +72,9 @@ def file(root: Path, name: str, part: str) -> Path | None:
 
 
 def names(root: Path) -> list[str]:
-    """Runs in `root`, as paths relative to it, DEPTH deep at most. Links are not followed.
+    """Return the runs in `root` as paths relative to it, at most DEPTH deep. Links are not followed.
 
-    ValueError, one line, when `root` cannot be read.
+    Raises ValueError in one line if `root` cannot be read.
     """
     try:
         os.scandir(root).close()
@@ -86,7 +86,7 @@ def names(root: Path) -> list[str]:
 
 
 def recent(root: Path, found: Sequence[str]) -> list[str]:
-    """Of the runs found, in their order, the MOST_RUNS that were written to last."""
+    """Return the MOST_RUNS runs that were written to last, in the order of `found`."""
     if len(found) <= MOST_RUNS:
         return list(found)
     kept = set(_by_age(root, found)[:MOST_RUNS])
@@ -94,7 +94,7 @@ def recent(root: Path, found: Sequence[str]) -> list[str]:
 
 
 def problem(root: Path, name: str, found: Sequence[str]) -> str:
-    """Why a run cannot be chosen, one line. found: the runs in `root`."""
+    """Return the reason why a run cannot be chosen, in one line. found: the runs in `root`."""
     try:
         path = inside(root, name)
         parts = [file(root, name, part) for part in ("config.yaml", "metrics.jsonl")]
@@ -107,14 +107,14 @@ def problem(root: Path, name: str, found: Sequence[str]) -> str:
         return f"{name!r} is the run {real!r}: choose that"
     if real in found:
         return f"{name!r} is older than the {MOST_RUNS} runs to choose from: start the app with --runs on its folder"
-    return f"{name!r} lies where runs are not searched for: start the app with --runs on the folder that holds it"
+    return f"{name!r} is in a folder that is not searched for runs: start the app with --runs on that folder"
 
 
 def _search(root: Path, name: str, depth: int, budget: list[int]) -> Iterator[str]:
     try:
         with os.scandir(root / name) as entries:
             found = [entry for entry, _ in zip(entries, range(budget[0]), strict=False)]
-    except OSError:  # removed in the meantime, or not ours to read
+    except OSError:  # removed meanwhile, or no permission to read it
         return
     budget[0] -= len(found)
     if {"config.yaml", "metrics.jsonl"} <= {entry.name for entry in found}:
@@ -128,30 +128,30 @@ def _search(root: Path, name: str, depth: int, budget: list[int]) -> Iterator[st
 
 
 def _is_name(name: str) -> bool:
-    """Whether a link can hold the name, and `inside` takes it: UTF-8 without a backslash."""
+    """Return True if a link can hold the name and `inside` accepts it: UTF-8 without a backslash."""
     return "\\" not in name and not any("\ud800" <= c <= "\udfff" for c in name)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Sorts run-2 before run-10."""
+    """Return a sort key that puts run-2 before run-10."""
     digits = "".join(c if c.isdigit() else " " + c + " " for c in name).split()
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in digits]
 
 
 def newest(root: Path, known: Sequence[str], count: int) -> list[str]:
-    """The run that was written to last, with others of its folder: at most `count`, newest first, empty ones last."""
+    """Return at most `count` runs from the folder of the newest run: newest first, empty ones last."""
     order = _by_age(root, known)
     beside = [name for name in order if PurePosixPath(name).parent == PurePosixPath(order[0]).parent]
     return beside[:count]
 
 
 def _by_age(root: Path, known: Sequence[str]) -> list[str]:
-    """Newest first, empty ones last."""
+    """Return the runs newest first, empty ones last."""
 
     def age(name: str) -> tuple[bool, float]:
         try:
             found = (root / name / "metrics.jsonl").lstat()
-        except OSError:  # removed in the meantime
+        except OSError:  # removed meanwhile
             return True, 0.0
         return found.st_size == 0, -found.st_mtime
 
@@ -159,7 +159,7 @@ def _by_age(root: Path, known: Sequence[str]) -> list[str]:
 
 
 def config(root: Path, name: str) -> Mapping[str, Any]:
-    """The configuration of a run. ValueError, one line, when it cannot be read."""
+    """Return the configuration of a run. Raises ValueError in one line if it cannot be read."""
     text = _text(root, name, "config.yaml")
     try:
         return _parsed(text)
@@ -169,7 +169,7 @@ def config(root: Path, name: str) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=128)
 def _parsed(text: str) -> Mapping[str, Any]:
-    """YAML of plain values; it takes ten milliseconds."""
+    """Return the plain values of a YAML text; cached, because parsing takes 10 ms."""
     found = parse_yaml(text) if text else {}
     if not isinstance(found, dict):
         raise ValueError(f"must be a mapping of keys, not a {type(found).__name__}")
@@ -179,18 +179,18 @@ def _parsed(text: str) -> Mapping[str, Any]:
             return {str(key): _text_keys(value) for key, value in found.items()}
     except RecursionError:
         raise ValueError("is nested too deeply") from None
-    raise ValueError(f"holds more than {MOST_VALUES:,} values: it is no run log's")
+    raise ValueError(f"holds more than {MOST_VALUES:,} values: it does not belong to a run log")
 
 
 def _text_keys(value: Any) -> Any:
-    """The value with text for keys, also inside."""
+    """Return the value with all keys as text, nested ones too."""
     if isinstance(value, dict):
         return {str(key): _text_keys(item) for key, item in value.items()}
     return [_text_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def _values(value: Any) -> Iterator[Any]:
-    """Every value inside, those that an alias repeats once more for each time."""
+    """Yield every nested value; values that YAML aliases repeat are yielded each time."""
     yield value
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple | set) else ()
     for item in inner:
@@ -198,9 +198,9 @@ def _values(value: Any) -> Iterator[Any]:
 
 
 def command(root: Path, name: str) -> str | None:
-    """The command that made a run, without the place of its program; None when the manifest does not tell.
+    """Return the command that made a run, without the path of its program; None if the manifest has no command.
 
-    ValueError, one line, when the run is not in `root`.
+    Raises ValueError in one line if the run is not in `root`.
     """
     try:
         text = _text(root, name, "manifest.json") or "{}"
@@ -215,11 +215,11 @@ def command(root: Path, name: str) -> str | None:
 
 
 def _program(path: PurePosixPath, has_words: bool) -> list[str] | None:
-    """The words that start a program, be it a script or a module; None where they alone do not say which run."""
+    """Return the words that start a program, a script or a module; None if they do not identify the run."""
     if path.suffix != ".py":
         return [path.name]
     at = max((i for i, part in enumerate(path.parts[:-1]) if part in PROGRAMS), default=None)
-    if at is None or not has_words:  # a program of someone's own, or one that makes several runs
+    if at is None or not has_words:  # a custom program, or one that makes several runs
         return None
     module = ".".join(path.with_suffix("").parts[at:])
     return ["python", "-m", module.removesuffix(".__main__")]
@@ -230,12 +230,12 @@ def _text(root: Path, name: str, part: str) -> str:
     if path is None:
         return ""
     if path.stat().st_size > LARGEST_TEXT:
-        raise ValueError(f"{name}/{part} is larger than {LARGEST_TEXT // 2**20} MiB: it is no run log's")
+        raise ValueError(f"{name}/{part} is larger than {LARGEST_TEXT // 2**20} MiB: it does not belong to a run log")
     return path.read_text(encoding="utf-8", errors="replace")
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested mappings as one, keys joined by dots."""
+    """Return nested mappings as one, with keys joined by dots."""
     found: dict[str, Any] = {}
     for key, value in values.items():
         name = f"{prefix}{key}"
@@ -244,13 +244,13 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def experiment(values: Mapping[str, Any]) -> str:
-    """What two runs have in common that differ by seed only."""
+    """Return the configuration as text without seeds and housekeeping: equal for runs that differ by seed only."""
     rest = {key: value for key, value in values.items() if key not in (*HOUSEKEEPING, *SEEDS)}
     return json.dumps(rest, sort_keys=True, default=str)
 
 
 def differences(configs: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
-    """Configuration keys whose values differ between runs: by key, each run's value as text, – for none at all."""
+    """Return configuration keys whose values differ between runs: by key, each run's value as text, – if missing."""
     every = {name: flat(values) for name, values in configs.items()}
     keys = dict.fromkeys(key for values in every.values() for key in values if key not in HOUSEKEEPING)
     table = {key: {name: _shown(values.get(key)) for name, values in every.items()} for key in keys}

@@ -1,4 +1,4 @@
-"""The law R = −a·e^H + b of one run: its fit, its forecast, and in words how far to trust them."""
+"""Law R = −a·e^H + b of one run: its fit and its forecast, as pictures, tables and words."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,27 +18,30 @@ from ...shared.palette import COLOURS, DASHES
 from .run_log import Array, Log
 
 MOST = 1500
-"""Points that are fitted; of a longer run, that many at equal distances."""
+"""Upper limit for fitted points; a longer run is thinned evenly to this number."""
 FIRST, REST = "fitted for the forecast", "the rest of the run"
 ALL, FORECAST = "law of all points", "forecast"
 
 
 @dataclass(frozen=True)
 class Fit:
-    """All that is known of the law in one run."""
+    """Law of one run, its rival curves and its forecast."""
 
     entropy: Array
-    """(n,)."""
+    """Entropy in nats, (n,)."""
     reward: Array
-    """(n,)."""
+    """Reward, (n,)."""
     law: Law
     scores: Mapping[str, Score]
     prediction: Prediction | None
-    """None when the first share of the run has too few points."""
+    """Forecast; None if the first share of the run has too few points."""
 
 
 def points(log: Log) -> tuple[Array, Array]:
-    """Entropy and reward of the steps that have both, (n,) each, mean over seeds. ValueError when there are none."""
+    """Return entropy and reward of the steps that have both, (n,) each, means over seeds.
+
+    Raises ValueError if the run has not logged both.
+    """
     entropy, reward = log.metrics.get("entropy"), log.metrics.get("reward")
     if entropy is None or reward is None:
         raise ValueError(f"{log.name} has not logged both entropy and reward yet: the law needs both")
@@ -50,7 +53,10 @@ def points(log: Log) -> tuple[Array, Array]:
 
 
 def fit(entropy: Array, reward: Array, share: float) -> Fit:
-    """The law of the points (n,), and the forecast of the first `share` of them. ValueError, one line."""
+    """Return the law of the points (n,) and the forecast from the first `share` of them.
+
+    Raises ValueError in one line if the law cannot be fitted.
+    """
     law, scores = laws.fit(entropy, reward), laws.alternatives(entropy, reward)
     try:
         prediction = laws.predict_end(entropy, reward, share)
@@ -60,31 +66,31 @@ def fit(entropy: Array, reward: Array, share: float) -> Fit:
 
 
 def summary(found: Fit) -> str:
-    """What the picture shows, in words."""
+    """Return a description of the picture."""
     law, low, high = found.law, *found.law.ceiling_interval
     parts = [
         f"Over {law.n} points R = −{law.a:.3g}·e^H + {law.b:.3g}"
         if law.a >= 0
         else f"R = {-law.a:.3g}·e^H + {law.b:.3g}",
-        f"explains {percent(law.r2)} of the variance of the reward. With no entropy left it gives {law.ceiling:.3f} "
+        f"explains {percent(law.r2)} of the variance of the reward. At zero entropy it predicts {law.ceiling:.3f} "
         f"[{low:.3f}, {high:.3f}]; the last reward is {found.reward[-1]:.3f}.",
     ]
     if found.prediction is not None:
         error = found.prediction.end_error
         parts.append(
-            f"From its first {found.prediction.law.n} points alone, the law gives {abs(error):.3f} too "
-            f"{'much' if error > 0 else 'little'} for the end."
+            f"Fitted to the first {found.prediction.law.n} points only, it predicts the end {abs(error):.3f} too "
+            f"{'high' if error > 0 else 'low'}."
         )
     return " ".join(parts)
 
 
 def percent(share: float) -> str:
-    """A share of variance in words."""
+    """Return a share of variance as text."""
     return "nothing" if not share > 0 else f"{100 * share:.0f}%"
 
 
 def coefficients(found: Fit) -> pd.DataFrame:
-    """a, b and the ceiling with their intervals, as text: of all points, and of those before the forecast."""
+    """Return a, b and the ceiling with their intervals as text, for all points and for those before the forecast."""
     laws_by_name = {"all points": found.law}
     if found.prediction is not None:
         laws_by_name[f"first {found.prediction.law.n}"] = found.prediction.law
@@ -103,7 +109,7 @@ def coefficients(found: Fit) -> pd.DataFrame:
 
 
 def contest(found: Fit) -> pd.DataFrame:
-    """How the law fares beside a line and a parabola."""
+    """Return the scores of the law, a line and a parabola."""
     names = {"exponential": "−a·e^H + b", "linear": "line in H", "quadratic": "parabola in H"}
     rows = [
         {"curve": names[key], "R²": s.r2, "adjusted R²": s.adjusted_r2, "AIC": s.aic} for key, s in found.scores.items()
@@ -112,7 +118,7 @@ def contest(found: Fit) -> pd.DataFrame:
 
 
 def picture(found: Fit, height: int = 340) -> Picture:
-    """Reward against entropy: points, the law of all of them, the forecast, and the ceiling with its interval."""
+    """Return reward against entropy: points, the law of all points, the forecast, and the ceiling with its interval."""
     h, r, law = found.entropy, found.reward, found.law
     count = found.prediction.law.n if found.prediction else 0
     frames = [pd.DataFrame({"x": h, "y": r, "points": np.where(np.arange(len(h)) < count, FIRST, REST)})]

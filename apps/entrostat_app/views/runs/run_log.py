@@ -1,8 +1,8 @@
-"""Run logs as they are shown: metrics as columns, samples one at a time. Files are read once, then only what is added.
+"""Run logs for the page: metrics as columns, samples one at a time. Files are read once, then only their new lines.
 
 log = read(root, "demo/grpo")
 log.metrics["entropy"]          Series: steps (n,), values (seeds, n)
-sample(root, "demo/grpo", 12)   the responses of step 12, or of the step before it
+samples(root, "demo/grpo", 12)  the responses of step 12, or of the last step before it that has any
 """
 
 import json
@@ -27,60 +27,60 @@ from .follow import Follower
 Array = NDArray[np.float64]
 
 MOST_METRICS = 64 * 2**20
-"""Bytes of a metrics.jsonl that are read."""
+"""Upper limit for a metrics.jsonl, bytes; the rest is not read."""
 MOST_SAMPLES = 2**30
 MOST_ARRAYS = 256 * 2**20
-"""Bytes of a trajectory.npz, unpacked."""
+"""Upper limit for an unpacked trajectory.npz, bytes."""
 MOST_KEYS = 500
-"""Metrics of a run."""
+"""Upper limit for the metrics of a run."""
 QUIET = 120.0
-"""Seconds without a line after which a run that has not reached its end counts as stopped."""
+"""Seconds without a new line after which an unfinished run counts as stopped."""
 KEPT = 64
-"""Files that stay in memory."""
+"""Upper limit for files kept in memory."""
 LARGEST = 2**53 - 1
-"""Step, at most: beyond it neither floats nor a browser tell neighbours apart."""
+"""Largest step: beyond it, floats and browsers cannot distinguish neighbouring integers."""
 
 
 class Series(NamedTuple):
-    """One metric of a run."""
+    """Metric of a run."""
 
     step: Array
-    """(n,)."""
+    """Steps, (n,)."""
     values: Array
-    """(seeds, n); one row unless the run holds several seeds."""
+    """Values, (seeds, n); one row unless the run holds several seeds."""
 
 
 @dataclass(frozen=True)
 class Log:
-    """What is known of a run."""
+    """Configuration, metrics and state of a run."""
 
     name: str
     config: Mapping[str, Any]
     metrics: Mapping[str, Series]
-    """In the order in which they first appear."""
+    """Metrics by name, in the order of their first appearance."""
     state: str
-    """done, running, stopped or empty."""
+    """One of done, running, stopped and empty."""
     notes: tuple[str, ...] = ()
-    """What the reader of a picture must know, a sentence each."""
+    """Warnings to show beside the run's pictures, a sentence each."""
 
     @property
     def last_step(self) -> int:
-        """-1 before the first line."""
+        """Last logged step; -1 before the first line."""
         return max((int(series.step[-1]) for series in self.metrics.values()), default=-1)
 
 
 @dataclass
 class _Metrics:
-    """The columns of a metrics.jsonl so far."""
+    """Columns of a metrics.jsonl read so far."""
 
     follower: Follower
     columns: dict[str, tuple[array, array]] = field(default_factory=dict)
     unreadable: int = 0
-    """Lines that are no metrics."""
+    """Number of lines that are not metrics."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def update(self) -> dict[str, Series]:
-        """Read what was added; copies of the columns."""
+        """Read the new lines; return copies of the columns."""
         with self.lock:
             if self.follower.begins_anew():
                 self.columns.clear()
@@ -108,7 +108,7 @@ class _Metrics:
 
 @dataclass
 class _Samples:
-    """Where the lines of a samples.jsonl lie, by step."""
+    """Offsets and lengths of the lines of a samples.jsonl, by step."""
 
     follower: Follower
     places: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
@@ -131,7 +131,7 @@ _lock = threading.Lock()
 
 
 def _kept(path: Path, make: Any) -> Any:
-    """The reader of a file: the one there is, or a new one."""
+    """Return the reader of a file: the existing one if there is one, otherwise a new one."""
     with _lock:
         if path not in _open_files:
             _open_files[path] = make()
@@ -142,7 +142,7 @@ def _kept(path: Path, make: Any) -> Any:
 
 
 def read(root: Path, name: str) -> Log:
-    """The run called `name`. ValueError, one line, when it is not in `root` or cannot be read."""
+    """Return the log of the run `name`. Raises ValueError in one line if it is not in `root` or cannot be read."""
     path = run_folder.file(root, name, "metrics.jsonl")
     config = run_folder.config(root, name)
     if path is None:
@@ -152,7 +152,8 @@ def read(root: Path, name: str) -> Log:
     metrics = kept.update()
     if kept.follower.cut:
         last = max((int(series.step[-1]) for series in metrics.values()), default=-1)
-        notes.append(f"{name} is shown up to step {last}: the first {MOST_METRICS // 2**20} MiB of its metrics.jsonl.")
+        size = MOST_METRICS // 2**20
+        notes.append(f"{name} is shown up to step {last}: only the first {size} MiB of its metrics.jsonl are read.")
     if kept.unreadable:
         notes.append(
             f"{name}: {kept.unreadable} lines of its metrics.jsonl are not JSON objects with a step: left out."
@@ -173,13 +174,13 @@ def _state(config: Mapping[str, Any], metrics: Mapping[str, Series], age: float)
 
 
 def _seeds(root: Path, name: str, config: Mapping[str, Any], metrics: Mapping[str, Series]) -> dict[str, Series]:
-    """The metrics whose values for each seed lie in trajectory.npz, when it belongs to these metrics."""
+    """Return the metrics with values per seed in trajectory.npz, if that file belongs to these metrics."""
     path, manifest = (run_folder.file(root, name, part) for part in ("trajectory.npz", "manifest.json"))
     seeds = config.get("seeds")
     if path is None or not isinstance(seeds, list) or len(seeds) < 2:
         return {}
     if manifest is not None and path.stat().st_mtime_ns < manifest.stat().st_mtime_ns:
-        return {}  # left by the run before
+        return {}  # left over from an earlier run
     return {
         key: Series(metrics[key].step, values[:, columns])
         for key, values in _arrays(path).items()
@@ -190,13 +191,13 @@ def _seeds(root: Path, name: str, config: Mapping[str, Any], metrics: Mapping[st
 
 
 def _columns(step: Array, count: int) -> NDArray[np.int64] | None:
-    """The columns of the steps (n,); None when a step is none of the `count` columns."""
+    """Return the columns of the steps (n,); None if a step is not one of the `count` columns."""
     columns = step.astype(np.int64)
     return columns if ((columns == step) & (columns >= 0) & (columns < count)).all() else None
 
 
 def _arrays(path: Path) -> dict[str, Array]:
-    """The arrays (seeds, n) of a trajectory.npz."""
+    """Return the arrays (seeds, n) of a trajectory.npz."""
     stamp = path.stat().st_mtime_ns, path.stat().st_size
     kept: dict[Any, dict[str, Array]] = _kept(path, dict)
     if stamp not in kept:
@@ -221,7 +222,7 @@ def _load_arrays(path: Path) -> dict[str, Array]:
 
 
 def sample_steps(root: Path, name: str) -> dict[int, list[tuple[int, int]]]:
-    """Where the samples of a run lie in its samples.jsonl: place and length in bytes, by step; ascending."""
+    """Return offset and length, in bytes, of the samples in a run's samples.jsonl, by step in ascending order."""
     path = run_folder.file(root, name, "samples.jsonl")
     if path is None:
         return {}
@@ -230,7 +231,7 @@ def sample_steps(root: Path, name: str) -> dict[int, list[tuple[int, int]]]:
 
 
 def samples(root: Path, name: str, step: int) -> list[dict[str, Any]]:
-    """The samples of the last step at or before `step` that has any."""
+    """Return the samples of the last step at or before `step` that has any."""
     steps = sample_steps(root, name)
     at = [known for known in steps if known <= step]
     path = run_folder.file(root, name, "samples.jsonl")
@@ -248,7 +249,7 @@ def samples(root: Path, name: str, step: int) -> list[dict[str, Any]]:
 
 
 def _record(line: bytes) -> dict[str, Any] | None:
-    """The JSON object on a line; None when there is none."""
+    """Return the JSON object on a line; None if there is none."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -257,14 +258,14 @@ def _record(line: bytes) -> dict[str, Any] | None:
 
 
 def _told(value: Any) -> Any:
-    """A value of a sample; None in place of numbers that are not finite or too large."""
+    """Return a value of a sample, with None in place of numbers that are not finite or too large."""
     if isinstance(value, list):
         return [None if type(x) in (int, float) and not _is_number(x) else x for x in value]
     return None if type(value) in (int, float) and not _is_number(value) else value
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
-    """Whether it is a finite number, as JSON gives them."""
+    """Return True if the value, as parsed from JSON, is a finite number."""
     if type(value) is float:
         return math.isfinite(value)
     return type(value) is int and abs(value) < 2**63

@@ -1,4 +1,4 @@
-"""Runs: the logs of simulator and trainer, as curves, side by side, against the law, and token by token."""
+"""Runs: logs of simulator and trainer, as curves, side by side, against the law, and token by token."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,13 +16,13 @@ from . import runs_parts as parts
 from .run_log import Log
 
 REFRESH = 2.0
-"""Seconds between two looks at the files of a run in progress."""
+"""Seconds between two reads of the files of a run in progress."""
 MOST = 8
-"""Runs at once, panels at once: as many as there are colours."""
+"""Upper limit for runs, and for panels, shown at once: the number of colours."""
 FIRST = 4
-"""Runs that are shown before one is chosen."""
+"""Number of runs shown before the user chooses some."""
 HEIGHTS = {1: 320, 2: 200, 3: 150}
-"""Of a panel, pixels, by the number of panels."""
+"""Height of a panel in pixels, by the number of panels."""
 SECTIONS = ("Curves", "Compare", "Law", "Responses")
 HOW_TO = """toybandit run --env noisy --controller entropic --target 0.6 --out runs/first
 llmtrain train --preset countdown-cpu --controller adaptive_entropy --target-entropy 0.45 \\
@@ -31,14 +31,14 @@ LIVE = Control(
     key="runs.live",
     label="Live",
     default=False,
-    help=f"Read what running runs have added, every {REFRESH:g} seconds.",
+    help=f"Update the logs of runs in progress every {REFRESH:g} seconds.",
 )
 AXIS = Control(
     key="runs.x",
     label="Time axis",
     default="step",
     options=tuple(run_curves.AXES),
-    help="Rollout steps, or the tokens or the seconds that the trainer has spent. The simulator logs steps only.",
+    help="Rollout steps, or tokens or seconds of training. The simulator logs steps only.",
 )
 SMOOTHING = Control(
     key="runs.smooth",
@@ -48,20 +48,20 @@ SMOOTHING = Control(
     low=0.0,
     high=0.98,
     step=0.02,
-    help="Weight of the past in the moving average. The numbers as logged stay faint behind it; 0 shows these alone.",
+    help="Weight of the past in the moving average. Faint lines behind it show the logged numbers; 0 shows only these.",
 )
 BANDS = Control(
     key="runs.bands",
     label="Join seeds",
     default=True,
-    help="Runs that differ by seed only become one line, their mean, with a band from the least to the greatest.",
+    help="Runs that differ by seed only become one line, their mean, with a band from the lowest to the highest.",
 )
 
 
 def page() -> None:
-    """Which runs, at the side; one of four sections of them."""
+    """Draw the choice of runs in the sidebar, and one of four sections about them."""
     st.title("Runs")
-    st.caption("Run logs of toybandit and llmtrain, from the folder that the app was started with.")
+    st.caption("Run logs of toybandit and llmtrain, from the folder that `entrostat-app --runs` names.")
     root = run_folder.folder()
     try:
         found = run_folder.names(root)
@@ -79,7 +79,7 @@ def page() -> None:
     for name in asked[:MOST]:
         st.error(plain(run_folder.problem(root, name, found)))
     section = Sections(key="runs.show", label="Section", default=SECTIONS[0], options=SECTIONS, help="").draw()
-    if "runs" not in st.query_params and "runs" not in st.session_state:  # chosen, so that links name them
+    if "runs" not in st.query_params and "runs" not in st.session_state:  # set here, so that links name them
         st.session_state["runs"] = st.query_params["runs"] = run_folder.newest(root, known, FIRST)
     with st.sidebar:
         chosen = Control(
@@ -93,16 +93,16 @@ def page() -> None:
         logs = load(root, chosen)
         settings = SETTINGS[section](logs) if logs else {}
     if len(chosen) > MOST:
-        st.warning(f"The first {MOST} of {len(chosen)} runs are shown: there are no more colours to tell them apart.")
+        st.warning(f"Only the first {MOST} of {len(chosen)} runs are shown: there are no colours for more.")
     if not logs:
         load(root, chosen, tell=True)
-        st.info("Choose a run at the side.")
+        st.info("Choose a run in the sidebar.")
         return
     st.fragment(draw, run_every=REFRESH if live else None)(root, chosen, section, settings)
 
 
 def draw(root: Path, chosen: Sequence[str], section: str, settings: dict[str, Any]) -> None:
-    """One section, from the files as they are now."""
+    """Draw one section from the current files."""
     logs = load(root, chosen, tell=True)
     running = [f"{log.name} (step {log.last_step})" for log in logs if log.state == "running"]
     if running:
@@ -116,12 +116,12 @@ def draw(root: Path, chosen: Sequence[str], section: str, settings: dict[str, An
 
 
 def unreadable(error: OSError) -> str:
-    """Which file cannot be read, and why, without its place."""
+    """Return the name of the file that cannot be read and the reason, without its path."""
     return f"{Path(str(error.filename or 'a file')).name} cannot be read: {error.strerror}"
 
 
 def load(root: Path, chosen: Sequence[str], tell: bool = False) -> list[Log]:
-    """The chosen runs that can be read; tell: show why the others cannot, and what is missing of those."""
+    """Return the chosen runs that can be read; tell: show why the others cannot, and the notes of all runs."""
     found, notes = [], []
     for name in list(chosen)[:MOST]:
         try:
@@ -137,10 +137,10 @@ def load(root: Path, chosen: Sequence[str], tell: bool = False) -> list[Log]:
 
 
 def explain(root: Path) -> None:
-    """What to do when there is no run."""
+    """Draw instructions for making a run, if there is none."""
     st.info("There is no run to show yet. Either of these commands makes one; then reload this page.")
     st.code(HOW_TO, language="shell", wrap_lines=True)
-    st.caption("Runs are read from this folder; `entrostat-app --runs FOLDER` names another:")
+    st.caption("Runs are read from this folder; `entrostat-app --runs FOLDER` chooses another:")
     st.code(str(root), language=None, wrap_lines=True)
 
 
@@ -159,12 +159,12 @@ def curve_settings(logs: Sequence[Log]) -> dict[str, Any]:
 def draw_curves(
     root: Path, logs: Sequence[Log], metrics: Sequence[str], axis: str, smoothing: float, bands: bool
 ) -> None:
-    """A panel for each metric, a line for each experiment."""
+    """Draw a panel for each metric with a line for each experiment."""
     groups = run_curves.experiments(logs) if bands else {log.name: [log] for log in logs}
     panels = {metric: run_curves.curves(groups, metric, axis, smoothing) for metric in metrics[:MOST]}
     panels = {metric: lines for metric, lines in panels.items() if lines}
     if not metrics:
-        st.info("Choose a metric at the side.")
+        st.info("Choose a metric in the sidebar.")
         return
     if not panels:
         known = "" if axis == "step" else f" against {run_curves.AXES[axis]}: choose the time axis step"
@@ -179,7 +179,7 @@ def draw_curves(
         st.info(plain(notice(panels, logs)), icon=":material/visibility:")
         absent = [name for name in groups if not all(any(c.name == name for c in lines) for lines in panels.values())]
         if absent:
-            st.caption(plain(f"Not in every panel, for they have not logged it: {', '.join(absent)}."))
+            st.caption(plain(f"Missing in some panels, because they have not logged the metric: {', '.join(absent)}."))
         for sentence in run_curves.shortened(groups, list(panels)):
             st.caption(plain(sentence))
         if any(len(line.x) > run_curves.POINTS for lines in panels.values() for line in lines):
@@ -188,7 +188,7 @@ def draw_curves(
 
 
 def notice(panels: Mapping[str, Sequence[run_curves.Curve]], logs: Sequence[Log]) -> str:
-    """What is worth noticing, from the numbers; a paragraph each."""
+    """Return notes on the curves, made from their numbers; a paragraph each."""
     found = []
     for metric, lines in panels.items():
         name = metric if "/" in metric else metric.capitalize().replace("_", " ")
@@ -204,12 +204,13 @@ def notice(panels: Mapping[str, Sequence[run_curves.Curve]], logs: Sequence[Log]
         if held is not None and "entropy" in log.metrics:
             late = parts.held(log, "entropy")
             found.append(
-                f"{log.name} is to hold {held:g} nats: over its last third it is {late:.3g}, {late - held:+.2g}."
+                f"{log.name} has a target of {held:g} nats: over its last third, the mean is {late:.3g}, "
+                f"{late - held:+.2g} from the target."
             )
     if any(len(line.raw) > 1 for lines in panels.values() for line in lines):
-        found.append("Bands reach from the least seed to the greatest.")
+        found.append("Bands range from the lowest seed to the highest.")
     if any(line.raw is not line.smooth for lines in panels.values() for line in lines):
-        found.append("Faint lines are the numbers as logged.")
+        found.append("Faint lines are the logged numbers.")
     return "\n\n".join(found)
 
 

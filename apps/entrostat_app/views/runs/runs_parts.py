@@ -1,6 +1,6 @@
-"""The page Runs beyond its curves: the runs side by side, against the law, and token by token.
+"""Sections of the page Runs except curves: runs side by side, against the law, and token by token.
 
-Each section has its controls, `…_settings`, which are drawn at the side, and `draw_…`, which takes what they say.
+Each section has `…_settings`, which draws its controls in the sidebar, and `draw_…`, which takes their values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,9 +22,9 @@ from . import run_curves, run_folder, run_law, run_log, tokens_html
 from .run_log import Log
 
 MOST = 8
-"""Samples of one step that are shown."""
+"""Upper limit for samples of one step that are shown."""
 USUAL = ("entropy", "reward")
-"""Metrics that are shown before one is chosen."""
+"""Metrics shown before the user chooses some."""
 SHARE = Control(
     key="runs.share",
     label="Forecast from the first",
@@ -33,23 +33,23 @@ SHARE = Control(
     low=0.05,
     high=0.9,
     step=0.05,
-    help="The law is fitted to this beginning of the run and tried on the rest.",
+    help="The law is fitted to this first share of the run and tested on the rest.",
 )
 SCALE = Control(
     key="runs.colour",
     label="Shade tokens by",
     default="entropy",
     options=tuple(tokens_html.SCALES),
-    help="Entropy of the policy at the token; weight that the controllers gave its advantage; ΔH, its own part in the "
-    "change of entropy of its update.",
+    help="entropy: entropy of the policy at the token. weight: factor of the controllers on its advantage. ΔH: its "
+    "part in the entropy change of its update.",
 )
 
 
-# What sections share ------------------------------------------------------------------------------------------------
+# Shared by sections -------------------------------------------------------------------------------------------------
 
 
 def metrics_control(logs: Sequence[Log]) -> Control:
-    """The choice of metrics, in groups by the part of their names before the slash."""
+    """Return the control for metrics, which groups them by the part of their names before the slash."""
     options = run_curves.options(logs) or list(USUAL)
     usual = [name for name in options if name in USUAL] or options[:1]
     return Control(
@@ -57,18 +57,18 @@ def metrics_control(logs: Sequence[Log]) -> Control:
         label="Metrics",
         default=tuple(usual),
         options=tuple(options),
-        help="What the runs have logged; docs/metrics.md says what each is. Those of one group share the part before "
-        "the slash: type it to see them.",
+        help="Metrics that the runs have logged; docs/metrics.md explains them. Metrics of one group share the part "
+        "before the slash: type it to list them.",
     )
 
 
 def commands(root: Path, logs: Sequence[Log]) -> list[str]:
-    """What made the runs."""
+    """Return the commands that made the runs."""
     return [line for log in logs if (line := run_folder.command(root, log.name)) is not None]
 
 
 def held(log: Log, metric: str) -> float:
-    """Mean over seeds and the last third of the steps; NaN when it was not logged."""
+    """Return the mean over seeds and the last third of the steps; NaN if the metric was not logged."""
     series = log.metrics.get(metric)
     return float("nan") if series is None else float(last_third(series.values).mean())
 
@@ -81,23 +81,23 @@ def compare_settings(logs: Sequence[Log]) -> dict[str, Any]:
 
 
 def draw_compare(root: Path, logs: Sequence[Log], metrics: Sequence[str]) -> None:
-    """Last values, and the configuration where it differs."""
-    st.header("How they ended")
+    """Draw last values, and configuration keys that differ."""
+    st.header("Final values")
     st.caption("Each metric: its last value, and its mean over the last third of the run. Click a heading to sort.")
     table = ends(logs, metrics)
     numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in table.columns[3:]}
     st.dataframe(table, hide_index=True, column_config=numbers, key="runs.ends")
-    st.header("How they differ")
+    st.header("Differences in configuration")
     differing = run_folder.differences({log.name: log.config for log in logs})
     if differing:
         frame = pd.DataFrame(differing).T.rename_axis("setting").reset_index()
         st.dataframe(frame, hide_index=True, key="runs.differences")
     else:
-        st.caption("Nothing to set apart: one run, or runs with the same configuration.")
+        st.caption("None: there is only one run, or all runs have the same configuration.")
 
 
 def ends(logs: Sequence[Log], metrics: Sequence[str]) -> pd.DataFrame:
-    """A row a run: name, state, last step; of each metric the last value and the mean over the last third."""
+    """Return a row per run: name, state, last step; for each metric the last value and the mean over the last third."""
     rows = []
     for log in logs:
         row: dict[str, Any] = {"run": log.name, "state": log.state, "step": log.last_step}
@@ -113,7 +113,7 @@ def ends(logs: Sequence[Log], metrics: Sequence[str]) -> pd.DataFrame:
 
 
 def one_run(logs: Sequence[Log], first: str) -> str:
-    """The choice of one of the runs."""
+    """Draw the choice of one run; return its name."""
     return Control(
         key="runs.one",
         label="Run",
@@ -133,7 +133,7 @@ def fitted(entropy: np.ndarray, reward: np.ndarray, share: float) -> run_law.Fit
 
 
 def draw_law(root: Path, logs: Sequence[Log], name: str, share: float) -> None:
-    """R = −a·e^H + b on one run."""
+    """Draw the law R = −a·e^H + b of one run."""
     log = next((log for log in logs if log.name == name), logs[0])
     st.latex(r"R = -a\,e^{H} + b")
     found = fitted(*run_law.points(log), share)
@@ -146,13 +146,13 @@ def draw_law(root: Path, logs: Sequence[Log], name: str, share: float) -> None:
             st.warning(warning, icon=":material/warning:")
         st.info(plain(run_law.summary(found)), icon=":material/visibility:")
         if found.prediction is None:
-            st.caption("The beginning of the run has too few points, or too little movement, for a forecast.")
+            st.caption("The first share of the run has too few points, or too little entropy change, for a forecast.")
     left, right = st.columns(2, gap="medium")
     with left:
-        st.caption("Estimates, with intervals of 95% that know that neighbouring steps err alike.")
+        st.caption("Estimates with 95% intervals that account for correlated errors of neighbouring steps.")
         st.dataframe(run_law.coefficients(found), hide_index=True, key="runs.coefficients")
     with right:
-        st.caption("The law beside other curves: the best has the greatest adjusted R² and the least AIC.")
+        st.caption("The law and other curves: the best has the highest adjusted R² and the lowest AIC.")
         formats = {"R²": "%.3f", "adjusted R²": "%.3f", "AIC": "%.1f"}
         numbers = {name: st.column_config.NumberColumn(format=text) for name, text in formats.items()}
         st.dataframe(run_law.contest(found), hide_index=True, column_config=numbers, key="runs.contest")
@@ -167,25 +167,25 @@ def response_settings(logs: Sequence[Log]) -> dict[str, Any]:
 
 
 def draw_responses(root: Path, logs: Sequence[Log], name: str, scale: str) -> None:
-    """The responses of one step, token by token."""
+    """Draw the responses of one step, token by token."""
     log = next((log for log in logs if log.name == name), logs[0])
     steps = list(run_log.sample_steps(root, log.name))
     if not steps:
-        st.info("This run has no sample responses. The trainer writes them; the simulator has tokens without a text.")
+        st.info("This run has no sample responses. The trainer writes them; the simulator's tokens have no text.")
         return
     step = steps[-1]
     if len(steps) > 1:
         if st.session_state.get("runs.step", step) > steps[-1]:
             st.session_state["runs.step"] = steps[-1]
         step = Control(
-            key="runs.step", label="Step", default=steps[-1], low=steps[0], high=steps[-1], help="Of the run."
+            key="runs.step", label="Step", default=steps[-1], low=steps[0], high=steps[-1], help="Rollout step."
         ).draw()
     for sample in run_log.samples(root, log.name, step)[:MOST]:
         draw_sample(sample, scale)
 
 
 def draw_sample(sample: Mapping[str, Any], scale: str) -> None:
-    """Prompt, legend, tokens and a table of their numbers. All text is escaped."""
+    """Draw prompt, legend, tokens and a table of their numbers. All text is escaped."""
     tokens = sample.get("tokens")
     count = f", {len(tokens):,} tokens" if isinstance(tokens, list) else ""
     reward = sample.get("reward")
@@ -196,7 +196,7 @@ def draw_sample(sample: Mapping[str, Any], scale: str) -> None:
         st.html(tokens_html.region(tokens_html.escaped(sample["prompt"]), "Prompt"))
     st.caption("Response: hover over a token for its numbers")
     if tokens_html.column(sample, tokens_html.SCALES[scale].key) is None:
-        st.caption(f"This log does not tell {scale} for each token: the text alone.")
+        st.caption(f"This log has no {scale} for each token: only the text is shown.")
     else:
         st.html(tokens_html.legend(sample, scale))
     st.html(tokens_html.response(sample, scale))
@@ -205,17 +205,17 @@ def draw_sample(sample: Mapping[str, Any], scale: str) -> None:
         st.info(plain(words), icon=":material/visibility:")
     advantage = tokens_html.column(sample, "advantage")
     if advantage is not None and not any(advantage):
-        st.caption("No token has an advantage: all responses to this prompt earned the same.")
+        st.caption("No token has an advantage: all responses to this prompt earned the same reward.")
     table = token_table(sample)
     if table is not None:
         if len(table) > tokens_html.MOST:
-            st.caption(f"The first {tokens_html.MOST:,} tokens are drawn; the table has all.")
+            st.caption(f"The first {tokens_html.MOST:,} tokens are drawn; the table has all of them.")
         with st.expander("The numbers of each token"):
             st.dataframe(table, key=f"runs.tokens.{sample.get('step')}")
 
 
 def token_table(sample: Mapping[str, Any]) -> pd.DataFrame | None:
-    """A row a token; None when the log does not tell tokens."""
+    """Return a row per token; None if the log has no tokens."""
     tokens = sample.get("tokens")
     if not isinstance(tokens, list):
         return None

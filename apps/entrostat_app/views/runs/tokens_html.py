@@ -1,6 +1,6 @@
-"""A response as HTML: its tokens, shaded and underlined by one of their numbers, all numbers on hover.
+"""Responses as HTML: tokens shaded and underlined by one of their numbers, all numbers on hover.
 
-Text comes from models: every character of it is escaped, and what would be invisible is drawn.
+Text comes from models: every character is escaped, and invisible characters are made visible.
 """
 
 import html
@@ -11,30 +11,30 @@ from typing import Any
 import numpy as np
 
 MOST = 4000
-"""Tokens that are drawn of one response."""
+"""Upper limit for tokens drawn of one response."""
 BLUE, ORANGE = "0, 114, 178", "213, 94, 0"
-"""Of palette.py: which way a number differs from its neutral value; colour-blind people tell them apart."""
+"""Colours from palette.py above and below the neutral value; colour-blind people can distinguish them."""
 SHADE = 0.5
 """Opacity of the strongest shade: text stays readable on light and dark pages."""
 THICKEST = 4
-"""Pixels of the strongest underline."""
+"""Thickness of the strongest underline, pixels."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How a number of a token becomes shade and underline."""
+    """Mapping from a token's number to shade and underline."""
 
     key: str
-    """In samples.jsonl."""
+    """Key in samples.jsonl."""
     title: str
     unit: str
     neutral: float
-    """What is left without a shade."""
+    """Value that gets no shade."""
     above: str
-    """What stands for numbers above it, in words."""
+    """Legend text for numbers above the neutral value."""
     below: str | None = None
     least: float = 0.0
-    """Distance from the neutral value that counts as the strongest, where none is greater."""
+    """Distance from the neutral value that gets the strongest shade, unless a larger one occurs."""
 
 
 SCALES = {
@@ -49,25 +49,25 @@ HOVER = {
     "weight": "weight",
     "entropy_change": "ΔH",
 }
-"""Numbers shown on hover, by their name in samples.jsonl."""
+"""Labels of the numbers shown on hover, by their key in samples.jsonl."""
 SIGNS = {" ": "·", "\n": "↵\n", "\t": "⇥\t", "\r": "␍"}
-"""How whitespace is drawn; a line that ends stays one that ends."""
+"""Visible signs for whitespace; line breaks remain."""
 
 
 def visible(text: str) -> str:
-    """The text with whitespace drawn and what cannot be printed written out, such as \\u202e."""
+    """Return the text with whitespace made visible and unprintable characters written out, such as \\u202e."""
     return "".join(
         SIGNS.get(c) or (c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode()) for c in text
     )
 
 
 def escaped(value: Any) -> str:
-    """Anything as visible text that HTML takes for nothing but text."""
+    """Return any value as visible text, escaped for HTML."""
     return html.escape(visible(str(value)))
 
 
 def column(sample: Mapping[str, Any], key: str) -> list[float] | None:
-    """Numbers of the tokens, NaN for null; None when the sample does not hold one for each token."""
+    """Return the numbers of the tokens, NaN for null; None if the sample does not hold one for each token."""
     values, tokens = sample.get(key), sample.get("tokens")
     if not isinstance(values, list) or not isinstance(tokens, list) or len(values) != len(tokens):
         return None
@@ -77,19 +77,19 @@ def column(sample: Mapping[str, Any], key: str) -> list[float] | None:
 
 
 def reach(values: Sequence[float], scale: Scale) -> float:
-    """The distance from the neutral value that gets the strongest shade."""
+    """Return the distance from the neutral value that gets the strongest shade."""
     away = np.nan_to_num(np.abs(np.asarray(values, dtype=np.float64) - scale.neutral), nan=0.0)
     return max(float(away.max(initial=0.0)), scale.least)
 
 
 def strengths(values: Sequence[float], scale: Scale) -> list[float]:
-    """Numbers as −1 … 1 by their distance from the neutral value; NaN becomes 0."""
+    """Return the numbers scaled to −1 … 1 by their distance from the neutral value; 0 for NaN."""
     away, most = np.asarray(values, dtype=np.float64) - scale.neutral, reach(values, scale)
     return np.nan_to_num(away / most, nan=0.0).tolist() if most > 0 else [0.0] * len(away)
 
 
 def response(sample: Mapping[str, Any], name: str) -> str:
-    """The response as HTML in a region that scrolls. name: of SCALES. Text alone without their numbers."""
+    """Return the response as HTML in a scrolling region; only its text if the numbers are missing. name: of SCALES."""
     scale = SCALES[name]
     tokens, values = sample.get("tokens"), column(sample, scale.key)
     if not isinstance(tokens, list) or values is None:
@@ -104,7 +104,7 @@ def response(sample: Mapping[str, Any], name: str) -> str:
 
 
 def region(inner: str, label: str) -> str:
-    """Escaped HTML in a box that scrolls when it is long; reached by keyboard, too."""
+    """Return escaped HTML in a box that scrolls if it is long, also by keyboard."""
     style = (
         "max-height:26rem; overflow:auto; white-space:pre-wrap; overflow-wrap:anywhere; line-height:2; "
         "font-family:'Source Code Pro',monospace; font-size:1.05rem; "
@@ -114,7 +114,7 @@ def region(inner: str, label: str) -> str:
 
 
 def token(text: str, strength: float, numbers: str, *, dropped: bool = False) -> str:
-    """One token. The underline is solid above the neutral value and dotted below: no colour is needed."""
+    """Return a token as HTML. Its underline is solid above the neutral value and dotted below: no colour is needed."""
     size = abs(strength)
     style = "padding:1px 0; margin-right:1px"
     if size > 0.02:
@@ -128,7 +128,7 @@ def token(text: str, strength: float, numbers: str, *, dropped: bool = False) ->
 
 
 def legend(sample: Mapping[str, Any], name: str) -> str:
-    """What shade and underline stand for, as HTML."""
+    """Return the legend of shade and underline, as HTML."""
     scale = SCALES[name]
     values = [v for v in column(sample, scale.key) or [] if v == v]
     unit, most = f" {scale.unit}" if scale.unit else "", reach(values, scale)
@@ -146,7 +146,7 @@ def legend(sample: Mapping[str, Any], name: str) -> str:
 
 
 def notice(sample: Mapping[str, Any], name: str) -> str:
-    """What is worth noticing in a response, in words; empty without the numbers. Not escaped."""
+    """Return a note on a response, not escaped; empty if the numbers are missing."""
     values = np.nan_to_num(np.asarray(column(sample, SCALES[name].key) or [], dtype=np.float64), nan=0.0)
     if not len(values):
         return ""

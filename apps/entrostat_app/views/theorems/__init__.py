@@ -1,1 +1,1 @@
-"""The page Theorems."""
+"""Page Theorems."""

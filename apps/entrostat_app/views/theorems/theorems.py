@@ -1,4 +1,4 @@
-"""Theorems: each claim as an experiment, with sliders that break what it assumes."""
+"""Theorems: each claim as an experiment, with sliders that break its assumptions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,21 +17,22 @@ from . import trial_pictures
 
 ALL = "all papers"
 FIRST = "thm1-centred"
-"""The claim that is shown where the URL names none."""
+"""Claim that is shown if the URL names none."""
 PAPER = Control(
     key="paper",
     label="Paper",
     default=ALL,
     options=(ALL, *dict.fromkeys(claim.paper for claim in CLAIMS.values())),
-    help="Whose claims can be chosen below.",
+    help="Paper whose claims can be chosen below.",
 )
 
 
 def page() -> None:
-    """One claim: statement, what is assumed, a live experiment, and what `toybandit verify` finds; then all claims."""
+    """Draw one claim: statement, assumptions, live experiment and the check of `toybandit verify`; then all claims."""
     st.title("Theorems")
     st.caption(
-        "Each claim of the papers as a small experiment. Move a slider until an assumption breaks: what is left?"
+        "Each claim of the papers as a small experiment. Move a slider until an assumption breaks: does the claim "
+        "still hold?"
     )
     presets.draw_links("theorems")
     with st.sidebar:
@@ -41,24 +42,24 @@ def page() -> None:
     st.header(name, anchor=False)
     draw_claim(name)
     draw_trial(case, values)
-    st.header("What `toybandit verify` finds", anchor=False)
+    st.header("Check by `toybandit verify`", anchor=False)
     draw_measurement(name)
     st.header("All claims", anchor=False)
     draw_table()
 
 
 def choose() -> str:
-    """Show the choice of paper and claim; the claim's name."""
+    """Draw the choice of paper and claim; return the claim's name."""
     paper = PAPER.draw()
     names = tuple(name for name, claim in CLAIMS.items() if paper in (ALL, claim.paper))
     if st.session_state.get("claim") not in (None, *names):
         del st.session_state["claim"]
     default = FIRST if FIRST in names else names[0]
-    return Control(key="claim", label="Claim", default=default, options=names, help="Its name in the report.").draw()
+    return Control(key="claim", label="Claim", default=default, options=names, help="Name in the report.").draw()
 
 
 def controls(case: Case) -> dict[str, Control]:
-    """The controls of a claim's trial, by the parameter's key; they start where the claim is as claimed."""
+    """Return the controls of a claim's trial by parameter key; they start at the values that the claim assumes."""
     found = {}
     for parameter in case.trial.parameters:
         given = {**vars(parameter), "key": f"{case.claim}.{parameter.key}", "default": case.start[parameter.key]}
@@ -68,52 +69,52 @@ def controls(case: Case) -> dict[str, Control]:
 
 
 def draw_parameters(case: Case) -> dict[str, Any]:
-    """Show the sliders of a trial, and buttons that set them; their values by the parameters' keys."""
+    """Draw the sliders of a trial and buttons that set them; return their values by parameter key."""
     st.divider()
     with st.container(horizontal=True):
         turned = {**case.start, **case.turned}
         st.button(
-            "Turn the verdict", icon=":material/flip:", on_click=put, args=(case, turned), help=plain(turning(case))
+            "Flip the verdict", icon=":material/flip:", on_click=put, args=(case, turned), help=plain(turning(case))
         )
         st.button("As claimed", icon=":material/restart_alt:", on_click=put, args=(case, case.start))
     return {key: control.draw() for key, control in controls(case).items()}
 
 
 def put(case: Case, values: Mapping[str, Any]) -> None:
-    """Set the sliders of a trial. A callback."""
+    """Set the sliders of a trial. For callbacks."""
     for key, control in controls(case).items():
         st.session_state[control.key] = values[key]
 
 
 def turning(case: Case) -> str:
-    """What the button changes, for a reader."""
+    """Return the changes that the button makes, in words."""
     titles = {parameter.key: parameter.symbol or f"“{parameter.label}”" for parameter in case.trial.parameters}
     return "Sets " + ", ".join(f"{titles[key]} to {told(value)}" for key, value in case.turned.items()) + "."
 
 
 def told(value: Any) -> str:
-    """A value of a slider, for a reader."""
+    """Return a slider's value as text."""
     if isinstance(value, bool):
         return "on" if value else "off"
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
 def draw_claim(name: str) -> None:
-    """Paper, statement and assumption."""
+    """Draw paper, statement, assumption and prediction."""
     claim = CLAIMS[name]
     st.caption(plain(f"{claim.paper}, {claim.source}"))
-    st.markdown(rf"$\displaystyle {STATEMENTS[name]}$", text_alignment="center")  # st.latex scrolls, out of keys' reach
+    st.markdown(rf"$\displaystyle {STATEMENTS[name]}$", text_alignment="center")  # keys cannot scroll st.latex
     st.markdown(f"**Assumes** {plain(claim.assumption)}.  \n**Predicts** {plain(claim.predicted)}.")
 
 
 @st.cache_resource(max_entries=512, show_spinner="Measuring")
 def run(name: str, values: tuple[tuple[str, Any], ...]) -> Outcome:
-    """The trial of a claim at these values. Shared between sessions: do not write to it. ValueError, one line."""
+    """Return a claim's trial at these values. Sessions share it: do not write to it. Raises ValueError in one line."""
     return CASES[name].run(**dict(values))
 
 
 def draw_trial(case: Case, values: Mapping[str, Any]) -> None:
-    """The live experiment: picture, verdict, and whether the assumptions are respected."""
+    """Draw the live experiment: picture, verdict and badges of the assumptions."""
     try:
         outcome = run(case.claim, tuple(values.items()))
     except ValueError as error:
@@ -130,11 +131,11 @@ def draw_trial(case: Case, values: Mapping[str, Any]) -> None:
 
 
 def draw_verdict(case: Case, values: Mapping[str, Any], outcome: Outcome) -> None:
-    """Badges of the assumptions, the verdict, and what it means here."""
+    """Draw badges of the assumptions, the verdict, and its meaning here."""
     broken = case.broken(values)
     with st.container(horizontal=True):
         if not any(condition.stated for condition in broken):
-            st.badge("Assumption respected", icon=":material/check:", color="green")
+            st.badge("Assumption met", icon=":material/check:", color="green")
         for condition in broken:
             what = "Assumption" if condition.stated else "Unstated condition"
             st.badge(plain(f"{what} broken: {case.told(condition)}"), icon=":material/warning:", color="orange")
@@ -145,32 +146,32 @@ def draw_verdict(case: Case, values: Mapping[str, Any], outcome: Outcome) -> Non
 
 
 def notice(case: Case, values: Mapping[str, Any], outcome: Outcome) -> str:
-    """What the verdict means, given what is assumed."""
+    """Return the meaning of the verdict, given the assumptions."""
     broken = case.broken(values)
     unstated = [case.told(condition) for condition in broken if not condition.stated]
-    turn = f"“Turn the verdict” {turning(case).lower()[:1]}{turning(case)[1:]}"
+    turn = f"“Flip the verdict” {turning(case).lower()[:1]}{turning(case)[1:]}"
     if any(condition.stated for condition in broken):
         if outcome.holds:
-            return "An assumption is broken, and the claim holds all the same: here it is not needed."
-        return "This is what the assumption is for: the claim does not say anything about this setting."
+            return "An assumption is broken, and the claim still holds: the assumption is not needed here."
+        return "The claim needs this assumption: without it, it says nothing about this setting."
     if unstated and not outcome.holds:
         return (
-            "A counter-example to the claim as it stands: all that the paper assumes is respected. What it needs "
-            f"besides: {', '.join(unstated)}."
+            "A counterexample to the claim as stated: all assumptions of the paper are met. The claim also needs: "
+            f"{', '.join(unstated)}."
         )
     if outcome.holds:
-        return f"All that is assumed is respected, and the claim holds. {turn}"
-    return f"A counter-example: all that is assumed is respected, and the claim fails. {turn}"
+        return f"All assumptions are met, and the claim holds. {turn}"
+    return f"A counterexample: all assumptions are met, and the claim fails. {turn}"
 
 
 @st.cache_resource
 def measured() -> dict[str, Record]:
-    """What was measured since the server started, by the name of the claim. Shared between sessions."""
+    """Return the measurements since the server started, by claim name. Sessions share them."""
     return {}
 
 
 def draw_measurement(name: str) -> None:
-    """The claim's check as `toybandit verify --quick` makes it, on demand."""
+    """Draw the claim's check as in `toybandit verify --quick`, on demand."""
     claim = CLAIMS[name]
     record = measured().get(name)
     st.markdown(f"Known verdict: **{plain(claim.expected)}**. The check is larger than the experiment above.")
@@ -180,18 +181,18 @@ def draw_measurement(name: str) -> None:
             record = measured()[name] = claim(QUICK)
     if record is None:
         return
-    doubt = f"{record.false_failure:.0e}" if record.false_failure else "0: nothing of it is drawn"
+    doubt = f"{record.false_failure:.0e}" if record.false_failure else "0: the check draws no random numbers"
     lines = {
         "Predicted": record.predicted,
         "Measured": record.measured,
-        "Verdict": record.verdict if record.as_expected else f"{record.verdict}, and {record.expected} was known",
-        "Chance of another verdict with fresh seeds": doubt,
+        "Verdict": record.verdict if record.as_expected else f"{record.verdict}, but {record.expected} was known",
+        "Probability of another verdict with fresh seeds": doubt,
     }
     st.markdown("\n".join(f"- **{title}**: {plain(text)}" for title, text in lines.items()))
 
 
 def draw_table() -> None:
-    """Every claim, to be chosen by a click on its row."""
+    """Draw a table of all claims; a click on a row chooses its claim."""
     st.caption("Choose a row to see its experiment.")
     st.dataframe(
         table(),
@@ -205,13 +206,13 @@ def draw_table() -> None:
 
 
 def table() -> pd.DataFrame:
-    """A row for each claim, in the order of the report."""
+    """Return a row for each claim, in the order of the report."""
     rows = [(name, claim.expected, claim.paper, claim.source, claim.assumption) for name, claim in CLAIMS.items()]
     return pd.DataFrame(rows, columns=["claim", "known verdict", "paper", "source", "assumes"])
 
 
 def follow() -> None:
-    """Go to the claim whose row was chosen. A callback."""
+    """Go to the claim whose row was chosen. For callbacks."""
     rows = st.session_state["claims"]["selection"]["rows"]
     if rows:
         st.session_state["paper"] = ALL

@@ -1,4 +1,4 @@
-"""The picture of a trial: what a claim predicts and what is measured, and their difference below."""
+"""Picture of a trial: predicted and measured values, and their difference below."""
 
 from functools import lru_cache
 from typing import Any
@@ -16,13 +16,13 @@ from ...shared.palette import COLOURS, DASHES
 MEASURED, PREDICTED, RESIDUAL = "measured", "predicted", "measured − predicted"
 HEIGHT = 200
 FEW = 12
-"""Points of a curve that are worth marking."""
+"""Largest number of points for which each point is marked."""
 ROOM = 44
-"""Pixels left of the points, for the numbers of the vertical axis, and right of them."""
+"""Padding on both sides of the points, pixels: room for the labels of the vertical axis on the left."""
 
 
 def picture(outcome: Outcome) -> Picture:
-    """Predicted beside measured over x, and the residual."""
+    """Return the picture of predicted and measured values over x, and of the residual."""
     top = {MEASURED: outcome.measured, PREDICTED: outcome.predicted}
     joined = not (outcome.points or outcome.names)
     if joined and len(outcome.x) > FEW and not outcome.log_x and not outcome.log_y:
@@ -50,7 +50,7 @@ def picture(outcome: Outcome) -> Picture:
 
 @lru_cache(maxsize=64)
 def _spec(x_title: str, y_title: str, log: tuple[bool, bool], joined: bool, names: tuple[str, ...]) -> dict[str, Any]:
-    """Points, joined by lines or not, over linear or logarithmic axes, or over names."""
+    """Return the specification: points, joined by lines or not, over linear or logarithmic axes or over names."""
     parts = []
     for panel, title in (("top", y_title), ("bottom", f"|{RESIDUAL}|" if log[1] else RESIDUAL)):
         last = panel == "bottom"
@@ -71,14 +71,14 @@ def _spec(x_title: str, y_title: str, log: tuple[bool, bool], joined: bool, name
 
 
 def _scale(log: bool, **options: Any) -> alt.Scale:
-    """From 0 only where asked for, and where the axis is linear."""
+    """Return a scale that starts at 0 only if this is asked for and the axis is linear."""
     if log:
         return alt.Scale(type="log", nice=False, **{**options, "zero": False})
     return alt.Scale(nice="padding" not in options, **{"zero": False, **options})
 
 
 def _axis(names: tuple[str, ...], last: bool) -> alt.Axis:
-    """The horizontal axis; numbers or names stand under the last panel only."""
+    """Return the horizontal axis; only the last panel has labels."""
     if names:
         texts = f"{list(names)}[datum.value]"
         return alt.Axis(values=list(range(len(names))), labelExpr=texts, grid=False, labels=last, ticks=False)
@@ -86,7 +86,7 @@ def _axis(names: tuple[str, ...], last: bool) -> alt.Axis:
 
 
 def _marks(base: Any, where: alt.Tooltip, title: str, joined: bool, last: bool) -> list[Any]:
-    """Points, circles where measured and diamonds where predicted, and lines where they are joined."""
+    """Return points, circles for measured and diamonds for predicted values, and lines if they are joined."""
     series = [RESIDUAL] if last else [MEASURED, PREDICTED]
     legend = None if last else alt.Legend(title=None, orient="top", offset=0, symbolSize=90)
     many = len(series)
@@ -103,7 +103,7 @@ def _marks(base: Any, where: alt.Tooltip, title: str, joined: bool, last: bool) 
 
 
 def difference(outcome: Outcome) -> str:
-    """How far what was measured is from what was predicted, in words."""
+    """Return the largest difference between measured and predicted values, in words."""
     residual = outcome.residual[np.isfinite(outcome.residual)]
     if not residual.size:
         return "Nothing can be compared."

@@ -1,4 +1,4 @@
-"""Compare: the numbers, the pictures and the table of several contenders, and the page."""
+"""Compare: numbers, pictures and table of several contenders, and the page in AppTest and Chromium."""
 
 import json
 import re
@@ -101,7 +101,7 @@ def test_words_are_made_of_the_numbers(outcomes):
     standings = comparison.ranked(outcomes)
     text = comparison.notice(standings)
     assert text.startswith(f"other ends with the highest reward, {standings[0].reward.value:.3f}")
-    assert "Nearest to its target stays held" in text
+    assert "Closest to its target is held" in text
     assert "twin and grpo" in text
     assert comparison.notice(comparison.ranked(outcomes[:1])) == ""
     assert f"grpo from {outcomes[0].path['entropy'][0]:.2f}" in comparison.summary(outcomes)
@@ -145,7 +145,7 @@ def test_what_diverges_is_no_outcome(env):
 
 
 def test_no_path_passes_its_frontier(outcomes):
-    """The means of policies are reached by a policy too, so the frontier of all states holds for them."""
+    """Some policy reaches the mean of several policies, so the frontier of all states bounds the means, too."""
     lines = {frame["series"].iloc[0]: frame.sort_values("entropy") for frame in tradeoff.frontiers(outcomes)}
     assert set(lines) == {"frontier 1 (noisy)", "frontier 2 (det)"}
     for found in outcomes:
@@ -339,7 +339,7 @@ def test_a_pin_stays_and_travels_in_the_link(browser, tab, url):
 
 
 def lines(tab) -> list[list[str]]:
-    """What is drawn in each picture."""
+    """Return the paths drawn in each picture."""
     tab.wait_for_selector("[data-testid=stVegaLiteChart] svg")
     drawn = "e => Array.from(e.querySelectorAll('path'), (path) => path.getAttribute('d'))"
     return [chart.evaluate(drawn) for chart in tab.locator("[data-testid=stVegaLiteChart] svg").all()]

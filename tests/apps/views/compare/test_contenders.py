@@ -1,4 +1,4 @@
-"""Contenders: lines of text, what they mean, and what is wrong with them."""
+"""Contenders: lines of text, their meaning and their errors."""
 
 import re
 import warnings
@@ -50,7 +50,7 @@ def test_enumerated_outcomes_have_no_group():
 
 @pytest.mark.parametrize("line", options())
 def test_every_option_can_be_pinned(line):
-    """A pinned line is the same run whatever the page says."""
+    """A pinned line gives the same run on any page."""
     found = parse(line, PAGE, 0.7)
     again = parse(pinned(found, "as it was"), OTHER, 0.1)
     assert again.name == "as it was"
@@ -99,13 +99,13 @@ def test_whatever_a_line_sets_is_pinned(line):
         ("grpo env=mine.yaml", "unknown env 'mine.yaml'"),
         ("grpo controller_args=x", "unknown setting 'controller_args'"),
         ("grpo arms=100000", "too large for a page"),
-        ("grpo length=17 branching=2", "too large for a page: length may be 16"),
-        ("grpo length=100000", "too large for a page: length may be 16"),
-        ("grpo passes=100000000000000000000", "too large for a page: passes may be 256"),
-        ("grpo rollouts=1000000000", "too large for a page: rollouts may be 10,000"),
-        ("grpo states=1000", "too large for a page: states × arms may be 4,096"),
-        ("grpo group=1000000000", "too large for a page: states × group × length may be 65,536"),
-        ("grpo states=200 rollouts=1000", "too large for a page: rollouts × states × arms may be 2,000,000"),
+        ("grpo length=17 branching=2", "too large for a page: length may be at most 16"),
+        ("grpo length=100000", "too large for a page: length may be at most 16"),
+        ("grpo passes=100000000000000000000", "too large for a page: passes may be at most 256"),
+        ("grpo rollouts=1000000000", "too large for a page: rollouts may be at most 10,000"),
+        ("grpo states=1000", "too large for a page: states × arms may be at most 4,096"),
+        ("grpo group=1000000000", "too large for a page: states × group × length may be at most 65,536"),
+        ("grpo states=200 rollouts=1000", "too large for a page: rollouts × states × arms may be at most 2,000,000"),
         ("positive_only+negative_only", "contradict each other"),
         ("grpo env=exact group=4", "enumerates every outcome and has no group"),
         ("name only:", "name only: name a controller"),
@@ -140,7 +140,7 @@ def test_all_lines_and_what_is_wrong_with_some():
     assert errors[1].startswith("b: two contenders have this name")
     found, errors = parse_all([f"{k}: grpo" for k in range(MOST + 1)], PAGE)
     assert len(found) == MOST
-    assert errors == ["8: left out, as 8 are shown at most; take another one away"]
+    assert errors == ["8: left out, at most 8 contenders are shown; remove another one"]
 
 
 @pytest.mark.parametrize("name", ["", "a:b", "x" * 61, "<b>"])

@@ -1,4 +1,4 @@
-"""The control room: what its numbers say, and the page in AppTest."""
+"""Control room: its numbers, pictures and texts, and the page in AppTest."""
 
 import re
 import shlex
@@ -53,7 +53,7 @@ def test_settling_and_overshoot():
 
 def test_words_on_poles():
     assert "Poles at 0.9 and 0.8" in loop_words.poles(LOOP)
-    assert "22 steps for a tenth" in loop_words.poles(LOOP)
+    assert "22 steps to decay to a tenth" in loop_words.poles(LOOP)
     assert "0.70 ± 0.33i" in loop_words.poles(Loop(g=0.1, kp=4.0, ki=2.0))
     assert "not inside the unit circle" in loop_words.poles(Loop(g=0.1, kp=20.5, ki=0.2))
     assert "changes sign in every step" in loop_words.poles(Loop(g=0.1, kp=15.0, ki=1.0))
@@ -96,7 +96,7 @@ def test_no_grip_is_said():
     bandit = Bandit(env="exact", target=1.0, lr=2.0, tau=0.0, seed=0)
     found = plant("exact", 2.0, 0.0, 1.0)
     trajectory = run(bandit.config(LOOP), bandit.seeds)
-    assert "hardly any grip" in loop_words.bandit(trajectory, LOOP.in_plant(found))
+    assert "hardly any effect" in loop_words.bandit(trajectory, LOOP.in_plant(found))
     assert ideal_gains(LocalPlant(gain=-0.01, drift=0.0)) == (None, None)
 
 

@@ -1,4 +1,4 @@
-"""The tour: every step runs, and its runs differ as its text says."""
+"""Tour: every step runs, and its runs differ as its text says."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_steps_lead_to_presets():
 
 
 def late(step: int) -> dict[str, float]:
-    """Mean entropy of the last 20 rollouts of each run."""
+    """Return the mean entropy of the last 20 rollouts of each run."""
     return {name: float(run.entropy[:, -20:].mean()) for name, run in learn.simulate(learn.STEPS[step - 1]).items()}
 
 

@@ -1,4 +1,4 @@
-"""The playground's panels and words, and the page in AppTest."""
+"""Playground: its panels and texts, and the page in AppTest."""
 
 import numpy as np
 import pytest
@@ -41,8 +41,8 @@ def test_words_are_made_of_the_numbers():
 
 def test_arms_that_pay_more():
     frame = playground.arms(np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.3, 0.3]))
-    assert frame["pays"].tolist() == ["pays more", "pays less", "pays less"]
-    assert set(playground.arms(np.array([0.5, 0.5]), np.array([0.5, 0.5]))["pays"]) == {"pays alike"}
+    assert frame["pays"].tolist() == ["higher reward", "lower reward", "lower reward"]
+    assert set(playground.arms(np.array([0.5, 0.5]), np.array([0.5, 0.5]))["pays"]) == {"equal reward"}
 
 
 def test_every_environment():

@@ -1,4 +1,4 @@
-"""Quadrants: the frames and words of its pictures, and the page in AppTest."""
+"""Quadrants: frames and texts of its pictures, and the page in AppTest."""
 
 from typing import Any
 
@@ -93,10 +93,10 @@ def test_no_command_is_said_to_give_the_bars_of_other_controllers():
 def test_words():
     between = (TOKENS.likely & ~TOKENS.beyond).mean()
     assert f"{between:.1%} lie between" in quadrants.told_surface("exact", TOKENS)
-    assert "By OPEFO the sign turns at e^(−H)" in quadrants.told_surface("OPEFO", None)
+    assert "By OPEFO, the sign switches at e^(−H)" in quadrants.told_surface("OPEFO", None)
     counts = by_quadrant(TOKENS)
     assert f"Tokens: I {counts['I'].tokens}, II {counts['II'].tokens}" in quadrants.told_tokens(TOKENS, exact=False)
-    assert "Each does what its quadrant says" in quadrants.told_tokens(TOKENS, exact=True)
+    assert "Each token does what its quadrant says" in quadrants.told_tokens(TOKENS, exact=True)
     words = quadrants.told_controllers([("run", TOKENS)], exact=False)
     assert f"{1000 * TOKENS.planned.mean():+z.1f} thousandths" in words
     agreed = token_plans.tokens_of(

@@ -1,4 +1,4 @@
-"""Curves: who is joined with whom, what is smoothed, and what the picture holds."""
+"""Curves: joined runs, smoothing, and the content of the picture."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Nothing outside the folder of runs is read, whatever the name and whatever lies in it."""
+"""Nothing outside the folder of runs is read, whatever the name and whatever the folder contains."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def test_why_a_run_cannot_be_chosen(root):
     (root / "again").symlink_to(root / "first")
     found = run_folder.names(root)
     assert run_folder.problem(root, "again", found) == "'again' is the run 'first': choose that"
-    assert "'a/b/c/d/e' lies where runs are not searched for" in run_folder.problem(root, "a/b/c/d/e", found)
+    assert "'a/b/c/d/e' is in a folder that is not searched for runs" in run_folder.problem(root, "a/b/c/d/e", found)
     assert "it has no config.yaml and metrics.jsonl" in run_folder.problem(root, "demo", found)
     assert "is not in the folder of runs" in run_folder.problem(root, "nowhere", found)
 

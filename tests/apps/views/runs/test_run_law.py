@@ -1,4 +1,4 @@
-"""The law of one run: its points, its forecast, and what is said about both."""
+"""Law of one run: its points, its forecast, and the texts about both."""
 
 import json
 

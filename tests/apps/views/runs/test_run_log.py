@@ -1,4 +1,4 @@
-"""Run logs are read once, then only what is added; what is torn, long or foreign does no harm."""
+"""Run logs: only new lines are read; incomplete, long and foreign files do no harm."""
 
 import io
 import json
@@ -17,7 +17,7 @@ from entrostat_app.views.runs.follow import Follower
 
 @pytest.fixture
 def log(tmp_path):
-    """A trainer's run of which two steps are done."""
+    """Return the log of a trainer's run with two finished steps."""
     log = RunLog(tmp_path / "a", {"steps": 4}, seed=0)
     for step in range(2):
         log.log(step, {"entropy": 1.0 - step / 4, "reward": step})
@@ -160,7 +160,7 @@ def test_samples_are_found_by_their_step(log, tmp_path):
 
 @pytest.fixture
 def simulated(tmp_path):
-    """A simulator's run of two seeds."""
+    """Return the path of trajectory.npz in a simulator's run of two seeds."""
     log = RunLog(tmp_path / "s", {"rollouts": 3, "seeds": [0, 1]}, seed=0)
     for step in range(3):
         log.log(step, {"entropy": float(step), "reward": 0.5})
@@ -175,7 +175,7 @@ def test_the_seeds_of_a_simulation_come_from_its_arrays(simulated, tmp_path):
     assert found.metrics["entropy"].values.tolist() == entropy[:, :3].tolist()
     assert found.metrics["reward"].values.shape == (2, 3)
     old = time.time() - 1000
-    os.utime(simulated, (old, old))  # left by the run before
+    os.utime(simulated, (old, old))  # left over from an earlier run
     assert run_log.read(tmp_path, "s").metrics["entropy"].values.shape == (1, 3)
 
 
@@ -191,7 +191,7 @@ def test_the_seeds_of_a_metric_are_those_of_its_steps(simulated, tmp_path):
 
 
 def damaged(path):
-    """A compressed member whose bytes are not those that were written."""
+    """Write an archive whose compressed member has damaged bytes."""
     np.savez_compressed(path, entropy=np.random.default_rng(0).random((2, 100)))
     whole = bytearray(path.read_bytes())
     whole[100:300] = b"\xff" * 200

@@ -1,4 +1,4 @@
-"""The page Runs, on the logs of a simulator and of a trainer."""
+"""Page Runs, on the logs of a simulator and of a trainer."""
 
 import json
 
@@ -22,7 +22,7 @@ def wrapper() -> None:
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """Two seeds of a trainer, one of which tells its tokens, and a short run without anything."""
+    """Return a folder with two seeds of a trainer, one with numbers per token, and a run without any line."""
     rng = np.random.default_rng(0)
     for seed in range(2):
         log = RunLog(tmp_path / "runs" / f"llm/seed-{seed}", {"seed": seed, "steps": 40, "target_entropy": 0.4}, seed)
@@ -82,9 +82,9 @@ def test_every_section_draws(root, section):
 
 def test_seeds_are_joined_and_parted(root):
     app = open_page()
-    assert "Bands reach" in app.info[0].value
+    assert "Bands range" in app.info[0].value
     app.toggle(key="runs.bands").set_value(False).run()
-    assert "Bands reach" not in app.info[0].value
+    assert "Bands range" not in app.info[0].value
     assert "llm/seed\\-1" in app.info[0].value
 
 
@@ -129,7 +129,7 @@ def test_a_run_without_a_line_is_no_failure(root):
 def test_no_metric_may_be_chosen(root):
     app = open_page()
     app.multiselect(key="runs.metrics").set_value([]).run()
-    assert app.info[0].value == "Choose a metric at the side."
+    assert app.info[0].value == "Choose a metric in the sidebar."
 
 
 def test_runs_left_out_are_counted(root, monkeypatch):
@@ -214,7 +214,7 @@ def test_responses_step_by_step(root):
 
 def test_responses_of_a_log_that_does_not_tell_tokens(root):
     app = open_page(runs=["llm/seed-1"], runs__show="Responses")
-    assert "does not tell entropy" in texts(app)
+    assert "has no entropy for each token" in texts(app)
     assert "no sample responses" in texts(open_page(runs=["short"], runs__show="Responses"))
 
 

@@ -1,4 +1,4 @@
-"""Responses as HTML: nothing of their text becomes markup, and what is invisible is drawn."""
+"""Responses as HTML: text never becomes markup, and invisible characters are made visible."""
 
 import html.parser
 
@@ -11,7 +11,7 @@ EVIL = "<script>alert(1)</script>\" onmouseover='x' &lt;"
 
 
 class Reader(html.parser.HTMLParser):
-    """The tags, attributes and text that a browser would find."""
+    """Parser that collects the tags, attributes and text that a browser would find."""
 
     def __init__(self, text):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Theorems: the pictures of all trials, and the page in AppTest."""
+"""Theorems: pictures of all trials, and the page in AppTest."""
 
 import time
 from typing import Any
@@ -37,7 +37,7 @@ def app(query: dict[str, str] | None = None) -> AppTest:
 
 
 def texts(found: AppTest) -> str:
-    """All that the page says, without escapes."""
+    """Return all texts of the page, without escapes."""
     kinds = ("markdown", "caption", "success", "warning", "error", "info", "header")
     return "\n".join(str(each.value) for kind in kinds for each in found.get(kind)).replace("\\", "")
 
@@ -87,7 +87,7 @@ def test_every_claim_is_shown_as_claimed(name):
     fails = CLAIMS[name].expected == FAILS
     assert verdict(found).startswith("Fails here" if fails else "Holds here")
     said = texts(found)
-    assert "Assumption respected" in said
+    assert "Assumption met" in said
     assert "broken" not in said
     assert theorems.plain(CLAIMS[name].assumption).replace("\\", "") in said
     assert len(found.get("arrow_vega_lite_chart") + found.get("vega_lite_chart")) == 1
@@ -99,7 +99,7 @@ def test_moving_a_slider_breaks_the_assumption_and_the_claim():
     found.slider(key="thm1-centred.shift").set_value(0.4).run()
     assert "to the power 1.00" in verdict(found)
     assert "Assumption broken: E[A] = 0" in texts(found)
-    assert "This is what the assumption is for" in texts(found)
+    assert "The claim needs this assumption" in texts(found)
 
 
 def test_a_link_gives_the_same_verdict_as_the_slider():
@@ -111,15 +111,15 @@ def test_a_link_gives_the_same_verdict_as_the_slider():
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("clip-thresholds", "This is what the assumption is for"),
+        ("clip-thresholds", "The claim needs this assumption"),
         ("windup", "Unstated condition broken: Anti-windup: on"),
-        ("steer-sign", "All that is assumed is respected, and the claim holds"),
+        ("steer-sign", "All assumptions are met, and the claim holds"),
     ],
 )
 def test_the_verdict_turns_and_turns_back(name, said):
     found = app({"claim": name})
     first = verdict(found)
-    turned = press(found, "Turn the verdict")
+    turned = press(found, "Flip the verdict")
     assert verdict(turned)[:5] != first[:5]
     assert said in texts(turned)
     for key, value in CASES[name].turned.items():
@@ -132,13 +132,13 @@ def test_every_meaning_of_a_verdict():
     outcome = case.run()
     fails = Outcome(**{**vars(outcome), "holds": False})
     start, off = case.start, {**case.start, "anti_windup": False}
-    assert theorems.notice(case, start, outcome).startswith("All that is assumed is respected")
-    assert theorems.notice(case, start, fails).startswith("A counter-example: all")
-    assert "What it needs besides: Anti-windup: on" in theorems.notice(case, off, fails)
+    assert theorems.notice(case, start, outcome).startswith("All assumptions are met")
+    assert theorems.notice(case, start, fails).startswith("A counterexample: all")
+    assert "The claim also needs: Anti-windup: on" in theorems.notice(case, off, fails)
     stated = CASES["thm1-centred"]
     shifted = {**stated.start, "shift": 1.0}
-    assert theorems.notice(stated, shifted, fails).startswith("This is what the assumption is for")
-    assert theorems.notice(stated, shifted, outcome).startswith("An assumption is broken, and the claim holds")
+    assert theorems.notice(stated, shifted, fails).startswith("The claim needs this assumption")
+    assert theorems.notice(stated, shifted, outcome).startswith("An assumption is broken, and the claim still holds")
 
 
 def test_a_paper_narrows_the_claims_down():
@@ -183,7 +183,7 @@ def test_measuring_on_demand(monkeypatch):
     said = texts(found)
     assert "Measured: slope *2.00*" in said.replace("**Measured**", "Measured")
     assert "1e-02" in said
-    assert "Measure again (quick)" in [button.label for button in app().button]  # others see it too
+    assert "Measure again (quick)" in [button.label for button in app().button]  # shared with other sessions
     assert len(asked) == 1
     theorems.measured().clear()
 
