@@ -1,9 +1,9 @@
-"""How quick the explorer is in Chromium: seconds to the first figure, milliseconds from a move to the new picture.
+"""Speed of the explorer in Chromium: seconds to the first figure, milliseconds from a move to the new picture.
 
     python benchmarks/app.py
 
-A move is a press of an arrow key on a slider. The picture is taken to be new when its svg has other lines. Trials, the
-experiments of the page Theorems, are timed without a browser, at their defaults.
+A move is a press of an arrow key on a slider. A picture counts as new when the lines of its svg have changed. Trials,
+the experiments of the page Theorems, are timed without a browser, at their defaults.
 """
 
 import argparse
@@ -36,7 +36,7 @@ WATCH = """(chart) => new Promise((done) => {
 
 
 def first_figures(browser: Browser, url: str, visits: int) -> list[float]:
-    """Seconds from the visit to the first figure, each in a browser that has nothing of the app in its cache."""
+    """Return seconds from the visit to the first figure, each with an empty browser cache."""
     found = []
     for _ in range(visits):
         context = browser.new_context()
@@ -49,9 +49,9 @@ def first_figures(browser: Browser, url: str, visits: int) -> list[float]:
 
 
 def redraws(page: Page, key: str, chart: int, moves: int) -> list[float]:
-    """Milliseconds from a key press on the slider `key` to the new lines of the picture number `chart`.
+    """Return milliseconds from a key press on the slider `key` to the new lines of the picture number `chart`.
 
-    Moves after which it is the same picture are left out: a rollout whose groups agree moves no policy.
+    Moves that do not change the picture are left out: a rollout with equal rewards in every group changes no policy.
     """
     found = []
     handle = page.locator(f".st-key-{key}").get_by_role("slider")
@@ -68,7 +68,7 @@ def redraws(page: Page, key: str, chart: int, moves: int) -> list[float]:
 
 
 def trials(calls: int) -> dict[str, float]:
-    """Milliseconds of each trial at its defaults, the fastest of several calls, slowest trial first."""
+    """Return milliseconds of each trial at its defaults, the fastest of several calls, slowest trial first."""
     found = {}
     for name, trial in TRIALS.items():
         times = []

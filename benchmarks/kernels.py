@@ -1,13 +1,13 @@
-"""The fused head beside what one would use instead, and what it is worth in a training step; writes the page of both.
+"""Benchmarks of the fused head beside its alternatives, alone and in a training step; writes docs/benchmarks.md.
 
     python benchmarks/kernels.py time [--device cpu] [--threads 1] [--turns 3] [--vocabulary V]   the head alone
     python benchmarks/kernels.py step [--steps 3] [--threads 1]                                   a training step
     python benchmarks/kernels.py page                                                             the page again
 
-`time` is `llmtrain bench kernels`. `step` trains the model of the demo, its vocabulary widened to 32,768, with a dense
-head and with the fused one, in turn, and times the head apart. Its weights are random, so responses run to their
-longest, and rewards are drawn: what a step costs does not depend on either. Everything goes to docs/benchmarks.json,
-where a new measurement takes the place of the one on the same machine and shapes, and docs/benchmarks.md is made of it.
+`time` is `llmtrain bench kernels`. `step` trains the demo's model, with the vocabulary widened to 32,768, with a dense
+and a fused head in turn, and times the head separately. Weights are random, so responses have maximum length, and
+rewards are random; the cost of a step depends on neither. All numbers go to docs/benchmarks.json, where a new
+measurement replaces the one on the same machine and shapes; docs/benchmarks.md is generated from it.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from statistics import median
 from typing import Any
 
 if __name__ == "__main__":
-    sys.path.pop(0)  # transformers would take this file for the package kernels
+    sys.path.pop(0)  # otherwise transformers imports this file as the package kernels
 
 import torch
 from torch import Tensor
@@ -46,7 +46,7 @@ HEADS = ("dense", "fused")
 
 
 class TimedPolicy(Policy):
-    """A policy whose head is dense or fused and counts its seconds, gradients included."""
+    """Policy with a dense or fused head whose seconds are counted, gradients included."""
 
     def __init__(self, model: PreTrainedModel, kind: str) -> None:
         super().__init__(model)
@@ -65,7 +65,7 @@ class TimedPolicy(Policy):
         return stats
 
     def loss(self, batch: Batch, sequences: Tensor, plan: Plan, index: Tensor) -> tuple[Tensor, HeadStats]:
-        """The head's gradients are made at once; the loss given back brings them to the body."""
+        """Return the loss; the head's gradients are computed here, and the returned loss passes them to the body."""
         hidden, targets = self.states(batch, sequences)
         began = time.process_time()
         states = hidden.detach().requires_grad_()
@@ -82,7 +82,7 @@ class TimedPolicy(Policy):
 
 
 class TimedTrainer(Trainer):
-    """A trainer that knows the CPU seconds of its last step."""
+    """Trainer that measures the CPU seconds of its steps."""
 
     timed: TimedPolicy
     rollout_seconds = 0.0
@@ -99,7 +99,7 @@ class TimedTrainer(Trainer):
         self.collector.collect = timed  # type: ignore[method-assign]
 
     def measured_step(self) -> dict[str, float]:
-        """CPU seconds of the next step, of its rollout and of the head."""
+        """Run the next step; return its CPU seconds, those of its rollout and those of the head."""
         self.timed.seconds, began = 0.0, time.process_time()
         assert self._train_step()["grad_norm"] > 0
         self.step += 1
@@ -108,7 +108,7 @@ class TimedTrainer(Trainer):
 
 
 def step(args: list[str]) -> None:
-    """Share of a training step that the head takes, dense and fused."""
+    """Measure the head's share of a training step, dense and fused."""
     parser = argparse.ArgumentParser(prog="benchmarks/kernels.py step", description=step.__doc__)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
@@ -147,7 +147,7 @@ def make_trainer(kind: str, folder: Path) -> TimedTrainer:
 
 
 class Coins(Verifier):
-    """Verdicts by chance."""
+    """Verifier with random verdicts."""
 
     def __init__(self, coins: random.Random) -> None:
         super().__init__()
@@ -158,7 +158,7 @@ class Coins(Verifier):
 
 
 def store(change: dict[str, Any]) -> None:
-    """Put a measurement in its place, and write the page."""
+    """Store a measurement in docs/benchmarks.json and write the page."""
     file = DOCS / "benchmarks.json"
     found = {"kernels": [], **(json.loads(file.read_text()) if file.is_file() else {})}
     for run in change.pop("kernels", []):
@@ -167,27 +167,27 @@ def store(change: dict[str, Any]) -> None:
     file.write_text(json.dumps(found | change, indent=1) + "\n")
     file = DOCS / "benchmarks.md"
     others = file.read_text().partition("\n## Training against TRL")[1:] if file.is_file() else ()
-    file.write_text(page(found | change) + "".join(others))  # what benchmarks/trainer.py wrote stays
+    file.write_text(page(found | change) + "".join(others))  # keeps the part of benchmarks/trainer.py
 
 
 def where(run: dict[str, Any]) -> tuple[Any, ...]:
-    """Machine and vocabularies of a run of `llmtrain bench kernels`."""
+    """Return machine and vocabularies of a run of `llmtrain bench kernels`."""
     return run["machine"], sorted({line["vocabulary"] for line in run["results"]})
 
 
 PAGE = """# Benchmarks of the fused head
 
-Made by `python benchmarks/kernels.py time` and `… step`; the numbers lie in [benchmarks.json](benchmarks.json).
+Made by `python benchmarks/kernels.py time` and `… step`; the numbers are in [benchmarks.json](benchmarks.json).
 
-Each case has a process of its own and the cases of a shape take turns on one machine. Times are medians over the turns,
-elapsed on CUDA, CPU time on a CPU. *forward* is log p and H without gradient; it is the same for every loss. *total* is
-loss and backward: GRPO's loss with an entropy bonus unless "no entropy" is said, on logits with an entropy between 0.1
-and 1 nat. *peak* is what is held beyond the inputs, gradients included. "live" is the share of tokens with an advantage
-other than zero; with no bonus the others are skipped in the backward pass. "× dense" is against the first line. Errors
-are against float64 on 32 tokens: of log p in nats, of ∂loss/∂hidden as a share of its largest entry. "matmuls alone" is
-the floor: three products with nothing between them.
+Each case runs in its own process; the cases of a shape take turns on one machine. Times are medians over the turns:
+elapsed time on CUDA, CPU time on a CPU. *forward* is log p and H without gradient; it is the same for every loss.
+*total* is loss and backward pass: GRPO's loss, with an entropy bonus unless the case says "no entropy", on logits with
+an entropy between 0.1 and 1 nat. *peak* is the memory held beyond the inputs, gradients included. "live" is the share
+of tokens with a nonzero advantage; without a bonus, the backward pass skips all others. "× dense" is relative to the
+first line. Errors are relative to float64 on 32 tokens: of log p in nats, of ∂loss/∂hidden as a share of its largest
+entry. "matmuls alone" is the lower bound: three matrix products with nothing in between.
 
-Liger's PPO loss and Cut Cross-Entropy give log-probabilities without entropy, Liger's cross entropy neither.
+Liger's PPO loss and Cut Cross-Entropy give log-probabilities without entropy; Liger's cross entropy gives neither.
 
 {tables}
 ## NVIDIA H200
@@ -199,14 +199,14 @@ Liger's PPO loss and Cut Cross-Entropy give log-probabilities without entropy, L
 {step}
 """
 BARS = {"peak": 1 / 8, "total": 0.9}
-"""Of dense torch, at V = 151,936 on a CPU."""
+"""Targets as a share of dense torch, at V = 151,936 on a CPU."""
 
 
 def page(found: dict[str, Any]) -> str:
-    """docs/benchmarks.md."""
+    """Return docs/benchmarks.md without the part of benchmarks/trainer.py."""
     cpu = [run for run in found["kernels"] if run["results"][0]["device"] == "cpu"]
     cuda = [run for run in found["kernels"] if run["results"][0]["device"] == "cuda"]
-    absent = "Not measured. The kernels are run by Triton's interpreter and compiled for sm_90 in the tests, no more."
+    absent = "Not measured. Tests only run the kernels in Triton's interpreter and compile them for sm_90."
     return PAGE.format(
         tables="\n".join(map(section, cpu)),
         cuda="\n".join(map(section, cuda)) or absent,
@@ -215,7 +215,7 @@ def page(found: dict[str, Any]) -> str:
 
 
 def section(run: dict[str, Any]) -> str:
-    """The tables of one run."""
+    """Return the tables of one run."""
     out = [f"## {run['machine']}, torch {run['torch']}, turns: {run['turns']}", ""]
     results = read(run)
     every = cases(results[0][0].device)
@@ -232,14 +232,14 @@ def section(run: dict[str, Any]) -> str:
 
 
 def bar(name: str, ratio: float) -> str:
-    """One line of what was asked of the fused mode and what was found."""
+    """Return one line with a target of the fused head and the measured ratio."""
     verdict = "met" if ratio <= BARS[name] else "missed"
-    return f"- {name}, wanted ≤ {BARS[name]:.3g} of dense: **{ratio:.3f}**, {verdict}."
+    return f"- {name}, target ≤ {BARS[name]:.3g} of dense: **{ratio:.3f}**, {verdict}."
 
 
 def step_table(found: dict[str, Any]) -> str:
     lines = [
-        f"The model of the demo (D = 128) with V = {VOCABULARY:,} and its preset: CPU seconds of a step, its rollout,",
+        f"Model (D = 128) and preset of the demo, with V = {VOCABULARY:,}: CPU seconds of a step, its rollout,",
         f"and the head in statistics and updates. Median of {found['steps']} steps, {found['machine']}.",
         "",
         "| head | step | rollout | head | share of the step | share without rollout |",

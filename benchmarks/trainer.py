@@ -1,12 +1,12 @@
-"""Training beside TRL's GRPOTrainer: seconds of a rollout step, in turn, on one machine; writes their part of the page.
+"""Training beside TRL's GRPOTrainer: seconds per rollout step on one machine; writes the end of docs/benchmarks.md.
 
     python benchmarks/trainer.py [--rounds 20] [--warm-up 3] [--threads N] [--model FOLDER] [--dry]
 
-Both train the warmed-up model of the demo (0.86M parameters, built at the first call) on the same Countdown prompts in
-the same order: a step draws 256 responses of up to 16 tokens, 8 to a prompt, scores them and makes two optimizer steps
-of GRPO. Each trainer has a process of its own, of equal threads, and they take turns, a rollout step each, so that what
-else the machine does meets both. A step is sampling, verifier, statistics, updates, log and whatever lies between.
---dry prints only. Otherwise the numbers go to docs/benchmarks.json and, as words, to the end of docs/benchmarks.md.
+Both train the demo's warmed-up model (0.86M parameters, built at the first call) on the same Countdown prompts in the
+same order: a step samples 256 responses of up to 16 tokens, 8 per prompt, scores them and makes two optimizer steps of
+GRPO. Each trainer has its own process with the same number of threads. They take turns, one rollout step each, so that
+other work on the machine affects both. A step is sampling, verifier, statistics, updates, log and all overhead between
+them. --dry only prints; otherwise the numbers go to docs/benchmarks.json and, as text, into docs/benchmarks.md.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from statistics import median, quantiles
 from typing import Any
 
 if __name__ == "__main__":
-    sys.path.pop(0)  # transformers would take a file of this folder for the package kernels
+    sys.path.pop(0)  # otherwise transformers imports a file of this folder as the package kernels
 
 import torch
 
@@ -39,22 +39,22 @@ from llmtrain.training.warmup import start_model
 DOCS = Path(__file__).parents[1] / "docs"
 HEADING = "## Training against TRL"
 BAR = 2.0
-"""TRL's seconds over ours that are wanted."""
+"""Target for TRL's seconds relative to llmtrain's."""
 UPDATES = 2
-"""Optimizer steps a rollout."""
+"""Optimizer steps per rollout."""
 LR = 1e-5
-"""Small, so that the policies of both stay alike while they are timed."""
+"""Learning rate: small, so that both policies stay alike while they are timed."""
 
 
 class Gate:
-    """Where a trainer waits for its turn, between two rollout steps."""
+    """Gate at which a trainer waits for its turn, between two rollout steps."""
 
     def __init__(self, pipe: Connection) -> None:
         self.pipe = pipe
         self.began: tuple[float, float] | None = None
 
     def __call__(self, **facts: float) -> None:
-        """Report the step that ended, if there was one, and wait."""
+        """Report the finished step, if there is one, and wait."""
         if self.began is not None:
             facts |= {"seconds": time.perf_counter() - self.began[0], "cpu": time.process_time() - self.began[1]}
         self.pipe.send(facts)
@@ -64,7 +64,7 @@ class Gate:
 
 
 def configuration(steps: int, out: Path, model: str | None = None) -> TrainConfig:
-    """model: folder to start from; None takes the model of the preset."""
+    """Return the settings of both trainers. model: folder to start from; None for the preset's model."""
     base = get_preset("countdown-cpu")
     return replace(
         base,
@@ -142,12 +142,12 @@ def trl(config: TrainConfig, gate: Gate) -> None:
 
 
 KEYS = {"length": "completions/mean_length", "reward": "reward", "entropy": "entropy"}
-"""TRL's names of what llmtrain reports, too."""
+"""TRL's names for metrics that llmtrain also reports."""
 TRAINERS: dict[str, Callable[[TrainConfig, Gate], None]] = {"llmtrain": llmtrain, "trl": trl}
 
 
 def work(name: str, config: TrainConfig, threads: int, pipe: Connection) -> None:
-    """In the process of a trainer."""
+    """Run a trainer; the main function of its process."""
     torch.set_num_threads(threads)
     warnings.filterwarnings("ignore")
     with contextlib.redirect_stdout(None):  # TRL prints its log
@@ -155,7 +155,7 @@ def work(name: str, config: TrainConfig, threads: int, pipe: Connection) -> None
 
 
 def measure(rounds: int, warm_up: int, threads: int, model: str | None = None) -> dict[str, list[dict[str, float]]]:
-    """What each trainer reports of each round; they take turns."""
+    """Run the trainers in turn; return what each reports per round."""
     os.environ |= {"OMP_NUM_THREADS": str(threads), "HF_HUB_OFFLINE": "1"}
     start, pipes, workers = get_context("spawn"), {}, []
     found: dict[str, list[dict[str, float]]] = {name: [] for name in TRAINERS}
@@ -167,7 +167,7 @@ def measure(rounds: int, warm_up: int, threads: int, model: str | None = None) -
                 config = configuration(rounds + warm_up, Path(folder) / name, model)
                 workers.append(start.Process(target=work, args=(name, config, threads, other)))
                 workers[-1].start()
-                other.close()  # so that a worker that dies ends the wait
+                other.close()  # so that a crashed worker ends the wait
                 pipes[name].recv()
             for i in range(warm_up + rounds):
                 for name, pipe in pipes.items():
@@ -183,7 +183,7 @@ def measure(rounds: int, warm_up: int, threads: int, model: str | None = None) -
 
 
 def summary(found: dict[str, list[dict[str, float]]], threads: int, load: float) -> dict[str, Any]:
-    """Medians over the rounds, and the shares of all their time, as stored."""
+    """Return medians over the rounds, and each phase's share of the total time, as stored."""
     from importlib.metadata import version
 
     phases = sorted(key for key in found["llmtrain"][0] if key.startswith("time/") and key != "time/step")
@@ -203,31 +203,31 @@ def summary(found: dict[str, list[dict[str, float]]], threads: int, load: float)
 
 
 SECTION = """
-Made by `python benchmarks/trainer.py`: the warmed-up model of the demo (0.86M parameters), the same Countdown prompts,
-groups of 8, 256 responses a rollout step of up to 16 tokens, two optimizer steps, float32. Processes take turns, a
+Made by `python benchmarks/trainer.py`: the demo's warmed-up model (0.86M parameters), the same Countdown prompts,
+groups of 8, 256 responses of up to 16 tokens per rollout step, two optimizer steps, float32. Processes take turns, one
 rollout step each; medians of {rounds} rounds (quartiles) on {machine} each, torch {torch}, transformers {transformers}.
-The load of the machine before was {load_before:.1f}.
+The machine's load before the start was {load_before:.1f}.
 
-| trainer | seconds a rollout step | CPU seconds | rollout steps/s | tokens a response | reward | entropy (nats) |
+| trainer | seconds per rollout step | CPU seconds | rollout steps/s | tokens per response | reward | entropy (nats) |
 |---|--:|--:|--:|--:|--:|--:|
 {table}
 
-TRL's seconds over ours, wanted ≥ {bar:.0f}: **{ratio:.2f}**, {verdict}. Of CPU seconds, which other work on the machine
-moves less: {cpu_ratio:.2f}.
+TRL's seconds relative to llmtrain's, target ≥ {bar:.0f}: **{ratio:.2f}**, {verdict}. For CPU seconds, which other work
+on the machine affects less: {cpu_ratio:.2f}.
 
-Where our time goes: {shares}.
+llmtrain's time by phase: {shares}.
 
 {remaining}
 """
 REMAINING = """\
-What remains is the model itself: matrix products of its body are most of rollout, forward and backward. A prompt passes
-through the body once for its group (`optim.layout: shared`); with `padded`, where it does so for each response, a step
-takes about six tenths longer. Smaller micro-batches change little; `packed` rows, which save padding alone, take
-about as long as `padded` ones."""
+The model itself takes most of the time: matrix products of its body dominate rollout, forward and backward pass. A
+prompt passes through the body once per group (`optim.layout: shared`); with `padded`, it passes once per response, and
+a step takes about 60% longer. Smaller micro-batches change little; `packed` rows, which only save padding, take about
+as long as `padded` ones."""
 
 
 def section(found: dict[str, Any]) -> str:
-    """The end of docs/benchmarks.md."""
+    """Return the end of docs/benchmarks.md."""
     names = {"llmtrain": "llmtrain, local + hf + torch", "trl": f"TRL {found['versions']['trl']}, GRPOTrainer"}
     table = []
     for name, shown in names.items():
@@ -259,7 +259,7 @@ def section(found: dict[str, Any]) -> str:
 
 
 def store(found: dict[str, Any]) -> None:
-    """Put the measurement in its place, and write its part of the page."""
+    """Store the measurement in docs/benchmarks.json and write its part of the page."""
     numbers, page = DOCS / "benchmarks.json", DOCS / "benchmarks.md"
     numbers.write_text(json.dumps(json.loads(numbers.read_text()) | {"trainer": found}, indent=1) + "\n")
     page.write_text(page.read_text().partition("\n" + HEADING)[0] + "\n" + section(found))
@@ -268,11 +268,11 @@ def store(found: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--warm-up", type=int, default=3, help="rounds before that are not counted")
+    parser.add_argument("--warm-up", type=int, default=3, help="rounds before the measurement that are not counted")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads of each trainer")
-    parser.add_argument("--model", help="folder of the model; by default that of the demo, warmed up at the first call")
+    parser.add_argument("--model", help="folder of the model; by default the demo's model, warmed up at the first call")
     parser.add_argument("--dry", action="store_true", help="print only")
-    parser.add_argument("--page", action="store_true", help="measure nothing: write the page again")
+    parser.add_argument("--page", action="store_true", help="only rewrite the page, without a measurement")
     given = parser.parse_args()
     if given.page:
         return store(json.loads((DOCS / "benchmarks.json").read_text())["trainer"])

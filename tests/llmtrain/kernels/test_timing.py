@@ -110,8 +110,8 @@ def test_the_page_says_what_was_missed_and_what_was_not_measured():
         (Case("Liger fused linear PPO", *shape, entropy=False), "not installed"),
     ]
     page = script().page({"kernels": [report(found, machine("cpu", 1), 3)]})
-    assert "- total, wanted ≤ 0.9 of dense: **0.950**, missed." in page
-    assert "- peak, wanted ≤ 0.125 of dense: **0.100**, met." in page
+    assert "- total, target ≤ 0.9 of dense: **0.950**, missed." in page
+    assert "- peak, target ≤ 0.125 of dense: **0.100**, met." in page
     assert "| Liger fused linear PPO, no entropy | not installed |" in page
     assert page.count("Not measured.") == 2  # CUDA, and the training step
 
@@ -138,6 +138,6 @@ def test_training_beside_trl(small):
     assert theirs[0] > 0
     assert ours[2] == pytest.approx(theirs[2], rel=0.1)  # tokens a response
     assert ours[4] == pytest.approx(theirs[4], rel=0.1)  # entropy
-    shares = re.findall(r"(\w+) (\d+)%", next(x for x in done.stdout.splitlines() if x.startswith("Where our time")))
+    shares = re.findall(r"(\w+) (\d+)%", next(x for x in done.stdout.splitlines() if x.startswith("llmtrain's time")))
     assert {name for name, _ in shares} >= {"rollout", "forward"}
     assert 95 <= sum(int(share) for _, share in shares) <= 105  # rounded, and those below half a percent left out
