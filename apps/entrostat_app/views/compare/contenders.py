@@ -176,7 +176,7 @@ def parse_all(
             errors.append(str(error))
             continue
         if contender.name in found:
-            errors.append(f"{contender.name}: two contenders have this name; put another name and a colon before one")
+            errors.append(f"{contender.name}: two contenders have this name; rename one, as in NAME: grpo")
         elif len(found) == MOST:
             errors.append(f"{contender.name}: left out, at most {MOST} contenders are shown; remove another one")
         else:

@@ -108,7 +108,7 @@ def draw_plant(loop: Loop, bandit: Bandit, found: LocalPlant) -> None:
         st.metric("d at the target", f"{found.drift:+.3f}", border=True, help="Change of the entropy at α = 0, nats.")
         if abs(loop.error) > 1e-9:
             start = plant(bandit.env, bandit.lr, bandit.tau, bandit.target + loop.error)
-            st.metric("g at the start", f"{start.gain:.3f}", border=True, help="Linear theory assumes g at the target.")
+            st.metric("g at the start", f"{start.gain:.3f}", border=True, help="Linear theory uses g at the target.")
     st.button(
         "Use these as g and d of the loop",
         icon=":material/input:",

@@ -16,7 +16,7 @@ def why_unstable(loop: Loop) -> str | None:
         return None
     s, c = loop.point
     if s == 0:
-        return "g·Kp is 0: without a proportional part nothing damps the loop: it oscillates or drifts forever"
+        return "g·Kp is 0: without a proportional part nothing damps the loop, and it oscillates or drifts forever"
     if c == 0 and s < 2:
         return (
             f"g·Ki is 0: the error shrinks, but stops at d/(g·Kp) = {loop.d / s:+.2f} nats, where α cancels the drift"

@@ -78,8 +78,8 @@ def summary(found: Fit) -> str:
     if found.prediction is not None:
         error = found.prediction.end_error
         parts.append(
-            f"Fitted to the first {found.prediction.law.n} points only, it predicts the end {abs(error):.3f} too "
-            f"{'high' if error > 0 else 'low'}."
+            f"From its first {found.prediction.law.n} points only, the law predicts a final reward that is "
+            f"{abs(error):.3f} too {'high' if error > 0 else 'low'}."
         )
     return " ".join(parts)
 

@@ -185,7 +185,7 @@ def draw_measurement(name: str) -> None:
     lines = {
         "Predicted": record.predicted,
         "Measured": record.measured,
-        "Verdict": record.verdict if record.as_expected else f"{record.verdict}, but {record.expected} was known",
+        "Verdict": record.verdict if record.as_expected else f"{record.verdict}; the known one is {record.expected}",
         "Probability of another verdict with fresh seeds": doubt,
     }
     st.markdown("\n".join(f"- **{title}**: {plain(text)}" for title, text in lines.items()))
