@@ -1,4 +1,4 @@
-"""Escaping of text from files, models and links where Streamlit reads Markdown."""
+"""Escape text from files, models and links wherever Streamlit reads Markdown."""
 
 import re
 

@@ -168,8 +168,8 @@ def draw(outcomes: Sequence[Outcome], target: float) -> None:
         paths = tradeoff.picture(outcomes, held)
         charts.show(paths, key="trade-off")
         st.caption(
-            "Each path leads from a contender's first policy to the mark at its last, with a dot at each quarter of the "
-            "run; the cross at the mark is the range over seeds. No policy can be above the grey frontier."
+            "Each path leads from a contender's first policy to the mark at its last, with a dot at each quarter of "
+            "the run; the cross at the mark is the range over seeds. No policy can be above the grey frontier."
         )
         exports.draw(paths, "reward-entropy", commands)
     st.info(plain(comparison.notice(standings) or comparison.summary(outcomes)), icon=":material/visibility:")

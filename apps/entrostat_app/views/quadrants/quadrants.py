@@ -95,7 +95,7 @@ def page() -> None:
 
 
 def draw_moment(config: Config) -> tuple[int, int, bool]:
-    """Draw the controls of the moment; return the rollout, the index of its update, and whether p* cuts quadrants."""
+    """Draw the controls of the moment; return the rollout, the index of its update, and True if p* is the boundary."""
     last = config.environment().rollouts - 1
     if st.session_state.get("q.t", 0) > last:
         st.session_state["q.t"] = last
