@@ -68,8 +68,8 @@ def test_products_are_those_of_weights_that_lie_elsewhere_in_their_file(tmp_path
 
 SAVES = """
 import os, sys, torch
-from llmtrain.model import build_tiny, save
-from llmtrain.tokenizer import build_char_tokenizer
+from llmtrain.policy.model import build_tiny, save
+from llmtrain.policy.tokenizer import build_char_tokenizer
 torch.cuda.is_available = lambda: sys.argv[2] == "gpus"
 save(build_tiny(8), build_char_tokenizer("0123"), sys.argv[1])
 print(os.environ.get("DS_ACCELERATOR"))

@@ -149,7 +149,7 @@ def test_a_folder_that_cannot_be(small, tmp_path, command, out, capsys):
 
 HOLDER = """
 import os, sys, time
-from llmtrain.run import claim
+from llmtrain.training.run import claim
 with claim(sys.argv[1]):
     child = os.fork()
     if child:
