@@ -1,10 +1,10 @@
-"""toybandit: entropy control of RLVR in a tabular-softmax bandit, where every number is known.
+"""toybandit: entropy control of RLVR in a tabular-softmax bandit in which every number is known.
 
     trajectory = toybandit.simulate(toybandit.Config(env="noisy", controller="entropic", target=0.6), seeds=range(8))
     trajectory.entropy      (runs, rollouts + 1), nats
     trajectory.reward       (runs, rollouts)
 
-The controllers are those of `entrostat`, called through the same objects as in the trainer. `import toybandit` and
+The controllers are the ones in `entrostat`, called through the same objects as in the trainer. `import toybandit` and
 `import toybandit.config` do not import torch; the rest is loaded when it is first used. Importing also registers the
 gymnasium environment `toybandit/SoftmaxBandit-v0` (`toybandit.gym_env`).
 """

@@ -1,4 +1,4 @@
-"""toybandit: entropy control of RLVR in a bandit where every number is known.
+"""toybandit: entropy control of RLVR in a bandit in which every number is known.
 
     toybandit run --env noisy --controller entropic --target 0.6 --set tau=0 --set ki=0.05 --out runs/x
     toybandit run --env noisy --controller clip_higher+steer --preset released

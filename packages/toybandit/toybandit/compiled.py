@@ -1,8 +1,7 @@
-"""A simulation as machine code: `torch.compile` of a pass, and of what a rollout draws.
+"""Compiled simulation: `torch.compile` of a pass and of a rollout's sampling.
 
-What is compiled is the simulator's own code, controllers included, so that every rule is defined once. What looks at
-numbers from Python (which tokens are the k largest, which responses are of one length) cannot be compiled, and runs as
-it is.
+It compiles the simulator's own code, controllers included, so every rule is defined once. Code that reads numbers in
+Python (which tokens are the k largest, which responses have the same length) cannot be compiled and runs uncompiled.
 """
 
 import os
@@ -15,13 +14,13 @@ from typing import Any
 import torch
 
 KINDS = 1 << 10
-"""How many configurations and sizes of a function a process keeps compiled."""
+"""Upper limit for the compiled variants (configurations and sizes) of a function that a process keeps."""
 
 
 class Compiled:
-    """A function that is compiled, or found to be none that can be: then it says so once, and runs as it is.
+    """Compiled function that falls back to the original, with one warning, if it cannot be compiled.
 
-    Raises ValueError where there is no C++ compiler.
+    Raises ValueError if there is no C++ compiler.
     """
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
@@ -34,19 +33,19 @@ class Compiled:
                 return self.fast(*args)
             except (torch._dynamo.exc.Unsupported, torch._dynamo.exc.UserError):
                 self.fast = None
-                warnings.warn(f"{self.name} cannot be compiled and runs as it is", stacklevel=2)
+                warnings.warn(f"{self.name} cannot be compiled and runs uncompiled", stacklevel=2)
         return self.function(*args)
 
 
 @cache
 def machine_code(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, to be compiled anew for every configuration and size. ValueError where there is no C++ compiler."""
+    """Return `function` compiled once per configuration and size. Raise ValueError if there is no C++ compiler."""
     compiler = os.environ.get("CXX", "g++")
     if shutil.which(compiler) is None:
         raise ValueError(
-            f"compile needs the C++ compiler {compiler!r}: install it, set CXX to another, or leave it off"
+            f"compile needs the C++ compiler {compiler!r}: install it, set CXX to another, or leave compile off"
         )
     config = torch._dynamo.config
     config.recompile_limit, config.accumulated_recompile_limit = KINDS, KINDS
-    # Arms lie within their table: checking each of them again would take a quarter of the time.
+    # Arms are always within their table: checking each index again would take a quarter of the time.
     return torch.compile(function, fullgraph=True, dynamic=False, options={"assert_indirect_indexing": False})

@@ -1,4 +1,4 @@
-"""What to simulate. No torch here, so that tools which only read configurations stay fast."""
+"""Configuration of a simulation. Does not import torch, so that tools that only read configurations stay fast."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -11,26 +11,26 @@ from .environment_file import read_environment
 from .environments import ENVIRONMENTS, NOISY, Environment, Table, as_tables
 
 CUSTOM = "custom"
-"""Name of an environment whose numbers are all given."""
+"""Name of an environment with all numbers given explicitly."""
 OF_GROUPS = ("group", "advantage")
-"""What an environment without samples has not."""
+"""Fields that an environment without samples lacks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """One simulation. A number of the environment that is None keeps the environment's own value.
+    """Configuration of one simulation. A field of the environment that is None keeps the environment's own value.
 
-    Raises ValueError, one line, naming the field and what it may be.
+    Raises ValueError in one line with the field and its allowed values.
     """
 
     env: str = "noisy"
-    """exact, noisy, on, pure, det, coupled, episodes, or a YAML file of one's own (`toybandit.environment_file`)."""
+    """exact, noisy, on, pure, det, coupled, episodes, or a YAML file (`toybandit.environment_file`)."""
     controller: str = "grpo"
     """Names of `entrostat` controllers joined by +, e.g. clip_higher+steer. grpo is plain PPO clipping 0.2 / 0.2."""
     preset: str = "paper"
     """Values of the controller's hyperparameters: paper or released."""
     target: float | None = None
-    """Entropy (nats) that the controller is to hold; None leaves the controller's own default."""
+    """Target entropy of the controller, nats; None keeps the controller's default."""
     controller_args: Mapping[str, Any] = field(default_factory=dict)
     """Hyperparameters of the controller. A sequence has one value for each run."""
     dtype: Annotated[str, ("float64", "float32")] = "float64"
@@ -38,7 +38,7 @@ class Config:
     device: Annotated[str, ("cpu", "cuda")] = "cpu"
     """cpu or cuda."""
     gradient: Annotated[str | None, ("sampled", "exact")] = None
-    """sampled: of G responses a prompt. exact: expected, over every (arm, reward) pair."""
+    """sampled: from G responses per prompt. exact: expected, over every (arm, reward) pair."""
 
     states: int | None = None
     """S, prompts of a rollout."""
@@ -59,26 +59,26 @@ class Config:
     logit_std: float | None = None
     """Standard deviation of the initial logits."""
     right_logit: float | None = None
-    """Added to the initial logits of the right arms."""
+    """Offset of the initial logits of the right arms."""
     right_arms: int | None = None
     """Right arms of a state."""
     right_tilt: float | None = None
-    """How far the right arms are those that the initial policy likes."""
+    """Dependence of the right arms on the initial policy: 0 none, 1 drawn in proportion to p."""
     reward_right: float | None = None
     """Probability that a right arm is rewarded."""
     reward_wrong: float | None = None
     """Probability that another arm is rewarded."""
     coupling: float | None = None
-    """How far the update of one state moves every other."""
+    """Share of a state's update that every other state gets."""
     advantage: str | None = None
-    """grpo, dr_grpo, rloo, reinforce_pp, qae, w_reinforce, psr or nsr: one that needs rewards only.
+    """Advantage that needs rewards only: grpo, dr_grpo, rloo, reinforce_pp, qae, w_reinforce, psr or nsr.
     Hyperparameters follow the name: "qae k=0.6"."""
     update: str | None = None
     """sgd (policy gradient), npg (natural policy gradient) or adam."""
     success: Table | None = None
     """Probability that an arm is rewarded: a row for each state, or one for all."""
     success_beta: tuple[float, float] | None = None
-    """Parameters of the Beta distribution that these probabilities are drawn from."""
+    """Parameters of a Beta distribution to draw these probabilities from."""
     logits: Table | None = None
     """Mean of the initial logits: a row for each state, or one for all."""
     kernel: Table | None = None
@@ -86,7 +86,7 @@ class Config:
 
     def __post_init__(self) -> None:
         for name, value in fit_fields(Config, as_tables(vars(self))).items():
-            if value != getattr(self, name):  # an integer stays one, as in the keys of sweeps that were run before
+            if value != getattr(self, name):  # integers stay integers, so keys of earlier sweeps stay valid
                 object.__setattr__(self, name, value)
         check_fields(self)
         self.environment()
@@ -96,7 +96,7 @@ class Config:
                     raise ValueError(f"env {self.env!r} enumerates every outcome and has no {name}: leave it None")
 
     def environment(self) -> Environment:
-        """The environment with this configuration's numbers in it."""
+        """Return the environment with this configuration's numbers."""
         given = {f.name: getattr(self, f.name) for f in fields(Environment) if getattr(self, f.name) is not None}
         base = self._base()
         if self.gradient == "exact":
@@ -115,7 +115,7 @@ class Config:
         raise ValueError(f"unknown env {self.env!r}; choose from {', '.join(ENVIRONMENTS)}, or name a .yaml file")
 
     def resolved(self) -> dict[str, Any]:
-        """Every field with the value that the run uses, as plain values; `Config(**resolved)` is the same run."""
+        """Return every field with the value that the run uses, as plain values; `Config(**resolved)` repeats the run."""
         environment = self.environment()
         return {
             **asdict(self),
@@ -127,5 +127,5 @@ class Config:
 
 
 def _plain(value: Any) -> Any:
-    """Tuples as lists, so that YAML has no tags."""
+    """Return tuples as lists, so that YAML has no tags."""
     return [_plain(item) for item in value] if isinstance(value, tuple) else value

@@ -1,4 +1,4 @@
-"""From a configuration to a controller of `entrostat`."""
+"""Controllers of `entrostat` built from a configuration."""
 
 from typing import Any
 
@@ -13,9 +13,9 @@ from .config import Config
 
 
 def build_controller(config: Config, runs: int) -> Chain:
-    """The controller chain of `config`, for `runs` runs side by side.
+    """Return the controller chain of `config` for `runs` runs side by side.
 
-    Raises ValueError on an unknown controller, preset or hyperparameter, on a target for a controller that has none,
+    Raises ValueError on an unknown controller, preset or hyperparameter, on a target for a controller without one,
     on a value of the wrong type, and on a sequence of values whose length is not `runs`.
     """
     settings = {key: _per_run(key, value, runs) for key, value in config.controller_args.items()}
@@ -25,7 +25,7 @@ def build_controller(config: Config, runs: int) -> Chain:
 
 
 def _per_run(key: str, value: Any, runs: int) -> Any:
-    """A sequence of numbers becomes a tensor (runs,); anything else passes."""
+    """Return a sequence of numbers as a tensor (runs,), and any other value unchanged."""
     if not isinstance(value, list | tuple):
         return value
     if len(value) != runs:
@@ -34,14 +34,16 @@ def _per_run(key: str, value: Any, runs: int) -> Any:
 
 
 class EnumeratedReduce(LocalReduce):
-    """Refuses statistics over the mini-batch: enumerated outcomes are not a sample, so that a mean or a top-k over
-    them means nothing. Rules that look at one token at a time pass, and counts, which are of expected numbers:
-    outcomes count by their frequency (runs, N)."""
+    """Reduction that refuses statistics over the mini-batch.
+
+    Enumerated outcomes are not a sample, so a mean or a top-k over them is meaningless. Rules for single tokens work,
+    and so do counts: they are expected counts, with outcomes weighted by their frequency (runs, N).
+    """
 
     def __init__(self, controller: str, env: str, frequency: Tensor) -> None:
         self.frequency = frequency
         self.message = (
-            f"controller {controller!r} takes statistics over a sample, and env {env!r} enumerates outcomes instead; "
+            f"controller {controller!r} needs statistics over a sample, but env {env!r} enumerates outcomes instead; "
             "choose a sampled env (noisy, on, pure, det, coupled)"
         )
 

@@ -1,13 +1,13 @@
-"""Environments of one's own, from a YAML file.
+"""Environments from a YAML file.
 
-    base: noisy                     # what is not said comes from here
+    base: noisy                     # source of all numbers not given here
     states: 2
     success: [[.9, .2, .2], [.2, .9, .2]]   # or success_beta: [2, 5]
     logits: [0, 0, 3]               # one row for all states
     kernel: [[1, .5], [.5, 1]]
     lr: 0.1
 
-Keys are the numbers of `Environment`; `states` and `arms` follow from the tables where they are not said.
+Keys are the numbers of `Environment`; `states` and `arms` follow from the tables unless they are given.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from .environments import ENVIRONMENTS, TABLES, Environment, as_tables
 
 
 def read_environment(path: str | Path) -> Environment:
-    """The environment described in a file. ValueError of one line, naming the file, when it describes none."""
+    """Return the environment described in a file. Raise ValueError, one line with the file's name, if it has none."""
     content = load_yaml(path)
     if not isinstance(content, dict) or not content:
         raise ValueError(f"{path}: expected keys and values, such as states: 8")
@@ -33,7 +33,7 @@ def read_environment(path: str | Path) -> Environment:
 
 
 def environment_from(content: Mapping[str, Any]) -> Environment:
-    """The environment of plain keys and values. ValueError on an unknown key or a value that does not fit."""
+    """Return the environment of plain keys and values. Raise ValueError on an unknown key or an invalid value."""
     numbers = dict(content)
     base = numbers.pop("base", "noisy")
     if not isinstance(base, str) or base not in ENVIRONMENTS:

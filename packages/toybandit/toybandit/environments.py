@@ -1,8 +1,7 @@
 """The environments: bandits with S prompts, K arms and Bernoulli rewards. No torch here.
 
 A response has one token, its arm, unless `length` makes it an episode through a tree of states (`toybandit.episodes`).
-A group of G responses to a prompt is what the prompt is answered with in one rollout. The M passes over a rollout are
-what makes its samples off-policy.
+In one rollout every prompt gets a group of G responses. The M passes over a rollout make its samples off-policy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,18 +12,18 @@ from entrostat.allowed import NonNegativeFloat, PositiveInt, Probability, check_
 from entrostat.field_types import fit_fields
 
 Table = tuple[tuple[float, ...], ...]
-"""Rows of numbers: one for each state, or one for all of them."""
+"""Rows of numbers: one for each state, or one for all states."""
 TABLES = ("success", "logits", "kernel")
 UPDATES = ("sgd", "npg", "adam")
 MOST_LOGITS = 1 << 24
-"""Of all states of an environment: 128 MiB for each run. So many numbers the coupling of states may take as well."""
+"""Upper limit for the logits of all states (128 MiB per run), and for the entries of the coupling kernel."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """The numbers of an environment. The defaults are those of `noisy`.
+    """Numbers of an environment. The defaults are those of `noisy`.
 
-    Raises ValueError naming the number that is of another type, not finite or out of range.
+    Raises ValueError naming a number that has the wrong type, is not finite or is out of range.
     """
 
     states: PositiveInt = 64
@@ -37,7 +36,7 @@ class Environment:
     length: PositiveInt = 1
     """L, tokens of a response."""
     branching: PositiveInt = 1
-    """B, states that can follow a token: the one that does is its arm's remainder modulo B."""
+    """B, states that can follow a token; the arm's remainder modulo B selects one."""
     rollouts: PositiveInt = 300
     """T, rollouts of a run."""
     passes: PositiveInt = 8
@@ -47,17 +46,17 @@ class Environment:
     logit_std: NonNegativeFloat = 2.0
     """Standard deviation of the initial logits."""
     right_logit: float = 0.0
-    """Added to the initial logits of the right arms."""
+    """Offset of the initial logits of the right arms."""
     right_arms: PositiveInt = 4
     """Right arms of a state, drawn without replacement with log-odds `right_tilt`·log p."""
     right_tilt: float = 0.5
-    """How far the right arms are those that the initial policy likes: 0 not at all, 1 in proportion to p."""
+    """Dependence of the right arms on the initial policy: 0 none, 1 drawn in proportion to p."""
     reward_right: Probability = 0.6
     """Probability that a right arm is rewarded with 1."""
     reward_wrong: Probability = 0.3
     """Probability that another arm is rewarded with 1."""
     coupling: Probability = 0.0
-    """Off-diagonal entry of the state-similarity kernel: how far the update of one state moves every other."""
+    """Off-diagonal entry of the state-similarity kernel: share of a state's update that every other state gets."""
     advantage: str | None = "grpo"
     """Advantage of a group, a name of `entrostat.advantages`. None: reward minus the expected reward of the state."""
     update: Annotated[str, UPDATES] = "sgd"
@@ -65,7 +64,7 @@ class Environment:
     success: Annotated[Table | None, "[0, 1]"] = None
     """Probability that an arm is rewarded, instead of right and wrong arms: a row for each state, or one for all."""
     success_beta: Annotated[tuple[float, float] | None, "(0, inf)"] = None
-    """Parameters of the Beta distribution that these probabilities are drawn from."""
+    """Parameters of a Beta distribution to draw these probabilities from."""
     logits: Table | None = None
     """Mean of the initial logits, to which noise of `logit_std` is added: a row for each state, or one for all."""
     kernel: Table | None = None
@@ -73,13 +72,13 @@ class Environment:
 
     def __post_init__(self) -> None:
         for name, value in fit_fields(Environment, as_tables(vars(self))).items():
-            if value != getattr(self, name):  # an integer stays one, as in the keys of sweeps that were run before
+            if value != getattr(self, name):  # integers stay integers, so keys of earlier sweeps stay valid
                 object.__setattr__(self, name, value)
         check_fields(self)
         for name in ("branching", "right_arms"):
             _require(getattr(self, name) <= self.arms, name, f"at most the {self.arms} arms", getattr(self, name))
         _require(self.lr != (), "lr", "a number, or one for each run", "none")
-        _require(self.length == 1 or not self.enumerated, "length", "1 where every outcome is enumerated", self.length)
+        _require(self.length == 1 or not self.enumerated, "length", "1 if every outcome is enumerated", self.length)
         deepest = MOST_LOGITS if self.branching == 1 else MOST_LOGITS.bit_length()
         if self.length > deepest or self.rows * self.arms > MOST_LOGITS:
             raise ValueError(f"states, arms, length and branching make over {MOST_LOGITS} logits: lower one of them")
@@ -89,7 +88,7 @@ class Environment:
 
     def _check_tables(self) -> None:
         if self.success is not None and self.success_beta is not None:
-            raise ValueError("success and success_beta both say what arms are rewarded with: give one")
+            raise ValueError("success and success_beta both set the reward probabilities: give only one")
         for name in ("success", "logits"):
             table = getattr(self, name)
             if table is not None:
@@ -101,12 +100,12 @@ class Environment:
 
     @property
     def enumerated(self) -> bool:
-        """Whether the gradient is the expected one, over all (arm, reward) pairs, and not a sample's."""
+        """True if the gradient is expected, over all (arm, reward) pairs; False if it is sampled."""
         return self.group is None
 
     @property
     def rows(self) -> int:
-        """States of all prompts: S, times the nodes of a tree of depth L."""
+        """Number of states of all prompts: S times the nodes of a tree of depth L."""
         return self.states * sum(self.branching**depth for depth in range(self.length))
 
 
@@ -121,7 +120,7 @@ def _require_columns(name: str, table: Table, columns: int) -> None:
 
 
 def as_tables(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """`numbers` with every table that is given as a flat list, one row for all states, as a table of that row."""
+    """Return `numbers` with every flat list given for a table, one row for all states, as a table of that row."""
     tables = dict(numbers)
     for name in TABLES:
         rows = tables.get(name)
@@ -151,6 +150,6 @@ ENVIRONMENTS: dict[str, Environment] = {
     "coupled": replace(NOISY, coupling=0.3),
     "episodes": replace(NOISY, states=16, length=4, branching=2),
 }
-"""exact: one state, expected gradient. noisy: the default. on: strictly on-policy. pure: no signal, so that any entropy
-change is the algorithm's own. det: 0/1 rewards, so that groups become all-correct and A = 0. coupled: states share
-features. episodes: responses of four tokens, so that rules for sequences act on sequences."""
+"""exact: one state, expected gradient. noisy: the default. on: strictly on-policy. pure: no signal, so any entropy
+change comes from the algorithm. det: 0/1 rewards, so groups become all-correct and A = 0. coupled: states share
+features. episodes: responses of four tokens, so rules for sequences act on sequences."""

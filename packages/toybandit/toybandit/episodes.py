@@ -1,8 +1,8 @@
 """Responses of several tokens: an episode of L steps through a tree of states.
 
-A prompt's tree has B^d nodes at depth d, numbered level by level from the root, and the arm chosen at a node decides by
-its remainder modulo B which child comes next. The policy has a row of logits for every node. With L = 1 a tree is its
-root: the plain bandit. Shapes: R runs, S prompts, G responses a prompt.
+A prompt's tree has B^d nodes at depth d, numbered level by level from the root. The remainder modulo B of the arm
+chosen at a node selects the next child. The policy has a row of logits for every node. With L = 1 a tree is only its
+root: the plain bandit. Shapes: R runs, S prompts, G responses per prompt.
 """
 
 import torch
@@ -14,7 +14,7 @@ from .policy import Policy
 
 
 def sample_episodes(policy: Policy, environment: Environment, luck: Luck, step: int) -> tuple[Tensor, Tensor]:
-    """Nodes and arms of G responses to every prompt, int64 (R, S, G, L) each."""
+    """Sample G responses to every prompt and return their nodes and arms, int64 (R, S, G, L) each."""
     prompts, branching, group = environment.states, environment.branching, environment.group
     assert group is not None
     runs, arms = policy.p.shape[0], environment.arms
@@ -33,9 +33,9 @@ def sample_episodes(policy: Policy, environment: Environment, luck: Luck, step: 
 
 
 def inverse_cdf(cumulative: Tensor, draw: Tensor) -> Tensor:
-    """The first arm whose cumulative probability (..., K) reaches the number drawn (..., n), at most K − 1: (..., n).
+    """Return the first arm whose cumulative probability (..., K) reaches the draw (..., n), at most K − 1: (..., n).
 
-    A binary search of all numbers at once: no branch to mispredict, a third of the time of `torch.searchsorted`.
+    A binary search for all draws at once: no branch to mispredict, a third of the time of `torch.searchsorted`.
     """
     arm = torch.zeros(draw.shape, dtype=torch.int64)
     left = cumulative.shape[-1]
@@ -47,7 +47,7 @@ def inverse_cdf(cumulative: Tensor, draw: Tensor) -> Tensor:
 
 
 def visits(policy: Policy, environment: Environment) -> Tensor:
-    """Share of a response's tokens that lie at each node, (R, rows); sums to 1 over the nodes of a prompt."""
+    """Return the expected share of a response's tokens at each node, (R, rows); sums to 1 over a prompt's nodes."""
     runs, prompts, branching = policy.p.shape[0], environment.states, environment.branching
     p = policy.p.reshape(runs, prompts, -1, environment.arms)
     child_of_arm = torch.arange(environment.arms) % branching
@@ -63,7 +63,7 @@ def visits(policy: Policy, environment: Environment) -> Tensor:
 
 
 def token_mean(x: Tensor, policy: Policy, environment: Environment) -> Tensor:
-    """Mean of a number of each row, (R, rows), over the tokens of the responses that the policy gives: (R,)."""
+    """Return the mean of a per-row value, (R, rows), over the tokens of the policy's responses: (R,)."""
     if environment.length == 1:
         return x.mean(-1)
     return (visits(policy, environment) * x).sum(-1) / environment.states

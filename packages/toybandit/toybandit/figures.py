@@ -11,14 +11,14 @@ from .trajectory import Array, Trajectory
 
 
 def band(axes: Any, values: Array, label: str) -> None:
-    """Mean over runs with a band from the lowest to the highest run; values (runs, steps)."""
+    """Draw the mean over runs with a band from the lowest to the highest run; values (runs, steps)."""
     steps = np.arange(values.shape[1])
     (line,) = axes.plot(steps, values.mean(0), label=label)
     axes.fill_between(steps, values.min(0), values.max(0), color=line.get_color(), alpha=0.2, linewidth=0)
 
 
 def entropy_figure(trajectory: Trajectory, path: Path) -> None:
-    """Entropy with its target above, expected reward below, over rollouts; written to `path`."""
+    """Draw entropy with its target above and expected reward below, over rollouts, and write the figure to `path`."""
     config = trajectory.config
     figure = Figure(figsize=(7, 5), layout="constrained")
     FigureCanvasAgg(figure)

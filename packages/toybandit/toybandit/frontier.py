@@ -1,7 +1,7 @@
 """The reward–entropy frontier: the highest mean reward possible at a given mean entropy.
 
-Σ p·q over all states under a given Σ H(p) is highest at p(·|s) ∝ exp(β·q(s,·)) with one β for all states: β is the
-multiplier of the entropy. Entropy falls from log K at β = 0 to that of the ties among the best arms at β = ∞.
+Σ p·q over all states at a given Σ H(p) is highest at p(·|s) ∝ exp(β·q(s,·)) with one β for all states, where 1/β is the
+multiplier of the entropy. Entropy falls from log K at β = 0 to the entropy of ties among the best arms at β = ∞.
 """
 
 import numpy as np
@@ -10,25 +10,25 @@ from numpy.typing import ArrayLike
 from .trajectory import Array
 
 HALVINGS = 52
-"""Of the interval that β/(1 + β) lies in: as many as float64 has bits."""
+"""Bisection steps for β/(1 + β) in [0, 1]: one for each bit of a float64 fraction."""
 
 
 def mean_entropy(probabilities: ArrayLike) -> Array:
-    """Mean over states of −Σ p log p, with 0·log 0 = 0: (..., S, K) to (...), nats."""
+    """Return the mean over states of −Σ p log p, with 0·log 0 = 0: (..., S, K) to (...), nats."""
     p = np.asarray(probabilities, dtype=np.float64)
     return -(p * np.log(np.where(p > 0, p, 1.0))).sum(-1).mean(-1)
 
 
 def mean_reward(probabilities: ArrayLike, success: ArrayLike) -> Array:
-    """Mean over states of Σ p·q: (..., S, K) both, to (...)."""
+    """Return the mean over states of Σ p·q: (..., S, K) both, to (...)."""
     return (np.asarray(probabilities, dtype=np.float64) * np.asarray(success, dtype=np.float64)).sum(-1).mean(-1)
 
 
 def best_policy(success: ArrayLike, entropy: ArrayLike) -> Array:
-    """The policy of highest mean reward at a mean entropy, (..., S, K).
+    """Return the policy of highest mean reward at a mean entropy, (..., S, K).
 
     success: probability that an arm is rewarded, (..., S, K). entropy: nats, broadcasts against the leading dimensions.
-    Below the entropy of β = ∞, the entropy of the ties, it is uniform over the best arms of each state.
+    Below the entropy of the ties (β = ∞), the policy is uniform over the best arms of each state.
     Raises ValueError on an entropy outside [0, log K].
     """
     success, entropy = np.asarray(success, dtype=np.float64), np.asarray(entropy, dtype=np.float64)
@@ -46,7 +46,7 @@ def best_policy(success: ArrayLike, entropy: ArrayLike) -> Array:
 
 
 def best_reward(success: ArrayLike, entropy: ArrayLike) -> Array:
-    """The highest mean reward possible at a mean entropy: success (..., S, K), entropy and result (...).
+    """Return the highest mean reward possible at a mean entropy: success (..., S, K), entropy and result (...).
 
     Raises ValueError on an entropy outside [0, log K].
     """
@@ -54,20 +54,22 @@ def best_reward(success: ArrayLike, entropy: ArrayLike) -> Array:
 
 
 def frontier_curve(success: ArrayLike, points: int = 200) -> tuple[Array, Array]:
-    """Entropy and reward along the frontier of all states together, from log K at β = 0 on: success (..., K), (points,)
-    each. Evenly spaced in β/(1 + β), so that they crowd where the frontier levels out."""
+    """Return entropy and reward along the frontier of all states together, starting at log K (β = 0), (points,) each.
+
+    success: (..., K). Points are evenly spaced in β/(1 + β), so they are dense where the frontier levels out.
+    """
     states = np.asarray(success, dtype=np.float64).reshape(-1, np.shape(success)[-1])
     policy = _tilted(_gap(states), np.linspace(0, 1, points, endpoint=False))
     return mean_entropy(policy), mean_reward(policy, states)
 
 
 def _gap(success: Array) -> Array:
-    """What each arm is below the best of its state, in units of the largest such gap, (..., S, K)."""
+    """Return the gap from each arm to the best arm of its state, ≤ 0, divided by the largest gap, (..., S, K)."""
     gap = success - success.max(-1, keepdims=True)
     return gap / np.maximum(-gap.min((-1, -2), keepdims=True), np.finfo(np.float64).tiny)
 
 
 def _tilted(gap: Array, x: Array) -> Array:
-    """softmax(β·gap) with β = x/(1 − x), for gap ≤ 0 with a 0 in every state."""
+    """Return softmax(β·gap) with β = x/(1 − x), for gap ≤ 0 with a 0 in every state."""
     weight = np.exp((x / (1 - x))[..., None, None] * gap)
     return weight / weight.sum(-1, keepdims=True)

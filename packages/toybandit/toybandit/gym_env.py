@@ -3,13 +3,13 @@
     env = gymnasium.make("toybandit/SoftmaxBandit-v0", env="det", states=8, seed=3)
     envs = gymnasium.make_vec("toybandit/SoftmaxBandit-v0", num_envs=1024, env="det", states=8, seed=3)
 
-A contextual bandit of S states and K arms: the observation is the state, uniform among S whatever was done; the action
-is an arm; the reward is 1 with the success probability of the arm in the state that was observed, else 0. An episode
-never terminates; it is truncated after `max_episode_steps`, which `make` and `make_vec` take.
+A contextual bandit of S states and K arms: the observation is the state, uniform among S whatever the action was; the
+action is an arm; the reward is 1 with the success probability of the arm in the observed state, else 0. An episode
+never terminates; it is truncated after `max_episode_steps`, an argument of `make` and `make_vec`.
 
-`seed` is that of the bandit, the one that `simulate` learns in the run of this seed, and all copies of a vector
-environment share it. `reset(seed=...)` seeds what happens in it; copy i has `seed + i`. `info` holds the `success`
-probabilities of the arms of the state that was observed, and their initial `logits`.
+`seed` selects the bandit, the same one that `simulate` learns in the run with this seed; all copies of a vector
+environment share it. `reset(seed=...)` seeds states and rewards; copy i has `seed + i`. `info` holds the `success`
+probabilities of the arms in the observed state, and their initial `logits`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,16 +34,16 @@ Indices = NDArray[np.int64]
 Infos = dict[str, Any]
 
 BLOCK = 264
-"""Steps whose random numbers are drawn at once: one uniform number u each, of which the whole part of S·u is the next
-state and the rest the luck, which pays where it is below the success probability. An odd number of cache lines, so that
-the columns of a block spread over the cache."""
+"""Steps whose random numbers are drawn at once, one uniform number u each: the whole part of S·u is the next state, and
+the fraction is the luck, which gives the reward if it is below the success probability. An odd number of cache lines,
+so that the columns of a block spread over the cache."""
 
 
 class SoftmaxBandit(gymnasium.Env[Any, Any]):
-    """One bandit.
+    """Environment of one bandit.
 
-    env: name of an environment, or a YAML file; numbers: those of `Environment` that differ from it.
-    Raises ValueError, one line, on an argument that does not fit and on an action that is not an arm.
+    env: name of an environment, or a YAML file; numbers: fields of `Environment` that differ from it.
+    Raises ValueError, one line, on an invalid argument and on an action that is not an arm.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
@@ -59,7 +59,7 @@ class SoftmaxBandit(gymnasium.Env[Any, Any]):
         self._state: int | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, Infos]:
-        """Begin an episode; without a seed, go on with the last one."""
+        """Begin an episode; without a seed, continue the random numbers of the last one."""
         super().reset(seed=seed)
         if seed is not None:
             self._ahead = []
@@ -67,7 +67,7 @@ class SoftmaxBandit(gymnasium.Env[Any, Any]):
         return self._state, self._info(self._state)
 
     def step(self, action: int) -> tuple[int, float, bool, bool, Infos]:
-        """Pull an arm: next state, reward, terminated, truncated, info. Truncation is left to gymnasium's TimeLimit."""
+        """Pull an arm: return next state, reward, terminated, truncated, info. Gymnasium's TimeLimit truncates."""
         if self._state is None:
             raise ResetNeeded("call reset before step")
         arm = _as_integer("action", action)
@@ -78,7 +78,7 @@ class SoftmaxBandit(gymnasium.Env[Any, Any]):
         return self._state, float(luck < probability), False, False, self._info(self._state)
 
     def _draw(self) -> tuple[float, int]:
-        """Luck of a step and the state it leads to."""
+        """Return the luck of a step and the next state."""
         if not self._ahead:
             self._ahead = self.np_random.random(BLOCK)[::-1].tolist()
         scaled = self._states * self._ahead.pop()
@@ -91,10 +91,10 @@ class SoftmaxBandit(gymnasium.Env[Any, Any]):
 
 
 class SoftmaxBanditVector(VectorEnv[Indices, Indices, NDArray[Any]]):
-    """Copies of one bandit. Copy i sees the states and rewards that `SoftmaxBandit` does under its seed.
+    """Copies of one bandit. Copy i has the same states and rewards as `SoftmaxBandit` with its seed.
 
-    max_episode_steps: all copies are truncated after as many steps, and the next step resets them; None: never.
-    The other arguments, and errors, are those of `SoftmaxBandit`.
+    max_episode_steps: steps after which all copies are truncated, and the next step resets them; None for no limit.
+    The other arguments, and the errors, are those of `SoftmaxBandit`.
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
@@ -126,7 +126,7 @@ class SoftmaxBanditVector(VectorEnv[Indices, Indices, NDArray[Any]]):
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Indices, Infos]:
-        """Begin an episode in all copies. seed: of the first copy, or of each; without one, go on with the last."""
+        """Begin an episode in all copies. seed: first copy's, or one per copy; None continues the random numbers."""
         if seed is None and not self._generators:
             seed = int(self.np_random.integers(2**31))
         if seed is not None:
@@ -136,7 +136,7 @@ class SoftmaxBanditVector(VectorEnv[Indices, Indices, NDArray[Any]]):
         return self._state.copy(), self._info(self._state)
 
     def step(self, actions: Indices) -> tuple[Indices, Array, NDArray[np.bool_], NDArray[np.bool_], Infos]:
-        """Pull an arm in each copy, int (num_envs,). The step after a truncation resets and has reward 0."""
+        """Pull an arm in each copy, int (num_envs,). The step after a truncation resets the copies, with reward 0."""
         if self._state is None:
             raise ResetNeeded("call reset before step")
         over = self._elapsed == self.max_episode_steps
@@ -159,12 +159,12 @@ class SoftmaxBanditVector(VectorEnv[Indices, Indices, NDArray[Any]]):
         if arms.shape != (self.num_envs,) or arms.dtype.kind not in "iu":
             raise ValueError(f"actions must be {self.num_envs} integers, not {arms.dtype} of shape {arms.shape}")
         arms = arms.astype(np.int64, copy=False)
-        if int(arms.view(np.uint64).max()) >= self._arms:  # negative numbers are the largest there
+        if int(arms.view(np.uint64).max()) >= self._arms:  # as uint64, negative numbers are the largest
             raise ValueError(f"actions must be arms, 0 to {self._arms - 1}, not {arms.min()} to {arms.max()}")
         return arms
 
     def _draw(self) -> tuple[Array, Indices]:
-        """Luck of a step and the state it leads to, in each copy."""
+        """Return the luck of a step and the next state, of each copy."""
         if self._used == BLOCK:
             for generator, row in zip(self._generators, self._ahead, strict=True):
                 generator.random(out=row)
@@ -175,13 +175,13 @@ class SoftmaxBanditVector(VectorEnv[Indices, Indices, NDArray[Any]]):
         return scaled - state, state
 
     def _info(self, state: Indices) -> Infos:
-        """With a mask of the copies that have it for each key, as gymnasium wants."""
+        """Return the info of all copies, with a mask for each key of the copies that have it, as gymnasium requires."""
         known = {"success": self.success.take(state, axis=0), "logits": self.logits.take(state, axis=0)}
         return known | {f"_{name}": np.ones(self.num_envs, dtype=np.bool_) for name in known}
 
 
 def draw_tables(env: str, seed: int, numbers: Mapping[str, Any]) -> tuple[Array, Array]:
-    """Initial logits and success probabilities (S, K) of the bandit that `simulate` learns in the run of this seed."""
+    """Return initial logits and success probabilities (S, K) of the bandit that `simulate` learns with this seed."""
     import torch
 
     from .problem import draw_problem
@@ -196,7 +196,7 @@ def draw_tables(env: str, seed: int, numbers: Mapping[str, Any]) -> tuple[Array,
         raise ValueError(f"seed must be between 0 and 2^63 - 1, not {seed}")
     environment = Config(env=env, **numbers).environment()
     if environment.length != 1:
-        raise ValueError(f"length must be 1, not {environment.length}: an action is a whole response here")
+        raise ValueError(f"length must be 1, not {environment.length}: an action here is a whole response")
     logits, success = (x[0].numpy() for x in draw_problem(environment, torch.tensor([seed]), torch.float64))
     for table in (logits, success):
         table.setflags(write=False)

@@ -1,4 +1,4 @@
-"""Parts of a controller chain that experiments need and trainers do not; in the registry only while an experiment runs.
+"""Parts of a controller chain for experiments, not for training; in the registry only while an experiment runs.
 
 with at_hand(region=Region): simulate(Config(controller="region", controller_args={"factor": 2.0}), seeds)
 with at_hand(probe=probe(look, "logp")): simulate(Config(controller="grpo+probe"), seeds).metrics
@@ -18,17 +18,17 @@ from entrostat.plan import Plan
 from entrostat.registry import REGISTRY, register
 
 Look = Callable[[Plan, Context], Mapping[str, Tensor]]
-"""Takes the finished plan of an update, gives numbers (runs,) to be recorded."""
+"""Function of an update's finished plan that returns numbers (runs,) to record."""
 
 LENDING = RLock()
-"""Held while the registry holds what is only lent to it."""
+"""Lock held while the registry contains temporary controllers."""
 
 
 @contextmanager
 def at_hand(**controllers: type[Controller]) -> Iterator[None]:
-    """Make controllers available by these names inside the block. ValueError on a name that is taken.
+    """Run the block with controllers registered under these names. Raise ValueError if a name is taken.
 
-    The registry is one for all threads: another thread that wants to lend waits until this block has ended.
+    All threads share one registry: another thread that calls this waits until the block has ended.
     """
     lent: list[str] = []
     with LENDING:
@@ -44,18 +44,18 @@ def at_hand(**controllers: type[Controller]) -> Iterator[None]:
 
 @dataclass(kw_only=True)
 class Region(Controller):
-    """Weight `factor` on a random share of the tokens of one region of the advantage–probability plane."""
+    """Controller that puts the weight `factor` on a random share of tokens in a region of the advantage–p plane."""
 
     sign: float | Tensor = 1.0
     """Sign of A in the region."""
     p_low: float | Tensor = 0.0
-    """Tokens with a probability above this are in the region."""
+    """Lower limit for the probability of the region's tokens, exclusive."""
     p_high: float | Tensor = 1.0
-    """Tokens with a probability above this are not."""
+    """Upper limit for the probability of the region's tokens, inclusive."""
     share: float | Tensor = 1.0
-    """How many of the region's tokens are touched."""
+    """Share of the region's tokens that get the weight."""
     factor: float | Tensor = 0.0
-    """Their weight: 0 masks them."""
+    """Weight of the chosen tokens; 0 masks them."""
 
     @property
     def needs(self) -> frozenset[str]:
@@ -69,7 +69,7 @@ class Region(Controller):
 
 
 def probe(look: Look, *fields: str) -> type[Controller]:
-    """A controller that changes nothing and records what `look` sees of each update; `fields` of Tokens it reads."""
+    """Return a controller that changes nothing and records `look` of each update; `fields` are the Tokens it reads."""
 
     @dataclass(kw_only=True)
     class Probe(Controller):
@@ -86,6 +86,6 @@ def probe(look: Look, *fields: str) -> type[Controller]:
 
 
 def binned(values: Tensor, bins: Tensor, count: int) -> Tensor:
-    """Sum of `values` in each bin; values and int64 bins (runs, N), result (runs, count)."""
+    """Return the sum of `values` in each bin; values and int64 bins (runs, N), result (runs, count)."""
     sums = torch.zeros(*values.shape[:-1], count, dtype=torch.float64)
     return sums.scatter_add_(-1, bins, values.double())

@@ -1,8 +1,8 @@
-"""What α of `entropic` does to the entropy of a bandit near a target: the numbers that linear control theory asks for.
+"""Gain and drift of a bandit's entropy near a target under α of `entropic`, as linear control theory needs them.
 
     e⁺ = e + drift − gain·α
 
-Both are measured by one rollout under α held at a little above and a little below zero, with the same luck.
+Both are measured by one rollout with α fixed slightly above zero and one slightly below, with the same random numbers.
 """
 
 from collections.abc import Sequence
@@ -20,26 +20,26 @@ from .simulator import simulate
 from .trajectory import Array
 
 HALF_WIDTH = 0.1
-"""Of the interval of α over which the entropy's change is measured."""
+"""Half-width of the interval of α over which the entropy change is measured."""
 BISECTIONS = 30
 LOGIT_STD, RIGHT_LOGIT = (0.0, 100.0), (0.0, 40.0)
-"""Where the number that sets the initial entropy is sought."""
+"""Search ranges for the number that sets the initial entropy."""
 
 
 class LocalPlant(NamedTuple):
-    """Of a bandit at one entropy, as means over runs."""
+    """Gain and drift of a bandit at one entropy, as means over runs."""
 
     gain: float
-    """g, fall of the mean entropy in a rollout for a unit of α, nats."""
+    """g, decrease of the mean entropy in a rollout per unit of α, nats."""
     drift: float
     """d, change of the mean entropy in a rollout at α = 0, nats."""
 
 
 def starting_at(config: Config, entropy: float, seeds: Sequence[int]) -> Config:
-    """`config` with another initial policy, whose mean entropy over these seeds is `entropy` (nats).
+    """Return `config` with an initial policy whose mean entropy over these seeds is `entropy` (nats).
 
-    The spread of the logits is what is changed, or, where there is none, the logit of the right arms, so that it lies
-    between the entropy of a uniform policy and that of one on the right arms alone. Raises ValueError beyond these.
+    Changes the spread of the logits or, if it is 0, the logit of the right arms. Possible entropies range from a
+    uniform policy's to the lowest that the spread or the right arms allow. Raises ValueError outside that range.
     """
     spread = config.environment().logit_std > 0
     low, high = LOGIT_STD if spread else RIGHT_LOGIT
@@ -58,15 +58,15 @@ def starting_at(config: Config, entropy: float, seeds: Sequence[int]) -> Config:
 
 
 def initial_entropy(config: Config, seeds: Sequence[int]) -> float:
-    """Mean entropy of the initial policies of these seeds, nats."""
+    """Return the mean entropy of the initial policies of these seeds, nats."""
     problem = draw_problem(config.environment(), torch.tensor(list(seeds)), torch.float64)
     return float(policy_stats(problem.logits).entropy.mean())
 
 
 def held(config: Config, alpha: Sequence[float], seeds: Sequence[int]) -> Array:
-    """Change of the mean entropy in the first rollout under `entropic` with each of these α, (len(alpha), seeds), nats.
+    """Return the mean entropy's change in the first rollout under `entropic` at each α, (len(alpha), seeds), nats.
 
-    tau is that of `config`; its gains and its target are not used.
+    Uses tau of `config`, but not its gains and target.
     """
     runs = [seed for _ in alpha for seed in seeds]
     start = simulate(replace(config, controller="grpo", controller_args={}, target=None, rollouts=1), seeds).entropy[
@@ -84,9 +84,9 @@ def held(config: Config, alpha: Sequence[float], seeds: Sequence[int]) -> Array:
 
 
 def local_plant(config: Config, entropy: float, seeds: Sequence[int]) -> LocalPlant:
-    """The plant of `config` at initial policies of this mean entropy (nats), as means over the seeds.
+    """Return the plant of `config` at initial policies of this mean entropy (nats), as means over the seeds.
 
-    config: its environment, and the tau of its controller `entropic`. Raises ValueError as `starting_at` does.
+    config: gives the environment and tau of the controller `entropic`. Raises ValueError as `starting_at` does.
     """
     below, above = held(starting_at(config, entropy, seeds), (-HALF_WIDTH, HALF_WIDTH), seeds).mean(-1)
     return LocalPlant(gain=float(below - above) / (2 * HALF_WIDTH), drift=float(below + above) / 2)

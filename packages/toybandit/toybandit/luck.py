@@ -1,4 +1,4 @@
-"""The uniform numbers of a simulation: what decides which arms are drawn and which are rewarded."""
+"""Uniform random numbers of a simulation, which decide the arms drawn and the rewards."""
 
 import torch
 from torch import Tensor
@@ -6,13 +6,13 @@ from torch import Tensor
 from entrostat.draws import salt, uniform
 
 BLOCK = 1 << 18
-"""Numbers made at once, for as many rollouts as that gives: few small calls cost more than one large."""
+"""Numbers to make at once, for as many rollouts as they cover: a few small calls cost more than a large one."""
 
 
 class Luck:
     """Uniform numbers (R, S, G), keyed by (seed, purpose, rollout, prompt, response).
 
-    Every run has its own, controllers that are compared have the same, and the past of a run has no part in them.
+    Every run has its own numbers, compared controllers share them, and they do not depend on the run's past.
     seeds: int64 (R,).
     """
 
@@ -22,7 +22,7 @@ class Luck:
         self.drawn: dict[str, tuple[int, Tensor]] = {}
 
     def __call__(self, purpose: str, rollout: int) -> Tensor:
-        """The numbers that `purpose` takes in a rollout, float64 (R, S, G)."""
+        """Return the numbers for `purpose` in a rollout, float64 (R, S, G)."""
         first, numbers = self.drawn.get(purpose, (0, torch.empty(0)))
         if not 0 <= rollout - first < len(numbers):
             seed, prompt, sample = self.keys

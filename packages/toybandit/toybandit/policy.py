@@ -1,7 +1,7 @@
-"""The tabular-softmax policy: what tokens see of it, and how a loss on tokens becomes a gradient on logits.
+"""The tabular-softmax policy: its values at tokens, and the gradient in the logits of a loss on tokens.
 
-A table has a row for every state: one for each of S prompts, or `nodes` for each when a response is an episode in a
-tree. The arm of a token counts within all rows of its prompt, from 0 to nodes·K − 1. Shapes: R runs, n tokens a prompt.
+A table has a row for every state: one per prompt (S prompts), or `nodes` per prompt if a response is an episode in a
+tree. A token's arm is numbered across all rows of its prompt, 0 to nodes·K − 1. Shapes: R runs, n tokens per prompt.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ MOMENTS = ("s2", "s2l", "s2ll")
 
 
 class Policy:
-    """softmax of finite logits (R, rows, K). What nobody asks for is not computed."""
+    """Softmax of finite logits (R, rows, K). Properties are computed when first used."""
 
     def __init__(self, logits: Tensor) -> None:
         self.logits = logits
@@ -28,7 +28,7 @@ class Policy:
 
     @lazy
     def p(self) -> Tensor:
-        """(R, rows, K)."""
+        """Probabilities π, (R, rows, K)."""
         return self.weight / self.total
 
     @lazy
@@ -48,19 +48,19 @@ class Policy:
 
 
 def per_prompt(table: Tensor, prompts: int) -> Tensor:
-    """The rows of each prompt side by side: (R, rows, K) to (R, S, nodes·K)."""
+    """Return a table with the rows of each prompt joined: (R, rows, K) to (R, S, nodes·K)."""
     return table.reshape(table.shape[0], prompts, -1)
 
 
 def per_token(x: Tensor, arm: Tensor, node: Tensor | None = None) -> Tensor:
-    """Give every token the number of its row: x (R, rows), arm and node (R, S, n), result (R, S·n)."""
+    """Return the value of every token's row: x (R, rows), arm and node (R, S, n), result (R, S·n)."""
     if node is None:
         return x.unsqueeze(-1).expand(arm.shape).flatten(1)
     return per_prompt(x, arm.shape[1]).gather(-1, node).flatten(1)
 
 
 def row_sum(x: Tensor, arm: Tensor, node: Tensor | None, rows: int) -> Tensor:
-    """Sum of a number of each token (R, S·n) over the tokens of a row, (R, rows)."""
+    """Return the sum of a per-token value (R, S·n) over the tokens of each row, (R, rows)."""
     each = x.reshape(arm.shape)
     if node is None:
         return each.sum(-1)
@@ -69,7 +69,7 @@ def row_sum(x: Tensor, arm: Tensor, node: Tensor | None, rows: int) -> Tensor:
 
 
 def token_logp(policy: Policy, arm: Tensor) -> Tensor:
-    """log π of the arms (R, S, n), flat: (R, S·n)."""
+    """Return log π of the arms (R, S, n), flat: (R, S·n)."""
     prompts = arm.shape[1]
     if prompts == policy.logits.shape[1]:  # a row for each prompt: its normaliser needs no table
         return (policy.shifted.gather(-1, arm) - policy.log_total).flatten(1)
@@ -77,14 +77,14 @@ def token_logp(policy: Policy, arm: Tensor) -> Tensor:
 
 
 def token_moments(policy: Policy, arm: Tensor, needs: Collection[str], node: Tensor | None = None) -> dict[str, Tensor]:
-    """Those of s2, s2l and s2ll that are needed, (R, S·n) each."""
+    """Return s2, s2l and s2ll, or only the needed ones among them, (R, S·n) each."""
     return {name: per_token(getattr(policy.stats, name), arm, node) for name in MOMENTS if name in needs}
 
 
 def logit_gradient(
     policy: Policy, arm: Tensor, dlogp: Tensor, dentropy: Tensor | None, node: Tensor | None = None
 ) -> Tensor:
-    """Gradient of a loss in the logits, (R, rows, K), from its derivatives in log π and H of each token (R, S·n).
+    """Return a loss's gradient in the logits, (R, rows, K), from its derivatives in log π and H of each token (R, S·n).
 
     ∂ log p_a/∂z = e_a − p and ∂H/∂z = −p(log p + H); arm is (R, S, n).
     """
@@ -98,13 +98,13 @@ def logit_gradient(
 
 
 def proxy_logp(policy: Policy, support: Support | None, arm: Tensor) -> Tensor:
-    """log π of every token, the policy restricted to the support: arm (R, S, n), result (R, S·n)."""
+    """Return log π of every token under the policy restricted to the support: arm (R, S, n), result (R, S·n)."""
     assert support is not None, "no part of the chain has a proxy"
     return per_prompt(truncated_logp(policy.logp, support), arm.shape[1]).gather(-1, arm).flatten(1)
 
 
 def truncated(policy: Policy, support: Support) -> tuple[Tensor, Tensor]:
-    """log of the policy on the support, renormalised and −inf outside, (R, rows, K), and its entropy (R, rows)."""
+    """Return the log policy renormalised on the support, −inf outside, (R, rows, K), and its entropy (R, rows)."""
     logp = truncated_logp(policy.logp, support)
     p = logp.exp()
     return logp, -torch.where(p > 0, p * logp, 0.0).sum(-1)
@@ -113,7 +113,7 @@ def truncated(policy: Policy, support: Support) -> tuple[Tensor, Tensor]:
 def truncated_gradient(
     policy: Policy, support: Support, arm: Tensor, dentropy: Tensor, node: Tensor | None = None
 ) -> Tensor:
-    """Gradient of a loss in the logits, (R, rows, K), from its derivative in each token's truncated entropy.
+    """Return a loss's gradient in the logits, (R, rows, K), from its derivative in each token's truncated entropy.
 
     ∂H_S/∂z = −p_S(log p_S + H_S) on the support and 0 outside; arm is (R, S, n), dentropy (R, S·n).
     """

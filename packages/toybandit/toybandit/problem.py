@@ -12,7 +12,7 @@ from .environments import Environment, Table
 
 
 class Problem(NamedTuple):
-    """What a run starts from; R runs, K arms, a row for each state."""
+    """Start of a run: R runs, K arms, a row for each state."""
 
     logits: Tensor
     """Initial logits, (R, rows, K)."""
@@ -21,7 +21,7 @@ class Problem(NamedTuple):
 
 
 def draw_problem(environment: Environment, seeds: Tensor, dtype: torch.dtype) -> Problem:
-    """The problems of the runs with these seeds, int64 (R,). Each depends on its own seed alone."""
+    """Return the problems of the runs with these seeds, int64 (R,). Each depends on its own seed alone."""
     seed = seeds.reshape(-1, 1, 1)
     state = torch.arange(environment.rows).reshape(-1, 1)
     arm = torch.arange(environment.arms)
@@ -42,12 +42,12 @@ def draw_problem(environment: Environment, seeds: Tensor, dtype: torch.dtype) ->
 
 
 def rows_of(table: Table) -> Tensor:
-    """A table of one row or of all, float64."""
+    """Return a table with one row or all rows as a float64 tensor."""
     return torch.tensor(table, dtype=torch.float64)
 
 
 def draw_beta(parameters: tuple[float, float], seeds: Tensor, like: Tensor) -> Tensor:
-    """Beta(a, b) for each arm, shaped like `like` (R, rows, K); the numbers of a run depend on its seed alone."""
+    """Draw Beta(a, b) for each arm, shaped like `like` (R, rows, K); the draws of a run depend on its seed alone."""
     draws = [
         np.random.default_rng((salt("success"), seed)).beta(*parameters, like.shape[1:]) for seed in seeds.tolist()
     ]
@@ -55,9 +55,9 @@ def draw_beta(parameters: tuple[float, float], seeds: Tensor, like: Tensor) -> T
 
 
 def coupling_kernel(environment: Environment, dtype: torch.dtype) -> Tensor | None:
-    """State-similarity kernel (rows, rows) that logit updates are multiplied by; None when uncoupled.
+    """Return the state-similarity kernel (rows, rows) that multiplies logit updates; None if states are uncoupled.
 
-    1 on the diagonal and `coupling` elsewhere, or the environment's own.
+    It is 1 on the diagonal and `coupling` elsewhere, or the environment's own `kernel`.
     """
     if environment.kernel is not None:
         return rows_of(environment.kernel).to(dtype)

@@ -1,4 +1,4 @@
-"""One rollout of all runs: which arms, which rewards, which advantages. Sampled, or every outcome enumerated."""
+"""One rollout of all runs: arms, rewards and advantages, either sampled or with every outcome enumerated."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,26 +18,26 @@ from .policy import Policy, per_prompt
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rollout:
-    """n tokens of each of S prompts, in all R runs; the tokens of a response lie side by side."""
+    """n tokens of each of S prompts, in all R runs; the tokens of a response are adjacent."""
 
     arm: Tensor
-    """int64 (R, S, n), counted within all rows of a prompt."""
+    """Arm of each token, int64 (R, S, n), numbered across all rows of its prompt."""
     reward: Tensor
-    """0 or 1, (R, S, n)."""
+    """Reward of each token's response, 0 or 1, (R, S, n)."""
     advantage: Tensor
-    """(R, S, n)."""
+    """Advantage of each token, (R, S, n)."""
     frequency: Tensor | None = None
-    """How often a token occurs relative to the mean, (R, S, n); None when tokens are samples, which all count 1."""
+    """Frequency of each token relative to the mean, (R, S, n); None if tokens are samples, which all count 1."""
     node: Tensor | None = None
-    """Where in its prompt's tree a token lies, int64 (R, S, n); None when a prompt has one state."""
+    """Node of each token in its prompt's tree, int64 (R, S, n); None if a prompt has one state."""
 
 
 def respond(
     p: Tensor, success: Tensor, draw: Tensor, reward_draw: Tensor, advantage: Advantage, groups: Segments
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Arms, Bernoulli rewards and advantages, (R, S, G) each, from tables (R, S, K) and uniform numbers (R, S, G).
+    """Return arms, Bernoulli rewards and advantages, (R, S, G) each, from tables (R, S, K) and uniform draws (R, S, G).
 
-    Uniform numbers stay float64, whatever the tables are: the largest would be 1 in float32, and reach no probability.
+    Draws stay float64 whatever the tables' dtype: in float32 the largest would round to 1 and miss every probability.
     """
     arm = inverse_cdf(p.cumsum(-1), draw)
     return arm, *judged(success.gather(-1, arm), reward_draw, advantage, groups)
@@ -49,7 +49,7 @@ Respond = Callable[[Tensor, Tensor, Tensor, Tensor, Advantage, Segments], tuple[
 def sample_rollout(
     policy: Policy, success: Tensor, advantage: Advantage, luck: Luck, step: int, respond: Respond = respond
 ) -> Rollout:
-    """Draw G arms and Bernoulli rewards of every state."""
+    """Draw G arms and their Bernoulli rewards in every state."""
     draws = luck("arm", step), luck("reward", step)
     arm, reward, value = respond(policy.p, success, *draws, advantage, groups_of(*draws[0].shape[1:], success.device))
     return Rollout(arm=arm, reward=reward, advantage=value)
@@ -58,7 +58,7 @@ def sample_rollout(
 def sample_responses(
     policy: Policy, success: Tensor, environment: Environment, advantage: Advantage, luck: Luck, step: int
 ) -> Rollout:
-    """Like `sample_rollout`, with responses of L tokens. A response succeeds with the mean probability of its arms."""
+    """Draw a rollout with responses of L tokens. A response succeeds with the mean probability of its arms."""
     node, choice = sample_episodes(policy, environment, luck, step)
     arm = node * environment.arms + choice
     of_arm = per_prompt(success, environment.states).gather(-1, arm.flatten(2)).reshape(arm.shape)
@@ -68,27 +68,27 @@ def sample_responses(
 
 
 def judge_responses(probability: Tensor, advantage: Advantage, luck: Luck, step: int) -> tuple[Tensor, Tensor]:
-    """Bernoulli rewards of responses and their advantages, (R, S, G) each, from their probabilities of success."""
+    """Return Bernoulli rewards of responses and their advantages, (R, S, G) each, from their success probabilities."""
     groups = groups_of(*probability.shape[1:], probability.device)
     return judged(probability, luck("reward", step), advantage, groups)
 
 
 def judged(probability: Tensor, draw: Tensor, advantage: Advantage, groups: Segments) -> tuple[Tensor, Tensor]:
-    """What `judge_responses` gives, from uniform numbers (R, S, G)."""
+    """Return rewards and advantages as `judge_responses` does, from given uniform draws (R, S, G)."""
     reward = (draw < probability).to(probability.dtype)
     return reward, advantage(reward.flatten(1), groups).reshape(reward.shape)
 
 
 @lru_cache(maxsize=64)
 def groups_of(prompts: int, group: int, device: torch.device) -> Segments:
-    """Which of S·G responses answer the same prompt."""
+    """Return the groups of S·G responses that answer the same prompt."""
     groups = Segments(torch.arange(prompts, device=device).repeat_interleave(group))
-    assert groups.size.numel() == prompts  # so that it is known from now on
+    assert groups.size.numel() == prompts  # computes the lazy size once, before it is compiled
     return groups
 
 
 def enumerate_rollout(policy: Policy, success: Tensor) -> Rollout:
-    """Every arm rewarded and every arm not rewarded, as 2K tokens with their probabilities p·q and p·(1−q).
+    """Return every arm rewarded and every arm not rewarded, as 2K tokens with probabilities p·q and p·(1−q).
 
     The advantage is the reward minus the state's expected reward ρ = Σ p·q.
     """

@@ -1,6 +1,6 @@
-"""The tokens of one update of a run, one by one: what a controller makes of each, and what each does to the entropy.
+"""Tokens of one update of a run, one by one: the controller's effect on each, and the effect of each on the entropy.
 
-update = watch(Config(controller="clip_cov"), rollout=20)      the mini-batch, and the plan that was made for it
+update = watch(Config(controller="clip_cov"), rollout=20)      the mini-batch and its plan
 tokens = described(update.tokens, update.plan)                 as arrays
 others = described(update.tokens, planned_by(Config(controller="steer"), update))      the same tokens, another plan
 """
@@ -34,7 +34,7 @@ class Update:
     seed: int
     rollout: int
     number: int
-    """Which of the M updates on the samples of the rollout, from 0."""
+    """Index of the update among the M updates on the samples of the rollout, from 0."""
 
     @property
     def step(self) -> int:
@@ -44,7 +44,7 @@ class Update:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RolloutTokens:
-    """N tokens; arrays are (N,), entropies in nats, changes of entropy to first order and per unit of learning rate."""
+    """N tokens as arrays (N,). Entropies are in nats; entropy changes are first-order, per unit of learning rate."""
 
     p: Array
     """Probability of the token under the current policy."""
@@ -54,21 +54,21 @@ class RolloutTokens:
     entropy: Array
     """H of the token's distribution."""
     weight: Array
-    """What the controller multiplies the advantage by."""
+    """Factor of the controller on the advantage."""
     kept: Array
-    """Whether the token has a policy gradient: neither dropped nor stopped by clipping. Bool."""
+    """True if the token has a policy gradient: neither dropped nor stopped by clipping. Bool."""
     flow: Array
     """Change of H of the token's distribution by a step on A·ratio, unweighted."""
     planned: Array
-    """Change of H of the token's distribution by what the plan makes of the token, bonus and penalties included.
-    Times N, so that it compares with `flow`."""
+    """Change of H of the token's distribution by the token's part of the plan, bonus and penalties included.
+    Times N, to be comparable with `flow`."""
     likely: Array
-    """Whether p > e^(−H), STEER's boundary. Bool."""
+    """True if p > e^(−H), STEER's boundary. Bool."""
     beyond: Array
-    """Whether p > p*, where a token that is rewarded lowers H. Bool; p* is at least e^(−H)."""
+    """True if p > p*, above which a rewarded token lowers H. Bool; p* is at least e^(−H)."""
 
     def quadrant(self, *, exact: bool = False) -> Array:
-        """I to IV of `entrostat.description.QUADRANTS`, or "" where A = 0; cut at p* when `exact`, else at e^(−H)."""
+        """Return I to IV of `entrostat.description.QUADRANTS`, or "" if A = 0; cut at p* if `exact`, else at e^(−H)."""
         likely = self.beyond if exact else self.likely
         one, two, three, four = QUADRANTS
         positive, negative = np.where(likely, one, two), np.where(likely, four, three)
@@ -76,19 +76,19 @@ class RolloutTokens:
 
 
 class Quadrant(NamedTuple):
-    """What a plan makes of the tokens of a quadrant."""
+    """Effect of a plan on the tokens of a quadrant."""
 
     tokens: int
     weight: float
     """Mean weight, NaN without tokens."""
     kept: float
-    """Share of them that has a policy gradient, NaN without tokens."""
+    """Share of the tokens that has a policy gradient, NaN without tokens."""
     change: float
-    """Their part of the first-order change of the mean entropy, per unit of learning rate, nats."""
+    """Contribution of the tokens to the first-order change of the mean entropy, per unit of learning rate, nats."""
 
 
 def by_quadrant(tokens: RolloutTokens, *, exact: bool = False) -> dict[str, Quadrant]:
-    """The quadrants I to IV, cut at p* when `exact`, else at e^(−H). Tokens with A = 0 are in none."""
+    """Return the quadrants I to IV, cut at p* if `exact`, else at e^(−H). Tokens with A = 0 are in none."""
     names = tokens.quadrant(exact=exact)
     found = {}
     for name in QUADRANTS:
@@ -100,13 +100,13 @@ def by_quadrant(tokens: RolloutTokens, *, exact: bool = False) -> dict[str, Quad
 
 
 class _Reached(Exception):
-    """Ends the simulation at the update that was looked for."""
+    """Exception that ends the simulation at the wanted update."""
 
 
 def watch(config: Config, seed: int = 0, *, rollout: int = 0, number: int = -1) -> Update:
-    """Simulate `config` up to one update, and keep that. number: which of the rollout's updates; −1 is its last.
+    """Simulate `config` up to one update and return that update. number: index within the rollout; −1 is the last.
 
-    Raises ValueError on a rollout or an update that the run does not have, and where outcomes are enumerated.
+    Raises ValueError on a rollout or an update that the run does not have, and if outcomes are enumerated.
     """
     environment = config.environment()
     if environment.enumerated:
@@ -132,14 +132,14 @@ def watch(config: Config, seed: int = 0, *, rollout: int = 0, number: int = -1) 
 
 
 def planned_by(config: Config, update: Update) -> Plan:
-    """What the controller of `config` makes of the tokens of `update`; its environment is not looked at.
+    """Return the plan of the controller of `config` for the tokens of `update`; the environment of `config` is unused.
 
-    A closed loop starts afresh, and has seen one entropy: that of the rollout. Raises ValueError on a controller that
-    needs what the update does not have.
+    A closed loop starts from its initial state and observes one entropy, the rollout's. Raises ValueError on a
+    controller that needs fields that the update does not have.
     """
     controller = build_controller(config, 1)
     if controller.support is not None:
-        raise ValueError(f"controller {config.controller!r} needs truncated entropies, which are not here")
+        raise ValueError(f"controller {config.controller!r} needs truncated entropies, which an update lacks")
     environment = update.config.environment()
     entropy = update.tokens.get("old_entropy").double().mean(-1)
     with torch.no_grad():
@@ -148,7 +148,7 @@ def planned_by(config: Config, update: Update) -> Plan:
 
 
 def described(tokens: Tokens, plan: Plan) -> RolloutTokens:
-    """The tokens of one run, (1, N), under a plan for them, as arrays."""
+    """Return the tokens of one run, (1, N), under a plan for them, as arrays."""
     logp, entropy = tokens.get("logp"), tokens.get("entropy")
     s2, s2l = tokens.get("s2"), tokens.get("s2l")
     ratio = importance_ratio(logp, tokens.get("old_logp"))

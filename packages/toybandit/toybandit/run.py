@@ -20,7 +20,7 @@ DESCRIPTION = """Simulate a bandit under an entropy controller.
 Example: toybandit run --env noisy --controller entropic --target 0.6 --set tau=0 --set ki=0.05
 
 Writes a run log (config.yaml, manifest.json, metrics.jsonl), trajectory.npz with the numbers of every run, and
-entropy.png. Numbers of the environment keep its own values unless a flag says otherwise."""
+entropy.png. Numbers of the environment keep their values unless a flag sets them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,23 +35,23 @@ class RunFlags(Config):
     lr: float | None = None
     """Step on the mean gradient of a state."""
     settings: Annotated[tuple[str, ...], tyro.conf.arg(name="set", metavar="KEY=VALUE"), tyro.conf.UseAppendAction] = ()
-    """A hyperparameter of the controller, such as kp=1; may be repeated."""
+    """Hyperparameter of the controller, such as kp=1; may be repeated."""
     seeds: int = 8
     """Runs side by side, each with its own seed."""
     first_seed: int = 0
-    """Seed of the first run; the others follow."""
+    """Seed of the first run; each further run adds 1."""
     diagnostics: bool = False
-    """Also log the metrics of tokens (docs/metrics.md): quadrants, flows, clipping, weights. A few times slower."""
+    """Also log token metrics (docs/metrics.md): quadrants, flows, clipping, weights. A few times slower."""
     out: Path | None = None
-    """Folder to write to. Default: runs/ENV-CONTROLLER."""
+    """Output folder. Default: runs/ENV-CONTROLLER."""
     overwrite: bool = False
-    """Write over a run that lies there."""
+    """Overwrite an existing run."""
 
     def __post_init__(self) -> None:
-        """Nothing: `config` builds the configuration, whose errors are then its own."""
+        """No-op: `config` builds and checks the configuration."""
 
     def config(self) -> Config:
-        """The configuration to simulate."""
+        """Return the configuration to simulate."""
         given = {f.name: getattr(self, f.name) for f in fields(Config)}
         return Config(**{**given, "controller_args": parse_settings(self.settings)})
 
@@ -68,7 +68,7 @@ def run_command(args: Sequence[str]) -> int:
     from .simulator import simulate
 
     seeds = range(flags.first_seed, flags.first_seed + flags.seeds)
-    # What cannot run should not leave a folder behind.
+    # Try one rollout first: a configuration that cannot run should not leave a folder behind.
     tried = simulate(replace(config, rollouts=1), seeds, diagnostics=flags.diagnostics)
     _require_finite(tried.entropy[:, -1].mean(), 1)
     with writing(out):
@@ -77,7 +77,7 @@ def run_command(args: Sequence[str]) -> int:
 
 
 def record(config: Config, seeds: Sequence[int], out: Path, diagnostics: bool = False) -> None:
-    """Simulate with a progress bar, write everything into `out`, print one line."""
+    """Simulate with a progress bar, write all files into `out`, and print one line."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -117,6 +117,6 @@ def record(config: Config, seeds: Sequence[int], out: Path, diagnostics: bool = 
 
 
 def _require_finite(entropy: float, rollouts: int) -> None:
-    """ValueError when the entropy after so many rollouts, the mean over runs, is not finite."""
+    """Raise ValueError unless the mean entropy over runs after this many rollouts is finite."""
     if not isfinite(entropy):
         raise ValueError(divergence(rollouts))

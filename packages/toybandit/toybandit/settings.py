@@ -1,4 +1,4 @@
-"""Settings of a controller side by side: one simulation, whose runs are every setting with every seed."""
+"""Settings of a controller side by side, in one simulation that runs every setting with every seed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -12,9 +12,9 @@ from .trajectory import Trajectory
 
 
 def simulate_settings(config: Config, varied: Mapping[str, Sequence[float]], seeds: Sequence[int]) -> list[Trajectory]:
-    """A trajectory for each setting, all with these seeds.
+    """Return a trajectory for each setting, all with these seeds.
 
-    varied: for each hyperparameter that is not the same in all settings, its value in each.
+    varied: for each hyperparameter that differs between settings, its value in each setting.
     """
     (settings,) = {len(values) for values in varied.values()}
     each = {name: [value for value in values for _ in seeds] for name, values in varied.items()}
@@ -24,7 +24,7 @@ def simulate_settings(config: Config, varied: Mapping[str, Sequence[float]], see
 
 
 def take(trajectory: Trajectory, runs: slice) -> Trajectory:
-    """Some runs of a trajectory. Its configuration stays that of the whole."""
+    """Return some runs of a trajectory, with the configuration of the whole trajectory."""
     arrays = {f.name: getattr(trajectory, f.name) for f in fields(trajectory)}
     part: dict[str, Any] = {
         name: value[runs] for name, value in arrays.items() if isinstance(value, np.ndarray | tuple)

@@ -2,8 +2,8 @@
 
     rollout (arms, rewards, advantages) ► observe ► M × [ tokens ► plan ► ∂loss/∂(log π, H) ► logits ]
 
-The loss is the mean over all tokens of the rollout, and a step is taken on S times its gradient: the mean gradient of a
-state. Python loops over rollouts and passes only.
+The loss is the mean over all tokens of the rollout. A step follows S times its gradient, the mean gradient of a state.
+Only rollouts and passes are Python loops.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,12 +43,12 @@ from .updates import make_update
 from .workspace import keep_freed_memory, one_thread
 
 OnRollout = Callable[[int, dict[str, float]], None]
-"""Takes the number of a rollout and its numbers as means over runs, named as in the run log."""
+"""Callback for a rollout's index and its metrics as means over runs, named as in the run log."""
 Watch = Callable[[Tokens, Plan], None]
 WATCHED = frozenset(field.name for field in fields(Tokens)) - {"advantage", "truncated_entropy", "proxy_logp"}
-"""What `watch` sees besides advantages, but for what depends on the support of a controller."""
+"""Token fields for `watch` besides the advantage, without the fields that depend on a controller's support."""
 IN_CACHE = 1 << 17
-"""Logits of which all that a pass works on stays in the processor's cache."""
+"""Largest number of logits for which the data of a pass fits in the processor's cache."""
 
 
 def simulate(
@@ -65,20 +65,20 @@ def simulate(
 ) -> Trajectory:
     """Run `config` once for each seed, side by side.
 
-    A run depends on its own seed and its own hyperparameters alone, and random numbers are keyed by what they are for,
-    so that two controllers meet the same bandits, uniform numbers and luck.
+    A run depends only on its own seed and hyperparameters. Random numbers are keyed by their purpose, so two
+    controllers get the same bandits and the same uniform numbers.
 
     seeds: one run each. predict: also predict each rollout's entropy change from the flow of its tokens.
-    diagnostics: also record the metrics of `entrostat.diagnostics`; only of samples, and a few times slower.
-    keep_policies: also keep the policy before each rollout, and at the end.
-    start: logits to start from instead of the environment's, (runs, rows, K), such as the `logits` of a trajectory.
-    on_rollout: called after each rollout with its number and the means over runs of everything that is recorded.
-    watch: sees the tokens (runs, N) of every update, with all that a controller may ask for, and the plan for them.
-    compile: make machine code of a pass first, which takes seconds and a C++ compiler, and gives the same numbers but
-    for rounding. Not of what `predict`, `diagnostics` and `watch` look at; controllers that cannot be compiled run as
-    they are.
-    Raises ValueError on unknown names, on a controller that cannot run in this environment, without seeds or on one out
-    of range, and on `compile` without a compiler or on another device than the CPU.
+    diagnostics: also record the metrics of `entrostat.diagnostics`; sampled environments only, a few times slower.
+    keep_policies: also keep the policy before each rollout and at the end.
+    start: initial logits instead of the environment's, (runs, rows, K), such as the `logits` of a trajectory.
+    on_rollout: called after each rollout with its index and the means over runs of all recorded numbers.
+    watch: called at every update with its tokens (runs, N), all fields that a controller may need, and their plan.
+    compile: first compile a pass to machine code, which takes seconds and needs a C++ compiler; the numbers are equal
+    except for rounding. With `predict`, `diagnostics` or `watch`, passes are not compiled. Controllers that cannot be
+    compiled run uncompiled.
+    Raises ValueError on unknown names, on a controller that cannot run in this environment, if seeds are missing or out
+    of range, and on `compile` without a compiler or on a device other than the CPU.
     """
     if not len(seeds):
         raise ValueError("seeds must name at least one run")
@@ -97,14 +97,14 @@ def simulate(
 
 
 class Passed(NamedTuple):
-    """What a pass has made."""
+    """Result of one pass."""
 
     tokens: Tokens
     plan: Plan
     gradient: Tensor
-    """Of the loss in the logits, (R, rows, K)."""
+    """Gradient of the loss in the logits, (R, rows, K)."""
     logits: Tensor
-    """After the update, (R, rows, K)."""
+    """Logits after the update, (R, rows, K)."""
 
 
 class _Simulation:
@@ -187,19 +187,19 @@ class _Simulation:
         return sample_rollout(policy, self.success, self.advantage, self.luck, step, self.respond)
 
     def compile(self) -> None:
-        """Compile what can be. ValueError where there is no compiler, or on another device than the CPU."""
+        """Compile passes and sampling if possible. Raise ValueError without a compiler or on a device but the CPU."""
         if self.config.device != "cpu":
-            raise ValueError("compile is for device cpu: leave it off")
+            raise ValueError("compile works on device cpu only: leave it off")
         if not self.predict and self.metrics is None and self.watch is None:
             self.fast = Compiled(moved, f"controller {self.config.controller!r}")
         self.respond = Compiled(respond, f"advantage {self.environment.advantage!r}")
 
     def learn(self, policy: Policy, rollout: Rollout, step: int) -> None:
-        """The passes over one rollout; moves the logits."""
+        """Run the passes over one rollout and update the logits."""
         passes, fixed = self.environment.passes, self.fixed(policy, rollout)
         self.planned, self.predicted = {}, None
         if self.fast is not None and self.environment.length == 1 and self.logits.numel() <= IN_CACHE:
-            self.logits = self.logits.mT.contiguous().mT  # arm by arm in memory: compiled, sums over arms are faster
+            self.logits = self.logits.mT.contiguous().mT  # arm-major in memory: compiled sums over arms are faster
         for number in range(passes):
             update = step * passes + number
             if self.fast is not None:
@@ -219,7 +219,7 @@ class _Simulation:
     def looked_at(
         self, policy: Policy, rollout: Rollout, fixed: dict[str, Tensor], number: int
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The new logits and the plan's info after a pass, of which is recorded what was asked for."""
+        """Return the new logits and the plan's info after a pass, and record what the caller of `simulate` wanted."""
         passed = self.take_pass(policy, rollout, fixed, number)
         if self.watch is not None:
             self.watch(passed.tokens, passed.plan)
@@ -231,7 +231,7 @@ class _Simulation:
         return passed.logits, passed.plan.info
 
     def take_pass(self, policy: Policy, rollout: Rollout, fixed: dict[str, Tensor], number: int | Tensor) -> Passed:
-        """One pass over a rollout from the logits of `policy`; number: how many updates there were before."""
+        """Run one pass over a rollout from the logits of `policy`; number: updates of the run before this one."""
         tokens = self.tokens(policy, rollout, fixed)
         reduce = self.reduce
         if rollout.frequency is not None:
@@ -250,7 +250,7 @@ class _Simulation:
         return Passed(tokens, plan, gradient, logits)
 
     def truncated_part(self, policy: Policy, rollout: Rollout, plan: Plan) -> Tensor | None:
-        """What a bonus on the truncated entropy adds to the gradient in the logits, (runs, S, K)."""
+        """Return the gradient in the logits of a bonus on the truncated entropy, (runs, S, K); None without a bonus."""
         coefficient = plan.truncated_coefficient()
         if coefficient is None or self.controller.support is None:
             return None
@@ -259,7 +259,7 @@ class _Simulation:
         return truncated_gradient(policy, self.controller.support, rollout.arm, coefficient, rollout.node)
 
     def fixed(self, old: Policy, rollout: Rollout) -> dict[str, Tensor]:
-        """What the controller needs of the rollout's tokens that stays the same in every pass."""
+        """Return the token fields that the controller needs and that stay the same in every pass."""
         arm = rollout.arm
         fields: dict[str, Callable[[], Tensor]] = {
             "old_logp": lambda: token_logp(old, arm),
@@ -273,12 +273,12 @@ class _Simulation:
             "position": lambda: self.position,
         }
         if rollout.frequency is not None:
-            del fields["group_id"]  # enumerated outcomes are no group of samples: who needs one is refused by name
+            del fields["group_id"]  # enumerated outcomes are no sampled group: a rule that needs one is refused
         needed = {name: get() for name, get in fields.items() if name in self.needs}
         return {**needed, "advantage": rollout.advantage.flatten(1)}
 
     def tokens(self, policy: Policy, rollout: Rollout, fixed: dict[str, Tensor]) -> Tokens:
-        """The mini-batch as the controller sees it, (runs, S·n) each; nothing that it does not need."""
+        """Return the mini-batch for the controller, (runs, S·n) each, with the fields that it needs and no others."""
         return Tokens(
             logp=token_logp(policy, rollout.arm),
             entropy=per_token(policy.entropy, rollout.arm, rollout.node) if "entropy" in self.needs else None,
@@ -293,10 +293,10 @@ class _Simulation:
         return per_token(truncated(policy, self.controller.support)[1], rollout.arm, rollout.node)
 
     def predicted_change(self, policy: Policy, gradient: Tensor) -> Tensor:
-        """First-order change of the mean entropy by one SGD step without coupling, (runs,), nats.
+        """Return the first-order change of the mean entropy by one SGD step without coupling, (runs,), nats.
 
-        Σ_a ∂H/∂z_a·(−η·gradient_a) with ∂H/∂z = −p(log p + H): the sum of the flows of the tokens that the gradient is
-        made of. Of the entropies at the nodes of a tree, not of how often they are visited.
+        Σ_a ∂H/∂z_a·(−η·gradient_a) with ∂H/∂z = −p(log p + H): the sum of the flows of the tokens in the gradient.
+        Covers changes of the entropies at a tree's nodes, not of how often the nodes are visited.
         """
         slope = policy.p * (policy.logp + policy.entropy.unsqueeze(-1))
         change = token_mean((slope * gradient).sum(-1), policy, self.environment)
@@ -332,13 +332,13 @@ class _Simulation:
 def moved(
     simulation: _Simulation, logits: Tensor, rollout: Rollout, fixed: dict[str, Tensor], number: Tensor
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """The new logits and the plan's info after a pass, as a function that can be compiled."""
+    """Return the new logits and the plan's info after a pass; a function that can be compiled."""
     passed = simulation.take_pass(Policy(logits), rollout, fixed, number)
     return passed.logits, passed.plan.info
 
 
 def learning_rates(environment: Environment, runs: int, dtype: torch.dtype) -> Tensor:
-    """η of each run, (runs, 1, 1), or (1, 1, 1) when it is the same; ValueError when there are others than runs."""
+    """Return η of each run, (runs, 1, 1), or (1, 1, 1) if shared. Raise ValueError unless it has 1 or `runs` values."""
     rates = environment.lr if isinstance(environment.lr, tuple) else (environment.lr,)
     if len(rates) not in (1, runs):
         raise ValueError(f"lr has {len(rates)} values for {runs} runs")
@@ -346,9 +346,9 @@ def learning_rates(environment: Environment, runs: int, dtype: torch.dtype) -> T
 
 
 def starting_logits(start: Array, like: Tensor) -> Tensor:
-    """`start` as a tensor like the environment's logits; ValueError when its shape is another, or it is not finite."""
+    """Return `start` as a tensor like the environment's logits. Raise ValueError if its shape differs or not finite."""
     if start.shape != tuple(like.shape):
         raise ValueError(f"start has shape {start.shape}; expected {tuple(like.shape)}: (runs, states, arms)")
     if not np.isfinite(start).all():
-        raise ValueError("start has logits that are not finite")
+        raise ValueError("start has logits that are not finite: start from a run that has not diverged")
     return torch.as_tensor(start, device=like.device).to(like.dtype)

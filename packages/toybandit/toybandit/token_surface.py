@@ -1,7 +1,7 @@
-"""The entropy change of a token as a function of its probability p and the entropy H of its state: STEER, figure 1.
+"""Entropy change of a token as a function of its probability p and the entropy H of its state: STEER, figure 1.
 
-p and H do not fix the exact change, which depends on the other arms as well. Here these share 1 − p geometrically,
-q_j ∝ exp(−β·j), with β such that the state has the entropy H.
+p and H do not determine the exact change, which also depends on the other arms. Here the other arms share 1 − p
+geometrically, q_j ∝ exp(−β·j), with β chosen so that the state has the entropy H.
 """
 
 from collections.abc import Callable
@@ -22,12 +22,12 @@ ALONE: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "OPEFO": entropy_change.opefo,
     "Cov": lambda logp, entropy, weight: -entropy_change.covariance(logp, weight, -entropy, torch.zeros(())),
 }
-"""Formulas that look at p and H alone, with the sign of ΔH. Of Cov the mean of log p is −H and that of A is 0."""
+"""Formulas of p and H alone, with the sign of ΔH. For Cov, the mean of log p is −H and the mean of A is 0."""
 FORMULAS = ("exact", *ALONE)
 
 
 class Grid(NamedTuple):
-    """Pairs of p and H, (n_p, n_h) each, and the change for a unit of weight, NaN where no state has them, nats."""
+    """Pairs of p and H, (n_p, n_h) each, and the change per unit of weight, nats; NaN if no state has that p and H."""
 
     p: Tensor
     entropy: Tensor
@@ -35,7 +35,7 @@ class Grid(NamedTuple):
 
 
 def geometric_tail(entropy: Tensor, arms: int) -> Tensor:
-    """log of q_j ∝ exp(−β·j) with this entropy (..., nats), (..., arms); β by bisection, more is steeper."""
+    """Return the log of q_j ∝ exp(−β·j), (..., arms), with this entropy (..., nats). Finds β by bisection."""
     rank = torch.arange(arms, dtype=entropy.dtype)
     low, high = torch.zeros_like(entropy), torch.full_like(entropy, STEEPEST)
     for _ in range(BISECTIONS):
@@ -46,7 +46,7 @@ def geometric_tail(entropy: Tensor, arms: int) -> Tensor:
 
 
 def exact_flow(p: Tensor, entropy: Tensor, arms: int) -> Tensor:
-    """Exact flow of a unit of weight at p in (0, 1) and H (nats), same shape; NaN where no state has both."""
+    """Return the exact flow of a unit of weight at p in (0, 1) and H (nats), same shape; NaN if no state has both."""
     rest = (entropy + p * p.log() + (1 - p) * torch.log1p(-p)) / (1 - p)
     possible = (rest >= 0) & (rest <= log(arms - 1))
     tail = geometric_tail(rest.clamp(0, log(arms - 1)), arms - 1) + torch.log1p(-p).unsqueeze(-1)
@@ -56,9 +56,9 @@ def exact_flow(p: Tensor, entropy: Tensor, arms: int) -> Tensor:
 
 
 def surface(formula: str, arms: int, size: tuple[int, int]) -> Grid:
-    """One of FORMULAS at the centres of `size` equal cells of 0 < p < 1, 0 < H < log(arms).
+    """Return a formula of FORMULAS at the centres of `size` equal cells of 0 < p < 1, 0 < H < log(arms).
 
-    Raises ValueError on another formula.
+    Raises ValueError on an unknown formula.
     """
     if formula not in FORMULAS:
         raise ValueError(f"unknown formula {formula!r}; choose from {', '.join(FORMULAS)}")
@@ -71,9 +71,9 @@ def surface(formula: str, arms: int, size: tuple[int, int]) -> Grid:
 
 
 def boundary(entropy: Tensor, arms: int, points: int = 100) -> Tensor:
-    """p*, where the exact flow turns negative, at entropies (n,): between two of `points` probabilities above e^(−H).
+    """Return p*, where the exact flow turns negative, at entropies (n,).
 
-    Found by linear interpolation. NaN where no state has that p and H.
+    Interpolates linearly between two of `points` probabilities above e^(−H). NaN if the flow never turns negative.
     """
     share = torch.linspace(0, 1, points + 2, dtype=torch.float64)[1:-1]
     least = (-entropy).exp().unsqueeze(-1)

@@ -1,4 +1,4 @@
-"""What a simulation gives back."""
+"""Trajectory: the result of a simulation."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,12 +12,12 @@ Array = NDArray[np.float64]
 
 
 def divergence(rollouts: int) -> str:
-    """What is said of a run that has diverged after so many rollouts."""
+    """Return the error message of a run that diverged after this many rollouts."""
     return f"logits are not finite after rollout {rollouts}: lower lr"
 
 
 def last_third(values: Array) -> Array:
-    """The last third of the last axis, one number at least."""
+    """Return the last third of the last axis, at least one number."""
     return values[..., -(values.shape[-1] // 3 or 1) :]
 
 
@@ -28,24 +28,24 @@ class Trajectory:
     config: Config
     seeds: tuple[int, ...]
     entropy: Array
-    """Mean entropy over states before each rollout, and at the end: (runs, rollouts + 1), nats."""
+    """Mean entropy over states before each rollout and at the end, (runs, rollouts + 1), nats."""
     reward: Array
     """Expected reward Σ_a p_a·q_a of the policy, mean over states, before each rollout's update: (runs, rollouts).
     Not the mean of the sampled rewards: the simulator knows the reward probabilities."""
     probabilities: Array
     """Final policy, (runs, rows, K): a row for each state."""
     logits: Array
-    """Its logits, (runs, rows, K)."""
+    """Final logits, (runs, rows, K)."""
     success: Array
     """Probability that an arm is rewarded, (runs, rows, K)."""
     metrics: dict[str, Array] = field(default_factory=dict)
-    """State and plan numbers of the controller at each rollout, (runs, rollouts) each; plan numbers are means over the
-    passes."""
+    """Numbers of the controller's state and plan at each rollout, (runs, rollouts) each; those of the plan are means
+    over the passes."""
     predicted: Array | None = None
     """First-order prediction of each rollout's change of mean entropy: the flow of each token in its own state, summed
-    over tokens and passes, (runs, rollouts), nats. None unless asked for."""
+    over tokens and passes, (runs, rollouts), nats. None without `predict`."""
     policies: Array | None = None
-    """Policy before each rollout, and at the end, (runs, rollouts + 1, rows, K). None unless asked for."""
+    """Policy before each rollout and at the end, (runs, rollouts + 1, rows, K). None without `keep_policies`."""
 
     @property
     def runs(self) -> int:
@@ -63,12 +63,12 @@ class Trajectory:
 
     @property
     def diverged(self) -> dict[int, str]:
-        """Why each run that came to logits or an entropy that are not finite has no results, by its place."""
+        """Error message of each run whose logits or entropy became non-finite, keyed by the run's index."""
         broken = ~np.isfinite(self.entropy)
         return {int(run): divergence(int(broken[run].argmax())) for run in np.flatnonzero(broken.any(1))}
 
     def save(self, path: Path) -> None:
-        """Write all arrays to a compressed .npz; metrics keep their names."""
+        """Write all arrays to a compressed .npz file; metrics keep their names."""
         arrays = {name: getattr(self, name) for name in ("entropy", "reward", "probabilities", "logits", "success")}
         if self.predicted is not None:
             arrays["predicted"] = self.predicted

@@ -1,6 +1,6 @@
 """Update rules: from the gradient of the loss to the step on the logits.
 
-The loss is a mean over S states, and a step is taken on the mean gradient of each: S times that of the loss.
+The loss is a mean over S states. A step follows each state's mean gradient: S times the gradient of the loss.
 """
 
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from .environments import UPDATES
 from .policy import Policy
 
 Update = Callable[[Tensor, Policy], Tensor]
-"""Takes the gradient of the loss (R, rows, K) and the policy it was taken at, gives Δz; called once for each pass."""
+"""Function from the gradient of the loss (R, rows, K) and the policy at which it was taken to Δz; one call per pass."""
 
 
 class Sgd:
-    """Δz = −lr·S·gradient: policy gradient."""
+    """Policy gradient: Δz = −lr·S·gradient."""
 
     def __init__(self, lr: float | Tensor, states: int) -> None:
         self.factor = -lr * states
@@ -26,9 +26,9 @@ class Sgd:
 
 
 class NaturalGradient:
-    """Δz = −lr·F⁺·S·gradient, F = diag(p) − p·pᵀ the Fisher information of a state: natural policy gradient.
+    """Natural policy gradient: Δz = −lr·F⁺·S·gradient, with F = diag(p) − p·pᵀ the Fisher information of a state.
 
-    As a gradient in the logits of a softmax sums to 0, F⁺g = g/p − mean(g/p); g/p is 0 where both are.
+    A gradient in the logits of a softmax sums to 0, so F⁺g = g/p − mean(g/p); g/p is 0 if g and p are 0.
     """
 
     def __init__(self, lr: float | Tensor, states: int) -> None:
@@ -64,9 +64,9 @@ assert tuple(RULES) == UPDATES
 
 
 def make_update(name: str, lr: float | Tensor, states: int = 1) -> Update:
-    """The update rule called `name`, with one lr or one for each run (R, 1, 1); ValueError lists the names there are.
+    """Return the update rule `name`, with one lr or one per run (R, 1, 1). Raise ValueError on an unknown name.
 
-    states: S, over which the loss is a mean.
+    states: S, the number of states over which the loss is a mean.
     """
     if name not in RULES:
         raise ValueError(f"unknown update {name!r}; choose from {', '.join(RULES)}")

@@ -1,4 +1,4 @@
-"""`toybandit verify`: measure every claim and say which hold."""
+"""`toybandit verify`: measure every claim and report its verdict."""
 
 import shlex
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ DESCRIPTION = """Check the claims of the papers by measurement: claim, assumptio
 
 Example: toybandit verify --quick --out runs/verify
 
-Prints a table and writes theory.md, a page with pictures, and theory/claims.json. Exit code 1 when a verdict is not the
+Prints a table and writes theory.md, a page with pictures, and theory/claims.json. Exit code 1 if a verdict is not the
 expected one. docs/theory.md is written by: toybandit verify --out docs"""
 
 
@@ -22,9 +22,9 @@ class VerifyFlags:
     quick: bool = False
     """Fewer random instances and runs; the same claims and tolerances."""
     out: Path = Path("runs/verify")
-    """Folder for theory.md, and for its folder theory with claims.json and the pictures."""
+    """Folder for theory.md and its folder theory, which holds claims.json and the pictures."""
     overwrite: bool = False
-    """With --quick: write over a page that was made without it."""
+    """With --quick: overwrite a page that was made without it."""
 
 
 def verify_command(args: Sequence[str]) -> int:

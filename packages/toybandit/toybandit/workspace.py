@@ -1,4 +1,4 @@
-"""What small tensors are worked on with: how many threads, and memory that is kept."""
+"""Process settings for fast work on small tensors: one thread, and freed memory that stays in the process."""
 
 import ctypes
 import sys
@@ -9,29 +9,29 @@ from functools import cache
 import torch
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-"""Of mallopt(3)."""
+"""Parameters of mallopt(3)."""
 KEPT, LARGEST = 1 << 30, 1 << 25
-"""Bytes."""
+"""Values of M_TRIM_THRESHOLD and M_MMAP_THRESHOLD, bytes."""
 
 
 @cache
 def keep_freed_memory() -> None:
-    """Ask the C library, where it is glibc, to keep freed memory of the process for what is allocated next.
+    """Make glibc keep the process's freed memory for later allocations; no-op with another C library.
 
-    A simulation allocates and frees the same hundred tensors in every pass. By default glibc returns those of a
+    A simulation allocates and frees the same hundred tensors in every pass. By default glibc returns tensors of a
     megabyte to the system at once, and getting the pages back takes several times as long as the arithmetic on them.
     """
     if sys.platform != "linux":
         return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other C libraries have none
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # missing in other C libraries
     if mallopt is not None:
-        mallopt(M_MMAP_THRESHOLD, LARGEST)  # glibc takes no more
+        mallopt(M_MMAP_THRESHOLD, LARGEST)  # glibc's upper limit
         mallopt(M_TRIM_THRESHOLD, KEPT)
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread for what happens inside.
+    """Run the block with one torch thread.
 
     A bandit's operations take microseconds: waking other threads costs more than they save even with hundreds of runs
     side by side, and a thousand times more on a busy machine.
