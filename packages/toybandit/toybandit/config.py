@@ -115,7 +115,7 @@ class Config:
         raise ValueError(f"unknown env {self.env!r}; choose from {', '.join(ENVIRONMENTS)}, or name a .yaml file")
 
     def resolved(self) -> dict[str, Any]:
-        """Return every field with the value that the run uses, as plain values; `Config(**resolved)` repeats the run."""
+        """Return every field with the value that the run uses, as plain values; Config(**resolved) is the same run."""
         environment = self.environment()
         return {
             **asdict(self),

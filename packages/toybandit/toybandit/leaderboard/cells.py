@@ -1,4 +1,4 @@
-"""What the entries of the leaderboard run."""
+"""Cells of the leaderboard's entries."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,11 +10,11 @@ from ..sweep.cells import Cell
 
 ENVS = ("noisy", "on", "det", "coupled")
 TARGET = 0.6
-"""Entropy that controllers with a target are to hold, nats."""
+"""Target entropy of the controllers that have a target, nats."""
 
 
 def cells(entry: Entry, environment: Config, seeds: Sequence[int]) -> list[Cell]:
-    """A cell for each seed in the environment of a configuration."""
+    """Return a cell for each seed, in the environment of a configuration."""
     target = TARGET if entry.has_target else None
     config = replace(environment, controller=entry.controller, controller_args=entry.args, target=target)
     return [Cell(config, seed) for seed in seeds]

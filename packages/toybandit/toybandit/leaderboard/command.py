@@ -10,7 +10,7 @@ DESCRIPTION = """Run every controller in four environments and rank them.
 
 Example: toybandit leaderboard --quick --workers 2
 
-Writes leaderboard.md with its picture, and sweep.parquet with a row a run. Resumable like `toybandit sweep`."""
+Writes leaderboard.md with its picture, and sweep.parquet with a row per run. Resumable like `toybandit sweep`."""
 SEEDS = 16
 QUICK_SEEDS, QUICK_STATES, QUICK_ROLLOUTS = 4, 16, 40
 
@@ -28,7 +28,7 @@ class LeaderboardFlags:
     workers: str = "2"
     """Number of processes, or ray."""
     overwrite: bool = False
-    """Write over a sweep.parquet with runs that are not asked for; parts/ keeps them."""
+    """Overwrite a sweep.parquet with runs that the leaderboard lacks; parts/ keeps them."""
 
 
 def leaderboard_command(args: Sequence[str]) -> int:

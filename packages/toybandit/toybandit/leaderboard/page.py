@@ -1,4 +1,4 @@
-"""The page of the leaderboard, in Markdown."""
+"""Page of the leaderboard, in Markdown."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ HEADER = ("controller", "values", "entropy", "target error", "reward", "gap", "s
 
 
 def page(panels: Mapping[str, Sequence[Standing]], configs: Mapping[str, Config], *, seeds: int, picture: str) -> str:
-    """The whole page; standings and configurations by environment, picture a path relative to the page."""
+    """Return the whole page from standings and configurations by environment; picture: path relative to the page."""
     environments = {env: config.environment() for env, config in configs.items()}
     sections = [_section(env, environments[env], standings) for env, standings in panels.items()]
     introduction = _introduction(next(iter(environments.values())), seeds, picture)
@@ -29,29 +29,29 @@ def _introduction(environment: Environment, seeds: int, picture: str) -> str:
     return f"""# Leaderboard
 
 Every controller but `{LEFT_OUT}`, which needs rollouts of another policy, with the values of its preset
-`paper`, and some with others, which the second column names: rates and shares that act within {environment.rollouts}
-rollouts, or a variant of the rule. {environment.states} states, \
-{environment.arms} arms, groups of {environment.group}, the same {seeds} seeds
-for all. Controllers with a target hold {TARGET:g} nats.
+`paper`. Some also have a row with other values, named in the second column: rates and shares that act within
+{environment.rollouts} rollouts, or a variant of the rule. {environment.states} states, \
+{environment.arms} arms, groups of {environment.group}, and the same {seeds} seeds
+for all. Controllers with a target aim at {TARGET:g} nats.
 
     toybandit leaderboard --page docs/leaderboard.md
 
 ![Reward against entropy with the frontier]({picture})
 
-| column | what it is |
+| column | meaning |
 |---|---|
 | entropy, reward | of the final policy: mean entropy over states (nats), expected reward |
 | target error | distance of the mean entropy over the last third of the rollouts from the target |
-| gap | what the reward is below the highest that any policy of the same entropy has |
+| gap | highest reward of any policy with the same entropy, minus the reward |
 | settling | rollouts until the entropy stays within ±{SETTLED:g} of the target to the end, median over seeds |
 
-In brackets are {LEVEL:.0%} percentile bootstrap intervals over seeds. A state has {arms} equally good arms, so that the
-frontier is flat up to log {arms} = {flat:.3f} nats: below that no reward is the price of entropy, and the whole gap
-is what has not been learnt."""
+Brackets are {LEVEL:.0%} percentile bootstrap intervals over seeds. A state has {arms} equally good arms, so the
+frontier is flat up to log {arms} = {flat:.3f} nats: below that, entropy costs no reward, and the whole gap
+is reward that has not been learnt."""
 
 
 def _holding(panels: Mapping[str, Sequence[Standing]]) -> str:
-    """Target errors of all environments in one table, smallest worst case first."""
+    """Return the target errors of all environments in one table, smallest worst case first."""
     errors: dict[tuple[str, str], dict[str, Estimate]] = {}
     for env, standings in panels.items():
         for s in standings:
@@ -94,7 +94,7 @@ def _row(standing: Standing) -> str:
 
 
 def notes(standing: Standing) -> str:
-    """What a reader of the row should know."""
+    """Return the notes of a row."""
     found = []
     if standing.same_as:
         found.append(f"same numbers as `{standing.same_as}`")
@@ -106,7 +106,7 @@ def notes(standing: Standing) -> str:
 
 
 def number(estimate: Estimate | None, digits: int) -> str:
-    """An estimate with its interval, "never" for infinity, a dash where there is none."""
+    """Return an estimate with its interval as text, "never" for infinity, a dash for None."""
     if estimate is None:
         return "–"
     value, low, high = ("never" if np.isinf(x) else f"{x:.{digits}f}" for x in estimate)

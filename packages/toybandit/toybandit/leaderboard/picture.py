@@ -1,4 +1,4 @@
-"""The picture of the leaderboard: reward against entropy with the frontier, a panel an environment."""
+"""Picture of the leaderboard: reward against entropy with the frontier, one panel per environment."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ FREE, AIMED = "#0072B2", "#D55E00"
 def draw(
     panels: Mapping[str, Sequence[Standing]], configs: Mapping[str, Config], seeds: Sequence[int], path: Path
 ) -> None:
-    """Write the picture of standings by environment, whose bandits are those of these configurations and seeds."""
+    """Write the picture of standings by environment; configurations and seeds give the bandits of the frontiers."""
     rows = (len(panels) + 1) // 2
     figure = Figure(figsize=(17, 7.5 * rows))
     figure.subplots_adjust(left=0.05, right=0.82, wspace=0.7, bottom=0.09 / rows, top=1 - 0.07 / rows, hspace=0.15)
@@ -38,7 +38,7 @@ def draw(
 
 
 def panel(axes: Any, standings: Sequence[Standing], success: Array) -> None:
-    """One environment: what is missing to the highest reward, of the frontier and of each controller."""
+    """Draw one environment: distance to the highest reward, for the frontier and for each controller."""
     entropy, best = frontier_curve(success)
     highest = float(success.max(-1).mean())
     short = highest - best
@@ -61,8 +61,10 @@ def panel(axes: Any, standings: Sequence[Standing], success: Array) -> None:
 
 
 def _names(axes: Any, standings: Sequence[Standing], highest: float) -> None:
-    """Names at the right of the panel in the order of the rewards, each with a line to its mark; those with the same
-    numbers are counted at the first."""
+    """Write names at the right of the panel in the order of rewards, each with a line to its mark.
+
+    Entries with the same numbers share the first one's name, with their count.
+    """
     twins = Counter(standing.same_as for standing in standings)
     shown = [standing for standing in standings if not standing.same_as]
     for i, standing in enumerate(shown):
@@ -82,5 +84,5 @@ def _names(axes: Any, standings: Sequence[Standing], highest: float) -> None:
 
 
 def _whisker(estimates: Array) -> Array:
-    """(marks, 3) of value, low and high to the lengths (2, marks) of error bars."""
+    """Return the lengths (2, marks) of error bars from value, low and high (marks, 3)."""
     return np.abs(estimates[:, 1:] - estimates[:, :1]).T

@@ -1,4 +1,4 @@
-"""From rows of runs to standings: means over seeds with percentile bootstrap intervals."""
+"""Standings from rows of runs: means over seeds with percentile bootstrap intervals."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ LEVEL = 0.95
 RESAMPLES = 10_000
 SEED = 0
 ALIKE = 1e-5
-"""Largest difference, in nats and reward, of runs that count as the same: less than the page shows."""
+"""Largest difference, in nats and reward, between runs that count as equal: smaller than the page can show."""
 COMPARED = ("entropy_final", "entropy_held", "reward_final", "gap")
 AIMED = ("target_error", "settling")
 
 
 class Estimate(NamedTuple):
-    """A statistic over seeds with its bootstrap interval; infinity is "never"."""
+    """Statistic over seeds with its bootstrap interval; infinity means "never"."""
 
     value: float
     low: float
@@ -29,17 +29,17 @@ class Estimate(NamedTuple):
 
 
 def mean(values: Array) -> Array:
-    """Mean over the last dimension."""
+    """Return the mean over the last dimension."""
     return values.mean(-1)
 
 
 def middle(values: Array) -> Array:
-    """Lower median over the last dimension: always one of the values, so that infinities may be among them."""
+    """Return the lower median over the last dimension: always one of the values, so infinities are allowed."""
     return np.sort(values, -1)[..., (values.shape[-1] - 1) // 2]
 
 
 def estimate(values: Array, statistic: Callable[[Array], Array] = mean) -> Estimate:
-    """`statistic` of values (seeds,) with the interval that holds LEVEL of its values over resampled seeds."""
+    """Return `statistic` of values (seeds,) with the interval that contains LEVEL of its values on resampled seeds."""
     drawn = np.random.default_rng(SEED).integers(values.size, size=(RESAMPLES, values.size))
     resampled = np.sort(statistic(values[drawn]))
     tail = round((1 - LEVEL) / 2 * (RESAMPLES - 1))
@@ -48,29 +48,29 @@ def estimate(values: Array, statistic: Callable[[Array], Array] = mean) -> Estim
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """What came of an entry in an environment."""
+    """Result of an entry in an environment."""
 
     entry: Entry
     error: str = ""
-    """Why it could not run; empty when it could."""
+    """Reason why the entry could not run; empty if it ran."""
     note: str = ""
-    """What the controller warned of."""
+    """Warning of the controller."""
     same_as: str = ""
     """Name of an earlier entry whose runs ended with the same numbers, one by one."""
     entropy: Estimate | None = None
-    """Of the final policy."""
+    """Entropy of the final policy."""
     target_error: Estimate | None = None
     """|mean entropy over the last third of the rollouts − target|; None without a target."""
     reward: Estimate | None = None
     """Expected reward of the final policy."""
     gap: Estimate | None = None
-    """What the reward is below the highest that is possible at the run's own entropy."""
+    """Highest reward possible at the run's own entropy, minus the reward."""
     settling: Estimate | None = None
-    """Median over seeds of the rollouts until the entropy stays near the target; None without one."""
+    """Median over seeds of the rollouts until the entropy stays near the target; None without a target."""
 
 
 def standings(results: Sequence[tuple[Entry, Sequence[Row]]]) -> list[Standing]:
-    """Standings from each entry's rows, one a seed; highest reward first, failures last."""
+    """Return standings from each entry's rows, one per seed; highest reward first, failures last."""
     found: list[Standing] = []
     ran: list[tuple[str, dict[str, Array]]] = []
     for entry, rows in results:
@@ -99,5 +99,5 @@ def _standing(entry: Entry, numbers: Mapping[str, Array], note: str, same_as: st
 
 
 def _same(numbers: Mapping[str, Array], others: Mapping[str, Array]) -> bool:
-    """Whether the runs of two entries ended alike."""
+    """Return True if the runs of two entries ended with equal numbers."""
     return all(np.allclose(numbers[name], others[name], rtol=0, atol=ALIKE) for name in COMPARED)

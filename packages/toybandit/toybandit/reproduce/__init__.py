@@ -1,4 +1,4 @@
-"""Figures of the papers, made again in the bandit: one function a figure. Loaded when a name of it is first used."""
+"""Figures of the papers, reproduced in the bandit: one function per figure. Modules load when a name is first used."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ MODULES = (
     "entropic_methods",
     "entropic_late",
 )
-"""Where the figures are, in the order of the list."""
+"""Modules of the figures, in the order of the list."""
 
 __all__ = [
     "FIGURES",

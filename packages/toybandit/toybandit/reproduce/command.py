@@ -1,4 +1,4 @@
-"""`toybandit reproduce`: make figures of the papers again."""
+"""`toybandit reproduce`: reproduce figures of the papers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from .registry import Reproduction
 
-DESCRIPTION = """Make figures of the papers again in the bandit.
+DESCRIPTION = """Reproduce figures of the papers in the bandit.
 
 Example: toybandit reproduce entropy-mechanism-2 revisiting-3 --out runs/figures
 
-NAME is a figure, all, or list, which prints the figures there are and those that a bandit cannot show.
-Writes NAME.svg, NAME.png, NAME.csv (what is drawn) and NAME.json (numbers, what was found, versions)."""
+NAME is a figure, all, or list, which prints the available figures and those that a bandit cannot show.
+Writes NAME.svg, NAME.png, NAME.csv (data drawn) and NAME.json (numbers, findings, versions)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,22 +27,22 @@ class ReproduceFlags:
     """Flags of `toybandit reproduce`."""
 
     names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
-    """Figures; all of them; or list."""
+    """Figure names, all, or list."""
     quick: bool = False
     """Fewer runs, states and rollouts: shapes, not numbers to quote."""
     out: Path = Path("runs/figures")
-    """Folder to write to."""
+    """Output folder."""
     overwrite: bool = False
-    """With --quick: write over figures that were made without it."""
+    """With --quick: overwrite figures that were made without it."""
     page: Path | None = None
-    """Also write this Markdown page with all the figures that lie in --out; pictures go into a folder beside it."""
+    """Also write this Markdown page with all figures in --out; pictures go into a folder beside it."""
 
 
 def reproduce_command(args: Sequence[str]) -> int:
-    """Make figures of the papers again: list, all, or their names."""
+    """Reproduce figures of the papers: list, all, or their names."""
     flags = parse_flags(ReproduceFlags, args, prog="toybandit reproduce", description=DESCRIPTION)
     if not flags.names:
-        raise ValueError("name a figure, or all; toybandit reproduce list shows what there is")
+        raise ValueError("name a figure, or all; toybandit reproduce list shows the names")
     from rich.console import Console
 
     console = Console()
@@ -78,7 +78,7 @@ def reproduce_command(args: Sequence[str]) -> int:
 
 
 def choose(names: Sequence[str]) -> "list[Reproduction]":
-    """The figures called `names`, each once; ValueError on one that a bandit cannot show or that there is not."""
+    """Return the figures `names`, each once. Raise ValueError on an unknown figure or one a bandit cannot show."""
     from . import FIGURES, OUT_OF_REACH
     from .registry import in_order
 
@@ -88,12 +88,12 @@ def choose(names: Sequence[str]) -> "list[Reproduction]":
         if name in OUT_OF_REACH:
             raise ValueError(f"a bandit cannot show {name}: {OUT_OF_REACH[name]}")
         if name not in FIGURES:
-            raise ValueError(f"unknown figure {name!r}; toybandit reproduce list shows what there is")
+            raise ValueError(f"unknown figure {name!r}; toybandit reproduce list shows the names")
     return [FIGURES[name] for name in dict.fromkeys(names)]
 
 
 def listing() -> "tuple[Table, Table]":
-    """The figures there are, and those that a bandit cannot show."""
+    """Return tables of the available figures and of those that a bandit cannot show."""
     from rich.table import Column, Table
 
     from . import FIGURES, OUT_OF_REACH
@@ -102,7 +102,7 @@ def listing() -> "tuple[Table, Table]":
     there = Table(Column("name", no_wrap=True), "source", "shows", title="figures")
     for name in in_order(FIGURES):
         there.add_row(name, FIGURES[name].source, FIGURES[name].shows)
-    beyond = Table(Column("name", no_wrap=True), "reason", title="what a bandit cannot show")
+    beyond = Table(Column("name", no_wrap=True), "reason", title="figures that a bandit cannot show")
     for name in in_order(OUT_OF_REACH):
         beyond.add_row(name, OUT_OF_REACH[name])
     return there, beyond

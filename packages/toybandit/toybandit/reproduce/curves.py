@@ -1,4 +1,4 @@
-"""Training curves: several configurations on the same seeds, as a tidy table of means over runs with a band.
+"""Training curves of several configurations on the same seeds, as a tidy table of means over runs with a band.
 
 runs = {name: train(effort, controller=name) for name in ("clip_lower", "grpo", "clip_higher")}
 table = curves(runs)                          columns series, rollout, entropy, entropy_low, ..., reward_high
@@ -19,28 +19,31 @@ from .registry import Effort
 STATES, ROLLOUTS = 48, 150
 """Size of a training run at full effort."""
 LEAST_STATES, LEAST_ROLLOUTS = 24, 80
-"""What a training run needs at any effort for its curves to tell controllers apart."""
+"""Smallest training run, at any effort, whose curves still distinguish controllers."""
 
 
 def size(effort: Effort) -> dict[str, Any]:
-    """States and rollouts of a training run at this effort."""
+    """Return the states and rollouts of a training run at this effort."""
     return {"states": effort.of(STATES, LEAST_STATES), "rollouts": effort.of(ROLLOUTS, LEAST_ROLLOUTS)}
 
 
 def train(effort: Effort, **changes: Any) -> Trajectory:
-    """One training run for each seed of the effort; `changes` are fields of Config."""
+    """Train one run for each seed of the effort; `changes` are fields of Config."""
     return simulate(Config(**{**size(effort), **changes}), range(effort.runs))
 
 
 def sweep(effort: Effort, key: str, values: Sequence[float], **changes: Any) -> dict[str, Trajectory]:
-    """The same for each value of the controller's hyperparameter `key`, in one simulation; series are `key = value`."""
+    """Train at each value of the controller's hyperparameter `key`, in one simulation; series are `key = value`."""
     runs = simulate_settings(Config(**{**size(effort), **changes}), {key: values}, range(effort.runs))
     return {f"{key.rpartition('.')[2]} = {value:g}": run for value, run in zip(values, runs, strict=True)}
 
 
 def curves(runs: Mapping[str, Trajectory], *metrics: str) -> dict[str, np.ndarray]:
-    """A tidy table: series, rollout, then mean over runs, `_low` and `_high` (lowest and highest run) of the entropy,
-    the expected reward and the named metrics; rows are rollouts of one trajectory after another."""
+    """Return a tidy table, with the rollouts of one trajectory after another as rows.
+
+    Columns: series, rollout, then the mean over runs, `_low` and `_high` (lowest and highest run) of the entropy, the
+    expected reward and the named metrics.
+    """
     columns: dict[str, list[np.ndarray]] = {}
     for name, trajectory in runs.items():
         steps = trajectory.reward.shape[1]
@@ -59,13 +62,13 @@ def curves(runs: Mapping[str, Trajectory], *metrics: str) -> dict[str, np.ndarra
 
 
 def stack(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
-    """A tidy table from rows with the same keys, whose values are numbers, texts or arrays of one length a row."""
+    """Return a tidy table from rows with the same keys; values are numbers, texts, or arrays of one length per row."""
     parts = [dict(zip(row, np.broadcast_arrays(*map(np.asarray, row.values())), strict=True)) for row in rows]
     return {key: np.concatenate([np.atleast_1d(part[key]) for part in parts]) for key in parts[0]}
 
 
 def headline(runs: Mapping[str, Trajectory]) -> dict[str, float]:
-    """Means of every series over runs and the last third of the rollouts, as NAME/entropy and NAME/reward."""
+    """Return each series' mean over runs and the last third of the rollouts, as NAME/entropy and NAME/reward."""
     return {
         f"{name}/{key}": float(values.mean())
         for name, trajectory in runs.items()

@@ -1,4 +1,4 @@
-"""How the pictures look: colours and dashes that can be told apart by everyone, lines with bands, labelled axes."""
+"""Style of the pictures: colours and dashes that everyone can distinguish, lines with bands, labelled axes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 from .registry import Measurement
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
-"""Okabe and Ito's colours, yellow replaced by a brown that shows on white."""
+"""Okabe and Ito's colours, with yellow replaced by a brown that is visible on white."""
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 SIZE = (5.5, 3.6)
-"""Inches."""
+"""Width and height of a picture, inches."""
 LOOK: dict[Any, Any] = {
     "font.size": 9,
     "axes.titlesize": 9.5,
@@ -35,23 +35,23 @@ LOOK: dict[Any, Any] = {
 
 
 def colour(i: int) -> str:
-    """Colour of the i-th series."""
+    """Return the colour of the i-th series."""
     return COLOURS[i % len(COLOURS)]
 
 
 def line_style(i: int) -> dict[str, Any]:
-    """Colour and dash of the i-th series."""
+    """Return the colour and dash of the i-th series."""
     return {"color": colour(i), "linestyle": DASHES[i % len(DASHES)]}
 
 
 def point_style(i: int) -> dict[str, Any]:
-    """Colour and marker of the i-th series; hollow when the colours come round again."""
+    """Return the colour and marker of the i-th series; hollow when the colours repeat."""
     hollow = {"markerfacecolor": "white"} if i >= len(COLOURS) else {}
     return {"color": colour(i), "marker": MARKERS[i % len(MARKERS)], "linestyle": "none", **hollow}
 
 
 def lines(axes: Axes, data: Measurement, x: str, y: str, *, split: str = "series", band: bool = True) -> None:
-    """A line for each series, with the band from `y`_low to `y`_high where the table has them."""
+    """Draw a line for each series, with a band from `y`_low to `y`_high if the table has them."""
     for i, (name, part) in enumerate(data.series(split).items()):
         table: Mapping[str, Any] = part.table
         axes.plot(table[x], table[y], label=name, **line_style(i))
@@ -61,7 +61,7 @@ def lines(axes: Axes, data: Measurement, x: str, y: str, *, split: str = "series
 
 
 def entropy_and_reward(canvas: Figure, data: Measurement, *, columns: int = 0, title: str | None = None) -> None:
-    """Two panels, entropy left and expected reward right, over rollouts, with one legend above both."""
+    """Draw two panels over rollouts, entropy left and expected reward right, with one legend above both."""
     left, right = canvas.subplots(1, 2)
     for axes, y, label in ((left, "entropy", "entropy (nats)"), (right, "reward", "expected reward")):
         lines(axes, data, "rollout", y)
@@ -74,16 +74,16 @@ def entropy_and_reward(canvas: Figure, data: Measurement, *, columns: int = 0, t
 
 
 TIGHT: Mapping[str, Any] = {"fontsize": 7.5, "columnspacing": 1.2, "handlelength": 2.2}
-"""A legend of many entries."""
+"""Settings of a legend with many entries."""
 
 
 def legend_above(axes: Axes, title: str, columns: int = 2) -> None:
-    """The legend above the axes, with a title."""
+    """Put the legend above the axes, with a title."""
     axes.legend(title=title, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, **TIGHT)
 
 
 def bars(axes: Axes, names: Sequence[str], values: Sequence[float], low: Any = None, high: Any = None) -> None:
-    """A bar for each name, with a whisker from low to high where they are given."""
+    """Draw a bar for each name, with a whisker from low to high if they are given."""
     where = np.arange(len(names))
     whisker = None if low is None else np.abs(np.stack([low, high]) - np.asarray(values))
     axes.bar(where, values, color=[colour(i) for i in range(len(names))], yerr=whisker, capsize=3, width=0.65)

@@ -1,4 +1,4 @@
-"""EntroPIC, figures 3, 5 and 11: which tokens move the entropy, P and PI control, and the threshold τ."""
+"""EntroPIC, figures 3, 5 and 11: effect of masking tokens on the entropy, P and PI control, and the threshold τ."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,28 +13,28 @@ from .registry import Effort, Measurement, figure, out_of_reach
 from .touched import train_touched
 
 TARGET = 0.6
-"""Entropy to hold (nats); the paper's 0.1 is what GRPO reaches by itself here."""
+"""Target entropy, nats; GRPO reaches the paper's 0.1 without control here."""
 LONG = 300
 """Rollouts of a controlled run."""
 CONTROL: dict[str, dict[str, float]] = {"P": {"ki": 0.0}, "PI": {"ki": 0.05}}
 OFF, ON = "off-policy", "on-policy"
 ENVIRONMENTS = {ON: "on", OFF: "noisy"}
 CUTS = {"0.95 / 0.05": (0.95, 0.05), "0.8 / 0.2": (0.8, 0.2), "0.5 / 0.5": (0.5, 0.5)}
-"""Above which probability a token is likely, and up to which it is unlikely."""
+"""Probabilities above which a token is likely, and up to which it is unlikely."""
 SHOWN = "0.8 / 0.2"
 THRESHOLDS = (0.0, 0.5, 0.95)
 
-out_of_reach("entropic-1", "scores on benchmarks of mathematics; tables 1 to 4 likewise")
-out_of_reach("entropic-12", "words of reflection in responses")
+out_of_reach("entropic-1", "scores on mathematics benchmarks; tables 1 to 4 likewise")
+out_of_reach("entropic-12", "reflection words in responses")
 
 
 def error_at_end(run: Trajectory) -> float:
-    """Mean entropy over the last tenth of the rollouts minus TARGET (nats)."""
+    """Return the mean entropy over the last tenth of the rollouts minus TARGET, nats."""
     return float(run.entropy[:, -(run.reward.shape[1] // 10) :].mean() - TARGET)
 
 
 def controlled(effort: Effort, env: str, **args: Any) -> Trajectory:
-    """Training under EntroPIC at TARGET; `args` are its hyperparameters."""
+    """Train under EntroPIC at TARGET; `args` are its hyperparameters."""
     given = {"kp": 1.0, "ki": 0.05, "tau": 0.5, **args}
     return train(
         effort,
@@ -47,7 +47,7 @@ def controlled(effort: Effort, env: str, **args: Any) -> Trajectory:
 
 
 def kinds(cut: tuple[float, float]) -> dict[str, dict[str, float]]:
-    """The four kinds of tokens, as regions to mask."""
+    """Return the four kinds of tokens, as regions to mask."""
     high, low = cut
     return {
         "likely positives": {"sign": 1.0, "p_low": high, "p_high": 1.0},
@@ -84,10 +84,10 @@ def masked_tokens(effort: Effort) -> Measurement:
     unlikely = sum(kind.startswith("unlikely") for kind in strongest.values())
     effects = ", ".join(f"{kind} {numbers[f'no {kind}, {SHOWN}, {OFF}']:+.2f}" for kind in names)
     found = (
-        "In the paper masking likely tokens moves the entropy more than masking unlikely ones. Here all four masks "
-        f"move it the way of their quadrant ({effects} nats without them), but the largest effect is that of unlikely "
-        f"tokens in {unlikely} of {len(strongest)} settings (three cuts, on- and off-policy): without unlikely "
-        "negatives the entropy stays up."
+        "In the paper, masking likely tokens moves the entropy more than masking unlikely ones. Here all four masks "
+        f"move it in the direction of their quadrant ({effects} nats without them), but unlikely tokens have the "
+        f"largest effect in {unlikely} of {len(strongest)} settings (three cuts, on- and off-policy): without unlikely "
+        "negatives the entropy stays high."
     )
     return Measurement(curves(shown), numbers, found)
 
@@ -130,15 +130,15 @@ def p_and_pi(effort: Effort) -> Measurement:
         for env in (ON, OFF)
     )
     found = (
-        "In the paper P control suffices on-policy and only PI holds the target off-policy. Here P leaves an error in "
-        f"both and PI removes it: nats at the end, on-policy {on}; off-policy {off}. With the published gains and τ = "
-        f".95 it is {numbers['error of the published gains and τ, off-policy']:+.3f}."
+        "In the paper, P control suffices on-policy and only PI holds the target off-policy. Here P leaves an error in "
+        f"both cases and PI removes it. Errors at the end, in nats: on-policy {on}; off-policy {off}. With the "
+        f"published gains and τ = .95: {numbers['error of the published gains and τ, off-policy']:+.3f}."
     )
     return Measurement(stack(rows), numbers, found)
 
 
 def entropy_panels(canvas: Figure, data: Measurement) -> list[Axes]:
-    """Entropy over rollouts with the target, a panel for each of two."""
+    """Draw entropy over rollouts with the target in two panels, and return the panels."""
     panels = list(canvas.subplots(1, 2, sharey=True))
     for axes, (name, part) in zip(panels, data.series("panel").items(), strict=True):
         lines(axes, part, "rollout", "entropy")
@@ -172,8 +172,8 @@ def thresholds(effort: Effort) -> Measurement:
         ", ".join(f"{tau:g} {numbers[f'error, τ = {tau:g}, {env}']:+.3f}" for tau in THRESHOLDS) for env in (ON, OFF)
     )
     found = (
-        "In the paper acting on tokens above .95 alone gives the steadiest control. Here it is too little to act on at "
-        f"this target: errors by τ off-policy {off}; on-policy {on} nats. There τ = 0 does nothing at all, since "
+        "In the paper, acting only on tokens above .95 gives the steadiest control. Here these tokens are too few for "
+        f"this target: errors by τ off-policy {off}; on-policy {on} nats. On-policy, τ = 0 has no effect at all, since "
         "weights by sign alone only rescale the expected step."
     )
     return Measurement(stack(rows), numbers, found)

@@ -19,7 +19,7 @@ from .entropic import LONG, TARGET, controlled, error_at_end
 from .registry import Effort, Measurement, figure
 
 STARTS = (0.1, 0.3, 0.6)
-"""Of the run, after which control begins."""
+"""Shares of the run before control begins."""
 TARGETS = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 SAMPLES = 8
 """N of pass@N."""
@@ -27,7 +27,7 @@ SAMPLES = 8
 
 @dataclass(kw_only=True)
 class LateEntropic(Entropic):
-    """EntroPIC that sleeps until a rollout."""
+    """EntroPIC that starts at a given rollout."""
 
     start: int = 0
     """Rollout at which control begins."""
@@ -38,7 +38,7 @@ class LateEntropic(Entropic):
 
 
 def plugged_in(effort: Effort, env: str, start: int) -> Trajectory:
-    """GRPO up to `start`, then PI control at TARGET."""
+    """Train with GRPO up to `start`, then with PI control at TARGET."""
     with at_hand(late_entropic=LateEntropic):
         args = {"kp": 1.0, "ki": 0.05, "tau": 0.5, "start": start}
         rollouts = effort.of(LONG, 120)
@@ -80,11 +80,11 @@ def plug_in_late(effort: Effort) -> Measurement:
     )
     gain = numbers[f"reward against GRPO, {STARTS[-1]:g}, noisy"]
     found = (
-        "In the paper control that starts late brings the entropy back to its target, and scores rise at once. Here it "
-        f"does bring it back, from {numbers[f'entropy at the start, {STARTS[-1]:g}, noisy']:.2f} nats at the latest "
-        f"start: errors at the end {off} by start, on-policy {on}. The reward does not rise ({gain:+.4f} against GRPO "
-        "at the latest start). With 0/1 rewards none of the starts helps, as groups of one reward have no advantage to "
-        f"weigh: {det}."
+        "In the paper, control that starts late brings the entropy back to its target, and scores rise at once. Here "
+        f"it also brings it back, from {numbers[f'entropy at the start, {STARTS[-1]:g}, noisy']:.2f} nats at the "
+        f"latest start: errors at the end, by start, {off}; on-policy {on}. The reward does not rise ({gain:+.4f} "
+        "against GRPO at the latest start). With 0/1 rewards no start helps, since groups of equal rewards have no "
+        f"advantage to weight: {det}."
     )
     return Measurement(curves(shown), numbers, found)
 
@@ -103,7 +103,7 @@ def draw_coefficient(canvas: Figure, data: Measurement) -> None:
 @figure(
     "entropic-13",
     source="EntroPIC, figure 13",
-    shows="the coefficient α on-policy, off-policy, from a warmer start and plugged in late",
+    shows="the coefficient α on-policy, off-policy, from a warmer start and with a late start",
     draw=draw_coefficient,
 )
 def coefficient(effort: Effort) -> Measurement:
@@ -128,17 +128,17 @@ def coefficient(effort: Effort) -> Measurement:
         numbers[f"correlation with the entropy, {name}"] = pearson(entropy[awake], alpha[awake])
     least = min(numbers[f"correlation with the entropy, {name}"] for name in runs)
     found = (
-        "The paper's appendix says that α rises when the entropy falls; its loss needs the opposite, and so it is "
-        f"here: α falls with the entropy (correlation at least {least:.2f}). It settles off-policy at "
-        f"{numbers['α, off-policy']:+.2f}, whether it starts warm ({numbers['α, off-policy, logit std 1']:+.2f}) or "
-        f"late ({numbers['α, off-policy, late']:+.2f}), and on-policy, where it takes longest, at "
-        f"{numbers['α, on-policy']:+.2f}. It is never zero, which is why P control has an error."
+        "The paper's appendix says that α rises when the entropy falls; its loss needs the opposite, which is the "
+        f"result here: α falls with the entropy (correlation at least {least:.2f}). Off-policy it settles at "
+        f"{numbers['α, off-policy']:+.2f}, and similarly from a warm ({numbers['α, off-policy, logit std 1']:+.2f}) or "
+        f"late ({numbers['α, off-policy, late']:+.2f}) start; on-policy, where it takes longest, at "
+        f"{numbers['α, on-policy']:+.2f}. It does not settle at zero, which is why P control has an error."
     )
     return Measurement(curves(runs, "entropic/alpha"), numbers, found)
 
 
 def right_probability(run: Trajectory) -> Array:
-    """Probability of a right arm, (runs, S)."""
+    """Return the probability of a right arm, (runs, S)."""
     right = run.success == run.success.max(-1, keepdims=True)
     return (run.probabilities * right).sum(-1)
 
@@ -177,9 +177,9 @@ def targets(effort: Effort) -> Measurement:
     best = max(TARGETS, key=lambda target: numbers[f"avg@{SAMPLES}, {target:g}"])
     low, high = (f"{TARGETS[0]:g}", f"{TARGETS[-1]:g}")
     found = (
-        "In the paper a higher target costs a little avg@N and keeps or lifts pass@N. Here a right arm is a right "
-        f"answer: pass@{SAMPLES} rises with the target from {numbers[f'pass@{SAMPLES}, {low}']:.3f} to "
-        f"{numbers[f'pass@{SAMPLES}, {high}']:.3f}, and avg@{SAMPLES} has its best at {best:g} nats: held at "
+        "In the paper, a higher target costs a little avg@N and keeps or improves pass@N. Here a right arm counts as a "
+        f"right answer: pass@{SAMPLES} rises with the target from {numbers[f'pass@{SAMPLES}, {low}']:.3f} to "
+        f"{numbers[f'pass@{SAMPLES}, {high}']:.3f}, and avg@{SAMPLES} is best at {best:g} nats: at a target of "
         f"{low}, {numbers[f'states on wrong arms, {low}']:.1%} of the states have settled on wrong arms."
     )
     return Measurement(stack(rows), numbers, found)

@@ -1,4 +1,4 @@
-"""EntroPIC, figures 6 and 7: control among other remedies, on- and off-policy."""
+"""EntroPIC, figures 6 and 7: control compared with other methods, on- and off-policy."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +25,7 @@ METHODS: dict[str, dict[str, Any]] = {
         "controller_args": {"kp": 1.0, "ki": 0.05, "tau": 0.5},
     },
 }
-"""KL-Cov is left out: strictly on-policy it has no gradient."""
+"""Methods of the figure. KL-Cov is left out: strictly on-policy it has no gradient."""
 
 
 def draw_methods(canvas: Figure, data: Measurement) -> None:
@@ -36,7 +36,7 @@ def draw_methods(canvas: Figure, data: Measurement) -> None:
 @figure(
     "entropic-6",
     source="EntroPIC, figures 6 and 7",
-    shows="five ways with the entropy, on- and off-policy (dotted: the target of those that have one)",
+    shows="entropy under five methods, on- and off-policy (dotted: the target, for methods with one)",
     draw=draw_methods,
 )
 def methods(effort: Effort) -> Measurement:
@@ -52,9 +52,9 @@ def methods(effort: Effort) -> Measurement:
             numbers[f"reward, {name}, {env_name}"] = float(run.reward[:, -1].mean())
     on, off = (", ".join(f"{name} {numbers[f'end, {name}, {env}']:.2f}" for name in METHODS) for env in (ON, OFF))
     found = (
-        "In the paper Clip-Cov and negatives only lose control on-policy, their entropy growing, the adaptive bonus "
+        "In the paper, Clip-Cov and negatives only lose control on-policy (their entropy grows), the adaptive bonus "
         f"stays above its target, and EntroPIC holds it. Here, in nats at the end with a target of {TARGET:g}: "
-        f"on-policy {on}; off-policy {off}. Nothing grows on-policy, where negatives only is GRPO in smaller steps; "
-        "both loops end at the target."
+        f"on-policy {on}; off-policy {off}. No entropy grows on-policy, where negatives only equals GRPO with smaller "
+        "steps; the adaptive bonus and EntroPIC end at the target."
     )
     return Measurement(stack(rows), numbers, found)

@@ -11,8 +11,8 @@ from .drawing import entropy_and_reward, legend_above, lines
 from .registry import Effort, Measurement, figure, out_of_reach
 
 SHARE = 0.02
-"""Share of the samples that Clip-Cov and KL-Cov act on where it is not swept. The paper's 2e-4 and 2e-3 are those of
-tokens; here a sample is a whole response, and they would come to one sample of a mini-batch."""
+"""Share of the samples that Clip-Cov and KL-Cov act on, unless it is swept. The paper's 2e-4 and 2e-3 are shares of
+tokens; here a sample is a whole response, and they would select one sample per mini-batch."""
 
 
 @figure(
@@ -35,7 +35,7 @@ def methods(effort: Effort) -> Measurement:
     return Measurement(
         curves(runs),
         numbers,
-        "In the paper Clip-Cov and KL-Cov hold more entropy and end with the higher accuracy. Here they hold more "
+        "In the paper, Clip-Cov and KL-Cov keep more entropy and end with higher accuracy. Here they keep more "
         f"entropy ({entropy} nats), which costs reward ({reward}).",
     )
 
@@ -49,7 +49,7 @@ def draw_shares(canvas: Figure, data: Measurement) -> None:
 
 
 def roughness(trajectory: Trajectory) -> float:
-    """Standard deviation of the change of entropy from one rollout to the next over the last third, mean over runs."""
+    """Return the standard deviation of the entropy change per rollout over the last third, mean over runs."""
     return float(last_third(np.diff(trajectory.entropy)).std(1).mean())
 
 
@@ -72,16 +72,16 @@ def strengths(effort: Effort) -> Measurement:
     return Measurement(
         table,
         numbers | rough,
-        "As in the paper entropy grows with the share of samples clipped ("
+        "As in the paper, entropy grows with the share of samples clipped ("
         f"{spans['Clip-Cov'][0]:.2f} to {spans['Clip-Cov'][-1]:.2f} nats) and with the KL coefficient "
-        f"({spans['KL-Cov'][0]:.2f} to {spans['KL-Cov'][-1]:.2f}). KL-Cov's curves are not the steadier ones here: at "
+        f"({spans['KL-Cov'][0]:.2f} to {spans['KL-Cov'][-1]:.2f}). But KL-Cov's curves are not steadier here: at "
         f"about the same entropy ({alike['KL-Cov']} and {alike['Clip-Cov']}) its steps scatter by "
         f"{rough['KL-Cov/roughness']:.4f} nats, Clip-Cov's by {rough['Clip-Cov/roughness']:.4f}.",
     )
 
 
 def against_none(runs: Mapping[str, Trajectory], effect: str) -> Measurement:
-    """A sweep whose first value is no regularisation."""
+    """Return the measurement of a sweep whose first value is no regularisation; effect: the paper's result."""
     numbers = headline(runs)
     entropy = [numbers[f"{name}/entropy"] for name in runs]
     reward = [numbers[f"{name}/reward"] for name in runs]
@@ -89,33 +89,35 @@ def against_none(runs: Mapping[str, Trajectory], effect: str) -> Measurement:
     return Measurement(
         curves(runs),
         numbers,
-        f"{effect} Here entropy goes from {entropy[0]:.2f} to {entropy[-1]:.2f} nats over the coefficients and reward "
-        f"from {reward[0]:.3f} to {reward[-1]:.3f}; the most reward comes with {best}.",
+        f"{effect} Here, from the smallest to the largest coefficient, entropy goes from {entropy[0]:.2f} to "
+        f"{entropy[-1]:.2f} nats and reward from {reward[0]:.3f} to {reward[-1]:.3f}; reward is highest with {best}.",
     )
 
 
 @figure(
     "entropy-mechanism-13",
     source="Entropy Mechanism, figure 13",
-    shows="entropy and reward with an entropy loss of growing coefficient",
+    shows="entropy and reward with an entropy loss, for growing coefficients",
     draw=entropy_and_reward,
 )
 def entropy_loss(effort: Effort) -> Measurement:
     runs = sweep(effort, "coef", (0, 0.003, 0.01, 0.03, 0.1), controller="entropy_bonus")
-    return against_none(runs, "In the paper the entropy loss is sensitive to its coefficient and brings no accuracy.")
+    return against_none(
+        runs, "In the paper, the entropy loss is sensitive to its coefficient and does not improve accuracy."
+    )
 
 
 @figure(
     "entropy-mechanism-14",
     source="Entropy Mechanism, figure 14",
-    shows="entropy and reward with a KL penalty towards the initial policy of growing coefficient",
+    shows="entropy and reward with a KL penalty towards the initial policy, for growing coefficients",
     draw=entropy_and_reward,
 )
 def reference_kl(effort: Effort) -> Measurement:
     runs = sweep(effort, "beta", (0, 0.001, 0.01, 0.1, 0.3), controller="kl_ref")
-    return against_none(runs, "In the paper the reference KL steadies entropy and costs accuracy.")
+    return against_none(runs, "In the paper, the reference KL stabilises entropy and costs accuracy.")
 
 
 out_of_reach("entropy-mechanism-5-middle", "response length: an answer is one arm")
-out_of_reach("entropy-mechanism-8a", "training sets of language: only the bandit itself could change, as in figure 3")
-out_of_reach("entropy-mechanism-9", "instruction-tuned models: there is no tuning before the bandit's own")
+out_of_reach("entropy-mechanism-8a", "language training sets: here only the bandit itself can change, as in figure 3")
+out_of_reach("entropy-mechanism-9", "instruction-tuned models: a bandit has no earlier tuning")

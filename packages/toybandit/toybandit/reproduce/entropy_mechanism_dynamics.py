@@ -1,4 +1,4 @@
-"""Figures of The Entropy Mechanism on what moves entropy: the covariance of log π and advantage."""
+"""Figures of The Entropy Mechanism on the cause of entropy changes: the covariance of log π and advantage."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -13,7 +13,7 @@ from .registry import Effort, Measurement, figure
 from .snapshots import covariances
 
 SNAPSHOTS = 40
-"""Rollouts of a run at which the policy is looked at."""
+"""Number of rollouts of a run at which the policy is examined."""
 
 
 def draw_dynamics(canvas: Figure, data: Measurement) -> None:
@@ -27,7 +27,7 @@ def draw_dynamics(canvas: Figure, data: Measurement) -> None:
 @figure(
     "entropy-mechanism-4",
     source="Entropy Mechanism, figure 4",
-    shows="the entropy lost in a rollout, and η times the covariance that theorem 1 predicts it from, on-policy",
+    shows="the entropy lost in a rollout, and the prediction of theorem 1, η times a covariance, on-policy",
     draw=draw_dynamics,
 )
 def dynamics(effort: Effort) -> Measurement:
@@ -54,9 +54,10 @@ def dynamics(effort: Effort) -> Measurement:
     return Measurement(
         stack(rows),
         numbers,
-        "In the paper both curves move alike and the covariance stays positive. Here too, and without a free factor: "
-        f"measured over predicted is {numbers['measured_over_predicted']:.2f}, Spearman's ρ {numbers['spearman']:.2f} "
-        f"between means over runs and {numbers['spearman_of_a_run']:.2f} within a run, where samples are few.",
+        "In the paper, both curves move alike and the covariance stays positive. So they do here, without a free "
+        f"factor: measured over predicted is {numbers['measured_over_predicted']:.2f}, Spearman's ρ "
+        f"{numbers['spearman']:.2f} between means over runs and {numbers['spearman_of_a_run']:.2f} within a run, "
+        "where samples are few.",
     )
 
 
@@ -78,7 +79,7 @@ def draw_tail(canvas: Figure, data: Measurement) -> None:
 @figure(
     "entropy-mechanism-table-1",
     source="Entropy Mechanism, table 1",
-    shows="mean covariance of the samples with the largest, at the first update",
+    shows="mean covariance of the samples with the largest covariance, at the first update",
     draw=draw_tail,
 )
 def tail(effort: Effort) -> Measurement:
@@ -91,8 +92,8 @@ def tail(effort: Effort) -> Measurement:
     return Measurement(
         {"top": np.array([float(top) for top in PUBLISHED]), "published": published, "measured": measured},
         numbers | {"mean": mean},
-        f"In the paper the top 0.02% of tokens have {published[0] / published[-1]:.0f} times the covariance of the top "
-        f"20%, and the mean is 0.003. Here, where a sample is a whole response and not a token, the factor is "
+        f"In the paper, the top 0.02% of tokens have {published[0] / published[-1]:.0f} times the covariance of the "
+        f"top 20%, and the mean is 0.003. Here a sample is a whole response, not a token: the factor is "
         f"{measured[0] / measured[-1]:.1f} and the mean {mean:.3f}.",
     )
 
@@ -131,7 +132,7 @@ def difficulty(effort: Effort) -> Measurement:
     return Measurement(
         stack(rows),
         {**numbers, "crossing": crossing, **{f"{name}_at_last": float(mean[-1]) for name, mean in means.items()}},
-        "In the paper easier prompts have the higher covariance. Here so at first (hard "
-        f"{numbers['hard_at_first']:.3f}, easy {numbers['easy_at_first']:.3f}), but the other way round from "
+        "In the paper, easier prompts have higher covariance. Here this holds at first (hard "
+        f"{numbers['hard_at_first']:.3f}, easy {numbers['easy_at_first']:.3f}), but the order is reversed from "
         f"rollout {crossing:.0f} on: the covariance of easy states falls first.",
     )

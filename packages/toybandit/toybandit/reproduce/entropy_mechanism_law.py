@@ -1,7 +1,7 @@
-"""Figures of The Entropy Mechanism on what entropy buys: R = −a·e^H + b.
+"""Figures of The Entropy Mechanism on the law between reward and entropy: R = −a·e^H + b.
 
-Language models of several families become bandits with several numbers of arms, spreads of the initial logits and
-qualities of the initial policy. Validation accuracy becomes the policy's expected reward, which the simulator knows.
+Bandits with several numbers of arms, spreads of the initial logits and qualities of the initial policy replace the
+families of language models. The policy's expected reward, which the simulator knows, replaces validation accuracy.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from .polynomials import polynomial, r_squared
 from .registry import Effort, Measurement, figure
 
 SIZES = (4, 8, 16, 32, 64)
-"""Arms; a quarter of them are right."""
+"""Numbers of arms; a quarter of the arms are right."""
 FAMILY: Mapping[str, Mapping[str, Any]] = {
     **{f"{arms} arms": {"arms": arms, "right_arms": arms // 4} for arms in SIZES},
     "logits std 1": {"logit_std": 1.0},
@@ -33,17 +33,17 @@ FAMILY: Mapping[str, Mapping[str, Any]] = {
     "prior good": {"right_logit": 1.0},
     "on-policy": {"passes": 1, "lr": 2.0},
 }
-"""Eleven bandits, as changes to an environment."""
+"""Changes to an environment that make eleven bandits."""
 
 
 @cache
 def family(effort: Effort, env: str) -> dict[str, tuple[Array, Array]]:
-    """Mean entropy and expected reward over runs before each rollout of every bandit of FAMILY."""
+    """Return, for every bandit of FAMILY, mean entropy and expected reward over runs before each rollout."""
     return {name: mean_curve(effort, env=env, **changes) for name, changes in FAMILY.items()}
 
 
 def mean_curve(effort: Effort, **changes: Any) -> tuple[Array, Array]:
-    """Mean over runs of entropy and expected reward before each rollout, of a long run."""
+    """Return the means over long runs of entropy and expected reward before each rollout."""
     trajectory = train(effort, rollouts=effort.of(300, 120), **changes)
     return trajectory.entropy[:, :-1].mean(0), trajectory.reward.mean(0)
 
@@ -81,8 +81,9 @@ def collapse(effort: Effort) -> Measurement:
         {"rollout": np.arange(len(entropy)), "entropy": entropy, "reward": reward, **shapes},
         {"a": law.a, "b": law.b, "ceiling": law.ceiling, "last_reward": float(reward[-1]), **score},
         f"The paper trades entropy for reward along R = −a·exp(H) + b. Here R² is {score['r2_law']:.3f}, against "
-        f"{score['r2_linear']:.3f} of a line and {score['r2_quadratic']:.3f} of a parabola, which has one coefficient "
-        f"more. Its ceiling at H = 0 is {law.ceiling:.3f}; the best arms pay {ENVIRONMENTS['noisy'].reward_right:g}.",
+        f"{score['r2_linear']:.3f} for a line and {score['r2_quadratic']:.3f} for a parabola, which has one more "
+        f"coefficient. The law's ceiling at H = 0 is {law.ceiling:.3f}; the best arms pay "
+        f"{ENVIRONMENTS['noisy'].reward_right:g}.",
     )
 
 
@@ -117,25 +118,25 @@ def consumption(effort: Effort) -> Measurement:
     return Measurement(
         stack(rows),
         numbers,
-        "In the paper a twelfth of training takes 73% of the entropy and brings 76% of the reward, a third 94% and "
-        f"93%. Here a twelfth takes {numbers['entropy_at_a_twelfth']:.0f}% and brings "
+        "In the paper, a twelfth of training uses 73% of the entropy and brings 76% of the reward, a third 94% and "
+        f"93%. Here a twelfth uses {numbers['entropy_at_a_twelfth']:.0f}% and brings "
         f"{numbers['reward_at_a_twelfth']:.0f}%, a third {numbers['entropy_at_a_third']:.0f}% and "
         f"{numbers['reward_at_a_third']:.0f}%. Bands: lowest to highest bandit.",
     )
 
 
 def progress(curve: Array) -> Array:
-    """Percent of the way from the first to the last value."""
+    """Return the percentage of the way from the first to the last value."""
     return 100 * (curve - curve[0]) / (curve[-1] - curve[0])
 
 
 def spaced(entropy: Array, count: int) -> NDArray[np.intp]:
-    """Indices of about `count` points that are evenly spaced in entropy."""
+    """Return the indices of about `count` points that are evenly spaced in entropy."""
     return np.unique([np.abs(entropy - h).argmin() for h in np.linspace(entropy.min(), entropy.max(), count)])
 
 
 def beside(axes: Axes, title: str) -> None:
-    """The legend on the right of the axes."""
+    """Put the legend to the right of the axes."""
     axes.legend(title=title, loc="center left", bbox_to_anchor=(1, 0.5), fontsize=7)
 
 
@@ -151,7 +152,7 @@ def draw_fits(canvas: Figure, data: Measurement) -> None:
 
 
 def fitted(curves: Mapping[str, tuple[Array, Array]]) -> tuple[dict[str, Array], dict[str, float]]:
-    """The table of curves with their laws; a, b, R² and the R² of a line, each as NAME/number."""
+    """Return the table of curves with their laws, and a, b, ceiling, R² and a line's R², each as NAME/number."""
     rows: list[dict[str, Any]] = []
     numbers: dict[str, float] = {}
     for name, (entropy, reward) in curves.items():
@@ -164,7 +165,7 @@ def fitted(curves: Mapping[str, tuple[Array, Array]]) -> tuple[dict[str, Array],
 
 
 def every(numbers: Mapping[str, float], key: str) -> Array:
-    """The number `key` of every series."""
+    """Return the number `key` of every series."""
     return np.array([value for name, value in numbers.items() if name.endswith(f"/{key}")])
 
 
@@ -175,8 +176,8 @@ def family_fits(effort: Effort, env: str) -> Measurement:
     return Measurement(
         table,
         numbers,
-        f"The paper's law fits every model. Here R² is between {r2.min():.3f} and {r2.max():.3f}, above that of a line "
-        f"in {(r2 > linear).sum()} of {len(r2)} bandits. Its ceiling at H = 0 lies between {ceiling.min():.3f} and "
+        f"The paper's law fits every model. Here R² is between {r2.min():.3f} and {r2.max():.3f}, higher than a line's "
+        f"in {(r2 > linear).sum()} of {len(r2)} bandits. Its ceiling at H = 0 is between {ceiling.min():.3f} and "
         f"{ceiling.max():.3f}, in {(ceiling > best).sum()} of them above the {best:g} that the best arms pay.",
     )
 
@@ -194,7 +195,7 @@ def fits(effort: Effort) -> Measurement:
 @figure(
     "entropy-mechanism-7",
     source="Entropy Mechanism, figure 7",
-    shows="the same on another task: rewards of 0 and 1 for certain",
+    shows="the same on another task, with certain rewards of 0 and 1",
     draw=draw_fits,
 )
 def fits_of_another_task(effort: Effort) -> Measurement:
@@ -216,8 +217,8 @@ def fits_of_algorithms(effort: Effort) -> Measurement:
     return Measurement(
         table,
         numbers | spread,
-        "In the paper the coefficients do not depend on the algorithm. Here a differs by "
-        f"{100 * spread['a_spread']:.0f}% and b by {100 * spread['b_spread']:.1f}% from the lowest to the highest.",
+        "In the paper, the coefficients do not depend on the algorithm. Here a differs by "
+        f"{100 * spread['a_spread']:.0f}% and b by {100 * spread['b_spread']:.1f}% between the lowest and the highest.",
     )
 
 
@@ -260,8 +261,8 @@ def prediction(effort: Effort) -> Measurement:
         stack(rows),
         numbers | {"mean_rmse": float(errors.mean()), "mean_last_error": float(last.mean())},
         "From the first 15% of training the paper predicts the rest to 0.9 points (RMSE, math) and the end to 0.5. "
-        f"Here the mean RMSE is {100 * errors.mean():.1f} points, the worst {100 * errors.max():.1f}, and the end "
-        f"is off by {100 * last.mean():.1f} on average.",
+        f"Here the mean RMSE is {100 * errors.mean():.1f} points, the worst {100 * errors.max():.1f}, and the mean "
+        f"error at the end {100 * last.mean():.1f}.",
     )
 
 
@@ -297,8 +298,8 @@ def coefficients(effort: Effort) -> Measurement:
     return Measurement(
         {"arms": np.array(SIZES), "a": a, "b": b, **shapes},
         {**r2, "power": power},
-        "In the paper a and b are log-linear in the model's size. Here a line in log K explains "
-        f"{r2['r2_a_log_linear']:.0%} of the variance of a and {r2['r2_b_log_linear']:.0%} of that of b. a is a power "
-        f"of the number of arms instead, K to the {power:.2f} ({r2['r2_a_power']:.1%}): exp(H) grows with K, and "
-        "what it buys does not.",
+        "In the paper, a and b are log-linear in the model's size. Here a line in log K explains "
+        f"{r2['r2_a_log_linear']:.0%} of the variance of a and {r2['r2_b_log_linear']:.0%} of the variance of b. "
+        f"Instead, a is a power of the number of arms, K to the {power:.2f} ({r2['r2_a_power']:.1%}): exp(H) grows "
+        "with K, but the reward that it buys does not.",
     )

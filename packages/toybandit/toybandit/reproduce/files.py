@@ -1,4 +1,4 @@
-"""The files of a figure: NAME.csv, what is drawn; NAME.svg and NAME.png; NAME.json, what it says."""
+"""Files of a figure: NAME.csv with the data drawn; NAME.svg and NAME.png; NAME.json with numbers and findings."""
 
 import csv
 import json
@@ -19,22 +19,22 @@ from .registry import QUICK, Effort, Measurement, Reproduction
 RESOLUTION = 100
 """Dots per inch of the PNG."""
 PALETTE = 96
-"""Colours of the PNG."""
+"""Number of colours in the PNG."""
 
 
 def command(name: str, effort: Effort) -> str:
-    """The command line that makes a figure."""
+    """Return the command line that makes a figure."""
     return f"toybandit reproduce {name}" + (" --quick" if effort == QUICK else "")
 
 
 def is_full(name: str, folder: Path) -> bool:
-    """Whether the folder holds a figure of this name that was made without --quick."""
+    """Return True if the folder contains a figure of this name that was made without --quick."""
     path = folder / f"{name}.json"
     return path.exists() and "--quick" not in json.loads(path.read_text())["command"]
 
 
 def save(reproduction: Reproduction, data: Measurement, effort: Effort, folder: Path) -> None:
-    """Write the four files into `folder`, which is made when missing."""
+    """Write the four files into `folder`; create it if missing."""
     folder.mkdir(parents=True, exist_ok=True)
     name = reproduction.name
     write_table(data, folder / f"{name}.csv")
@@ -57,7 +57,7 @@ def save(reproduction: Reproduction, data: Measurement, effort: Effort, folder: 
 
 
 def picture(reproduction: Reproduction, data: Measurement) -> Figure:
-    """The drawn figure; it holds nothing that is not in `data`."""
+    """Return the drawn figure; it contains nothing that is not in `data`."""
     with matplotlib.rc_context(LOOK):
         canvas = Figure(figsize=SIZE, layout="constrained", dpi=RESOLUTION)
         FigureCanvasAgg(canvas)
@@ -67,7 +67,7 @@ def picture(reproduction: Reproduction, data: Measurement) -> Figure:
 
 
 def pixels(canvas: Figure) -> Image.Image:
-    """The picture in few colours, which makes it a few times smaller."""
+    """Return the picture with few colours, which makes the file a few times smaller."""
     with matplotlib.rc_context(LOOK):
         agg = FigureCanvasAgg(canvas)
         agg.draw()
@@ -75,7 +75,7 @@ def pixels(canvas: Figure) -> Image.Image:
 
 
 def write_table(data: Measurement, path: Path) -> None:
-    """The table as CSV: a header, then a row for each mark."""
+    """Write the table as CSV: a header, then a row for each mark."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(data.table)

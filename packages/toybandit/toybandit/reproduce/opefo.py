@@ -1,4 +1,4 @@
-"""OPEFO, figures 2, 4 and 5 and table 2: the entropy flow of tokens, and training with its two halves in balance."""
+"""OPEFO, figures 2, 4 and 5 and table 2: the entropy flow of tokens, and training with its two halves balanced."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -37,22 +37,22 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "OPEFO": {"controller": "opefo"},
     "exact": {"controller": "opefo", "controller_args": {"estimator": "exact"}},
 }
-"""Rows of table 2, strictly on-policy, and the balance with the exact flow in the place of equation 6."""
+"""Rows of table 2, strictly on-policy, and the balance with the exact flow instead of equation 6."""
 STEPS = (1.0, 0.1)
-"""Step sizes at which the variants are compared."""
+"""Step sizes for the comparison of the variants."""
 LONG = 300
 """Rollouts of the variants."""
 WINDOW = 10
-"""Rollouts that a point of figure 2 is the mean of."""
+"""Rollouts averaged into a point of figure 2."""
 SHRUNK = 10.0
-"""Equation 6 is divided by this in the picture, to fit beside what is measured."""
+"""Divisor of equation 6 in the picture, so that it fits beside the measured flow."""
 
 out_of_reach("opefo-4c", "response length: a response is one arm here")
-out_of_reach("opefo-table-1", "scores on benchmarks of mathematics")
+out_of_reach("opefo-table-1", "scores on mathematics benchmarks")
 
 
 def flows(plan: Plan, context: Context) -> Mapping[str, Tensor]:
-    """Mean entropy change of an update for a unit step (nats): all tokens that move the policy, and those stopped."""
+    """Return an update's mean entropy change for a unit step (nats), from acting tokens and from clipped tokens."""
     tokens = context.tokens
     logp, entropy = tokens.get("logp"), tokens.get("entropy")
     weight = tokens.advantage * importance_ratio(logp, tokens.get("old_logp"))
@@ -70,7 +70,7 @@ def flows(plan: Plan, context: Context) -> Mapping[str, Tensor]:
 
 
 def train_watched(effort: Effort, **changes: Any) -> Trajectory:
-    """Training with `flows` in the metrics, in nats a rollout: summed over the passes, times the step size."""
+    """Train with `flows` in the metrics, in nats per rollout: summed over the passes, times the step size."""
     controller = changes.pop("controller", "grpo")
     with at_hand(probe=probe(flows, "logp", "old_logp", "entropy", "s2", "s2l")):
         run = train(effort, controller=f"{controller}+probe", **changes)
@@ -130,12 +130,12 @@ def entropy_flow(effort: Effort) -> Measurement:
     size = {name: numbers[f"net, paper, {name}"] / numbers[f"measured, {name}"] for name in runs}
     found = (
         "The paper shows a net flow that is strongly negative at first and then vanishes, and Clip-Higher stopping "
-        f"tokens that raise the entropy at the upper bound and lower it at the lower. All of that is so here: stopped "
+        f"tokens that raise the entropy at the upper bound and lower it at the lower. All of this holds here: stopped "
         f"tokens would have moved it by {numbers['upper, exact']:+.1f} and {numbers['lower, exact']:+.1f} nats. But "
-        f"equation 6 is no entropy change: it sums to {size['GRPO']:.0f} times what GRPO lost, "
+        f"equation 6 is not an entropy change: it sums to {size['GRPO']:.0f} times the entropy that GRPO lost, "
         f"{size['on-policy']:.0f} times on-policy; the exact flow to "
         f"{numbers['net, exact, GRPO'] / numbers['measured, GRPO']:.2f} and "
-        f"{numbers['net, exact, on-policy'] / numbers['measured, on-policy']:.2f}."
+        f"{numbers['net, exact, on-policy'] / numbers['measured, on-policy']:.2f} times."
     )
     return Measurement(stack(rows), numbers, found)
 
@@ -143,7 +143,7 @@ def entropy_flow(effort: Effort) -> Measurement:
 @figure(
     "opefo-4a",
     source="OPEFO, figures 4a and 4b",
-    shows="entropy and reward of GRPO, its on-policy variant, three remedies and OPEFO",
+    shows="entropy and reward of GRPO, its on-policy variant, an entropy bonus, Clip-Higher and OPEFO",
     draw=lambda canvas, data: entropy_and_reward(canvas, data, columns=3),
 )
 def training_dynamics(effort: Effort) -> Measurement:
@@ -155,11 +155,11 @@ def training_dynamics(effort: Effort) -> Measurement:
         numbers[f"{name}, reward"] = float(run.reward[:, -1].mean())
     ends = ", ".join(f"{name} {numbers[name]:.2f}" for name in TRAINED)
     found = (
-        "In the paper GRPO and its on-policy variant collapse, the bonus inflates the entropy, and OPEFO keeps it "
-        f"level at a competitive reward. Here, from {numbers['GRPO, start']:.2f} nats to, over the last third: "
-        f"{ends}. OPEFO drives the entropy up, and ends at a reward of {numbers['OPEFO, reward']:.3f} where GRPO has "
-        f"{numbers['GRPO, reward']:.3f}; balancing the exact flow slows the fall, at "
-        f"{numbers['OPEFO, exact, reward']:.3f}. The bonus inflates nothing."
+        "In the paper, GRPO and its on-policy variant collapse, the bonus inflates the entropy, and OPEFO keeps it "
+        f"level at a competitive reward. Here the entropy starts at {numbers['GRPO, start']:.2f} nats; over the last "
+        f"third it is: {ends}. OPEFO raises the entropy and ends at a reward of {numbers['OPEFO, reward']:.3f}, GRPO "
+        f"at {numbers['GRPO, reward']:.3f}; balancing the exact flow slows the fall and ends at "
+        f"{numbers['OPEFO, exact, reward']:.3f}. The bonus does not inflate the entropy."
     )
     return Measurement(curves(runs), numbers, found)
 
@@ -196,7 +196,7 @@ def balance(effort: Effort) -> Measurement:
     paper, exact = (f"{numbers[f'{name}, first third']:.2f} to {numbers[f'{name}, last third']:.2f}" for name in runs)
     found = (
         "The paper's λ* is positive throughout, falls and then rises, around a mean of .001. Here it is positive too, "
-        f"but far larger, and it does not dip: from the first third to the last {paper} with equation 6, which sees "
+        f"but far larger, and does not dip: from the first third to the last {paper} with equation 6, which reports "
         f"a loss while entropy is gained, and {exact} with the exact flow."
     )
     return Measurement(curves(runs, "opefo/lambda"), numbers, found)
@@ -242,10 +242,10 @@ def variants(effort: Effort) -> Measurement:
     order = sorted(VARIANTS, key=lambda name: numbers[f"{name}, entropy, η = 1"])
     best = sorted(VARIANTS, key=lambda name: numbers[f"{name}, reward, η = 1"])
     found = (
-        "The paper's scores rise from GRPO over static and the one-sided variants to OPEFO. Here the entropy rises so "
-        f"({' < '.join(order)}), and the reward goes the other way ({' < '.join(best)}). From {numbers['start']:.2f} "
-        f"nats OPEFO ends at {numbers['OPEFO, entropy, η = 1']:.2f} and {numbers['OPEFO, entropy, η = 0.1']:.2f} "
-        f"(η = 1 and 0.1): no zero flow. The exact balance ends at {numbers['exact, entropy, η = 1']:.2f} and "
-        f"{numbers['exact, entropy, η = 0.1']:.2f}: zero to first order in the step."
+        "The paper's scores rise from GRPO over static and the one-sided variants to OPEFO. Here the entropy rises in "
+        f"this order ({' < '.join(order)}), and the reward falls ({' < '.join(best)}). From {numbers['start']:.2f} "
+        f"nats, OPEFO ends at {numbers['OPEFO, entropy, η = 1']:.2f} and {numbers['OPEFO, entropy, η = 0.1']:.2f} "
+        f"(η = 1 and 0.1): its flow is not zero. The exact balance ends at {numbers['exact, entropy, η = 1']:.2f} and "
+        f"{numbers['exact, entropy, η = 0.1']:.2f}: its flow is zero to first order in the step."
     )
     return Measurement(stack(rows), numbers, found)

@@ -1,4 +1,4 @@
-"""The page of all figures: a grid of pictures, what each shows, and the command that makes it."""
+"""Page of all figures: a grid of pictures, each with its content, findings and command."""
 
 import html
 import json
@@ -9,17 +9,19 @@ from . import FIGURES, OUT_OF_REACH
 from .registry import in_order
 
 COLUMNS = 2
-INTRODUCTION = """# Figures of the papers, made again in a bandit
+INTRODUCTION = """# Figures of the papers, reproduced in a bandit
 
-Every picture comes from the command under it, which also writes its table (CSV), its numbers and an SVG; all of them
-and this page from `toybandit reproduce all --page docs/figures.md`.
-Where the bandit does not show what the paper shows, the text says so. Bands reach from the lowest to the highest run.
+Every picture comes from the command under it, which also writes its table (CSV), its numbers and an SVG;
+`toybandit reproduce all --page docs/figures.md` makes all of them and this page.
+If the bandit does not show the paper's result, the text says so. Bands reach from the lowest to the highest run.
 """
 
 
 def write_page(page: Path, folder: Path) -> None:
-    """Write `page` from the figures whose files lie in `folder`; their pictures are copied into a folder named for the
-    page, beside it. Raises ValueError when there is none."""
+    """Write `page` from the figures in `folder`, and copy their pictures into a folder beside the page, of its name.
+
+    Raises ValueError if `folder` contains no figure.
+    """
     made = [
         name for name in in_order(FIGURES) if (folder / f"{name}.json").exists() and (folder / f"{name}.png").exists()
     ]
@@ -37,7 +39,7 @@ def write_page(page: Path, folder: Path) -> None:
     page.write_text(
         f"{INTRODUCTION}\n<table>\n"
         + "\n".join(rows)
-        + "\n</table>\n\n## What a bandit cannot show\n\n| figure | reason |\n| --- | --- |\n"
+        + "\n</table>\n\n## Figures that a bandit cannot show\n\n| figure | reason |\n| --- | --- |\n"
         + beyond
     )
 

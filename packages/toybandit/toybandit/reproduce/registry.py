@@ -1,11 +1,11 @@
-"""What a reproduced figure is: a function that measures a table, and one that draws that table and nothing else.
+"""Registry of reproduced figures: a function measures a table, and another draws that table and nothing else.
 
     def draw(canvas, data): ...                    canvas: an empty matplotlib Figure; data: the Measurement
 
     @figure("entropy-mechanism-2", source="Entropy Mechanism, figure 2", shows="...", draw=draw)
     def entropy_against_reward(effort): ... return Measurement(table, numbers, found)
 
-What is tested is the numbers. The picture holds nothing that is not in the table.
+Tests check the numbers. The picture contains nothing that is not in the table.
 """
 
 import re
@@ -22,15 +22,15 @@ from ..workspace import one_thread
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How much to simulate."""
+    """Amount of simulation."""
 
     runs: int
     """Seeds of each curve."""
     scale: float
-    """Factor on the rollouts, states and random instances that a figure asks for."""
+    """Factor on a figure's rollouts, states and random instances."""
 
     def of(self, count: int, least: int = 1) -> int:
-        """`count` scaled, at least `least`."""
+        """Return `count` scaled, at least `least`."""
         return max(round(self.scale * count), least)
 
 
@@ -39,17 +39,17 @@ FULL = Effort(runs=8, scale=1.0)
 
 
 class Measurement(NamedTuple):
-    """What a figure shows."""
+    """Data and findings of a figure."""
 
     table: Mapping[str, NDArray[Any]]
-    """Columns of one length, one row for each mark of the picture; text columns tell series apart."""
+    """Columns of equal length, one row for each mark of the picture; text columns name the series."""
     numbers: Mapping[str, float]
-    """What a reader takes away from the picture, as numbers."""
+    """Main results of the picture, as numbers."""
     found: str
-    """The same in a sentence or two: what the paper shows, and what was found here."""
+    """Main results in a sentence or two: the paper's result, and the result here."""
 
     def series(self, column: str) -> dict[str, "Measurement"]:
-        """Split by the values of a text column, in order of appearance."""
+        """Return a measurement for each value of a text column, in order of appearance."""
         labels = np.asarray(self.table[column])
         names = dict.fromkeys(labels.tolist())
         return {
@@ -64,13 +64,13 @@ Draw = Callable[[Figure, Measurement], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduction:
-    """A figure that can be made."""
+    """Figure that can be made."""
 
     name: str
     source: str
     """Paper and figure."""
     shows: str
-    """What there is to see, in a line."""
+    """Content of the figure, in one line."""
     measure: Measure
     draw: Draw
 
@@ -108,15 +108,15 @@ def _check_new(name: str) -> None:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Paper by paper, as their modules are listed, then by number, tables last."""
+    """Return names ordered by paper (in the order of MODULES), then by number, tables last."""
     papers = list(dict.fromkeys(_split(name)[0] for name in (*FIGURES, *OUT_OF_REACH)))
     return sorted(names, key=lambda name: (papers.index(_split(name)[0]), *_split(name)[1:]))
 
 
 def _split(name: str) -> tuple[str, bool, int, str]:
-    """Paper, whether it is a table, number, and what follows the number."""
+    """Return paper, True for a table, number, and the suffix after the number."""
     found = re.fullmatch(r"(.+?)-(table-)?(\d+)(.*)", name)
     if found is None:
-        raise ValueError(f"{name!r} is no name of a figure: PAPER-NUMBER or PAPER-table-NUMBER")
+        raise ValueError(f"{name!r} is not a figure name: use PAPER-NUMBER or PAPER-table-NUMBER")
     paper, table, number, rest = found.groups()
     return paper, table is not None, int(number), rest

@@ -1,7 +1,7 @@
-"""Figures 13 to 17 of Revisiting Entropy: does the covariance of log π and advantage tell the change of entropy?
+"""Figures 13 to 17 of Revisiting Entropy: the covariance of log π and advantage as a predictor of the entropy change.
 
-The covariances are those of the policy with the expected advantage of its samples; dropping samples or weighting them
-does not enter them.
+The covariances use the policy and the expected advantage of its samples; they ignore that samples are dropped or
+weighted.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,9 +20,9 @@ from .revisiting_entropy import TARGET
 from .snapshots import covariances
 
 SNAPSHOTS = 40
-"""Rollouts of a run at which the policy is looked at."""
+"""Number of rollouts of a run at which the policy is examined."""
 UPDATES = 4
-"""Updates on a rollout where there are several."""
+"""Updates per rollout in the settings with several."""
 SETTINGS: Mapping[int, tuple[str, Mapping[str, Any]]] = {
     13: ("one update on a rollout", {"env": "on"}),
     14: (f"{UPDATES} updates on a rollout", {"passes": UPDATES}),
@@ -54,7 +54,7 @@ def draw(canvas: Figure, data: Measurement) -> None:
 
 
 def measurement(what: str, changes: Mapping[str, Any]) -> Callable[[Effort], Measurement]:
-    """The measurement of one setting."""
+    """Return the function that measures one setting."""
 
     def measure(effort: Effort) -> Measurement:
         config = Config(**{**size(effort), **changes})
@@ -82,10 +82,10 @@ def measurement(what: str, changes: Mapping[str, Any]) -> Callable[[Effort], Mea
         return Measurement(
             stack(rows),
             numbers,
-            "In the paper both covariances correlate weakly with −ΔH. Here Spearman's ρ within a run is "
+            "In the paper, both covariances correlate weakly with −ΔH. Here Spearman's ρ within a run is "
             f"{pg:.2f} for Cov(log π, π·A) and {natural:.2f} for Cov(log π, A), between means over runs "
             f"{numbers['policy_gradient/spearman_of_means']:.2f} and {numbers['natural/spearman_of_means']:.2f}. "
-            f"Entropy falls {numbers['measured_over_predicted']:.2f} times as far as ηM·Cov(log π, π·A) has it.",
+            f"Entropy falls {numbers['measured_over_predicted']:.2f} times as far as ηM·Cov(log π, π·A) predicts.",
         )
 
     return measure
@@ -95,6 +95,6 @@ for _number, (_what, _changes) in SETTINGS.items():
     figure(
         f"revisiting-{_number}",
         source=f"Revisiting Entropy, figure {_number}",
-        shows=f"entropy change and the covariances that theory ties it to: {_what}",
+        shows=f"entropy change and the covariances that should predict it: {_what}",
         draw=draw,
     )(measurement(_what, _changes))

@@ -1,4 +1,4 @@
-"""Figures of Revisiting Entropy on what governs entropy, and on how it is regulated."""
+"""Figures of Revisiting Entropy on the causes of entropy change, and on entropy regulation."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,15 +12,15 @@ from .entropy_mechanism_control import SHARE
 from .registry import Effort, Measurement, figure, out_of_reach
 
 TARGET = 0.6
-"""Entropy that controllers with a target are to hold, nats: the paper's 0.2 lies below GRPO's own end here."""
+"""Target entropy of controllers with a target, nats: the paper's 0.2 is below GRPO's final entropy here."""
 ADAPTIVE: Mapping[str, Any] = {"delta": 0.005, "coef_max": 0.2}
-"""Step and bound of the adaptive coefficient: the paper's are for thousands of steps of a language model."""
+"""Step and bound of the adaptive coefficient: the paper's values suit thousands of steps of a language model."""
 
 
 @figure(
     "revisiting-1",
     source="Revisiting Entropy, figure 1",
-    shows="entropy and reward when adaptive regularisation keeps the entropy of the start",
+    shows="entropy and reward when adaptive regularisation keeps the initial entropy",
     draw=entropy_and_reward,
 )
 def without_trading(effort: Effort) -> Measurement:
@@ -34,9 +34,9 @@ def without_trading(effort: Effort) -> Measurement:
     return Measurement(
         curves(runs),
         numbers | {"target": target, "share_of_gain": share},
-        "In the paper accuracy grows at the entropy of the start, and further than without regularisation. Here "
+        "In the paper, accuracy grows at the initial entropy, and further than without regularisation. Here "
         f"{share:.0%} of GRPO's gain in reward comes at {numbers['adaptive, target H at the start/entropy']:.2f} nats "
-        f"(start {target:.2f}): entropy need not be traded for most of it, but GRPO ends higher.",
+        f"(start {target:.2f}): most of the gain needs no loss of entropy, but GRPO ends higher.",
     )
 
 
@@ -63,26 +63,26 @@ def clipping(effort: Effort) -> Measurement:
     return Measurement(
         curves(runs),
         numbers,
-        "In the paper Clip-Lower has the least entropy and Clip-Higher the most, with Clip-Free next to it. Here "
-        f"{told} nats: Lower, default and Higher stand as in the paper, but Clip-Free lies below the default and "
+        "In the paper, Clip-Lower has the least entropy and Clip-Higher the most, followed by Clip-Free. Here "
+        f"{told} nats: Lower, default and Higher have the paper's order, but Clip-Free is below the default and "
         "Clip-Tighter above Clip-Higher.",
     )
 
 
 PASSES = (1, 2, 4, 8)
 EARLY = 20
-"""Rollout at which runs are compared early."""
+"""Rollout of the early comparison of runs."""
 
 
 def off_policy(effort: Effort, controller: str) -> tuple[dict[str, Trajectory], dict[str, float]]:
-    """Runs with several numbers of updates on a rollout, and their entropy early and late."""
+    """Return runs with several numbers of updates per rollout, and their entropy early and late."""
     runs = {f"M = {passes}": train(effort, controller=controller, passes=passes) for passes in PASSES}
     early = {f"{name}/early": float(run.entropy[:, EARLY].mean()) for name, run in runs.items()}
     return runs, headline(runs) | early
 
 
 def told(numbers: Mapping[str, float], key: str) -> str:
-    """The numbers of updates in the order of their `key`."""
+    """Return the numbers of updates in the order of their `key`, as text."""
     order = sorted(PASSES, key=lambda passes: numbers[f"M = {passes}/{key}"])
     return " < ".join(f"{numbers[f'M = {passes}/{key}']:.2f} (M = {passes})" for passes in order)
 
@@ -90,7 +90,7 @@ def told(numbers: Mapping[str, float], key: str) -> str:
 @figure(
     "revisiting-4",
     source="Revisiting Entropy, figure 4",
-    shows="entropy and reward with 1, 2, 4 and 8 updates on a rollout, default clipping",
+    shows="entropy and reward with 1, 2, 4 and 8 updates per rollout, default clipping",
     draw=entropy_and_reward,
 )
 def off_policy_updates(effort: Effort) -> Measurement:
@@ -98,8 +98,9 @@ def off_policy_updates(effort: Effort) -> Measurement:
     return Measurement(
         curves(runs),
         numbers,
-        "In the paper more updates on a rollout make entropy fall faster. Here too early on "
-        f"({told(numbers, 'early')} nats at rollout {EARLY}), but the last third has {told(numbers, 'entropy')}.",
+        "In the paper, more updates per rollout make entropy fall faster. Here this holds early on "
+        f"({told(numbers, 'early')} nats at rollout {EARLY}), but in the last third the order is "
+        f"{told(numbers, 'entropy')}.",
     )
 
 
@@ -114,9 +115,9 @@ def off_policy_updates_higher(effort: Effort) -> Measurement:
     return Measurement(
         curves(runs),
         numbers,
-        "In the paper entropy grows under Clip-Higher, and the faster the more updates. Here it falls from the start, "
-        f"early on the faster the more updates ({told(numbers, 'early')} nats at rollout {EARLY}); the last third has "
-        f"{told(numbers, 'entropy')}, where many updates no longer mean the least entropy.",
+        "In the paper, entropy grows under Clip-Higher, faster with more updates. Here it falls from the start, "
+        f"early on faster with more updates ({told(numbers, 'early')} nats at rollout {EARLY}); in the last third the "
+        f"order is {told(numbers, 'entropy')}: many updates no longer mean the least entropy.",
     )
 
 
@@ -136,7 +137,7 @@ REWEIGHTED: Mapping[str, Mapping[str, Any]] = {
     "entropy-guided": {"controller": "positive_reweight", "target": TARGET, "controller_args": {"delta": 0.05}},
 }
 LOOSE = {"eps_low": 1.0, "eps_high": 1.0}
-"""The ratio clip that Clip-Cov comes with."""
+"""Ratio clip of Clip-Cov."""
 
 
 def draw_methods(canvas: Figure, data: Measurement) -> None:
@@ -169,25 +170,25 @@ def methods(effort: Effort) -> Measurement:
     return Measurement(
         stack([{**curves(runs), "panel": panel} for panel, runs in panels.items()]),
         numbers,
-        f"As in the paper A ≥ 0 alone ({h['A ≥ 0 only']:.2f} nats) and Entropy-Adv ({h['Entropy-Adv']:.2f}) end below "
-        f"GRPO ({h['GRPO']:.2f}); A ≤ 0 alone ({h['A ≤ 0 only']:.2f}), Clip-Cov ({h['Clip-Cov']:.2f}) and KL-Cov "
-        f"({h['KL-Cov']:.2f}) above, and the target of {TARGET} is met by Ada-Ent-Reg ({h['Ada-Ent-Reg']:.2f}) and "
+        f"As in the paper, A ≥ 0 alone ({h['A ≥ 0 only']:.2f} nats) and Entropy-Adv ({h['Entropy-Adv']:.2f}) end below "
+        f"GRPO ({h['GRPO']:.2f}), and A ≤ 0 alone ({h['A ≤ 0 only']:.2f}), Clip-Cov ({h['Clip-Cov']:.2f}) and KL-Cov "
+        f"({h['KL-Cov']:.2f}) above it; the target of {TARGET} is met by Ada-Ent-Reg ({h['Ada-Ent-Reg']:.2f}) and "
         f"entropy-guided reweighting ({h['entropy-guided']:.2f}). Rand-Pos-Clip helps little "
-        f"({h['Rand-Pos-Clip']:.2f}), and nothing under Clip-Cov's loose ratio clip "
-        f"({h['Rand-Pos-Clip, loose clip']:.2f} against {h['loose clip']:.2f} without). Reweighting by stages "
-        "raises entropy at first in the paper, not here.",
+        f"({h['Rand-Pos-Clip']:.2f}), and not at all under Clip-Cov's loose ratio clip "
+        f"({h['Rand-Pos-Clip, loose clip']:.2f}, against {h['loose clip']:.2f} without Rand-Pos-Clip). Reweighting by "
+        "stages raises entropy at first in the paper, but not here.",
     )
 
 
 out_of_reach("revisiting-2", "calibration: log probabilities of correct and incorrect responses of a language model")
-out_of_reach("revisiting-5-epoch", "epoch-wise reweighting: the simulator's prompts come in no epochs")
+out_of_reach("revisiting-5-epoch", "epoch-wise reweighting: the simulator's prompts have no epochs")
 for _number, _what in {
     6: "n-gram diversity: an answer is one arm",
     7: "self-BLEU: an answer is one arm",
     8: "entropy on prompts: states have no text",
     9: "entropy on prompts: states have no text",
     10: "entropy on prompts: states have no text",
-    11: "accuracy on a benchmark of another kind than was trained on: states share nothing, or one kernel",
+    11: "accuracy on a benchmark unlike the training data: states share nothing, or one kernel",
 }.items():
     out_of_reach(f"revisiting-{_number}", _what)
 out_of_reach("revisiting-table-3", "diversity of the training data: subsets of prompts by meaning")

@@ -1,4 +1,4 @@
-"""What theory says of the next step in the middle of a run, state by state."""
+"""Predictions of theory for the next step in the middle of a run, state by state."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,22 +11,22 @@ from ..trajectory import Array
 
 
 def covariance(p: Array, x: Array, y: Array) -> Array:
-    """Cov_{a~p}(x, y) over the last dimension, (...,)."""
+    """Return Cov_{a~p}(x, y) over the last dimension, (...,)."""
     return (p * (x - (p * x).sum(-1, keepdims=True)) * y).sum(-1)
 
 
 def expected_advantage(p: Array, success: Array) -> Array:
-    """A(s, a) = (q − ρ)/√(ρ(1 − ρ)) of Bernoulli rewards with ρ = Σ p·q, (..., K)."""
+    """Return A(s, a) = (q − ρ)/√(ρ(1 − ρ)) of Bernoulli rewards with ρ = Σ p·q, (..., K)."""
     mean = (p * success).sum(-1, keepdims=True)
     return (success - mean) / np.sqrt(mean * (1 - mean))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Covariances:
-    """What the theory of The Entropy Mechanism says of the step at some rollouts, and what the step did."""
+    """Predictions of The Entropy Mechanism for the step at some rollouts, and the measured effect of the step."""
 
     rollout: Array
-    """(rollouts,)."""
+    """Index of each rollout, (rollouts,)."""
     drop: Array
     """−ΔH of the mean entropy from this rollout to the next, (rollouts, runs), nats."""
     policy_gradient: Array
@@ -38,7 +38,7 @@ class Covariances:
 
 
 def covariances(config: Config, seeds: Sequence[int], count: int) -> Covariances:
-    """Covariances at `count` rollouts from the first to the last, with the expected advantage of GRPO."""
+    """Return covariances at `count` rollouts from the first to the last, with the expected advantage of GRPO."""
     whole = simulate(config, seeds, keep_policies=True)
     assert whole.policies is not None
     rollouts = np.unique(np.linspace(0, whole.reward.shape[1] - 1, count).round().astype(int))

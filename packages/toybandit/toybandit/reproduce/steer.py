@@ -1,4 +1,4 @@
-"""STEER, figures 5, 8, 9, 18 and 19: what its weights are, and what they do to a training run."""
+"""STEER, figures 5, 8, 9, 18 and 19: its weights, and their effect on a training run."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from .drawing import entropy_and_reward, line_style
 from .registry import Effort, Measurement, figure, out_of_reach
 
 OPEN: Mapping[str, Any] = {"ppo.eps_high": 5.0, "ppo.eps_low": 0.99}
-"""A ratio clip that is all but removed."""
+"""Ratio clip so wide that it almost never acts."""
 EXTREME: dict[str, tuple[str, Mapping[str, Any]]] = {
     "GRPO": ("ppo", {}),
     "entropy advantage": ("ppo+entropy_advantage", {}),
@@ -29,18 +29,16 @@ EXTREME: dict[str, tuple[str, Mapping[str, Any]]] = {
     "STEER": ("ppo+steer", {}),
 }
 SHAPING = {"GRPO": "grpo", "entropy advantage": "entropy_advantage"}
-"""GTPO shares a bonus out among the tokens of a response, and is GRPO where responses have one token."""
+"""Controllers of figure 5. GTPO, which divides a bonus among a response's tokens, equals GRPO if responses have one."""
 LAMBDAS = (0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 BINS = 10
 FIRST = 10
-"""Rollouts that figure 9 looks at."""
+"""Rollouts of figure 9."""
 MAPPINGS = ("exponential", "linear", "binary")
 TOKENS = 201
 
-out_of_reach(
-    "steer-6", "accuracy on benchmarks of mathematics; the rewards of training runs are in steer-8 and steer-19"
-)
-out_of_reach("steer-table-3", "scores on benchmarks of mathematics; tables 4, 10, 11 and 12 likewise")
+out_of_reach("steer-6", "accuracy on mathematics benchmarks; the rewards of training runs are in steer-8 and steer-19")
+out_of_reach("steer-table-3", "scores on mathematics benchmarks; tables 4, 10, 11 and 12 likewise")
 out_of_reach("steer-table-5", "scores on code editing and generation")
 
 
@@ -54,8 +52,8 @@ def advantage_shaping(effort: Effort) -> Measurement:
     runs = {name: train(effort, controller=spec) for name, spec in SHAPING.items()}
     numbers = {name: float(run.entropy_held.mean()) for name, run in runs.items()}
     found = (
-        "In the paper larger advantages on uncertain tokens speed the collapse up. So here: "
-        f"{numbers['entropy advantage']:.2f} nats over the last third, against {numbers['GRPO']:.2f} of GRPO."
+        "In the paper, larger advantages on uncertain tokens speed up the collapse. So they do here: "
+        f"{numbers['entropy advantage']:.2f} nats over the last third, against {numbers['GRPO']:.2f} with GRPO."
     )
     return Measurement(curves(runs), numbers, found)
 
@@ -63,7 +61,7 @@ def advantage_shaping(effort: Effort) -> Measurement:
 @figure(
     "steer-8",
     source="STEER, figure 8",
-    shows="entropy with the ratio clip all but removed (ε = 0.99 and 5)",
+    shows="entropy with the ratio clip almost removed (ε = 0.99 and 5)",
     draw=lambda canvas, data: entropy_and_reward(canvas, data, columns=3),
 )
 def extreme_clip(effort: Effort) -> Measurement:
@@ -78,15 +76,15 @@ def extreme_clip(effort: Effort) -> Measurement:
     others = ", ".join(f"{name} {numbers[name]:.2f}" for name in EXTREME)
     falling = sum(numbers[f"{name}, drift"] < 0 for name in EXTREME)
     found = (
-        "In the paper GRPO and the entropy advantage collapse, the bonus explodes, and STEER alone stays level. Here "
-        f"STEER is as GRPO is, {falling} of {len(EXTREME)} still fall in the second half, and none explodes (nats over "
-        f"the last third: {others}; the bonus has its default coefficient)."
+        "In the paper, GRPO and the entropy advantage collapse, the bonus explodes, and STEER alone stays level. Here "
+        f"STEER behaves like GRPO, {falling} of {len(EXTREME)} still fall in the second half, and none explodes (nats "
+        f"over the last third: {others}; the bonus has its default coefficient)."
     )
     return Measurement(curves(runs), numbers, found)
 
 
 def weights_by_change(plan: Plan, context: Context) -> Mapping[str, Tensor]:
-    """Sum of the weights and number of the tokens in bins of |ΔH|, exact and by Ω, relative to the largest."""
+    """Return the sum of weights and the number of tokens in bins of |ΔH|, exact and by Ω, relative to the largest."""
     tokens = context.tokens
     logp, entropy = tokens.get("logp"), tokens.get("entropy")
     weight = (tokens.advantage * importance_ratio(logp, tokens.get("old_logp"))).masked_fill(plan.clipped(logp), 0.0)
@@ -133,10 +131,10 @@ def weight_against_change(effort: Effort) -> Measurement:
         numbers[f"share in the smallest bin, {name}"] = float(count[0] / count.sum())
     numbers["mean weight"] = float(weight.sum() / count.sum())
     found = (
-        "The paper finds weights near 1 for small changes and low ones for large changes only. So here by STEER's own "
-        f"measure: from {numbers['smallest, Ω']:.2f} to {numbers['largest, Ω']:.2f}, with "
+        "The paper finds weights near 1 for small changes and low weights for large changes only. This holds here by "
+        f"STEER's own measure: from {numbers['smallest, Ω']:.2f} to {numbers['largest, Ω']:.2f}, with "
         f"{numbers['share in the smallest bin, Ω']:.0%} of the tokens in the smallest tenth and a mean weight of "
-        f"{numbers['mean weight']:.3f}. By the exact flow the tokens of the largest change keep "
+        f"{numbers['mean weight']:.3f}. By the exact flow, the tokens of the largest change keep a weight of "
         f"{numbers['largest, exact']:.2f}, since Ω is largest on other tokens."
     )
     return Measurement(stack(rows), numbers, found)
@@ -153,7 +151,7 @@ def draw_mapping(canvas: Figure, data: Measurement) -> None:
 @figure(
     "steer-18",
     source="STEER, figure 18 and table 12",
-    shows="the three mappings from Ω to a weight, and what they do to a training run",
+    shows="the three mappings from Ω to a weight, and their effect on a training run",
     draw=draw_mapping,
 )
 def mappings(effort: Effort) -> Measurement:
@@ -173,9 +171,9 @@ def mappings(effort: Effort) -> Measurement:
     ends = ", ".join(f"{name} {numbers[f'{name}, entropy']:.2f}" for name in (*MAPPINGS, "GRPO"))
     rewards = [numbers[f"{name}, reward"] for name in (*MAPPINGS, "GRPO")]
     found = (
-        "The paper draws the mappings, and has the binary one score lower. Here the weights come from the controller "
-        f"itself. Entropy over the last third: {ends}; the binary mapping does lose entropy, the others are as GRPO. "
-        f"Their final rewards are within {max(rewards) - min(rewards):.4f} of each other."
+        "The paper draws the mappings, and the binary one scores lower there. Here the weights come from the "
+        f"controller itself. Entropy over the last third: {ends}; the binary mapping does lose entropy, the others "
+        f"match GRPO. Their final rewards are within {max(rewards) - min(rewards):.4f} of each other."
     )
     return Measurement(stack(rows), numbers, found)
 
@@ -229,8 +227,8 @@ def sensitivity(effort: Effort) -> Measurement:
     low, none = (numbers[f"entropy, {value:g}, clip 0.2"] for value in (0.1, 1.0))
     price = numbers["reward, 1, clip 0.2"] - numbers["reward, 0.1, clip 0.2"]
     found = (
-        "The paper finds scores even for λ_min in [0.6, 0.8], less control above and less learning below. Here entropy "
-        f"is {min(inside):.2f} to {max(inside):.2f} nats in that range, where GRPO (λ_min = 1) has {none:.2f}: no "
-        f"effect to be told from the seeds. Only λ_min = 0.1 keeps more, {low:.2f}, for {price:.4f} of the reward."
+        "The paper finds equal scores for λ_min in [0.6, 0.8], less control above and less learning below. Here the "
+        f"entropy is {min(inside):.2f} to {max(inside):.2f} nats in that range, and {none:.2f} with GRPO (λ_min = 1): "
+        f"an effect within the noise of seeds. Only λ_min = 0.1 keeps more, {low:.2f}, and costs {price:.4f} of reward."
     )
     return Measurement(stack(rows), numbers, found)

@@ -1,4 +1,4 @@
-"""STEER, figures 3 and 17: which tokens the ratio clip stops, and what its bounds do to the entropy."""
+"""STEER, figures 3 and 17: tokens that the ratio clip stops, and the effect of its bounds on the entropy."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,15 +20,15 @@ from .drawing import entropy_and_reward, line_style, lines
 from .registry import Effort, Measurement, figure
 
 BINS = 10
-"""Of π_old, equally wide."""
+"""Number of bins of π_old, equally wide."""
 FIRST = 10
-"""Rollouts that figure 3a looks at."""
+"""Rollouts of figure 3a."""
 BOUNDS = (0.1, 0.2, 0.5, 0.8)
 KINDS = {"high": "upper bound, A > 0", "low": "lower bound, A < 0"}
 
 
 def clipped_by_probability(plan: Plan, context: Context) -> Mapping[str, Tensor]:
-    """Tokens, tokens with A > 0 and with A < 0, and those of each sign that are clipped, in bins of π_old."""
+    """Count tokens with A > 0 and with A < 0, and the clipped tokens of each sign, in bins of π_old."""
     logp, old = context.tokens.get("logp"), context.tokens.get("old_logp")
     p, stopped = old.exp(), plan.clipped(logp)
     bins = (p * BINS).long().clamp(max=BINS - 1)
@@ -57,7 +57,7 @@ def draw_clipped(canvas: Figure, data: Measurement) -> None:
 @figure(
     "steer-3a",
     source="STEER, figure 3a",
-    shows="which tokens the ratio clip stops in the first 10 rollouts, by their probability",
+    shows="tokens that the ratio clip stops in the first 10 rollouts, by their probability",
     draw=draw_clipped,
 )
 def clipping_statistics(effort: Effort) -> Measurement:
@@ -76,7 +76,7 @@ def clipping_statistics(effort: Effort) -> Measurement:
             numbers[f"mean p, {kind}, {mask}"] = float(seen[f"{kind}/{mask}/p"] / seen[f"{kind}/{mask}/count"])
         numbers[f"share, {kind}"] = float(clipped.sum() / every.sum())
     found = (
-        "The paper counts clipping mostly among unlikely tokens. Here too: tokens stopped at the upper bound had a "
+        "In the paper, mostly unlikely tokens are clipped. Here too: tokens stopped at the upper bound had a "
         f"mean probability of {numbers['mean p, high, clipped']:.2f} (all with A > 0: "
         f"{numbers['mean p, high, all']:.2f}), at the lower bound {numbers['mean p, low, clipped']:.2f} (A < 0: "
         f"{numbers['mean p, low, all']:.2f})."
@@ -115,10 +115,10 @@ def clipping_bounds(effort: Effort) -> Measurement:
         ", ".join(f"{numbers[f'{key} = {bound:g}']:.2f}" for bound in BOUNDS) for key in ("eps_high", "eps_low")
     )
     found = (
-        "In the paper a wider upper bound keeps the entropy up and later makes it grow again, and a wider lower bound "
-        f"collapses it. Here the order is the same: {highs} nats for an upper ε of .1, .2, .5, .8, and {lows} for a "
-        f"lower one. The growth is not: the largest rebound is {numbers['eps_high = 0.8, rebound']:.3f} nats at an "
-        f"upper ε of .8, and a lower ε of .1 slows the fall without turning it."
+        "In the paper, a wider upper bound keeps the entropy high and later makes it grow again, and a wider lower "
+        f"bound collapses it. Here the order is the same: {highs} nats for an upper ε of .1, .2, .5, .8, and {lows} "
+        f"for a lower ε. But it hardly grows again: the rebound is {numbers['eps_high = 0.8, rebound']:.3f} nats at an "
+        f"upper ε of .8, and a lower ε of .1 slows the fall without reversing it."
     )
     return Measurement(stack(rows), numbers, found)
 
@@ -144,8 +144,8 @@ def one_sign(effort: Effort) -> Measurement:
         for env in ("noisy", "on")
     )
     found = (
-        f"In the paper positives alone collapse the entropy and negatives alone keep it. So here with reused samples "
-        f"({reused} nats), where the ratio clip tells the two apart; strictly on-policy both only take smaller steps "
-        f"of GRPO ({fresh})."
+        f"In the paper, positives alone collapse the entropy and negatives alone keep it. So they do here with reused "
+        f"samples ({reused} nats), where the ratio clip treats the two differently; strictly on-policy, both equal "
+        f"GRPO with smaller steps ({fresh})."
     )
     return Measurement(curves(runs), numbers, found)

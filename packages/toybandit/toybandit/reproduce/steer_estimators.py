@@ -14,7 +14,7 @@ from .registry import Effort, Measurement, figure
 from .steer_tokens import MODELS, Sample, sample_tokens
 
 LONG = {"exact": "exact flow", "own logit": "own logit", "Ω": "STEER Ω", "OPEFO": "OPEFO", "Cov": "−Cov"}
-"""Estimators as they are named in pictures."""
+"""Names of the estimators in pictures."""
 SHOWN = ("exact", "Ω", "Cov")
 """Estimators of figures 12 and 13."""
 POINTS = 1200
@@ -24,7 +24,7 @@ MILLI = 1000.0
 
 
 def quality(sample: Sample, name: str) -> dict[str, float]:
-    """How well an estimator tells what a token does alone, and what the step of its whole group does."""
+    """Return an estimator's errors and correlations for a token's own effect and for its whole group's step."""
     estimate, truth = sample.estimates[name], sample.own
     return {
         "mse": float(((estimate - truth) ** 2).mean()),
@@ -76,17 +76,17 @@ def estimators(effort: Effort) -> Measurement:
     omega = [numbers[f"spearman, Ω, {model}"] for model in MODELS]
     error = [numbers[f"relative_mse, Ω, {model}"] for model in MODELS]
     found = (
-        f"The paper has Ω rank tokens well (Spearman .61 to .72) and Cov not at all (.04 to .08). Here Ω reaches "
-        f"{min(omega):.2f} to {max(omega):.2f}, and Cov {min(cov):.2f} to {max(cov):.2f}: least where states differ "
-        "in entropy, which is the reason that the paper gives, but never near zero. As a number Ω is no estimate: "
-        f"its squared error is {min(error):.0f} to {max(error):.0f} times that of guessing zero, since it lacks a "
+        f"In the paper, Ω ranks tokens well (Spearman .61 to .72) and Cov does not (.04 to .08). Here Ω reaches "
+        f"{min(omega):.2f} to {max(omega):.2f}, and Cov {min(cov):.2f} to {max(cov):.2f}: lowest where states differ "
+        "in entropy, which is the reason that the paper gives, but never near zero. As a number, Ω is a poor estimate: "
+        f"its squared error is {min(error):.0f} to {max(error):.0f} times the error of guessing zero, since it lacks a "
         "factor p. The exact flow has correlation 1.00."
     )
     return Measurement(stack(rows), numbers, found)
 
 
 def binned_means(estimate: Array, truth: Array) -> dict[str, Array]:
-    """Mean estimate in bins of the measured change, with the tokens of each; 1% of the tokens at each end left out."""
+    """Return the mean estimate and the tokens in bins of the measured change, without 1% of the tokens at each end."""
     low, high = np.quantile(truth, [0.01, 0.99])
     edges = np.linspace(low, high, BINS + 1)
     where = np.digitize(truth, edges) - 1
@@ -137,8 +137,8 @@ def estimate_in_bins(effort: Effort) -> Measurement:
     found = (
         "The paper's Ω rises with the measured change and Cov shows no relation. Here both rise "
         f"({numbers['rising steps, Ω']:.0%} and {numbers['rising steps, Cov']:.0%} of the steps from bin to bin), with "
-        f"slopes of {numbers['slope, Ω']:.1f} and {numbers['slope, Cov']:.1f} where the exact flow has "
-        f"{numbers['slope, exact']:.2f}: what they get wrong is the size."
+        f"slopes of {numbers['slope, Ω']:.1f} and {numbers['slope, Cov']:.1f}, against the exact flow's "
+        f"{numbers['slope, exact']:.2f}: only their size is wrong."
     )
     return Measurement(stack(rows), numbers, found)
 
@@ -156,7 +156,7 @@ def draw_scatter(canvas: Figure, data: Measurement) -> None:
 @figure(
     "steer-13",
     source="STEER, figure 13",
-    shows="estimate against measured entropy change, a point a token",
+    shows="estimate against measured entropy change, one point per token",
     draw=draw_scatter,
 )
 def estimate_scatter(effort: Effort) -> Measurement:
@@ -168,7 +168,7 @@ def estimate_scatter(effort: Effort) -> Measurement:
     ]
     numbers = {f"wrong sign, {name}": quality(sample, name)["wrong_sign"] for name in SHOWN}
     found = (
-        "The paper's scatter of Ω leans along the diagonal, that of Cov is a cloud. Here Ω and Cov both lean, Ω fans "
+        "The paper's scatter of Ω follows the diagonal, and Cov's is a cloud. Here Ω and Cov both follow it, Ω fans "
         f"out by the missing factor p, and {numbers['wrong sign, Ω']:.1%} of its signs are wrong "
         f"({numbers['wrong sign, Cov']:.1%} of Cov's, {numbers['wrong sign, exact']:.1%} of the exact flow's)."
     )

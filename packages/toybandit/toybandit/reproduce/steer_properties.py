@@ -1,4 +1,4 @@
-"""STEER, figures 10 and 11: how entropy falls under GRPO, by model, by data and by class of states."""
+"""STEER, figures 10 and 11: the fall of entropy under GRPO, by model, by data and by class of states."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,12 +24,12 @@ DATA: dict[str, dict[str, Any]] = {
     "one right arm": {"right_arms": 1},
 }
 CLASSES = ("hard", "middling", "easy")
-"""Thirds of the states by the reward that the initial policy expects."""
+"""Thirds of the states, by the expected reward of the initial policy."""
 SNAPSHOTS = 9
 
 
 def by_class(effort: Effort) -> tuple[Array, Array]:
-    """Rollouts, and mean entropy of each class of states before them, (snapshots, classes), nats."""
+    """Return rollouts, and the mean entropy of each class of states before them, (snapshots, classes), nats."""
     run = simulate(Config(**size(effort)), range(effort.runs), keep_policies=True)
     assert run.policies is not None
     rollout = np.linspace(0, run.reward.shape[1], SNAPSHOTS).round().astype(int)
@@ -76,10 +76,10 @@ def properties(effort: Effort) -> Measurement:
     kept = [numbers[f"kept, {name}"] for name in (*MODELS, *DATA)]
     step = max(numbers[f"largest step, {name}"] for name in (*MODELS, *DATA))
     found = (
-        "In the paper entropy falls smoothly, for every model and data set but at its own pace, and in the same way on "
-        f"all test sets. Here too: {min(kept):.0%} to {max(kept):.0%} of it are left at the end, no rollout takes more "
-        f"than {step:.0%} of it, and classes of states fall together (correlation at least "
+        "In the paper, entropy falls smoothly, for every model and data set but at its own pace, and in the same way "
+        f"on all test sets. Here too: {min(kept):.0%} to {max(kept):.0%} of it is left at the end, no rollout takes "
+        f"more than {step:.0%} of it, and classes of states fall together (correlation at least "
         f"{numbers['least correlation of classes']:.2f}). But it need not fall to the end: with rewards of .9 and .1 "
-        f"it is {numbers['rebound, reward .9 / .1']:.2f} nats above its lowest by then."
+        f"it ends {numbers['rebound, reward .9 / .1']:.2f} nats above its minimum."
     )
     return Measurement(stack(rows), numbers, found)

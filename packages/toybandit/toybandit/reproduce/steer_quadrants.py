@@ -1,4 +1,4 @@
-"""STEER, figures 2 and 14 to 16: the quadrants of advantage and probability, and what touching one of them does."""
+"""STEER, figures 2 and 14 to 16: the quadrants of advantage and probability, and the effect of reweighting one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,12 +20,12 @@ P_EDGES = np.linspace(0, 1, 11)
 A_EDGES = np.linspace(-3, 3, 13)
 MILLI = 1000.0
 SHARES = (0.05, 0.1, 0.2)
-"""Shares of a quadrant's tokens that are touched in figures 15 and 16."""
+"""Shares of a quadrant's tokens that are reweighted in figures 15 and 16."""
 UNTOUCHED = "untouched"
 
 
 class Quadrant(NamedTuple):
-    """A corner of the plane, as the paper cuts it, and what the paper says it does to the entropy."""
+    """Corner of the plane, cut as in the paper, and its effect on the entropy according to the paper."""
 
     sign: float
     p_low: float
@@ -39,7 +39,7 @@ CORNERS = {
     "suppression": Quadrant(-1, 0.0, 0.2, False),
     "correction": Quadrant(-1, 0.8, 1.0, True),
 }
-"""The paper touches tokens with a probability above 0.8 or below 0.2."""
+"""Corners by name. The paper reweights tokens with a probability above 0.8 or below 0.2."""
 
 
 def draw_plane(canvas: Figure, data: Measurement) -> None:
@@ -86,8 +86,8 @@ def quadrant_plane(effort: Effort) -> Measurement:
     a, p = np.meshgrid(A_EDGES[:-1], P_EDGES[:-1], indexing="ij")
     agreed = [numbers[f"{name}: as claimed"] for name in CORNERS]
     found = (
-        "The paper gives each quadrant a direction. Here they have it for "
-        f"{min(agreed):.1%} (least) to {max(agreed):.1%} of the tokens when cut at p = 0.2 and 0.8, and for "
+        "The paper gives each quadrant a direction. Here it is right for "
+        f"{min(agreed):.1%} (least) to {max(agreed):.1%} of a quadrant's tokens when cut at p = 0.2 and 0.8, and for "
         f"{numbers['all tokens, cut at e^(−H): as claimed']:.1%} of all tokens when cut at e^(−H)."
     )
     table = {"advantage": a.T, "p": p.T, "flow": flow.T, "tokens": count.T}
@@ -97,7 +97,7 @@ def quadrant_plane(effort: Effort) -> Measurement:
 def touch(
     effort: Effort, upwards: bool, shares: Sequence[float], surrogate: str = "ppo", env: str = "noisy"
 ) -> dict[str, list[Trajectory]]:
-    """Training that moves the entropy up or down through each corner, a trajectory for each share of its tokens."""
+    """Train to move the entropy up or down through each corner; return a trajectory for each share of its tokens."""
     regions = {
         f"{name}, {share:g}": {
             "sign": corner.sign,
@@ -114,18 +114,18 @@ def touch(
 
 
 def paired_t(after: Trajectory, before: Trajectory) -> float:
-    """t of the difference in held entropy, over seeds."""
+    """Return the paired t statistic over seeds of the difference in held entropy."""
     difference = after.entropy_held - before.entropy_held
     return float(difference.mean() / (difference.std(ddof=1) / np.sqrt(difference.size)))
 
 
 def towards(raises: bool, upwards: bool) -> float:
-    """The weight that moves entropy the wanted way: a quadrant that already does is doubled, another is masked."""
+    """Return the weight that moves entropy in the wanted direction: 2 if the quadrant already does, else 0 (masked)."""
     return 2.0 if raises == upwards else 0.0
 
 
 def deed(name: str, upwards: bool) -> str:
-    """What is done to the tokens of a quadrant."""
+    """Return "double" or "mask", the change to a quadrant's tokens."""
     return "double" if towards(CORNERS[name].raises, upwards) else "mask"
 
 
@@ -140,7 +140,7 @@ def draw_schemes(canvas: Figure, data: Measurement) -> None:
 @figure(
     "steer-14",
     source="STEER, figure 14",
-    shows="four ways to lift the entropy by touching a tenth of one quadrant",
+    shows="four ways to raise the entropy by reweighting a tenth of one quadrant",
     draw=draw_schemes,
 )
 def four_schemes(effort: Effort) -> Measurement:
@@ -159,9 +159,9 @@ def four_schemes(effort: Effort) -> Measurement:
 
     least = min(numbers[f"{name}: t, noisy"] for name in CORNERS)
     found = (
-        f"In the paper all four lift the entropy. Here, in nats over the last third: NOISY {lifts('noisy')} (smallest "
-        f"t over seeds {least:.1f}); strictly on-policy {lifts('on')}; with 0/1 rewards, where right groups soon have "
-        f"no advantage left, {lifts('det')}."
+        f"In the paper, all four raise the entropy. Here, change in nats over the last third: NOISY {lifts('noisy')} "
+        f"(smallest t over seeds {least:.1f}); strictly on-policy {lifts('on')}; with 0/1 rewards, where right groups "
+        f"soon have no advantage left, {lifts('det')}."
     )
     return Measurement(curves(runs), numbers, found)
 
@@ -180,7 +180,7 @@ def draw_panels(canvas: Figure, data: Measurement) -> None:
 
 
 def quadrant_panels(effort: Effort, upwards: bool, surrogate: str) -> tuple[Measurement, int]:
-    """Each quadrant touched in three shares, to raise the entropy or to lower it; how many did, at the largest."""
+    """Measure each quadrant reweighted in three shares, and count the quadrants that work at the largest share."""
     rows: list[Mapping[str, Any]] = []
     numbers = {}
     for name, trajectories in touch(effort, upwards, (0.0, *SHARES), surrogate).items():
@@ -195,7 +195,7 @@ def quadrant_panels(effort: Effort, upwards: bool, surrogate: str) -> tuple[Meas
 
 
 def graded(numbers: Mapping[str, float]) -> int:
-    """In how many quadrants a larger share has a larger effect."""
+    """Return the number of quadrants in which a larger share has a larger effect."""
     effects = [[abs(numbers[f"{name}, {share:.0%}"]) for share in SHARES] for name in CORNERS]
     return sum(sorted(effect) == effect for effect in effects)
 
@@ -203,15 +203,16 @@ def graded(numbers: Mapping[str, float]) -> int:
 @figure(
     "steer-15",
     source="STEER, figure 15",
-    shows="lifting the entropy through each quadrant, by 5%, 10% and 20% of its tokens",
+    shows="raising the entropy through each quadrant, by 5%, 10% and 20% of its tokens",
     draw=draw_panels,
 )
 def raising(effort: Effort) -> Measurement:
     data, worked = quadrant_panels(effort, True, "ppo")
     effects = ", ".join(f"{NUMERALS[name]} {data.numbers[f'{name}, 20%']:+.3f}" for name in CORNERS)
     found = (
-        "In the paper masking I and III and doubling II and IV raises the entropy, more so with more tokens. Here "
-        f"{worked} of 4 raise it (nats at 20%: {effects}), and in {graded(data.numbers)} of 4 more tokens do more."
+        "In the paper, masking I and III and doubling II and IV raises the entropy, more with more tokens. Here "
+        f"{worked} of 4 raise it (nats at 20%: {effects}), and in {graded(data.numbers)} of 4 more tokens have a "
+        "larger effect."
     )
     return data._replace(found=found)
 
@@ -226,7 +227,8 @@ def lowering(effort: Effort) -> Measurement:
     data, worked = quadrant_panels(effort, False, "clip_higher")
     effects = ", ".join(f"{NUMERALS[name]} {data.numbers[f'{name}, 20%']:+.3f}" for name in CORNERS)
     found = (
-        "In the paper doubling I and III and masking II and IV lowers the entropy of Clip-Higher. Here "
-        f"{worked} of 4 lower it (nats at 20%: {effects}), and in {graded(data.numbers)} of 4 more tokens do more."
+        "In the paper, doubling I and III and masking II and IV lowers the entropy of Clip-Higher. Here "
+        f"{worked} of 4 lower it (nats at 20%: {effects}), and in {graded(data.numbers)} of 4 more tokens have a "
+        "larger effect."
     )
     return data._replace(found=found)

@@ -1,4 +1,4 @@
-"""STEER, figures 1 and 4: what the probability of a token and the entropy of its state say of the entropy change."""
+"""STEER, figures 1 and 4: entropy change as a function of a token's probability and its state's entropy."""
 
 from math import log
 from typing import Any
@@ -22,16 +22,16 @@ from .steer_tokens import sample_tokens
 
 ARMS = 16
 GRID = (97, 73)
-"""Points in p and in H."""
+"""Number of points in p and in H."""
 COUNTS = (16, 1024)
-"""Arms of the states of figure 4."""
+"""Numbers of arms of the states of figure 4."""
 BINS = 12
 
 
 def surfaces(p: Tensor, entropy: Tensor, arms: int) -> tuple[Tensor, Tensor]:
-    """δ(p, H) of the paper, and the exact flow of a unit of weight, NaN where no distribution has that p and H.
+    """Return the paper's δ(p, H), and the exact flow of a unit of weight, NaN if no distribution has that p and H.
 
-    The arms that are not sampled share 1 − p geometrically, so that the state has the entropy H.
+    The arms not sampled share 1 − p geometrically, so that the state has the entropy H.
     """
     delta = entropy_change.own_logit(p.log(), entropy, torch.ones_like(p))
     return delta, exact_flow(p, entropy, arms)
@@ -75,13 +75,13 @@ def delta_surface(effort: Effort) -> Measurement:
     found = (
         "The paper shows δ as negative above p = e^(−H) and positive below, for every p and H. Here the shape is the "
         f"same, but only {numbers['possible']:.0%} of the plane can occur with {ARMS} arms, and on "
-        f"{numbers['wrong sign']:.0%} of that the sign is wrong: the true boundary lies at a larger p."
+        f"{numbers['wrong sign']:.0%} of that the sign is wrong: the true boundary is at a larger p."
     )
     return Measurement({name: values.flatten().numpy() for name, values in table.items()}, numbers, found)
 
 
 def expected_size(effort: Effort, arms: int) -> dict[str, Array]:
-    """Mean |ΔH| of a token o ~ p for a unit of weight, and H, of random states (states,): entropies of every size."""
+    """Return H and the mean |ΔH| of a token o ~ p per unit of weight, for random states (states,) of every entropy."""
     states = effort.of(4000, 800)
     state = torch.arange(states).unsqueeze(-1)
     spread = 10 * uniform(salt("spread"), state)
@@ -98,7 +98,7 @@ def expected_size(effort: Effort, arms: int) -> dict[str, Array]:
 
 
 def by_entropy(sizes: dict[str, Array], arms: int) -> list[dict[str, Any]]:
-    """Rows of the table: means in bins of equal width in H, those with at least ten states."""
+    """Return the rows of the table: means in bins of equal width in H that have at least ten states."""
     entropy = sizes["entropy"]
     edges = np.linspace(0, log(arms), BINS + 1)
     bins = np.clip(np.digitize(entropy, edges) - 1, 0, BINS - 1)
@@ -133,7 +133,7 @@ def sizes_by_entropy(axes: Axes, data: Measurement, title: str) -> None:
 @figure(
     "steer-4a",
     source="STEER, figures 4a and 4b",
-    shows="how much a token changes the entropy, against the entropy of its state",
+    shows="size of a token's entropy change, against the entropy of its state",
     draw=draw_by_entropy,
 )
 def size_against_entropy(effort: Effort) -> Measurement:
@@ -149,10 +149,10 @@ def size_against_entropy(effort: Effort) -> Measurement:
     numbers |= {"spearman of H and measured |ΔH|": measured}
     few, many = (numbers[f"exact: H of the largest change, {arms} arms"] for arms in COUNTS)
     found = (
-        "The paper reads off δ, and sees in training, that tokens of high entropy change the entropy more. Tokens of "
-        f"GRPO in the bandit agree: Spearman {measured:.2f} between H and the measured |ΔH|. But it is not so all the "
-        f"way: the exact size is largest at {few:.1f} of {log(COUNTS[0]):.1f} nats with {COUNTS[0]} arms and at "
-        f"{many:.1f} of {log(COUNTS[1]):.1f} with {COUNTS[1]}, and vanishes for uniform states; Ω, which lacks a "
-        "factor p, keeps growing longer."
+        "The paper infers from δ, and sees in training, that tokens of high entropy change the entropy more. Tokens of "
+        f"GRPO in the bandit agree: Spearman {measured:.2f} between H and the measured |ΔH|. But the trend ends before "
+        f"the largest H: the exact size is largest at {few:.1f} of {log(COUNTS[0]):.1f} nats with {COUNTS[0]} arms and "
+        f"at {many:.1f} of {log(COUNTS[1]):.1f} with {COUNTS[1]}, and vanishes for uniform states; Ω, which lacks a "
+        "factor p, grows further."
     )
     return Measurement(stack(rows), numbers, found)

@@ -1,6 +1,6 @@
-"""Tokens sampled from a policy in training, with what each does to the entropy, measured and estimated.
+"""Tokens sampled from a policy in training, with the effect of each on the entropy, measured and estimated.
 
-A "model" is a bandit after a few rollouts of GRPO; its tokens are one more rollout, on which the first step is taken.
+A "model" is a bandit after a few rollouts of GRPO; its tokens come from one more rollout, before its first step.
 """
 
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ MODELS: dict[str, tuple[int, tuple[float, ...]]] = {
     "mixed": (16, (1.0, 2.0, 4.0, 8.0)),
     "many arms": (256, (1.0, 2.0, 4.0, 8.0)),
 }
-"""Bandits in the place of language models: arms, and standard deviations of the initial logits, which share the states.
-Contexts of a language model range from open to all but certain, as those of `mixed` do."""
+"""Bandits in place of language models: number of arms, and standard deviations of the initial logits, each for an equal
+share of the states. Like contexts of a language model, the states of `mixed` range from open to almost certain."""
 STATES = 512
 GROUP = 16
 STEP = 0.5
-"""η on the mean gradient of a state, that of NOISY."""
+"""η on the mean gradient of a state, as in NOISY."""
 ROLLOUTS = 10
 
 
@@ -39,15 +39,15 @@ class Sample:
     """H of the token's distribution before the step."""
     advantage: Array
     own: Array
-    """Measured change of H when the state takes this token's step alone."""
+    """Measured change of H if the state takes this token's step alone."""
     whole: Array
-    """Measured change of H when the state takes the mean step of its group."""
+    """Measured change of H if the state takes the mean step of its group."""
     estimates: dict[str, Array]
     """Change of H by each estimator, first order in the step."""
 
 
 def sample_tokens(effort: Effort, model: str) -> Sample:
-    """A group of GROUP tokens of each state of the model, after ROLLOUTS rollouts of GRPO."""
+    """Sample a group of GROUP tokens in each state of the model, after ROLLOUTS rollouts of GRPO."""
     arms, spreads = MODELS[model]
     states = effort.of(STATES, 128) // len(spreads)
     trained = [
@@ -65,7 +65,7 @@ def sample_tokens(effort: Effort, model: str) -> Sample:
 
 
 def measure_tokens(logp: Tensor, arm: Tensor, advantage: Tensor) -> Sample:
-    """Tokens `arm` (S, n) with their advantages, of S distributions log π (S, K)."""
+    """Measure the tokens `arm` (S, n) with their advantages, of S distributions log π (S, K)."""
     stats = policy_stats(logp)
     direction = torch.nn.functional.one_hot(arm, logp.shape[-1]).double() - logp.exp().unsqueeze(-2)  # e_o − p
     step = STEP / GROUP * advantage.unsqueeze(-1) * direction

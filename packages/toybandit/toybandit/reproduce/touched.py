@@ -1,4 +1,4 @@
-"""Training with regions of the advantage–probability plane touched."""
+"""Training with a changed weight in regions of the advantage–probability plane."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from .registry import Effort
 def train_touched(
     effort: Effort, regions: Mapping[str, Mapping[str, float]], *, surrogate: str = "ppo", env: str = "noisy"
 ) -> dict[str, Trajectory]:
-    """Training with each region touched, in one simulation; a region is hyperparameters of Region, the same for all."""
+    """Train with each region reweighted, in one simulation; a region maps hyperparameters of Region, the same keys."""
     varied = {name: [region[name] for region in regions.values()] for name in next(iter(regions.values()))}
     config = Config(env=env, controller=f"{surrogate}+region", **size(effort))
     with at_hand(region=Region):

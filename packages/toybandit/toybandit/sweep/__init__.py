@@ -1,4 +1,4 @@
-"""Sweeps: a grid of environments, controllers, hyperparameters, targets and seeds, and one parquet with a row a run.
+"""Sweeps: a grid of environments, controllers, hyperparameters, targets and seeds, run into one table, a row per run.
 
-grid ► cells (one run each) ► calls (cells that one simulation takes side by side) ► parts ► sweep.parquet
+grid ► cells (one run each) ► calls (cells that share one simulation) ► parts ► sweep.parquet
 """

@@ -1,4 +1,4 @@
-"""Cells, of which each is one run, and calls: the cells that one simulation takes side by side."""
+"""Cells, one run each, and calls, the cells that share one simulation."""
 
 import hashlib
 import json
@@ -12,15 +12,15 @@ from ..config import Config
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One run of a sweep. Cells are equal when they ask for the same numbers."""
+    """One run of a sweep. Cells are equal if they describe the same run."""
 
     config: Config
-    """Its hyperparameters are single values."""
+    """Configuration with single values as hyperparameters."""
     seed: int
 
     @cached_property
     def key(self) -> str:
-        """Name of the cell: the same for whatever asks for the same run, in any grid."""
+        """Name of the cell, the same for the same run in any grid."""
         asked = json.dumps({**self.config.resolved(), "seed": self.seed}, sort_keys=True)
         return hashlib.sha256(asked.encode()).hexdigest()[:16]
 
@@ -33,7 +33,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Call:
-    """Cells that differ only in seed, learning rate, target and numbers of the controller: the runs of a simulation."""
+    """Cells that differ only in seed, learning rate, target and numbers of the controller: runs of one simulation."""
 
     cells: Sequence[Cell]
 
@@ -43,7 +43,7 @@ class Call:
 
     @property
     def config(self) -> Config:
-        """What to simulate: a number that differs between cells is a sequence with one value for each run."""
+        """Configuration to simulate; a number that differs between cells is a sequence with one value per run."""
         first, configs = self.cells[0].config, [cell.config for cell in self.cells]
         args = {key: _together([config.controller_args[key] for config in configs]) for key in first.controller_args}
         target, lr = (_together([getattr(config, name) for config in configs]) for name in ("target", "lr"))
@@ -53,7 +53,7 @@ class Call:
 
 
 def plan_calls(cells: Sequence[Cell], most: int) -> list[Call]:
-    """Divide cells into as few calls as there can be, each of at most `most` cells."""
+    """Divide cells into as few calls as possible, with at most `most` cells each."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(_structure(cell.config), []).append(cell)
@@ -61,14 +61,14 @@ def plan_calls(cells: Sequence[Cell], most: int) -> list[Call]:
 
 
 def _structure(config: Config) -> str:
-    """Equal for configurations that can run side by side: numbers that may differ between runs are left out."""
+    """Return a key that is equal for configurations that can run side by side; numbers that may differ are left out."""
     args = {key: None if _is_number(value) else value for key, value in config.controller_args.items()}
     apart = {"target": config.target is None, "lr": config.lr is None, "controller_args": args}
     return json.dumps({**asdict(config), **apart}, sort_keys=True)
 
 
 def _together(values: list[Any]) -> Any:
-    """The one value there is, or all of them."""
+    """Return one value if all are equal, else all values."""
     return values[0] if all(value == values[0] for value in values) else values
 
 

@@ -1,4 +1,4 @@
-"""`toybandit sweep`: simulate a grid, resumable, into one parquet with a row a run."""
+"""`toybandit sweep`: simulate a grid into one parquet file with a row per run; resumable."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,11 @@ DESCRIPTION = """Simulate a grid of environments, controllers, hyperparameters, 
 
 Example: toybandit sweep --grid examples/grids/gains.yaml --out runs/gains --workers 2
 
-Writes sweep.parquet, a row a run: what was asked for (hyperparameters as args.NAME), entropy, error of the target,
+Writes sweep.parquet with a row per run: its settings (hyperparameters as args.NAME), entropy, error of the target,
 settling time, reward, and the gap to the reward-entropy frontier at the run's own entropy.
 
-What is finished lies in parts/ and is not simulated again: after an interruption, or with a grid that has grown, the
-same command simulates what is missing and what could not run. Rows of another version of the simulator are not told
-apart: give it another --out."""
+Finished runs are in parts/ and are not simulated again: after an interruption, or with a larger grid, the same command
+simulates missing and failed runs. It cannot recognise rows of another version of the simulator: use another --out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,15 +31,15 @@ class SweepFlags:
     out: Path = Path("runs/sweep")
     """Folder for sweep.parquet and parts/."""
     workers: str = "1"
-    """Number of processes, or ray: a Ray cluster, the running one or else one on this machine."""
+    """Number of processes, or ray for a Ray cluster: the running one, else a new one on this machine."""
     batch: int = 128
-    """Most runs that are simulated side by side, and that an interruption can lose for each worker."""
+    """Upper limit for runs simulated side by side, and so for the runs per worker that an interruption loses."""
     overwrite: bool = False
-    """Write over a sweep.parquet with runs that this grid lacks; parts/ keeps them."""
+    """Overwrite a sweep.parquet with runs that this grid lacks; parts/ keeps them."""
 
 
 def sweep_command(args: Sequence[str]) -> int:
-    """Simulate a grid of configurations into one parquet."""
+    """Simulate a grid of configurations into one parquet file."""
     flags = parse_flags(SweepFlags, args, prog="toybandit sweep", description=DESCRIPTION)
     if flags.batch < 1:
         raise ValueError(f"batch must be at least 1, not {flags.batch}")
@@ -53,10 +52,10 @@ def sweep_command(args: Sequence[str]) -> int:
 def sweep(
     cells: "Sequence[Cell]", out: Path, *, workers: str = "1", batch: int = 128, overwrite: bool = False
 ) -> "list[Row]":
-    """Simulate the cells that the folder `out` does not hold yet, and merge; a row for each cell, in order.
+    """Simulate the cells missing from the folder `out`, merge, and return a row for each cell, in order.
 
-    Prints what was done and why some could not run. Raises ValueError on workers that there are not, and unless
-    `overwrite` on a table there that has other runs too.
+    Prints a summary with the number of failed runs. Raises ValueError on invalid workers and, without `overwrite`, if
+    the table in `out` has other runs too.
     """
     from rich.console import Console
     from rich.progress import Progress

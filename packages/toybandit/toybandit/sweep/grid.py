@@ -1,8 +1,8 @@
-"""A grid is a YAML mapping whose lists multiply.
+"""Grids of a sweep: YAML mappings whose lists multiply.
 
 seeds: 8                                   seeds 0 to 7; or a list of seeds
 env: [noisy, on]                           any field of Config: a value or a list of values
-target: [0.3, 0.6]                         for the controllers that have one; the others run without
+target: [0.3, 0.6]                         for controllers with a target; the others run without one
 controller:
   - grpo
   - entropic: {tau: 0, ki: [0.01, 0.05]}   hyperparameters: a value or a list of values each
@@ -32,11 +32,11 @@ KEYS = ("seeds", "controller", "target", *AXES)
 
 
 def read_grid(path: Path) -> list[Cell]:
-    """The cells of a grid file, each of them once, checked as far as can be without simulating.
+    """Return the cells of a grid file, each once, checked as far as possible without simulating.
 
-    Raises ValueError, one line, naming the file and the key.
+    Raises ValueError, one line, with the file and the key.
     """
-    content = load_yaml(path) or None  # an empty file is no grid
+    content = load_yaml(path) or None  # an empty file is not a grid
     try:
         return read_cells(content)
     except ValueError as error:
@@ -44,12 +44,12 @@ def read_grid(path: Path) -> list[Cell]:
 
 
 def read_cells(grid: Any) -> list[Cell]:
-    """The cells of a grid. Raises ValueError naming the key."""
+    """Return the cells of a grid. Raise ValueError with the key if the grid is invalid."""
     if not isinstance(grid, Mapping):
         raise ValueError(f"a grid is a mapping with keys such as {', '.join(KEYS[:4])}")
     for key in grid:
         if key == "controller_args":
-            raise ValueError("hyperparameters stand under their controller, as in controller: [entropic: {ki: 0.01}]")
+            raise ValueError("hyperparameters go under their controller, as in controller: [entropic: {ki: 0.01}]")
         if key not in KEYS:
             raise ValueError(f"unknown key {key!r}; choose from {', '.join(KEYS)}")
     cells = list(dict.fromkeys(_product(grid)))
@@ -78,7 +78,7 @@ def _product(grid: Mapping[str, Any]) -> Iterator[Cell]:
         for controller, args in controllers:
             aimed = has_target(controller)
             if "target" in grid and "target" in args:
-                raise ValueError(f"target: controller {controller!r} sets its own as well; give it in one place")
+                raise ValueError(f"target: controller {controller!r} sets a target too: give it in one place")
             for target in targets if aimed else [None]:
                 settings = dict(zip(axes, point, strict=True))
                 config = Config(controller=controller, controller_args=args, target=target, **settings)
@@ -86,7 +86,7 @@ def _product(grid: Mapping[str, Any]) -> Iterator[Cell]:
 
 
 def _controllers(entries: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every controller with every combination of its hyperparameters."""
+    """Yield every controller with every combination of its hyperparameters."""
     for entry in entries if isinstance(entries, list) else [entries]:
         if isinstance(entry, str):
             entry = {entry: None}
@@ -94,7 +94,7 @@ def _controllers(entries: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             raise ValueError(f"controller: expected a name, or one name with its hyperparameters, not {entry!r}")
         ((name, given),) = entry.items()
         if not isinstance(given or {}, Mapping):
-            raise ValueError(f"controller: the hyperparameters of {name!r} are a mapping, not {given!r}")
+            raise ValueError(f"controller: the hyperparameters of {name!r} must be a mapping, not {given!r}")
         lists = {str(key): _values(f"{name}: {key}", value) for key, value in (given or {}).items()}
         yield from ((name, dict(zip(lists, point, strict=True))) for point in product(*lists.values()))
 
@@ -107,7 +107,7 @@ def _seeds(given: Any) -> list[int]:
 
 
 def _values(key: str, given: Any) -> list[Any]:
-    """The values of one key."""
+    """Return the values of one key as a list."""
     values = given if isinstance(given, list) else [given]
     if not values or not all(isinstance(value, SCALARS) for value in values):
         raise ValueError(f"{key}: expected a value or a list of values, not {given!r}")

@@ -1,4 +1,4 @@
-"""From a call to a row for each of its runs."""
+"""Measurement of a call: a row for each of its runs."""
 
 import warnings
 from typing import Any
@@ -17,15 +17,15 @@ from ..trajectory import Array, Trajectory
 from .cells import Call, Cell
 
 SETTLED = 0.05
-"""How near to its target an entropy must stay to have settled, nats."""
+"""Largest distance from its target at which an entropy counts as settled, nats."""
 Row = dict[str, Any]
 
 
 def measure(call: Call) -> list[Row]:
-    """Simulate a call: a row for each of its runs, with what was asked for, its `results`, and warnings as `note`.
+    """Simulate a call and return a row for each run with its settings, its `results`, and warnings as `note`.
 
-    The target is the one that the controller has, its own default where none was asked for. What cannot run in its
-    environment, or diverges, has no results, and the reason as `error`.
+    The target is the controller's, its default if none was given. A run that cannot run in its environment, or that
+    diverges, has no results, and the reason as `error`.
     """
     targets = targets_of(call.config, len(call.cells))
     asked = [{**_asked(cell), "target": _plain(target)} for cell, target in zip(call.cells, targets, strict=True)]
@@ -46,11 +46,11 @@ def measure(call: Call) -> list[Row]:
 
 
 def results(trajectory: Trajectory, target: Array) -> dict[str, Array]:
-    """What came of each run, (runs,) each; target (runs,), NaN without one. NaN where there is nothing to say.
+    """Return the results of each run, (runs,) each; target (runs,), NaN without one. Undefined results are NaN.
 
     *_held are means over the last third of the rollouts, target_error is entropy_held − target. frontier is the highest
-    reward possible at the run's final entropy and gap what the final policy is below it: neither is known of episodes.
-    settling is the first rollout from which the entropy stays within ±SETTLED of the target; infinity is never.
+    reward possible at the run's final entropy, gap is frontier − reward_final; all three are NaN for episodes.
+    settling is the first rollout from which the entropy stays within ±SETTLED of the target; infinity if never.
     """
     found = {
         "entropy_initial": trajectory.entropy[:, 0],
@@ -72,13 +72,13 @@ def results(trajectory: Trajectory, target: Array) -> dict[str, Array]:
 
 
 def settling(errors: Array, band: float = SETTLED) -> Array:
-    """Steps until errors (..., steps) stay within ±band (nats), (...,): infinity for never, NaN where all are NaN."""
+    """Return the steps until errors (..., steps) stay in ±band (nats), (...,): infinity if never, NaN if all NaN."""
     steps = settling_time(torch.as_tensor(errors), band).numpy()
     return np.where(np.isnan(errors).all(-1), np.nan, np.where(steps < errors.shape[-1], steps, np.inf))
 
 
 def targets_of(config: Config, runs: int) -> Array:
-    """The target of each run, (runs,), nats: the controller's own where none was asked for, NaN where it has none.
+    """Return the target of each run, (runs,), nats: the controller's default if none was given, NaN if it has none.
 
     Raises ValueError, one line, on a controller that cannot be built.
     """
@@ -88,12 +88,12 @@ def targets_of(config: Config, runs: int) -> Array:
 
 
 def _plain(x: float) -> float | None:
-    """None for NaN."""
+    """Return a float, or None for NaN."""
     return None if np.isnan(x) else float(x)
 
 
 def _asked(cell: Cell) -> Row:
-    """Everything that was asked for."""
+    """Return the settings of a cell as columns of its row."""
     asked = {**cell.config.resolved(), "env": cell.config.env}
     args = {f"args.{key}": value for key, value in asked.pop("controller_args").items()}
     return {"cell": cell.key, **asked, "seed": cell.seed, **args}

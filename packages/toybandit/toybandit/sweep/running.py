@@ -1,4 +1,4 @@
-"""Where calls run: in this process, in several, or on a Ray cluster. The function is the same, and so are the rows."""
+"""Execution of calls in this process, in several processes or on a Ray cluster. The rows are the same everywhere."""
 
 import multiprocessing
 import os
@@ -14,14 +14,14 @@ from .cells import Call
 from .measure import Row, measure
 
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
-"""What Ray must find in the environment when it is imported, to be a single node at 127.0.0.1 on any system: its node
-address is replaced by a public one otherwise, whatever it was set to."""
+"""Environment variables to set before Ray is imported, so that it is a single node at 127.0.0.1 on any system: without
+them, Ray replaces its node address by a public one, even if an address was set."""
 
 
 def run_calls(calls: Sequence[Call], workers: str = "1") -> Iterator[list[Row]]:
-    """The rows of each call, in the order in which calls end.
+    """Return an iterator over the rows of each call, in the order in which calls end.
 
-    workers: how many processes, or "ray". Raises ValueError on anything else, and where Ray is not installed.
+    workers: number of processes, or "ray". Raises ValueError on anything else, and if Ray is needed but not installed.
     """
     if workers == "ray":
         return _on_ray(calls)
@@ -39,10 +39,10 @@ def _in_processes(calls: Sequence[Call], workers: int) -> Iterator[list[Row]]:
                 yield task.result()
         except BrokenProcessPool:
             raise ValueError(
-                "a process of the sweep was lost, perhaps for want of memory: "
-                "take fewer --workers or a smaller --batch; the same command goes on"
+                "a process of the sweep crashed, perhaps out of memory: "
+                "use fewer --workers or a smaller --batch; the same command resumes the sweep"
             ) from None
-        except BaseException:  # Ctrl-C: whatever the processes are at, nobody waits for it
+        except BaseException:  # Ctrl-C: stop the processes without waiting for their calls
             for process in set(multiprocessing.active_children()) - set(others):
                 process.terminate()
             raise
@@ -61,8 +61,11 @@ def _on_ray(calls: Sequence[Call]) -> Iterator[list[Row]]:
 
 @contextmanager
 def ray_cluster() -> Iterator[ModuleType]:
-    """Ray in the cluster that this process has joined, or that RAY_ADDRESS names, or else in one of this machine alone,
-    which listens on the loopback interface only and ends with the block."""
+    """Run the block with Ray in the cluster that this process has joined or that RAY_ADDRESS names.
+
+    Without either, start a cluster on this machine alone, which listens on the loopback interface only and ends with
+    the block.
+    """
     alone = not os.environ.get("RAY_ADDRESS")
     if alone:
         for name, value in LOOPBACK.items():

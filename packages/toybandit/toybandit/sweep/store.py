@@ -1,4 +1,4 @@
-"""The files of a sweep: parts/*.parquet as calls end, sweep.parquet when all have."""
+"""Files of a sweep: parts/*.parquet as calls end, sweep.parquet when all have ended."""
 
 import json
 import os
@@ -16,15 +16,15 @@ from .measure import Row
 
 
 class Store:
-    """The rows of a sweep in a folder, by the key of their cell. Whatever it has written is never half a file.
+    """Rows of a sweep in a folder, by the key of their cell. Writes are atomic: no file is ever half written.
 
-    What could not run is not kept in the parts: it is tried again.
+    Failed runs are not kept in the parts, so they are tried again.
     """
 
     def __init__(self, out: Path) -> None:
         self.parts = out / "parts"
         self.path = out / "sweep.parquet"
-        """The merged table."""
+        """Path of the merged table."""
         self.rows: dict[str, Row] = {}
         for part in sorted(self.parts.glob("*.parquet")):
             self._keep(_finished(pq.read_table(part).to_pylist()))
@@ -41,13 +41,13 @@ class Store:
             _write(finished, self.parts / f"{finished[0]['cell']}-{len(finished)}.parquet")
 
     def surplus(self, cells: Sequence[Cell]) -> int:
-        """How many runs of the merged table are none of these cells."""
+        """Return the number of runs in the merged table that are not among these cells."""
         if not self.path.exists():
             return 0
         return len(set(pq.read_table(self.path, columns=["cell"])["cell"].to_pylist()) - {cell.key for cell in cells})
 
     def merge(self, cells: Sequence[Cell]) -> list[Row]:
-        """Write the rows of these cells as one table, in their order, and give them back."""
+        """Write the rows of these cells as one table, in their order, and return them."""
         rows = [self.rows[cell.key] for cell in cells]
         _write(rows, self.path)
         return rows
@@ -61,13 +61,13 @@ def _finished(rows: list[Row]) -> list[Row]:
 
 
 def table(rows: Sequence[Row]) -> pa.Table:
-    """Rows as a table; what a row lacks is null. Hyperparameters, named args.*, come last."""
+    """Return rows as a table; a value that a row lacks is null. Hyperparameters, named args.*, come last."""
     names = sorted(dict.fromkeys(name for row in rows for name in row), key=lambda name: name.startswith("args."))
     return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
 
 
 def _column(values: list[Any]) -> pa.Array:
-    """Integers among other numbers are numbers; anything that is not of one kind is text, tables in JSON."""
+    """Return values as a column: integers mixed with floats become floats; other mixed types become text, or JSON."""
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {int, float}:
         return pa.array(values, pa.int64() if kinds == {int} else pa.float64())
