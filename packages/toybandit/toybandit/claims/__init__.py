@@ -1,4 +1,4 @@
-"""The claims of the papers, each checked by a function: claim → assumption → predicted → measured → verdict."""
+"""Claims of the papers, each checked by a function: claim → assumption → predicted → measured → verdict."""
 
 from importlib import import_module
 
@@ -21,7 +21,7 @@ MODULES = (
     "shielding",
     "anchoring",
 )
-"""Where the claims are, in the order of the report."""
+"""Modules of the claims, in the order of the report."""
 
 for _module in MODULES:
     import_module(f".{_module}", __name__)

@@ -1,4 +1,4 @@
-"""A bonus that is to keep the entropy of the most uncertain tokens where it began: SIREN."""
+"""A bonus that should keep the entropy of the most uncertain tokens at its initial value: SIREN."""
 
 from functools import cache
 
@@ -14,38 +14,38 @@ from .runs import trajectory
 
 PAPER = "SIREN"
 PUBLISHED, STRONG = 0.005, 5.0
-"""β."""
+"""Values of β."""
 TOP_P = 0.8
 NEAR = 0.1
-"""Distance from the anchor that counts as none (nats)."""
+"""Largest distance from the anchor that counts as none, nats."""
 ENVS = "noisy", "on"
 ALL = 1.0
-"""top_p with which every action counts."""
+"""Value of top_p at which every action counts."""
 TRIED = {f"β = {beta:g}, top_p = {p:g}": (beta, p) for beta, p in ((PUBLISHED, TOP_P), (STRONG, TOP_P), (STRONG, ALL))}
 STRONGER = "β is a thousand times as large, and every action counts"
 
 
 def anchored(effort: Effort, env: str, beta: float, top_p: float) -> Trajectory:
-    """Runs under the rule. Responses of one token have no quantile of their own: it is the mini-batch's."""
+    """Simulate runs under the rule. The quantile is the mini-batch's, since responses have only one token."""
     args = {"beta": beta, "top_p": top_p, "per_response": False}
     return trajectory(effort, env=env, controller="siren", controller_args=args)
 
 
 @cache
 def tried(effort: Effort, env: str, name: str) -> Trajectory:
-    """Runs with one of TRIED."""
+    """Simulate runs with one of TRIED."""
     return anchored(effort, env, *TRIED[name])
 
 
 def drift(run: Trajectory) -> Array:
-    """H̄ of each rollout less that of the first, (runs, rollouts), nats."""
+    """Return H̄ of each rollout minus H̄ of the first, (runs, rollouts), nats."""
     mean = run.metrics["siren/entropy"] / run.metrics["siren/updates"]
     found: Array = mean - mean[:, :1]
     return found
 
 
 def near_the_anchor(effort: Effort, name: str) -> tuple[Check, dict[str, Array]]:
-    """Whether H̄ is at the anchor late in the runs of all ENVS with one of TRIED, and how far from it."""
+    """Check that H̄ is at the anchor late in the runs of all ENVS with one of TRIED; also return the distances."""
     errors = {env: late(drift(tried(effort, env, name))) for env in ENVS}
     return every(between(error, -NEAR, NEAR) for error in errors.values()), errors
 
@@ -55,14 +55,14 @@ def near_the_anchor(effort: Effort, name: str) -> tuple[Check, dict[str, Array]]
     paper=PAPER,
     source="section on self-anchored regularization",
     assumption=f"noisy, and strictly on-policy (on); β = {PUBLISHED:g}, the most uncertain fifth, top_p = {TOP_P:g}",
-    predicted="the mean entropy of the tokens that have the bonus stays where the training began",
+    predicted="the mean entropy of the tokens with the bonus stays at its initial value",
     expected=holds_if(STRONGER),
 )
 def siren_anchor(effort: Effort) -> Finding:
-    """The square of the distance from the anchor is P control of the bonus: with a gain of 2β it rests where the bonus
-    equals what training takes, which is far below. A large β is near the anchor, and costs reward. Where only the top-p
-    actions count the entropy slips away all the same, strictly on-policy to 0, one run after another: an action that
-    leaves the set has no bonus to come back."""
+    """The squared distance from the anchor makes the bonus P control with a gain of 2β: the entropy settles where the
+    bonus balances the pull of training, far below the anchor. A large β stays near the anchor and costs reward. If only
+    the top-p actions count, the entropy still slips away, strictly on-policy to 0, one run after another: an action
+    that leaves the set gets no bonus to come back."""
     checks = {name: near_the_anchor(effort, name) for name in TRIED}
     published, _, strong = (check for check, _ in checks.values())
     errors = {f"{name}, {env}": error for name, (_, found) in checks.items() for env, error in found.items()}
@@ -70,15 +70,13 @@ def siren_anchor(effort: Effort) -> Finding:
     measured = ", ".join(f"{name}: {told(error)}" for name, error in errors.items())
     paid = ", ".join(f"{values.mean():.3f}" for values in reward.values())
     return Finding(
-        f"H̄ less the anchor, {measured}; last reward in noisy {paid}",
+        f"H̄ − anchor, {measured}; final reward in noisy {paid}",
         numbers_of(errors | reward),
         *settle(published, STRONGER, strong),
     )
 
 
-@picture(
-    "siren-anchor", caption="Mean entropy of the tokens that SIREN gives a bonus, less its anchor, by β and top_p."
-)
+@picture("siren-anchor", caption="Mean entropy of the tokens with SIREN's bonus, minus its anchor, by β and top_p.")
 def draw_anchored(figure: Figure, effort: Effort) -> None:
     for axes, env in zip(figure.subplots(1, 2, sharey=True), ENVS, strict=True):
         for name in TRIED:

@@ -1,4 +1,4 @@
-"""Clip bounds that move for the balance of successes and failures: BAPO."""
+"""Clip bounds that move to balance successes and failures: BAPO."""
 
 from functools import cache
 from typing import Any
@@ -18,9 +18,9 @@ from .runs import trajectory
 PAPER = "BAPO"
 TOKENS = 64
 LOWS, HIGHS = (0.6, 0.7, 0.8, 0.9), (1.2, 1.8, 2.4, 3.0)
-"""Bounds between which the paper's values move them."""
+"""Lower and upper clip bounds within the paper's ranges."""
 MORE = 0.55
-"""A share above the one that `noisy` has."""
+"""Requested share above the actual share in `noisy`."""
 CONTROLLERS: dict[str, dict[str, Any]] = {
     "clip .2/.2": {"controller": "grpo"},
     "BAPO": {"controller": "bapo"},
@@ -29,7 +29,7 @@ CONTROLLERS: dict[str, dict[str, Any]] = {
 
 
 def random_tokens(instances: int, spread: float, name: str) -> Tokens:
-    """Mini-batches of tokens whose ratios are apart from 1: log-ratios with a standard deviation `spread`."""
+    """Return mini-batches of tokens with ratios other than 1: log-ratios are uniform within ±`spread`."""
     old_logp = -random_vector(instances, TOKENS, f"{name} old").abs()
     logp = old_logp + spread * random_vector(instances, TOKENS, f"{name} ratio")
     advantage = random_vector(instances, TOKENS, f"{name} advantage")
@@ -37,7 +37,7 @@ def random_tokens(instances: int, spread: float, name: str) -> Tokens:
 
 
 def share_at(tokens: Tokens, low: float, high: float) -> torch.Tensor:
-    """Share of the loss that tokens with A > 0 have between fixed bounds, (instances,)."""
+    """Return the share of the loss from tokens with A > 0, under fixed bounds, (instances,)."""
     return make("bapo", low=low, low_max=low, high=high, high_max=high).plan(tokens).info["bapo/share"]
 
 
@@ -46,12 +46,12 @@ def share_at(tokens: Tokens, low: float, high: float) -> torch.Tensor:
     paper=PAPER,
     source="section 4, condition of the share and algorithm 1",
     assumption="any mini-batch with ratios other than 1",
-    predicted="a higher bound, the upper as the lower, raises the share of tokens with A > 0 in the loss",
+    predicted="a higher bound, upper or lower, raises the share of tokens with A > 0 in the loss",
     expected=holds_if("the bound is the upper one"),
 )
 def bapo_bounds(effort: Effort) -> Finding:
-    """A token that is clipped counts with its bound. The upper bound cuts what successes count, and frees it as it
-    rises; the lower bound is what unlikely failures count at least, and they count more as it rises."""
+    """A clipped token counts with its bound. The upper bound limits the weight of successes, and limits it less as it
+    rises; the lower bound is the least weight of unlikely failures, which count more as it rises."""
     tokens = random_tokens(effort.instances, 0.5, "bapo")
     steps = {
         "upper": torch.stack([share_at(tokens, LOWS[0], high) for high in HIGHS]).diff(dim=0),
@@ -73,7 +73,7 @@ def bapo_bounds(effort: Effort) -> Finding:
 
 @cache
 def balanced(effort: Effort) -> dict[str, Any]:
-    """The runs in `noisy` of each of CONTROLLERS."""
+    """Return the runs in `noisy` of each of CONTROLLERS."""
     return {name: trajectory(effort, env="noisy", **config) for name, config in CONTROLLERS.items()}
 
 
@@ -86,30 +86,30 @@ def entropy_of(effort: Effort) -> dict[str, Array]:
     paper=PAPER,
     source="section 5, figure 8",
     assumption="samples reused in 8 passes, published values",
-    predicted="the entropy ends above that of a fixed clip at .8 and 1.2",
-    expected=holds_if("the share asked for is above the one there is"),
+    predicted="the final entropy is above that of a fixed clip at .8 and 1.2",
+    expected=holds_if("the requested share is above the actual one"),
 )
 def bapo_entropy(effort: Effort) -> Finding:
-    """Advantages of a group add up to 0, so successes have about half of the loss, and 0.4 is there from the start. The
-    bounds stay at 0.6 and 1.2, which lets unlikely failures fall further than a fixed clip does."""
+    """Advantages of a group sum to 0, so successes have about half of the loss, and a share of 0.4 is met from the
+    start. The bounds stay at 0.6 and 1.2, which lets unlikely failures fall further than a fixed clip does."""
     runs = balanced(effort)
     share = runs["BAPO"].metrics["bapo/share"].mean(-1)
     final = {name: entropy[:, -1] for name, entropy in entropy_of(effort).items()}
     fixed, published, more = final.values()
     return Finding(
-        f"final H: {', '.join(f'{name} {told(values)}' for name, values in final.items())}; the share there is "
-        f"{told(share)}, of which 0.4 are asked for",
+        f"final H: {', '.join(f'{name} {told(values)}' for name, values in final.items())}; the actual share is "
+        f"{told(share)}, the requested one 0.4",
         numbers_of({**{f"final H, {name}": values for name, values in final.items()}, "share": share}),
         *settle(
             rising(fixed, published),
-            "the share asked for is above the one there is",
+            "the requested share is above the actual one",
             rising(fixed, more) & above(MORE - share),
         ),
     )
 
 
 @picture(
-    "bapo-entropy", caption="Entropy in NOISY under a fixed clip and under BAPO, which is asked for 0.4 and for 0.55."
+    "bapo-entropy", caption="Entropy in NOISY under a fixed clip and under BAPO with requested shares 0.4 and 0.55."
 )
 def draw_balanced(figure: Figure, effort: Effort) -> None:
     axes = figure.subplots()

@@ -1,4 +1,4 @@
-"""The baseline of the advantage as a lever of the entropy: Quantile Advantage Estimation."""
+"""The advantage's baseline as a lever of the entropy: Quantile Advantage Estimation."""
 
 from functools import cache
 from typing import Any
@@ -25,18 +25,18 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "reused, no clip": {"passes": 8, "controller": "clip_free"},
     CLIPPED: {"passes": 8},
 }
-"""What happens to the samples of a rollout; reused ones are in 8 updates."""
+"""Uses of a rollout's samples; reused samples are in 8 updates."""
 
 
 def baseline_step(logits: Tensor, reward: Tensor, baseline: float) -> Tensor:
-    """Gradient in the logits of the surrogate Σ_a sg(p_a)·(r_a − b)·log p_a, (instances, K)."""
+    """Return the gradient in the logits of the surrogate Σ_a sg(p_a)·(r_a − b)·log p_a, (instances, K)."""
     z = logits.detach().requires_grad_()
     logp = z.log_softmax(-1)
     return torch.autograd.grad((logp.detach().exp() * (reward - baseline) * logp).sum(), z)[0]
 
 
 def rewarded(instances: int, arms: int, name: str) -> Tensor:
-    """Rewards of 0 and 1, (instances, K): about half of the arms are right."""
+    """Return rewards of 0 and 1, (instances, K): about half of the arms are right."""
     return (random_vector(instances, arms, name) > 0).double()
 
 
@@ -45,11 +45,11 @@ def rewarded(instances: int, arms: int, name: str) -> Tensor:
     paper=PAPER,
     source="proposition 4.2",
     assumption="tabular softmax, first order; rewards of 0 and 1, baselines 0 and 1",
-    predicted="ΔH rises with the baseline b, by η·b·Cov_p(log p, p): least at 0, most at 1",
+    predicted="ΔH rises with the baseline b, by η·b·Cov_p(log p, p): lowest at 0, highest at 1",
     expected=FAILS,
 )
 def qae_baseline(effort: Effort) -> Finding:
-    """The gradient of a softmax is free of whatever weighs all arms alike: the expected step is the same for every
+    """A term that weights all arms alike has no gradient in a softmax: the expected step is the same for every
     baseline. The proposition puts r − b into a formula for advantages of mean zero."""
     logits, reward = random_logits(effort.instances, 16, 2.0, "baseline"), rewarded(effort.instances, 16, "baseline")
     logp, eta = policy_stats(logits).logp, float(STEPS[0])
@@ -58,7 +58,7 @@ def qae_baseline(effort: Effort) -> Finding:
     share = (high - low) / said
     least, most = float(share.min()), float(share.max())
     return Finding(
-        f"the difference between the baselines is {float(share.abs().max()):.0e} of what is claimed, at most",
+        f"the difference between the baselines is at most {float(share.abs().max()):.0e} of the claimed difference",
         {"least share of the claimed difference": least, "largest share": most},
         judge(least > 0.9 and most < 1.1),
     )
@@ -66,7 +66,7 @@ def qae_baseline(effort: Effort) -> Finding:
 
 @cache
 def by_quantile(effort: Effort) -> dict[str, dict[str, Array]]:
-    """Entropy in `noisy` under each of SETTINGS with each of QUANTILES, (runs, rollouts + 1)."""
+    """Return the entropy in `noisy` under each of SETTINGS with each of QUANTILES, (runs, rollouts + 1)."""
     return {
         setting: {
             f"K = {k:g}": entropies(effort.times(4), env="noisy", advantage=f"qae k={k:g}", **config) for k in QUANTILES
@@ -80,12 +80,12 @@ def by_quantile(effort: Effort) -> dict[str, dict[str, Array]]:
     paper=PAPER,
     source="sections 1 and 6",
     assumption="noisy; samples are used once, or in 8 passes",
-    predicted="a higher K raises the entropy: the baseline is the primary lever of it",
+    predicted="a higher K raises the entropy: the baseline is its primary lever",
     expected=holds_if("samples are reused under a ratio clip"),
 )
 def qae_quantile(effort: Effort) -> Finding:
-    """A low K learns from successes, of which the upper bound stops the unlikely ones; a high K from failures, of which
-    the lower bound stops such. Where nothing is clipped K hardly matters."""
+    """A low K learns from successes, and the upper bound stops the unlikely ones; a high K learns from failures, and
+    the lower bound stops the unlikely ones. Without clipping, K hardly matters."""
     final = {
         setting: {name: entropy[:, -1] for name, entropy in found.items()}
         for setting, found in by_quantile(effort).items()
@@ -102,7 +102,7 @@ def qae_quantile(effort: Effort) -> Finding:
     )
 
 
-@picture("qae-quantile", caption="Entropy in NOISY with each quantile K, by what happens to the samples of a rollout.")
+@picture("qae-quantile", caption="Entropy in NOISY with each quantile K, by the use of a rollout's samples.")
 def draw_quantiles(figure: Figure, effort: Effort) -> None:
     for axes, (setting, found) in zip(figure.subplots(1, 3, sharey=True), by_quantile(effort).items(), strict=True):
         for name, entropy in found.items():

@@ -1,7 +1,7 @@
-"""Comparisons of what was measured with what should be, and how sure they are.
+"""Comparisons of measurements with predictions, and the probability that fresh runs contradict them.
 
 A number of a sampled environment is an array with a value for each run. Runs of two settings share their seeds, so
-that settings are compared by the differences of their runs.
+settings are compared by the differences of their runs.
 """
 
 from collections.abc import Iterable
@@ -22,11 +22,11 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 @dataclass(frozen=True)
 class Check:
-    """The outcome of a comparison; `a & b` holds when both do."""
+    """Outcome of a comparison; `a & b` holds if both hold."""
 
     holds: bool
     doubt: float = 0.0
-    """Probability that as many fresh runs give the other outcome, or a bound of it; 0 for what has no randomness."""
+    """Probability that as many fresh runs give the other outcome, or an upper bound; 0 without randomness."""
 
     def __and__(self, other: "Check") -> "Check":
         if self.holds and other.holds:
@@ -35,25 +35,25 @@ class Check:
 
 
 def every(checks: Iterable[Check]) -> Check:
-    """Whether all of them hold."""
+    """Return the check that all `checks` hold."""
     return reduce(Check.__and__, checks, Check(True))
 
 
 def settle(stated: Check, condition: str | None = None, under_condition: Check = Check(False)) -> tuple[str, float]:
-    """The verdict of `judge`, and a bound of the probability that fresh runs give another."""
+    """Return the verdict of `judge`, and an upper bound of the probability that fresh runs give another."""
     verdict = judge(stated.holds, condition, under_condition.holds)
     return verdict, min(stated.doubt + (0.0 if stated.holds else under_condition.doubt), 1.0)
 
 
 def standard_error(values: Values) -> float:
-    """Of the mean over runs."""
+    """Return the standard error of the mean over runs."""
     return float(values.std(ddof=1) / sqrt(len(values)))
 
 
 def above(values: Values, bound: float = 0.0) -> Check:
-    """Whether the mean over runs is above `bound`.
+    """Return the check that the mean over runs is above `bound`.
 
-    The mean of as many fresh runs differs from the one measured by √2 standard errors times Student's t.
+    The mean of as many fresh runs differs from the measured mean by √2 standard errors times Student's t.
     """
     distance, error = float(values.mean()) - bound, sqrt(2) * standard_error(values)
     t = abs(distance) / error if error > 0 else (inf if distance else 0.0)
@@ -61,22 +61,22 @@ def above(values: Values, bound: float = 0.0) -> Check:
 
 
 def below(values: Values, bound: float = 0.0) -> Check:
-    """Whether the mean over runs is below `bound`."""
+    """Return the check that the mean over runs is below `bound`."""
     return above(-values, -bound)
 
 
 def between(values: Values, low: float, high: float) -> Check:
-    """Whether the mean over runs lies between `low` and `high`."""
+    """Return the check that the mean over runs is between `low` and `high`."""
     return above(values, low) & below(values, high)
 
 
 def rising(*series: Values) -> Check:
-    """Whether each setting's mean over runs is above the one before; runs are paired."""
+    """Return the check that each setting's mean over runs is above the one before; runs are paired."""
     return every(above(later - earlier) for earlier, later in pairwise(series))
 
 
 def student_tail(t: float, degrees: int) -> float:
-    """P(T > t) of Student's t with `degrees` of freedom, t ≥ 0: ∫ sinⁿ⁻¹ from 0 to arctan(√n/t) over that to π."""
+    """Return P(T > t), t ≥ 0, of Student's t with n = `degrees`: ∫ sinⁿ⁻¹ up to arctan(√n/t), divided by ∫ up to π."""
 
     def integral(end: float) -> float:
         return float((_WEIGHTS * np.sin((1 + _NODES) * end / 2) ** (degrees - 1)).sum() * end / 2)
@@ -85,12 +85,12 @@ def student_tail(t: float, degrees: int) -> float:
 
 
 def told(values: Values, digits: int = 3) -> str:
-    """Mean ± standard error, for a reader."""
+    """Return mean ± standard error as text."""
     return f"{values.mean():.{digits}f} ± {standard_error(values):.{digits}f}"
 
 
 def numbers_of(series: dict[str, Values]) -> dict[str, float]:
-    """Mean and standard error of each, for a program."""
+    """Return the mean and standard error of each series as numbers."""
     found = {}
     for name, values in series.items():
         found[name] = float(values.mean())

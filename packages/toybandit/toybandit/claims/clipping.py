@@ -27,7 +27,7 @@ CLIPS: dict[str, dict[str, Any]] = {
     "Clip-Higher .2/.5": {"controller": "clip_higher", "controller_args": {"eps_high": 0.5}},
     "Clip-Tighter .12/.2": {"controller": "clip_tighter"},
 }
-"""Lower / upper clipping thresholds."""
+"""Choices of lower / upper clipping thresholds."""
 ONE_SIDED: dict[str, dict[str, Any]] = {
     "upper bound alone": {"controller_args": {"eps_low": 1.0, "eps_high": 0.2}},
     "both": {"controller_args": {"eps_low": 0.2, "eps_high": 0.2}},
@@ -37,12 +37,12 @@ ONE_SIDED: dict[str, dict[str, Any]] = {
 }
 PASSES = (1, 2, 4, 8)
 EARLY = 20
-"""Rollouts after which the reuse of samples is compared."""
+"""Number of rollouts after which the reuse of samples is compared."""
 
 
 @cache
 def clipped(effort: Effort) -> dict[str, Array]:
-    """Entropy in `noisy` with each of CLIPS, (runs, rollouts + 1)."""
+    """Return the entropy in `noisy` with each of CLIPS, (runs, rollouts + 1)."""
     return {name: entropies(effort, env="noisy", **config) for name, config in CLIPS.items()}
 
 
@@ -51,7 +51,7 @@ def clipped(effort: Effort) -> dict[str, Array]:
     paper=PAPER,
     source="figure 3, and STEER figure 17",
     assumption="samples reused in 8 passes",
-    predicted="final H: Clip-Lower < default < Clip-Higher, more so the wider; default < Clip-Tighter",
+    predicted="final H: Clip-Lower < default < Clip-Higher, and higher still if wider; default < Clip-Tighter",
     expected=HOLDS,
 )
 def clip_thresholds(effort: Effort) -> Finding:
@@ -69,12 +69,12 @@ def clip_thresholds(effort: Effort) -> Finding:
     paper=PAPER,
     source="figure 3",
     assumption="samples reused in 8 passes",
-    predicted="without clipping H ends above that of every clipping but Clip-Higher",
+    predicted="without clipping, the final H is above that of every clipping but Clip-Higher",
     expected=FAILS,
 )
 def clip_free(effort: Effort) -> Finding:
-    """Without a lower bound unlikely failures go to zero probability, which costs the entropy that a missing upper
-    bound brings, and a tighter lower bound keeps by far the most."""
+    """Without a lower bound, unlikely failures go to zero probability, which costs the entropy that the missing upper
+    bound brings; a tighter lower bound keeps by far the most entropy."""
     names = ("Clip-Free", "default .2/.2", "Clip-Tighter .12/.2")
     final = {name: clipped(effort)[name][:, -1] for name in names}
     free, *others = final.values()
@@ -86,14 +86,14 @@ def clip_free(effort: Effort) -> Finding:
     "clip-random-rewards",
     paper="Park et al.",
     source="Clip-Low Increases Entropy and Clip-High Decreases Entropy, abstract",
-    assumption="rewards that are drawn alike for every arm (pure), samples reused in 8 passes, bounds .8 and 1.2",
-    predicted="the upper bound lowers the entropy, the lower one raises it; with both it falls, and with a lower bound "
-    "that is tight it rises",
+    assumption="rewards drawn alike for every arm (pure), samples reused in 8 passes, bounds .8 and 1.2",
+    predicted="the upper bound lowers the entropy, the lower bound raises it; with both it falls, and with a tight "
+    "lower bound it rises",
     expected=HOLDS,
 )
 def clip_random_rewards(effort: Effort) -> Finding:
-    """Where nothing can be learned the bounds decide what the entropy does: the upper one keeps unlikely arms from
-    growing back, the lower one from being lost."""
+    """If nothing can be learnt, the bounds decide the entropy: the upper bound keeps unlikely arms from growing back,
+    the lower bound keeps them from being lost."""
     found = {
         name: entropies(effort, env="pure", **{"controller": "ppo", **config}) for name, config in ONE_SIDED.items()
     }
@@ -114,7 +114,7 @@ def draw_clips(figure: Figure, effort: Effort) -> None:
 
 
 def stops(plan: Plan, context: Context) -> Mapping[str, Tensor]:
-    """What clipping stops: sums over the mini-batch, (...,) each."""
+    """Return statistics of clipped and of positive tokens: sums over the mini-batch, (...,) each."""
     t = context.tokens
     logp, old_logp, positive = t.get("logp"), t.get("old_logp"), t.advantage > 0
     weight = t.advantage * importance_ratio(logp, old_logp)
@@ -130,7 +130,7 @@ def stops(plan: Plan, context: Context) -> Mapping[str, Tensor]:
 
 
 ClipProbe = probe(stops, "logp", "old_logp", "entropy", "s2", "s2l")
-"""Changes nothing; records what clipping stops."""
+"""Controller that changes nothing and records the tokens that clipping stops."""
 
 
 @claim(
@@ -138,12 +138,13 @@ ClipProbe = probe(stops, "logp", "old_logp", "entropy", "s2", "s2l")
     paper="STEER",
     source="section 4, figure 3a",
     assumption="GRPO, clip .2/.2, samples reused in 8 passes; first 20 rollouts",
-    predicted="the upper bound stops unlikely tokens that would raise H, the lower bound such that would lower it",
+    predicted="the upper bound stops unlikely tokens that would raise H, the lower bound unlikely tokens that would "
+    "lower it",
     expected=HOLDS,
 )
 def clip_mechanism(effort: Effort) -> Finding:
-    """Both bounds stop unlikely tokens; those stopped at the top would have raised the entropy, those at the bottom
-    would have lowered it."""
+    """Both bounds stop unlikely tokens; tokens stopped at the upper bound would have raised the entropy, tokens stopped
+    at the lower bound would have lowered it."""
     with at_hand(clip_probe=ClipProbe):
         found = trajectory(effort, env="noisy", controller="clip_probe", rollouts=EARLY).metrics
     total = {name: values.sum(-1) for name, values in found.items()}
@@ -153,10 +154,10 @@ def clip_mechanism(effort: Effort) -> Finding:
     flow = {name: total[f"{name} flow"] / total[f"{name} tokens"] for name in groups[:2]}
     check = rising(likely["high"], likely["positive"]) & above(flow["high"]) & below(flow["low"])
     return Finding(
-        f"mean π_old: stopped at the top {told(likely['high'])}, at the bottom {told(likely['low'])}, all positives "
-        f"{told(likely['positive'])}; mean flow of what the top stops {told(flow['high'])}, the bottom "
-        f"{told(flow['low'])}; {1 - lowering['high'].mean():.0%} of the first would raise H, "
-        f"{lowering['low'].mean():.0%} of the second lower it",
+        f"mean π_old: stopped at the upper bound {told(likely['high'])}, at the lower {told(likely['low'])}, all "
+        f"positives {told(likely['positive'])}; mean flow of tokens stopped at the upper bound {told(flow['high'])}, "
+        f"at the lower {told(flow['low'])}; {1 - lowering['high'].mean():.0%} of the first would raise H, "
+        f"{lowering['low'].mean():.0%} of the second would lower it",
         numbers_of(
             {f"mean π_old, {name}": values for name, values in likely.items()}
             | {f"mean flow, {name}": values for name, values in flow.items()}
@@ -168,7 +169,7 @@ def clip_mechanism(effort: Effort) -> Finding:
 
 @cache
 def reuse(effort: Effort) -> dict[int, Array]:
-    """Entropy in `noisy` with each number of passes, (runs, EARLY + 1)."""
+    """Return the entropy in `noisy` with each number of passes, (runs, EARLY + 1)."""
     return {passes: entropies(effort.times(4), env="noisy", passes=passes, rollouts=EARLY) for passes in PASSES}
 
 
@@ -177,11 +178,11 @@ def reuse(effort: Effort) -> dict[int, Array]:
     paper=PAPER,
     source="section 6.2, figure 4",
     assumption="early in training",
-    predicted="the more updates on the samples of a rollout, the faster the entropy falls",
+    predicted="more updates on the samples of a rollout make the entropy fall faster",
     expected=HOLDS,
 )
 def off_policy_updates(effort: Effort) -> Finding:
-    """More passes are more steps, so that early in training the entropy falls further, with ever less added."""
+    """More passes are more steps, so early in training the entropy falls further, by less with each further pass."""
     change = {f"M = {passes}": entropy[:, -1] - entropy[:, 0] for passes, entropy in reuse(effort).items()}
     check = rising(*reversed(change.values()))
     measured = ", ".join(f"{name}: {told(values)}" for name, values in change.items())

@@ -1,4 +1,4 @@
-"""EntroPIC: what positive and negative samples do to the entropy, and what P and PI control reach."""
+"""EntroPIC: effects of positive and negative samples on the entropy, and the errors of P and PI control."""
 
 from dataclasses import replace
 from functools import cache
@@ -25,19 +25,19 @@ from .runs import entropies
 
 PAPER = "EntroPIC"
 TARGET, TAU = 1.0, 0.5
-"""Of the exact environment."""
+"""Target (nats) and τ in the exact environment."""
 POSITIVES_ONLY = 1.0
-"""α that leaves the positive tokens only."""
+"""Value of α that leaves only the positive tokens."""
 
 
 def expected_step(logits: Tensor, success: Tensor, alpha: Tensor, tau: float = 0.0) -> Tensor:
-    """Expected on-policy step E[Δz] per unit learning rate, (runs, S, K), with EntroPIC's α (runs,) on p > tau."""
+    """Return the expected on-policy step E[Δz] per unit learning rate, (runs, S, K), with α (runs,) on p > tau."""
     policy = Policy(logits)
     return weighted_step(policy, policy, enumerate_rollout(policy, success), alpha, tau)
 
 
 def weighted_step(policy: Policy, old: Policy, rollout: Rollout, alpha: Tensor, tau: float = 0.0) -> Tensor:
-    """Step per unit learning rate, (runs, S, K), on outcomes that `old` enumerated, with EntroPIC's α (runs,)."""
+    """Return the step per unit learning rate, (runs, S, K), on the enumerated outcomes of `old`, with α (runs,)."""
     controller = make("entropic", target=0.0, kp=1.0, ki=0.0, tau=tau, alpha_max=10.0)
     controller.observe(StepStats(entropy=alpha))
     logp, old_logp = token_logp(policy, rollout.arm), token_logp(old, rollout.arm)
@@ -48,7 +48,7 @@ def weighted_step(policy: Policy, old: Policy, rollout: Rollout, alpha: Tensor, 
 
 
 def collinearity_error(logits: Tensor, success: Tensor, alpha: Tensor) -> Tensor:
-    """Largest |E[Δz_α] − (1 + α(1−2ρ))·E[Δz_0]| of a state relative to the largest |E[Δz_0]|; the largest of all."""
+    """Return the maximum over states of |E[Δz_α] − (1 + α(1−2ρ))·E[Δz_0]|, relative to the state's max |E[Δz_0]|."""
     base = expected_step(logits, success, torch.zeros_like(alpha))
     rate = (Policy(logits).p * success).sum(-1, keepdim=True)
     factor = 1 + alpha.reshape(-1, 1, 1) * (1 - 2 * rate)
@@ -65,7 +65,7 @@ def collinearity_error(logits: Tensor, success: Tensor, alpha: Tensor) -> Tensor
     expected=HOLDS,
 )
 def collinear(effort: Effort) -> Finding:
-    """On-policy, weights by the sign of A change how far the policy moves, never whereto."""
+    """On-policy, weights by the sign of A change how far the policy moves, never its direction."""
     logits, success = draw_problem(ENVIRONMENTS["noisy"], torch.arange(effort.runs), torch.float64)
     worst = max(
         float(collinearity_error(logits, success, torch.full((effort.runs,), alpha, dtype=torch.float64)))
@@ -75,7 +75,7 @@ def collinear(effort: Effort) -> Finding:
 
 
 def positives_raise(effort: Effort, right_tilt: float) -> Values:
-    """Share of initial states of `noisy` whose entropy an on-policy step on positive samples alone raises, (runs,)."""
+    """Return the share of initial states of `noisy` whose entropy a step on positive samples alone raises, (runs,)."""
     environment = replace(ENVIRONMENTS["noisy"], right_tilt=right_tilt)
     logits, success = draw_problem(environment, torch.arange(effort.runs), torch.float64)
     step = expected_step(logits, success, torch.full((effort.runs,), POSITIVES_ONLY, dtype=torch.float64))
@@ -84,7 +84,7 @@ def positives_raise(effort: Effort, right_tilt: float) -> Values:
 
 @cache
 def one_sign(effort: Effort) -> dict[str, Array]:
-    """Entropy of `noisy` when a sign is dropped, under GRPO's ratio clip and without it, (runs, rollouts + 1)."""
+    """Return the entropy in `noisy` with one sign dropped, with and without GRPO's ratio clip, (runs, rollouts + 1)."""
     kept = {"positives": "positive_only+", "all": "", "negatives": "negative_only+"}
     clips = {"": "ppo", ", no clip": "clip_free"}
     return {
@@ -103,15 +103,15 @@ def one_sign(effort: Effort) -> dict[str, Array]:
     expected=holds_if("samples are reused under a ratio clip"),
 )
 def signs(effort: Effort) -> Finding:
-    """Learning from successes sharpens the policy and learning from failures flattens it, once samples are reused and
-    the clip stops what would raise, and what would lower, the entropy."""
+    """Learning from successes sharpens the policy and learning from failures flattens it if samples are reused: the
+    clip then stops the successes that would raise the entropy, and the failures that would lower it."""
     tilt = ENVIRONMENTS["noisy"].right_tilt
     share, untilted = positives_raise(effort, tilt), positives_raise(effort, 0.0)
     final = {name: entropy[:, -1] for name, entropy in one_sign(effort).items()}
     reused = rising(final["positives"], final["all"], final["negatives"])
     never = above(share)
     return Finding(
-        f"on-policy, positives raise H in {share.mean():.0%} of states ({untilted.mean():.0%} when right arms are not "
+        f"on-policy, positives raise H in {share.mean():.0%} of states ({untilted.mean():.0%} if right arms are not "
         "likelier); reused, final H: " + ", ".join(f"{name} {told(values)}" for name, values in final.items()),
         numbers_of(
             {"positives raise H": share, "positives raise H, right arms anywhere": untilted}
@@ -121,9 +121,7 @@ def signs(effort: Effort) -> Finding:
     )
 
 
-@picture(
-    "cor4.1-signs", caption="Entropy in NOISY when one sign of the advantage is dropped: solid clipped, dashed not."
-)
+@picture("cor4.1-signs", caption="Entropy in NOISY with one sign of the advantage dropped: solid clipped, dashed not.")
 def draw_signs(figure: Figure, effort: Effort) -> None:
     axes = figure.subplots()
     for i, (name, entropy) in enumerate(one_sign(effort).items()):
@@ -134,7 +132,7 @@ def draw_signs(figure: Figure, effort: Effort) -> None:
 
 @picture(
     "cor4.1-collinear",
-    caption="Expected step of each logit of a state where few samples are right, with and without α.",
+    caption="Expected step of each logit of a state with few right samples, with and without α.",
 )
 def draw_collinear(figure: Figure, effort: Effort) -> None:
     axes = figure.subplots()
@@ -147,7 +145,7 @@ def draw_collinear(figure: Figure, effort: Effort) -> None:
 
 
 def alpha_star(p: Tensor, environment: Environment = ENVIRONMENTS["exact"]) -> Tensor:
-    """|α| that cancels the base drift where one right arm has probability p > τ, any shape; α itself is negative.
+    """Return the |α| that cancels the base drift if one right arm has probability p > τ, any shape; α is negative.
 
     α* = (q1−q2)/(q1(1−ρ) + (1−q1)ρ), ρ = q2 + p(q1−q2).
     """
@@ -157,7 +155,7 @@ def alpha_star(p: Tensor, environment: Environment = ENVIRONMENTS["exact"]) -> T
 
 
 def resting_point(kp: float, environment: Environment = ENVIRONMENTS["exact"]) -> Tensor:
-    """Probability of the right arm of `exact` where H(p) = target − α*/Kp, by bisection; kp = inf: where H = target."""
+    """Return the right arm's probability in `exact` at H(p) = target − α*/Kp, by bisection; kp = inf: at the target."""
     low, high = torch.tensor([TAU, 1 - 1e-12], dtype=torch.float64)
     for _ in range(80):
         p = (low + high) / 2
@@ -167,7 +165,7 @@ def resting_point(kp: float, environment: Environment = ENVIRONMENTS["exact"]) -
 
 
 def fixed_point_error(kp: float) -> float:
-    """Closed form of |H − target| that P control leaves in `exact`: α*/Kp at its resting point."""
+    """Return the closed form of |H − target| that P control leaves in `exact`: α*/Kp at its resting point."""
     return float(alpha_star(resting_point(kp)) / kp)
 
 
@@ -176,7 +174,7 @@ GAINS = {"P, Kp = 1": (1.0, 0.0), "P, Kp = 4": (4.0, 0.0), "PI": (1.0, 0.05)}
 
 @cache
 def exact_runs() -> dict[str, Array]:
-    """Entropy in `exact` under each of GAINS, (rollouts + 1,)."""
+    """Return the entropy in `exact` under each of GAINS, (rollouts + 1,)."""
     kp, ki = zip(*GAINS.values(), strict=True)
     gains = {"kp": kp, "ki": ki, "tau": TAU}
     config = Config(env="exact", controller="entropic", target=TARGET, controller_args=gains, rollouts=2500)
@@ -184,12 +182,12 @@ def exact_runs() -> dict[str, Array]:
 
 
 def final_errors() -> dict[str, float]:
-    """|H − target| at the end of a run in `exact`, for each of GAINS."""
+    """Return |H − target| at the end of a run in `exact`, for each of GAINS."""
     return {name: abs(float(entropy[-1]) - TARGET) for name, entropy in exact_runs().items()}
 
 
 @picture(
-    "thm4.2-p-control", caption="P and PI control in EXACT; dashed: where the closed form says that P control ends."
+    "thm4.2-p-control", caption="P and PI control in EXACT; dashed: final entropy of P control by the closed form."
 )
 def draw_exact(figure: Figure, effort: Effort) -> None:
     axes = figure.subplots()
@@ -203,7 +201,7 @@ def draw_exact(figure: Figure, effort: Effort) -> None:
 
 
 def error_without_drift() -> float:
-    """What P control leaves when all arms are rewarded alike and one starts likely enough for τ to act on it."""
+    """Return P control's final error if all arms are rewarded alike and one starts likely enough for τ to act on it."""
     config = Config(
         env="exact",
         controller="entropic",
@@ -226,7 +224,7 @@ def error_without_drift() -> float:
     expected=holds_if("the base drift at the target is zero"),
 )
 def p_control(effort: Effort) -> Finding:
-    """P control needs an error to push against the drift of the entropy, and stops where the two cancel."""
+    """P control needs an error to counter the drift of the entropy, and stops where the two cancel."""
     one, four, still = final_errors()["P, Kp = 1"], final_errors()["P, Kp = 4"], error_without_drift()
     return Finding(
         f"error {one:.4f} at Kp = 1, {four:.4f} at Kp = 4; {still:.0e} without drift",
@@ -244,7 +242,7 @@ def p_control(effort: Effort) -> Finding:
     expected=HOLDS,
 )
 def fixed_point(effort: Effort) -> Finding:
-    """The error that P control leaves is known beforehand: the α that cancels the drift, over the gain."""
+    """The error that P control leaves is known beforehand: the α that cancels the drift, divided by the gain."""
     closed = {name: fixed_point_error(GAINS[name][0]) for name in ("P, Kp = 1", "P, Kp = 4")}
     gaps = {f"gap, {name}": abs(final_errors()[name] - error) for name, error in closed.items()}
     form = ", ".join(f"{name}: {error:.4f}" for name, error in closed.items())
@@ -262,6 +260,6 @@ def fixed_point(effort: Effort) -> Finding:
     expected=HOLDS,
 )
 def pi_control(effort: Effort) -> Finding:
-    """The sum of errors supplies the α that cancels the drift, so that no error is left."""
+    """The sum of errors supplies the α that cancels the drift, so no error is left."""
     error = final_errors()["PI"]
     return Finding(f"error {error:.0e}", {"error": error}, judge(error <= 1e-10))

@@ -1,4 +1,4 @@
-"""EntroPIC in sampled environments, what its actuator can and cannot do, and where its loop is stable."""
+"""EntroPIC in sampled environments, the limits of its actuator, and the stability of its loop."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -24,22 +24,22 @@ from .registry import HOLDS, Effort, Finding, claim, holds_if, judge
 from .runs import side_by_side, trajectory
 
 GOAL = 0.6
-"""Target in sampled environments (nats)."""
+"""Target in sampled environments, nats."""
 SLOW = {"rollouts": 300}
-"""For `on`: with one update a rollout the entropy moves slowly."""
+"""Length of runs in `on`: with one update per rollout, the entropy moves slowly."""
 SETTLED = 0.03
-"""An error below this counts as none (nats)."""
+"""Largest error that counts as none, nats."""
 GAINS = {"no control": (0.0, 0.0), "P, Kp = 1": (1.0, 0.0), "P, Kp = 4": (4.0, 0.0), "PI": (4.0, 0.05)}
 
 
 def late(entropy: Array) -> Values:
-    """Mean entropy over the last fifth of each run, (..., rollouts + 1) to (...,)."""
+    """Return the mean entropy over the last fifth of each run, (..., rollouts + 1) to (...,)."""
     return entropy[..., -(entropy.shape[-1] // 5) :].mean(-1)
 
 
 @cache
 def controlled(effort: Effort, env: str, tau: float) -> dict[str, Array]:
-    """Entropy under each of GAINS, (runs, rollouts + 1)."""
+    """Return the entropy under each of GAINS, (runs, rollouts + 1)."""
     kp, ki = zip(*GAINS.values(), strict=True)
     varied = {"kp": kp, "ki": ki, "tau": [tau] * len(GAINS)}
     entropy = side_by_side(effort, varied, env=env, controller="entropic", target=GOAL, **(SLOW if env == "on" else {}))
@@ -47,7 +47,7 @@ def controlled(effort: Effort, env: str, tau: float) -> dict[str, Array]:
 
 
 def errors(effort: Effort, env: str, tau: float) -> dict[str, Values]:
-    """H − target late in the runs, under each of GAINS."""
+    """Return H − target late in the runs, under each of GAINS."""
     return {name: late(entropy) - GOAL for name, entropy in controlled(effort, env, tau).items()}
 
 
@@ -64,8 +64,8 @@ def told_errors(found: dict[str, Values]) -> str:
     expected=HOLDS,
 )
 def off_policy(effort: Effort) -> Finding:
-    """Off-policy P control stops short of the target and PI reaches it; the cause is the drift of the entropy, as in
-    theorem 4.2, and not that samples are reused."""
+    """Off-policy, P control stops short of the target and PI reaches it; the cause is the drift of the entropy, as in
+    theorem 4.2, not the reuse of samples."""
     found = errors(effort, "noisy", 0.0)
     check = below(found["P, Kp = 1"], -SETTLED) & between(found["PI"], -SETTLED, SETTLED)
     return Finding(told_errors(found), numbers_of(found), *settle(check))
@@ -80,7 +80,7 @@ def off_policy(effort: Effort) -> Finding:
     expected=holds_if("there is an integral part"),
 )
 def on_policy(effort: Effort) -> Finding:
-    """Sampled and on-policy, P control leaves an error as well, because the entropy drifts; PI leaves none."""
+    """Sampled and on-policy, P control also leaves an error, because the entropy drifts; PI leaves none."""
     found = errors(effort, "on", 0.5)
     p, pi = between(found["P, Kp = 1"], -SETTLED, SETTLED), between(found["PI"], -SETTLED, SETTLED)
     return Finding(told_errors(found), numbers_of(found), *settle(p, "there is an integral part", pi))
@@ -95,7 +95,7 @@ def on_policy(effort: Effort) -> Finding:
     expected=HOLDS,
 )
 def no_authority(effort: Effort) -> Finding:
-    """Weights by the sign of A cannot turn the expected step, so that with τ = 0 the loop pulls and nothing moves."""
+    """Weights by the sign of A cannot turn the expected step, so with τ = 0 the loop pulls without effect."""
     varied = {"kp": [0.0, 4.0, 4.0], "ki": [0.0, 0.0, 0.05], "tau": [0.0] * 3, "alpha_max": [1.0, 1e9, 1e9]}
     none, p, pi = late(side_by_side(effort, varied, env="on", controller="entropic", target=GOAL, **SLOW))
     bounded = errors(effort, "on", 0.0)["PI"] + GOAL
@@ -112,7 +112,7 @@ def no_authority(effort: Effort) -> Finding:
 
 
 def unbounded_alpha(effort: Effort) -> Array:
-    """|α| of PI control in `on` with τ = 0 and no bound, half-way and at the end: (2, runs)."""
+    """Return |α| of PI control in `on` with τ = 0 and no bound, half-way and at the end, (2, runs)."""
     args = {"kp": 4.0, "ki": 0.05, "tau": 0.0, "alpha_max": 1e9}
     run = trajectory(effort, env="on", controller="entropic", target=GOAL, controller_args=args, **SLOW)
     alpha = run.metrics["entropic/alpha"]
@@ -128,7 +128,7 @@ def unbounded_alpha(effort: Effort) -> Array:
     expected=holds_if("τ lies below the top probabilities at the target"),
 )
 def tau_below_top(effort: Effort) -> Finding:
-    """Only tokens likelier than τ are acted on: where the target leaves few of them, the controller has no grip."""
+    """The controller acts only on tokens likelier than τ: if few are left at the target, it has no effect."""
     taus = [0.5, 0.8, 0.95]
     varied = {"kp": [4.0] * 3, "ki": [0.05] * 3, "tau": taus}
     entropy = side_by_side(effort, varied, env="noisy", controller="entropic", target=GOAL)
@@ -150,7 +150,7 @@ def tau_below_top(effort: Effort) -> Finding:
     expected=holds_if("the sum stops while α is saturated"),
 )
 def windup(effort: Effort) -> Finding:
-    """While α is saturated the sum keeps growing, and pushes the entropy far below the target before it is undone."""
+    """While α is saturated, the sum keeps growing and pushes the entropy far below the target before it is undone."""
     target, found = 0.3, {}
     varied = {"kp": [4.0], "ki": [0.05], "tau": [0.8]}
     for name, preset in (("sum stops", "paper"), ("sum goes on", "released")):
@@ -167,7 +167,7 @@ def windup(effort: Effort) -> Finding:
 
 
 def stability_mismatches(loops: int) -> int:
-    """Random loops e⁺ = e + d − g·(Kp·e + Ki·S⁺) whose spectral radius contradicts the condition."""
+    """Count random loops e⁺ = e + d − g·(Kp·e + Ki·S⁺) whose spectral radius contradicts the condition."""
     index = torch.arange(loops)
     s, c, g = (uniform(salt(name), index) for name in ("g·Kp", "g·Ki", "g"))
     s, c, g = 3 * s - 0.5, 5 * c - 0.5, 3 * g + 0.01
@@ -188,26 +188,26 @@ def linear_stability(effort: Effort) -> Finding:
     loops = 50 * effort.instances
     wrong = stability_mismatches(loops)
     return Finding(
-        f"{wrong} of {loops:,} random loops have a spectral radius that says otherwise",
+        f"{wrong} of {loops:,} random loops have a spectral radius that contradicts the condition",
         {"mismatches": float(wrong), "loops": float(loops)},
         judge(wrong == 0),
     )
 
 
 LINES = {"gKi = .3": ("Kp", 0.3), "gKi = 1": ("Kp", 1.0), "gKp = .1": ("Ki", 0.1), "gKp = .5": ("Ki", 0.5)}
-"""Lines in the plane of (gKp, gKi): which gain's limit is sought, and what g times the other one is."""
+"""Lines in the plane of (gKp, gKi): the gain whose limit is sought, and g times the other gain."""
 RATIOS = np.linspace(0.8, 1.2, 41)
-"""Gains that are tried, relative to the limit that is predicted."""
+"""Gains to try, relative to the predicted limit."""
 
 
 def resting_logit() -> float:
-    """Logit of the right arm of `exact`, above the others, at which H is the target."""
+    """Return the logit of the right arm of `exact`, relative to the others, at which H is the target."""
     p = float(resting_point(inf))
     return log(p / (1 - p)) + log(ENVIRONMENTS["exact"].arms - 1)
 
 
 def plant_gain(lr: float) -> float:
-    """g of `exact`: fall of entropy in a rollout for a unit of α, at the target."""
+    """Return g of `exact`: decrease of entropy in a rollout per unit of α, at the target."""
     config = Config(env="exact", right_logit=resting_logit())
     logits, success = draw_problem(config.environment(), torch.zeros(1, dtype=torch.int64), torch.float64)
 
@@ -219,8 +219,10 @@ def plant_gain(lr: float) -> float:
 
 
 def exact_loops(args: Mapping[str, Any], lr: float, rollouts: int) -> Array:
-    """Entropy of `exact`, started at the target, under EntroPIC with these hyperparameters, a value each for each loop:
-    (loops, rollouts + 1)."""
+    """Return the entropy in `exact`, started at the target, under EntroPIC, (loops, rollouts + 1).
+
+    args: hyperparameters, with one value per loop or one for all.
+    """
     config = Config(
         env="exact",
         controller="entropic",
@@ -235,7 +237,7 @@ def exact_loops(args: Mapping[str, Any], lr: float, rollouts: int) -> Array:
 
 @cache
 def found_limits(lr: float) -> dict[str, float]:
-    """Largest of RATIOS on each of LINES at which PI control returns to the target in `exact`."""
+    """Return the largest of RATIOS on each of LINES at which PI control returns to the target in `exact`."""
     g = plant_gain(lr)
     kp, ki = [], []
     for sought, other in LINES.values():
@@ -258,12 +260,12 @@ def found_limits(lr: float) -> dict[str, float]:
     expected=HOLDS,
 )
 def nonlinear_stability(effort: Effort) -> Finding:
-    """How far one can turn up the gains follows from one number, the fall of entropy for a unit of α."""
+    """The largest stable gains follow from one number, the decrease of entropy per unit of α."""
     ratios = {f"{name}, η = {lr:g}": ratio for lr in (0.5, 2.0) for name, ratio in found_limits(lr).items()}
     gains = {f"g, η = {lr:g}": plant_gain(lr) for lr in (0.5, 2.0)}
     worst = max(abs(ratio - 1) for ratio in ratios.values())
     return Finding(
-        f"largest stable gain over the limit, by .01: {min(ratios.values()):.2f} to {max(ratios.values()):.2f} "
+        f"largest stable gain / limit, in steps of .01: {min(ratios.values()):.2f} to {max(ratios.values()):.2f} "
         f"({', '.join(f'{name}: {g:.4f}' for name, g in gains.items())})",
         ratios | gains,
         judge(worst <= 0.1),

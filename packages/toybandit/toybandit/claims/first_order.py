@@ -23,7 +23,7 @@ def second_order(slope: float) -> bool:
 
 
 def instances_of(effort: Effort, arms: int) -> int:
-    """Fewer instances of large vocabularies, which vary less."""
+    """Return the number of instances, fewer for large vocabularies, which vary less."""
     return max(min(effort.instances, 400_000 // arms), 8)
 
 
@@ -36,7 +36,7 @@ def instances_of(effort: Effort, arms: int) -> int:
     expected=HOLDS,
 )
 def lemma1_order(effort: Effort) -> Finding:
-    """Entropy falls where likely arms gain logit: the covariance of log p and the step is the whole first order."""
+    """Entropy falls if likely arms gain logit: the covariance of log p and the step is the whole first-order term."""
     slopes = {}
     for arms in LEMMA_ARMS:
         count = instances_of(effort, arms)
@@ -52,15 +52,16 @@ def lemma1_order(effort: Effort) -> Finding:
 
 
 def remainder_ratio(logits: Tensor, delta: Tensor) -> Tensor:
-    """|ΔH + Cov_p(log p, Δz)| / ‖Δz‖∞² of each instance, (instances,)."""
+    """Return |ΔH + Cov_p(log p, Δz)| / ‖Δz‖∞² of each instance, (instances,)."""
     error = entropy_change(logits, delta) - lemma1(policy_stats(logits).logp, delta)
     return error.abs() / delta.abs().amax(-1) ** 2
 
 
 def two_level(arms: int) -> tuple[Tensor, Tensor]:
-    """Logits and steps with a large remainder: mass m spread evenly over all arms but one, which move against it.
+    """Return logits and steps with a large remainder, (instances, K) each, for a grid of m.
 
-    (instances, K) each, for a grid of m; searches over all logits and steps end at this family.
+    Mass m is spread evenly over all arms but one, and they move against that one. Searches over all logits and steps
+    end at this family.
     """
     mass = torch.linspace(0.02, 0.98, 25, dtype=torch.float64).unsqueeze(-1)
     spread = (mass / (arms - 1)).log().expand(-1, arms - 1)
@@ -79,7 +80,7 @@ def two_level(arms: int) -> tuple[Tensor, Tensor]:
     expected=holds_if(f"K ≤ {SMALL}"),
 )
 def lemma1_remainder(effort: Effort) -> Finding:
-    """What lemma 1 leaves out is at most the squared largest logit change, times a constant that grows with ln K."""
+    """The remainder of lemma 1 is at most the squared largest logit change times a constant that grows with ln K."""
     numbers = {}
     for arms in (2, 16, SMALL, 1000, 50_000):
         count = instances_of(effort, arms)
@@ -98,24 +99,24 @@ def lemma1_remainder(effort: Effort) -> Finding:
 
 
 def random_policy_and_advantage(effort: Effort, name: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Logits, log p and advantages that are not centred, (instances, 16) each."""
+    """Return logits, log p and advantages that are not centred, (instances, 16) each."""
     logits = random_logits(effort.instances, 16, 2.0, name)
     advantage = random_vector(effort.instances, 16, f"{name} advantage") + 0.5
     return logits, policy_stats(logits).logp, advantage
 
 
 def centred(logp: Tensor, advantage: Tensor) -> Tensor:
-    """A − E_π[A], (instances, K)."""
+    """Return A − E_π[A], (instances, K)."""
     return advantage - (logp.exp() * advantage).sum(-1, keepdim=True)
 
 
 def expected_gradient(logp: Tensor, advantage: Tensor) -> Tensor:
-    """Gradient of E_π[A] in the logits, p·(A − E A), (instances, K)."""
+    """Return the gradient of E_π[A] in the logits, p·(A − E A), (instances, K)."""
     return logp.exp() * centred(logp, advantage)
 
 
 def policy_gradient_order(logits: Tensor, logp: Tensor, advantage: Tensor) -> float:
-    """Order of the error of theorem 1 along the true expected gradient Δz = η·p·(A − E A)."""
+    """Return the order of theorem 1's error along the true expected gradient Δz = η·p·(A − E A)."""
     return median_order(logits, expected_gradient(logp, advantage), policy_gradient(logp, advantage))
 
 
@@ -128,7 +129,7 @@ def policy_gradient_order(logits: Tensor, logp: Tensor, advantage: Tensor) -> fl
     expected=HOLDS,
 )
 def theorem1_centred(effort: Effort) -> Finding:
-    """With advantages centred under the policy, the step of policy gradient is η·p·A and theorem 1 is lemma 1."""
+    """With advantages centred under the policy, the policy-gradient step is η·p·A, and theorem 1 is lemma 1."""
     logits, logp, advantage = random_policy_and_advantage(effort, "theorem 1")
     slope = policy_gradient_order(logits, logp, centred(logp, advantage))
     return Finding(f"median slope {slope:.3f}", {"slope": slope}, judge(second_order(slope)))
@@ -143,13 +144,13 @@ def theorem1_centred(effort: Effort) -> Finding:
     expected=FAILS,
 )
 def theorem1_uncentred(effort: Effort) -> Finding:
-    """Without a baseline the true step is η·p·(A − E A), and the formula is wrong at first order already."""
+    """Without a baseline, the true step is η·p·(A − E A), and the formula is already wrong at first order."""
     slope = policy_gradient_order(*random_policy_and_advantage(effort, "theorem 1"))
     return Finding(f"median slope {slope:.3f}", {"slope": slope}, judge(second_order(slope)))
 
 
 def natural_gradient(logp: Tensor, advantage: Tensor) -> Tensor:
-    """pinv(Fisher)·gradient of the expected advantage, (instances, K)."""
+    """Return pinv(Fisher)·gradient of the expected advantage, (instances, K)."""
     p = logp.exp()
     fisher = torch.diag_embed(p) - p.unsqueeze(-1) * p.unsqueeze(-2)
     gradient = expected_gradient(logp, advantage).unsqueeze(-1)
@@ -165,7 +166,7 @@ def natural_gradient(logp: Tensor, advantage: Tensor) -> Tensor:
     expected=HOLDS,
 )
 def theorem2(effort: Effort) -> Finding:
-    """Natural policy gradient adds η·A to the logits, up to a constant that no policy sees."""
+    """Natural policy gradient adds η·A to the logits, up to a constant, which does not change the policy."""
     logits, logp, advantage = random_policy_and_advantage(effort, "theorem 2")
     step = natural_gradient(logp, advantage)
     error = float((step - (advantage - advantage.mean(-1, keepdim=True))).abs().max())

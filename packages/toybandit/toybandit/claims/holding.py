@@ -1,4 +1,4 @@
-"""Entropy bonuses, and controllers that are to hold a target: Revisiting Entropy, Cheng et al., and the thermostat."""
+"""Entropy bonuses, and controllers with a target: Revisiting Entropy, Cheng et al., and the thermostat."""
 
 from functools import cache
 from typing import Any
@@ -16,11 +16,11 @@ from .runs import entropies, side_by_side
 
 PAPER = "Revisiting Entropy"
 COEFFICIENTS = (-0.02, 0.0, 0.02, 0.1)
-"""Of the entropy bonus."""
+"""Coefficients of the entropy bonus."""
 SHAPINGS = (0.1, 0.4, 1.0)
-"""α of the entropy advantage."""
+"""Values of α of the entropy advantage."""
 HELD = 0.05
-"""An error below this counts as holding the target (nats)."""
+"""Largest error that counts as holding the target, nats."""
 HOLDERS: dict[str, dict[str, Any]] = {
     "adaptive entropy": {"controller": "adaptive_entropy", "controller_args": {"delta": 0.005, "coef_max": 0.1}},
     "Pos-Adv-Reweight": {"controller": "positive_reweight", "controller_args": {"delta": 0.05}},
@@ -36,11 +36,11 @@ STOCHASTIC = "rewards are stochastic"
     paper="Entropy Mechanism",
     source="figure 13",
     assumption="noisy, samples reused in 8 passes",
-    predicted="the entropy ends the higher, the larger the coefficient of the bonus",
+    predicted="a larger coefficient of the bonus leaves a higher final entropy",
     expected=HOLDS,
 )
 def entropy_bonus(effort: Effort) -> Finding:
-    """A bonus sets where the entropy ends, but not at a number that one could name beforehand."""
+    """A bonus determines the final entropy, but not a value that one could choose beforehand."""
     return monotone(effort, "entropy_bonus", {"coef": COEFFICIENTS})
 
 
@@ -49,11 +49,11 @@ def entropy_bonus(effort: Effort) -> Finding:
     paper="STEER",
     source="section 4, figure 5, on Cheng et al.",
     assumption="noisy, samples reused in 8 passes",
-    predicted="entropy as a part of the advantage lets the entropy collapse faster than GRPO does",
+    predicted="entropy as a part of the advantage makes the entropy collapse faster than under GRPO",
     expected=HOLDS,
 )
 def entropy_advantage(effort: Effort) -> Finding:
-    """Where the entropy is high every sample is rewarded more, likely ones most often, and the entropy falls faster."""
+    """If the entropy is high, every sample is rewarded more, likely ones most often, and the entropy falls faster."""
     entropy = side_by_side(effort, {"alpha": SHAPINGS}, env="noisy", controller="entropy_advantage")[:, :, -1]
     grpo = clipped(effort)["default .2/.2"][:, -1]
     final = {f"α = {alpha:g}": h for alpha, h in zip(SHAPINGS, entropy, strict=True)}
@@ -67,17 +67,17 @@ def entropy_advantage(effort: Effort) -> Finding:
 
 @cache
 def held(effort: Effort, name: str, env: str) -> Array:
-    """Entropy under one of HOLDERS, (runs, rollouts + 1)."""
+    """Return the entropy under one of HOLDERS, (runs, rollouts + 1)."""
     return entropies(effort, env=env, target=GOAL, **HOLDERS[name], **length(env))
 
 
 def length(env: str) -> dict[str, int]:
-    """Rollouts of a run, where they are not the effort's."""
+    """Return the rollouts of a run as a keyword argument, or {} to use the effort's."""
     return SLOW if env == "on" else {}
 
 
 def holds_target(effort: Effort, name: str, *envs: str) -> tuple[Check, dict[str, Values]]:
-    """Whether the error late in the runs is small in all of the environments, and the errors."""
+    """Check that the error late in the runs is small in all of the environments; also return the errors."""
     errors = {env: late(held(effort, name, env)) - GOAL for env in envs}
     return every(between(error, -HELD, HELD) for error in errors.values()), errors
 
@@ -98,7 +98,7 @@ def holding_finding(effort: Effort, name: str) -> Finding:
     expected=HOLDS,
 )
 def adaptive_entropy(effort: Effort) -> Finding:
-    """A bonus that is switched on below the target does not need the rewards to differ."""
+    """A bonus that is switched on below the target works even if rewards do not differ."""
     return holding_finding(effort, "adaptive entropy")
 
 
@@ -119,18 +119,18 @@ def pos_adv_reweight(effort: Effort) -> Finding:
     "thermostat",
     paper="Ours",
     source="`entrostat.controllers.thermostat`",
-    assumption="noisy, on, pure and det, target .6, nothing tuned",
+    assumption="noisy, on, pure and det, target .6, no tuning",
     predicted="the entropy stays at the target",
     expected=HOLDS,
 )
 def thermostat(effort: Effort) -> Finding:
-    """A bonus solved for at every step, from the exact flow of the step without it, holds whatever target is asked."""
+    """A bonus that is solved for at every step, from the exact flow of the step without it, holds any target."""
     check, errors = holds_target(effort, "thermostat", "noisy", "on", "pure", "det")
     measured = ", ".join(f"{env} {told(error, 4)}" for env, error in errors.items())
     return Finding(f"H − target: {measured}", numbers_of(errors), *settle(check))
 
 
-REACH = "the target lies between what k = 0 and the largest k leave"
+REACH = "the target lies between the entropies with k = 0 and with the largest k"
 
 
 @claim(
@@ -142,8 +142,8 @@ REACH = "the target lies between what k = 0 and the largest k leave"
     expected=holds_if(REACH),
 )
 def adaptive_clip(effort: Effort) -> Finding:
-    """From .4 and 2.5 on k hardly moves the entropy, which ends below the target. From .8 and 1.25 on it does, and the
-    loop holds what is in its reach."""
+    """With bounds that start at .4 and 2.5, k hardly moves the entropy, which ends below the target. With bounds that
+    start at .8 and 1.25 it does, and the loop holds targets within its reach."""
     asked = {"k = 0": 0.0, "k at most": 9.0, "target .6": GOAL}
     published = {
         name: late(entropies(effort, env="noisy", controller="adaptive_clip", target=t)) for name, t in asked.items()
@@ -189,9 +189,10 @@ MOVING = "both weights move with the error"
     expected=holds_if(MOVING),
 )
 def stare_target(effort: Effort) -> Finding:
-    """Fixed weights bound how hard the loop can pull, and training drags harder. With steps of .01, W up to 1.5 and M
-    down to .5 it pulls hard enough, strictly on-policy too, where weights by the sign of A alone have no grip: these
-    turn the step, as they tell unlikely tokens from likely ones. Without noise there is nothing to weigh in the end."""
+    """Fixed weights limit the force of the loop, and training pulls harder. With steps of .01, W up to 1.5 and M down
+    to .5 the force suffices, also strictly on-policy, where weights by the sign of A alone have no effect: these
+    weights turn the step, since they separate unlikely tokens from likely ones. Without noise, in the end there is
+    nothing left to weight."""
     envs = "noisy", "on"
     found = {
         f"{name}, {env}": late(

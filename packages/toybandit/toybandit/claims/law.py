@@ -18,18 +18,18 @@ ADVANTAGES = ("grpo", "rloo", "dr_grpo", "reinforce_pp")
 
 
 def points(run: Trajectory, rollouts: int | None = None) -> list[tuple[Array, Array]]:
-    """Entropy and expected reward of each run before each of its first rollouts."""
+    """Return entropy and expected reward of each run before each of its first `rollouts`."""
     return list(zip(run.entropy[:, :-1][:, :rollouts], run.reward[:, :rollouts], strict=True))
 
 
 @cache
 def large(effort: Effort, env: str) -> Trajectory:
-    """Runs of 256 states, in which a mean over states is hardly noisy."""
+    """Simulate runs of 256 states, whose means over states have little noise."""
     return trajectory(effort.times(0.75), env=env, states=256)
 
 
 def fits(run: Trajectory, rollouts: int) -> tuple[Values, Values]:
-    """R² of the law and of a line in H, (runs,) each."""
+    """Return R² of the law and of a line in H, (runs,) each."""
     found = [laws.alternatives(entropy, reward) for entropy, reward in points(run, rollouts)]
     return np.array([each["exponential"].r2 for each in found]), np.array([each["linear"].r2 for each in found])
 
@@ -39,12 +39,12 @@ def fits(run: Trajectory, rollouts: int) -> tuple[Values, Values]:
     paper=PAPER,
     source="equation 6",
     assumption="GRPO, det and noisy, 256 states, while the reward rises: 150 rollouts",
-    predicted="R = −a·e^H + b: R² ≥ .95, and more than of a line in H",
+    predicted="R = −a·e^H + b: R² ≥ .95, and higher than a line's in H",
     expected=HOLDS,
 )
 def law_fit(effort: Effort) -> Finding:
-    """Reward is bought with entropy at a rate that hardly changes. The fit is worse the longer the reward has been at
-    its ceiling."""
+    """Reward costs entropy at a rate that hardly changes. The fit gets worse the longer the reward has been at its
+    ceiling."""
     check, lines = Check(True), []
     numbers: dict[str, Values] = {}
     for env in ("det", "noisy"):
@@ -61,7 +61,7 @@ def law_fit(effort: Effort) -> Finding:
 
 @cache
 def coefficients(effort: Effort) -> dict[str, Array]:
-    """a and b for each of ADVANTAGES, (2, runs)."""
+    """Return a and b for each of ADVANTAGES, (2, runs)."""
     found = {}
     for advantage in ADVANTAGES:
         run = trajectory(effort, env="det", advantage=advantage, rollouts=150)
@@ -79,7 +79,7 @@ def coefficients(effort: Effort) -> dict[str, Array]:
     expected=HOLDS,
 )
 def law_algorithms(effort: Effort) -> Finding:
-    """The exchange rate of entropy and reward is a property of the problem and the first policy."""
+    """The exchange rate of entropy and reward is a property of the problem and the initial policy."""
     found = coefficients(effort)
     ratios = {name: values / found["grpo"] for name, values in found.items() if name != "grpo"}
     check = every(between(each, 0.9, 1.1) for pair in ratios.values() for each in pair)
@@ -95,12 +95,12 @@ def law_algorithms(effort: Effort) -> Finding:
     paper=PAPER,
     source="appendix B.3, figure 10",
     assumption="GRPO, det and noisy, 256 states",
-    predicted="the first 15% of a run predict its rest: RMSE of the reward ≤ .05",
+    predicted="the first 15% of a run predict the rest: RMSE of the reward ≤ .05",
     expected=HOLDS,
 )
 def law_prediction(effort: Effort) -> Finding:
-    """What the entropy that is left will bring can be told early, and is told too high: the last of the entropy earns
-    less than the law says."""
+    """The reward that the remaining entropy will bring can be predicted early, but the prediction is too high: the last
+    of the entropy earns less than the law says."""
     errors, ends = {}, {}
     for env in ("det", "noisy"):
         found = [laws.predict_end(entropy, reward) for entropy, reward in points(large(effort, env))]

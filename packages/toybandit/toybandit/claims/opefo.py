@@ -1,4 +1,4 @@
-"""OPEFO: flows of entropy that cancel to first order only when they are the exact ones."""
+"""OPEFO: flows of entropy that cancel to first order only if they are exact."""
 
 from functools import cache
 from typing import Any
@@ -19,7 +19,7 @@ from .tokens import ARMS, every_token
 PAPER = "OPEFO"
 CONDITION = "ΔH is the exact flow"
 KEPT = 0.05
-"""A change of the entropy over a run below this counts as none (nats)."""
+"""Largest change of the entropy over a run that counts as none, nats."""
 RULES: dict[str, dict[str, Any]] = {
     "GRPO": {"controller": "grpo"},
     "OPEFO": {"controller": "opefo"},
@@ -36,7 +36,7 @@ RULES: dict[str, dict[str, Any]] = {
     expected=FAILS,
 )
 def formula(effort: Effort) -> Finding:
-    """For the token's own logit it lacks a factor p and has one (1−p) too many; the other logits are left out."""
+    """For the token's own logit, the formula lacks a factor p and has one (1−p) too many; it omits the other logits."""
     logits = random_logits(effort.instances, ARMS, 2.0, "opefo formula")
     advantage = 2 * random_vector(effort.instances, ARMS, "opefo advantage")
     _, truth = every_token(logits, advantage)
@@ -45,13 +45,13 @@ def formula(effort: Effort) -> Finding:
     opefo, own = (f(stats.logp, entropy, advantage) for f in (entropy_change.opefo, entropy_change.own_logit))
 
     def relative(estimate: torch.Tensor) -> float:
-        """Squared error over that of predicting no change, tokens weighted as they are sampled."""
+        """Return the squared error relative to predicting no change, with tokens weighted by their probability."""
         return float((p * (estimate - truth) ** 2).sum() / (p * truth**2).sum())
 
     identity = float((opefo * p - own * (1 - p)).abs().max())
     numbers = {"relative MSE": relative(opefo), "relative MSE, own logit": relative(own), "identity error": identity}
     return Finding(
-        f"relative MSE {relative(opefo):.2g}, of the own-logit part {relative(own):.2g}; OPEFO's ΔH·p/(1−p) is the "
+        f"relative MSE {relative(opefo):.2g}, of the own-logit part {relative(own):.2g}; OPEFO's ΔH·p/(1−p) equals the "
         f"own-logit part to {identity:.0e}",
         numbers,
         *settle(Check(relative(opefo) < 1e-4)),
@@ -60,7 +60,7 @@ def formula(effort: Effort) -> Finding:
 
 @cache
 def one_step(effort: Effort) -> dict[str, Array]:
-    """|ΔH| of the first on-policy update of `on`, at each step size of STEPS: (len(STEPS), runs)."""
+    """Return |ΔH| of the first on-policy update of `on`, at each step size of STEPS, (len(STEPS), runs)."""
     found = {}
     for name, rule in RULES.items():
         runs = [entropies(effort, env="on", lr=float(lr), rollouts=1, **rule) for lr in STEPS]
@@ -95,7 +95,7 @@ def draw_orders(figure: Figure, effort: Effort) -> None:
 
 @cache
 def kept(effort: Effort) -> dict[str, Array]:
-    """Entropy of `on` in small steps, (runs, rollouts + 1)."""
+    """Return the entropy in `on` with small steps, (runs, rollouts + 1)."""
     return {name: entropies(effort, env="on", lr=0.1, rollouts=300, **rule) for name, rule in RULES.items()}
 
 
@@ -104,11 +104,11 @@ def kept(effort: Effort) -> dict[str, Array]:
     paper=PAPER,
     source="section 5",
     assumption="strictly on-policy (on), lr .1, 300 rollouts",
-    predicted="the entropy stays where it was",
+    predicted="the entropy stays at its initial value",
     expected=holds_if(CONDITION),
 )
 def whole_run(effort: Effort) -> Finding:
-    """In small steps the first order is nearly all: balanced exact flows keep the entropy, the paper's let it drift."""
+    """With small steps the first order dominates: balanced exact flows keep the entropy, the paper's let it drift."""
     change = {name: h[:, -1] - h[:, 0] for name, h in kept(effort).items()}
     paper, exact = (between(change[name], -KEPT, KEPT) for name in ("OPEFO", "OPEFO, exact flow"))
     start = kept(effort)["GRPO"][:, 0].mean()

@@ -1,4 +1,4 @@
-"""Pictures of claims, drawn from the measurements that the verdicts are made of."""
+"""Pictures of claims, drawn from the measurements behind the verdicts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from .registry import Effort
 Draw = Callable[[Figure, Effort], None]
 LOOK: Any = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
 SIZE = (5.5, 3.4)
-"""Inches."""
+"""Width and height of a picture, inches."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """The picture of a claim."""
+    """Picture of a claim."""
 
     caption: str
     draw: Draw
 
     def save(self, effort: Effort, path: Path) -> None:
-        """Write it to `path`."""
+        """Draw the picture and write it to `path`."""
         with mpl.rc_context(LOOK), one_thread():
             figure = Figure(figsize=SIZE, layout="constrained")
             FigureCanvasAgg(figure)
@@ -35,11 +35,11 @@ class Picture:
 
 
 PICTURES: dict[str, Picture] = {}
-"""By the name of the claim."""
+"""Pictures by the name of their claim."""
 
 
 def picture(claim: str, *, caption: str) -> Callable[[Draw], Draw]:
-    """Register the decorated function as the one that draws the picture of a claim."""
+    """Register the decorated function to draw the picture of a claim."""
 
     def add(draw: Draw) -> Draw:
         if claim in PICTURES:

@@ -1,12 +1,12 @@
-"""What a claim is. A claim is registered with what a paper says; its function measures and judges.
+"""Registry of claims. A claim is registered with the paper's statement; its function measures and judges.
 
     @claim("thm2", paper=..., source=..., assumption=..., predicted=..., expected=HOLDS)
     def natural_policy_gradient(effort):
-        "What the claim means, in a sentence."
+        "Meaning of the claim, in a sentence."
         ... return Finding(measured, numbers, verdict)
 
-A verdict follows from measurements alone. `expected` is what is known of the claim; a verdict that differs from it is
-an error in the code or news about the claim.
+A verdict follows from measurements alone. `expected` is the known verdict; a different one means an error in the code
+or a new result about the claim.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,12 +21,12 @@ FAILS = "fails as stated"
 
 
 def holds_if(condition: str) -> str:
-    """The verdict on a claim that is true under a condition which the paper does not state."""
+    """Return the verdict on a claim that is true under a condition that the paper does not state."""
     return f"holds if {condition}"
 
 
 def judge(as_stated: bool, condition: str | None = None, under_condition: bool = False) -> str:
-    """Verdict of two measurements: of the claim as stated, and of the claim under `condition`."""
+    """Return the verdict from two measurements: of the claim as stated, and of the claim under `condition`."""
     if as_stated:
         return HOLDS
     return holds_if(condition) if condition is not None and under_condition else FAILS
@@ -34,19 +34,19 @@ def judge(as_stated: bool, condition: str | None = None, under_condition: bool =
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How much to measure. The claims and tolerances are the same at any effort."""
+    """Amount of measurement. The claims and tolerances are the same at any effort."""
 
     instances: int
-    """Random instances of a property that is checked on many; independent runs in sampled environments are fewer."""
+    """Random instances of a property that is checked on many; sampled environments have fewer independent runs."""
     runs: int
     """Runs side by side in a sampled environment."""
     states: int
-    """Of a sampled environment."""
+    """States of a sampled environment."""
     rollouts: int
-    """Of a run in a sampled environment."""
+    """Rollouts of a run in a sampled environment."""
 
     def times(self, factor: float) -> "Effort":
-        """With more runs for a difference that is small, or fewer for one that is large; at least 3."""
+        """Return this effort with more runs for a small difference, or fewer for a large one; at least 3."""
         return replace(self, runs=max(round(factor * self.runs), 3))
 
 
@@ -55,27 +55,27 @@ FULL = Effort(instances=400, runs=16, states=64, rollouts=300)
 
 
 class Finding(NamedTuple):
-    """What a claim's function gives back."""
+    """Result of a claim's function."""
 
     measured: str
-    """For a reader."""
+    """Measurements as text."""
     numbers: dict[str, float]
-    """The same for a program."""
+    """Measurements as numbers."""
     verdict: str
     false_failure: float = 0.0
-    """Probability that fresh seeds give another verdict, or a bound of it; 0 where nothing of the verdict is drawn."""
+    """Probability that fresh seeds give another verdict, or an upper bound; 0 if the verdict uses no random numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One entry of the report."""
+    """Entry of the report."""
 
     name: str
     paper: str
     source: str
-    """Where in the paper."""
+    """Place in the paper."""
     meaning: str
-    """A sentence."""
+    """Explanation in a sentence or a few."""
     assumption: str
     predicted: str
     measured: str
@@ -91,7 +91,7 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A claim and the function that checks it."""
+    """Claim and the function that checks it."""
 
     name: str
     paper: str
@@ -142,6 +142,6 @@ def claim(
 
 
 def run_claims(effort: Effort) -> Iterator[Record]:
-    """Check every claim, one after another."""
+    """Yield the record of every claim, one after another."""
     for entry in CLAIMS.values():
         yield entry(effort)

@@ -1,4 +1,4 @@
-"""How records are shown: a table in the terminal; JSON, and a Markdown page with pictures, in files."""
+"""Reports of records: a table in the terminal, a JSON file, and a Markdown page with pictures."""
 
 import json
 import re
@@ -15,12 +15,11 @@ from .registry import HOLDS, Effort, Record
 COLUMNS = ("claim", "assumption", "predicted", "measured", "verdict")
 INTRODUCTION = """# The theory, measured
 
-Every claim of the papers that a bandit can test: what is claimed, what was measured, and whether it holds. A verdict
-follows from the measurements below it alone. `±` is one standard error over runs. *False failure* is the probability
-that fresh seeds give another verdict, from the standard errors and Student's t; it is 0 for statements about every
-instance or about expectations, of which the random ones that are tried are examples. Environments are those of
-`toybandit/environments.py`, with {states} states, {rollouts} rollouts and {runs} runs unless a claim says otherwise;
-entropies are in nats.
+Every claim of the papers that a bandit can test, with its measurement and its verdict. A verdict follows only from the
+measurements below it. `±` is one standard error over runs. *False failure* is the probability that fresh seeds give
+another verdict, from the standard errors and Student's t; it is 0 for statements about every instance or about
+expectations, which are tested on random examples. Environments are those of `toybandit/environments.py`, with {states}
+states, {rollouts} rollouts and {runs} runs unless a claim says otherwise; entropies are in nats.
 
     {command}
 
@@ -29,17 +28,17 @@ entropies are in nats.
 
 
 def verdict_of(record: Record) -> str:
-    """The verdict, and what it should have been when it is another."""
+    """Return the verdict, followed by the expected verdict if the two differ."""
     return record.verdict if record.as_expected else f"{record.verdict} (expected: {record.expected})"
 
 
 def doubt_of(record: Record) -> str:
-    """The false-failure rate, for a reader."""
+    """Return the false-failure rate as text."""
     return f"{record.false_failure:.0e}" if record.false_failure else "0: deterministic"
 
 
 def table(records: Sequence[Record]) -> Table:
-    """A table for the terminal; verdicts other than expected are red."""
+    """Return a table for the terminal; unexpected verdicts are red."""
     shown = Table(title="claim → assumption → predicted → measured → verdict", show_lines=True)
     for column in COLUMNS:
         shown.add_column(column, overflow="fold")
@@ -54,7 +53,7 @@ def table(records: Sequence[Record]) -> Table:
 
 
 def entry(record: Record, picture: str | None) -> str:
-    """One claim of the page."""
+    """Return the page's section on one claim."""
     verdict = verdict_of(record)
     lines = [
         f"### {record.name}",
@@ -73,18 +72,18 @@ def entry(record: Record, picture: str | None) -> str:
 
 
 def overview(records: Sequence[Record]) -> str:
-    """A table of all verdicts, with links to the claims; names lose their dots in the addresses of headings."""
+    """Return a table of all verdicts, with links to the claims; heading addresses omit the dots of names."""
     lines = [f"[{r.name}](#{r.name.replace('.', '')}) | {r.paper} | {verdict_of(r)}" for r in records]
     return "\n".join(f"| {line} |" for line in ("claim | paper | verdict", "--- | --- | ---", *lines)) + "\n"
 
 
 def page(records: Sequence[Record], effort: Effort, command: str, pictures: str) -> str:
-    """The Markdown page; `pictures` is the folder of the pictures as seen from the page."""
+    """Return the Markdown page; `pictures`: folder of the pictures relative to the page."""
     hold = sum(record.verdict == HOLDS for record in records)
     surprises = sum(not record.as_expected for record in records)
     doubt = max(record.false_failure for record in records)
     count = (
-        f"{len(records)} claims, of which {hold} hold as stated and {surprises} have another verdict than expected; "
+        f"{len(records)} claims, of which {hold} hold as stated and {surprises} have an unexpected verdict; "
         f"false failure at most {doubt:.0e}."
     )
     parts = [INTRODUCTION.format(command=command, count=count, **vars(effort)), overview(records)]
@@ -97,13 +96,13 @@ def page(records: Sequence[Record], effort: Effort, command: str, pictures: str)
 
 
 def is_full(folder: Path) -> bool:
-    """Whether the folder holds a page that was made without --quick."""
+    """Return True if the folder contains a page that was made without --quick."""
     path = folder / "theory.md"
     return path.exists() and not re.search(r"^    toybandit verify\b.* --quick\b", path.read_text(), re.MULTILINE)
 
 
 def write(records: Sequence[Record], folder: Path, effort: Effort, command: str) -> None:
-    """theory.md in `folder`, which is made when missing, and claims.json and the pictures in its folder theory."""
+    """Write theory.md into `folder`, and claims.json and the pictures into its folder theory; create missing ones."""
     inside = folder / "theory"
     inside.mkdir(parents=True, exist_ok=True)
     content = [asdict(record) | {"as_expected": record.as_expected} for record in records]

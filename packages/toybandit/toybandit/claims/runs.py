@@ -1,4 +1,4 @@
-"""Simulations of claims about sampled environments, at a size where orderings are clear within seconds."""
+"""Simulations for claims about sampled environments, large enough for clear orderings within seconds."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,22 +13,22 @@ from .registry import Effort
 
 
 def sized(effort: Effort, config: Mapping[str, Any]) -> Config:
-    """The configuration, at the size of the effort unless it says another."""
+    """Return the configuration, at the size of the effort unless it sets its own."""
     return Config(**{"states": effort.states, "rollouts": effort.rollouts, **config})
 
 
 def trajectory(effort: Effort, **config: Any) -> Trajectory:
-    """The runs of one setting."""
+    """Simulate the runs of one setting."""
     return simulate(sized(effort, config), range(effort.runs))
 
 
 def entropies(effort: Effort, **config: Any) -> Array:
-    """Entropy of the runs of one setting, (runs, rollouts + 1), nats."""
+    """Return the entropy of the runs of one setting, (runs, rollouts + 1), nats."""
     return trajectory(effort, **config).entropy
 
 
 def side_by_side(effort: Effort, varied: Mapping[str, Sequence[float]], **config: Any) -> Array:
-    """Entropy of many settings of one controller's hyperparameters, (settings, runs, rollouts + 1), nats.
+    """Return the entropy for many settings of a controller's hyperparameters, (settings, runs, rollouts + 1), nats.
 
     varied: for each hyperparameter, its value in each setting. The settings share their seeds.
     """

@@ -1,4 +1,4 @@
-"""A penalty that shields unlikely tokens from being pushed out of the policy: Lp-Reg."""
+"""A penalty that keeps unlikely tokens from being pushed out of the policy: Lp-Reg."""
 
 from functools import cache
 from typing import Any
@@ -20,11 +20,11 @@ from .runs import trajectory
 PAPER = "Lp-Reg"
 MIN_P = 0.02
 FALLEN = 0.6
-"""A ratio to which a shielded token has to fall: 1 less two fifths."""
+"""Ratio to which a shielded token must fall: 1 minus two fifths."""
 MORE = 0.1
-"""A share of the tokens that reaches those which the proxy keeps."""
+"""Share of the tokens large enough to include tokens that the proxy keeps."""
 MARGIN = 0.05
-"""Nats by which an entropy is to be above another, beyond what draws make."""
+"""Required difference of two entropies, larger than sampling noise, nats."""
 PASSES = {"used once": 1, "reused": 8}
 CONTROLLERS: dict[str, dict[str, Any]] = {
     "GRPO": {"controller": "grpo"},
@@ -34,7 +34,7 @@ CONTROLLERS: dict[str, dict[str, Any]] = {
 
 
 def least_likely(logits: Tensor, min_p: float = MIN_P) -> tuple[Tensor, Tensor]:
-    """log π and log of the proxy, (instances,), of the least likely action that it keeps; logits (instances, K)."""
+    """Return log π and log proxy, (instances,), of the least likely action in the proxy; logits (instances, K)."""
     logp = policy_stats(logits).logp
     proxy = truncated_logp(logp, Support(min_p=min_p))
     arm = torch.where(proxy > -torch.inf, logp, torch.inf).argmin(-1, keepdim=True)
@@ -44,9 +44,9 @@ def least_likely(logits: Tensor, min_p: float = MIN_P) -> tuple[Tensor, Tensor]:
 def pushed_down(
     old_logp: Tensor, proxy: Tensor, ratio: float | Tensor, advantage: float = -1.0, beta: float = 1.0
 ) -> tuple[Tensor, Tensor]:
-    """∂loss/∂log π at ratios π/π_old, without the penalty and with it, (n,): a descent lowers π where it is positive.
+    """Return ∂loss/∂log π at ratios π/π_old, without and with the penalty, (n,); a descent step lowers π if positive.
 
-    Every token is a mini-batch of its own.
+    Every token is its own mini-batch.
     """
     shape, moved = (old_logp.shape[0], 1), torch.as_tensor(ratio, dtype=old_logp.dtype).log()
     column = {"old_logp": old_logp, "proxy_logp": proxy, "logp": old_logp + moved}
@@ -63,14 +63,14 @@ def pushed_down(
     "lp-reg-shield",
     paper=PAPER,
     source="section on the objective",
-    assumption="the least likely action with 2 % of the likeliest one's probability, A = −1, published β = 1",
-    predicted="the penalty keeps a failure from taking probability away from it",
+    assumption="the least likely action with at least 2 % of the likeliest one's probability, A = −1, published β = 1",
+    predicted="the penalty keeps a failure from lowering that action's probability",
     expected=holds_if("the token has lost two fifths of its probability"),
 )
 def lp_reg_shield(effort: Effort) -> Finding:
-    """The proxy differs from the policy by the noise that it leaves out, so that on the first update there is little to
-    pull a token back. It is held where |A|·r² + β·r = β/P, P the probability of what the proxy keeps: at r = .62 for
-    P = 1. A ratio clip at .8 stops it before that."""
+    """The proxy differs from the policy only by the noise that it leaves out, so on the first update it hardly pulls a
+    token back. The token is held where |A|·r² + β·r = β/P, with P the probability of the actions that the proxy keeps:
+    at r = .62 for P = 1. A ratio clip at .8 stops the token before that."""
     old, proxy = least_likely(random_logits(effort.instances, 64, 2.0, "lp-reg"))
     push, total = pushed_down(old, proxy, 1.0)
     pull = 1 - total / push
@@ -84,7 +84,7 @@ def lp_reg_shield(effort: Effort) -> Finding:
         "derivative there, at most": float(at_held),
     }
     return Finding(
-        f"at r = 1 the penalty takes {float(pull.median()):.1%} of the push away, {float(pull.max()):.1%} at most; "
+        f"at r = 1 the penalty removes {float(pull.median()):.1%} of the push, {float(pull.max()):.1%} at most; "
         f"tokens are held at r = {float(held.min()):.2f} to {float(held.max()):.2f}",
         numbers,
         judge(
@@ -97,7 +97,7 @@ def lp_reg_shield(effort: Effort) -> Finding:
 
 @cache
 def shielded(effort: Effort) -> dict[str, dict[str, Any]]:
-    """The runs in `noisy` of each of CONTROLLERS, by what happens to the samples of a rollout."""
+    """Return the runs in `noisy` of each of CONTROLLERS, by the use of a rollout's samples."""
     return {
         use: {name: trajectory(effort, env="noisy", passes=passes, **config) for name, config in CONTROLLERS.items()}
         for use, passes in PASSES.items()
@@ -113,12 +113,12 @@ def entropies_of(effort: Effort) -> dict[str, dict[str, Array]]:
     paper=PAPER,
     source="section on experiments",
     assumption="noisy; samples are used once, or in 8 passes; published values, no lower ratio clip",
-    predicted=f"the entropy ends above GRPO's, by {MARGIN} nats at least",
+    predicted=f"the final entropy is above GRPO's by at least {MARGIN} nats",
     expected=holds_if("a tenth of the tokens is penalised, and samples are reused"),
 )
 def lp_reg_entropy(effort: Effort) -> Finding:
-    """The least likely hundredth of the tokens is what the proxy leaves out as noise, so that hardly any is shielded.
-    Where samples are used once the penalty has little to act on, however many it is given."""
+    """The proxy leaves out the least likely hundredth of the tokens as noise, so hardly any of them is shielded. If
+    samples are used once, the penalty has little to act on, however many tokens it may shield."""
     final = {use: {name: h[:, -1] for name, h in found.items()} for use, found in entropies_of(effort).items()}
     share = {use: found["Lp-Reg"].metrics["lp_reg/shielded"].mean(-1) for use, found in shielded(effort).items()}
     measured = "; ".join(
@@ -129,7 +129,7 @@ def lp_reg_entropy(effort: Effort) -> Finding:
     grpo, _, more = final["reused"].values()
     few = " and ".join(f"{x.mean():.3%}" for x in share.values())
     return Finding(
-        f"final H, {measured}; shielded are {few} of the tokens under Lp-Reg as published",
+        f"final H, {measured}; Lp-Reg as published shields {few} of the tokens",
         numbers_of(
             {f"{name}, samples {use}": values for use, found in final.items() for name, values in found.items()}
             | {f"share shielded, samples {use}": values for use, values in share.items()}

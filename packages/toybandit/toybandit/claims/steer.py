@@ -1,4 +1,4 @@
-"""STEER: how its estimate ranks (table 7), its four quadrants (appendix C.3), and what its weights do."""
+"""STEER: the quality of its estimate (table 7), its four quadrants (appendix C.3), and the effect of its weights."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ PAPER = "STEER"
 ESTIMATES = ("exact", "own logit", "STEER", "OPEFO", "Cov")
 UNLIKE = "states differ in how sure the policy is"
 SPREAD = 0.99
-"""Of the factors on the logits of such states."""
+"""Largest deviation from 1 of the factors on the logits of such states."""
 
 
 def estimates(effort: Effort, spread: float, eta: float = STEP) -> tuple[dict[str, Tensor], Tensor, Tensor]:
-    """Each of ESTIMATES, the measured ΔH per unit step, and the probability of each token, (runs, S·2K).
+    """Return each of ESTIMATES, the measured ΔH per unit step, and the probability of each token, (runs, S·2K).
 
     Tokens are all (arm, reward) pairs of the first rollout of `noisy`, with the advantage of an infinite group. The
-    logits of the states are multiplied by factors from 1 − spread to 1 + spread, so that some are surer than others.
+    logits of the states are multiplied by factors from 1 − spread to 1 + spread, so some states are surer than others.
     """
     logits, success = draw_problem(ENVIRONMENTS["noisy"], torch.arange(effort.runs), torch.float64)
     logits = logits * torch.linspace(1 - spread, 1 + spread, logits.shape[1]).reshape(-1, 1).to(logits)
@@ -55,8 +55,10 @@ def estimates(effort: Effort, spread: float, eta: float = STEP) -> tuple[dict[st
 
 
 def estimates_of(logits: Tensor, logp: Tensor, advantage: Tensor, share: Tensor) -> dict[str, Tensor]:
-    """Each of ESTIMATES of the tokens of states, (runs, S, n): from logits (runs, S, K), log π and advantage of the
-    tokens and their share in the mini-batch, (runs, S, n)."""
+    """Return each of ESTIMATES for the tokens of states, (runs, S, n).
+
+    logits: (runs, S, K). logp, advantage and share in the mini-batch of the tokens: (runs, S, n).
+    """
     stats = policy_stats(logits)
     entropy, s2, s2l = (x.unsqueeze(-1) for x in (stats.entropy, stats.s2, stats.s2l))
     mean_logp = (share * logp).sum((1, 2), keepdim=True)
@@ -70,13 +72,13 @@ def estimates_of(logits: Tensor, logp: Tensor, advantage: Tensor, share: Tensor)
 
 
 def weighted_pearson(x: Tensor, y: Tensor, share: Tensor) -> Tensor:
-    """Correlation of x and y under the probabilities `share`, all (..., N) to (...,)."""
+    """Return the correlation of x and y under the probabilities `share`, all (..., N) to (...,)."""
     x, y = (v - (share * v).sum(-1, keepdim=True) for v in (x, y))
     return (share * x * y).sum(-1) / ((share * x * x).sum(-1) * (share * y * y).sum(-1)).sqrt()
 
 
 def ranks(x: Tensor, share: Tensor) -> Tensor:
-    """Mid-rank of each value under the probabilities `share`, in (0, 1); (..., N)."""
+    """Return the mid-rank of each value under the probabilities `share`, in (0, 1); (..., N)."""
     order = x.argsort(-1)
     sorted_share = share.gather(-1, order)
     return torch.empty_like(x).scatter_(-1, order, sorted_share.cumsum(-1) - sorted_share / 2)
@@ -84,7 +86,7 @@ def ranks(x: Tensor, share: Tensor) -> Tensor:
 
 @cache
 def ranking(effort: Effort, spread: float = 0.0) -> dict[str, dict[str, Values]]:
-    """Mean squared error, Pearson and Spearman correlation of each of ESTIMATES, (runs,) each."""
+    """Return mean squared error, Pearson and Spearman correlation of each of ESTIMATES, (runs,) each."""
     found, truth, share = estimates(effort, spread)
     true_ranks = ranks(truth, share)
     return {
@@ -110,7 +112,7 @@ def told_metrics(found: Mapping[str, Mapping[str, Values]]) -> str:
     expected=HOLDS,
 )
 def estimates_by_error(effort: Effort) -> Finding:
-    """The more of a token's effect an estimate counts, the smaller its error; all of it is exact."""
+    """An estimate that includes more of a token's effect has a smaller error; the exact flow includes all of it."""
     error = ranking(effort)["MSE"]
     check = rising(error["exact"], error["own logit"], error["STEER"], error["Cov"])
     check &= rising(error["own logit"], error["OPEFO"], error["Cov"])
@@ -118,7 +120,7 @@ def estimates_by_error(effort: Effort) -> Finding:
 
 
 def better_than_cov(found: Mapping[str, Mapping[str, Values]]) -> Check:
-    """Whether Ω has the smaller error and the larger correlations."""
+    """Return the check that Ω has the smaller error and the larger correlations."""
     check = rising(found["MSE"]["STEER"], found["MSE"]["Cov"])
     return check & every(rising(found[metric]["Cov"], found[metric]["STEER"]) for metric in ("Pearson", "Spearman"))
 
@@ -132,7 +134,7 @@ def better_than_cov(found: Mapping[str, Mapping[str, Values]]) -> Check:
     expected=holds_if(UNLIKE),
 )
 def steer_table_7(effort: Effort) -> Finding:
-    """Ω compares a token with its own state, Cov with the mini-batch: that matters where states differ, as the paper
+    """Ω compares a token with its own state, Cov with the mini-batch: this matters if states differ, as the paper
     says. A correlation of Cov near 0, as in its table, is not found in either case."""
     alike, unlike = ranking(effort), ranking(effort, SPREAD)
     numbers = {
@@ -142,7 +144,7 @@ def steer_table_7(effort: Effort) -> Finding:
         for name, values in each.items()
     }
     return Finding(
-        f"{told_metrics(alike)}. Logits from almost 0 to twice as large: {told_metrics(unlike)}",
+        f"{told_metrics(alike)}. With logits scaled by factors from almost 0 to 2: {told_metrics(unlike)}",
         numbers_of(numbers),
         *settle(better_than_cov(alike), UNLIKE, better_than_cov(unlike)),
     )
@@ -158,18 +160,18 @@ INTERVENTIONS = {
     "double III": (-1.0, 0.0, 2.0, -1),
     "mask IV": (-1.0, 1.0, 0.0, -1),
 }
-"""Sign of A, whether likely, factor on 10% of the tokens, and the sign of the effect on H that is predicted."""
+"""Sign of A, 1 for likely tokens, factor on 10% of the tokens, and predicted sign of the effect on H."""
 LIKELY, UNLIKELY = (0.8, 1.0), (0.0, 0.2)
 """Probabilities of likely and of unlikely tokens."""
 SHARE = 0.1
-"""Of the tokens of a quadrant."""
+"""Share of the tokens of a quadrant that are reweighted."""
 NOTABLE = 0.005
-"""Least effect on the mean entropy of a run that counts (nats)."""
+"""Smallest effect on the mean entropy of a run that counts, nats."""
 
 
 @cache
 def intervened(effort: Effort, env: str) -> dict[str, Values]:
-    """Entropy of each of INTERVENTIONS minus that without, mean over the run, (runs,)."""
+    """Return the mean entropy of a run under each of INTERVENTIONS minus the mean without, (runs,)."""
     rows = [(1.0, 1.0, 1.0), *(settings[:3] for settings in INTERVENTIONS.values())]
     sign, likely, factor = zip(*rows, strict=True)
     low, high = zip(*(LIKELY if x else UNLIKELY for x in likely), strict=True)
@@ -180,7 +182,7 @@ def intervened(effort: Effort, env: str) -> dict[str, Values]:
 
 
 def as_predicted(effects: Mapping[str, Values]) -> Check:
-    """Whether each intervention moves the entropy the way it should, by NOTABLE at least."""
+    """Return the check that each intervention moves the entropy in the predicted direction, by at least NOTABLE."""
     return every(above(INTERVENTIONS[name][3] * effect, NOTABLE) for name, effect in effects.items())
 
 
@@ -219,12 +221,12 @@ def four_quadrants(effort: Effort) -> Finding:
     expected=FAILS,
 )
 def four_quadrants_det(effort: Effort) -> Finding:
-    """Once every sample of a state is right its advantages are 0, and weights on them do nothing more: the effects are
-    small, and that of quadrant IV, likely tokens that fail, is none."""
+    """Once every sample of a state is right, its advantages are 0, and weights on them have no more effect: the effects
+    are small, and quadrant IV, likely tokens that fail, has none."""
     return quadrant_finding(effort.times(0.5), "det")
 
 
-@picture("four-quadrants", caption="Mean entropy of a run minus that of GRPO; ±2 standard errors.")
+@picture("four-quadrants", caption="Mean entropy of a run minus GRPO's; ±2 standard errors.")
 def draw_quadrants(figure: Figure, effort: Effort) -> None:
     axes = figure.subplots()
     where = np.arange(len(INTERVENTIONS))
@@ -243,7 +245,7 @@ LAMBDAS = (0.7, 0.2)
 
 @dataclass(kw_only=True)
 class OwnLogit(Steer):
-    """STEER with |w·p(1−p)(lp + H)| for Ω: the own-logit part of the flow, which has a factor p more."""
+    """STEER with |w·p(1−p)(lp + H)| as Ω: the own-logit part of the flow, which has one more factor p."""
 
     def omega(self, plan: Plan, context: Context) -> Tensor:
         t = context.tokens
@@ -257,12 +259,12 @@ class OwnLogit(Steer):
     paper=PAPER,
     source="section 6, figure 8",
     assumption="noisy, exponential weights",
-    predicted="entropy does not collapse: it keeps at least half of what it was",
+    predicted="entropy does not collapse: at least half of it is left",
     expected=FAILS,
 )
 def steer_collapse(effort: Effort) -> Finding:
-    """The weights slow down the tokens that move the entropy most, in either direction, and so delay its fall. How far
-    depends on Ω: with one factor p more, the own-logit part, strong weights help less or not at all."""
+    """The weights slow down the tokens that move the entropy most, in either direction, and so delay its fall. The
+    delay depends on Ω: with one more factor p, the own-logit part, strong weights help less or not at all."""
     effort, varied = effort.times(0.5), {"lambda_min": LAMBDAS}
     with at_hand(steer_own_logit=OwnLogit):
         runs = {

@@ -15,12 +15,12 @@ from .registry import FAILS, HOLDS, Effort, Finding, claim, judge
 
 STEP = 1e-3
 SPREADS = (1.0, 2.0, 3.0)
-"""Standard deviations of the logits on which signs are compared."""
+"""Standard deviations of the logits for comparing signs."""
 ARMS = 16
 
 
 def every_token(logits: Tensor, weight: Tensor, eta: float = STEP) -> tuple[Tensor, Tensor]:
-    """Exact flow and measured ΔH/η of each arm as the sampled token, (instances, K); weight (instances, K)."""
+    """Return exact flow and measured ΔH/η of each arm as the sampled token, (instances, K); weight (instances, K)."""
     stats = policy_stats(logits)
     flow = entropy_change.exact(
         stats.logp, stats.entropy.unsqueeze(-1), stats.s2.unsqueeze(-1), stats.s2l.unsqueeze(-1), weight
@@ -56,7 +56,7 @@ def token_flow(effort: Effort) -> Finding:
 
 
 def wrong_signs(estimate: Callable[[Tensor, Tensor, Tensor], Tensor], effort: Effort, std: float) -> float:
-    """Share of tokens sampled from p for which the estimate has another sign than the measured entropy change."""
+    """Return the share of tokens sampled from p whose estimate and measured entropy change differ in sign."""
     logits = random_logits(effort.instances, ARMS, std, f"signs {std}")
     weight = torch.ones_like(logits)
     _, truth = every_token(logits, weight)
@@ -72,7 +72,7 @@ def sign_finding(estimate: Callable[[Tensor, Tensor, Tensor], Tensor], effort: E
 
 
 def summed_step(logits: Tensor, weight: Tensor) -> Tensor:
-    """Step of all arms as sampled tokens at once, Σ_o w_o·(e_o − p), per unit learning rate; (instances, K) each."""
+    """Return the step of all arms as sampled tokens, Σ_o w_o·(e_o − p), per unit learning rate; (instances, K) each."""
     return weight - policy_stats(logits).logp.exp() * weight.sum(-1, keepdim=True)
 
 
@@ -85,7 +85,7 @@ def summed_step(logits: Tensor, weight: Tensor) -> Tensor:
     expected=HOLDS,
 )
 def token_flows_add(effort: Effort) -> Finding:
-    """To first order the entropy change of a mini-batch is the sum over its tokens, so that it can be budgeted."""
+    """To first order, the entropy change of a mini-batch is the sum over its tokens, so it can be budgeted."""
     logits = random_logits(effort.instances, ARMS, 2.0, "flows add")
     weight = random_vector(effort.instances, ARMS, "flows add weight")
     flow, _ = every_token(logits, weight)
@@ -94,7 +94,7 @@ def token_flows_add(effort: Effort) -> Finding:
 
 
 def boundary(logits: Tensor) -> Tensor:
-    """p* of each instance, (instances,): the root of p(log p + H) = S2L + H·S2 above e^(−H), by bisection."""
+    """Return p* of each instance, (instances,): the root of p(log p + H) = S2L + H·S2 above e^(−H), by bisection."""
     stats = policy_stats(logits)
     level = stats.s2l + stats.entropy * stats.s2
     low, high = (-stats.entropy).exp(), torch.ones_like(stats.entropy)
@@ -106,7 +106,7 @@ def boundary(logits: Tensor) -> Tensor:
 
 
 def between_boundaries(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """p*/e^(−H), and the probability of the arms with e^(−H) < p < p*, (instances,) each."""
+    """Return p*/e^(−H), and the probability of the arms with e^(−H) < p < p*, (instances,) each."""
     stats = policy_stats(logits)
     p, star, entropy = stats.logp.exp(), boundary(logits), stats.entropy
     inside = (stats.logp > -entropy.unsqueeze(-1)) & (p < star.unsqueeze(-1))
@@ -122,8 +122,8 @@ def between_boundaries(logits: Tensor) -> tuple[Tensor, Tensor]:
     expected=HOLDS,
 )
 def sign_boundary(effort: Effort) -> Finding:
-    """A rewarded token takes probability from likely arms as well, so that it has to be likelier than e^(−H) before it
-    lowers the entropy."""
+    """A rewarded token also takes probability from likely arms, so it must be likelier than e^(−H) before it lowers
+    the entropy."""
     numbers, wrong, least = {}, 0.0, 1.0
     for std in SPREADS:
         logits = random_logits(effort.instances, ARMS, std, f"signs {std}")
@@ -166,11 +166,11 @@ def draw_boundary(figure: Figure, effort: Effort) -> None:
     paper="STEER",
     source="theorem 1",
     assumption="one sampled token, full softmax gradient",
-    predicted="sign of ΔH is that of −A·(lp + H): boundary at p = e^(−H)",
+    predicted="ΔH has the sign of −A·(lp + H): boundary at p = e^(−H)",
     expected=FAILS,
 )
 def steer_sign(effort: Effort) -> Finding:
-    """Tokens a little likelier than e^(−H) are said to lower the entropy when rewarded, and raise it."""
+    """Rewarded tokens slightly likelier than e^(−H) raise the entropy, although the theorem says that they lower it."""
     return sign_finding(entropy_change.steer, effort)
 
 
@@ -179,7 +179,7 @@ def steer_sign(effort: Effort) -> Finding:
     paper="OPEFO",
     source="equation 6",
     assumption="one sampled token, full softmax gradient",
-    predicted="ΔH = −A·(1−p)²·(lp + H), so its sign is that of −A·(lp + H)",
+    predicted="ΔH = −A·(1−p)²·(lp + H), so it has the sign of −A·(lp + H)",
     expected=FAILS,
 )
 def opefo_sign(effort: Effort) -> Finding:

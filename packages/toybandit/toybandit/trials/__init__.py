@@ -1,9 +1,9 @@
-"""Claims made live: small experiments with sliders, what each claim assumes of them, and the claims in LaTeX.
+"""Live versions of the claims: small experiments with sliders, the assumptions of each claim, and the claims in LaTeX.
 
 case = CASES["thm1-centred"]
 outcome = case.run(shift=0.5)      outcome.verdict, outcome.predicted, outcome.measured, outcome.residual
 case.broken({**case.start, "shift": 0.5})      the conditions that are not met there
-STATEMENTS["thm1-centred"]                     what is claimed, in LaTeX
+STATEMENTS["thm1-centred"]                     the claim in LaTeX
 """
 
 from importlib import import_module
@@ -25,7 +25,7 @@ MODULES = (
     "stability",
     "opefo",
 )
-"""Where the trials are."""
+"""Modules of the trials."""
 
 for _module in MODULES:
     import_module(f".{_module}", __name__)

@@ -1,4 +1,4 @@
-"""Whether an anchored bonus keeps the entropy of the most uncertain tokens where it began."""
+"""Effect of an anchored bonus, which should keep the entropy of the most uncertain tokens at its initial value."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from .rules import ENV, ROLLOUTS, SIZE
         low=-3.0,
         high=1.0,
         step=0.1,
-        help="Published is .005, which is −2.3.",
+        help="The published value is .005, which is −2.3 here.",
     ),
     Parameter(
         key="top_p",
@@ -30,17 +30,17 @@ from .rules import ENV, ROLLOUTS, SIZE
         low=0.5,
         high=1.0,
         step=0.05,
-        help="1: all actions count. Published is .8.",
+        help="1: all actions count. The published value is .8.",
     ),
     replace(ROLLOUTS, default=40),
     replace(
         ENV,
         options=("noisy", "on"),
-        help="noisy: right arms pay with .6, others with .3, and samples are reused. on: the same, used once.",
+        help="noisy: right arms pay with probability .6, others .3; samples are reused. on: samples are used once.",
     ),
 )
 def anchor(log_beta: float, top_p: float, rollouts: int, env: str) -> Outcome:
-    """The mean entropy of the most uncertain fifth of the tokens under SIREN, less that of the first rollout."""
+    """The mean entropy of the most uncertain fifth of the tokens under SIREN, minus its value in the first rollout."""
     run = anchored(replace(SIZE, rollouts=rollouts), env, 10**log_beta, top_p)
     moved = drift(run)
     end = float(late(moved).mean())
@@ -51,5 +51,5 @@ def anchor(log_beta: float, top_p: float, rollouts: int, env: str) -> Outcome:
         measured=moved.mean(0),
         y_title="distance from the anchor (nats)",
         holds=abs(end) < NEAR,
-        because=f"late in the runs the mean is {end:+.3f} nats from its anchor; claimed is less than {NEAR}.",
+        because=f"late in the runs the mean is {end:+.3f} nats from its anchor; the claim is less than {NEAR}.",
     )

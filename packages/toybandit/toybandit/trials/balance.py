@@ -1,4 +1,4 @@
-"""The balance of successes and failures that BAPO moves its clip bounds for."""
+"""The balance of successes and failures, for which BAPO moves its clip bounds."""
 
 from dataclasses import replace
 
@@ -17,10 +17,10 @@ UPPER, LOWER = "upper", "lower"
     "share",
     Parameter(
         key="bound",
-        label="Bound that rises",
+        label="Rising bound",
         default=UPPER,
         options=(UPPER, LOWER),
-        help="upper: of the ratio where A > 0, from 1.2 to 3. lower: where A < 0, from .6 to .9.",
+        help="upper: bound of the ratio for A > 0, from 1.2 to 3. lower: bound for A < 0, from .6 to .9.",
     ),
     Parameter(
         key="spread",
@@ -30,11 +30,11 @@ UPPER, LOWER = "upper", "lower"
         low=0.05,
         high=2.0,
         step=0.05,
-        help="How far the policy is from the one that sampled.",
+        help="Distance of the policy from the sampling policy.",
     ),
 )
 def share(bound: str, spread: float) -> Outcome:
-    """The share of the loss that tokens with A > 0 have in one random mini-batch, by one of the two bounds."""
+    """The share of the loss from tokens with A > 0 in one random mini-batch, against one of the two bounds."""
     tokens = random_tokens(1, spread, "trial balance")
     x = np.linspace(1.2, 3.0, 19) if bound == UPPER else np.linspace(0.6, 0.9, 19)
     at = [(0.6, float(value)) if bound == UPPER else (float(value), 3.0) for value in x]
@@ -55,13 +55,14 @@ def share(bound: str, spread: float) -> Outcome:
     "bapo",
     Parameter(
         key="share",
-        label="Share that is asked for",
+        label="Requested share",
         symbol="ρ",
         default=0.6,
         low=0.0,
         high=1.0,
         step=0.05,
-        help="Of the loss, for A > 0. Published is 0.4; there is about 0.5, as advantages of a group add up to 0.",
+        help="Share of the loss from A > 0. The published value is 0.4; the actual share is about 0.5, since the "
+        "advantages of a group sum to 0.",
     ),
     replace(PASSES, default=8),
     replace(ROLLOUTS, default=20),

@@ -1,4 +1,4 @@
-"""The baseline of the advantage: what it does to the expected step, and what the K of a quantile does to a run."""
+"""Baseline of the advantage: its effect on the expected step, and the effect of a quantile's K on a run."""
 
 from dataclasses import replace
 
@@ -26,13 +26,13 @@ ETA = 1e-3
         label="Step",
         default=GRADIENT,
         options=(GRADIENT, TAKEN),
-        help="gradient: p·(A − E A), of all arms. sampled arm alone: p·A, which the proposition works with.",
+        help="gradient: p·(A − E A), of all arms. sampled arm alone: p·A, which the proposition uses.",
     ),
     replace(ARMS, help="Actions of the policy; about half of them are rewarded."),
     STD,
 )
 def baseline(step: str, arms: int, std: float) -> Outcome:
-    """One expected update of a random policy on rewards of 0 and 1 less a baseline, at every baseline from 0 to 1."""
+    """One expected update of a random policy on rewards of 0 and 1 minus a baseline, at every baseline from 0 to 1."""
     logits, reward = random_logits(1, arms, std, "trial baseline"), rewarded(1, arms, "trial baseline")
     logp, x = policy_stats(logits).logp, torch.linspace(0, 1, 21, dtype=torch.float64)
     moved = [baseline_step(logits, reward, float(b)) if step == GRADIENT else logp.exp() * (reward - b) for b in x]
@@ -46,7 +46,7 @@ def baseline(step: str, arms: int, std: float) -> Outcome:
         measured=measured.numpy(),
         y_title="change of entropy ΔH/η (nats)",
         holds=abs(rise / said - 1) < 0.1,
-        because=f"from b = 0 to 1 it changes by {rise:.3g}, and should by {said:.3g}.",
+        because=f"from b = 0 to 1 it changes by {rise:.3g}, and should change by {said:.3g}.",
     )
 
 
@@ -56,14 +56,14 @@ def baseline(step: str, arms: int, std: float) -> Outcome:
         key="clip",
         label="Ratio clip",
         default=True,
-        help="PPO's, at 1 ± 0.2. Without it no token is stopped.",
+        help="PPO's clip at 1 ± 0.2. Without it no token is stopped.",
     ),
     replace(PASSES, default=8),
     ROLLOUTS,
     ENV,
 )
 def quantile(clip: bool, passes: int, rollouts: int, env: str) -> Outcome:
-    """Advantages are rewards less the K-quantile of their group, at four K."""
+    """Advantages are rewards minus the K-quantile of their group, at four values of K."""
     shared = {"env": env, "passes": passes, "rollouts": rollouts, "controller": "grpo" if clip else "clip_free"}
     found = np.stack([entropies(SIZE, advantage=f"qae k={k:g}", **shared)[:, -1] for k in QUANTILES])
     return monotone(found, QUANTILES, "quantile K")

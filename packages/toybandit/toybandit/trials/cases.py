@@ -1,7 +1,7 @@
-"""Each claim as a trial: at which setting it is as claimed, which setting turns the verdict, and what is assumed.
+"""Each claim as a trial: the setting that shows the claim, the setting that turns the verdict, and the assumptions.
 
-At `values` the trial holds, or fails where the claim fails as stated; at `turned` it does the opposite. A condition
-that is not `stated` is one that the claim needs and the paper does not name: it is why the claim only "holds if".
+At `values` the trial holds, or fails if the claim fails as stated; at `turned` it does the opposite. A condition that
+is not `stated` is one that the claim needs and the paper does not name: because of it, the claim only "holds if".
 """
 
 from collections.abc import Mapping
@@ -14,27 +14,27 @@ from .control import CLOSED_FORM, LOST
 from .registry import TRIALS, Outcome, Parameter, Trial
 
 ROUNDING = 1e-9
-"""Of the numbers that sliders give."""
+"""Tolerance for rounding of the sliders' numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """Which values of one parameter a claim assumes."""
+    """Values of one parameter that a claim assumes."""
 
     key: str
     low: float = -inf
     high: float = inf
     allowed: tuple[Any, ...] = ()
-    """The values, where they are no range."""
+    """Allowed values, if they are not a range."""
     stated: bool = True
-    """Whether it is among the assumptions that the paper names."""
+    """True if the paper names this assumption."""
 
     def met(self, value: Any) -> bool:
-        """Whether `value` respects it."""
+        """Return True if `value` meets the condition."""
         return value in self.allowed if self.allowed else self.low - ROUNDING <= value <= self.high + ROUNDING
 
     def told(self, parameter: Parameter) -> str:
-        """For a reader, such as "Kp ≥ 1"."""
+        """Return the condition as text, such as "Kp ≥ 1"."""
         name = parameter.symbol or parameter.label
         if isinstance(parameter.default, bool):
             return f"{name}: {'on' if self.allowed[0] else 'off'}"
@@ -49,45 +49,45 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One claim, on trial."""
+    """Claim on trial."""
 
     claim: str
     trial: Trial
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Where the claim is shown first, as far as it differs from the trial's defaults."""
+    """First setting of the claim, as differences from the trial's defaults."""
     turned: Mapping[str, Any]
-    """What to change there for the opposite verdict."""
+    """Changes to the first setting that turn the verdict."""
     conditions: tuple[Condition, ...] = ()
 
     @property
     def start(self) -> dict[str, Any]:
-        """Every parameter where the claim is shown first."""
+        """Every parameter at the first setting."""
         return self.trial.values(self.values)
 
     def run(self, **given: Any) -> Outcome:
-        """The trial at `start`, with these values instead. ValueError, one line, on unknown keys and values."""
+        """Run the trial at `start`, changed to these values. Raise ValueError, one line, on unknown keys and values."""
         return self.trial.run(**{**self.values, **given})
 
     def broken(self, values: Mapping[str, Any]) -> list[Condition]:
-        """The conditions that these values, of every parameter, do not meet."""
+        """Return the conditions that these values of all parameters do not meet."""
         return [condition for condition in self.conditions if not condition.met(values[condition.key])]
 
     def told(self, condition: Condition) -> str:
-        """A condition for a reader."""
+        """Return a condition as text."""
         return condition.told(next(p for p in self.trial.parameters if p.key == condition.key))
 
     def note(self, key: str) -> str:
-        """What is assumed of a parameter, a sentence; empty where nothing is."""
+        """Return a sentence with the assumptions on a parameter; empty if there are none."""
         found = [self.told(condition) for condition in self.conditions if condition.key == key]
         return f"Assumed: {', '.join(found)}." if found else ""
 
 
 CASES: dict[str, Case] = {}
-"""By the name of the claim."""
+"""Cases by the name of their claim."""
 
 
 def add(claim: str, trial: str, values: Mapping[str, Any], turned: Mapping[str, Any], *conditions: Condition) -> None:
-    """Put a claim on trial; ValueError when it is already."""
+    """Put a claim on trial. Raise ValueError if it already is."""
     if claim in CASES:
         raise ValueError(f"claim {claim!r} is on trial twice")
     CASES[claim] = Case(claim=claim, trial=TRIALS[trial], values=values, turned=turned, conditions=conditions)

@@ -1,4 +1,4 @@
-"""Closed loops: EntroPIC's P and PI control, in expectation and sampled, and controllers that are to hold a target."""
+"""Closed loops: EntroPIC's P and PI control, in expectation and sampled, and controllers with a target."""
 
 from dataclasses import replace
 from math import inf
@@ -27,7 +27,7 @@ KP = Parameter(
     low=0.0,
     high=8.0,
     step=0.25,
-    help="α for a nat of error. Positive α lowers the entropy.",
+    help="α per nat of error. Positive α lowers the entropy.",
 )
 KI = Parameter(
     key="ki",
@@ -38,7 +38,7 @@ KI = Parameter(
     low=0.0,
     high=0.5,
     step=0.01,
-    help="α for a nat in the sum of errors. 0 is P control.",
+    help="α per nat in the sum of errors. 0 is P control.",
 )
 TAU = Parameter(
     key="tau",
@@ -48,7 +48,7 @@ TAU = Parameter(
     low=0.0,
     high=0.99,
     step=0.01,
-    help="Tokens with a probability above this are acted on. 0 acts on all.",
+    help="The controller acts on tokens with a probability above this. 0 acts on all.",
 )
 ALPHA_MAX = Parameter(
     key="alpha_max",
@@ -69,7 +69,7 @@ TARGET = Parameter(
     low=0.0,
     high=2.75,
     step=0.05,
-    help="Entropy that is to be held.",
+    help="Target of the controller.",
 )
 LR = Parameter(
     key="lr",
@@ -84,7 +84,7 @@ LR = Parameter(
 
 
 def over_time(entropy: Array, predicted: float, holds: bool, because: str) -> Outcome:
-    """Mean entropy before each rollout, (rollouts + 1,), beside the number that it should reach."""
+    """Return the outcome of mean entropy before each rollout, (rollouts + 1,), and the number that it should reach."""
     return Outcome(
         x=np.arange(len(entropy), dtype=np.float64),
         x_title="rollout",
@@ -99,17 +99,17 @@ def over_time(entropy: Array, predicted: float, holds: bool, because: str) -> Ou
 ERROR_ZERO, CLOSED_FORM = "H = H*", "H = H* − α*/Kp"
 EXACT_TARGET, EXACT_ROLLOUTS = 1.0, 120
 NEAR = 1e-3
-"""A difference below this counts as none in the exact environment (nats)."""
+"""Largest difference that counts as none in the exact environment, nats."""
 
 
 @trial(
     "p-and-pi",
     Parameter(
         key="rest",
-        label="Where H should rest",
+        label="Resting point of H",
         default=ERROR_ZERO,
         options=(ERROR_ZERO, CLOSED_FORM),
-        help="At the target, as theorems 4.2 and 4.3 say, or short of it, where P control just cancels the drift.",
+        help="The target, as theorems 4.2 and 4.3 say, or a point short of it, where P control just cancels the drift.",
     ),
     KP,
     KI,
@@ -127,8 +127,7 @@ NEAR = 1e-3
     replace(LR, default=8.0, high=20.0),
 )
 def p_and_pi(rest: str, kp: float, ki: float, tau: float, right: float, lr: float) -> Outcome:
-    """EntroPIC with a target of 1 nat on one state with expected gradients, started near the target: nothing here is
-    random."""
+    """EntroPIC with a target of 1 nat on one state with expected gradients, started near the target: deterministic."""
     config = Config(
         env="exact",
         controller="entropic",
@@ -150,7 +149,7 @@ def p_and_pi(rest: str, kp: float, ki: float, tau: float, right: float, lr: floa
         entropy,
         goal if goal > -inf else float("nan"),
         gap < NEAR,
-        f"late in the run H is {entropy[-1]:.4f}, and {entropy[-1] - goal:+.4f} from the {goal:.4f} that is claimed.",
+        f"late in the run H is {entropy[-1]:.4f}, which is {entropy[-1] - goal:+.4f} from the claimed {goal:.4f}.",
     )
 
 
@@ -164,7 +163,7 @@ HELD_THERE, LOST = "held at the target", "lost: falls past the target"
         label="The entropy is",
         default=HELD_THERE,
         options=(HELD_THERE, LOST),
-        help="What is claimed. Lost: it falls more than .2 below the target, and |α| grows by more than .5 over the "
+        help="The claim. Lost: the entropy falls more than .2 below the target, and |α| grows by more than .5 over the "
         "second half of the run.",
     ),
     replace(KP, default=4.0),
@@ -186,10 +185,10 @@ def feedback(
     alpha = np.abs(run.metrics["entropic/alpha"]).mean(0)
     middle, last = alpha[len(alpha) // 2], alpha[-1]
     if claimed == HELD_THERE:
-        holds, told = abs(end - target) < SETTLED, f"claimed is that it is less than {SETTLED} away"
+        holds, told = abs(end - target) < SETTLED, f"the claim is that it is less than {SETTLED} away"
     else:
         holds = end < target - 0.2 and last > middle + 0.5
-        told = f"|α| goes from {middle:.1f} half-way to {last:.1f}; claimed is that it is lost and α grows"
+        told = f"|α| goes from {middle:.1f} half-way to {last:.1f}; the claim is that the entropy is lost and α grows"
     return over_time(
         run.entropy.mean(0),
         target,
@@ -199,9 +198,9 @@ def feedback(
 
 
 RATE = describe("thermostat")["hyperparameters"]["rate"]["default"]
-"""Most that the thermostat moves the entropy in a rollout, unless told (nats)."""
+"""Default upper limit for the thermostat's entropy change per rollout, nats."""
 UNDERSHOOT = 0.1
-"""Least fall below the target that counts (nats)."""
+"""Smallest fall below the target that counts, nats."""
 
 
 @trial(
@@ -210,7 +209,7 @@ UNDERSHOOT = 0.1
         key="anti_windup",
         label="Anti-windup",
         default=True,
-        help="Whether the sum of errors stops while α is saturated. In the released code it does not.",
+        help="On: the sum of errors stops while α is saturated. In the released code it does not.",
     ),
     replace(KP, default=4.0),
     KI,
@@ -220,7 +219,7 @@ UNDERSHOOT = 0.1
     LR,
 )
 def windup(anti_windup: bool, kp: float, ki: float, tau: float, alpha_max: float, target: float, lr: float) -> Outcome:
-    """PI control from far above the target, in noisy. How far does the entropy fall below it?"""
+    """PI control from far above the target, in noisy; measured is how far the entropy falls below the target."""
     args = {"kp": kp, "ki": ki, "tau": tau, "alpha_max": alpha_max, "anti_windup": anti_windup}
     settings = {"env": "noisy", "lr": lr, "passes": 4, "rollouts": 60}
     entropy = entropies(SIZE, controller="entropic", target=target, controller_args=args, **settings)
@@ -229,7 +228,7 @@ def windup(anti_windup: bool, kp: float, ki: float, tau: float, alpha_max: float
         entropy.mean(0),
         target,
         under < UNDERSHOOT,
-        f"a run falls {under:.3f} below the target on average; claimed is less than {UNDERSHOOT}.",
+        f"a run falls {under:.3f} below the target on average; the claim is less than {UNDERSHOOT}.",
     )
 
 
@@ -249,8 +248,8 @@ def windup(anti_windup: bool, kp: float, ki: float, tau: float, alpha_max: float
         label="Environment",
         default="noisy",
         options=("noisy", "on", "pure", "det"),
-        help="noisy: right arms pay with .6, others with .3. on: the same, with one update a rollout. pure: all alike. "
-        "det: 1 and 0, so that in the end every sample is right and no advantage is left.",
+        help="noisy: right arms pay with probability .6, others with .3. on: the same, with one update per rollout. "
+        "pure: all alike. det: 1 and 0, so in the end every sample is right and no advantage is left.",
     ),
     replace(TARGET, high=2.95),
     Parameter(
@@ -260,7 +259,7 @@ def windup(anti_windup: bool, kp: float, ki: float, tau: float, alpha_max: float
         low=0.5,
         high=8.0,
         step=0.5,
-        help="Its largest step in a rollout, relative to that of `toybandit verify`, whose runs are longer. 4: the "
+        help="Largest step in a rollout, relative to its value in `toybandit verify`, which has longer runs. 4: the "
         "bonus moves by .02, the weight by .2, or the entropy by .08 nats.",
     ),
     replace(PASSES, default=2),
@@ -268,7 +267,7 @@ def windup(anti_windup: bool, kp: float, ki: float, tau: float, alpha_max: float
     LR,
 )
 def holding(controller: str, env: str, target: float, speed: float, passes: int, rollouts: int, lr: float) -> Outcome:
-    """A controller with a target, over 8 runs of 8 states. Where is the entropy in the last fifth of the runs?"""
+    """A controller with a target, over 8 runs of 8 states; judged is the mean entropy in the last fifth of the runs."""
     settings: dict[str, Any] = {"env": env, "lr": lr, "passes": 1 if env == "on" else passes, "rollouts": rollouts}
     holder = HOLDERS[controller]
     args = dict(holder.get("controller_args", {"rate": RATE}))
@@ -279,5 +278,5 @@ def holding(controller: str, env: str, target: float, speed: float, passes: int,
         entropy.mean(0),
         target,
         abs(end - target) < HELD,
-        f"late in the runs H is {end:.3f}, {end - target:+.3f} from the target; claimed is less than {HELD}.",
+        f"late in the runs H is {end:.3f}, {end - target:+.3f} from the target; the claim is less than {HELD}.",
     )

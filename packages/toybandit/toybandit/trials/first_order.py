@@ -20,7 +20,7 @@ from ..claims.tokens import every_token, summed_step
 from .registry import Outcome, Parameter, trial
 
 INSTANCES = 24
-"""Random policies of which the order of the error is the median."""
+"""Number of random policies; the order of the error is their median."""
 ANY, PG, NPG, TOKENS = "any direction", "policy gradient", "natural policy gradient", "sampled tokens"
 ARMS = Parameter(
     key="arms",
@@ -40,12 +40,12 @@ STD = Parameter(
     low=0.1,
     high=5.0,
     step=0.1,
-    help="Standard deviation of the random logits: how concentrated the policy is.",
+    help="Standard deviation of the random logits: a larger one makes the policy more concentrated.",
 )
 
 
 def step_and_formula(kind: str, logits: Tensor, shift: float) -> tuple[Tensor, Tensor]:
-    """Direction of the step, (instances, K), and the first-order ΔH that the claim gives for it, (instances,)."""
+    """Return the direction of the step, (instances, K), and the claim's first-order ΔH for it, (instances,)."""
     logp, direction = policy_stats(logits).logp, random_vector(INSTANCES, logits.shape[-1], "trial direction")
     if kind == ANY:
         return direction + shift, lemma1(logp, direction + shift)
@@ -65,7 +65,7 @@ def step_and_formula(kind: str, logits: Tensor, shift: float) -> tuple[Tensor, T
         label="Step",
         default=ANY,
         options=(ANY, PG, NPG, TOKENS),
-        help="What the logits are moved along. Sampled tokens: every arm is drawn once, with a random weight.",
+        help="Direction of the change of the logits. Sampled tokens: every arm is drawn once, with a random weight.",
     ),
     Parameter(
         key="shift",
@@ -75,7 +75,7 @@ def step_and_formula(kind: str, logits: Tensor, shift: float) -> tuple[Tensor, T
         low=-2.0,
         high=2.0,
         step=0.1,
-        help="What is added to an advantage that is centred under the policy; the same for every arm.",
+        help="Offset of an advantage that is centred under the policy; the same for every arm.",
     ),
     Parameter(
         key="eta",
@@ -85,14 +85,14 @@ def step_and_formula(kind: str, logits: Tensor, shift: float) -> tuple[Tensor, T
         low=0.1,
         high=20.0,
         step=0.1,
-        help="The order of the error is read over two decades of step sizes up to this one.",
+        help="The order of the error is measured over two decades of step sizes up to this one.",
     ),
     ARMS,
     STD,
 )
 def first_order(rule: str, shift: float, eta: float, arms: int, std: float) -> Outcome:
-    """The logits of a random policy are moved by η·d, and the change of entropy is set beside the formula's. Drawn is
-    one policy; the order is the median over 24."""
+    """The logits of a random policy are moved by η·d, and the change of entropy is compared with the formula's. The
+    picture shows one policy; the order is the median over 24."""
     logits = random_logits(INSTANCES, arms, std, "trial policy")
     step, formula = step_and_formula(rule, logits, shift)
     scale = eta / float(STEPS[0])
@@ -124,17 +124,17 @@ def first_order(rule: str, shift: float, eta: float, arms: int, std: float) -> O
     ),
 )
 def remainder(arms: str) -> Outcome:
-    """Mass m is spread evenly over all arms but one, which moves against them: the worst case that searches find."""
+    """Mass m is spread evenly over all arms but one, which moves against them: the worst case found by searches."""
     logits, step = two_level(int(arms))
     ratio = remainder_ratio(logits, step).numpy()
     worst = int(ratio.argmax())
     mass = 1 - policy_stats(logits).logp[:, 0].exp().numpy()
     return Outcome(
         x=mass,
-        x_title="mass m on the arms that are spread",
+        x_title="mass m on the evenly spread arms",
         predicted=np.ones_like(ratio),
         measured=ratio,
-        y_title="remainder of lemma 1 over ‖Δz‖∞²",
+        y_title="remainder of lemma 1 / ‖Δz‖∞²",
         holds=bool(ratio.max() <= 1),
         because=f"the remainder is at most {ratio[worst]:.2f}·‖Δz‖∞², at m = {mass[worst]:.2f}; the bound is 1.",
     )

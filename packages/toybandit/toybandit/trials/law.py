@@ -13,7 +13,7 @@ from ..trajectory import Array
 from .registry import Outcome, Parameter, trial
 
 RUNS = 8
-"""Side by side; the law is about their mean."""
+"""Number of runs side by side; the law is about their mean."""
 STATES = Parameter(
     key="states",
     label="States",
@@ -23,7 +23,7 @@ STATES = Parameter(
     low=1,
     high=64,
     step=1,
-    help="Prompts whose mean entropy and reward are one point. Few of them leave noise in it.",
+    help="Prompts whose mean entropy and reward make one point. With few prompts the points are noisy.",
 )
 RIGHT = Parameter(
     key="right",
@@ -43,7 +43,7 @@ WRONG = Parameter(
     low=0.0,
     high=0.7,
     step=0.02,
-    help="Probability that another arm is rewarded. Near q₁ there is more noise than signal.",
+    help="Probability that another arm is rewarded. Close to q₁, noise exceeds the signal.",
 )
 ROLLOUTS = Parameter(
     key="rollouts",
@@ -53,13 +53,13 @@ ROLLOUTS = Parameter(
     low=20,
     high=200,
     step=10,
-    help="Length of the run. Long after the reward has reached its ceiling the law fits worse.",
+    help="Length of the run. The law fits worse long after the reward has reached its ceiling.",
 )
 
 
 @lru_cache(maxsize=16)
 def points(rollouts: int, **config: object) -> tuple[Array, Array]:
-    """Entropy and expected reward before each rollout, means over RUNS, (rollouts,)."""
+    """Return entropy and expected reward before each rollout, means over RUNS, (rollouts,)."""
     run = simulate(Config(env="det", rollouts=rollouts, passes=2, lr=1.0, **config), range(RUNS))  # type: ignore[arg-type]
     return run.entropy[:, :-1].mean(0), run.reward.mean(0)
 
@@ -73,8 +73,8 @@ def points(rollouts: int, **config: object) -> tuple[Array, Array]:
         low=0.1,
         high=1.0,
         step=0.05,
-        help="1: the law is fitted to the whole run and judged by R². Less: fitted to the beginning, it is to predict "
-        "the rest.",
+        help="1: the law is fitted to the whole run and judged by R². Less: it is fitted to the beginning and must "
+        "predict the rest.",
     ),
     RIGHT,
     WRONG,
@@ -89,7 +89,7 @@ def law(window: float, right: float, wrong: float, states: int, rollouts: int) -
         predicted = fitted(entropy)
         line = laws.alternatives(entropy, reward)["linear"].r2
         holds = bool(fitted.r2 >= 0.95 and fitted.r2 > line)
-        because = f"R² is {fitted.r2:.3f} and that of a line in H {line:.3f}; claimed is .95 and more than a line's."
+        because = f"R² is {fitted.r2:.3f}, a line's in H {line:.3f}; the claim is at least .95, and more than a line's."
         if np.isnan(fitted.r2):
             because = "the reward does not vary, so that no law explains it."
     else:
@@ -98,7 +98,7 @@ def law(window: float, right: float, wrong: float, states: int, rollouts: int) -
         holds = found.rmse <= 0.05
         because = (
             f"fitted to {found.law.n} of {rollouts} points, the law predicts the other rewards with an RMSE of "
-            f"{found.rmse:.3f}, {found.end_error:+.3f} at the end; claimed is .05."
+            f"{found.rmse:.3f}, and an error of {found.end_error:+.3f} at the end; the claim is an RMSE of at most .05."
         )
     return Outcome(
         x=entropy,
@@ -119,18 +119,18 @@ def law(window: float, right: float, wrong: float, states: int, rollouts: int) -
         label="Advantage",
         default="rloo",
         options=("rloo", "dr_grpo", "reinforce_pp", "w_reinforce", "psr", "nsr"),
-        help="Estimator of the advantage. psr learns from successes alone, nsr from failures alone, w_reinforce gives "
-        "successes a small weight.",
+        help="Estimator of the advantage. psr learns only from successes, nsr only from failures, and w_reinforce "
+        "gives successes a small weight.",
     ),
     Parameter(
         key="std",
-        label="Spread of its first logits",
+        label="Spread of its initial logits",
         symbol="σ",
         default=2.0,
         low=0.5,
         high=3.0,
         step=0.1,
-        help="Of the policy that starts under the other advantage; GRPO's is 2.",
+        help="Spread for the runs with this advantage; GRPO's is 2.",
     ),
     RIGHT,
     WRONG,
@@ -138,7 +138,7 @@ def law(window: float, right: float, wrong: float, states: int, rollouts: int) -
     replace(ROLLOUTS, default=40),
 )
 def law_algorithms(advantage: str, std: float, right: float, wrong: float, states: int, rollouts: int) -> Outcome:
-    """The same bandits under another advantage than GRPO's; predicted is the law of GRPO's runs."""
+    """The same bandits under an advantage other than GRPO's; the prediction is the law of GRPO's runs."""
     shared = {"states": states, "reward_right": right, "reward_wrong": wrong}
     grpo = laws.fit(*points(rollouts, **shared))
     entropy, reward = points(rollouts, advantage=advantage, logit_std=std, **shared)
@@ -151,6 +151,6 @@ def law_algorithms(advantage: str, std: float, right: float, wrong: float, state
         measured=reward,
         y_title="expected reward R",
         holds=bool(max(abs(of_a - 1), abs(of_b - 1)) <= 0.1),
-        because=f"a is {of_a:.2f} and b {of_b:.2f} of GRPO's; claimed is that they agree within 10%.",
+        because=f"a is {of_a:.2f} and b {of_b:.2f} times GRPO's; the claim is that they agree within 10%.",
         points=True,
     )

@@ -1,4 +1,4 @@
-"""OPEFO: does balancing the flows of a mini-batch keep the entropy?"""
+"""OPEFO: effect of balancing the flows of a mini-batch on the entropy."""
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ COUPLING = Parameter(
     low=0.0,
     high=1.0,
     step=0.05,
-    help="How far the update of one state moves every other: shared parameters. The flows are those of single states.",
+    help="Share of a state's update that every other state gets, as with shared parameters. Flows ignore it.",
 )
 
 
@@ -42,13 +42,13 @@ COUPLING = Parameter(
         low=-3.0,
         high=1.5,
         step=0.25,
-        help="The order is read over two decades of step sizes up to this one.",
+        help="The order is measured over two decades of step sizes up to this one.",
     ),
     COUPLING,
 )
 def opefo_step(estimator: str, log_eta: float, coupling: float) -> Outcome:
-    """The size of the change of entropy in one on-policy update, at five step sizes. Predicted is a change of order η²
-    through what is measured at the largest."""
+    """The size of the entropy change in one on-policy update, at five step sizes. The prediction is a change of order
+    η² that equals the measurement at the largest step."""
     scale = 10**log_eta / float(STEPS[0])
     sizes = (scale * STEPS).tolist()
     runs = SIZE.runs
@@ -105,7 +105,7 @@ def opefo_step(estimator: str, log_eta: float, coupling: float) -> Outcome:
     COUPLING,
 )
 def opefo_run(estimator: str, lr: float, rollouts: int, coupling: float) -> Outcome:
-    """Mean entropy of 8 runs of 8 states under OPEFO, strictly on-policy; it should stay where it was."""
+    """Mean entropy of 8 runs of 8 states under OPEFO, strictly on-policy; it should stay at its initial value."""
     args = {"estimator": estimator}
     settings = {"env": "on", "lr": lr, "rollouts": rollouts, "coupling": coupling}
     entropy = entropies(SIZE, controller="opefo", controller_args=args, **settings).mean(0)
@@ -114,5 +114,5 @@ def opefo_run(estimator: str, lr: float, rollouts: int, coupling: float) -> Outc
         entropy,
         float(entropy[0]),
         abs(change) < KEPT,
-        f"over {rollouts} rollouts the entropy changes by {change:+.3f} nats; claimed is less than {KEPT}.",
+        f"over {rollouts} rollouts the entropy changes by {change:+.3f} nats; the claim is less than {KEPT}.",
     )

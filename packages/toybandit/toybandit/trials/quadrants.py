@@ -1,4 +1,4 @@
-"""Tokens by the sign of their advantage and their probability: quadrants, what clipping stops, what STEER weighs."""
+"""Tokens by the sign of their advantage and their probability: quadrants, clipped tokens, STEER's weights."""
 
 import numpy as np
 
@@ -12,15 +12,15 @@ from .rules import PASSES, ROLLOUTS, SIZE
 I, II = "I: likely, rewarded", "II: unlikely, rewarded"
 III, IV = "III: unlikely, punished", "IV: likely, punished"
 QUADRANTS = {I: (1.0, LIKELY, -1), II: (1.0, UNLIKELY, 1), III: (-1.0, UNLIKELY, -1), IV: (-1.0, LIKELY, 1)}
-"""Sign of A, range of probabilities, and what more of them should do to the entropy."""
+"""Sign of A, range of probabilities, and the sign of the entropy change that more of these tokens should cause."""
 FACTORS = (0.0, 0.5, 1.0, 1.5, 2.0)
 ENV = Parameter(
     key="env",
     label="Environment",
     default="noisy",
     options=("noisy", "on", "det", "pure"),
-    help="noisy: right arms pay with .6, others with .3. on: the same, with one update a rollout. det: 1 and 0. pure: "
-    "all alike.",
+    help="noisy: right arms pay with probability .6, others with .3. on: the same, with one update per rollout. det: 1 "
+    "and 0. pure: all alike.",
 )
 
 
@@ -35,19 +35,19 @@ ENV = Parameter(
     ),
     Parameter(
         key="share",
-        label="Share that is touched",
+        label="Reweighted share",
         default=0.5,
         low=0.05,
         high=1.0,
         step=0.05,
-        help="Of the tokens of the quadrant, drawn at random. The paper touches .1; less shows less above the noise.",
+        help="Share of the quadrant's tokens, drawn at random. The paper uses .1; smaller effects drown in the noise.",
     ),
     ENV,
     ROLLOUTS,
 )
 def quadrants(quadrant: str, share: float, env: str, rollouts: int) -> Outcome:
-    """Tokens of one quadrant get a weight from 0, which masks them, to 2. How does the mean entropy of the run move
-    from that without weights?"""
+    """Tokens of one quadrant get a weight from 0, which masks them, to 2. Measured is the change of the run's mean
+    entropy from the run without weights."""
     sign, (low, high), direction = QUADRANTS[quadrant]
     varied = {
         name: [value] * len(FACTORS)
@@ -68,8 +68,8 @@ def quadrants(quadrant: str, share: float, env: str, rollouts: int) -> Outcome:
         measured=effect,
         y_title="change of the mean entropy of a run (nats)",
         holds=holds,
-        because=f"masking them moves the mean entropy by {effect[0]:+.3f} and doubling them by {effect[-1]:+.3f}; "
-        f"claimed is {'a rise and a fall' if direction < 0 else 'a fall and a rise'} of {NOTABLE} at least.",
+        because=f"masking them changes the mean entropy by {effect[0]:+.3f} and doubling them by {effect[-1]:+.3f}; "
+        f"the claim is {'a rise and a fall' if direction < 0 else 'a fall and a rise'} of at least {NOTABLE}.",
     )
 
 
@@ -83,12 +83,12 @@ UPPER, LOWER = "upper", "lower"
         label="Bound",
         default=UPPER,
         options=(UPPER, LOWER),
-        help="The upper bound of the ratio stops rewarded tokens that have grown, the lower one punished tokens that "
-        "have shrunk.",
+        help="The upper bound of the ratio stops rewarded tokens that have grown, the lower bound stops punished "
+        "tokens that have shrunk.",
     ),
     Parameter(
         key="passes",
-        label="Updates a rollout",
+        label="Updates per rollout",
         symbol="M",
         default=8,
         low=1,
@@ -98,13 +98,13 @@ UPPER, LOWER = "upper", "lower"
     ),
     Parameter(
         key="std",
-        label="Spread of the first logits",
+        label="Spread of the initial logits",
         symbol="σ",
         default=2.0,
         low=0.5,
         high=4.0,
         step=0.1,
-        help="How concentrated the policy is.",
+        help="A larger spread makes the policy more concentrated.",
     ),
     Parameter(
         key="rollouts",
@@ -118,8 +118,8 @@ UPPER, LOWER = "upper", "lower"
     ),
 )
 def clip_mechanism(bound: str, passes: int, std: float, rollouts: int) -> Outcome:
-    """The mean entropy flow of the tokens that one bound of GRPO's ratio clip stops: what they would have done to the
-    entropy. Predicted is the measured size with the claimed sign."""
+    """The mean entropy flow of the tokens that one bound of GRPO's ratio clip stops, which is their lost effect on the
+    entropy. The prediction is the measured size with the claimed sign."""
     settings = {"env": "noisy", "passes": passes, "logit_std": std, "rollouts": rollouts}
     with at_hand(clip_probe=ClipProbe):
         found = trajectory(SIZE, controller="clip_probe", **settings).metrics
@@ -139,7 +139,7 @@ def clip_mechanism(bound: str, passes: int, std: float, rollouts: int) -> Outcom
         holds=bool(sign * mean > 0 and likely < of_rewarded),
         because=f"the tokens that the {bound} bound stops would change the entropy by {mean:+.3f} each, and should "
         f"{'raise' if sign > 0 else 'lower'} it; their mean probability is {likely:.2f}, and should be below the "
-        f"{of_rewarded:.2f} of rewarded ones."
+        f"{of_rewarded:.2f} of rewarded tokens."
         if stopped > 0
         else f"the {bound} bound stops no token at all.",
     )
@@ -149,13 +149,13 @@ def clip_mechanism(bound: str, passes: int, std: float, rollouts: int) -> Outcom
     "steer-collapse",
     Parameter(
         key="lambda_min",
-        label="Least weight",
+        label="Smallest weight",
         symbol="λ_min",
         default=0.7,
         low=0.001,
         high=1.0,
         step=0.001,
-        help="Of the token with the largest Ω; 1 is GRPO.",
+        help="Weight of the token with the largest Ω; 1 is GRPO.",
     ),
     Parameter(
         key="rollouts",
@@ -171,8 +171,7 @@ def clip_mechanism(bound: str, passes: int, std: float, rollouts: int) -> Outcom
     ENV,
 )
 def steer_collapse(lambda_min: float, rollouts: int, passes: int, env: str) -> Outcome:
-    """Mean entropy under STEER's exponential weights; predicted is the half of the first entropy that it should keep
-    at least."""
+    """Mean entropy under STEER's exponential weights; the prediction is a lower limit, half of the initial entropy."""
     entropy = side_by_side(
         SIZE, {"lambda_min": [lambda_min]}, env=env, controller="steer", passes=passes, rollouts=rollouts
     )[0].mean(0)
@@ -184,6 +183,6 @@ def steer_collapse(lambda_min: float, rollouts: int, passes: int, env: str) -> O
         measured=entropy,
         y_title="mean entropy H (nats)",
         holds=bool(entropy[-1] >= half),
-        because=f"of {entropy[0]:.2f} nats {entropy[-1]:.2f} are left after {rollouts} rollouts; claimed is at least "
-        f"half, {half:.2f}.",
+        because=f"of {entropy[0]:.2f} nats, {entropy[-1]:.2f} are left after {rollouts} rollouts; the claim is at "
+        f"least half, {half:.2f}.",
     )

@@ -1,11 +1,11 @@
-"""What a trial is: one small experiment with sliders, that sets what a claim predicts beside what is measured.
+"""Registry of trials: a trial is a small experiment with sliders that compares a claim's prediction with a measurement.
 
     @trial("windup", Parameter(key="kp", label="Proportional gain", default=4.0, low=0.5, high=8.0, step=0.5, help=...))
     def windup(kp: float) -> Outcome:
-        "What is tried, in a sentence."
+        "Experiment, in a sentence."
         ... return Outcome(...)
 
-The verdict of an outcome follows from its numbers alone. What a claim assumes is in `toybandit.trials.cases`.
+The verdict of an outcome follows from its numbers alone. The assumptions of a claim are in `toybandit.trials.cases`.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,27 +21,27 @@ from ..workspace import one_thread
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """One slider, choice or switch of a trial; the type of `default` decides which values it takes."""
+    """Slider, choice or switch of a trial; the type of `default` determines the allowed values."""
 
     key: str
-    """Its name in the URL, in `Trial.run` and in the function of the trial."""
+    """Name in the URL, in `Trial.run` and in the trial's function."""
     label: str
     default: float | int | bool | str
     help: str
     symbol: str = ""
-    """As in the papers, such as η."""
+    """Symbol in the papers, such as η."""
     unit: str = ""
     low: float | None = None
-    """Least value of a number."""
+    """Smallest value of a number."""
     high: float | None = None
     """Largest value of a number."""
     step: float | None = None
-    """Of its slider."""
+    """Step of the slider."""
     options: tuple[str, ...] = ()
-    """Of a choice; no other value is taken."""
+    """Options of a choice; other values are refused."""
 
     def checked(self, value: Any) -> Any:
-        """The value, a whole number as float where floats are taken. ValueError on another type or out of range."""
+        """Return the value, as float if floats are allowed. Raise ValueError on a wrong type or out of range."""
         if self.options:
             if value not in self.options:
                 raise ValueError(f"{self.key} must be one of {', '.join(self.options)}, not {value!r}")
@@ -63,52 +63,52 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Outcome:
-    """What one trial found at one setting of its parameters."""
+    """Result of one trial at one setting of its parameters."""
 
     x: Array
-    """(n,), rising unless `points`."""
+    """Values on the x axis, (n,), rising unless `points`."""
     x_title: str
     predicted: Array
-    """What the claim says, (n,)."""
+    """Prediction of the claim, (n,)."""
     measured: Array
-    """What was found, (n,). NaN where there was nothing to measure."""
+    """Measurement, (n,); NaN if nothing could be measured."""
     y_title: str
-    """Of both, with the unit."""
+    """Title of `predicted` and `measured`, with the unit."""
     holds: bool
     because: str
-    """The reason of the verdict: one sentence with the numbers that it was judged by."""
+    """Reason of the verdict: one sentence with the numbers behind it."""
     points: bool = False
-    """Whether x, predicted and measured are a cloud of points and not curves."""
+    """True if x, predicted and measured are a cloud of points instead of curves."""
     log_x: bool = False
-    """Whether the axis of x is logarithmic."""
+    """True if the x axis is logarithmic."""
     log_y: bool = False
-    """Whether that of predicted, measured and the size of the residual is."""
+    """True if the axis of predicted, measured and the residual's size is logarithmic."""
     names: tuple[str, ...] = ()
-    """Names of x = 0, 1, …, where x counts things."""
+    """Names of x = 0, 1, …, if x numbers things."""
 
     @property
     def residual(self) -> Array:
-        """measured − predicted, (n,)."""
+        """Difference measured − predicted, (n,)."""
         return self.measured - self.predicted
 
     @property
     def verdict(self) -> str:
-        """A sentence: whether the claim holds at this setting, and why."""
+        """Sentence with the verdict at this setting and its reason."""
         return f"{'Holds' if self.holds else 'Fails'} here: {self.because}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """A live experiment."""
+    """Live experiment."""
 
     name: str
     parameters: tuple[Parameter, ...]
     measure: Callable[..., Outcome]
-    """Takes every parameter by its key."""
+    """Function that takes every parameter by its key."""
 
     @property
     def meaning(self) -> str:
-        """What is tried, in a sentence."""
+        """Description of the experiment in a sentence."""
         return " ".join((getdoc(self.measure) or "").split())
 
     @property
@@ -117,7 +117,7 @@ class Trial:
         return {parameter.key: parameter.default for parameter in self.parameters}
 
     def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Every parameter: as given, or its default. ValueError, one line, on unknown keys and values out of range."""
+        """Return every parameter, given or default. Raise ValueError, one line, on unknown keys and invalid values."""
         unknown = set(given) - set(self.defaults)
         if unknown:
             raise ValueError(
@@ -126,7 +126,7 @@ class Trial:
         return {p.key: p.checked(given.get(p.key, p.default)) for p in self.parameters}
 
     def run(self, **given: Any) -> Outcome:
-        """Make the experiment with these values, and defaults for the rest; the same values give the same numbers."""
+        """Run the experiment with these values, and defaults for the rest; the same values give the same numbers."""
         with one_thread():
             return self.measure(**self.values(given))
 
@@ -147,7 +147,7 @@ def trial(name: str, *parameters: Parameter) -> Callable[[Callable[..., Outcome]
 
 
 def nearest_rising(values: Array) -> Array:
-    """The non-decreasing numbers (n,) that lie nearest to `values` (n,), in squares: equal to them where these rise."""
+    """Return the non-decreasing numbers (n,) closest to `values` (n,) in least squares; `values` itself if it rises."""
     blocks: list[tuple[float, int]] = []
     for value in values.tolist():
         mean, count = value, 1

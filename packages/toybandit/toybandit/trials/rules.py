@@ -1,4 +1,4 @@
-"""Where the entropy of a small bandit ends, by one hyperparameter: covariance rules, clipping, bonuses, reuse."""
+"""Final entropy of a small bandit against one hyperparameter: covariance rules, clipping, bonuses, reuse."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,10 +15,10 @@ from ..claims.runs import entropies, side_by_side
 from .registry import Outcome, Parameter, nearest_rising, trial
 
 SIZE = Effort(instances=8, runs=8, states=8, rollouts=30)
-"""Of the bandits: 8 runs of 8 states."""
+"""Size of the bandits: 8 runs of 8 states."""
 PASSES = Parameter(
     key="passes",
-    label="Updates a rollout",
+    label="Updates per rollout",
     symbol="M",
     default=4,
     low=1,
@@ -51,14 +51,14 @@ ENV = Parameter(
     label="Environment",
     default="noisy",
     options=("noisy", "det", "pure"),
-    help="noisy: right arms pay with .6, others with .3. det: 1 and 0. pure: all alike, so that there is no signal.",
+    help="noisy: right arms pay with probability .6, others with .3. det: 1 and 0. pure: all alike, so no signal.",
 )
 FLAT = 1e-9
-"""A difference of entropies that is rounding (nats)."""
+"""Largest difference of entropies that counts as rounding, nats."""
 
 
 def ends_above(measured: Values, fixed: Values, under: str, margin: float = 0.0) -> Outcome:
-    """Whether an entropy ends above that of the same runs under something else, both (rollouts + 1,)."""
+    """Return the outcome of the claim that `measured` ends above `fixed`, the runs under `under`, (rollouts + 1,)."""
     return Outcome(
         x=np.arange(len(measured), dtype=np.float64),
         x_title="rollout",
@@ -66,21 +66,21 @@ def ends_above(measured: Values, fixed: Values, under: str, margin: float = 0.0)
         measured=measured,
         y_title="mean entropy H (nats)",
         holds=bool(measured[-1] > fixed[-1] + margin),
-        because=f"H ends at {measured[-1]:.3f}, under {under} at {fixed[-1]:.3f}.",
+        because=f"H ends at {measured[-1]:.3f}, and at {fixed[-1]:.3f} under {under}.",
     )
 
 
 def ends(varied: Mapping[str, Sequence[float]], **config: Any) -> Values:
-    """Final entropy at each setting of the hyperparameters, (settings, runs), nats; settings share their seeds."""
+    """Return the final entropy at each setting of the hyperparameters, (settings, runs), nats; seeds are shared."""
     with catch_warnings():
-        simplefilter("ignore", CompositionWarning)  # a slider may ask for a rule that does nothing
+        simplefilter("ignore", CompositionWarning)  # a slider may select a rule without effect
         return side_by_side(SIZE, varied, **config)[:, :, -1]
 
 
 def monotone(ends: Values, x: Sequence[float], x_title: str, *, falls: bool = False, log_x: bool = False) -> Outcome:
-    """Whether the mean of what is measured at each x, (settings, runs), rises with x, or falls, at every step.
+    """Return the outcome of a claim that the mean of `ends` (settings, runs) rises with x, or falls, at every step.
 
-    Predicted are the means where they do so, and else the nearest numbers that do.
+    The prediction is the means themselves if they do, else the nearest numbers that do.
     """
     sign = -1 if falls else 1
     mean = ends.mean(-1)
@@ -90,7 +90,7 @@ def monotone(ends: Values, x: Sequence[float], x_title: str, *, falls: bool = Fa
         told = f"it {'falls' if falls else 'rises'} at every step, from {mean[0]:.3f} to {mean[-1]:.3f}"
     else:
         told = (
-            f"from {x[step]:g} to {x[step + 1]:g} it goes from {mean[step]:.3f} to {mean[step + 1]:.3f}, and should "
+            f"from {x[step]:g} to {x[step + 1]:g} it goes from {mean[step]:.3f} to {mean[step + 1]:.3f}, but should "
             f"{'fall' if falls else 'rise'}"
         )
     return Outcome(
@@ -124,7 +124,7 @@ CLIP_COV, KL_COV = "Clip-Cov", "KL-Cov"
         low=0.02,
         high=1.0,
         step=0.02,
-        help="Of the rule: the share k that Clip-Cov drops; a hundredth of the penalty β of KL-Cov.",
+        help="Strength of the rule: the share k that Clip-Cov drops, or a hundredth of the penalty β of KL-Cov.",
     ),
     PASSES,
     ROLLOUTS,
@@ -152,26 +152,26 @@ def covariance_rules(rule: str, largest: float, passes: int, rollouts: int, env:
         low=0.0,
         high=20.0,
         step=0.5,
-        help="Of KL-Cov.",
+        help="Penalty of KL-Cov.",
     ),
     Parameter(
         key="k",
-        label="Share that is penalised",
+        label="Penalised share",
         symbol="k",
         default=0.02,
         low=0.01,
         high=0.5,
         step=0.01,
-        help="Tokens of highest covariance.",
+        help="Share of the tokens, of highest covariance.",
     ),
     replace(PASSES, default=1),
     ROLLOUTS,
 )
 def kl_cov_is_grpo(beta: float, k: float, passes: int, rollouts: int) -> Outcome:
-    """The mean entropy of the same runs under KL-Cov and under GRPO without a ratio clip, as KL-Cov has none."""
+    """The mean entropy of the same runs under KL-Cov and under GRPO without a ratio clip, since KL-Cov has none."""
     shared = {"env": "on", "passes": passes, "rollouts": rollouts}
     with catch_warnings():
-        simplefilter("ignore", CompositionWarning)  # it says what is measured here
+        simplefilter("ignore", CompositionWarning)  # the warning announces the effect measured here
         penalised = entropies(SIZE, controller="kl_cov", controller_args={"beta": beta, "k": k}, **shared)
     grpo = entropies(SIZE, controller="clip_free", **shared)
     difference = float(np.abs(penalised - grpo).max())
@@ -182,7 +182,7 @@ def kl_cov_is_grpo(beta: float, k: float, passes: int, rollouts: int) -> Outcome
         measured=penalised.mean(0),
         y_title="mean entropy H (nats)",
         holds=difference < 1e-12,
-        because=f"the entropies of a run under KL-Cov and under GRPO differ by {difference:.1e} nats at most.",
+        because=f"the entropies of a run under KL-Cov and under GRPO differ by at most {difference:.1e} nats.",
     )
 
 
@@ -194,10 +194,10 @@ BOUNDS = (0.1, 0.2, 0.28, 0.5, 0.99)
     "clipping",
     Parameter(
         key="bound",
-        label="Bound that is widened",
+        label="Widened bound",
         default=UPPER,
         options=(UPPER, LOWER, BOTH),
-        help="upper: H should rise with it. lower: H should fall. both: H should rise, up to hardly any clipping.",
+        help="upper: H should rise. lower: H should fall. both: H should rise, up to almost no clipping.",
     ),
     Parameter(
         key="other",
@@ -207,14 +207,14 @@ BOUNDS = (0.1, 0.2, 0.28, 0.5, 0.99)
         low=0.05,
         high=0.95,
         step=0.05,
-        help="Of the two clipping thresholds, the one that stays.",
+        help="Clipping threshold that does not change.",
     ),
     replace(PASSES, default=8),
     ROLLOUTS,
     ENV,
 )
 def clipping(bound: str, other: float, passes: int, rollouts: int, env: str) -> Outcome:
-    """The ratio is clipped at 1 − ε_low and 1 + ε_high, and one of the two thresholds, or both, are widened."""
+    """The ratio is clipped at 1 − ε_low and 1 + ε_high, and one or both of the two thresholds are widened."""
     wide, stays = list(BOUNDS), [other] * len(BOUNDS)
     varied = {
         "eps_low": stays if bound == UPPER else wide,
@@ -235,7 +235,7 @@ BONUS, ADVANTAGE = "bonus in the loss", "part of the advantage"
         label="Entropy as a",
         default=BONUS,
         options=(BONUS, ADVANTAGE),
-        help="A bonus in the loss should raise where H ends; entropy as a part of the advantage should lower it.",
+        help="A bonus in the loss should raise the final H; entropy as a part of the advantage should lower it.",
     ),
     Parameter(
         key="largest",
@@ -244,7 +244,7 @@ BONUS, ADVANTAGE = "bonus in the loss", "part of the advantage"
         low=0.01,
         high=4.0,
         step=0.01,
-        help="Five coefficients from 0 to this are tried.",
+        help="The experiment uses five coefficients from 0 to this.",
     ),
     LR,
     PASSES,
@@ -270,7 +270,7 @@ REUSE = (1, 2, 4, 8)
     ENV,
 )
 def reuse(lr: float, rollouts: int, env: str) -> Outcome:
-    """The samples of each rollout are used in 1, 2, 4 and 8 updates; where is the entropy after the same rollouts?"""
+    """The samples of each rollout are used in 1, 2, 4 and 8 updates; measured is the entropy after equal rollouts."""
     shared = {"env": env, "lr": lr, "rollouts": rollouts}
     found = np.stack([entropies(SIZE.times(2), passes=passes, **shared)[:, -1] for passes in REUSE])
-    return monotone(found, REUSE, "updates on a rollout M", falls=True)
+    return monotone(found, REUSE, "updates per rollout M", falls=True)

@@ -1,4 +1,4 @@
-"""Whether a penalty holds an unlikely token against a failure, and what that does to the entropy of a run."""
+"""Effect of a penalty on an unlikely token that fails, and on the entropy of a run."""
 
 from dataclasses import replace
 
@@ -12,20 +12,20 @@ from .registry import Outcome, Parameter, trial
 from .rules import ENV, PASSES, ROLLOUTS, SIZE, ends_above
 
 FEW = replace(SIZE, runs=4)
-"""Runs, as they are long."""
+"""Size with fewer runs, since the runs are long."""
 
 
 @trial(
     "shield",
     Parameter(
         key="ratio",
-        label="What is left of the token",
+        label="Ratio of the token",
         symbol="r",
         default=FALLEN,
         low=0.1,
         high=1.0,
         step=0.05,
-        help="π/π_old of the token whose verdict is given.",
+        help="π/π_old of the token for the verdict.",
     ),
     Parameter(
         key="beta",
@@ -35,21 +35,21 @@ FEW = replace(SIZE, runs=4)
         low=0.0,
         high=10.0,
         step=0.5,
-        help="Published is 1.",
+        help="The published value is 1.",
     ),
     Parameter(
         key="min_p",
-        label="Where noise begins",
+        label="Noise threshold",
         symbol="κ",
         default=0.02,
         low=0.01,
         high=0.5,
         step=0.01,
-        help="Probability, beside the likeliest action's, below which the proxy has no action.",
+        help="Probability, relative to the likeliest action's, below which the proxy drops an action.",
     ),
 )
 def shield(ratio: float, beta: float, min_p: float) -> Outcome:
-    """How hard a failure, A = −1, pushes the least likely action of the proxy down, at every ratio: 64 actions."""
+    """Push of a failure, A = −1, on the least likely action in the proxy, at every ratio; 64 actions."""
     old, proxy = least_likely(random_logits(1, 64, 2.0, "trial lp-reg"), min_p)
     x = np.linspace(0.1, 1.0, 91)
     _, net = pushed_down(old.expand(len(x)), proxy.expand(len(x)), torch.from_numpy(x), beta=beta)
@@ -69,16 +69,16 @@ def shield(ratio: float, beta: float, min_p: float) -> Outcome:
     "lp-reg",
     Parameter(
         key="share",
-        label="Share of the tokens that is penalised",
+        label="Penalised share of the tokens",
         symbol="ρ",
         default=0.1,
         low=0.01,
         high=0.5,
         step=0.01,
-        help="The least likely. Published is .01.",
+        help="Share of the tokens, the least likely ones. The published value is .01.",
     ),
     replace(PASSES, default=8),
-    replace(ROLLOUTS, default=40, help="The penalty acts late, when little entropy is left."),
+    replace(ROLLOUTS, default=40, help="Length of the run. The penalty acts late, when little entropy is left."),
     ENV,
 )
 def lp_reg(share: float, passes: int, rollouts: int, env: str) -> Outcome:

@@ -1,4 +1,4 @@
-"""What weights by the sign of the advantage do: to the expected step, and to the entropy of a run."""
+"""Effect of weights by the sign of the advantage on the expected step, and on the entropy of a run."""
 
 from dataclasses import replace
 
@@ -20,14 +20,15 @@ STATES = 8
 
 
 def halved(success: Tensor, partial: float) -> Tensor:
-    """Probability that an arm is rewarded with ½, (R, S, K): `partial` for the arms of a state that pay most."""
+    """Return the probability of a reward of ½, (R, S, K): `partial` for the arms of a state that pay most, else 0."""
     return partial * (success == success.amax(-1, keepdim=True)).to(success)
 
 
 def enumerate_levels(p: Tensor, success: Tensor, half: Tensor) -> Rollout:
-    """Every arm with reward 1, 0 and ½, as 3K tokens: ½ with probability `half`, else 1 with `success`; (R, S, K) each.
+    """Return every arm with reward 1, 0 and ½ as 3K tokens: ½ with probability `half`, else 1 with `success`.
 
-    The advantage is the reward minus the state's expected reward, as in `enumerate_rollout`.
+    p, success, half: (R, S, K). The advantage is the reward minus the state's expected reward, as in
+    `enumerate_rollout`.
     """
     arms = success.shape[-1]
     chances = [success * (1 - half), (1 - success) * (1 - half), half]
@@ -44,7 +45,7 @@ def enumerate_levels(p: Tensor, success: Tensor, half: Tensor) -> Rollout:
 
 
 def total_step(logits: Tensor, success: Tensor, half: Tensor, alpha: float, lr: float, passes: int) -> Tensor:
-    """Change of the logits by `passes` expected updates on one rollout, over lr·passes: (runs, S, K)."""
+    """Return the change of the logits by `passes` expected updates on a rollout, divided by lr·passes, (runs, S, K)."""
     old = Policy(logits)
     rollout = enumerate_levels(old.p, success, half)
     z, weight = logits, torch.full(logits.shape[:1], alpha, dtype=logits.dtype)
@@ -73,7 +74,7 @@ def total_step(logits: Tensor, success: Tensor, half: Tensor, alpha: float, lr: 
         low=0.0,
         high=0.9,
         step=0.05,
-        help="How often a right arm is rewarded with ½ instead of 1 or 0. 0: rewards are binary.",
+        help="Probability that a right arm is rewarded with ½ instead of 1 or 0. 0: rewards are binary.",
     ),
     Parameter(
         key="lr",
@@ -87,8 +88,8 @@ def total_step(logits: Tensor, success: Tensor, half: Tensor, alpha: float, lr: 
     ),
 )
 def collinear(alpha: float, passes: int, partial: float, lr: float) -> Outcome:
-    """Expected change of every logit of 8 states of noisy with weights by the sign of A, against that without. The
-    claim: each state's points lie on its line through 0, of slope 1 + α(1 − 2ρ)."""
+    """Expected change of every logit of 8 states of noisy with weights by the sign of A, against the change without.
+    The claim is that each state's points are on its line through 0, with slope 1 + α(1 − 2ρ)."""
     environment = replace(ENVIRONMENTS["noisy"], states=STATES)
     logits, success = draw_problem(environment, torch.zeros(1, dtype=torch.int64), torch.float64)
     half = halved(success, partial)
@@ -117,14 +118,14 @@ NEGATIVES, ALL, POSITIVES = "negatives only", "all", "positives only"
         key="clip",
         label="Ratio clip of .2",
         default=True,
-        help="Whether the clip stops tokens whose ratio has moved by more than .2.",
+        help="On: the clip stops tokens whose ratio has moved by more than .2.",
     ),
     replace(PASSES, default=8),
     replace(ROLLOUTS, default=15, step=5),
     ENV,
 )
 def one_sign(clip: bool, passes: int, rollouts: int, env: str) -> Outcome:
-    """Learning from failures alone, from all, and from successes alone: where does the entropy end?"""
+    """Final entropy when learning from failures alone, from all samples, and from successes alone."""
     surrogate = "ppo" if clip else "clip_free"
     kept = {NEGATIVES: "negative_only+", ALL: "", POSITIVES: "positive_only+"}
     settings = {"env": env, "passes": passes, "rollouts": rollouts}
@@ -140,5 +141,5 @@ def one_sign(clip: bool, passes: int, rollouts: int, env: str) -> Outcome:
         measured=mean,
         y_title="final entropy H (nats)",
         holds=holds,
-        because=f"the entropy ends at {told}; claimed is that it falls in this order.",
+        because=f"the entropy ends at {told}; the claim is that it falls in this order.",
     )

@@ -1,4 +1,4 @@
-"""Where PI control of the entropy is stable: the linear loop, and the exact environment that it stands for."""
+"""Stability of PI control of the entropy: the linear loop, and the exact environment that it models."""
 
 from dataclasses import replace
 from math import inf
@@ -13,7 +13,7 @@ from .control import ALPHA_MAX
 from .registry import Outcome, Parameter, trial
 
 STEPS, LATE = 120, 20
-"""Rollout steps of a loop, and how many of them at the end say whether it has settled."""
+"""Number of rollouts of a loop, and of the last ones that decide if it has settled."""
 S = Parameter(
     key="s",
     label="Proportional gain times plant gain",
@@ -22,7 +22,7 @@ S = Parameter(
     low=0.0,
     high=2.5,
     step=0.05,
-    help="g is the fall of entropy in a rollout for a unit of α.",
+    help="g is the fall of entropy in a rollout per unit of α.",
 )
 C = Parameter(
     key="c",
@@ -32,12 +32,12 @@ C = Parameter(
     low=0.0,
     high=4.5,
     step=0.05,
-    help="0 is P control, which leaves an error where there is a drift.",
+    help="0 is P control, which leaves an error if there is a drift.",
 )
 
 
 def claimed(s: float, c: float) -> tuple[bool, str]:
-    """Whether the condition calls the loop stable, and how it says so."""
+    """Return True if the loop is stable by the condition, and the condition's text."""
     stable = bool(pi_control.stable(1.0, s, c))
     return stable, f"2gKp + gKi = {2 * s + c:.2f}, and the condition calls this {'stable' if stable else 'unstable'}"
 
@@ -50,7 +50,7 @@ def claimed(s: float, c: float) -> tuple[bool, str]:
         key="drift",
         label="Drift of the entropy",
         symbol="d",
-        unit="nats a rollout",
+        unit="nats per rollout",
         default=0.05,
         low=-0.2,
         high=0.2,
@@ -62,12 +62,12 @@ def claimed(s: float, c: float) -> tuple[bool, str]:
         default=10.0,
         low=0.01,
         step=0.01,
-        help="α is clipped to ± this, in nats a rollout; 10 is hardly a bound.",
+        help="α is clipped to ± this, in nats per rollout; 10 is hardly a bound.",
     ),
 )
 def linear_loop(s: float, c: float, drift: float, alpha_max: float) -> Outcome:
-    """The linear loop from an error of .1 nats: does the error return to 0 if, and only if, the condition says so?
-    Predicted is ± the size that the larger pole leaves of the first error."""
+    """The linear loop from an error of .1 nats: the error should return to 0 if and only if the condition holds. The
+    prediction is ± the part of the first error that the larger pole leaves."""
     stable, told = claimed(s, c)
     error = pi_control.step_response(1.0, s, c, error=0.1, drift=drift, alpha_max=alpha_max, steps=STEPS).numpy()
     radius = float(pi_control.poles(1.0, s, c).abs().max())
@@ -96,13 +96,13 @@ def linear_loop(s: float, c: float, drift: float, alpha_max: float) -> Outcome:
         low=0.5,
         high=8.0,
         step=0.5,
-        help="Scales g; the gains Kp and Ki are scaled against it, so that g·Kp and g·Ki stay.",
+        help="Scales g; the gains Kp and Ki are scaled inversely, so that g·Kp and g·Ki do not change.",
     ),
     replace(ALPHA_MAX, default=10.0, help="α is clipped to ± this; 10 is hardly a bound. The drift needs .41."),
 )
 def exact_loop(s: float, c: float, lr: float, alpha_max: float) -> Outcome:
-    """EntroPIC on one state with expected gradients, started at the target of 1 nat, beside the linear loop with the
-    plant gain that is measured there."""
+    """EntroPIC on one state with expected gradients, started at the target of 1 nat, compared with the linear loop with
+    the plant gain measured there."""
     stable, told = claimed(s, c)
     g = plant_gain(lr)
     args = {"kp": [s / g], "ki": [c / g], "tau": TAU, "alpha_max": alpha_max}

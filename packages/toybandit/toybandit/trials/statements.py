@@ -1,8 +1,8 @@
-"""What each claim says, in LaTeX; H is the entropy in nats, π and p the policy, K its arms, A the advantage."""
+"""Statement of each claim in LaTeX; H is the entropy in nats, π and p the policy, K its arms, A the advantage."""
 
 
 def over(*lines: str) -> str:
-    """Lines over one another, so that a statement fits on a telephone."""
+    """Return lines stacked over one another, so that a statement fits on a phone."""
     return r"\begin{gathered}" + r" \\ ".join(lines) + r"\end{gathered}"
 
 
@@ -81,7 +81,7 @@ STATEMENTS: dict[str, str] = {
         r"\Delta k = \delta \operatorname{sign}(H^* - H) \ \Rightarrow\ H \to H^*",
     ),
     "stare-target": over(
-        r"A > 0,\ p \text{ among the least likely tenth}:\ A \to 1.1\, A \ \text{ where } H < H^*",
+        r"A > 0,\ p \text{ among the least likely tenth}:\ A \to 1.1\, A \ \text{ if } H < H^*",
         r"\Rightarrow\ H \to H^*",
     ),
     "thermostat": over(
@@ -135,4 +135,4 @@ STATEMENTS: dict[str, str] = {
     "bapo-entropy": r"H_{\mathrm{end}}(\mathrm{BAPO}) > H_{\mathrm{end}}(0.8,\ 1.2)",
     "opefo-run": r"\textstyle\sum_i (1 \pm \lambda^*)\, \Delta H_i = 0 \ \Rightarrow\ H_t = H_0",
 }
-"""By the name of the claim."""
+"""Statements by the name of their claim."""

@@ -1,4 +1,4 @@
-"""Entropy change by one sampled token: what the formulas say of its size and of its sign."""
+"""Entropy change by one sampled token: tests of formulas for its size and its sign."""
 
 from math import log
 
@@ -17,9 +17,9 @@ from .first_order import STD
 from .registry import Outcome, Parameter, nearest_rising, trial
 
 STATES = 24
-"""Random policies whose tokens are drawn."""
+"""Number of random policies whose tokens are drawn."""
 TOLERANCE, WRONG = 1e-4, 1e-3
-"""Relative squared error, and share of tokens of the wrong sign, below which a formula counts as right."""
+"""Relative squared error, and share of tokens with the wrong sign, below which a formula counts as right."""
 LOG_P = "probability of the token, log₁₀ p"
 LOG_ETA = Parameter(
     key="log_eta",
@@ -50,15 +50,15 @@ WEIGHT = Parameter(
         label="Formula",
         default="exact",
         options=ESTIMATES,
-        help="exact: the whole first order. own logit: only what the token's own logit does. STEER's Ω, OPEFO's "
-        "equation 6 and Cov are as published, Ω with its sign; Cov is a score and no change in nats.",
+        help="exact: the whole first order. own logit: only the effect of the token's own logit. STEER's Ω, OPEFO's "
+        "equation 6 and Cov are as published, Ω with its sign; Cov is a score, not a change in nats.",
     ),
     LOG_ETA,
     WEIGHT,
     STD,
 )
 def token_flow(estimator: str, log_eta: float, weight: float, std: float) -> Outcome:
-    """Every arm of 24 random policies is the sampled token once, and the entropy that it changes is set beside the
+    """Every arm of 24 random policies is the sampled token once, and its measured entropy change is compared with the
     formula's."""
     logits = random_logits(STATES, ARMS, std, "trial policy")
     logp, advantage = policy_stats(logits).logp, torch.full_like(logits, weight)
@@ -77,7 +77,7 @@ def token_flow(estimator: str, log_eta: float, weight: float, std: float) -> Out
         because=f"the squared error of the formula is {error:.1e} of the squared change"
         f"{'' if error < TOLERANCE else f', not below {TOLERANCE:.0e}'}."
         if power > 0
-        else "a token without weight changes nothing, and nothing can be compared.",
+        else "a token without weight changes nothing, so there is nothing to compare.",
         points=True,
     )
 
@@ -92,15 +92,15 @@ P_STAR, INVERSE = "p*", "e^(−H)"
         label="Boundary",
         default=P_STAR,
         options=(P_STAR, INVERSE),
-        help="Probability above which a rewarded token is said to lower the entropy. e^(−H) is STEER's and OPEFO's.",
+        help="Claimed probability above which a rewarded token lowers the entropy. STEER and OPEFO use e^(−H).",
     ),
     LOG_ETA,
     WEIGHT,
     STD,
 )
 def token_sign(boundary: str, log_eta: float, weight: float, std: float) -> Outcome:
-    """Every arm of 24 random policies is the sampled token once. Predicted is the measured size with the sign that the
-    boundary says, so that tokens on its wrong side stand mirrored."""
+    """Every arm of 24 random policies is the sampled token once. The prediction is the measured size with the sign
+    given by the boundary, so tokens on its wrong side appear mirrored."""
     logits = random_logits(STATES, ARMS, std, "trial policy")
     stats = policy_stats(logits)
     p, inverse = stats.logp.exp(), (-stats.entropy).exp()
@@ -118,10 +118,10 @@ def token_sign(boundary: str, log_eta: float, weight: float, std: float) -> Outc
         measured=truth.flatten().numpy(),
         y_title="change of entropy per step ΔH/η (nats)",
         holds=moved and wrong < WRONG,
-        because=f"{wrong:.1%} of the tokens that the policy samples move the entropy to the other side than said; the "
-        f"boundary lies at {ratio:.2f}·e^(−H) in the median state."
+        because=f"{wrong:.1%} of the tokens that the policy samples move the entropy against the predicted sign; the "
+        f"boundary is at {ratio:.2f}·e^(−H) in the median state."
         if moved
-        else "a token without weight changes nothing, and has no sign.",
+        else "a token without weight changes nothing, so it has no sign.",
         points=True,
     )
 
@@ -129,20 +129,20 @@ def token_sign(boundary: str, log_eta: float, weight: float, std: float) -> Outc
 SMALL = Effort(instances=8, runs=4, states=64, rollouts=1)
 SPREAD_OF_STATES = Parameter(
     key="spread",
-    label="How much states differ",
+    label="Difference between states",
     default=0.0,
     low=0.0,
     high=0.99,
     step=0.01,
-    help="The logits of the states are multiplied by factors from 1 − this to 1 + this, so that the policy is surer in "
-    "some states than in others.",
+    help="The logits of the states are multiplied by factors from 1 − this to 1 + this, so the policy is surer in some "
+    "states than in others.",
 )
 
 
 @trial("estimates", SPREAD_OF_STATES, LOG_ETA)
 def estimates_by_error(spread: float, log_eta: float) -> Outcome:
-    """Mean squared error of each estimate of ΔH over the tokens of a rollout in noisy, from the most complete to the
-    least."""
+    """Mean squared error of each estimate of ΔH over the tokens of a rollout in noisy, from the most to the least
+    complete estimate."""
     found, truth, share = estimates(SMALL, spread, 10**log_eta)
     error = np.array([float((share * (found[name] - truth) ** 2).sum(-1).mean()) for name in ESTIMATES])
     exact, own, steer, opefo, cov = error
@@ -160,7 +160,7 @@ def estimates_by_error(spread: float, log_eta: float) -> Outcome:
         y_title="mean squared error of ΔH/η (nats²)",
         holds=holds,
         because=f"the errors are {told}; "
-        + ("each is larger than those it should be." if holds else "that is another order."),
+        + ("they are in the claimed order." if holds else "they are not in the claimed order."),
     )
 
 
@@ -169,8 +169,8 @@ METRICS = ("error", "Pearson", "Spearman")
 
 @trial("omega-or-cov", SPREAD_OF_STATES, LOG_ETA)
 def omega_or_cov(spread: float, log_eta: float) -> Outcome:
-    """By how much Ω is the better estimate of ΔH than Cov, over the tokens of a rollout in noisy: the share of the
-    error that is saved, and what the correlations gain. The claim: nothing is below 0."""
+    """Gain of Ω over Cov as an estimate of ΔH, over the tokens of a rollout in noisy: the share of the error that is
+    saved, and the gain in correlation. The claim is that no gain is below 0."""
     found, truth, share = estimates(SMALL, spread, 10**log_eta)
     true_ranks = ranks_of(truth, share)
     score = {}
@@ -193,5 +193,5 @@ def omega_or_cov(spread: float, log_eta: float) -> Outcome:
         y_title="gain of Ω over Cov",
         holds=not worse,
         because=f"Ω and Cov have {told}; "
-        + (f"Cov is no worse by {' and '.join(worse)}." if worse else "Ω is better by all."),
+        + (f"Cov is not worse by {' and '.join(worse)}." if worse else "Ω is better by all three."),
     )
