@@ -1,4 +1,4 @@
-"""Every entropy controller, one idea a file. A file in this folder is all that a new controller needs."""
+"""Entropy controllers, one idea per file. A new controller needs one file in this folder and nothing else."""
 
 from ..registry import import_all, named_class
 

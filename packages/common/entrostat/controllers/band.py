@@ -16,14 +16,14 @@ from ..registry import register
 class Aepo(Controller):
     """Drop A < 0 once Ĥ > target + band, until Ĥ < target − band (hysteresis).
 
-    Adaptive entropy-controlled policy optimization. It can only take entropy away, and it works through tokens with
-    A < 0: it holds nothing up, and with no negative advantages it does nothing.
+    Adaptive entropy-controlled policy optimization. It can only lower the entropy, and only through tokens with A < 0;
+    without negative advantages it is a no-op.
     """
 
     target: NotNegative = 0.3
     """Middle of the band (nats). No value is published; this one is ours."""
     band: NotNegative = 0.1
-    """Half its width (nats). Ours."""
+    """Half-width of the band (nats). Ours."""
     state: ClassVar = ("masking",)
     controls = "weight"
     source: ClassVar = "Shen et al. 2025 (QwenLong-L1.5, AEPO)"
@@ -45,19 +45,19 @@ class Aepo(Controller):
 @register("entrocraft")
 @dataclass(kw_only=True)
 class Entrocraft(Controller):
-    """Only A ≥ 0 while Ĥ > target + band, only A ≤ 0 while Ĥ < target − band, every token between.
+    """Only A ≥ 0 while Ĥ > target + band, only A ≤ 0 while Ĥ < target − band, every token in between.
 
-    The target falls linearly by `anneal` over the training. It relies on positives lowering and negatives raising the
-    entropy, which holds for reused samples under a ratio clip and not strictly on-policy. Dropping tokens with A ≥ 0
-    and A ≤ 0 is the limit of the paper's rejection sampling in which every such sample is rejected.
+    The target falls linearly by `anneal` over the training. Relies on positives lowering and negatives raising the
+    entropy, which holds for reused samples under a ratio clip and not strictly on-policy. Dropping all tokens of the
+    other sign is the limit of the paper's rejection sampling in which every such sample is rejected.
     """
 
     target: NotNegative = 0.3
-    """Middle of the band at the start (nats). No value is published; this one is ours."""
+    """Initial middle of the band (nats). No value is published; this one is ours."""
     band: NotNegative = 0.02
-    """Half its width (nats). Ours."""
+    """Half-width of the band (nats). Ours."""
     anneal: Number = 0.0
-    """How far the target falls over the training (nats); negative lets it rise."""
+    """Fall of the target over the training (nats); negative for a rise."""
     state: ClassVar = ("side",)
     controls = "weight"
     source: ClassVar = "Li et al. 2026 (Entrocraft)"
@@ -66,7 +66,7 @@ class Entrocraft(Controller):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.side = as_state(0.0)
-        """1 above the band, −1 below, 0 inside."""
+        """Position of the entropy: 1 above the band, −1 below, 0 inside."""
 
     def observe(self, stats: StepStats) -> None:
         anneal = as_state(self.anneal)

@@ -18,29 +18,30 @@ from ..registry import register
 class Bapo(Controller):
     """Widen [clip_low, clip_high] from [low, high] to [low_max, high_max] until tokens with A > 0 make up the share ρ.
 
-    Of the loss, Σ π_old·|min(r·A, clip(r)·A)| over the mini-batch. The upper bound rises first, by step_high, then the
-    lower one, by step_low; where the share is never reached both stay at their ends. A lower bound that rises cannot
-    help the share, for clipped tokens count with their bound: it stops unlikely tokens with A < 0 all the same.
+    ρ is a share of the loss Σ π_old·|min(r·A, clip(r)·A)| over the mini-batch. The upper bound rises first, by
+    step_high, then the lower one, by step_low; if the share is never reached, both stay at their upper limits. Raising
+    the lower bound cannot raise the share, because clipped tokens count with their bound, but it does stop unlikely
+    tokens with A < 0.
     """
 
     share: Annotated[Number, "[0, 1]"] = 0.4
-    """Share ρ that tokens with A > 0 are to have."""
+    """Target share ρ of the tokens with A > 0."""
     low: NotNegative = 0.6
-    """Lower bound of the ratio at first."""
+    """Initial lower bound of the ratio."""
     low_max: NotNegative = 0.9
-    """Lower bound at most."""
+    """Upper limit of the lower bound."""
     high: Positive = 1.2
-    """Upper bound of the ratio at first."""
+    """Initial upper bound of the ratio."""
     high_max: Positive = 3.0
-    """Upper bound at most."""
+    """Upper limit of the upper bound."""
     step_low: Positive = 0.02
     """Step of the lower bound."""
     step_high: Positive = 0.05
     """Step of the upper bound."""
     lower_first: bool = False
-    """Whether the lower bound rises before the upper one."""
+    """Raise the lower bound before the upper one."""
     by_probability: bool = True
-    """Whether tokens count by π_old."""
+    """Weight tokens by π_old."""
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {},
         "released": {
@@ -103,16 +104,17 @@ class Bapo(Controller):
 
 
 def _bounds(first: Number, last: Number, step: Number, device: torch.device) -> Tensor:
-    """first, first + step, … up to last: (C,), or (runs…, C)."""
+    """Return first, first + step, … up to last: (C,), or (runs…, C)."""
     first, last, step = (as_state(x).to(device).unsqueeze(-1) for x in (first, last, step))
     steps = ceil(float(((last - first) / step).max()) - 1e-9)
     return torch.minimum(first + step * torch.arange(steps + 1, device=device), last)
 
 
 def _histogram(size: Tensor, ratio: Tensor, bounds: Tensor) -> Tensor:
-    """Sums of size and of size·ratio over the tokens between bounds, (..., 2, C + 1); both are (..., N).
+    """Return the sums of size and of size·ratio, (..., N) each, over the tokens between bounds: (..., 2, C + 1).
 
-    The last is of what lies above all bounds. They are evenly spaced but for the last, so that no search is needed.
+    The last column holds the tokens above all bounds. The bounds are evenly spaced except for the last one, so no
+    search is needed.
     """
     edges = bounds.to(ratio)
     step = (edges[..., 1:2] - edges[..., :1]).clamp(min=torch.finfo(ratio.dtype).tiny) if edges.shape[-1] > 1 else 1.0
@@ -124,13 +126,13 @@ def _histogram(size: Tensor, ratio: Tensor, bounds: Tensor) -> Tensor:
 
 
 def _at_most(counts: Tensor, bounds: Tensor) -> Tensor:
-    """Sum of size·min(ratio, bound) over all tokens, (..., C), from the histogram (..., 2, C + 1)."""
+    """Return the sum of size·min(ratio, bound) over all tokens, (..., C), from the histogram (..., 2, C + 1)."""
     total, weighted = counts.cumsum(-1).unbind(-2)
     return weighted[..., :-1] + bounds * (total[..., -1:] - total[..., :-1])
 
 
 def _order(lows: int, highs: int, lower_first: bool) -> list[tuple[int, int]]:
-    """Which bounds are tried, one after another, as places of the lower and of the upper one."""
+    """Return the order in which bounds are tried, as pairs of the index of the lower and of the upper bound."""
     if lower_first:
         return [(i, 0) for i in range(lows)] + [(lows - 1, j) for j in range(1, highs)]
     return [(0, j) for j in range(highs)] + [(i, highs - 1) for i in range(1, lows)]

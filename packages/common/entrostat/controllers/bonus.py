@@ -1,4 +1,4 @@
-"""Entropy bonuses in the loss: −c·H, with c fixed or moved by the entropy that was measured."""
+"""Entropy bonuses in the loss: −c·H, with c fixed or adapted to the measured entropy."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -35,8 +35,8 @@ class EntropyBonus(Controller):
 class AdaptiveEntropy(Controller):
     """−c·1[Ĥ < target]·H, with c += delta when Ĥ < target and −= delta otherwise, kept within [coef_min, coef_max].
 
-    Revisiting Entropy, equations 1 and 2; Skywork-OR1. Whether the bonus is on is a state of its own: c keeps its value
-    while the entropy is above the target.
+    Revisiting Entropy, equations 1 and 2; Skywork-OR1. The on/off switch is separate from c: c is not reset to 0 while
+    the entropy is above the target.
     """
 
     target: NotNegative = 0.2
@@ -48,7 +48,7 @@ class AdaptiveEntropy(Controller):
     coef_max: Number = 0.005
     """Upper bound of the coefficient."""
     initial: Number = 0.0
-    """Coefficient at the start."""
+    """Initial coefficient."""
     source: ClassVar = "Revisiting Entropy, equations 1 and 2; He et al. 2025 (Skywork-OR1)"
     quadrants: ClassVar = ("I", "II", "III", "IV")
     state: ClassVar = ("coef", "enabled")

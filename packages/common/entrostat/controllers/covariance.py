@@ -15,10 +15,10 @@ from ..registry import register
 
 
 def token_covariance(context: Context) -> Tensor:
-    """(lp − mean lp)(A − mean A) of each token, means over the mini-batch: (..., N).
+    """Return (lp − mean lp)(A − mean A) of each token, means over the mini-batch: (..., N).
 
-    A token whose lp is not finite is left out of the mean of lp, and has 0. So has one whose lp or A is the mean within
-    rounding, whose sign would depend on how the mini-batch is cut.
+    A token with a non-finite lp is left out of the mean of lp and gets 0. A token whose lp or A equals the mean within
+    rounding gets 0 too, because its sign would depend on how the mini-batch is split.
     """
     logp, advantage = context.tokens.get("logp"), context.tokens.advantage
     finite = logp.isfinite()
@@ -30,12 +30,12 @@ def token_covariance(context: Context) -> Tensor:
 
 
 def _or_mean(x: Tensor, mean: Tensor) -> Tensor:
-    """x, and the mean itself where x is that within rounding."""
+    """Return x, with entries that equal the mean within rounding replaced by the mean."""
     return torch.where((x - mean).abs() > rounding(x) * x.abs(), x, mean)
 
 
 def share_of_tokens(share: Number, size: int | Tensor) -> Tensor:
-    """max(int(k·N), 1), int64."""
+    """Return max(int(k·N), 1), int64."""
     return (torch.as_tensor(share, dtype=torch.float64) * size).long().clamp(min=1)
 
 
@@ -51,11 +51,11 @@ class ClipCov(Controller):
     k: Share = 2e-4
     """Share of the mini-batch's tokens to drop."""
     omega_low: Annotated[Number, "[-inf, inf]"] = 1.0
-    """Tokens with a covariance below this are not drawn; −inf is no limit."""
+    """Lower limit for the covariance of drawn tokens; −inf disables it."""
     omega_high: Annotated[Number, "[-inf, inf]"] = 5.0
-    """Tokens with a covariance above this are not drawn; inf is no limit."""
+    """Upper limit for the covariance of drawn tokens; inf disables it."""
     exclude_clipped: bool = False
-    """Whether tokens that the ratio clip has stopped are not drawn either."""
+    """Exclude tokens that the ratio clip has stopped from the draw."""
     source: ClassVar = "Entropy Mechanism, equations 8 to 10"
     quadrants: ClassVar = ("I", "III")
     presets: ClassVar = {"paper": {}, "released": {"exclude_clipped": True}}
@@ -87,7 +87,7 @@ class KLCov(Controller):
     """Add beta·|lp − old| to the max(int(k·N), 1) tokens of highest covariance.
 
     Entropy Mechanism, equations 11 and 12; k = 2e-3 for 7B and 2e-4 for 32B parameters. No ratio clip unless the chain
-    names a surrogate. Strictly on-policy the penalty has no gradient, so that this is GRPO.
+    names a surrogate. Strictly on-policy the penalty has no gradient, so this is GRPO.
     """
 
     k: Share = 2e-3

@@ -12,10 +12,10 @@ from ..registry import register
 @register("dmmpt")
 @dataclass(kw_only=True)
 class Dmmpt(Controller):
-    """Drop tokens of responses with R ≥ 1 whose p > tau when the mean H of their response is below entropy_low."""
+    """Drop tokens with p > tau of responses with R ≥ 1 if the mean H of the response is below entropy_low."""
 
     tau: Annotated[Number, "(0, 1]"] = 0.99
-    """Probability from which a token counts as mastered."""
+    """Probability above which a token counts as mastered."""
     entropy_low: NotNegative = 0.2
     """Mean entropy of a response (nats) below which its mastered tokens are dropped."""
     source: ClassVar = "Du et al. 2025, dynamic masking of well-mastered positive tokens"

@@ -1,4 +1,4 @@
-"""EDGE-GRPO: the advantage of a response over its relative entropy."""
+"""EDGE-GRPO: the advantage of a response divided by its relative entropy."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,15 +14,15 @@ from ..registry import register
 @register("edge")
 @dataclass(kw_only=True)
 class Edge(Controller):
-    """Weight mean H̄/H̄_i: H̄_i the mean entropy of a response, the mean over the responses of its group.
+    """Weight mean(H̄)/H̄_i: H̄_i the mean entropy of a response, mean(H̄) its mean over the responses of the group.
 
-    Sure responses weigh more, right or wrong. Whole groups must lie in one mini-batch and on one rank. Only the
-    entropy-driven advantage of EDGE-GRPO; its guided error correction changes the rollouts. Where the members of a
+    Responses of low entropy weigh more, correct or not. A whole group must be in one mini-batch and on one rank. Only
+    the entropy-driven advantage of EDGE-GRPO; its guided error correction changes the rollouts. If the responses of a
     group have equal entropies, as in the bandit, this is GRPO.
     """
 
     entropy_floor: Positive = 1e-3
-    """H̄_i and their mean count as at least this (nats): a response without entropy has a finite weight. Ours."""
+    """Lower limit of H̄_i and of mean(H̄) (nats), so that a response of entropy 0 has a finite weight. Ours."""
     source: ClassVar = "Zhang et al. 2025 (EDGE-GRPO); STEER, table 6"
     quadrants: ClassVar = ("I", "II", "III", "IV")
 

@@ -15,10 +15,10 @@ from ..plant import Plant
 from ..registry import register
 
 PRIOR_GAIN = 0.1
-"""Fall of entropy in a rollout step for a unit of α (nats) that `auto` starts from. Too high is the careful side."""
+"""Initial plant gain of `auto`: fall of entropy in a rollout step per unit of α (nats). Too high is the safe side."""
 FORGETTING = 0.99
 DRIFT_RATE = 0.1
-"""Of the plant that `auto` estimates, see `entrostat.plant`."""
+"""Forgetting factor and drift rate of the plant that `auto` estimates, see `entrostat.plant`."""
 
 
 @register("entropic")
@@ -28,16 +28,16 @@ class Entropic(Controller):
 
     EntroPIC, section 4: positive α lowers the entropy. tau = 0 acts on all tokens; ki = 0 is P control. With
     anti-windup the sum stops while α is saturated and the error would drive it further; the released code has none.
-    tau must lie below the probabilities that likely tokens have at the target, or there is nothing to act on. Strictly
-    on-policy and with binary rewards tau = 0 only scales the expected step, and cannot turn it.
+    tau must be below the probabilities of likely tokens at the target, or there is nothing to act on. Strictly
+    on-policy with binary rewards tau = 0 only scales the expected step and cannot change its direction.
 
-    Beyond the paper: kd·(e − the e before) is added to α, `ema` smooths Ĥ, and `auto` estimates what α does to the
-    entropy from what it did, retunes kp and ki so that the loop has the poles of `entrostat.pi_control`, and acts on
-    tokens with p > e^(−target), which is below the largest probability of every state at the target.
+    Beyond the paper: kd·(e − previous e) is added to α, `ema` smooths Ĥ, and `auto` estimates the effect of α on the
+    entropy from the measurements, retunes kp and ki so that the loop has the poles of `entrostat.pi_control`, and acts
+    on tokens with p > e^(−target), which is below the largest probability of every state at the target.
     """
 
     target: NotNegative = 0.1
-    """Entropy to hold (nats)."""
+    """Target entropy (nats)."""
     kp: NotNegative = 1.0
     """Proportional gain, per nat. Not used with `auto`."""
     ki: NotNegative = 0.01
@@ -45,17 +45,17 @@ class Entropic(Controller):
     kd: NotNegative = 0.0
     """Derivative gain, rollout steps per nat."""
     ema: Annotated[Number, "[0, 1)"] = 0.0
-    """Weight of the past in the smoothed Ĥ; 0 takes Ĥ as it is."""
+    """Weight of the past in the smoothed Ĥ; 0 disables smoothing."""
     tau: Annotated[Number, "[0, 1)"] = 0.95
-    """Tokens with a probability above this are acted on. Not used with `auto`, unless `auto_tau` is off."""
+    """Probability above which tokens are reweighted. Not used with `auto`, unless `auto_tau` is off."""
     alpha_max: Annotated[Number, "(0, inf]"] = 1.0
-    """Bound of α; inf is none. Above 1, weights can be negative."""
+    """Upper limit of |α|; inf disables it. Above 1, weights can be negative."""
     anti_windup: bool = True
-    """Whether the sum stops while α is saturated."""
+    """Stop the sum while α is saturated."""
     auto: bool = False
-    """Whether kp and ki are set by what was measured."""
+    """Set kp and ki from measurements."""
     auto_tau: bool = True
-    """Whether `auto` takes e^(−target) for tau."""
+    """Use e^(−target) as tau with `auto`."""
     source: ClassVar = "EntroPIC, section 4"
     quadrants: ClassVar = ("I", "IV")
     presets: ClassVar = {"paper": {}, "released": {"anti_windup": False}}
@@ -85,7 +85,7 @@ class Entropic(Controller):
             before = place_poles(self.plant.gain)
             self.plant = self.plant.observe(entropy, -self.alpha, forgetting=FORGETTING, drift_rate=DRIFT_RATE)
             kp, ki = place_poles(self.plant.gain)
-            integral = integral * (before.ki / ki)  # what the sum gives to α stays
+            integral = integral * (before.ki / ki)  # keeps the sum's contribution to α
         error = smoothed - self.target
         change = self.kd * torch.where(self.started, error - self.error, 0.0)
         summed = integral + error

@@ -1,4 +1,4 @@
-"""Entropy as a part of the advantage."""
+"""Entropy term in the advantage."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -16,14 +16,14 @@ from ..registry import register
 class EntropyAdvantage(Controller):
     """A + min(alpha·H, |A|/kappa), H without gradient.
 
-    Does not keep the entropy up: uncertain tokens change it the most in either direction, and in the bandit it ends
-    lower than under GRPO.
+    Does not keep the entropy high: uncertain tokens change it most, in either direction, and in the bandit the entropy
+    ends lower than under GRPO.
     """
 
     alpha: NotNegative = 0.4
-    """What a nat of entropy adds to the advantage."""
+    """Advantage added per nat of entropy."""
     kappa: Annotated[Number, "(1, inf)"] = 2.0
-    """The addition is at most |A|/kappa, so that no sign changes."""
+    """Divisor in the upper limit |A|/kappa of the addition, which keeps the sign of A."""
     source: ClassVar = "Cheng et al. 2025 (Reasoning with Exploration); STEER, table 6"
     quadrants: ClassVar = ("I", "II", "III", "IV")
 

@@ -1,4 +1,4 @@
-"""Stopping tokens whose distribution has changed its entropy."""
+"""Dropping tokens whose distribution has changed its entropy."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,9 +14,9 @@ from ..registry import register
 @register("entropy_ratio_clip")
 @dataclass(kw_only=True)
 class EntropyRatioClip(Controller):
-    """Drop tokens unless ratio_low < H/H_old < ratio_high; where both are 0 the token stays.
+    """Drop tokens unless ratio_low < H/H_old < ratio_high; a token stays if both entropies are 0.
 
-    Bounds the change of a whole distribution, not of the sampled token. Without effect strictly on-policy.
+    Bounds the change of a whole distribution, not of the sampled token. No-op strictly on-policy.
     """
 
     ratio_low: Number = 0.95

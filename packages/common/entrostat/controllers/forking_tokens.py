@@ -15,7 +15,7 @@ from .covariance import share_of_tokens
 class ForkingTokens(Controller):
     """Keep the max(int(share·N), 1) tokens of highest entropy H, drop the others.
 
-    A threshold over the mini-batch: tokens that tie at it are all kept.
+    The threshold is over the mini-batch; all tokens that tie at it are kept.
     """
 
     share: Annotated[Number, "(0, 1]"] = 0.2

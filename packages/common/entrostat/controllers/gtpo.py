@@ -1,4 +1,4 @@
-"""GTPO: reward by token, larger where a correct response was uncertain."""
+"""GTPO: token-level reward, larger at uncertain tokens of correct responses."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -20,16 +20,16 @@ INTO = ("reward", "advantage")
 class Gtpo(Controller):
     """R + alpha·H_t·d_t/Σ_k H_k,t on the tokens of responses with R > 0, k over the d_t such responses that reach t.
 
-    H_t is the entropy at position t, k runs over the correct responses of the group, so that the addition is alpha on
+    H_t is the entropy at position t, k runs over the correct responses of the group, so the addition is alpha on
     average. into="reward": the advantage is (R̂ − mean)/(std + 1e-6) over all tokens of the group. into="advantage": the
-    addition goes to the advantage as it is. Whole groups must lie in one mini-batch and on one rank.
-    Where the members of a group have equal entropies, as in the bandit, "reward" is GRPO.
+    addition is added to the given advantage. A whole group must be in one mini-batch and on one rank.
+    If the responses of a group have equal entropies, as in the bandit, "reward" is GRPO.
     """
 
     alpha: NotNegative = 0.1
     """Mean of the addition. STEER's table gives no value; this one is ours."""
     into: Annotated[str, INTO] = "reward"
-    """What is added to: reward or advantage."""
+    """Quantity that gets the addition: reward or advantage."""
     source: ClassVar = "Tan and Pan 2025 (GTPO); STEER, table 6"
     quadrants: ClassVar = ("I", "II")
 
@@ -47,7 +47,7 @@ class Gtpo(Controller):
         return plan.shape(_normalised(reward + bonus, context).to(like.dtype))
 
     def _relative_entropy(self, context: Context, correct: Tensor) -> Tensor:
-        """H_t over its mean among the correct responses of the group at that position; 0 on tokens of the others."""
+        """Return H_t over its mean at that position among the group's correct responses; 0 in other responses."""
         tokens = context.tokens
         position = tokens.get("position")
         width = int(position.max()) + 1 if position.numel() else 1
@@ -56,20 +56,20 @@ class Gtpo(Controller):
         table = entropy.new_zeros(*entropy.shape[:-1], context.groups.count * width)
         total = table.scatter_add(-1, place, entropy)
         mean = total.div_(table.scatter_add_(-1, place, correct.to(entropy.dtype)).clamp_(min=1)).gather(-1, place)
-        # where every entropy is 0 they are equal
+        # entropies that are all 0 are equal
         relative = torch.where(mean > 0, entropy / mean.clamp(min=torch.finfo(mean.dtype).tiny), 1.0)
         return torch.where(correct, relative, 0.0)
 
 
 def _normalised(reward: Tensor, context: Context) -> Tensor:
-    """(R − mean)/(std + 1e-6) over all tokens of each group, unbiased, (..., N).
+    """Return (R − mean)/(std + 1e-6) over all tokens of each group, unbiased, (..., N).
 
-    In float64, and exactly 0 where all of a group have one reward: what rounding leaves, 1e-6 would make large.
+    In float64, and exactly 0 if all tokens of a group have the same reward: dividing by 1e-6 would amplify rounding.
     """
     responses, groups = context.sequences, context.groups
 
     def of_group(x: Tensor, divisor: Tensor) -> Tensor:
-        """Sum of x over the tokens of each token's group over the divisor of the group, (..., N)."""
+        """Return the sum of x over the tokens of each token's group, divided by the group's divisor, (..., N)."""
         return responses.spread(groups.spread(groups.sum(responses.sum(x)) / divisor.clamp(min=1)))
 
     size = groups.sum(responses.size)

@@ -1,4 +1,4 @@
-"""A penalty on the divergence from a reference policy."""
+"""Penalty on the divergence from a reference policy."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -15,14 +15,14 @@ from ..registry import register
 class KLRef(Controller):
     """+beta·kl(π ‖ π_ref) on every token, with x = log π_ref − log π: k1 = −x, k2 = x²/2, k3 = e^x − x − 1.
 
-    GRPO takes k3. As a loss on samples of the current policy only k2 has the gradient of the divergence: that of k1 has
-    mean zero, that of k3 belongs to KL(π_ref ‖ π).
+    GRPO takes k3. As a loss on samples of the current policy only k2 has the gradient of the divergence: the gradient
+    of k1 has mean zero, and k3 has the gradient of KL(π_ref ‖ π).
     """
 
     beta: NotNegative = 0.001
     """Coefficient of the penalty."""
     estimator: Annotated[str, ESTIMATORS] = "k3"
-    """k1, k2 or k3."""
+    """Estimator of the divergence: k1, k2 or k3."""
     source: ClassVar = "Shao et al. 2024 (GRPO), equation 4; Schulman 2020"
     quadrants: ClassVar = ("I", "II", "III", "IV")
 

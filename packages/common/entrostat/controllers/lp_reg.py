@@ -1,4 +1,4 @@
-"""A penalty that shields unlikely tokens from a policy without its noise."""
+"""Penalty that pulls unlikely tokens back to a proxy of the rollout policy without its noise."""
 
 from dataclasses import dataclass
 from math import inf
@@ -17,22 +17,23 @@ from .covariance import share_of_tokens
 @register("lp_reg")
 @dataclass(kw_only=True)
 class LpReg(Controller):
-    """+beta·kl(proxy ‖ π) on the max(int(share·N), 1) least likely tokens, where A < 0 and π is below the proxy.
+    """+beta·kl(proxy ‖ π) on the max(int(share·N), 1) least likely tokens, if A < 0 and π is below the proxy.
 
-    kl is k3 at the sampled token, as released. The proxy is π_old on the actions with at least min_p of the likeliest
-    one's probability, renormalised. Let these have the probability P together: the penalty outweighs an advantage A
-    where the ratio r has fallen so far that |A|·r < beta·(1/(P·r) − 1), as at r = .62 for A = −1, beta = 1 and P = 1;
-    at r = 1 only where |A| < beta·(1/P − 1). Clips the ratio at 10 alone unless the chain names a surrogate.
+    kl is k3 at the sampled token, as released. The proxy is π_old restricted to the actions with at least min_p of the
+    likeliest action's probability, renormalised. If these have the total probability P, the penalty outweighs an
+    advantage A once the ratio r is so low that |A|·r < beta·(1/(P·r) − 1), as at r = .62 for A = −1, beta = 1 and
+    P = 1; at r = 1 only if |A| < beta·(1/P − 1). The only clip is an upper bound of 10 on the ratio, unless the chain
+    names a surrogate.
     """
 
     share: Share = 0.01
-    """Share of the mini-batch's tokens, the least likely, to penalise. The authors take .005 for 32B parameters."""
+    """Share of the mini-batch's tokens to penalise, least likely first. The authors take .005 for 32B parameters."""
     beta: NotNegative = 1.0
     """Coefficient of the penalty."""
     min_p: Annotated[Number, "(0, 1]"] = 0.02
     """Probability, relative to the likeliest action's, below which an action is noise."""
     among_negative: bool = False
-    """Whether the share is one of the tokens with A < 0, the least likely of them."""
+    """Take the share among the tokens with A < 0 instead of all tokens."""
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}, "released": {"among_negative": True}}
     source: ClassVar = "Huang et al. 2025 (Lp-Reg)"
     quadrants: ClassVar = ("III",)

@@ -13,8 +13,8 @@ from ..registry import register
 class PositiveOnly(Controller):
     """Weight 1[A ≥ 0]: tokens with A < 0 are dropped.
 
-    Lowers the entropy where samples are reused under a ratio clip. Strictly on-policy with binary rewards it only
-    rescales the expected step, whichever way the entropy then goes.
+    Lowers the entropy if samples are reused under a ratio clip. Strictly on-policy with binary rewards it only
+    rescales the expected step, so the entropy moves in the same direction as without it.
     """
 
     source: ClassVar = "Revisiting Entropy, figure 5; STEER, figure 3; Zhu et al. 2025 (PSR)"
@@ -30,8 +30,8 @@ class PositiveOnly(Controller):
 class NegativeOnly(Controller):
     """Weight 1[A ≤ 0]: tokens with A > 0 are dropped.
 
-    Raises the entropy where samples are reused under a ratio clip. Strictly on-policy with binary rewards it only
-    rescales the expected step, whichever way the entropy then goes.
+    Raises the entropy if samples are reused under a ratio clip. Strictly on-policy with binary rewards it only
+    rescales the expected step, so the entropy moves in the same direction as without it.
     """
 
     source: ClassVar = "Revisiting Entropy, figure 5; STEER, figure 3; Zhu et al. 2025 (NSR)"

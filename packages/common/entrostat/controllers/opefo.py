@@ -27,9 +27,9 @@ class Opefo(Controller):
     """
 
     variant: Annotated[str, VARIANTS] = "both"
-    """both, static, plus_only or minus_only."""
+    """Variant of λ: both, static, plus_only or minus_only."""
     estimator: Annotated[str, ESTIMATORS] = "paper"
-    """How the flow of a token is estimated: paper or exact."""
+    """Estimator of a token's flow: paper or exact."""
     lambda_static: Share = 0.001
     """λ of the variant static."""
     source: ClassVar = "OPEFO, equations 6 to 9, table 2"
@@ -42,7 +42,7 @@ class Opefo(Controller):
         return frozenset({"logp", "entropy"} | moments)
 
     def flow(self, context: Context) -> Tensor:
-        """Estimated ΔH of each token, (..., N), nats per unit learning rate; 0 where it has no finite value."""
+        """Return the estimated ΔH of each token, (..., N), nats per unit learning rate; 0 if it has no finite value."""
         t = context.tokens
         logp, entropy = t.get("logp"), t.get("entropy")
         if self.estimator == "paper":

@@ -17,11 +17,11 @@ class PositionAdvantage(Controller):
     """A + sign(A)·min(gamma·sigmoid(slope·(pos − ½)), limit·|A|), pos = (position + 1)/length of the response."""
 
     gamma: NotNegative = 0.1
-    """What the last token gains."""
+    """Gain of the last token."""
     slope: NotNegative = 15.0
-    """How sharply the gain sets in at the middle."""
+    """Steepness of the gain at the middle of the response."""
     limit: NotNegative = 0.5
-    """The gain is at most this share of |A|."""
+    """Upper limit of the gain, as a share of |A|."""
     source: ClassVar = "Deng et al. 2025 (Decomposing the Entropy-Performance Exchange); STEER, table 6"
     quadrants: ClassVar = ("I", "II", "III", "IV")
 

@@ -1,4 +1,4 @@
-"""Reweighting of tokens with positive advantage, which are the ones that take entropy away."""
+"""Reweighting of tokens with positive advantage, which are the ones that lower the entropy."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -24,13 +24,13 @@ class PositiveReweight(Controller):
     """
 
     variant: Annotated[str, VARIANTS] = "entropy_guided"
-    """stage, epoch or entropy_guided."""
+    """Rule for λ: stage, epoch or entropy_guided."""
     target: NotNegative = 0.2
-    """Entropy that entropy_guided follows (nats)."""
+    """Target entropy of entropy_guided (nats)."""
     delta: NotNegative = 0.01
     """Step of λ in one rollout step."""
     lambda_init: Number = 1.0
-    """λ of entropy_guided at the start."""
+    """Initial λ of entropy_guided."""
     lambda_max: NotNegative = 2.0
     """Upper bound of λ."""
     source: ClassVar = "Revisiting Entropy, equation 5"
@@ -56,7 +56,7 @@ class PositiveReweight(Controller):
         elif self.variant == "epoch":
             if stats.epoch is None or stats.epochs is None:
                 raise ValueError("positive_reweight: variant 'epoch' needs StepStats.epoch and epochs")
-            if stats.epochs < 2:  # its λ would be 0 to the end
+            if stats.epochs < 2:  # λ would stay 0
                 raise ValueError("positive_reweight: variant 'epoch' needs 2 epochs or more: use stage instead")
             self.positive_weight = as_state((stats.epoch - 1) / (stats.epochs - 1))
         else:

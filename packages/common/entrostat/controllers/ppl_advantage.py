@@ -1,4 +1,4 @@
-"""Advantages by how surprising a response was as a whole."""
+"""Advantages weighted by the perplexity of the whole response."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,12 +16,12 @@ from ..registry import register
 class PplAdvantage(Controller):
     """Weight clamp(1 − alpha·z, weight_min, weight_max), z the standard score of log PPL = −mean log π_old.
 
-    Mean and (unbiased) standard deviation are over the responses of the mini-batch whose PPL is finite. Unsurprising
-    responses weigh more. Where the PPL differ by rounding alone every weight is 1.
+    Mean and (unbiased) standard deviation are over the responses of the mini-batch whose PPL is finite. Responses of
+    low PPL weigh more. If the PPLs differ by rounding only, every weight is 1.
     """
 
     alpha: NotNegative = 0.01
-    """What a standard deviation of log PPL takes from the weight."""
+    """Weight reduction per standard deviation of log PPL."""
     weight_min: Number = 0.8
     """Smallest weight."""
     weight_max: Number = 1.2

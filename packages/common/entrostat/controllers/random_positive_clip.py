@@ -1,4 +1,4 @@
-"""Stopping a few random tokens with positive advantage."""
+"""Dropping a few random tokens with positive advantage."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,7 +15,7 @@ from .covariance import share_of_tokens
 class RandomPositiveClip(Controller):
     """Drop max(int(k·N), 1) tokens drawn uniformly among those with A > 0 (Rand-Pos-Clip).
 
-    The control for Clip-Cov: the same number of tokens, without looking at their covariance.
+    Control experiment for Clip-Cov: the same number of tokens, regardless of their covariance.
     """
 
     k: Share = 2e-4

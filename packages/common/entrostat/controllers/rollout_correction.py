@@ -1,4 +1,4 @@
-"""Samples are another program's: importance weights from the engine that sampled to the policy that trains."""
+"""Importance weights from the rollout engine's policy to the trainer's."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -17,17 +17,17 @@ MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
 @register("rollout_correction")
 @dataclass(kw_only=True)
 class RolloutCorrection(Controller):
-    """Weight w = π_old(o)/π_rollout(o), of each token or of its whole response, cut off at `cap`, or 0 beyond it.
+    """Weight w = π_old(o)/π_rollout(o) of each token, or of its whole response, truncated at `cap`, or 0 above it.
 
-    π_old is the policy before the update as the trainer computes it; π_rollout is what the rollout engine sampled
-    from, which differs by rounding, kernels and, in asynchronous training, by updates in between. Importance ratios of
-    the surrogate stay those of π/π_old. Put it before controllers that look at weights, such as thermostat.
+    π_old is the policy before the update as the trainer computes it; π_rollout is the policy that the rollout engine
+    sampled from, which differs by rounding, kernels and, in asynchronous training, by updates in between. The
+    surrogate's importance ratio stays π/π_old. Put it before controllers that read weights, such as thermostat.
     """
 
     mode: Annotated[str, MODES] = "token_truncate"
-    """token_truncate, token_mask, sequence_truncate or sequence_mask."""
+    """Level and treatment of large weights: token_truncate, token_mask, sequence_truncate or sequence_mask."""
     cap: Annotated[Number, "(0, inf]"] = 2.0
-    """Weights above it become `cap` (truncate) or 0 (mask); inf is no limit."""
+    """Upper limit: larger weights become `cap` (truncate) or 0 (mask); inf disables it."""
     source: ClassVar = "Yao et al. 2025 (truncated importance sampling); IcePop (masking); Espeholt et al. 2018, eq. 1"
     quadrants: ClassVar = ("I", "II", "III", "IV")
 

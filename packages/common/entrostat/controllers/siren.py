@@ -1,4 +1,4 @@
-"""An entropy bonus for the likeliest actions of the most uncertain tokens, anchored where the training began."""
+"""Entropy bonus on the likeliest actions of the most uncertain tokens, anchored at the entropy of the first rollout."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -17,22 +17,22 @@ from ..support import Support
 @register("siren")
 @dataclass(kw_only=True)
 class Siren(Controller):
-    """+beta·(H̄ − H̄_0)², H̄ the mean of H_S over the tokens whose H_S lies above the quantile tau of their response.
+    """+beta·(H̄ − H̄_0)², H̄ the mean of H_S over the tokens whose H_S is above the quantile tau of their response.
 
     H_S is the entropy of the policy restricted to its top-p actions S and renormalised, H̄_0 is H̄ in the first rollout,
-    in which there is no penalty. Its gradient is that of a bonus of 2·beta·(H̄_0 − H̄) on H_S of these tokens, which
-    lowers entropies once H̄ is above H̄_0. Needs the logits, as truncated_entropy_bonus does. The released code has not
-    in S the action that reaches top_p, takes H̄ in each micro-batch, and averages it over responses first.
+    which has no penalty. The gradient is that of a bonus of 2·beta·(H̄_0 − H̄) on H_S of these tokens, which lowers
+    entropies once H̄ is above H̄_0. Needs the logits, as truncated_entropy_bonus does. The released code leaves the
+    action that reaches top_p out of S, takes H̄ in each micro-batch, and averages it over responses first.
     """
 
     beta: NotNegative = 0.005
     """Coefficient of the penalty."""
     tau: Annotated[float, "[0, 1)"] = 0.8
-    """Share of the tokens of a response, the surest, that are left alone."""
+    """Share of the tokens of a response, lowest entropy first, that get no penalty."""
     top_p: Annotated[Number, "(0, 1]"] = 0.8
-    """Probability that the actions which count must reach."""
+    """Total probability that S must reach."""
     per_response: bool = True
-    """Whether the quantile is that of the response; of the mini-batch otherwise, for responses of few tokens."""
+    """Take the quantile within each response; if false over the mini-batch, for responses of few tokens."""
     source: ClassVar = "Jiang et al. 2025 (SIREN), and its released code"
     quadrants: ClassVar = ("I", "II", "III", "IV")
     state: ClassVar = ("anchor",)
@@ -41,7 +41,7 @@ class Siren(Controller):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.anchor = as_state(torch.nan)
-        """H̄_0, NaN until the first rollout has been trained on."""
+        """H̄_0; NaN until the first rollout has been trained on."""
 
     @property
     def support(self) -> Support:
@@ -69,7 +69,7 @@ class Siren(Controller):
         return plan.add_truncated_bonus(torch.where(uncertain, column(coef, entropy), 0.0), **info)
 
     def _uncertain(self, entropy: Tensor, context: Context) -> Tensor:
-        """Mask (..., N) of the tokens above the quantile."""
+        """Return a mask (..., N) of the tokens above the quantile."""
         if self.per_response:
             responses = context.sequences
             return entropy > responses.spread(quantile_within(entropy, responses, self.tau))

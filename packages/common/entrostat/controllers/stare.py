@@ -1,4 +1,4 @@
-"""More weight on what is least expected among the successes, while the entropy is below a target."""
+"""Higher weight on the least likely tokens with A > 0 while the entropy is below a target."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -15,26 +15,26 @@ from ..registry import register
 @register("stare")
 @dataclass(kw_only=True)
 class Stare(Controller):
-    """While Ĥ < target: weight W on the share of the tokens with A > 0 that is least likely, 1 on the others.
+    """While Ĥ < target: weight W on the least likely share of the tokens with A > 0, 1 on the others.
 
-    A share is one of the tokens of its own sign, rounded up, over the mini-batch; the released code takes it in each
-    micro-batch. both_signs: weight M too on the least likely tokens with A < 0 (variant C2; the default is O1). With
-    delta, W += delta and M −= delta where Ĥ < target, and the other way above it, within [1, positive_max] and
-    [negative_min, 1]. Above the target all weights are 1: it pushes the entropy up, and never down.
+    The share is of the tokens of one sign in the mini-batch, rounded up; the released code takes it in each
+    micro-batch. both_signs: also weight M on the least likely tokens with A < 0 (variant C2; the default is O1). With
+    delta, W += delta and M −= delta if Ĥ < target, and the other way above it, within [1, positive_max] and
+    [negative_min, 1]. Above the target all weights are 1, so it raises the entropy and never lowers it.
     """
 
     target: NotNegative = 0.3
     """Entropy below which tokens are weighted (nats)."""
     share: Share = 0.1
-    """Share of the tokens of a sign that is weighted."""
+    """Share of the tokens of one sign to weight."""
     positive: Annotated[Number, "[1, inf)"] = 1.1
-    """W, at the start. The authors take 1.05 from 14B parameters on."""
+    """Initial W. The authors take 1.05 from 14B parameters on."""
     negative: Annotated[Number, "[0, 1]"] = 0.9
-    """M, at the start, of `both_signs`. The authors take .95 from 14B parameters on."""
+    """Initial M of `both_signs`. The authors take .95 from 14B parameters on."""
     both_signs: bool = False
-    """Whether tokens with A < 0 are weighted too."""
+    """Weight tokens with A < 0 too."""
     delta: NotNegative = 0.0
-    """Step of W and M in one rollout step; 0 leaves them as they are. The released schedule takes .01."""
+    """Step of W and M in one rollout step; 0 keeps them constant. The released schedule takes .01."""
     positive_max: Annotated[Number, "[1, inf)"] = 1.5
     """Upper bound of W."""
     negative_min: Annotated[Number, "[0, 1]"] = 0.5
@@ -80,8 +80,8 @@ class Stare(Controller):
         return column(torch.where(self.enabled, weight, 1.0), like)
 
     def _least_likely(self, among: Tensor, context: Context) -> Tensor:
-        """Mask (..., N) of the share of the tokens of the mask `among` whose log π is lowest."""
+        """Return a mask (..., N) of the `share` of tokens in the mask `among` with the lowest log π."""
         rarity = (-context.tokens.get("logp")).expand(among.shape).masked_fill(~among, -torch.inf)
         wanted = as_state(self.share).to(rarity.device) * context.reduce.count(among)
-        size = (wanted - 1e-6).ceil().long()  # of 3 tokens out of 30, .1·30 is a little more than 3
+        size = (wanted - 1e-6).ceil().long()  # in floating point .1·30 is a little more than 3
         return context.reduce.top_k(rarity, size, tie=lambda: context.uniform(self.name))

@@ -31,19 +31,19 @@ class Steer(Controller):
     """
 
     mapping: Annotated[str, MAPPINGS] = "exponential"
-    """From Ω to the weight: exponential, linear or binary."""
+    """Mapping from Ω to the weight: exponential, linear or binary."""
     estimator: Annotated[str, ESTIMATORS] = "paper"
-    """How Ω is estimated: paper or exact."""
+    """Estimator of Ω: paper or exact."""
     lambda_min: Positive = 0.7
     """Weight of the token with the largest Ω, at most 1."""
     lambda_max: Annotated[Number, "[1, inf)"] = 1.2
     """Weight of the token with the smallest Ω under the linear mapping."""
     mask_clipped: bool = True
-    """Whether Ω of a token that the ratio clip has stopped is 0."""
+    """Set Ω to 0 for tokens that the ratio clip has stopped."""
     rollout_entropy: bool = False
-    """Whether H is that of the rollout policy."""
+    """Use H of the rollout policy instead of the current policy."""
     omega_floor: NotNegative = 0.0
-    """The largest Ω counts as at least this (nats per unit learning rate), but not under the binary mapping."""
+    """Lower limit for the largest Ω (nats per unit learning rate); not used by the binary mapping."""
     source: ClassVar = "STEER, theorem 1, equation 3, appendix E.3"
     quadrants: ClassVar = ("I", "II", "III", "IV")
     presets: ClassVar = {
@@ -55,7 +55,7 @@ class Steer(Controller):
         super().__post_init__()
         self._require(torch.as_tensor(self.lambda_min <= 1), "lambda_min must not be above 1")
         if self.estimator == "exact" and self.rollout_entropy:
-            self.rollout_entropy = False  # the exact flow is of the current distribution
+            self.rollout_entropy = False  # the exact flow needs the current distribution
 
     @property
     def needs(self) -> frozenset[str]:
@@ -64,7 +64,7 @@ class Steer(Controller):
         return frozenset({"logp", "old_logp", entropy} | moments)
 
     def omega(self, plan: Plan, context: Context) -> Tensor:
-        """Ω of each token, (..., N), nats per unit learning rate; 0 where the formula has no finite value."""
+        """Return Ω of each token, (..., N), nats per unit learning rate; 0 if the formula has no finite value."""
         tokens = context.tokens
         logp = tokens.get("logp")
         weight = tokens.advantage * importance_ratio(logp, tokens.get("old_logp"))

@@ -1,4 +1,4 @@
-"""thermostat: the entropy bonus, or the token weights, that a wanted entropy asks for, solved in every update.
+"""thermostat: solve in every update for the entropy bonus, or the token weights, that reach a target entropy.
 
     observe   Ĥ, flow planned since the last Ĥ ──► Plant: filtered H, step size κ, drift d
     wanted    flow of one update = (clip(k·(target − H), ±rate) − d) / (κ · updates per rollout step)
@@ -6,7 +6,7 @@
               mean m_t·φ_t = wanted                   ──► m_t         (mode "reweight")
               mean m_t·φ_t + μ·mean F_t = wanted      ──► m_t and μ   (mode "both")
 
-docs/thermostat.md derives it and says what was measured.
+Derivation and measurements: docs/thermostat.md.
 """
 
 from dataclasses import dataclass
@@ -31,44 +31,45 @@ PRICES = ("gradient", "flow")
 @register("thermostat")
 @dataclass(kw_only=True)
 class Thermostat(Controller):
-    """Moves the mean entropy by clip(k·(target − H), ±rate) a rollout step, by a bonus or by weights that are solved.
+    """Move the mean entropy by clip(k·(target − H), ±rate) per rollout step, by a bonus or by weights that are solved.
 
-    With φ_t the exact flow of token t under the plan made so far and F_t = S2LL + 2H·S2L + H²·S2 that of a unit bonus,
-    mode="bonus" adds μ·H_t with μ = (wanted flow − mean φ)/mean F, the least change of the logit update that gives the
-    wanted flow, within ±bonus_max (from 0 with one_sided). mode="reweight" gives weights
+    φ_t is the exact flow of token t under the plan made so far, F_t = S2LL + 2H·S2L + H²·S2 the flow of a unit bonus.
+    mode="bonus" adds μ·H_t with μ = (wanted flow − mean φ)/mean F, the smallest change of the logit update that has the
+    wanted flow, within ±bonus_max (from 0 with one_sided). mode="reweight" sets weights
     m_t = clip(1 + ν·φ_t/g_t, 0, m_max), with ν such that mean m_t·φ_t is the wanted flow, at the price
-    g_t = (∂loss/∂lp_t)² ("gradient": least change of the gradient) or |φ_t| ("flow": OPEFO's weights when target,
-    gain and drift ask for no change). It dies with the advantages; a bonus does not. mode="both" moves weights and
-    bonus with one ν: μ = bonus_share·ν, and g_t = (∂loss/∂lp_t)²·‖e − p‖², the squared step of the token's logits.
+    g_t = (∂loss/∂lp_t)² ("gradient": smallest change of the gradient) or |φ_t| ("flow": OPEFO's weights if target,
+    gain and drift ask for no change). Weights lose their effect when the advantages vanish; a bonus does not.
+    mode="both" moves weights and bonus with one ν: μ = bonus_share·ν, and g_t = (∂loss/∂lp_t)²·‖e − p‖², the squared
+    step of the token's logits.
 
-    κ, the change of entropy for a unit of summed flow (the learning rate for SGD on independent logits), starts at
-    `kappa` and is estimated from what came of the flows planned before, with `forgetting`; so is a drift, whose speed
-    is `integral`, that stands for all the flow does not explain: shared parameters, curvature, momentum.
-    The truncated-entropy bonus of another part is not in φ; the drift takes it up.
+    κ, the change of entropy per unit of summed flow (the learning rate for SGD on independent logits), starts at
+    `kappa` and is estimated, with `forgetting`, from the effect of earlier planned flows. A drift, with speed
+    `integral`, is estimated too; it stands for all that the flow does not explain: shared parameters, curvature,
+    momentum. The truncated-entropy bonus of another part is not in φ; the drift absorbs it.
     """
 
     target: NotNegative = 0.5
-    """Entropy to hold (nats)."""
+    """Target entropy (nats)."""
     mode: Annotated[str, MODES] = "bonus"
-    """bonus, reweight or both."""
+    """Actuator: bonus, reweight or both."""
     one_sided: bool = False
-    """Whether a bonus is never negative: entropy above the target is then left to the task."""
+    """Keep the bonus from going negative: entropy above the target is then left to the task."""
     price: Annotated[str, PRICES] = "gradient"
-    """What a weight costs in mode reweight: gradient or flow."""
+    """Price of a weight in mode reweight: gradient or flow."""
     bonus_share: Positive = 0.1
-    """Bonus for a unit of ν in mode both."""
+    """Bonus per unit of ν in mode both."""
     k: Annotated[Number, "(0, 2)"] = 0.1
-    """Part of the error that a rollout step is to remove; below 2 the loop is stable."""
+    """Part of the error to remove in a rollout step; the loop is stable below 2."""
     rate: Annotated[Number, "(0, inf]"] = 0.02
-    """Most that a rollout step is to move the entropy (nats); inf is no limit."""
+    """Upper limit for the planned entropy change of a rollout step (nats); inf disables it."""
     bonus_max: Positive = 1.0
-    """Bound of |μ|."""
+    """Upper limit of |μ|."""
     m_max: Annotated[Number, "(1, inf)"] = 2.0
-    """Bound of the weights."""
+    """Upper limit of the weights."""
     kappa: Positive = 1.0
-    """κ to start from; too high is the careful side."""
+    """Initial κ; too high is the safe side."""
     integral: NotNegative = 0.1
-    """How far the drift moves in a step, relative to the change of entropy that stays unexplained."""
+    """Change of the drift in a step, relative to the unexplained change of entropy."""
     forgetting: Annotated[Number, "(0, 1]"] = 0.99
     """Factor by which information on κ fades in a step."""
     source: ClassVar = "ours: docs/thermostat.md"
@@ -80,7 +81,7 @@ class Thermostat(Controller):
         super().__post_init__()
         self.plant = Plant.prior(self.kappa)
         self.updates = as_state(1.0)
-        """Plans in a rollout step, as they were counted in the last one."""
+        """Plans per rollout step, as counted in the last step."""
 
     @property
     def needs(self) -> frozenset[str]:
@@ -97,7 +98,7 @@ class Thermostat(Controller):
         self.updates = torch.where(~entropy.isnan() & (updates > 0), updates.to(self.updates), self.updates)
 
     def wanted_flow(self) -> Tensor:
-        """The mean flow that one update should have, float64 (...,), nats per unit of κ; 0 before any observation."""
+        """Return the mean flow that one update should have, float64 (...,), nats per unit of κ; 0 before a first reading."""
         error = torch.nan_to_num(as_state(self.target) - self.plant.entropy, nan=0.0)
         rate = as_state(self.rate)
         change = (self.k * error).clamp(min=-rate, max=rate) - self.plant.drift
@@ -157,7 +158,7 @@ class Thermostat(Controller):
 
 
 def _weighted_flow(plan: Plan, context: Context) -> tuple[Tensor, Tensor, Tensor | float]:
-    """∂loss/∂lp and flow of what a weight multiplies, (..., N) each, and the mean flow of the rest, (...,) or 0."""
+    """Return ∂loss/∂lp and flow of the terms with a weight, (..., N) each, and mean flow of the rest, (...,) or 0."""
     weighted = plan.changed(entropy_coef=None, kl_coef=None, ref_coef=None)
     dlogp, flow, _ = entropy_change.planned(context.tokens, weighted)
     if plan.entropy_coef is None and plan.kl_coef is None and plan.ref_coef is None:
@@ -166,16 +167,16 @@ def _weighted_flow(plan: Plan, context: Context) -> tuple[Tensor, Tensor, Tensor
 
 
 def _bonus_flow(tokens: Tokens) -> Tensor:
-    """F of each token, (..., N)."""
+    """Return F of each token, (..., N)."""
     return entropy_change.bonus(*(tokens.get(name) for name in ("entropy", "s2", "s2l", "s2ll")))
 
 
 def squared_step(logp: Tensor, s2: Tensor) -> Tensor:
-    """‖e_o − p‖² = 1 − 2p_o + S2 of each token, (..., N): from (1 − p_o)² to twice that, also rounded where p_o → 1."""
+    """Return ‖e_o − p‖² = 1 − 2p_o + S2 of each token, (..., N), in [(1 − p_o)², 2(1 − p_o)²] despite rounding."""
     least = torch.expm1(logp).square()
     return (1 - 2 * logp.exp() + s2).clamp(least, 2 * least)
 
 
 def _info(flow: Tensor, base: Tensor) -> dict[str, Tensor]:
-    """What comes back to `observe` in StepStats.planned, or is worth a look."""
+    """Return entries of Plan.info: flow and updates reach `observe` as StepStats.planned, base_flow is for the log."""
     return {"thermostat/flow": flow, "thermostat/base_flow": base, "thermostat/updates": torch.ones_like(flow)}

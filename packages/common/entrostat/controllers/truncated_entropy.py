@@ -1,4 +1,4 @@
-"""An entropy bonus that does not feed the tail of the vocabulary."""
+"""Entropy bonus that does not feed the tail of the vocabulary."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -15,17 +15,17 @@ from ..support import Support
 class TruncatedEntropyBonus(Controller):
     """−coef·H_S, H_S the entropy of the policy restricted to its top-k or top-p actions S and renormalised.
 
-    Whoever has the logits computes H_S with `support.truncated_entropy(logits, controller.support)` and passes it to
-    plan.loss(..., truncated_entropy=H_S), with its gradient; the set S has none. The simulator and llmtrain do; a
-    trainer that does not is refused by name.
+    The trainer computes H_S from the logits with `support.truncated_entropy(logits, controller.support)` and passes it,
+    with its gradient, to plan.loss(..., truncated_entropy=H_S); the set S has no gradient. The simulator and llmtrain
+    do this; integrations without access to the logits raise ValueError.
     """
 
     coef: Number = 0.001
     """Coefficient of the bonus; negative lowers the entropy."""
     top_k: NotNegative = 2
-    """Actions that count at most; 0 is no limit."""
+    """Upper limit for the number of actions in S; 0 disables it."""
     top_p: Annotated[Number, "(0, 1]"] = 1.0
-    """Probability that the actions which count must reach; 1 is no limit. The authors take 0.99 with top_k = 0."""
+    """Total probability that S must reach; 1 disables the limit. The authors take 0.99 with top_k = 0."""
     source: ClassVar = "Huang et al. 2026 (TRE-K, TRE-P); Shen 2025 (clamped entropy of AEnt)"
     quadrants: ClassVar = ("I", "II", "III", "IV")
 

@@ -1,4 +1,4 @@
-"""Paying more for correct responses that were unlikely."""
+"""Higher reward for correct responses that were unlikely."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,16 +14,16 @@ from ..segments import rank_within
 @register("unlikeliness")
 @dataclass(kw_only=True)
 class Unlikeliness(Controller):
-    """Reward R·(1 − beta·rank/G), rank 0 for the least likely response of a group of G; advantages computed anew.
+    """Reward R·(1 − beta·rank/G), rank 0 for the least likely response of a group of G; advantages recomputed.
 
     Responses are ranked by their mean log π_old; equal ones share their mean rank. Replaces the advantages of the
-    mini-batch. Whole groups must lie in one mini-batch and on one rank. R is meant to be 0 or 1.
+    mini-batch. A whole group must be in one mini-batch and on one rank. R is meant to be 0 or 1.
     """
 
     beta: Share = 0.25
-    """What the likeliest response loses of its reward, nearly."""
+    """Share of its reward, times (G − 1)/G, that the likeliest response loses."""
     advantage: str = "grpo"
-    """How shaped rewards become advantages, a name of `get_advantage`."""
+    """Name of the advantage computed from shaped rewards, see `get_advantage`."""
     source: ClassVar = "He et al. 2025 (Rewarding the Unlikely); STEER, table 6"
     quadrants: ClassVar = ("I", "II")
 
