@@ -2,11 +2,11 @@
 
     tokens = Tokens(logp=..., old_logp=..., advantage=...)      one optimizer mini-batch, (..., N)
     controller = make("clip_higher+steer", lambda_min=0.7)
-    controller.observe(StepStats(entropy=...))                  once a rollout step
-    plan = controller.plan(tokens, reduce=LocalReduce())        looks at the whole mini-batch, no gradient
+    controller.observe(StepStats(entropy=...))                  once per rollout step
+    plan = controller.plan(tokens, reduce=LocalReduce())        reads the whole mini-batch, no gradient
     plan.loss(logp, entropy, index).backward()                  any slice of it, at any time
 
-Entropies are in nats throughout. What is named here is imported, and torch with it, when it is first used.
+Entropies are in nats throughout. The names below are imported on first use, and torch with them.
 """
 
 from importlib import import_module
@@ -72,7 +72,7 @@ _HOME = {
     "make": "by_name",
     "policy_stats": "policy_moments",
 }
-"""Modules of the names above that are no modules themselves."""
+"""Modules of the names above that are not modules themselves."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
-"""Which controllers contradict each other, or the way the samples are used: found before, or while, they plan.
+"""Checks for controllers that contradict each other or the way the samples are used.
 
-Closed loops on one actuator, and on one entropy, are found when a chain is built; whether the policy has left the one
-that made the rollout is only seen in the plans.
+Closed loops on the same actuator, or on the same entropy, are found when a chain is built; only the plans show whether
+the policy has moved since the rollout.
 """
 
 import warnings
@@ -14,23 +14,22 @@ from .controller import Controller
 from .tokens import Tokens
 
 SAME_POLICY = 1e-5
-"""Largest |log π − log π_old| (nats) that rounding makes of equal policies."""
+"""Largest |log π − log π_old| (nats) that rounding causes between equal policies."""
 REASONS = {"weight": "the weights of tokens", "bonus": "the entropy bonus", "clip": "the clip bounds"}
 OPPOSITES = {
     frozenset({"positive_only", "negative_only"}): "together they drop every token that has an advantage",
     frozenset({"adaptive_clip", "bapo"}): "both set the clip bounds",
-    frozenset({"kl_ref", "lp_reg"}): "both penalise the divergence from a policy, and a plan has one",
-    frozenset({"siren", "truncated_entropy_bonus"}): "both have a bonus on truncated entropies, and a plan has one",
+    frozenset({"kl_ref", "lp_reg"}): "both penalise the divergence from a policy, and a plan has one such penalty",
+    frozenset({"siren", "truncated_entropy_bonus"}): "both set the bonus on truncated entropies",
 }
 
 
 class CompositionWarning(UserWarning):
-    """Controllers that work, but not as their rules mean them to."""
+    """Warning about controllers that run, but not as their rules intend."""
 
 
 def check_parts(parts: Sequence[Controller]) -> None:
-    """ValueError when parts undo each other or two closed loops move the same thing; CompositionWarning when two loops
-    move different ones."""
+    """Raise ValueError if parts undo each other or two closed loops share an actuator; warn if two loops do not."""
     names = {part.name for part in parts}
     for pair, reason in OPPOSITES.items():
         if pair <= names:
@@ -42,8 +41,8 @@ def check_parts(parts: Sequence[Controller]) -> None:
             if shared:
                 what = " and ".join(shared)
                 raise ValueError(
-                    f"{second.name!r} and {first.name!r} are both closed loops on {what}: each would answer to what "
-                    "the other does, so choose one"
+                    f"{second.name!r} and {first.name!r} are both closed loops on {what}: each would react to the "
+                    "other's changes, so choose one"
                 )
     if len(loops) > 1:
         who = " and ".join(f"{part.name!r} ({' and '.join(_moves(part))})" for part in loops)
@@ -54,10 +53,10 @@ def check_parts(parts: Sequence[Controller]) -> None:
 
 
 class SampleWatch:
-    """Tells once whether the samples that a chain plans with suit its parts.
+    """Check of a chain's samples that warns once if they do not suit its parts.
 
-    `saw` is called with the tokens of every plan and `rollout_ended` once a rollout step. On a GPU the comparison is
-    left on the device until then, so that planning never waits for it; once the answer is known nothing is compared.
+    Call `saw` with the tokens of every plan and `rollout_ended` once per rollout step. On a GPU the comparison stays on
+    the device until then, so that planning never waits for it; once the answer is known nothing is compared.
     """
 
     def __init__(self, parts: Sequence[Controller]) -> None:
@@ -65,7 +64,7 @@ class SampleWatch:
         self.idle = [part.name for part in parts if part.idle_on_policy]
         self.plans = 0
         self.gap: Tensor | None = None
-        """Largest |log π − log π_old| since the last rollout step, on the device; None while no policy has moved."""
+        """Largest |log π − log π_old| since the last rollout step, on the device; None while it cannot have moved."""
 
     def saw(self, tokens: Tokens) -> None:
         if not (self.strict or self.idle) or tokens.logp is None or tokens.old_logp is None or not tokens.size:
@@ -90,20 +89,20 @@ class SampleWatch:
             if self.strict:
                 _warn(
                     f"{_names(self.strict)} strictly on-policy by its rule, but log π differs from log π_old: samples "
-                    "are used more than once, or the rollout engine computes other log-probabilities, so that it "
-                    "balances another entropy change than the update makes"
+                    "are used more than once, or the rollout engine computes other log-probabilities, so the entropy "
+                    "change that it balances is not the one of the update"
                 )
                 self.strict = []
         elif ended and self.idle:
             _warn(
                 f"{_names(self.idle)} without effect: log π equalled log π_old in all updates of a "
-                "rollout, where the rule changes no gradient; use samples for several updates, or another controller"
+                "rollout, so the rule changed no gradient; use samples for several updates, or another controller"
             )
             self.idle = []
 
 
 def _moves(loop: Controller) -> list[str]:
-    """What a closed loop moves, in words."""
+    """Return the actuators of a closed loop, in words."""
     return [REASONS.get(name, name) for name in str(loop.controls).split("+")]
 
 

@@ -1,4 +1,4 @@
-"""Numbers that are needed as tensors again and again, made once."""
+"""Cached tensors of numbers that are needed often."""
 
 from functools import lru_cache
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def constant(x: float, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """A number as a tensor (1,), not to be written to."""
+    """Return a number as a tensor (1,); do not write to it."""
     if torch.compiler.is_compiling():  # compiled code holds the number itself
         return torch.full((1,), x, dtype=dtype, device=device)
     return _made_once(x, dtype, device)
@@ -15,5 +15,5 @@ def constant(x: float, dtype: torch.dtype, device: torch.device) -> Tensor:
 
 @lru_cache(maxsize=1024)
 def _made_once(x: float, dtype: torch.dtype, device: torch.device) -> Tensor:
-    with torch.inference_mode(False):  # whoever asks first, gradients may pass through what it is multiplied with
+    with torch.inference_mode(False):  # even if first needed in inference mode: later it may meet gradients
         return torch.tensor([x], dtype=dtype, device=device)

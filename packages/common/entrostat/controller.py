@@ -1,10 +1,10 @@
-"""What a controller is, and how controllers compose.
+"""Base class of controllers, and the statistics and the context that they get.
 
     Tokens ──► plan(tokens, reduce) ──► Plan ──► plan.loss(logp, entropy, index) ──► gradient
-    StepStats ──► observe(stats)         state moves here and nowhere else
+    StepStats ──► observe(stats)         the only place where state changes
 
-`plan` looks at the whole mini-batch and has no side effect; `observe` is called once for each rollout step, with the
-entropy of that rollout, before the plans of that step are made.
+`plan` reads the whole mini-batch and has no side effect; `observe` is called once per rollout step, with the entropy of
+that rollout, before the plans of that step are made.
 """
 
 from collections.abc import Mapping
@@ -27,10 +27,10 @@ from .tokens import Tokens
 
 @dataclass(frozen=True, kw_only=True)
 class StepStats:
-    """What a closed loop may look at once a rollout step; entropies are (...,), one for each leading run."""
+    """Statistics that closed loops observe once per rollout step; entropies are (...,), one per leading run."""
 
     entropy: float | Tensor
-    """Mean entropy over the response tokens of the rollout (nats). NaN and ±inf leave every closed loop where it is."""
+    """Mean entropy over the response tokens of the rollout (nats). NaN and ±inf leave every closed loop unchanged."""
     step: int = 0
     """Rollout step, from 0."""
     total_steps: int | None = None
@@ -38,12 +38,12 @@ class StepStats:
     """Pass over the data, from 1."""
     epochs: int | None = None
     planned: Mapping[str, float | Tensor] = field(default_factory=dict)
-    """`Plan.info` summed over the updates since the last observation: what the controllers meant to happen."""
+    """`Plan.info` summed over the updates since the last observation: the changes that controllers planned."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """Where a plan is being made."""
+    """Mini-batch, reduction over ranks, and random-number keys of the plan being made."""
 
     tokens: Tokens
     reduce: LocalReduce
@@ -52,34 +52,34 @@ class Context:
 
     @lazy
     def size(self) -> int:
-        """Tokens of the mini-batch over all ranks."""
+        """Number of tokens in the mini-batch over all ranks."""
         return self.reduce.total(self.tokens.size)
 
     @lazy
     def sequences(self) -> Segments:
-        """The responses of the mini-batch on this rank: S of them."""
+        """Segments of the tokens by response: the S responses of the mini-batch on this rank."""
         return Segments(self.tokens.get("seq_id"))
 
     @lazy
     def groups(self) -> Segments:
-        """Which of the S responses answer the same prompt. Whole groups must lie on one rank."""
+        """Segments of the S responses by prompt. A whole group must be on one rank."""
         return Segments(self.sequences.pick(self.tokens.get("group_id")))
 
     def share(self, mask: Tensor) -> Tensor:
-        """Share of the mini-batch's tokens in the mask (..., N): float64 (...,)."""
+        """Return the share of the mini-batch's tokens in the mask (..., N): float64 (...,)."""
         return self.reduce.count(mask).double() / max(self.size, 1)
 
     def identity(self, index: Tensor) -> Tensor:
-        """An integer for each of the tokens `index` (n,) that does not depend on how the tokens are cut: (..., n)."""
+        """Return an integer per token of `index` (n,) that does not depend on how the tokens are split: (..., n)."""
         t = self.tokens
         if t.seq_id is not None and t.position is not None:
             return hash_bits(t.seq_id.index_select(-1, index), t.position.index_select(-1, index))
         return self.reduce.offset(t.size) + index
 
     def uniform(self, purpose: str, among: Tensor | None = None) -> Tensor:
-        """A uniform number for each token, float64 (..., N), the same on any number of ranks.
+        """Return a uniform number for each token, float64 (..., N), the same on any number of ranks.
 
-        among: mask (..., N) of the tokens that need one; the others get −inf, and cost nothing.
+        among: mask (..., N) of the tokens that need one; the others get −inf at no cost.
         """
         shape, device = self.tokens.advantage.shape, self.tokens.advantage.device
         seed, step = (x.unsqueeze(-1) if isinstance(x, Tensor) else x for x in (self.seed, self.step))
@@ -94,9 +94,9 @@ class Context:
 
 
 def column(x: float | Tensor, like: Tensor) -> Tensor:
-    """A hyperparameter or a state, () or (runs…,), as (…, 1): broadcasts against tokens (runs…, N), in their dtype.
+    """Return a hyperparameter or state, () or (runs…,), as (…, 1) to broadcast with tokens (runs…, N), in their dtype.
 
-    Not to be written to: that of a number is made once.
+    Do not write to the result: the tensor of a number is cached.
     """
     if isinstance(x, Tensor):
         return x.to(device=like.device, dtype=like.dtype).unsqueeze(-1)
@@ -106,31 +106,31 @@ def column(x: float | Tensor, like: Tensor) -> Tensor:
 class Controller:
     """One rule. Subclasses are dataclasses whose fields are the hyperparameters, with the paper's values as defaults.
 
-    Annotations say what they may be, see `entrostat.allowed`. A number may be a tensor (runs…,), one value for
-    each leading run.
+    Annotations give the allowed values, see `entrostat.allowed`. A number may be a tensor (runs…,), one value per
+    leading run.
     """
 
     name: ClassVar[str] = ""
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}, "released": {}}
-    """What differs from the defaults in each preset."""
+    """Settings of each preset that differ from the defaults."""
     source: ClassVar[str] = ""
-    """Where the rule comes from: paper, equation."""
+    """Source of the rule: paper, equation."""
     quadrants: ClassVar[tuple[str, ...]] = ()
-    """Where it acts (STEER, figure 2). I: A > 0, likely token; II: A > 0, unlikely; III: A < 0, unlikely; IV: A < 0,
-    likely."""
+    """Quadrants it acts on (STEER, figure 2). I: A > 0, likely token; II: A > 0, unlikely; III: A < 0, unlikely;
+    IV: A < 0, likely."""
     implied_surrogate: ClassVar[tuple[str, dict[str, Any]] | None] = None
-    """Name and settings of the surrogate that the rule asks for when a chain names none."""
+    """Name and settings of the surrogate that the rule needs if a chain names none."""
     last: ClassVar[bool] = False
-    """Whether the rule answers to what all others have planned; `chain` puts such a part at the end."""
+    """True if the rule depends on the plans of all other parts; `chain` puts such a part at the end."""
     state: ClassVar[tuple[str, ...]] = ()
-    """Attributes that `observe` moves."""
+    """Attributes that `observe` changes."""
     strictly_on_policy: ClassVar[bool] = False
-    """Whether the rule holds only for samples of the current policy, so that reused ones are worth a warning."""
+    """True if the rule holds only for samples of the current policy; reused samples then give a warning."""
     idle_on_policy: ClassVar[bool] = False
-    """Whether the rule has no gradient while the policy is the one that made the rollout."""
+    """True if the rule has no gradient while the policy is still the one that made the rollout."""
 
     def __post_init__(self) -> None:
-        """ValueError on a hyperparameter that is not what it may be; subclasses call this first."""
+        """Raise ValueError if a hyperparameter has a value that is not allowed; subclasses call this first."""
         for hyperparameter in fields(self):  # type: ignore[arg-type]
             name = hyperparameter.name
             wrong = complaint(getattr(self, name), allowed(type(self), name))
@@ -138,52 +138,51 @@ class Controller:
 
     @property
     def support(self) -> Support | None:
-        """The actions whose truncated entropy the plan has a bonus for; None when it has none."""
+        """Actions whose truncated entropy the plan has a bonus for; None if it has none."""
         return None
 
     @property
     def proxy(self) -> Support | None:
-        """The actions that `Tokens.proxy_logp` is restricted to; None where it is not needed."""
+        """Actions that `Tokens.proxy_logp` is restricted to; None if it is not needed."""
         return None
 
     @property
     def controls(self) -> str | None:
-        """What a closed loop moves to reach its entropy: "weight", "bonus", both as "weight+bonus", or "clip"; None for
-        other rules."""
+        """Actuator of a closed loop: "weight", "bonus", both as "weight+bonus", or "clip"; None for other rules."""
         return None
 
     @property
     def needs(self) -> frozenset[str]:
-        """Fields of Tokens that `plan` reads beyond the advantage."""
+        """Fields of Tokens that `plan` reads besides the advantage."""
         return frozenset()
 
     def transform(self, plan: Plan, context: Context) -> Plan:
-        """The rule: return the plan with this controller's numbers worked in."""
+        """Return the plan with this controller's rule applied."""
         return plan
 
     def observe(self, stats: StepStats) -> None:
-        """Move the state. The base class has none."""
+        """Update the state. The base class has none."""
 
     def metrics(self) -> dict[str, Tensor]:
-        """The state as it would be logged, (...,) each."""
+        """Return the state for the log, (...,) each."""
         return {f"{self.name}/{key}": torch.as_tensor(getattr(self, key)) for key in self.state}
 
     def state_dict(self) -> dict[str, Any]:
         return {key: torch.as_tensor(getattr(self, key)).clone() for key in self.state}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore exactly what `state_dict` gave; ValueError on a state of another controller."""
+        """Restore exactly what `state_dict` returned. Raises ValueError on the state of another controller."""
         held, expected = self.state_dict(), sorted(self._kept())
         if sorted(state) != expected:
             raise ValueError(f"{self.name}: state has {sorted(state)}, expected {expected}")
         self._restore({key: torch.as_tensor(value, dtype=held[key].dtype).clone() for key, value in state.items()})
 
     def _kept(self) -> tuple[str, ...]:
-        """Names in `state_dict`."""
+        """Return the names in `state_dict`."""
         return self.state
 
     def _restore(self, state: dict[str, Tensor]) -> None:
-        """Take the tensors that `state_dict` gave."""
+        """Set the state to the tensors of `state_dict`."""
         for key, value in state.items():
             setattr(self, key, value)
 
@@ -193,11 +192,11 @@ class Controller:
 
 
 def as_state(value: float | Tensor) -> Tensor:
-    """A number of the control loop: float64, so that small steps are not lost."""
+    """Return a number of the control loop as float64, so that small steps are not lost."""
     return torch.as_tensor(value, dtype=torch.float64)
 
 
 def as_reading(value: float | Tensor) -> Tensor:
-    """A measured number as a control loop takes it: float64, NaN where it is not finite."""
+    """Return a measurement for a control loop: float64, NaN where it is not finite."""
     reading = as_state(value)
     return torch.where(reading.isfinite(), reading, torch.nan)

@@ -1,4 +1,4 @@
-"""Everything there is to know of a controller, surrogate or advantage, as data; docs/controllers.md is made of it."""
+"""Description of every controller, surrogate and advantage as data; docs/controllers.md is generated from it."""
 
 import ast
 import inspect
@@ -17,15 +17,15 @@ from .surrogates import SurrogateController
 
 KINDS = ("surrogate", "controller", "advantage")
 QUADRANTS = {numeral: quadrant.tokens for numeral, quadrant in STEER_QUADRANTS.items()}
-"""Which tokens lie in each, in words."""
+"""Tokens of each quadrant, in words."""
 
 
 def describe(name: str, kind: str | None = None) -> dict[str, Any]:
-    """What there is to know of `name`, a name that `make` or `get_advantage` takes.
+    """Return the description of `name`, a name that `make` or `get_advantage` takes.
 
-    kind: surrogate, controller or advantage, where a name is that of two; an advantage only when nothing else has it.
-    Keys: name, kind, rule (its formula, in a line), notes, needs (fields of Tokens, or keyword arguments), state,
-    hyperparameters (name to default, allowed and doc), presets (what differs from the defaults), source, quadrants.
+    kind: surrogate, controller or advantage, if the name has two kinds; None prefers the other kinds to advantages.
+    Keys: name, kind, rule (its formula, in one line), notes, needs (fields of Tokens, or keyword arguments), state,
+    hyperparameters (name to default, allowed and doc), presets (differences from the defaults), source, quadrants.
     Raises ValueError on an unknown name.
     """
     cls = REGISTRY.get(ALIASES.get(name, name))
@@ -38,7 +38,7 @@ def describe(name: str, kind: str | None = None) -> dict[str, Any]:
 
 
 def names(kind: str) -> list[str]:
-    """The names of a kind without aliases: classes sorted, advantages in the order of their registry."""
+    """Return the names of a kind without aliases: classes sorted, advantages in the order of their registry."""
     if kind == "advantage":
         return list(ADVANTAGES)
     return sorted(name for name, cls in REGISTRY.items() if _kind(cls) == kind)
@@ -91,19 +91,19 @@ def _describe_advantage(name: str) -> dict[str, Any]:
 
 
 def interval(hyperparameter: Mapping[str, Any]) -> str:
-    """`, in [0, 1)` for a number with a range; what names there are, the doc says."""
+    """Return `, in [0, 1)` for a number with a range; empty for a choice of names, which the doc lists."""
     allowed = hyperparameter["allowed"]
     return f", in {allowed.replace('inf', '∞').replace('-', '−')}" if isinstance(allowed, str) else ""
 
 
 def _split(doc: str | None) -> tuple[str, str]:
-    """First line and the rest of a docstring."""
+    """Return the first line and the rest of a docstring."""
     rule, _, notes = inspect.cleandoc(doc or "").partition("\n")
     return rule, notes.strip()
 
 
 def _field_docs(cls: type) -> Mapping[str, str]:
-    """The docstring under each field of a dataclass, inherited ones included."""
+    """Return the docstring under each field of a dataclass, including inherited fields."""
     docs: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if not is_dataclass(base):
@@ -131,16 +131,16 @@ Made by `python -m entrostat docs > docs/controllers.md`; a test fails when it i
 Per response token: lp = log π, old = log π_old, r = π/π_old, A the advantage, H the entropy of the current policy at
 the token's position (nats), p = π; Ĥ the mean entropy of the last rollout, N the tokens of the optimizer mini-batch
 over all ranks, sg a stop-gradient. Every statistic is over the mini-batch and all ranks; statistics of a response or a
-group want the whole of it on one rank.
+group need all of its tokens on one rank.
 
-Quadrants are those of STEER, figure 2, in which a rule changes what plain PPO does: """
+Quadrants (STEER, figure 2) are those in which a rule changes the update of plain PPO: """
 SHARED = {field.name: field.default for field in fields(SurrogateController)}
 """Hyperparameters that all surrogates have."""
 COLUMNS = ("name", "formula", "quadrants", "needs", "state", "defaults", "source")
 
 
 def markdown(measured: Mapping[str, Any] | None = None) -> str:
-    """The page of all names. measured: what benchmarks/measure_controllers.py wrote; None when there is nothing."""
+    """Return the page of all names. measured: output of benchmarks/measure_controllers.py; None if there is none."""
     text = HEADER + "; ".join(f"{key}: {value}" for key, value in QUADRANTS.items())
     text += ". I and III lower the entropy, II and IV raise it.\n"
     if measured is not None:
@@ -150,7 +150,7 @@ def markdown(measured: Mapping[str, Any] | None = None) -> str:
         found = [describe(name, kind) for name in names(kind)]
         if kind == "surrogate":
             shared = ", ".join(f"{key}={_value(value)}" for key, value in SHARED.items())
-            text += f"\nDefaults of all surrogates, where a row does not say otherwise: {shared}.\n"
+            text += f"\nDefaults of all surrogates, unless a row says otherwise: {shared}.\n"
         with_measured = measured is not None and kind != "advantage"
         text += "\n" + _table(found, measured if with_measured else None)
     text += "\n## Notes and hyperparameters\n"

@@ -1,7 +1,7 @@
-"""Why not to trust the law R = −a·e^H + b that was fitted to a run, in words.
+"""Reasons, in words, not to trust the law R = −a·e^H + b that was fitted to a run.
 
 law, scores = laws.fit(entropy, reward), laws.alternatives(entropy, reward)
-doubts(law, scores, entropy)          a sentence each; none when nothing speaks against the fit
+doubts(law, scores, entropy)          one sentence per reason; empty if nothing speaks against the fit
 """
 
 from collections.abc import Mapping
@@ -14,23 +14,23 @@ from .laws import Law, Score
 POOR = 0.9
 """R² below which a fit counts as poor."""
 BENT = 0.03
-"""How much more variance a parabola explains, adjusted, where points bend away from the law."""
+"""Gain in adjusted R² of a parabola above which the points bend away from the law."""
 NARROW = 0.1
-"""Range of e^H below which no law can be told."""
+"""Range of e^H below which no law can be recognised."""
 FEW = 20
-"""Points below which a fit is a guess."""
+"""Number of points below which a fit is a guess."""
 
 
 def doubts(
     law: Law, scores: Mapping[str, Score], entropy: ArrayLike, *, outcome: str = "reward", target: float | None = None
 ) -> list[str]:
-    """What speaks against a fit.
+    """Return the reasons against a fit, one sentence each.
 
     Args:
-        law, scores: of `laws.fit` and `laws.alternatives`.
-        entropy: of the points (n,), nats.
-        outcome: what R is.
-        target: entropy that a controller was to hold in the run, nats.
+        law, scores: results of `laws.fit` and `laws.alternatives`.
+        entropy: entropies of the points (n,), nats.
+        outcome: name of R.
+        target: target entropy of the run's controller, nats; None without one.
     """
     points = np.asarray(entropy, dtype=np.float64)
     return [*_few(law), *_poor(law, outcome), *_bent(scores), *_narrow(points), *_held(target)]
@@ -48,7 +48,7 @@ def _poor(law: Law, outcome: str) -> list[str]:
     if law.a <= 0:
         found.append(f"a is not positive ({law.a:.3g}): {outcome} did not rise as entropy fell.")
     elif law.a_interval[0] <= 0:
-        found.append(f"The interval of a holds 0: this run does not show that entropy is traded for {outcome}.")
+        found.append(f"The interval of a contains 0: this run does not show that entropy is traded for {outcome}.")
     return found
 
 
@@ -65,7 +65,7 @@ def _bent(scores: Mapping[str, Score]) -> list[str]:
 def _narrow(entropy: NDArray[np.float64]) -> list[str]:
     low, high = np.exp(entropy.min()), np.exp(entropy.max())
     if high - low < NARROW:
-        return [f"e^H only went from {low:.3f} to {high:.3f}: that is too little to tell a law by."]
+        return [f"e^H only went from {low:.3f} to {high:.3f}: that range is too small to recognise a law."]
     if low - 1 > high - low:
         return [
             f"The run stays far from H = 0 (e^H from {low:.2f} to {high:.2f}): the ceiling is a long extrapolation."
@@ -77,6 +77,6 @@ def _held(target: float | None) -> list[str]:
     if target is None:
         return []
     return [
-        f"A controller held the entropy (target {target:g} nats): the points show its control, not what training left "
-        "alone trades entropy for."
+        f"A controller held the entropy (target {target:g} nats): the points show its control, not how training "
+        "without control trades entropy for reward."
     ]

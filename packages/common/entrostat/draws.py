@@ -1,7 +1,7 @@
-"""Random numbers keyed by what they are for, not by the order in which they are asked.
+"""Random numbers keyed by their purpose, not by the order of the calls.
 
-The number of a token depends on (seed, step, token) alone, so the same tokens are drawn on one rank or eight, and a
-run inside a batch of runs sees the numbers it would see alone. The hash is the finaliser of SplitMix64
+The number of a token depends only on (seed, step, token), so the same tokens are drawn on one rank or eight, and a
+run inside a batch of runs gets the same numbers as alone. The hash is the finaliser of SplitMix64
 (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators").
 """
 
@@ -16,12 +16,12 @@ _MIX_2 = 0x94D049BB133111EB - (1 << 64)
 
 
 def _shift_right(x: Tensor, bits: int) -> Tensor:
-    """Logical right shift of int64 (torch's own is arithmetic)."""
+    """Return the logical right shift of int64 (torch's own is arithmetic)."""
     return (x >> bits).bitwise_and_((1 << (64 - bits)) - 1)
 
 
 def _mix(x: Tensor) -> Tensor:
-    """The finaliser, in place: on large tensors memory is what costs."""
+    """Apply the finaliser in place, because memory traffic dominates on large tensors."""
     for bits, factor in ((30, _MIX_1), (27, _MIX_2), (31, 1)):
         x ^= _shift_right(x, bits)
         if factor != 1:
@@ -38,20 +38,20 @@ def hash_bits(*keys: int | Tensor) -> Tensor:
 
 
 def uniform(*keys: int | Tensor) -> Tensor:
-    """Uniform numbers in (0, 1), float64, one for each element of the keys' common shape."""
+    """Return uniform numbers in (0, 1), float64, one for each element of the keys' common shape."""
     return _shift_right(hash_bits(*keys), 12).double().add_(0.5).mul_(2.0**-52)
 
 
 def normal(*keys: int | Tensor) -> Tensor:
-    """Standard normal numbers, float64, one for each element of the keys' common shape."""
+    """Return standard normal numbers, float64, one for each element of the keys' common shape."""
     return torch.special.ndtri(uniform(*keys))
 
 
 def salt(name: str) -> int:
-    """A key that keeps the draws of two purposes apart."""
+    """Return a key that keeps the draws of two purposes apart."""
     return zlib.crc32(name.encode())
 
 
 def generator_seed(*keys: int | str) -> int:
-    """A seed for a random generator of a library, keyed like the other draws; strings name a purpose."""
+    """Return a seed for a library's random generator, keyed like the other draws; strings name a purpose."""
     return int(hash_bits(*(salt(key) if isinstance(key, str) else key for key in keys))) & (1 << 62) - 1

@@ -1,9 +1,9 @@
 """First-order estimates of the entropy change of a softmax policy under one step, per unit learning rate (nats).
 
 Two kinds. Over a whole distribution (last dimension V): `lemma1`, `policy_gradient`, `natural_policy_gradient`.
-Over sampled tokens (any shape, one number a token): `exact`, `own_logit`, `steer`, `opefo`, `covariance`; `bonus`, and
-`planned` of everything that a plan makes of them.
-`weight` is what multiplies ∇ log π(o_t) in the ascent direction: A·r for a token with importance ratio r.
+Over sampled tokens (any shape, one number per token): `exact`, `own_logit`, `steer`, `opefo`, `covariance`; `bonus`, and
+`planned` for all terms of a plan.
+`weight` is the factor of ∇ log π(o_t) in the ascent direction: A·r for a token with importance ratio r.
 """
 
 from typing import NamedTuple
@@ -16,29 +16,29 @@ from .tokens import Tokens
 
 
 def exact(logp: Tensor, entropy: Tensor, s2: Tensor, s2l: Tensor, weight: Tensor) -> Tensor:
-    """Change of a token's own distribution when its softmax-gradient step Δz = η·w·(e_o − p) is taken.
+    """Return the entropy change of a token's own distribution under its softmax-gradient step Δz = η·w·(e_o − p).
 
     ΔH = −w·[p(lp + H) − (S2L + H·S2)], the complete first-order term: its mean over o ~ p is zero.
-    `logp` is that of the sampled token, `entropy`, `s2` and `s2l` those of its distribution.
+    `logp` belongs to the sampled token; `entropy`, `s2` and `s2l` belong to its distribution.
     """
-    p_times = logp.exp() * (logp.clamp(min=torch.finfo(logp.dtype).min) + entropy)  # 0 where p is
+    p_times = logp.exp() * (logp.clamp(min=torch.finfo(logp.dtype).min) + entropy)  # 0 where p is 0
     return -weight * (p_times - (s2l + entropy * s2))
 
 
 def bonus(entropy: Tensor, s2: Tensor, s2l: Tensor, s2ll: Tensor) -> Tensor:
-    """Change by a unit of entropy bonus, the step Δz = η·∇H: ‖∇H‖² = S2LL + 2H·S2L + H²·S2."""
+    """Return the change by a unit of entropy bonus, the step Δz = η·∇H: ‖∇H‖² = S2LL + 2H·S2L + H²·S2."""
     return (entropy * s2).add_(s2l, alpha=2).mul_(entropy).add_(s2ll)
 
 
 class Planned(NamedTuple):
-    """What a plan makes of each token's own distribution, (..., N) each."""
+    """Effect of a plan on the entropy of each token's own distribution, (..., N) each."""
 
     dlogp: Tensor
     """∂loss/∂lp."""
     policy: Tensor
-    """Change by it: `exact` with the weight −∂loss/∂lp."""
+    """Change by the policy gradient: `exact` with the weight −∂loss/∂lp."""
     bonus: Tensor | None
-    """Change by the entropy bonus, −∂loss/∂H times that of a unit; None without one."""
+    """Change by the entropy bonus, −∂loss/∂H times the change by a unit bonus; None without a bonus."""
 
     @property
     def total(self) -> Tensor:
@@ -46,9 +46,9 @@ class Planned(NamedTuple):
 
 
 def planned(tokens: Tokens, plan: Plan, logp: Tensor | None = None) -> Planned:
-    """Change under all of a plan but a truncated-entropy bonus.
+    """Return the change under all terms of a plan except a truncated-entropy bonus.
 
-    logp: log π (..., N) at which the update is made, that of the tokens when None. ValueError when moments are missing.
+    logp: log π (..., N) at which the update is made; None for `tokens.logp`. Raises ValueError if moments are missing.
     """
     shape = tokens.advantage.shape
     logp = (tokens.get("logp") if logp is None else logp).expand(shape)
@@ -61,12 +61,12 @@ def planned(tokens: Tokens, plan: Plan, logp: Tensor | None = None) -> Planned:
 
 
 def own_logit(logp: Tensor, entropy: Tensor, weight: Tensor) -> Tensor:
-    """The part of `exact` that comes from the sampled token's own logit: ΔH = −w·(1−p)·p(lp + H)."""
+    """Return the part of `exact` that comes from the sampled token's own logit: ΔH = −w·(1−p)·p(lp + H)."""
     return -weight * -torch.expm1(logp) * logp.exp() * (logp + entropy)
 
 
 def steer(logp: Tensor, entropy: Tensor, weight: Tensor) -> Tensor:
-    """STEER theorem 1 with p/π_old folded into `weight`: ΔH = −w·(1−p)(lp + H); Ω is its absolute value.
+    """Return ΔH = −w·(1−p)(lp + H) of STEER theorem 1, with p/π_old folded into `weight`; Ω is its absolute value.
 
     Lacks the collision term of `exact`, so its sign is wrong for tokens with p between e^(−H) and the true boundary.
     """
@@ -74,20 +74,20 @@ def steer(logp: Tensor, entropy: Tensor, weight: Tensor) -> Tensor:
 
 
 def opefo(logp: Tensor, entropy: Tensor, advantage: Tensor) -> Tensor:
-    """OPEFO equation 6: ΔH = −A·(1−p)²(lp + H), strictly on-policy. Shares the sign errors of `steer`."""
+    """Return ΔH = −A·(1−p)²(lp + H) of OPEFO equation 6, strictly on-policy. Has the same sign errors as `steer`."""
     return -advantage * torch.expm1(logp) ** 2 * (logp + entropy)
 
 
 def covariance(logp: Tensor, advantage: Tensor, mean_logp: Tensor, mean_advantage: Tensor) -> Tensor:
-    """Entropy Mechanism equation 8: (lp − mean lp)(A − mean A), large and positive where entropy is lost.
+    """Return (lp − mean lp)(A − mean A) of Entropy Mechanism equation 8, large and positive where entropy is lost.
 
-    The means are of the mini-batch, broadcastable to the tokens. This is a score, not a ΔH in nats.
+    The means are over the mini-batch and broadcast to the tokens. This is a score, not a ΔH in nats.
     """
     return (logp - mean_logp) * (advantage - mean_advantage)
 
 
 def lemma1(logp: Tensor, delta_logits: Tensor) -> Tensor:
-    """Entropy Mechanism lemma 1: ΔH ≈ −Cov_p(log p, Δz); logp and Δz over all actions (..., V), result (...,)."""
+    """Return ΔH ≈ −Cov_p(log p, Δz) of Entropy Mechanism lemma 1; logp, Δz over all actions (..., V), result (...,)."""
     p = logp.exp()
     logp = torch.where(p > 0, logp, 0.0)
     mean_logp = (p * logp).sum(-1, keepdim=True)
@@ -96,10 +96,10 @@ def lemma1(logp: Tensor, delta_logits: Tensor) -> Tensor:
 
 
 def policy_gradient(logp: Tensor, advantage: Tensor) -> Tensor:
-    """Entropy Mechanism theorem 1: Δz = η·p·A. True only for advantages centred under p; (..., V) to (...,)."""
+    """Return ΔH for Δz = η·p·A, Entropy Mechanism theorem 1; (..., V) to (...,). True only for A centred under p."""
     return lemma1(logp, logp.exp() * advantage)
 
 
 def natural_policy_gradient(logp: Tensor, advantage: Tensor) -> Tensor:
-    """Entropy Mechanism theorem 2: Δz = η·A, for any advantage; (..., V) to (...,)."""
+    """Return ΔH for Δz = η·A, Entropy Mechanism theorem 2, for any advantage; (..., V) to (...,)."""
     return lemma1(logp, advantage)

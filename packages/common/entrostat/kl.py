@@ -8,16 +8,16 @@ ESTIMATORS = ("k1", "k2", "k3")
 
 
 def log_ratio(logp: Tensor, other: Tensor) -> Tensor:
-    """log π − log of the other policy, and −inf rather than no number where both are −inf."""
+    """Return log π − log of the other policy; −inf instead of NaN if both are −inf."""
     return logp - other.clamp(min=torch.finfo(other.dtype).min)
 
 
 def kl_estimate(logp: Tensor, ref_logp: Tensor, estimator: str) -> Tensor:
-    """Estimate for each token, shaped like logp, nats. With x = log π_ref − log π:
+    """Return the KL estimate of each token, shaped like logp, nats. With x = log π_ref − log π:
 
-    k1: −x.  k2: x²/2.  k3: e^x − x − 1, where x in the exponential is kept within ±20.
-    As a loss on tokens of the current policy, k2 has the gradient of the divergence; k1's gradient has mean zero, so
-    that it penalises nothing; k3's is that of the reverse divergence KL(π_ref ‖ π).
+    k1: −x.  k2: x²/2.  k3: e^x − x − 1, with x in the exponential kept within ±20.
+    As a loss on tokens of the current policy, k2 has the gradient of the divergence; the gradient of k1 has mean zero,
+    so it penalises nothing; k3 has the gradient of the reverse divergence KL(π_ref ‖ π).
     """
     x = -log_ratio(logp, ref_logp)
     if estimator == "k1":
@@ -28,7 +28,7 @@ def kl_estimate(logp: Tensor, ref_logp: Tensor, estimator: str) -> Tensor:
 
 
 def kl_slope(logp: Tensor, ref_logp: Tensor, estimator: str) -> Tensor:
-    """Derivative of `kl_estimate` in log π, shaped like logp. k1: 1.  k2: −x.  k3: 1 − e^x, and 1 beyond ±20."""
+    """Return the slope of `kl_estimate` in log π, shaped like logp. k1: 1.  k2: −x.  k3: 1 − e^x, and 1 beyond ±20."""
     x = -log_ratio(logp, ref_logp)
     if estimator == "k1":
         return torch.ones_like(x)

@@ -2,12 +2,12 @@
 
     entropy, reward = laws.read("runs/countdown")
     law = laws.fit(entropy, reward)             law.a, law.a_interval, law.r2, law.ceiling
-    laws.band(entropy, reward, grid)            where the law lies at other entropies
-    laws.alternatives(entropy, reward)          against a line and a parabola in H
-    laws.predict_end(entropy, reward)           fitted to the first 15%, tried on the rest
+    laws.band(entropy, reward, grid)            interval of the law at other entropies
+    laws.alternatives(entropy, reward)          compared with a line and a parabola in H
+    laws.predict_end(entropy, reward)           fitted to the first 15%, tested on the rest
 
-Entropies are in nats, one for each step of the run, and so are rewards. All functions raise ValueError, one line, on
-fewer than 4 points, numbers that are not finite, and an entropy that does not vary.
+Entropies (nats) and rewards have one value per step of the run. All functions raise a one-line ValueError on fewer than
+4 points, on numbers that are not finite, and on an entropy that does not vary.
 """
 
 from pathlib import Path
@@ -22,65 +22,65 @@ from .runlog import read_metrics
 Array = NDArray[np.float64]
 
 LEAST = 4
-"""Points that a fit needs: one more than the parabola has coefficients."""
+"""Lower limit for the number of points: one more than the parabola has coefficients."""
 MOST = 300.0
-"""Entropy (nats) up to which sums of (e^H)² are finite."""
+"""Upper limit for the entropy (nats), so that sums of (e^H)² are finite."""
 RESAMPLES = 2000
-"""Of the bootstrap."""
+"""Number of bootstrap samples."""
 
 
 class Law(NamedTuple):
     """R = −a·e^H + b by least squares."""
 
     a: float
-    """How fast entropy is traded for reward: dR/dH = −a·e^H."""
+    """Rate at which entropy is traded for reward: dR/dH = −a·e^H."""
     b: float
     a_interval: tuple[float, float]
     b_interval: tuple[float, float]
     ceiling_interval: tuple[float, float]
     r2: float
-    """Share of the variance of R that is explained; NaN when R does not vary."""
+    """Share of the variance of R that the law explains; NaN if R does not vary."""
     rmse: float
     """Root of the mean squared residual."""
     n: int
-    """Points."""
+    """Number of points."""
 
     @property
     def ceiling(self) -> float:
-        """R at H = 0, b − a: all that the policy can earn once its entropy is spent."""
+        """R at H = 0, b − a: the most that the policy can earn once its entropy is spent."""
         return self.b - self.a
 
     def __call__(self, entropy: ArrayLike) -> Array:
-        """R at these entropies, of their shape."""
+        """Return R at these entropies, in their shape."""
         return self.b - self.a * np.exp(np.asarray(entropy, dtype=np.float64))
 
 
 class Score(NamedTuple):
-    """How well a curve fits."""
+    """Goodness of fit of a curve."""
 
     r2: float
     adjusted_r2: float
     """1 − (1 − R²)·(n − 1) / (n − coefficients)."""
     aic: float
-    """n·log(mean squared residual) + 2·(coefficients + 1). As if points were independent: those of a run are not, which
-    makes differences larger than they should be."""
+    """n·log(mean squared residual) + 2·(coefficients + 1). Assumes independent points; the points of a run are not,
+    which makes differences larger than they should be."""
 
 
 class Prediction(NamedTuple):
-    """What the beginning of a run says of its rest."""
+    """Prediction of the rest of a run from its beginning."""
 
     law: Law
-    """Fitted to the first `law.n` points."""
+    """Law fitted to the first `law.n` points."""
     predicted: Array
-    """Rewards that it gives at the entropies of the other points, (n − law.n,)."""
+    """Rewards that the law gives at the entropies of the remaining points, (n − law.n,)."""
     rmse: float
-    """Root of the mean squared error of these."""
+    """Root of the mean squared error of the predicted rewards."""
     end_error: float
     """Predicted minus measured reward at the last point."""
 
 
 def read(run: str | Path) -> tuple[Array, Array]:
-    """Entropy and reward of the steps of a run log that have both, (steps,) each."""
+    """Return entropy and reward of the steps of a run log that have both, (steps,) each."""
     lines = [(line.get("entropy"), line.get("reward")) for line in read_metrics(run)]
     pairs = [pair for pair in lines if None not in pair]
     if not pairs:
@@ -90,13 +90,13 @@ def read(run: str | Path) -> tuple[Array, Array]:
 
 
 def fit(entropy: ArrayLike, reward: ArrayLike, *, confidence: float = 0.95) -> Law:
-    """The law of the points (n,), with intervals that hold a, b and the ceiling with probability `confidence`.
+    """Return the law of the points (n,), with intervals that hold a, b and the ceiling with probability `confidence`.
 
-    Neighbouring points of a run err alike. The intervals are from a bootstrap with a fixed seed: residuals are taken to
-    be r⁺ = ρ·r + u, moving blocks of u are drawn, and the coefficients that they would have led to give the spread.
-    They take the law as true, H as exact and the errors as stationary: where the points bend away from the law, as a
-    parabola's better R² shows, the true ceiling may lie outside. They are somewhat narrow where errors outlast a good
-    part of the run.
+    Neighbouring points of a run have correlated errors. The intervals come from a bootstrap with a fixed seed:
+    residuals are modelled as r⁺ = ρ·r + u, moving blocks of u are drawn, and the spread of the coefficients fitted to
+    them gives the interval. They assume that the law is true, H exact and the errors stationary: if the points bend
+    away from the law, as a better R² of the parabola shows, the true ceiling may be outside. They are somewhat narrow
+    if errors persist for a good part of the run.
     """
     h, r = _points(entropy, reward)
     x = np.exp(h)
@@ -111,9 +111,10 @@ def fit(entropy: ArrayLike, reward: ArrayLike, *, confidence: float = 0.95) -> L
 
 
 def band(entropy: ArrayLike, reward: ArrayLike, at: ArrayLike, *, confidence: float = 0.95) -> tuple[Array, Array]:
-    """Intervals of the law of the points (n,) at the entropies `at` (m,): lower and upper ends, (m,) each.
+    """Return intervals of the law of the points (n,) at the entropies `at` (m,): lower and upper ends, (m,) each.
 
-    Each holds the law there with probability `confidence`, by the bootstrap of `fit`; at H = 0 it is the ceiling's.
+    Each contains the law there with probability `confidence`, by the bootstrap of `fit`; at H = 0 it is the interval
+    of the ceiling.
     """
     h, r = _points(entropy, reward)
     x = np.exp(h)
@@ -122,7 +123,7 @@ def band(entropy: ArrayLike, reward: ArrayLike, at: ArrayLike, *, confidence: fl
 
 
 def alternatives(entropy: ArrayLike, reward: ArrayLike) -> dict[str, Score]:
-    """The exponential beside a line and a parabola in H, by least squares."""
+    """Return the scores of the exponential, a line and a parabola in H, by least squares."""
     h, r = _points(entropy, reward)
     designs = {"exponential": [np.exp(h)], "linear": [h], "quadratic": [h, h**2]}
     return {name: _score(np.stack([*columns, np.ones_like(h)], -1), r) for name, columns in designs.items()}
@@ -142,9 +143,9 @@ def predict_end(entropy: ArrayLike, reward: ArrayLike, share: float = 0.15) -> P
 
 
 def persistence(residual: Array) -> float:
-    """ρ of residuals (n,) that are autoregressive, r⁺ = ρ·r + u, between 0 and .99.
+    """Return ρ of autoregressive residuals (n,), r⁺ = ρ·r + u, between 0 and .99.
 
-    Least squares falls short of ρ by about (2 + 4ρ)/n, as two coefficients were fitted before; that much is added.
+    Least squares underestimates ρ by about (2 + 4ρ)/n, because two coefficients were fitted before; that is added back.
     """
     n, power = len(residual), residual @ residual
     if power == 0:
@@ -154,14 +155,14 @@ def persistence(residual: Array) -> float:
 
 
 def _least_squares(x: Array) -> tuple[Array, Array]:
-    """What multiplies the rewards (n,) to give a and b, (n,) each: these are linear in the rewards; x = e^H."""
+    """Return the factors (n,) of the rewards (n,) in a and in b, which are linear in the rewards; x = e^H."""
     centred = x - x.mean()
     for_a = -centred / (centred @ centred)
     return for_a, 1 / len(x) + for_a * x.mean()
 
 
 def _interval(x: Array, r: Array, weights: Array, confidence: float) -> tuple[Array, Array]:
-    """Lower and upper ends, (c,) each, of r @ weights, (n, c), under the bootstrap."""
+    """Return lower and upper ends, (c,) each, of r @ weights, (n, c), under the bootstrap."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, not {confidence:g}")
     for_a, for_b = _least_squares(x)
@@ -171,13 +172,13 @@ def _interval(x: Array, r: Array, weights: Array, confidence: float) -> tuple[Ar
 
 
 def _redrawn_errors(residual: Array, weights: Array) -> Array:
-    """Errors of coefficients that are r @ weights, (n, c), under redrawn residuals: (RESAMPLES, c).
+    """Return the errors of the coefficients r @ weights, (n, c), under redrawn residuals: (RESAMPLES, c).
 
-    What multiplies the residuals is summed up into what multiplies their innovations u, so that these are drawn alone.
+    The factors of the residuals are accumulated into factors of their innovations u, so that only u is drawn.
     """
     n, rho = weights.shape[0], persistence(residual)
     u = residual - rho * np.concatenate([[0.0], residual[:-1]])
-    first = np.sqrt(1 - rho**2)  # the first residual has the spread of all, not that of u
+    first = np.sqrt(1 - rho**2)  # the first residual has the spread of a residual, not of u
     u[0] *= first
     of_u = weights.copy()
     for step in range(n - 2, -1, -1):
@@ -205,7 +206,7 @@ def _r_squared(r: Array, residual: Array) -> float:
 
 
 def _varies(x: Array) -> bool:
-    """By more than the rounding of its numbers."""
+    """Return True if x varies by more than the rounding of its numbers."""
     return bool(np.ptp(x) > len(x) * np.finfo(float).eps * np.abs(x).max())
 
 

@@ -1,4 +1,4 @@
-"""A property that is computed when it is first asked for, and kept."""
+"""Property that is computed on first access and cached."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class lazy(Generic[T]):
-    """`functools.cached_property` without the lock that it takes in Python 3.11: `torch.compile` cannot follow that."""
+    """`functools.cached_property` without its lock in Python 3.11, which `torch.compile` cannot trace."""
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
         self.compute, self.name, self.__doc__ = compute, compute.__name__, compute.__doc__

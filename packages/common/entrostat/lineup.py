@@ -1,4 +1,4 @@
-"""Who takes part when controllers are compared: each with the values of its preset, some with others, or as asked."""
+"""Controllers of a comparison: each with the values of its preset, some also with others, or as requested."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,22 +10,22 @@ from .commandline import parse_settings
 from .registry import REGISTRY
 
 LEFT_OUT = "rollout_correction"
-"""Corrects for rollouts of another policy, of which there are none where everything is compared."""
+"""Controller that is left out: it corrects for rollouts of another policy, which comparisons do not have."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A controller with the values it takes part with."""
+    """Controller of a comparison with its settings."""
 
     controller: str
     args: Mapping[str, Any] = field(default_factory=dict)
-    """Other than the values of the preset `paper`."""
+    """Settings that differ from the preset `paper`."""
     open_loop: bool = False
-    """Whether these values leave the controller's target unused."""
+    """True if these settings leave the controller's target unused."""
 
     @property
     def setting(self) -> str:
-        """The values that are not the preset's, as text."""
+        """Settings that differ from the preset, as text."""
         return ", ".join(f"{key}={value}" for key, value in self.args.items())
 
     @property
@@ -38,7 +38,7 @@ class Entry:
 
     @property
     def per_response(self) -> bool:
-        """Whether its rule looks at whole responses."""
+        """True if its rule needs whole responses."""
         return not make(self.controller, **self.args).needs.isdisjoint(("seq_id", "position"))
 
 
@@ -62,20 +62,21 @@ SUITED = (
     Entry("thermostat", {"mode": "both"}),
     Entry("thermostat", {"mode": "reweight"}),
 )
-"""Rates and shares that act within 300 rollouts and mini-batches of 1,024 tokens, and the variants of a rule."""
+"""Entries with rates and shares that act within 300 rollouts and mini-batches of 1,024 tokens, and rule variants."""
 
 
 def entries() -> list[Entry]:
-    """All of them but `LEFT_OUT`, GRPO's own surrogate first and then by name."""
+    """Return all entries except `LEFT_OUT`, GRPO's own surrogate first and then by name."""
     preset = [Entry(name) for name in REGISTRY if name != LEFT_OUT]
     return sorted((*preset, *SUITED), key=lambda entry: (entry.controller != "ppo", entry.controller))
 
 
 def asked(items: Sequence[str]) -> list[Entry]:
-    """Entries of what is asked for, each once: `steer`, all entries of that controller, or itself if it has none;
-    `kl_ref beta=0.02,0.05`, that controller with each of these values, of several hyperparameters with each of all.
+    """Return the requested entries, each once.
 
-    Raises ValueError, one line that begins with the item, on what cannot be made.
+    `steer` gives all entries of that controller, or the controller itself if it has none. `kl_ref beta=0.02,0.05` gives
+    that controller with each of these values; several hyperparameters give all combinations of their values.
+    Raises a one-line ValueError that begins with the item if an entry cannot be made.
     """
     found: dict[str, Entry] = {}
     for item in items:

@@ -1,4 +1,4 @@
-"""Floating-point numbers as whole numbers in the same order, which can be cut into digits and joined to others."""
+"""Floating-point numbers as integers in the same order, which can be split into digits and joined with others."""
 
 import torch
 from torch import Tensor
@@ -12,6 +12,6 @@ def ordered_bits(x: Tensor) -> Tensor:
 
 
 def from_ordered_bits(bits: Tensor) -> Tensor:
-    """The numbers that `ordered_bits` gave these for; −0 comes back as 0."""
+    """Return the numbers that `ordered_bits` mapped to these bits; −0 comes back as 0."""
     kind, last = (torch.float64, 63) if bits.dtype == torch.int64 else (torch.float32, 31)
     return (bits ^ ((bits >> last) & torch.iinfo(bits.dtype).max)).view(kind)

@@ -1,4 +1,4 @@
-"""YAML of plain values, read as people mean it, which is version 1.2: `on` is a name, 1e-4 a number, a date text."""
+"""YAML of plain values by the rules of version 1.2: `on` is a name, 1e-4 a number, a date text."""
 
 import re
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ PLAIN = {
         "-+.0123456789",
     ),
 }
-"""What a plain word can be besides text, and the characters that it can begin with."""
+"""Types of a plain word besides text: their pattern, and the characters that such a word can begin with."""
 
 
 class _Loader(yaml.SafeLoader):
-    """Knows no plain words but those above, and takes no key twice, of which all but the last would be lost."""
+    """Loader that knows only the plain words above and refuses duplicate keys, of which YAML keeps only the last."""
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node: yaml.MappingNode = super().compose_mapping_node(anchor)
@@ -37,7 +37,7 @@ _Loader.yaml_implicit_resolvers = {}
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what either version of YAML would not read as text."""
+    """Dumper that quotes text which YAML 1.1 or 1.2 would read as another type."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
@@ -55,19 +55,19 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:merge", re.compile("^<<$"), ["<
 
 
 def parse_yaml(text: str) -> Any:
-    """The values of a YAML text, None of an empty one. ValueError, one line, where it is not YAML of plain values."""
+    """Return the values of a YAML text, None if it is empty. Raises a one-line ValueError if it is not plain YAML."""
     try:
         return yaml.load(text, _Loader)
     except yaml.YAMLError as error:
         raise ValueError(f"is not plain YAML: {' '.join(str(error).split())}") from None
     except RecursionError:
         raise ValueError("is not plain YAML: nested too deeply") from None
-    except Exception as error:  # PyYAML makes values without a look at their text, such as !!bool foo
+    except Exception as error:  # PyYAML builds values such as !!bool foo without checking their text
         raise ValueError(f"is not plain YAML: {type(error).__name__} in a value") from None
 
 
 def load_yaml(path: str | Path) -> Any:
-    """The values of a YAML file, {} of an empty one. ValueError, one line, naming the file that cannot be read."""
+    """Return the values of a YAML file, {} if it is empty. Raises a one-line ValueError if the file is unreadable."""
     try:
         content = parse_yaml(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -80,5 +80,5 @@ def load_yaml(path: str | Path) -> Any:
 
 
 def dump_yaml(values: Mapping[str, Any]) -> str:
-    """Plain values as YAML that versions 1.1 and 1.2 read alike, keys in their order."""
+    """Return plain values as YAML that versions 1.1 and 1.2 read alike, with keys in their order."""
     return yaml.dump(dict(values), Dumper=_Dumper, sort_keys=False, allow_unicode=True)

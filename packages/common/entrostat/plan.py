@@ -1,4 +1,4 @@
-"""The outcome of looking at a whole mini-batch: plain per-token numbers, applied later to any slice of it."""
+"""Plan for a whole mini-batch: plain per-token numbers, applied later to any slice of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -12,36 +12,36 @@ from .lazy import lazy
 
 Index = Tensor | slice | None
 ROUNDING = 16
-"""Units in the last place of a log-probability, or of a mean, that another way to sum may change."""
+"""Units in the last place by which another order of summation may change a log-probability or a mean."""
 
 
 def rounding(x: Tensor) -> float:
-    """Relative change of numbers like x that another way to sum may make."""
-    widest = torch.finfo(torch.float32).eps  # narrower numbers are stored so, not computed
+    """Return the relative change of numbers like x that another order of summation may cause."""
+    widest = torch.finfo(torch.float32).eps  # narrower types are for storage, not for computing
     return ROUNDING * min(torch.finfo(x.dtype).eps, widest)
 
 
 def importance_ratio(logp: Tensor, old_logp: Tensor) -> Tensor:
-    """π/π_old of each token, with the log-ratio kept within ±20."""
+    """Return π/π_old of each token, with the log-ratio kept within ±20."""
     return log_ratio(logp, old_logp).clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Slice:
-    """What a surrogate sees of some of the tokens, each (..., n) or broadcastable to it."""
+    """Inputs of a surrogate for some of the tokens, each (..., n) or broadcastable to it."""
 
     weight: Tensor
     unweighted: Tensor
-    """A, before the weight."""
+    """Advantage A before the weight."""
     old_logp: Tensor | None
     clip_low: Tensor
     clip_high: Tensor
     dual_clip: Tensor | None
     frozen: Tensor
-    """log π where the stop-gradients of a surrogate take it."""
+    """log π inside the stop-gradients of a surrogate."""
     seq_id: Tensor | None = None
     length: Tensor | None = None
-    """Tokens of the sequence that a token belongs to, int64."""
+    """Number of tokens in the token's sequence, int64."""
 
     @lazy
     def advantage(self) -> Tensor:
@@ -50,27 +50,27 @@ class Slice:
 
     @lazy
     def direction(self) -> Tensor:
-        """Advantage with the sign it has after its weight, but not zero where the weight is."""
+        """Advantage, negated where the weight is negative; unlike `advantage` not zero where the weight is zero."""
         turned = (self.weight < 0).to(self.unweighted.dtype)
         return self.unweighted * (1 - 2 * turned)
 
     def differentiable(self) -> "Slice":
-        """Itself, with copies of the tensors that were made in inference mode, which autograd refuses."""
+        """Return the slice with copies of tensors that were made in inference mode, which autograd refuses."""
         held = {f.name: getattr(self, f.name) for f in fields(self)}
         made = {name: t.clone() for name, t in held.items() if t is not None and t.is_inference()}
         return replace(self, **made) if made else self
 
 
 Surrogate = Callable[[Tensor, Slice], Tensor]
-"""Takes log π (..., n) and the slice, gives the loss of each token (..., n)."""
+"""Function of log π (..., n) and the slice that returns the loss of each token (..., n)."""
 Slope = Callable[[Tensor, Slice], Tensor]
-"""Takes log π (..., n) and the slice, gives the derivative of each token's loss in its log π (..., n)."""
+"""Function of log π (..., n) and the slice that returns the derivative of each token's loss in its log π (..., n)."""
 Stopped = Callable[[Tensor, Slice], Tensor]
-"""Takes log π (..., n) and the slice, gives the mask (..., n) of the tokens that clipping leaves without gradient."""
+"""Function of log π (..., n) and the slice that returns a mask (..., n) of tokens whose gradient clipping removes."""
 
 
 def beyond_bounds(logp: Tensor, s: Slice) -> Tensor:
-    """Mask of the tokens whose own ratio lies beyond its bound."""
+    """Return a mask of the tokens whose own ratio is beyond its bound."""
     if s.old_logp is None:
         return torch.zeros_like(s.unweighted, dtype=torch.bool)
     ratio, up, down = importance_ratio(logp, s.old_logp), s.direction > 0, s.direction < 0
@@ -80,49 +80,49 @@ def beyond_bounds(logp: Tensor, s: Slice) -> Tensor:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan:
-    """How each of the N tokens enters the loss. Tensors are (..., N) or broadcastable to it; none has a gradient.
+    """Terms of each of the N tokens in the loss. Tensors are (..., N) or broadcastable to it; none has a gradient.
 
     loss = Σ_t scale_t · [surrogate(lp_t, weight_t·A_t) − entropy_coef_t·H_t + kl_coef_t·|lp_t − old_t|
                           + ref_coef_t·kl(lp_t, ref_t) − truncated_coef_t·H_t of the truncated policy]
 
-    `scale` holds the aggregation over the whole mini-batch, all ranks, so losses of slices, and of ranks, add up.
+    `scale` holds the aggregation over the whole mini-batch and all ranks, so losses of slices and of ranks add up.
     """
 
     surrogate: Surrogate
     slope: Slope
-    """The derivative of `surrogate`."""
+    """Derivative of `surrogate`."""
     advantage: Tensor
     old_logp: Tensor | None
     weight: Tensor
-    """Multiplies the advantage; 0 on dropped tokens."""
+    """Factor of the advantage; 0 on dropped tokens."""
     keep: Tensor
-    """False where a controller dropped the token; matters to `denominator="kept"`."""
+    """False for tokens that a controller dropped; used by `denominator="kept"`."""
     clip_low: Tensor
     """Lower bound of the importance ratio for A < 0."""
     clip_high: Tensor
     """Upper bound of the importance ratio for A > 0."""
     dual_clip: Tensor | None
-    """Upper bound of the importance ratio for A < 0; None is no bound."""
+    """Upper bound of the importance ratio for A < 0; None disables it."""
     scale: Tensor
     entropy_coef: Tensor | None = None
     kl_coef: Tensor | None = None
     ref_coef: Tensor | None = None
     ref_logp: Tensor | None = None
     ref_estimator: str = "k3"
-    """k1, k2 or k3, see `entrostat.kl`."""
+    """KL estimator: k1, k2 or k3, see `entrostat.kl`."""
     truncated_coef: Tensor | None = None
     """Coefficient of the entropy of the policy restricted to the controller's `support`."""
     stopped: Stopped = beyond_bounds
     seq_id: Tensor | None = None
     length: Tensor | None = None
-    """Tokens of each token's sequence, for surrogates that look across one; None otherwise, like seq_id."""
+    """Number of tokens in each token's sequence, for sequence-level surrogates; None otherwise, like seq_id."""
     info: dict[str, Tensor] = field(default_factory=dict)
-    """What the controllers would like to be logged, (...,) each."""
+    """Metrics that the controllers want logged, (...,) each."""
 
     # Built by controllers -----------------------------------------------------------------------------------------
 
     def changed(self, **changes: Any) -> "Plan":
-        """A copy with other values: `dataclasses.replace` in a fifth of the time, for a plan has twenty fields."""
+        """Return a copy with other values: `dataclasses.replace` for twenty fields would take five times as long."""
         plan = object.__new__(Plan)
         plan.__dict__.update(self.__dict__, **changes)
         return plan
@@ -132,12 +132,12 @@ class Plan:
         return self.changed(weight=self.weight * factor, info={**self.info, **info})
 
     def drop(self, mask: Tensor, **info: Tensor) -> "Plan":
-        """Give the tokens of `mask` no policy gradient."""
+        """Remove the policy gradient of the tokens in `mask`."""
         kept = ~mask
         return self.changed(weight=self.weight * kept, keep=self.keep & kept, info={**self.info, **info})
 
     def shape(self, advantage: Tensor, **info: Tensor) -> "Plan":
-        """Replace the advantage by another, (..., N). Weights stay; parts that follow in a chain see the new one."""
+        """Replace the advantage, (..., N). Weights stay; later parts of a chain get the new advantage."""
         return self.changed(advantage=advantage, info={**self.info, **info})
 
     def add_entropy_bonus(self, coef: Tensor, **info: Tensor) -> "Plan":
@@ -149,7 +149,7 @@ class Plan:
         return self.changed(kl_coef=total, info={**self.info, **info})
 
     def add_ref_kl(self, coef: Tensor, ref_logp: Tensor, estimator: str) -> "Plan":
-        """Penalise the divergence from a reference policy. ValueError when the plan already does."""
+        """Penalise the divergence from a reference policy. Raises ValueError if the plan already does."""
         if self.ref_coef is not None:
             raise ValueError("the plan already has a penalty on the divergence from a reference policy")
         return self.changed(ref_coef=coef, ref_logp=ref_logp, ref_estimator=estimator)
@@ -159,11 +159,11 @@ class Plan:
         return self.changed(truncated_coef=total, info={**self.info, **info})
 
     def clipped(self, logp: Tensor) -> Tensor:
-        """Mask (..., N) of the tokens that clipping leaves without policy gradient, at log π of all N tokens."""
+        """Return a mask (..., N) of the tokens whose policy gradient clipping removes, at log π of all N tokens."""
         return self.stopped(logp, self._slice(None, logp))
 
     def active(self) -> Tensor:
-        """Mask (..., N) of the tokens that can have a gradient at all."""
+        """Return a mask (..., N) of the tokens that can have a gradient."""
         mask = self.weight * self.advantage != 0
         for coef in (self.entropy_coef, self.kl_coef, self.ref_coef, self.truncated_coef):
             mask = mask if coef is None else mask | (coef != 0)
@@ -180,12 +180,12 @@ class Plan:
         truncated_entropy: Tensor | None = None,
         frozen: Tensor | None = None,
     ) -> Tensor:
-        """Each token's share of the loss, (..., n), for the n tokens that `index` selects (all when None).
+        """Return each token's share of the loss, (..., n), for the n tokens that `index` selects (all if None).
 
-        logp, entropy: of the selected tokens, (..., n). truncated_entropy: likewise, when a part of the chain has a
-        `support`. frozen: log π where stop-gradients take it, logp itself by default.
-        Raises ValueError when the shape is another, when an entropy that the plan has a bonus for is not given, and
-        when a surrogate that looks across sequences is given a part of one.
+        logp, entropy: values of the selected tokens, (..., n). truncated_entropy: the same, if a part of the chain has
+        a `support`. frozen: log π inside stop-gradients, logp itself by default.
+        Raises ValueError if a shape does not match, if an entropy that the plan has a bonus for is missing, and if a
+        sequence-level surrogate gets only part of a sequence.
         """
         loss = self._loss(logp, entropy, index, logp.detach() if frozen is None else frozen)
         if self.truncated_coef is not None:
@@ -202,16 +202,16 @@ class Plan:
         *,
         truncated_entropy: Tensor | None = None,
     ) -> Tensor:
-        """Loss of a slice, shape (...,): one number for each leading run. Losses of disjoint slices add up."""
+        """Return the loss of a slice, (...,): one number per leading run. Losses of disjoint slices add up."""
         return self.token_loss(logp, entropy, index, truncated_entropy=truncated_entropy).sum(-1)
 
     def coefficients(
         self, logp: Tensor, entropy: Tensor | None = None, index: Index = None
     ) -> tuple[Tensor, Tensor | None]:
-        """(∂loss/∂logp, ∂loss/∂H) of each token of the slice, (..., n); the second is None without an entropy bonus.
+        """Return (∂loss/∂logp, ∂loss/∂H) of each token of the slice, (..., n); the second is None without a bonus.
 
-        The loss is elementwise, so these, and `truncated_coefficient` where a chain has a support, say all there is to
-        know of its gradient before the logits are touched.
+        The loss is elementwise, so these, and `truncated_coefficient` if a chain has a support, determine its gradient
+        before the logits are touched.
         """
         with torch.no_grad():
             s = self._checked_slice(index, logp)
@@ -228,16 +228,16 @@ class Plan:
             return dlogp * scale, dentropy.expand(self._required(entropy).shape)
 
     def truncated_coefficient(self, index: Index = None) -> Tensor | None:
-        """∂loss/∂(truncated entropy) of each token of the slice, (..., n); None when the plan has no such bonus."""
+        """Return ∂loss/∂(truncated entropy) of each token of the slice, (..., n); None if the plan has no bonus."""
         if self.truncated_coef is None:
             return None
         size = self._at(self.advantage, index).shape
         return (-self._at(self.scale, index) * self._at(self.truncated_coef, index)).expand(size)
 
-    # Inside -------------------------------------------------------------------------------------------------------
+    # Internal -----------------------------------------------------------------------------------------------------
 
     def _at(self, x: Any, index: Index) -> Any:
-        """x at the tokens of `index`; what is the same for all tokens stays as it is."""
+        """Return x at the tokens of `index`; a value shared by all tokens is returned unchanged."""
         return x if x is None or index is None or x.shape[-1] == 1 != self.size else x[..., index]
 
     def _slice(self, index: Index, frozen: Tensor) -> Slice:
@@ -248,7 +248,7 @@ class Plan:
     def _checked_slice(self, index: Index, logp: Tensor) -> Slice:
         s = self._slice(index, logp)
         if logp.shape[-1:] != s.unweighted.shape[-1:]:
-            raise ValueError(f"logp has {logp.shape[-1]} tokens where the plan's slice has {s.unweighted.shape[-1]}")
+            raise ValueError(f"logp has {logp.shape[-1]} tokens, but the plan's slice has {s.unweighted.shape[-1]}")
         return s
 
     def _required(self, entropy: Tensor | None) -> Tensor:
@@ -257,14 +257,14 @@ class Plan:
         return entropy
 
     def _loss(self, logp: Tensor, entropy: Tensor | None, index: Index, frozen: Tensor) -> Tensor:
-        """Loss of each token before its scale, without the truncated entropy."""
+        """Return the loss of each token before its scale, without the truncated entropy."""
         s = self._checked_slice(index, frozen)
         loss = self.surrogate(logp, s)
         if self.entropy_coef is not None:
             loss = loss - self._at(self.entropy_coef, index) * self._required(entropy)
         if self.kl_coef is not None:
             coef = self._at(self.kl_coef, index)
-            loss = loss + torch.where(coef != 0, coef * _gap(logp, s).abs(), 0.0)  # 0·inf is no number
+            loss = loss + torch.where(coef != 0, coef * _gap(logp, s).abs(), 0.0)  # 0·inf is NaN
         if self.ref_coef is not None:
             kl = kl_estimate(logp, self._at(self.ref_logp, index), self.ref_estimator)
             coef = self._at(self.ref_coef, index)
@@ -273,17 +273,17 @@ class Plan:
 
     @property
     def elementwise(self) -> bool:
-        """Whether a token's loss depends on nothing but that token, so that any slice will do."""
+        """True if a token's loss depends only on that token, so that any slice works."""
         return self.length is None
 
     @property
     def size(self) -> int:
-        """N, the tokens of the mini-batch on this rank."""
+        """Number N of tokens of the mini-batch on this rank."""
         return self.advantage.shape[-1]
 
 
 def _gap(logp: Tensor, s: Slice) -> Tensor:
-    """log(π/π_old), and 0 within rounding, whose sign would depend on how the mini-batch is cut."""
+    """Return log(π/π_old), or 0 within rounding, where the sign would depend on how the mini-batch is split."""
     assert s.old_logp is not None
     gap = log_ratio(logp, s.old_logp)
     return torch.where(gap.abs() > rounding(gap) * (1 + s.old_logp.abs()), gap, 0.0)

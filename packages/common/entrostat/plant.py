@@ -1,14 +1,14 @@
-"""Online model of what a control signal does to the entropy: H⁺ = H + gain·u + drift, seen through noise.
+"""Online model of the effect of a control signal on the entropy: H⁺ = H + gain·u + drift, with noisy readings.
 
 The signal u is known, so the model is linear in (H, gain, drift), and a Kalman filter with time-varying transition is
 the recursive least-squares estimate of all three. Plain least squares of ΔĤ on u is biased under feedback: the noise of
-Ĥ moves u, and is in ΔĤ with the same sign. Here the entropy is a state of its own, and the noise only in its reading.
-When readings are exact the filter is least squares of ΔH on (u, 1) with forgetting.
+Ĥ moves u and enters ΔĤ with the same sign. Here the entropy is a state of its own, and only its reading has noise.
+With exact readings the filter is least squares of ΔH on (u, 1) with forgetting.
 
-How far a reading is to be trusted is learnt as well. The surprises of a filter that is right are uncorrelated: when one
-is followed by another of the same sign the filter lags behind, when by one of the other sign it follows noise. `trust`
-K is moved until neither is so, and says what part of the surprises' variance V is noise of the readings, (1 − K)·V, and
-what the model misses in a step, K²·V (the steady state of a filter for a random walk).
+The trust in a reading is learnt as well. The surprises (prediction errors) of a correct filter are uncorrelated: if one
+is followed by another of the same sign the filter lags behind, if by one of the other sign it follows noise. `trust` K
+is adjusted until neither happens. With V the variance of the surprises, the readings have noise of variance (1 − K)·V,
+and the model error of a step has variance K²·V (the steady state of a filter for a random walk).
 """
 
 from typing import NamedTuple
@@ -19,19 +19,19 @@ from torch import Tensor
 from .controller import as_state
 
 FALL, RISE = 0.5, 10.0
-"""Factors by which one reading may change the gain: a gain that is too low makes a controller overreact."""
+"""Limits of the factor by which one reading changes the gain: a gain that is too low makes a controller overreact."""
 PRIOR_SPREAD = 1.0
-"""Standard deviation of the gain, relative to it, before anything was seen, and after a change beyond those factors."""
+"""Standard deviation of the gain, relative to it, before the first reading and after a change that hit those limits."""
 LIVE_SPREAD = 0.3
-"""The most that forgetting makes of it later."""
+"""Upper limit to which forgetting raises that standard deviation later."""
 SURPRISE = 0.02
-"""Standard deviation of a surprise before anything was seen (nats)."""
+"""Standard deviation of a surprise before the first reading (nats)."""
 MEMORY = 0.95
 """Forgetting factor of the surprises' variance."""
 TRUST, LEAST_TRUST, MOST_TRUST = 0.5, 0.05, 1 - 1e-9
-"""Trust to start from, and its bounds."""
+"""Initial trust, and its lower and upper limit."""
 TRUST_RATE = 0.2
-"""How fast log trust follows the correlation of surprises."""
+"""Rate at which log trust follows the correlation of surprises."""
 
 
 class Plant(NamedTuple):
@@ -40,21 +40,21 @@ class Plant(NamedTuple):
     entropy: Tensor
     """Filtered entropy at the last observation (...,), nats; NaN before the first one."""
     gain: Tensor
-    """Change of entropy for a unit of u (...,), above 0."""
+    """Change of entropy per unit of u (...,), above 0."""
     drift: Tensor
     """Change of entropy in a step that u does not explain (...,), nats."""
     covariance: Tensor
-    """Of (entropy, gain, drift): (..., 3, 3)."""
+    """Covariance of (entropy, gain, drift): (..., 3, 3)."""
     trust: Tensor
-    """K (...,), between 0 and 1."""
+    """Trust K in a reading (...,), between 0 and 1."""
     variance: Tensor
     """V, variance of a surprise (...,)."""
     surprise: Tensor
-    """The last reading minus what gain and drift, as they are since, predict for it (...,), nats."""
+    """Last reading minus its prediction from the gain and drift updated by it (...,), nats."""
 
     @classmethod
     def prior(cls, gain: float | Tensor) -> "Plant":
-        """Before anything was seen: a gain known up to a factor of about 2, no drift. `gain` is (...,)."""
+        """Return the estimate before any reading: gain (...,) known up to a factor of about 2, and no drift."""
         mean = as_state(gain)
         zero = torch.zeros_like(mean)
         variances = torch.stack([zero, (PRIOR_SPREAD * mean) ** 2, zero + SURPRISE**2], -1)
@@ -69,12 +69,12 @@ class Plant(NamedTuple):
         )
 
     def observe(self, entropy: Tensor, u: Tensor, *, forgetting: float | Tensor, drift_rate: float | Tensor) -> "Plant":
-        """The estimate after a step under the summed signal u (...,) ended at the reading `entropy` (...,), nats.
+        """Return the estimate after a step with the summed signal u (...,) and then the reading `entropy` (...,), nats.
 
         forgetting: factor, at most 1, by which the information on the gain fades in a step. drift_rate: standard
-        deviation of the drift's change in a step, relative to that of what the model misses; 0 fixes it.
+        deviation of the drift's change in a step, relative to that of the model error; 0 keeps the drift constant.
         Runs whose entropy is not finite keep their estimate; the first observation, and one after a signal that is not
-        finite, set the entropy alone.
+        finite, set only the entropy.
         """
         entropy, u, _ = torch.broadcast_tensors(as_state(entropy).to(self.gain), as_state(u).to(self.gain), self.gain)
         known, started = entropy.isfinite(), self.entropy.isfinite() & u.isfinite()
@@ -99,7 +99,7 @@ class Plant(NamedTuple):
         least = torch.where(gain == self.gain + by_gain, 0.0, (PRIOR_SPREAD * gain) ** 2)
         covariance = _stretched(covariance, (least / covariance[..., 1, 1]).clamp(min=1))
 
-        # With the gain and drift just learnt: a surprise that taught them is not noise.
+        # Computed with the updated gain and drift: the part of a surprise that changed them is not noise.
         rest = surprise - (gain - self.gain) * u - by_drift
         variance = MEMORY * self.variance + (1 - MEMORY) * (surprise * rest).clamp(min=0)
         correlation = (surprise * self.surprise / (variance + rest**2)).clamp(-1, 1)
@@ -114,7 +114,7 @@ class Plant(NamedTuple):
         )
 
     def _moved(self, u: Tensor, forgetting: Tensor) -> Tensor:
-        """Covariance one step later; information on the gain has faded."""
+        """Return the covariance one step later; information on the gain has faded."""
         room = (LIVE_SPREAD * self.gain) ** 2 / self.covariance[..., 1, 1]
         covariance = _stretched(self.covariance, (1 / forgetting).clamp(max=room).clamp(min=1.0))
         move = torch.eye(3).to(covariance).expand(covariance.shape).clone()
@@ -123,11 +123,11 @@ class Plant(NamedTuple):
 
 
 _TRAILING = tuple(2 if name == "covariance" else 0 for name in Plant._fields)
-"""Dimensions of each field beyond the runs."""
+"""Number of dimensions of each field after the run dimensions."""
 
 
 def _stretched(covariance: Tensor, factor: Tensor) -> Tensor:
-    """Covariance with the gain's variance multiplied by `factor` (...,) and its correlations kept."""
+    """Return the covariance with the gain's variance multiplied by `factor` (...,) and its correlations kept."""
     one = torch.ones_like(factor)
     scale = torch.stack([one, factor.sqrt(), one], -1)
     return covariance * scale.unsqueeze(-1) * scale.unsqueeze(-2)

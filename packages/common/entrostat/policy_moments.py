@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class PolicyStats(NamedTuple):
-    """What the estimators need of a distribution p over V actions; shapes for logits (..., V)."""
+    """Statistics of a distribution p over V actions that the estimators need; shapes for logits (..., V)."""
 
     logp: Tensor
     """log p over all actions, (..., V), nats."""
@@ -22,7 +22,7 @@ class PolicyStats(NamedTuple):
 
 
 def policy_stats(logits: Tensor) -> PolicyStats:
-    """Statistics of softmax(logits), logits (..., V), in the dtype of the logits. −inf logits count as p = 0."""
+    """Return the statistics of softmax(logits), logits (..., V), in the dtype of the logits. −inf logits have p = 0."""
     logp = torch.log_softmax(logits, dim=-1)
     p = logp.exp()
     plogp = torch.where(p > 0, p * logp, 0.0)

@@ -4,13 +4,13 @@ from typing import Any, NamedTuple
 
 
 class Quadrant(NamedTuple):
-    """One of the four."""
+    """One of the four quadrants."""
 
     name: str
     tokens: str
-    """Which tokens lie in it, in words."""
+    """Tokens in the quadrant, in words."""
     raises: bool
-    """Whether its tokens raise the entropy; the others lower it."""
+    """True if its tokens raise the entropy, False if they lower it."""
 
 
 QUADRANTS = {
@@ -22,9 +22,9 @@ QUADRANTS = {
 
 
 def quadrant_masks(advantage: Any, likely: Any, unlikely: Any = None) -> dict[str, Any]:
-    """Masks (..., N) of the tokens in each quadrant, by its name; tokens with A = 0 lie in none.
+    """Return masks (..., N) of the tokens in each quadrant, by its name; tokens with A = 0 are in none.
 
-    advantage: (..., N), a tensor or an array, as are the masks. unlikely: the tokens that are not likely when None.
+    advantage: (..., N), a tensor or an array, as are the masks. unlikely: None for all tokens that are not likely.
     """
     unlikely = ~likely if unlikely is None else unlikely
     up, down = advantage > 0, advantage < 0

@@ -1,6 +1,6 @@
 """Statistics over the whole optimizer mini-batch: all tokens of this rank, and of all ranks.
 
-Controllers never call torch.distributed; they are handed one of these. Sums are accumulated in float64.
+Controllers never call torch.distributed; they get one of these objects. Sums are accumulated in float64.
 """
 
 import math
@@ -15,26 +15,26 @@ from .ordered_bits import from_ordered_bits, ordered_bits
 
 Tie = Tensor | Callable[[], Tensor] | None
 EXCHANGE = 1 << 16
-"""How many scores the ranks together send at most to find a k-th largest by comparing their own best."""
+"""Upper limit for the scores that all ranks together send to find a k-th largest by comparing their own best."""
 DIGIT = 11
-"""Bits of a score that one histogram settles."""
+"""Bits of a score that one histogram resolves."""
 SORTED = 16
-"""Up to so many largest, sorting them is faster than selecting the least of them."""
+"""Largest k for which sorting the k largest is faster than selecting the k-th."""
 
 
 class LocalReduce:
-    """Reduce over the tokens of this process. Inputs are (..., N), results (...,)."""
+    """Reduction over the tokens of this process. Inputs are (..., N), results (...,)."""
 
     def total(self, count: int) -> int:
-        """Sum of a Python integer over ranks."""
+        """Return the sum of a Python integer over ranks."""
         return count
 
     def offset(self, count: int) -> int:
-        """Sum of `count` over the ranks before this one."""
+        """Return the sum of `count` over the ranks before this one."""
         return 0
 
     def size(self, x: Tensor) -> Tensor:
-        """Tokens of the mini-batch, of which x is (..., N) on this rank: float64 (1,), at least 1."""
+        """Return the number of tokens in the mini-batch; x (..., N) is this rank's part. float64 (1,), at least 1."""
         return constant(max(x.shape[-1], 1), torch.float64, x.device)
 
     def _across(self, x: Tensor, op: dist.ReduceOp.RedOpType) -> Tensor:
@@ -44,40 +44,40 @@ class LocalReduce:
         return self._across(x.sum(-1, dtype=torch.float64), dist.ReduceOp.SUM)
 
     def count(self, mask: Tensor) -> Tensor:
-        """Number of true elements, int64."""
+        """Return the number of true elements, int64."""
         return self._across(mask.sum(-1), dist.ReduceOp.SUM)
 
     def mean(self, x: Tensor) -> Tensor:
-        """Mean over the mini-batch; NaN when it has no tokens."""
+        """Return the mean over the mini-batch; NaN if it has no tokens."""
         local = x.sum(-1, dtype=torch.float64)
         total, size = self.sum(torch.stack([local, torch.full_like(local, x.shape[-1])]).unsqueeze(-1))
         return total / size
 
     def max(self, x: Tensor) -> Tensor:
-        """Maximum; −inf when there is no token."""
+        """Return the maximum; −inf if there are no tokens."""
         local = x.amax(-1) if x.shape[-1] else x.new_full(x.shape[:-1], -math.inf)
         return self._across(local, dist.ReduceOp.MAX)
 
     def min(self, x: Tensor) -> Tensor:
-        """Minimum; +inf when there is no token."""
+        """Return the minimum; +inf if there are no tokens."""
         return -self.max(-x)
 
     def kth_largest(self, score: Tensor, k: Tensor) -> Tensor:
-        """The k-th largest score of each run, shape (...,); k is int64 (...,) with 1 ≤ k ≤ N. −inf without tokens."""
+        """Return the k-th largest score of each run, (...,); k is int64 (...,) with 1 ≤ k ≤ N. −inf without tokens."""
         return _kth_largest(score, k)
 
     def top_k(self, score: Tensor, k: int | Tensor, tie: Tie = None) -> Tensor:
-        """Mask (..., N) of the k largest scores over all ranks; −inf is never chosen.
+        """Return a mask (..., N) of the k largest scores over all ranks; −inf is never chosen.
 
-        Equal scores at the threshold are ordered by the smaller `tie` (..., N), a number of the token itself, so that
-        the choice does not depend on where a token sits; without it all of them are chosen. A function that gives
-        `tie` is only called when it is needed.
+        Of equal scores at the threshold those with the smaller `tie` (..., N) are chosen, a number that belongs to the
+        token, so that the choice does not depend on the token's place; without `tie` all of them are chosen. If `tie`
+        is a function, it is called only if needed.
         """
         finite = score > -math.inf
         available = self.count(finite)
         k = torch.minimum(torch.as_tensor(k, device=score.device).expand(available.shape), available)
         threshold = self.kth_largest(score, k.clamp(min=1)).unsqueeze(-1)
-        threshold = threshold.masked_fill((k < 1).unsqueeze(-1), math.nan)  # which no score reaches
+        threshold = threshold.masked_fill((k < 1).unsqueeze(-1), math.nan)  # no score reaches it
         chosen = score >= threshold
         chosen &= finite
         if tie is None:
@@ -91,9 +91,9 @@ class LocalReduce:
 
 
 class DistReduce(LocalReduce):
-    """Reduce over the tokens of all ranks of a torch.distributed process group.
+    """Reduction over the tokens of all ranks of a torch.distributed process group.
 
-    Every rank must make the same calls. A rank may hold no tokens.
+    Every rank must make the same calls. A rank may have no tokens.
     """
 
     def __init__(self, group: dist.ProcessGroup | None = None, exchange: int = EXCHANGE) -> None:
@@ -121,7 +121,7 @@ class DistReduce(LocalReduce):
         return self._across(local, dist.ReduceOp.SUM).clamp(min=1)
 
     def _gather(self, x: Tensor) -> Tensor:
-        """x of every rank, (ranks, ...); of one shape everywhere."""
+        """Return x of every rank, (ranks, ...); the shape must be the same on all ranks."""
         parts = [torch.empty_like(x) for _ in range(self.ranks)]
         dist.all_gather(parts, x.contiguous(), group=self.group)
         return torch.stack(parts)
@@ -131,11 +131,11 @@ class DistReduce(LocalReduce):
         return dist.get_world_size(self.group)
 
     def kth_largest(self, score: Tensor, k: Tensor) -> Tensor:
-        """No rank sees another's tokens.
+        """Return the k-th largest score of each run over all ranks, (...,), without gathering all tokens.
 
         For small k every rank sends its own k best scores: one all-gather. Otherwise histograms over the bits of the
-        score, from the highest down, narrow down where the k-th lies: one all-reduce of 2¹¹ counts for every 11 bits,
-        3 rounds for float32 and 6 for float64.
+        score, from the highest down, locate the k-th: one all-reduce of 2¹¹ counts for every 11 bits, 3 rounds for
+        float32 and 6 for float64.
         """
         most = int(k.max())
         if most * self.ranks > self.exchange:
@@ -148,7 +148,7 @@ class DistReduce(LocalReduce):
     def _radix_select(self, score: Tensor, k: Tensor) -> Tensor:
         runs = k.numel()
         keys = ordered_bits(score if score.dtype == torch.float64 else score.float()).reshape(runs, -1)
-        below = keys.element_size() * 8  # bits not yet settled
+        below = keys.element_size() * 8  # bits not yet resolved
         run = torch.arange(runs, device=keys.device)[:, None].expand(keys.shape).flatten() if runs > 1 else None
         keys, wanted, found = keys.flatten(), k.flatten(), torch.zeros_like(k.flatten())
         first = True
@@ -170,7 +170,7 @@ class DistReduce(LocalReduce):
 
 
 def _kth_largest(score: Tensor, k: Tensor) -> Tensor:
-    """The k-th largest of each row of this process, (..., n) to (...,); −inf when n is 0."""
+    """Return the k-th largest of each row of this process, (..., n) to (...,); −inf if n is 0."""
     n = score.shape[-1]
     if not n:
         return score.new_full(k.shape, -math.inf)

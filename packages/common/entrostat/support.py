@@ -8,27 +8,27 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Support:
-    """Which actions count: the `top_k` likeliest of the smallest set with probability at least `top_p`, of those that
-    have `min_p` of the likeliest one's probability.
+    """Set of likely actions: the `top_k` likeliest of the smallest set with probability at least `top_p`, without those
+    below `min_p` times the largest probability.
 
-    A tensor has one value for each leading run, (runs…,).
+    A tensor has one value per leading run, (runs…,).
     """
 
     top_k: int | float | Tensor = 0
-    """How many actions at most; 0 is no limit."""
+    """Upper limit for the number of actions; 0 disables it."""
     top_p: float | Tensor = 1.0
-    """Probability that the set must reach; 1 is no limit."""
+    """Total probability that the set must reach; 1 disables the limit."""
     min_p: float | Tensor = 0.0
-    """Probability, relative to the likeliest action's, that an action must have; 0 is no limit."""
+    """Lower limit for an action's probability, relative to the likeliest action's; 0 disables it."""
 
     def mask(self, logp: Tensor) -> Tensor:
-        """Which actions count, bool (..., V), for log p (..., V). Equal probabilities go by the lower index."""
+        """Return a mask of the actions in the set, bool (..., V), for log p (..., V). Ties prefer the lower index."""
         likely = logp >= logp.amax(-1, keepdim=True) + _per_run(self.min_p, logp).log()
         return likely & self._among_likeliest(logp) if self._ranked else likely
 
     @property
     def _ranked(self) -> bool:
-        """Whether it may matter which actions are likelier than which, for which they are sorted."""
+        """True if the set may depend on the order of the probabilities, so that they must be sorted."""
         limits = ((self.top_k, 0), (self.top_p, 1))
         return any(isinstance(limit, Tensor) or limit != none for limit, none in limits)
 
@@ -47,15 +47,18 @@ def _per_run(value: int | float | Tensor, logp: Tensor) -> Tensor:
 
 
 def truncated_logp(logp: Tensor, support: Support) -> Tensor:
-    """log of p restricted to the support and renormalised, −inf outside: (..., V). Differentiable; the set is not."""
+    """Return log p restricted to the support and renormalised, −inf outside: (..., V). Differentiable, unlike the set."""
     return torch.log_softmax(logp.masked_fill(~support.mask(logp.detach()), -torch.inf), -1)
 
 
 def truncated_entropy(logp: Tensor, support: Support) -> Tensor:
-    """Entropy of the renormalised policy on the support, (...,), nats, for log p or logits (..., V). Differentiable."""
+    """Return the entropy of the renormalised policy on the support, (...,), nats, for log p or logits (..., V).
+
+    Differentiable.
+    """
     return entropy_of(truncated_logp(torch.log_softmax(logp, -1), support))
 
 
 def entropy_of(logp: Tensor) -> Tensor:
-    """Entropy of log p (..., V), (...,), where some of them may be −inf. Differentiable."""
+    """Return the entropy of log p (..., V), (...,); entries may be −inf. Differentiable."""
     return -(logp.exp() * logp.masked_fill(logp == -torch.inf, 0.0)).sum(-1)

@@ -1,6 +1,6 @@
-"""What a controller may look at: every response token of one optimizer mini-batch.
+"""Input of a controller: numbers of every response token of one optimizer mini-batch.
 
-Shapes: N tokens, flat and packed (never padded), last; leading dimensions are independent runs.
+Shapes: the last dimension is N tokens, flat and packed (never padded); leading dimensions are independent runs.
 """
 
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ class Tokens:
     """Per-token numbers of the mini-batch on this rank, each (..., N); absent ones are None.
 
     A field may have fewer leading dimensions than `advantage` and is then shared by all runs.
-    Nothing here carries a gradient.
+    No field carries a gradient.
 
-    Raises ValueError when a field does not broadcast to the shape of `advantage`.
+    Raises ValueError if a field does not broadcast to the shape of `advantage`.
     """
 
     logp: Tensor | None
@@ -25,9 +25,9 @@ class Tokens:
     """log π_old(o_t) under the policy that made the rollout (nats)."""
     advantage: Tensor
     rollout_logp: Tensor | None = None
-    """log π(o_t) as the engine that sampled it had it (nats): another program than the trainer's, or older weights."""
+    """log π(o_t) as the rollout engine computed it (nats), with another implementation or older weights."""
     reward: Tensor | None = None
-    """Reward of the response the token belongs to."""
+    """Reward of the token's response."""
     entropy: Tensor | None = None
     """Full-vocabulary entropy H of the current policy at the token's position (nats)."""
     old_entropy: Tensor | None = None
@@ -39,24 +39,24 @@ class Tokens:
     s2ll: Tensor | None = None
     """Σ_v p_v² (log p_v)²."""
     truncated_entropy: Tensor | None = None
-    """Entropy of the policy on the `support` of the controller (nats), from whoever has the logits: of the current
-    policy, or of that before the first update on the rollout."""
+    """Entropy of the policy on the controller's `support` (nats), filled by the code that has the logits: of the
+    current policy, or of the policy before the first update on the rollout."""
     ref_logp: Tensor | None = None
     """log π_ref(o_t) under a reference policy (nats)."""
     proxy_logp: Tensor | None = None
-    """log π_old(o_t) with π_old restricted to the controller's `proxy` and renormalised (nats); −inf outside; from
-    whoever has the logits at rollout time."""
+    """log π_old(o_t) with π_old restricted to the controller's `proxy` and renormalised (nats); −inf outside; filled by
+    the code that has the logits at rollout time."""
     seq_id: Tensor | None = None
-    """Which response (integers, unique over all ranks)."""
+    """Id of the response (integers, unique over all ranks)."""
     group_id: Tensor | None = None
-    """Which prompt (integers, unique over all ranks)."""
+    """Id of the prompt (integers, unique over all ranks)."""
     position: Tensor | None = None
     """Index of the token within its response, from 0."""
 
     def __post_init__(self) -> None:
         shape = self.advantage.shape
         if not shape:
-            raise ValueError("Tokens.advantage needs at least one dimension, the tokens")
+            raise ValueError("Tokens.advantage needs at least one dimension, for the tokens")
         for name, value in self.__dict__.items():
             if value is None or value.shape == shape:
                 continue
@@ -67,11 +67,11 @@ class Tokens:
 
     @property
     def size(self) -> int:
-        """N, the tokens on this rank."""
+        """Number N of tokens on this rank."""
         return self.advantage.shape[-1]
 
     def get(self, name: str) -> Tensor:
-        """The field `name`, or ValueError when it was not given."""
+        """Return the field `name`. Raises ValueError if it was not given."""
         value = getattr(self, name)
         if value is None:
             raise ValueError(f"Tokens.{name} is needed but was not given")

@@ -8,18 +8,18 @@ from torch import Tensor
 from .reduce import LocalReduce
 
 ROUNDS = 64
-"""Newton steps at most; three or four are usual."""
+"""Upper limit for the number of Newton steps; three or four are usual."""
 PATIENCE = 6
-"""Steps after which it is worth asking whether the wanted flow can be reached at all."""
+"""Newton steps after which the code checks if the wanted flow can be reached at all."""
 
 
 class WaterLevel(NamedTuple):
-    """The answer of `water_level`."""
+    """Result of `water_level`."""
 
     weight: Tensor
     """m (..., N), in the dtype of the flow."""
     level: Tensor
-    """ν (...,), float64; where the wanted flow is out of reach, some number that is not yet large enough."""
+    """ν (...,), float64; if the wanted flow is out of reach, a number that is not yet large enough."""
     achieved: Tensor
     """mean m_t·φ_t + linear·ν (...,), float64."""
     base: Tensor
@@ -31,13 +31,13 @@ def water_level(
 ) -> WaterLevel:
     """Minimise Σ g_t(m_t − 1)² subject to mean m_t·φ_t = wanted and 0 ≤ m_t ≤ m_max.
 
-    The answer is m_t = clip(1 + ν·φ_t/g_t, 0, m_max) with one ν for all tokens. `flow` φ and `price` g ≥ 0 are
-    (..., N), with φ = 0 where g = 0; `wanted` and `m_max` > 1 are (...,). A wanted flow out of reach gives the nearest
-    that is. Tokens without flow weigh 1. Where something beside the weights answers to ν, by `linear`·ν (...,) ≥ 0, its
-    flow counts as well, and nothing is out of reach.
+    The solution is m_t = clip(1 + ν·φ_t/g_t, 0, m_max) with one ν for all tokens. `flow` φ and `price` g ≥ 0 are
+    (..., N), with φ = 0 where g = 0; `wanted` and `m_max` > 1 are (...,). If the wanted flow is out of reach, the
+    nearest flow within reach is used. Tokens without flow get weight 1. With `linear` (...,) ≥ 0 another term adds the
+    flow `linear`·ν, such as a bonus; then no flow is out of reach.
 
-    mean m·φ does not fall with ν, is linear between the points where a token meets its bounds, and is steepest at
-    ν = 0, where none has: Newton's method from there approaches from one side and ends in finitely many steps.
+    mean m·φ does not fall with ν, is linear between the points where a token reaches its bounds, and is steepest at
+    ν = 0, where no token has: Newton's method from there approaches from one side and ends in finitely many steps.
     """
     per_level = flow / price.clamp(min=torch.finfo(price.dtype).tiny)
     slope = per_level * flow
@@ -49,7 +49,7 @@ def water_level(
     missing, steepness = wanted - base, reduce.mean(slope) + beside
     upward, level, enough = missing > 0, torch.zeros_like(base), 4 * torch.finfo(flow.dtype).eps
     weight, limit = torch.ones_like(flow), torch.where(upward, torch.inf, -torch.inf)
-    raw, product = torch.ones_like(flow), torch.empty_like(flow)  # written over: new memory costs more than sums
+    raw, product = torch.ones_like(flow), torch.empty_like(flow)  # reused: new memory costs more than sums
     for number in range(ROUNDS):
         if number == PATIENCE:
             rising = reduce.mean(flow.clamp(min=0))

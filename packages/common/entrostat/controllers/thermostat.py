@@ -98,7 +98,7 @@ class Thermostat(Controller):
         self.updates = torch.where(~entropy.isnan() & (updates > 0), updates.to(self.updates), self.updates)
 
     def wanted_flow(self) -> Tensor:
-        """Return the mean flow that one update should have, float64 (...,), nats per unit of κ; 0 before a first reading."""
+        """Return the mean flow wanted from one update, float64 (...,), nats per unit of κ; 0 before any observation."""
         error = torch.nan_to_num(as_state(self.target) - self.plant.entropy, nan=0.0)
         rate = as_state(self.rate)
         change = (self.k * error).clamp(min=-rate, max=rate) - self.plant.drift
