@@ -29,7 +29,7 @@ def folder_of(path, **sizes) -> str:
         (["--set", "k=[1"], r"k: '\[1' cannot be read"),
         (
             ["--advantage", "prime beta=0.1"],
-            "the values of the advantage prime are prime.lr and prime.beta, and do not",
+            "advantage prime takes no values after its name: set prime.lr and prime.beta",
         ),
         (["--advantage", "qae k=1"], r"k of the advantage 'qae' must lie in \(0, 1\); got 1"),
         (["--target-entropy", "0.4"], "controller 'grpo' has no target; those with one are adaptive_clip, "),
@@ -43,13 +43,13 @@ def folder_of(path, **sizes) -> str:
         ),
         (["--task.test-problems", "0"], "nothing to evaluate on: raise task.test_problems, or set eval.every to 0"),
         (["--model.ref-path", "no/such"], "model.ref_path: model folder no/such does not exist"),
-        (["--model.path", "."], r"model.path: \. is not the folder of a model: it has no config.json"),
-        (["--advantage", "psr", "--reward.overlong-buffer", "12"], "'psr' takes verdicts alone: leave out .*overlong"),
-        (["--advantage", "nsr", "--reward.format", "boxed"], "advantage 'nsr' takes verdicts alone"),
+        (["--model.path", "."], r"model.path: \. is not a model folder: it has no valid config.json"),
+        (["--advantage", "psr", "--reward.overlong-buffer", "12"], "'psr' needs rewards of 1 or 0: leave .*overlong"),
+        (["--advantage", "nsr", "--reward.format", "boxed"], "advantage 'nsr' needs rewards of 1 or 0"),
         (
             ["--rollout.max-new-tokens", "400"],
-            "the prompts of countdown, of up to 12 characters, and rollout.max_new_tokens 400 are more than "
-            "model.max_position_embeddings 256 of the built model: lower the former or raise the latter",
+            "the prompts of countdown, of up to 12 characters, plus rollout.max_new_tokens 400 exceed "
+            "model.max_position_embeddings 256 of the built model: raise it or use shorter sequences",
         ),
     ],
 )
@@ -77,7 +77,7 @@ def test_what_may_be(tmp_path):
 
 
 def test_a_step_that_never_comes_is_not_traced():
-    with pytest.raises(ValueError, match=r"^profile.steps 160: the run has the rollout steps 0 to 159$"):
+    with pytest.raises(ValueError, match=r"^profile.steps 160: the run has rollout steps 0 to 159$"):
         check(TrainConfig(profile=ProfileConfig(steps=(0, 160))))
     check(TrainConfig(profile=ProfileConfig(steps=(0, 159))))
 
@@ -93,7 +93,7 @@ def test_sequences_fit_a_model_from_a_folder(key, tmp_path):
         data=replace(preset.data, train_files=(str(file),)),
         rollout=replace(preset.rollout, max_new_tokens=1600),
     )
-    with pytest.raises(ValueError, match=f"1024 and .* 1600 are more than the 1280 positions of model.{key} {folder}"):
+    with pytest.raises(ValueError, match=f"1024 plus .* 1600 exceed the 1280 positions of model.{key} {folder}"):
         check(config)
     check(replace(config, rollout=replace(config.rollout, max_new_tokens=256)))
 
@@ -117,7 +117,7 @@ def test_positions_of_a_folder(sizes, fits, tmp_path):
     if fits:
         check(config)
     else:
-        with pytest.raises(ValueError, match="more than the 30 positions"):
+        with pytest.raises(ValueError, match="exceed the 30 positions"):
             check(config)
 
 
@@ -125,7 +125,7 @@ def test_positions_of_a_folder(sizes, fits, tmp_path):
 def test_a_folder_is_put_where_one_may_write(out, tmp_path, monkeypatch):
     check_place(tmp_path / out)
     monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)
-    with pytest.raises(ValueError, match=f"cannot write to {tmp_path}, where {tmp_path / out} is to be"):
+    with pytest.raises(ValueError, match=f"cannot write {tmp_path / out} in {tmp_path}; choose"):
         check_place(tmp_path / out)
 
 

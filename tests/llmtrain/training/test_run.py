@@ -304,7 +304,7 @@ def ranks_with_a_fault(config, folder: Path, who: int | str, what: str, size: in
     [
         (1, "memory", "error: step 1: out of memory in phase 'other': "),
         (1, "rollout", "error: step 1: rollout engine vllm could not answer; last checkpoint: "),
-        (1, "backend", "error: a rank is gone: NCCL error: out of memory; last checkpoint: "),
+        (1, "backend", "error: another rank stopped: NCCL error: out of memory; last checkpoint: "),
         (0, "bug", "KeyError: 'a bug'"),
     ],
 )
@@ -327,7 +327,7 @@ def test_a_rank_that_is_killed_is_noticed_once(small, tmp_path):
     codes, said = ranks_with_a_fault(small, tmp_path, 2, "killed", size=3)
     assert codes == [1, 1, -9]
     (line,) = (line for text in said for line in text.splitlines() if line.startswith("error: "))
-    assert line.startswith("error: a rank is gone: ")
+    assert line.startswith("error: another rank stopped: ")
     assert "last checkpoint: " in line
 
 

@@ -89,9 +89,7 @@ def test_what_cannot_be_is_told_before_a_file_is_read(run, changes, message):
 
 
 def test_a_built_model_is_too_short_for_the_prompts(run):
-    with pytest.raises(
-        ValueError, match=r"max_prompt_length 200 and .* 16 are more than .*max_position_embeddings 200"
-    ):
+    with pytest.raises(ValueError, match=r"max_prompt_length 200 plus .* 16 exceed .*max_position_embeddings 200"):
         check(replace(run, model=replace(run.model, path=None, max_position_embeddings=200)))
 
 

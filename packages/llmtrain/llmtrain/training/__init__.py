@@ -1,1 +1,1 @@
-"""Training: the loop, experience, updates, supervised warm-up, checks and logs of a run."""
+"""Training: loop, experience, updates, supervised warm-up, configuration checks and logs."""

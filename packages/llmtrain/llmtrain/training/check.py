@@ -1,4 +1,4 @@
-"""What can be known to be wrong about a run from its configuration, before a model is loaded or a file is read."""
+"""Checks of a configuration that need no model and no data file."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from ..verifiers import VERIFIERS
 from .telemetry import check_sinks
 
 OF_VERDICTS = frozenset({"w_reinforce", "psr", "nsr"})
-"""Advantages of rewards that are 1 or 0."""
+"""Advantages that need rewards of 1 or 0."""
 
 OWNED = {
     "train_batch_size": "optim.mini_batch_size",
@@ -44,11 +44,11 @@ OWNED = {
     "zero_optimization.offload_optimizer.device": "engine.offload_optimizer",
     "zero_optimization.offload_param.device": "engine.offload_param",
 }
-"""Keys of DeepSpeed's configuration that the engine relies on, and what to set instead."""
+"""DeepSpeed configuration keys that the engine sets itself, and the setting to use instead."""
 
 
 def make_controller(config: TrainConfig) -> Chain:
-    """The controller of a run; ValueError names an unknown name or hyperparameter, and a target nobody takes."""
+    """Return the controller of a run. Raise ValueError for an unknown name or hyperparameter, or an unused target."""
     settings = dict(config.controller_args)
     if config.target_entropy is not None:
         settings = with_target(config.controller, settings, config.target_entropy, "target_entropy")
@@ -56,26 +56,26 @@ def make_controller(config: TrainConfig) -> Chain:
 
 
 def keeps_groups(config: TrainConfig) -> bool:
-    """Whether the responses to a prompt are trained on one rank: what computes with all of them finds them there."""
+    """Return True if all responses to a prompt must be trained on one rank."""
     looks_across = config.advantage == "prime" or config.optim.layout == "shared"
     return looks_across or "group_id" in make_controller(config).needs
 
 
 def check(config: TrainConfig) -> None:
-    """Everything about a configuration that can be known to be wrong before a model is loaded: ValueError."""
+    """Raise ValueError if anything in the configuration cannot work, before a model is loaded."""
     make_controller(config)
     if config.advantage.startswith("prime "):
-        raise ValueError("the values of the advantage prime are prime.lr and prime.beta, and do not follow its name")
+        raise ValueError("advantage prime takes no values after its name: set prime.lr and prime.beta")
     missing = set() if config.advantage == "prime" else set(advantage_needs(config.advantage)) - {"length"}
     if missing:
-        raise ValueError(f"advantage {config.advantage!r} needs {', '.join(sorted(missing))}, which llmtrain has not")
+        raise ValueError(f"advantage {config.advantage!r} needs {', '.join(sorted(missing))}; llmtrain has none")
     if config.advantage.partition(" ")[0] in OF_VERDICTS and any(used(config.reward)):
         raise ValueError(
-            f"advantage {config.advantage!r} takes verdicts alone: leave out reward.format, reward.length_weight and "
-            "reward.overlong_buffer, or use another, such as grpo"
+            f"advantage {config.advantage!r} needs rewards of 1 or 0: leave out reward.format, reward.length_weight "
+            "and reward.overlong_buffer, or use another advantage, such as grpo"
         )
     if late := [step for step in config.profile.steps if step >= config.steps]:
-        raise ValueError(f"profile.steps {late[0]}: the run has the rollout steps 0 to {config.steps - 1}")
+        raise ValueError(f"profile.steps {late[0]}: the run has rollout steps 0 to {config.steps - 1}")
     check_task(config)
     check_evaluation(config)
     check_model(config)
@@ -83,7 +83,7 @@ def check(config: TrainConfig) -> None:
 
 
 def check_machine(config: TrainConfig) -> None:
-    """The part of it that depends on where a run is started, or gone on with: ValueError."""
+    """Raise ValueError if the configuration cannot work on this machine; also called when a run is resumed."""
     check_ranks(config)
     check_mini_batches(config)
     check_sinks(config)
@@ -96,7 +96,7 @@ def check_machine(config: TrainConfig) -> None:
 
 
 def check_sft(config: TrainConfig) -> None:
-    """The same for a warm-up into `config.out`."""
+    """Raise ValueError if a warm-up into `config.out` cannot work."""
     check_task(config)
     positions_of(config.model)
     check_place(Path(config.out))
@@ -105,14 +105,14 @@ def check_sft(config: TrainConfig) -> None:
 
 
 def check_task(config: TrainConfig) -> None:
-    """What can be wrong with the task, before its files are read: ValueError."""
+    """Raise ValueError if the task cannot work; its files are not read yet."""
     data = config.data
     if not data.train_files:
         if config.task.name == FILES:
             raise ValueError(NO_FILES)
         generated_task(config.task)
     if not data.train_files and data.val_files:
-        raise ValueError("data.val_files without data.train_files: llmtrain eval evaluates on files alone")
+        raise ValueError("data.val_files needs data.train_files; to evaluate on files alone, use llmtrain eval")
     if data.train_files and ":" not in data.verifier and data.verifier not in VERIFIERS:
         known = f"choose from {', '.join(VERIFIERS)}, or give a function as module:function"
         raise ValueError(f"unknown data.verifier {data.verifier!r}; {known}")
@@ -122,23 +122,23 @@ def check_task(config: TrainConfig) -> None:
 
 
 def check_evaluation(config: TrainConfig) -> None:
-    """Whether there are questions to evaluate on, where that is asked for: ValueError."""
+    """Raise ValueError if evaluation is enabled but there are no questions for it."""
     if config.eval.every and not (config.data.val_files if config.data.train_files else config.task.test_problems):
         more = "give data.val_files" if config.data.train_files else "raise task.test_problems"
         raise ValueError(f"nothing to evaluate on: {more}, or set eval.every to 0")
 
 
 def check_place(path: Path) -> None:
-    """Whether a folder can be put in the place of `path`: ValueError."""
+    """Raise ValueError unless a folder can replace `path`."""
     if path.name in ("", ".."):
         raise ValueError(f"{path} cannot be replaced by a model: choose a folder with a name")
     parent = next(folder for folder in path.absolute().parents if folder.exists())
     if not os.access(parent, os.W_OK):
-        raise ValueError(f"cannot write to {parent}, where {path} is to be; choose another folder")
+        raise ValueError(f"cannot write {path} in {parent}; choose another folder")
 
 
 def check_model(config: TrainConfig) -> None:
-    """What can be wrong with the folders of models, and with how long their sequences become: ValueError."""
+    """Raise ValueError if a model folder is invalid or sequences can exceed its positions."""
     new = config.rollout.max_new_tokens
     limits = [positions_of(config.model)]
     if config.model.ref_path is not None:
@@ -151,33 +151,33 @@ def check_model(config: TrainConfig) -> None:
         words = f"the prompts of {config.task.name}, of up to {prompt} characters,"
     for limit, beyond in limits:
         if limit is not None and prompt + new > limit:
-            raise ValueError(f"{words} and rollout.max_new_tokens {new} are more than {beyond}")
+            raise ValueError(f"{words} plus rollout.max_new_tokens {new} exceed {beyond}")
 
 
 def positions_of(model: ModelConfig, key: str = "path") -> tuple[int | None, str]:
-    """Longest sequence of the model in `model.<key>`, or of the built one, in tokens; and what to say of longer ones.
+    """Return the longest sequence of the model in `model.<key>` or of the built model, and a phrase for errors.
 
-    None where the model does not say. ValueError when there is no model in the folder.
+    The length is in tokens, None if config.json does not name it. Raises ValueError if the folder has no model.
     """
     folder = getattr(model, key)
     if folder is None:
         limit = model.max_position_embeddings
-        return limit, f"model.max_position_embeddings {limit} of the built model: lower the former or raise the latter"
+        return limit, f"model.max_position_embeddings {limit} of the built model: raise it or use shorter sequences"
     found = positions(f"model.{key}", Path(folder))
-    return found, f"the {found} positions of model.{key} {folder}: lower the former"
+    return found, f"the {found} positions of model.{key} {folder}: use shorter sequences"
 
 
 def positions(key: str, folder: Path) -> int | None:
-    """Longest sequence of the model in a folder, in tokens, by its config.json; None where that does not say.
+    """Return the longest sequence of the model in a folder, in tokens, from its config.json; None if not named there.
 
-    ValueError names the key when there is no model in the folder.
+    Raises ValueError with the key if there is no model in the folder.
     """
     if not folder.is_dir():
         raise ValueError(f"{key}: model folder {folder} does not exist")
     try:
         found: dict[str, Any] = dict(json.loads((folder / "config.json").read_text()))
     except (OSError, TypeError, ValueError):
-        raise ValueError(f"{key}: {folder} is not the folder of a model: it has no config.json in JSON") from None
+        raise ValueError(f"{key}: {folder} is not a model folder: it has no valid config.json") from None
     found = found.get("text_config") or found
     limit, rope = found.get("max_position_embeddings"), found.get("rope_scaling") or found.get("rope_parameters") or {}
     if limit is None:
@@ -186,7 +186,7 @@ def positions(key: str, folder: Path) -> int | None:
 
 
 def check_ranks(config: TrainConfig) -> None:
-    """What can be wrong with the engine and the number of processes: ValueError."""
+    """Raise ValueError if the engine cannot run with this number of processes."""
     ranks, engine = world_size(config.nproc), config.engine
     if ranks > 1 and engine.name == "torch":
         raise ValueError(f"the torch engine is one process, not {ranks}: use --engine.name deepspeed")
@@ -197,33 +197,33 @@ def check_ranks(config: TrainConfig) -> None:
     if ranks > 1 and config.topology.name == "ray" and wait <= answer:
         again = " × (1 + topology.restarts)" if config.topology.restarts else ""
         raise ValueError(
-            f"engine.ddp_timeout {wait:g} s must exceed rollout.timeout{again} = {answer:g} s, for which ranks may wait"
+            f"engine.ddp_timeout {wait:g} s must exceed rollout.timeout{again} = {answer:g} s, the ranks' longest wait"
         )
     if engine.name == "deepspeed" and find_spec("deepspeed") is None:
         raise ValueError(missing("deepspeed"))
 
 
 def check_mini_batches(config: TrainConfig) -> None:
-    """Whether each rank gets as many responses of a mini-batch, or as many whole groups: ValueError."""
+    """Raise ValueError unless a mini-batch divides evenly over ranks, in whole groups if they must stay whole."""
     ranks, size, n = world_size(config.nproc), config.optim.mini_batch_size, config.rollout.n
     if keeps_groups(config) and size % ranks:
         raise ValueError(
-            f"optim.mini_batch_size {size} must be a multiple of the {ranks} ranks: groups stay whole under layout "
-            "shared, advantage prime and controllers that look across them"
+            f"optim.mini_batch_size {size} must be a multiple of the {ranks} ranks: groups stay whole with layout "
+            "shared, advantage prime and controllers that need group_id"
         )
     if size * n % ranks:
         raise ValueError(f"optim.mini_batch_size {size} × rollout.n {n} must be a multiple of the {ranks} ranks")
 
 
 def has_key(settings: Any, path: list[str]) -> bool:
-    """Whether nested settings have a key, or have something else in place of the settings that it would be in."""
+    """Return True if nested settings have the key `path`, or a non-dict at one of its prefixes."""
     if not path or not isinstance(settings, dict):
         return True
     return path[0] in settings and has_key(settings[path[0]], path[1:])
 
 
 def check_rollout(config: TrainConfig) -> None:
-    """Raise ValueError unless the rollout engine can be had, with this way of weights into it."""
+    """Raise ValueError unless the rollout engine is available and supports the configured weight sync."""
     rank, most = config.model.lora_rank, LORA_RANKS[-1]
     vllm = config.rollout.name == "vllm"
     if config.rollout.lora_sync == "adapter" and not (vllm and 1 <= rank <= most):

@@ -1,9 +1,9 @@
-"""From questions to scored responses: asks the rollout engine, verifies, and keeps the groups that teach something.
+"""Collection of scored responses: request rollouts, verify them, keep groups with different rewards.
 
-    batch of questions ► request ► responses ► verifier ► [drop groups whose responses all have one reward, ask again]*
+    batch of questions ► request ► responses ► verifier ► [drop groups whose responses share one reward, request again]*
 
-Batches of questions are numbered through a run. Without filtering a rollout step takes one batch; under staleness k the
-batches of the next k steps are asked for ahead, with the weights of now.
+Batches of questions are numbered through a run. Without filtering a rollout step takes one batch; with staleness k the
+batches of the next k steps are requested ahead, with the current weights.
 """
 
 from collections import Counter, deque
@@ -32,7 +32,7 @@ from ..verifiers import FAILURES
 
 
 class Collector:
-    """One for a run. `used` batches of questions are done with; a checkpoint needs nothing else of it."""
+    """Collector of one run. A checkpoint needs only `used`, the number of question batches consumed."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Collector:
         clock: Clock,
         whole_groups: bool = False,
     ) -> None:
-        """whole_groups: a rank is to train all responses to a prompt or none."""
+        """whole_groups: keep all responses to a prompt on one rank."""
         self.config, self.task, self.tokenizer = config, task, tokenizer
         self.engine, self.ranks, self.clock = engine, ranks, clock
         self.advantage = get_advantage("rloo" if config.advantage == "prime" else config.advantage, ranks.reduce)
@@ -53,7 +53,7 @@ class Collector:
         self._pending: deque[tuple[list[Question], Request, Pending]] = deque()
 
     def collect(self, step: int) -> Collected:
-        """What rollout step `step` trains on. Raises RolloutError when the engine's answer cannot be one."""
+        """Return the training data of rollout step `step`. Raises RolloutError if the engine returns invalid output."""
         settings, size = self.config.rollout, self.batch_size
         parts: list[tuple[Rollouts, Tensor]] = []
         groups, scored, lengths, batches, failures = 0, [], [], 0, Counter[str]()
@@ -91,13 +91,13 @@ class Collector:
         return found if self.ranks.size == 1 else self._dealt(found, step)
 
     def _advantages(self, reward: Tensor, rollouts: Rollouts) -> Tensor:
-        """(B,); groups are still whole."""
+        """Return advantages, (B,); groups are still whole here."""
         place = self.config.device  # where the ranks' tensors travel
         wanted = {"length": rollouts.response_lengths} if "length" in advantage_needs(self.config.advantage) else {}
         return self.advantage(reward.to(place), rollouts.prompt_index.to(place), **wanted).cpu()
 
     def _dealt(self, found: Collected, step: int) -> Collected:
-        """What this rank trains on, of all that the ranks have found."""
+        """Return this rank's share of the responses of all ranks."""
         prompts, size = len(found.rollouts.prompt_ids), self.config.optim.mini_batch_size
         parts = mini_batches(prompts, size, self.config.seed, step)
         to = deal(found, parts, self.config.rollout.n, self.whole_groups, self.ranks)
@@ -105,11 +105,11 @@ class Collector:
 
     @property
     def batch_size(self) -> int:
-        """Prompts of a batch."""
+        """Number of prompts per batch."""
         return self.config.rollout.gen_batch_size or self.config.rollout.prompts
 
     def _ask(self, step: int) -> None:
-        """Have so many batches under way as may be drawn from the weights of now, one at least."""
+        """Submit requests until staleness + 1 batches are in flight, or fewer if fewer steps are left; at least one."""
         seed, size = self.config.seed, self.batch_size
         steps_left = max(self.config.steps - step, 1)
         while len(self._pending) < min(self.config.topology.staleness + 1, steps_left):
@@ -122,9 +122,10 @@ class Collector:
             self._pending.append((questions, request, self.engine.submit(request)))
 
     def _batch(self, step: int, failures: Counter[str]) -> tuple[Rollouts, Tensor]:
-        """The next batch's responses of this rank; their verdicts, 1 or 0, and the terms added, (1 + terms, B).
+        """Return this rank's responses to the next batch and their scores (1 + terms, B).
 
-        Adds to `failures` the checks that gave no answer.
+        Row 0 of the scores is 1 if correct and 0 if not; the other rows are reward terms to add. Checks without an
+        answer are added to `failures`.
         """
         with self.clock.phase("rollout"):
             self._ask(step)
@@ -144,16 +145,16 @@ class Collector:
             extra = terms(texts, rollouts.response_lengths, correct, n, limit, self.config.reward)
         if self.ranks.size > 1:
             with self.clock.phase("idle"):
-                self.ranks.barrier()  # others may still be sampling
+                self.ranks.barrier()  # other ranks may still be sampling
         return rollouts, torch.cat([correct[None], extra])
 
     def _lost_checks(self, failures: Counter[str]) -> dict[str, float]:
-        """Checks of the step that gave no answer, on all ranks, by kind."""
+        """Return the number of checks in this step that gave no answer, over all ranks, by kind."""
         lost = self.ranks.total(torch.tensor([failures[kind] for kind in FAILURES])).tolist()
         return {f"verify/{kind}": float(count) for kind, count in zip(FAILURES, lost, strict=True) if count}
 
     def _informative(self, rollouts: Rollouts, scores: Tensor) -> Tensor:
-        """Prompts whose responses have not all one reward, ascending, of all ranks."""
+        """Return the prompts, ascending and of all ranks, whose responses differ in reward."""
         found = torch.zeros(len(rollouts.prompt_ids), dtype=torch.int64)
         by_group = scores.view(-1, self.config.rollout.n)
         differ = (by_group != by_group[:, :1]).any(1)

@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on."""
+"""Progress displays of a run and of the warm-up."""
 
 import re
 from typing import Self
@@ -8,14 +8,14 @@ from rich.console import Console
 from ..process.progress import Bar
 
 PRINT_EVERY = 10
-"""Steps between lines where there is no terminal to draw on."""
+"""Steps between printed lines when there is no terminal."""
 _PASS = re.compile(r"eval/(pass@(?!1$)\d+)")
 
 
 class TrainDisplay(Bar):
-    """A progress bar with entropy, reward, pass@k, tokens/s and time left; plain lines where there is no terminal.
+    """Progress bar with entropy, reward, pass@k, tokens/s and time left; plain lines when there is no terminal.
 
-    Use as a context manager and call it as the trainer's `report`.
+    Use as a context manager and pass it as the trainer's `report`.
     """
 
     def __init__(self, label: str, steps: int, done: int = 0, console: Console | None = None) -> None:
@@ -38,9 +38,9 @@ class TrainDisplay(Bar):
 
 
 class WarmUpDisplay(Bar):
-    """A progress bar of the supervised warm-up, as its `progress` callback; in a `with` it ends whatever happens.
+    """Progress bar of the supervised warm-up, used as its `progress` callback; the end of a `with` block closes it.
 
-    It begins with the first step, and there may be none: the model may be there already.
+    It appears at the first step: there are no steps if the model was built before.
     """
 
     def __init__(self, steps: int, console: Console | None = None) -> None:

@@ -1,4 +1,4 @@
-"""From scored responses to experience: what an update needs to know of them.
+"""Experience: scored responses with all that an update needs.
 
 scored responses ► statistics under the policy ► log π_ref ► reward model ► Experience ► learner
 """
@@ -30,23 +30,23 @@ from .implicit_reward import ImplicitReward, optim_of
 
 @dataclass(frozen=True, eq=False)
 class Experience:
-    """A scored rollout, or a mini-batch of it: B sequences with N response tokens."""
+    """Scored rollout, or a mini-batch of it: B sequences with N response tokens."""
 
     batch: Batch
     stats: HeadStats
-    """Statistics before the first update, (N,) each: under the policy that made the rollout, but for stale ones."""
+    """Statistics before the first update, (N,) each; a stale rollout was sampled by an earlier policy."""
     reward: Tensor
-    """(B,)."""
+    """Shaped rewards, (B,)."""
     advantage: Tensor
-    """(B,)."""
+    """Advantages of sequences, (B,)."""
     group: Tensor
-    """Which prompt each sequence answers, (B,)."""
+    """Prompt index of each sequence, (B,)."""
     sequence: Tensor
-    """Identity of each sequence in the rollout, (B,)."""
+    """Index of each sequence in the rollout, (B,)."""
     rollout_logp: Tensor | None = None
-    """log π of the tokens as their rollout engine had it, (N,)."""
+    """log π of the tokens as reported by the rollout engine, (N,)."""
     token_advantage: Tensor | None = None
-    """Advantages of the tokens, (N,), where those of a sequence differ."""
+    """Advantages of tokens, (N,), if they differ within a sequence."""
     ref_logp: Tensor | None = None
     """log π_ref of the tokens, (N,)."""
     proxy_logp: Tensor | None = None
@@ -54,12 +54,12 @@ class Experience:
     truncated_entropy: Tensor | None = None
     """Entropy of the policy before the first update on the controller's `support`, (N,)."""
     trained: Tensor | None = None
-    """Mask (B,) of the sequences that enter the loss; None is all."""
+    """Mask (B,) of the sequences that enter the loss; None for all."""
     from_rollout: bool = False
-    """Whether importance ratios are taken to `rollout_logp` rather than to `stats.logp`."""
+    """True if importance ratios are relative to `rollout_logp` instead of `stats.logp`."""
 
     def select(self, sequences: Tensor) -> "Experience":
-        """The experience of some of the sequences."""
+        """Return the experience of some of the sequences."""
         index = self.batch.response_index(sequences).to(self.stats.logp.device)
         return Experience(
             self.batch.select(sequences),
@@ -79,11 +79,11 @@ class Experience:
 
     @property
     def owner(self) -> Tensor:
-        """Which of the B sequences each token belongs to, (N,)."""
+        """Sequence index (0 to B − 1) of each token, (N,)."""
         return torch.repeat_interleave(torch.arange(len(self.batch)), self.batch.response_lengths)
 
     def tokens(self, current: HeadStats | None) -> Tokens:
-        """What controllers see; `current` are the statistics now, None when the policy has not moved."""
+        """Return the tokens as controllers see them; `current`: statistics now, None if the policy has not moved."""
         now, owner, device = current or self.stats, self.owner, self.stats.logp.device
         position = torch.arange(len(owner)) - starts(self.batch.response_lengths)[owner]
         return Tokens(
@@ -111,7 +111,7 @@ PRIME = "prime"
 
 
 class Annotator:
-    """Makes experience of responses; holds the models that are asked besides the policy."""
+    """Builder of experience from responses; holds the reference and reward models."""
 
     def __init__(
         self,
@@ -123,9 +123,9 @@ class Annotator:
         reference: Path | None,
         checkpoint: Path | None = None,
     ) -> None:
-        """controller: that plans; its `proxy`, and its `support` if it plans by that, cost a forward pass each.
+        """controller: its `proxy`, and its `support` if it needs `truncated_entropy`, cost a forward pass each.
 
-        reference: folder of the reference policy, where one is asked. checkpoint: that the run is gone on from.
+        reference: folder of the reference policy, if one is needed. checkpoint: folder to resume from.
         """
         self.config, self.policy, self.ranks, self.clock = config, policy, ranks, clock
         self.proxy = controller.proxy
@@ -144,13 +144,13 @@ class Annotator:
             self.prime = ImplicitReward(model, engine, config.prime.beta, config.optim.micro_batch_tokens)
 
     def _policy_of(self, folder: Path, trains: bool = False) -> Policy:
-        """A policy besides the one that is trained."""
+        """Return a policy other than the trained one, loaded from a folder."""
         model, _ = load(folder, dtype=self.policy.model.dtype, device=self.config.device)
         model = model.train(trains).requires_grad_(trains)
         return Policy(model, self.config.rollout.temperature, layout=self.config.optim.layout)
 
     def experience(self, found: Collected) -> tuple[Experience, dict[str, float]]:
-        """Experience of scored responses, and metrics. A reward model learns from the verdicts on the way."""
+        """Return experience of scored responses, and metrics. A reward model is trained on the verdicts as well."""
         rollouts, config = found.rollouts, self.config
         batch = Batch.of(rollouts)
         with self.clock.phase("forward"):
@@ -177,19 +177,19 @@ class Annotator:
         return self._with_process_rewards(made, found)
 
     def _restricted(self, batch: Batch, within: Support | None) -> RestrictedStats | None:
-        """Statistics of the policy within a support, where there is one."""
+        """Return statistics of the policy within a support; None if there is no support."""
         if within is None:
             return None
         return self.policy.all_restricted(batch, within, self.config.optim.micro_batch_tokens, self.ranks)
 
     def _trained(self, found: Collected) -> Tensor | None:
-        """Mask of the sequences that enter the loss; None is all."""
+        """Return the mask of sequences that enter the loss; None for all."""
         if found.dropped:
             return torch.zeros(len(found.reward), dtype=torch.bool)
         return found.rollouts.finished if self.config.reward.overlong_filter else None
 
     def _with_process_rewards(self, made: Experience, found: Collected) -> tuple[Experience, dict[str, float]]:
-        """With advantages of tokens from the implicit reward model as it is, which then learns from the verdicts."""
+        """Add token advantages from the implicit reward model, then train that model on the verdicts."""
         if self.prime is None:
             return made, {}
         assert made.ref_logp is not None
@@ -203,14 +203,14 @@ class Annotator:
 
     @property
     def learning(self) -> dict[str, tuple[Policy, Engine]]:
-        """Models that learn besides the policy, by their folder in a checkpoint, and their engines."""
+        """Models trained besides the policy, and their engines, by folder in a checkpoint."""
         return {PRIME: (self.prime.model, self.prime.engine)} if self.prime else {}
 
     def state_dict(self) -> dict[str, Any]:
         return {name: engine.state_dict() for name, (_, engine) in self.learning.items()}
 
     def load_state_dict(self, state: Mapping[str, Any], checkpoint: Path) -> None:
-        """state: what `state_dict` gave. checkpoint: the folder that it lies in, beside the models."""
+        """Restore `state` from `state_dict`; checkpoint: folder with the state and the models."""
         for name, (_, engine) in self.learning.items():
             engine.load_state_dict(state[name])
             engine.load_shards(checkpoint / name)

@@ -1,9 +1,10 @@
-"""PRIME's implicit process reward: a second model, whose log-ratio to a reference is a reward, learns from outcomes.
+"""PRIME's implicit process reward: a second model whose log-ratio to a reference is the reward, trained on outcomes.
 
     reward of a response    r = β Σ_t [log π_prm(o_t) − log π_ref(o_t)]        of a token: its term of the sum
     loss                    −[y log σ(r) + (1 − y) log σ(−r)], y the verdict, mean over the responses of all ranks
 
-Source: Cui et al. 2025 (PRIME), eq. 3 and 5; lr 1e-6 and β .05 are its values. Both models start as the policy does.
+Source: Cui et al. 2025 (PRIME), eq. 3 and 5; lr 1e-6 and β .05 are the paper's values. Both models start from the
+policy's initial weights.
 """
 
 from dataclasses import replace
@@ -18,21 +19,21 @@ from ..settings.config import OptimConfig, PrimeConfig
 
 
 def optim_of(config: PrimeConfig, optim: OptimConfig) -> OptimConfig:
-    """How the reward model is trained beside a policy that is trained as `optim` says."""
+    """Return optimizer settings of the reward model; `optim`: settings of the policy."""
     return replace(optim, lr=config.lr, betas=(0.9, 0.999), weight_decay=0.0, warmup_steps=0)
 
 
 class ImplicitReward:
-    """The reward model, and the engine that trains it: as the policy's, on the responses of all ranks."""
+    """Reward model and its engine, trained on the responses of all ranks."""
 
     def __init__(self, model: Policy, engine: Engine, beta: float, budget: int) -> None:
-        """budget: tokens that go through the model together, at most."""
+        """budget: upper limit for tokens per forward pass."""
         self.model, self.engine, self.ranks, self.beta, self.budget = model, engine, engine.ranks, beta, budget
 
     def learn(self, batch: Batch, ref_logp: Tensor, correct: Tensor) -> dict[str, float]:
-        """One optimizer step on the verdicts (B,) of the responses; metrics of the model as it was before.
+        """Take one optimizer step on the verdicts (B,) of the responses; return metrics from before the step.
 
-        Raises NonFiniteError on every rank, before anything moves, when the gradient is not finite.
+        Raises NonFiniteError on every rank, before any weight changes, if the gradient is not finite.
         """
         try:
             return self._learn(batch, ref_logp, correct)

@@ -1,10 +1,10 @@
-"""One rollout becomes updates.
+"""Updates of the policy from one rollout.
 
     experience ─► mini-batch ─► Tokens ─► plan ─► [micro-batch ─► policy ─► plan.loss ─► backward]* ─► engine.step
 
-The plan sees the whole mini-batch, so the update does not depend on how it is cut into micro-batches. Sequences in
-which no token can have a gradient (advantage 0 and no bonus) never reach the model. Each rank holds its sequences of
-the mini-batch; the update is that of one process that holds them all.
+The plan sees the whole mini-batch, so the update does not depend on the split into micro-batches. Sequences in which
+no token can have a gradient (advantage 0 and no bonus) skip the model. Each rank holds its share of the mini-batch;
+the update equals that of one process holding all sequences.
 """
 
 from collections import defaultdict
@@ -28,15 +28,15 @@ from .experience import Experience
 POLICY_FIELDS = frozenset({"logp", "entropy", "s2", "s2l", "s2ll"})
 """Fields of Tokens that are statistics of the current policy."""
 Watch = Callable[[Tokens, Plan], None]
-"""Sees the tokens of an update, statistics as they were at it, and its plan."""
+"""Callback with the tokens of an update, their statistics at the update, and its plan."""
 
 
 def look_away(tokens: Tokens, plan: Plan) -> None:
-    """Watch nothing."""
+    """Ignore the update."""
 
 
 class Learner:
-    """Turns experience into optimizer steps."""
+    """Learner: turns experience into optimizer steps."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Learner:
         clock: Clock,
         updates: int,
     ) -> None:
-        """updates: optimizer steps of a whole rollout step, by which those of a run are numbered."""
+        """updates: optimizer steps per full rollout step; numbers the updates of a run."""
         self.clock = clock
         self.updates = updates
         self.policy = policy
@@ -57,10 +57,10 @@ class Learner:
         self.config = config
         self.seed = seed
         self.planned: dict[str, float] = {}
-        """`Plan.info` summed over the updates of the last rollout step, for the controller's next observation."""
+        """Sums of `Plan.info` over the updates of the last rollout step, for the controller's next observation."""
 
     def update(self, experience: Experience, step: int, watch: Watch = look_away) -> dict[str, float]:
-        """All updates of rollout step `step`; returns metrics merged over them."""
+        """Run all updates of rollout step `step`; return their merged metrics."""
         updates: list[dict[str, float | Tensor]] = []
         planned: dict[str, float] = defaultdict(float)
         for i, sequences in enumerate(self._mini_batches(experience, step)):
@@ -81,7 +81,7 @@ class Learner:
         return to_floats(merge(updates))
 
     def _mini_batches(self, experience: Experience, step: int) -> Iterator[Tensor]:
-        """This rank's sequences of each update, which takes whole groups of all ranks, alike in each pass."""
+        """Yield this rank's sequences of each update; updates take whole groups, the same in each pass."""
         group = experience.group
         prompts = self.engine.ranks.most(int(group.max()) + 1 if len(group) else 0)
         trained = torch.ones(len(group), dtype=torch.bool) if experience.trained is None else experience.trained
@@ -90,9 +90,9 @@ class Learner:
             yield (torch.isin(group, some) & trained).nonzero()[:, 0]
 
     def optimize(self, mini: Experience, plan: Plan, watch: Watch = look_away) -> dict[str, float]:
-        """One optimizer step under the plan of a mini-batch; none when no token can have a gradient.
+        """Take one optimizer step under the plan of a mini-batch; no step if no token can have a gradient.
 
-        Metrics take the statistics of sequences that never reached the model from the rollout.
+        Metrics of sequences that skip the model use their statistics from before the first update.
         """
         now = HeadStats(*(x.clone() for x in mini.stats))
         loss_sum = torch.zeros((), dtype=torch.float64)

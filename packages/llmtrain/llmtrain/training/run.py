@@ -1,4 +1,4 @@
-"""A run from its configuration to its last words, as one process or as one of several ranks."""
+"""A run from its configuration to its final message, as one process or as one of several ranks."""
 
 import fcntl
 import shutil
@@ -16,17 +16,17 @@ from ..settings.config import TrainConfig
 from ..settings.nested import merge, to_dict
 
 LOCK = ".lock"
-"""File in the folder of a run that the process which trains there has locked."""
+"""Lock file in the folder of a run, held by the training process."""
 STOPPED = ".stopped"
-"""File there that the first rank leaves which has to stop."""
+"""File in that folder, written by the first rank that stops with an error."""
 
 
 @contextmanager
 def claim(out: str, what: str = "trains") -> Iterator[None]:
-    """Hold the folder of a run or an evaluation until the end of this process, however that comes; made when missing.
+    """Hold the lock of a run or evaluation folder, created if missing, until the block or the process ends.
 
-    what: a process does there. Of several ranks the first holds it. ValueError when another process does, or nothing
-    can be written there.
+    what: verb for the error message. Only rank 0 takes the lock. Raises ValueError if another process holds it or the
+    folder is not writable.
     """
     if not is_first():
         yield
@@ -38,7 +38,7 @@ def claim(out: str, what: str = "trains") -> Iterator[None]:
         raise ValueError(f"cannot write to {out}: {error.strerror}; choose another folder") from None
     with lock:
         try:
-            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # unlike that of flock, no fork inherits it
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # unlike a lock of flock, no fork inherits it
         except BlockingIOError:
             raise ValueError(f"another process {what} in {out}") from None
         except OSError:
@@ -47,14 +47,14 @@ def claim(out: str, what: str = "trains") -> Iterator[None]:
 
 
 def run_settings(run: str | Path) -> dict[str, Any]:
-    """The config.yaml of a run of trainer or simulator; ValueError when there is none."""
+    """Return config.yaml of a trainer or simulator run. Raise ValueError if there is none."""
     if not (Path(run) / "config.yaml").is_file():
         raise ValueError(f"{run} is not a run: it has no config.yaml")
     return load_yaml(Path(run) / "config.yaml")
 
 
 def run_config(run: str | Path) -> TrainConfig:
-    """The configuration that a run was started with; ValueError where its file holds none."""
+    """Return the configuration that a run was started with. Raise ValueError if its file is empty or invalid."""
     settings = run_settings(run)
     if not settings:
         raise ValueError(f"{Path(run) / 'config.yaml'} is empty: put back the settings of the run")
@@ -66,7 +66,7 @@ def print_config(config: TrainConfig) -> None:
 
 
 def prepare(config: TrainConfig, resuming: bool) -> None:
-    """What is done once for all ranks: show the settings, look at the checkpoint, or clear the folder and warm up."""
+    """Prepare a run once for all ranks: print settings; check the checkpoint, or clear the folder and warm up."""
     from ..policy.checkpoint import check_whole, latest
     from .display import WarmUpDisplay
     from .warmup import start_model
@@ -81,7 +81,7 @@ def prepare(config: TrainConfig, resuming: bool) -> None:
 
 
 def train_run(config: TrainConfig, resuming: bool = False) -> int:
-    """Train and show it, in one process or as one of several ranks, of which the first prepares and speaks."""
+    """Train and show progress, in one process or as one of several ranks; only rank 0 prepares and prints."""
     from ..policy.checkpoint import last_saved
     from ..process.ranks import Ranks, is_of_another, join
 
@@ -100,27 +100,27 @@ def train_run(config: TrainConfig, resuming: bool = False) -> int:
             if is_first_to_stop(config.out):
                 raise
             return 1
-        code, said = 1, f"error: a rank is gone: {one_line(error)}; {last_saved(config.out)}"
+        code, said = 1, f"error: another rank stopped: {one_line(error)}; {last_saved(config.out)}"
     if is_first_to_stop(config.out) if code == 1 else is_first():
         say(code, said)
     return code
 
 
 def is_first_to_stop(out: str) -> bool:
-    """Whether no rank of the run in this folder has stopped before; the others need not say why they do."""
+    """Return True if no rank of this run has stopped before; later ranks then need not print an error."""
     try:
         (Path(out) / STOPPED).touch(exist_ok=False)
     except FileExistsError:
         return False
-    except OSError:  # the disk may be why
+    except OSError:  # perhaps a full disk
         return True
     return True
 
 
 def train_rank(config: TrainConfig, resuming: bool, shown: bool = False) -> tuple[int, str]:
-    """Train as one rank of a run that is prepared, wherever it was started.
+    """Train as one rank of a prepared run, on any machine.
 
-    Returns exit code and last words: 0, 1 when training had to stop, 130 after Ctrl-C.
+    Returns the exit code and the final message: 0, 1 if training had to stop, 130 after Ctrl-C.
     """
     from contextlib import nullcontext
 
@@ -143,10 +143,10 @@ def train_rank(config: TrainConfig, resuming: bool, shown: bool = False) -> tupl
 
 
 def say(code: int, said: str) -> int:
-    """Print the last words of a run; its exit code."""
+    """Print the final message of a run and return its exit code."""
     print(said, file=sys.stderr if code == 1 else sys.stdout)
     return code
 
 
 def unseen(step: int, metrics: dict[str, float]) -> None:
-    """What ranks show of a step that do not speak."""
+    """Ignore the metrics of a step: only rank 0 displays them."""

@@ -1,9 +1,9 @@
 """Supervised warm-up: cross-entropy on the response tokens of (prompt, response) pairs.
 
-examples ─► token ids ─► batch ─► each rank its share ─► [micro-batch ─► policy ─► −Σ log π / N ─► backward]* ─► step
+examples ─► token ids ─► batch ─► share of each rank ─► [micro-batch ─► policy ─► −Σ log π / N ─► backward]* ─► step
 
-Layouts, micro-batches, engines and ranks are those of training, and N counts the response tokens of all ranks: the
-update is the same however the batch is cut.
+Layouts, micro-batches, engines and ranks are the same as in training, and N counts the response tokens of all ranks:
+the update does not depend on the split of the batch.
 
     policy = Policy(model, layout="packed")
     engine = TorchEngine(model, optim(lr=3e-3), rate(steps=900))
@@ -28,14 +28,14 @@ from ..settings.config import OptimConfig
 
 
 def optim(lr: float, micro_batch_tokens: int = 8192) -> OptimConfig:
-    """AdamW of the warm-up; lr: highest learning rate."""
+    """Return AdamW settings of the warm-up; lr: peak learning rate."""
     return OptimConfig(
         lr=lr, betas=(0.9, 0.95), weight_decay=0.01, max_grad_norm=1.0, micro_batch_tokens=micro_batch_tokens
     )
 
 
 def rate(steps: int) -> Rate:
-    """Share of the highest learning rate at each step: linear over the first 5% of steps, then cosine from 1 to 0.1."""
+    """Return the learning-rate factor of each step: linear over the first 5% of steps, then cosine from 1 to 0.1."""
     return partial(_share, steps=steps)
 
 
@@ -60,20 +60,20 @@ def warm_up(
     """Train in place; all ranks call it with the same examples and settings.
 
     Args:
-        policy: left in the training mode it came in.
+        policy: keeps its training mode.
         engine: made for this policy with the settings of `optim` and `rate`.
         examples: see `encode`.
         steps: optimizer steps.
-        batch_size: pairs a step over all ranks, taken from one shuffle per epoch.
-        micro_batch_tokens: tokens that go through the model at once; changes speed and memory, never the update.
-        seed: seed of the shuffles; the result is a function of the arguments only.
+        batch_size: pairs per step over all ranks, drawn from one shuffle per epoch.
+        micro_batch_tokens: tokens per forward pass; changes speed and memory, not the update.
+        seed: seed of the shuffles; the result depends only on the arguments.
         progress: called after each step with (step, loss in nats per response token).
 
     Returns:
         The loss of every step, the same on all ranks.
 
     Raises:
-        ValueError: without examples, for steps or batch_size below 1, and when a loss or a gradient is not finite.
+        ValueError: without examples, for steps or batch_size below 1, or if a loss or a gradient is not finite.
     """
     if not len(examples) or steps < 1 or batch_size < 1:
         raise ValueError(
@@ -99,7 +99,7 @@ def warm_up(
 
 
 def update(policy: Policy, engine: Engine, batch: Batch, micro_batch_tokens: int) -> float:
-    """One optimizer step on −Σ log π / N over the response tokens of all ranks; `batch` is this rank's share.
+    """Take one optimizer step on −Σ log π / N over the response tokens of all ranks; `batch` is this rank's share.
 
     Returns the loss (nats) over all ranks. It is the policy gradient with an advantage of 1.
     """
@@ -116,9 +116,9 @@ def update(policy: Policy, engine: Engine, batch: Batch, micro_batch_tokens: int
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, examples: Sequence[tuple[Prompt, str]]) -> Batch:
-    """Prompts, text or chat messages, and responses, which get eos appended; packed one after another.
+    """Return prompts (text or chat messages) and responses as one batch; eos is appended to each response.
 
-    ValueError names the first that has a token which the tokenizer does not know.
+    Raises ValueError for the first text with a token unknown to the tokenizer.
     """
     prompts = encode_all(tokenizer, [prompt for prompt, _ in examples])
     solutions = [response for _, response in examples]

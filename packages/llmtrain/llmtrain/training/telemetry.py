@@ -1,9 +1,9 @@
-"""What sees a run besides its run log: TensorBoard, Weights & Biases, and traces of torch's profiler.
+"""Metrics sinks besides the run log (TensorBoard, Weights & Biases), and traces of torch's profiler.
 
     <out>/tensorboard/     every metric by its name:  tensorboard --logdir runs
     <out>/trace/           a file for each traced rollout step and rank, for https://ui.perfetto.dev or chrome://tracing
 
-The first rank speaks to the sinks; every rank traces itself.
+Only rank 0 writes to the sinks; every rank traces itself.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ INSTALL = {"tensorboard": "pip install tensorboard, or --log.no-tensorboard", "w
 
 
 class Sink(Protocol):
-    """Where the metrics of a step go."""
+    """Destination of metrics."""
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None: ...
 
@@ -35,7 +35,7 @@ class Sink(Protocol):
 class TensorBoard:
     """Event files in `folder`, flushed at every step.
 
-    resume_at: what earlier event files say of this step and later ones is void; None removes them.
+    resume_at: first step to write; earlier events of this and later steps are ignored. None removes old event files.
     """
 
     def __init__(self, folder: Path, resume_at: int | None) -> None:
@@ -55,9 +55,9 @@ class TensorBoard:
 
 
 class WandB:
-    """A run of Weights & Biases. Its id lies in <out>/wandb_id, so that a resumed run goes on with it.
+    """Weights & Biases run. Its id is in <out>/wandb_id, so that a resumed run continues it.
 
-    Steps that are trained again after a crash keep the values they had: Weights & Biases takes no earlier step.
+    Steps trained again after a crash keep their first values: Weights & Biases accepts no earlier step.
     Log in, or set WANDB_MODE=offline.
     """
 
@@ -83,7 +83,7 @@ class WandB:
 
 
 class WatchedRunLog(RunLog):
-    """A run log whose metrics also go to the sinks that the configuration asks for."""
+    """Run log that also sends metrics to the configured sinks."""
 
     def __init__(self, config: TrainConfig, resume_at: int | None) -> None:
         super().__init__(config.out, to_dict(config), config.seed, resume_at)
@@ -106,7 +106,7 @@ class WatchedRunLog(RunLog):
 
 
 def check_sinks(config: TrainConfig) -> None:
-    """ValueError naming what is asked for and not installed."""
+    """Raise ValueError if a configured sink is not installed."""
     for name, install in INSTALL.items():
         if getattr(config.log, name) and find_spec(name) is None:
             raise ValueError(f"log.{name}: {name} is not installed; {install}")
@@ -114,7 +114,7 @@ def check_sinks(config: TrainConfig) -> None:
 
 @contextlib.contextmanager
 def traced(config: TrainConfig, step: int, rank: int) -> Iterator[None]:
-    """Trace what runs inside, if this rollout step is one of `profile.steps`. A traced step takes longer."""
+    """Run the block with a profiler trace if this rollout step is in `profile.steps`. A traced step takes longer."""
     if step not in config.profile.steps:
         yield
         return

@@ -1,10 +1,10 @@
-"""The training loop.
+"""Training loop.
 
     prompts ► rollout ► verifier ► advantages ► statistics ► controller.observe ► learner.update ► run log
        ▲                                                                                │
        └───────────────────────────── the same weights ─────────────────────────────────┘
 
-Randomness is keyed by (seed, step, purpose), so nothing but the step has to be remembered to repeat it.
+Randomness is keyed by (seed, step, purpose), so the step is all the state needed to repeat it.
 """
 
 import signal
@@ -57,15 +57,15 @@ LOWER = {
     "forward": "lower optim.micro_batch_tokens, or turn engine.gradient_checkpointing on",
     "optimizer": "raise engine.zero_stage, or turn engine.offload_optimizer on",
 }
-"""By phase, what takes less memory there."""
+"""Settings that reduce memory use, by phase."""
 
 
 class TrainingStoppedError(RuntimeError):
-    """Training cannot go on; the message says at which step and what was saved last."""
+    """Training cannot continue; the message names the step and the last checkpoint."""
 
 
 class NoLog:
-    """The run log of all ranks but the first, who writes for them."""
+    """Run log of ranks other than 0: a no-op, because rank 0 writes."""
 
     def log(self, step: int, metrics: Mapping[str, Any]) -> None: ...
 
@@ -75,7 +75,7 @@ class NoLog:
 
 
 class Trainer:
-    """One run. `resume` continues from the newest checkpoint in `config.out`."""
+    """Training run; `resume` continues from the newest checkpoint in `config.out`."""
 
     def __init__(self, config: TrainConfig, model_path: str | Path, resume: bool = False) -> None:
         if config.threads:
@@ -130,7 +130,7 @@ class Trainer:
         self._interrupted = False
 
     def _load_model(self, base: Path, state: dict[str, Any] | None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-        """Return model and tokenizer from the folder `base`, with LoRA updates if asked for."""
+        """Return model and tokenizer from the folder `base`, with LoRA updates if configured."""
         config = self.config
         dtype = torch.bfloat16 if config.engine.bf16 else torch.float32
         model, tokenizer = load(base, dtype=dtype, device=config.device)
@@ -140,17 +140,17 @@ class Trainer:
             load_adapter_state(model, state["lora"])
         use_template(tokenizer, config.data)
         model.train()
-        if config.engine.name == "torch":  # DeepSpeed casts and divides it first
+        if config.engine.name == "torch":  # DeepSpeed casts and partitions it first
             torch.nn.Module.to(model, torch.device(config.device))
         return model, tokenizer
 
     def _start_rollout(self, folder: Path) -> RolloutEngine:
-        """Start the rollout engine with the model in a folder, after all that takes GPU memory for good.
+        """Start the rollout engine with the model in a folder, after all permanent GPU memory is allocated.
 
-        vLLM takes memory that is free when it starts, and charges what others take meanwhile to itself.
+        vLLM takes memory that is free when it starts, and counts memory that others allocate meanwhile as its own.
         """
         config = self.config
-        self.kept = folder if config.topology.restarts else None  # engines started anew load it
+        self.kept = folder if config.topology.restarts else None  # restarted engines load it
         empty_cache()
         self.ranks.barrier()
         start = Start(
@@ -168,7 +168,7 @@ class Trainer:
         return make_rollout_engine(config, start, self.ranks)
 
     def _fitting(self, task: Task) -> Task:
-        """The task without the questions from files whose prompts are too long; its verifier runs."""
+        """Return the task without file questions whose prompts are too long; start its verifier."""
         if self.config.data.train_files:
             limit = self.config.data.max_prompt_length
             fits = partial(within, self.tokenizer, limit=limit)
@@ -201,7 +201,7 @@ class Trainer:
         self.trace.load_state_dict(state["trace"])
 
     def save(self) -> Path:
-        """Write a checkpoint of the state after the last whole step."""
+        """Write a checkpoint of the state after the last complete step."""
         with self.engine.whole(updates(self.model).values()):
             lora = adapter_state(self.model)
         state = {
@@ -222,10 +222,10 @@ class Trainer:
     # The loop -----------------------------------------------------------------------------------------------------
 
     def run(self, report: Report = lambda step, metrics: None) -> None:
-        """Train to the last step, or to the first Ctrl-C, and leave a checkpoint.
+        """Train to the last step or to the first Ctrl-C, and write a checkpoint.
 
         report: called after every step with its metrics.
-        Raises TrainingStoppedError when a loss is not finite, memory or disk run out or the rollout engine fails; the
+        Raises TrainingStoppedError if a loss is not finite, memory or disk run out or the rollout engine fails; the
         last checkpoint stays.
         """
         previous = signal.signal(signal.SIGINT, self._on_interrupt)
@@ -240,7 +240,7 @@ class Trainer:
                 self.step += 1
                 if self.step % self.config.save_every == 0:
                     self.save()
-            if self.step % self.config.save_every or not self.step:  # or it is saved already
+            if self.step % self.config.save_every or not self.step:  # otherwise already saved
                 self.save()
             if self.config.eval.every and not self.interrupted:
                 self.log.log(self.step, self.evaluate())
@@ -253,11 +253,11 @@ class Trainer:
             signal.signal(signal.SIGINT, previous)
             self.rollout.close()
             self.task.close()
-            with suppress(OSError):  # of a full disk, which was told
+            with suppress(OSError):  # a full disk is reported already
                 self.log.close()
 
     def _reason(self, error: Exception) -> str:
-        """Why training cannot go on, in words; none for an error that is not known."""
+        """Return the reason why training cannot continue; empty for an unknown error."""
         if isinstance(error, NonFiniteError | RolloutError):
             return str(error)
         if isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error):
@@ -265,7 +265,7 @@ class Trainer:
             return f"out of memory in phase {phase!r}: {LOWER.get(phase, LOWER['forward'])}"
         if isinstance(error, OSError) and (error.filename or error.errno in OF_THE_DISK):
             return f"{error.filename or self.config.out}: {error.strerror}"
-        return unwritable(self.config.out)  # torch and safetensors have other errors for a full disk or quota
+        return unwritable(self.config.out)  # torch and safetensors raise other errors for a full disk or quota
 
     def _on_interrupt(self, signum: int, frame: Any) -> None:
         if self._interrupted:
@@ -274,7 +274,7 @@ class Trainer:
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the run before its last step."""
+        """True if Ctrl-C ended the run before its last step."""
         return self.step < self.config.steps
 
     def _train_step(self) -> dict[str, float]:
@@ -310,7 +310,7 @@ class Trainer:
         }
 
     def _shown(self, experience: Experience) -> tuple[int, TokenTable]:
-        """A sequence for the log of samples, and the table that will hold its tokens: one with an advantage if any."""
+        """Return a sequence for the sample log, with a nonzero advantage if there is one, and its token table."""
         if not len(experience.batch):
             return 0, TokenTable(-1)
         shown = int(experience.advantage.ne(0).byte().argmax())
@@ -341,7 +341,7 @@ class Trainer:
         )
 
     def _send_weights(self) -> None:
-        """Send the weights of this step to the rollout engine, unless it has them."""
+        """Send the weights of this step to the rollout engine unless it has them."""
         if self.rollout.version == self.step:
             return
         read = adapter_weights if self.config.adapter_rank else whole_weights
@@ -350,7 +350,7 @@ class Trainer:
             self.rollout.update(Rereadable(partial(read, self.model, self.engine.whole)), self.step)
 
     def _release(self) -> None:
-        """Take the GPU back from the rollout engine."""
+        """Release the GPU memory of the rollout engine."""
         with self.clock.phase("sync"):
             self.rollout.release()
 
@@ -358,7 +358,7 @@ class Trainer:
         return Sampler(self.rollout, self.tokenizer, seed, self.ranks.size, self.evaluator.sampling)
 
     def evaluate(self) -> dict[str, float]:
-        """Metrics of the held-out questions, with draws of their own."""
+        """Return metrics of the held-out questions, sampled with an evaluation seed."""
         self._send_weights()
         seed = generator_seed("eval", self.config.seed, self.step)
         with self.clock.phase("eval"):

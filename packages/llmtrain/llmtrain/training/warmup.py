@@ -1,4 +1,4 @@
-"""The model a run starts from: a folder that is there, or a small model built and warmed up once."""
+"""Initial model of a run: an existing folder, or a small model built and warmed up once."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ from .supervised import encode, optim, rate, warm_up
 
 CACHE = Path("runs/.cache")
 SHAPE = ("hidden_size", "num_layers", "num_heads", "intermediate_size", "max_position_embeddings", "vocab_size")
-"""Settings of the built model; all others are of how it is trained."""
+"""Settings of the built model's shape; the other model settings concern training."""
 PUT = (
     "train_files",
     "prompt_key",
@@ -42,12 +42,12 @@ PUT = (
     "instruction",
     "max_prompt_length",
 )
-"""Settings of the data that a tokenizer and a warm-up depend on."""
+"""Data settings that a tokenizer and a warm-up depend on."""
 Progress = Callable[[int, float], None]
 
 
 def cached_path(config: TrainConfig) -> Path:
-    """Where the warmed-up model of this configuration lies: a name made of everything it depends on."""
+    """Return the path of this configuration's warmed-up model; its name hashes everything that it depends on."""
     shape = {name: getattr(config.model, name) for name in SHAPE}
     key: dict[str, Any] = {"model": {"path": None} | shape, "sft": to_dict(config.sft)}
     if config.data.train_files:
@@ -59,7 +59,7 @@ def cached_path(config: TrainConfig) -> Path:
 
 
 def _state_of(name: str) -> list[tuple[str, int, int]]:
-    """Name, size and time of change of a file, or of the files in a folder; nothing of what is neither."""
+    """Return name, size and modification time of a file or of the files in a folder; empty if neither exists."""
     path = Path(name)
     files = [path] if name and path.is_file() else sorted(path.rglob("*")) if name and path.is_dir() else []
     states = ((str(file), file.stat()) for file in files if file.is_file())
@@ -67,7 +67,7 @@ def _state_of(name: str) -> list[tuple[str, int, int]]:
 
 
 def start_model(config: TrainConfig, progress: Progress | None = None) -> Path:
-    """Folder of the model to start from; when the configuration names none, a built one that is warmed up once."""
+    """Return the initial model's folder; without `model.path`, a small model is built and warmed up once."""
     if config.model.path is not None:
         return Path(config.model.path)
     path = cached_path(config)
@@ -79,14 +79,14 @@ def start_model(config: TrainConfig, progress: Progress | None = None) -> Path:
 def build_and_warm_up(
     config: TrainConfig, path: Path, progress: Progress | None = None, together: bool = False
 ) -> list[float]:
-    """Build the small model, or take that of `model.path`, train it on examples and write it to `path`.
+    """Build the small model, or load `model.path`, train it on examples and write it to `path`.
 
-    Returns the losses (nats per token). together: with the configured engine, on the configured device, and called by
-    all ranks, over what lies at `path`; without it this process does it all, on the CPU, and a model that another
-    process has put there meanwhile stays.
+    Returns the losses (nats per token). together: use the configured engine and device, called by all ranks, and
+    overwrite `path`; otherwise this process does everything on the CPU and keeps a model that another process has
+    written meanwhile.
 
-    Raises ValueError, before there is a model, for a folder that cannot be written and for examples that are too long;
-    and for a disk that is full when the model is written.
+    Raises ValueError, before a model is built, for a folder that cannot be written and for examples that are too long;
+    and if the disk is full when the model is written.
     """
     check_place(path)
     task, sft, losses = get_task(config), config.sft, list[float]()
@@ -116,7 +116,7 @@ def build_and_warm_up(
         if engine.ranks.rank == 0:
             put(part, path, over=together)
     except Exception:
-        if full := unwritable(part.parent):  # safetensors has an error of its own for that
+        if full := unwritable(part.parent):  # safetensors raises an error of its own then
             raise ValueError(full) from None
         raise
     finally:
@@ -126,7 +126,7 @@ def build_and_warm_up(
 
 
 def put(part: Path, path: Path, over: bool) -> None:
-    """Move a folder that is written to where it belongs; one that lies there stays unless this is to go over it."""
+    """Move a written folder to `path`; an existing one stays unless `over` is set."""
     if over:
         shutil.rmtree(path, ignore_errors=True)
     try:
@@ -137,15 +137,15 @@ def put(part: Path, path: Path, over: bool) -> None:
 
 
 def first_tokenizer(config: ModelConfig, task: Task) -> PreTrainedTokenizerBase:
-    """That of the model to warm up."""
+    """Return the tokenizer of the model to warm up."""
     return task.build_tokenizer(config.vocab_size) if config.path is None else load_tokenizer(config.path)
 
 
 def first_examples(config: TrainConfig, task: Task, tokenizer: PreTrainedTokenizerBase) -> Batch:
-    """What to warm up on. Of files, what is too long is left out and told, for no setting makes one row shorter.
+    """Return the warm-up examples. Rows of files that are too long are left out and reported.
 
     Raises:
-        ValueError: for examples longer than the model can take, of files only when all are.
+        ValueError: for examples longer than the model's limit; with files only if all are too long.
     """
     limit, beyond = positions_of(config.model)
     if config.data.train_files:
@@ -158,10 +158,10 @@ def first_examples(config: TrainConfig, task: Task, tokenizer: PreTrainedTokeniz
     if limit is not None and longest > limit:
         fits = (examples.lengths <= limit).nonzero().flatten()
         if not config.data.train_files or not len(fits):
-            raise ValueError(f"examples of up to {longest} tokens are more than {beyond}")
+            raise ValueError(f"examples of up to {longest} tokens exceed {beyond}")
         examples = examples.select(fits)
         left_out = f"{total - len(fits):,} of {total:,} worked solutions left out"
-        _tell(f"{left_out}: with their prompts they have more than the {limit} tokens of the model")
+        _tell(f"{left_out}: with their prompts they exceed the model's {limit} tokens")
     return examples
 
 
@@ -171,7 +171,7 @@ def _tell(*lines: str) -> None:
 
 
 def first_model(config: TrainConfig, tokens: int) -> PreTrainedModel:
-    """The model to warm up; tokens: of the vocabulary of a built one."""
+    """Return the model to warm up; tokens: vocabulary size of a built one."""
     if config.model.path is not None:
         return load(config.model.path)[0]
     return build_tiny(
@@ -187,7 +187,7 @@ def first_model(config: TrainConfig, tokens: int) -> PreTrainedModel:
 
 
 def sft_run(config: TrainConfig) -> int:
-    """Warm a model up and write it to `config.out`, in one process or as one of several ranks; its exit code."""
+    """Warm up a model and write it to `config.out`, in one process or as one of several ranks; return the exit code."""
     from .display import WarmUpDisplay
 
     end_with_parent()
