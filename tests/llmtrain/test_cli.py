@@ -23,7 +23,7 @@ from llmtrain.cli import main
         (["train", "--advantage", "gae"], ["unknown advantage 'gae'", "rloo"]),
         pytest.param(
             ["train", "--rollout.name", "vllm", "--model.num-heads", "8"],
-            ["heads of 32 numbers", "--model.num-heads 4"],
+            ["heads of size 32", "--model.num-heads 4"],
             marks=pytest.mark.skipif(find_spec("vllm") is None, reason="needs vLLM"),
         ),
         (["train", "--task.name", "chess"], ["unknown task 'chess'", "countdown"]),

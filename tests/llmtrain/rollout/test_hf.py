@@ -158,7 +158,9 @@ def test_stop_tokens_end_a_response_as_eos_does(model, tokenizer):
 
 @pytest.mark.parametrize("wrong", [-1, 20_000])
 def test_stop_tokens_that_the_model_does_not_know(model, tokenizer, wrong):
-    with pytest.raises(ValueError, match=rf"^stop_token_ids {wrong} is no token of the model, whose ids are 0 to \d+$"):
+    with pytest.raises(
+        ValueError, match=rf"^stop_token_ids {wrong} is not a token of the model; its ids are 0 to \d+$"
+    ):
         sampler(model, tokenizer, stop_token_ids=(5, wrong))
 
 

@@ -90,7 +90,7 @@ def test_an_engine_of_ones_own_serves_training_and_evaluation(toy, small, topolo
         ("nowhere:Toy", "error: rollout engine 'nowhere:Toy' cannot be imported: No module named 'nowhere'\n"),
         (
             "toy_engines:Other",
-            "error: toy_engines:Other is no subclass of llmtrain.rollout.",
+            "error: toy_engines:Other is not a subclass of llmtrain.rollout.",
         ),
     ],
 )

@@ -1,7 +1,7 @@
-"""Rollouts: who samples responses, and how weights get there.
+"""Rollouts: engines that sample responses, and the transfer of weights to them.
 
-rollout_engine.py: what the trainer asks of an engine. hf.py: the policy samples for itself. vllm/: vLLM. ray/: engines
-as actors of a cluster.
+rollout_engine.py: the engine interface. hf.py: sampling with the policy itself. vllm/: vLLM. ray/: engines as actors of
+a cluster.
 """
 
 from .hf import HFRollout, stop_ids

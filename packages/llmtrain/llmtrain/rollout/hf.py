@@ -2,7 +2,7 @@
 
 prompts (P) ─ left-pad ► prefill (P, L) ─ repeat n ► [sample ► record ► drop finished rows ► forward (B, 1)]* ► packed
 
-Shapes: P prompts, B = P·n sequences, T max_new_tokens, V vocabulary, N response tokens in all.
+Shapes: P prompts, B = P·n sequences, T max_new_tokens, V vocabulary, N response tokens in total.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from ..sequences.rollouts import Rollouts
 from .roomy_cache import make_cache
 
 DROP_BELOW = 0.8
-"""Finished rows leave the batch once the share of unfinished ones is below this; each time copies the cache."""
+"""Share of unfinished rows below which finished rows leave the batch; each removal copies the cache."""
 
 
 class HFRollout:
-    """Samples from a transformers model; every draw comes from `generator`.
+    """Sampler for a transformers model; every draw comes from `generator`.
 
     Each sequence takes its own `max_new_tokens` uniforms from the generator, so its tokens do not depend on which
     other sequences share the batch or on when they end.
@@ -27,13 +27,13 @@ class HFRollout:
     Args:
         model: any causal language model with a KV cache.
         tokenizer: its tokenizer.
-        max_new_tokens: limit on response tokens, eos included.
+        max_new_tokens: upper limit for response tokens, eos included.
         temperature: divides the logits; 0 takes the most likely token and reports its log-probability at 1.
         generator: source of all randomness; restoring its state repeats the rollouts.
-        stop_token_ids: tokens that end a response besides eos; like it they stay in the response.
-        max_num_seqs: sequences that are sampled together, prompts of similar length; 0 samples all at once.
+        stop_token_ids: tokens besides eos that end a response; they stay in the response, as eos does.
+        max_num_seqs: sequences sampled together, grouped by prompt length; 0 samples all at once.
         top_p: draw only from the fewest tokens that together have this probability (nucleus sampling, Holtzman et al.
-            2020); log-probabilities stay those of the whole distribution.
+            2020); log-probabilities stay those of the full distribution.
     """
 
     def __init__(
@@ -64,10 +64,10 @@ class HFRollout:
         self.eos_ids = torch.tensor(stop_ids(model, tokenizer, stop_token_ids), device=model.device)
 
     def generate(self, prompt_ids: Sequence[list[int]], n: int, mine: Sequence[int] | None = None) -> Rollouts:
-        """`n` responses to each prompt, given as token ids.
+        """Return `n` responses to each prompt, given as token ids.
 
-        mine: indices of the prompts to answer here, all when None; others answer the rest. A prompt's responses are
-        the same whoever answers it.
+        mine: indices of the prompts to answer here, None for all; other ranks answer the rest. Responses to a prompt do
+        not depend on the rank.
 
         Raises:
             ValueError: for no prompts, an empty prompt, or n < 1.
@@ -108,13 +108,13 @@ class HFRollout:
         )
 
     def _together(self, chosen: list[int], prompt_ids: list[list[int]], n: int) -> list[list[int]]:
-        """The chosen prompts, cut into those that are answered together."""
+        """Return the chosen prompts in groups that are answered together."""
         size = max(1, self.max_num_seqs // n) if self.max_num_seqs else len(chosen)
         by_length = sorted(chosen, key=lambda i: len(prompt_ids[i])) if size < len(chosen) else chosen
         return [by_length[i : i + size] for i in range(0, len(chosen), size)]
 
     def _decode(self, prompt_ids: list[list[int]], n: int, uniforms: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Tokens (B, T), their logp (B, T), lengths (B) and finished (B), from a uniform number for each token."""
+        """Return tokens (B, T), their logp (B, T), lengths (B) and finished (B), given a uniform number per token."""
         device = self.model.device
         logits, cache, mask, position = self._prefill(prompt_ids, n)
         rows = torch.arange(len(position), device=device)
@@ -126,7 +126,7 @@ class HFRollout:
         finished = torch.zeros(len(rows), dtype=torch.bool, device=device)
         for t in range(self.max_new_tokens):
             token, logp = self._sample(logits, uniforms[rows, t])
-            # A finished row that has not left the batch yet overwrites only entries past its length.
+            # A finished row still in the batch overwrites only entries past its length.
             tokens[rows, t], logps[rows, t] = token, logp
             ended = torch.isin(token, self.eos_ids) & ~finished[rows]
             lengths[rows[ended]] = t + 1
@@ -147,11 +147,11 @@ class HFRollout:
         return tokens, logps, lengths, finished
 
     def _prefill(self, prompt_ids: list[list[int]], n: int) -> tuple[Tensor, DynamicCache, Tensor | None, Tensor]:
-        """Next-token logits (B, V), cache, attention mask (B, L) or None without padding, next position (B)."""
+        """Return next-token logits (B, V), cache, attention mask (B, L) or None without padding, next position (B)."""
         device = self.model.device
         lengths = torch.tensor([len(ids) for ids in prompt_ids], device=device)
         width = int(lengths.max())
-        # What fills the left is masked; the tokenizer may have no pad token.
+        # The left padding is masked; the tokenizer may have no pad token.
         ids = torch.tensor([[0] * (width - len(ids)) + ids for ids in prompt_ids], device=device)
         mask = torch.arange(width, device=device) >= (width - lengths)[:, None]
         positions = (mask.cumsum(1) - 1).clamp_min(0)
@@ -163,7 +163,7 @@ class HFRollout:
         return logits.repeat_interleave(n, dim=0), cache, mask_BL, lengths.repeat_interleave(n)
 
     def _forward(self, ids: Tensor, mask: Tensor | None, positions: Tensor, cache: DynamicCache) -> Tensor:
-        """Logits of the last position (B, V)."""
+        """Return logits of the last position (B, V)."""
         output = self.model(
             input_ids=ids,
             attention_mask=mask,
@@ -175,14 +175,14 @@ class HFRollout:
         return output.logits[:, -1]
 
     def _uniforms(self, shape: tuple[int, ...]) -> Tensor:
-        """One uniform number per prompt, sample and step (P, n, T); greedy decoding draws none."""
+        """Return one uniform number per prompt, sample and step (P, n, T); zeros for greedy decoding."""
         if self.temperature == 0:
             return torch.zeros(shape)
-        # float32 cumulative sums and 24-bit uniforms would never reach tokens of small probability.
+        # float32 cumulative sums and 24-bit uniforms never reach tokens of small probability.
         return torch.rand(shape, generator=self.generator, device=self.generator.device, dtype=torch.float64)
 
     def _sample(self, logits_BV: Tensor, uniform_B: Tensor) -> tuple[Tensor, Tensor]:
-        """Tokens (B) by inversion of the cumulative distribution, and their log-probability (B)."""
+        """Return tokens (B) by inversion of the cumulative distribution, and their log-probability (B)."""
         logits = logits_BV.float()
         if self.temperature == 0:
             token = logits.argmax(-1, keepdim=True)
@@ -193,14 +193,14 @@ class HFRollout:
 
 
 def _invert(weight_BV: Tensor, uniform_B: Tensor) -> Tensor:
-    """Indices (B) drawn in proportion to float64 weights, by inversion of their cumulative sum."""
+    """Return indices (B) drawn in proportion to float64 weights, by inversion of their cumulative sum."""
     cdf = weight_BV.cumsum(-1)
     drawn = torch.searchsorted(cdf, uniform_B[:, None] * cdf[:, -1:], right=True)
     return drawn[:, 0].clamp_max(cdf.shape[-1] - 1)
 
 
 def _nucleus(logp_BV: Tensor, uniform_B: Tensor, top_p: float) -> Tensor:
-    """Tokens (B) drawn from the fewest whose probabilities add up to `top_p`."""
+    """Return tokens (B) drawn from the fewest whose probabilities add up to `top_p`."""
     logp, tokens = logp_BV.sort(dim=-1, descending=True, stable=True)
     p = logp.double().exp()
     inside = p.cumsum(-1) - p < top_p
@@ -209,14 +209,14 @@ def _nucleus(logp_BV: Tensor, uniform_B: Tensor, top_p: float) -> Tensor:
 
 
 def stop_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, more: Sequence[int] = ()) -> list[int]:
-    """Every token that ends a response: the tokenizer's eos, those of the model's generation settings, and more.
+    """Return all tokens that end a response: the tokenizer's eos, eos of the model's generation settings, and `more`.
 
     Raises:
-        ValueError: when there is no eos, or when the model knows no such token as one of more.
+        ValueError: if there is no eos, or the model has no token for an id in `more`.
     """
     known = model.config.get_text_config().vocab_size
     if strange := [i for i in more if not 0 <= i < known]:
-        raise ValueError(f"stop_token_ids {strange[0]} is no token of the model, whose ids are 0 to {known - 1}")
+        raise ValueError(f"stop_token_ids {strange[0]} is not a token of the model; its ids are 0 to {known - 1}")
     ids = {tokenizer.eos_token_id}
     config = model.generation_config
     declared = config.eos_token_id if config is not None else None

@@ -1,4 +1,4 @@
-"""transformers as a rollout engine: the policy samples for itself, or a copy of it does in another process."""
+"""Rollout engine of transformers: the policy itself, or a copy of it in another process."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -14,7 +14,7 @@ from .rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start
 
 
 class HFEngine(RolloutEngine):
-    """The policy samples for itself: nothing has to be sent."""
+    """Rollout engine that samples with the policy itself, so that no weights are sent."""
 
     version: int | None = 0
 
@@ -59,7 +59,7 @@ class HFEngine(RolloutEngine):
 
 
 class CopyEngine(HFEngine):
-    """A copy of the policy, which samples with transformers; weights are written into it."""
+    """Copy of the policy that samples with transformers; updates overwrite its weights."""
 
     def __init__(self, folder: str | Path, config: RolloutConfig, device: str = "cpu") -> None:
         model, tokenizer = load(folder, device=device)
@@ -67,7 +67,7 @@ class CopyEngine(HFEngine):
         torch.nn.Module.to(self.model, torch.device(device))
 
     def update(self, weights: Weights, version: int) -> None:
-        """Raises RolloutError when they are not the weights of this model."""
+        """Copy the weights into the model. Raises RolloutError if names or shapes differ from the model's."""
         mine = dict(self.model.named_parameters())
         with torch.no_grad():
             for name, weight in weights:
@@ -75,5 +75,5 @@ class CopyEngine(HFEngine):
                     raise RolloutError(f"there is no weight {name} of shape {tuple(weight.shape)} in the engine")
                 mine.pop(name).copy_(weight)
         if mine:
-            raise RolloutError(f"weights were not sent, {min(mine)} among them")
+            raise RolloutError(f"weights were not sent, such as {min(mine)}")
         self.version = version

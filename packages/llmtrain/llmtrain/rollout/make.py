@@ -1,4 +1,4 @@
-"""Rollout engines by name. A new one is a file, and a line here; one of one's own is named module:Class."""
+"""Rollout engines by name. A new engine is a file and a line here; engines elsewhere are named module:Class."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,7 @@ ENGINES = {
     "hf": "llmtrain.rollout.hf_engine:HFEngine",
     "vllm": "llmtrain.rollout.vllm.vllm_engine:VLLMEngine",
 }
-"""Class of each engine, imported when it is asked for."""
+"""Class of each engine, imported on first use."""
 
 
 def engine_class(name: str) -> type[RolloutEngine]:
@@ -22,7 +22,7 @@ def engine_class(name: str) -> type[RolloutEngine]:
         raise ValueError(f"unknown rollout.name {name!r}; choose from {', '.join(ENGINES)}, or give module:Class")
     found: Any = attribute("rollout engine", ENGINES.get(name, name))
     if not (isinstance(found, type) and issubclass(found, RolloutEngine)):
-        raise ValueError(f"{name} is no subclass of llmtrain.rollout.rollout_engine.RolloutEngine")
+        raise ValueError(f"{name} is not a subclass of llmtrain.rollout.rollout_engine.RolloutEngine")
     return found
 
 
@@ -34,7 +34,7 @@ def start_engine(start: Start) -> RolloutEngine:
 def make_rollout_engine(config: TrainConfig, start: Start, ranks: Ranks) -> RolloutEngine:
     """Return the engine of a run: in this process, or as actors of a Ray cluster.
 
-    Raises ValueError if an engine in this process does not start: nothing has begun, and the user can mend it.
+    Raises ValueError if an engine in this process does not start: no step has run, and the user can fix it.
     """
     if config.topology.name == "ray":
         from .ray.remote_engine import remote_engine

@@ -1,4 +1,4 @@
-"""How far the policy that sampled is from the policy that trains: two programs give one model two distributions."""
+"""Gap between the sampling and the training policy: two programs compute different distributions for one model."""
 
 import torch
 from torch import Tensor
@@ -7,7 +7,7 @@ from ..process.ranks import Ranks
 
 
 def mismatch(trainer_logp: Tensor, rollout_logp: Tensor, ranks: Ranks) -> dict[str, float]:
-    """Of the raw ratio r = π_trainer/π_rollout of sampled tokens, (N,) each in nats, before anything is truncated.
+    """Return metrics of the raw ratio r = π_trainer/π_rollout of sampled tokens, (N,) each in nats, before truncation.
 
     `mismatch/kl` is the mean of log π_rollout − log π_trainer, an unbiased estimate of KL(rollout ‖ trainer).
     `mismatch/ratio_max` and `ratio_min` are the extremes over all ranks. Empty without tokens.

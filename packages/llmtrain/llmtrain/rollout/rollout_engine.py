@@ -1,7 +1,7 @@
-"""What the trainer asks of a rollout engine: whatever samples, with which weights, in which process.
+"""Interface of rollout engines, independent of the sampler, its weights and its process.
 
-A request says what is drawn by its seed and prompts, so that the same request gives the same responses from the same
-weights, whichever ranks share it. An engine of one's own is a subclass of RolloutEngine: `--rollout.name module:Class`.
+Seed and prompts of a request determine its draws: the same request gives the same responses from the same weights,
+for any split over ranks. An engine of your own subclasses RolloutEngine: `--rollout.name module:Class`.
 """
 
 from abc import ABC, abstractmethod
@@ -21,12 +21,12 @@ from ..settings.sampling import Sampling
 
 T = TypeVar("T")
 Weights = Iterable[tuple[str, Tensor]]
-"""Parameters of the policy by the names that transformers gives them, or of its LoRA adapter by peft's names.
+"""Parameters of the policy by transformers' names, or of its LoRA adapter by peft's names.
 
-A weight is whole until the next one is asked for. Reading may be a collective: all ranks read as often, to the end.
+A weight is whole until the next one is read. Reading may be a collective: all ranks read equally often, to the end.
 """
 Pending = Callable[[], Rollouts]
-"""Waits for the responses of this rank; to be called once."""
+"""Function that waits for the responses of this rank; call it once."""
 
 
 class RolloutError(RuntimeError):
@@ -35,7 +35,7 @@ class RolloutError(RuntimeError):
 
 @dataclass(frozen=True)
 class Rereadable(Generic[T]):
-    """What `read` yields, anew each time."""
+    """Iterable that calls `read` anew for each iteration."""
 
     read: Callable[[], Iterator[T]]
 
@@ -45,71 +45,71 @@ class Rereadable(Generic[T]):
 
 @dataclass(frozen=True)
 class Request:
-    """Responses wanted of all ranks together."""
+    """Responses wanted, over all ranks."""
 
     prompt_ids: list[list[int]]
     """Token ids of each prompt."""
     sampling: Sampling
-    """How responses are drawn, and how many to each prompt."""
+    """Sampling settings and number of responses per prompt."""
     shares: list[list[int]]
-    """Indices of the prompts that each rank gets, ascending."""
+    """Indices of the prompts of each rank, ascending."""
     seed: int
     """Seed of all draws, the same on all ranks."""
 
     @property
     def n(self) -> int:
-        """Responses to each prompt: the group."""
+        """Responses per prompt (group size)."""
         return self.sampling.samples
 
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """What a rollout engine starts with."""
+    """Start settings of a rollout engine."""
 
     folder: Path
     """Model and tokenizer of version 0."""
     config: RolloutConfig
     stop_token_ids: Sequence[int]
-    """Every token that ends a response, eos among them."""
+    """All tokens that end a response, including eos."""
     device: str = "cpu"
     """cpu or cuda."""
     rank: int = 0
-    """Rank whose share of a request is answered."""
+    """Rank whose share of a request this engine answers."""
     model: PreTrainedModel | None = None
     """The policy itself, if the engine is in the process that trains it; None for an engine elsewhere."""
     tokenizer: PreTrainedTokenizerBase | None = None
     """Tokenizer of `model`."""
     whole: Callable[[], AbstractContextManager] = nullcontext
-    """Makes the context in which this rank holds all weights of `model`."""
+    """Function that makes the context in which this rank holds all weights of `model`."""
     transport: str | None = None
-    """How weights arrive from another process, if not by `update`."""
+    """Transport of weights from another process; None if `update` is called here."""
     sleep_level: int = 0
     """See `TrainConfig.sleep_level`."""
     lora_rank: int = 0
-    """Rank of the LoRA adapters that are sent in place of weights; 0 for whole weights."""
+    """Rank of the LoRA adapters sent instead of weights; 0 for whole weights."""
 
 
 def check_answer(rollouts: Rollouts, request: Request, oldest: int, rank: int) -> None:
-    """Raise RolloutError unless this can be the answer to a request: nothing else may be trained on.
+    """Raise RolloutError unless the rollouts are a valid answer to the request.
 
-    oldest: version of the oldest weights that may have drawn it.
+    oldest: oldest allowed version of the weights that sampled them.
     """
     lengths, prompts = rollouts.response_lengths, torch.tensor(request.shares[rank], dtype=torch.long)
     wanted, limit = prompts.repeat_interleave(request.n), request.sampling.max_new_tokens
     if rollouts.version < oldest:
-        raise RolloutError(f"responses are of weights {rollouts.version}, older than {oldest}, the oldest allowed")
+        raise RolloutError(f"responses are of weights {rollouts.version}; the oldest allowed is {oldest}")
     if not torch.equal(rollouts.prompt_index, wanted):
-        raise RolloutError(f"{len(rollouts)} responses came where {len(wanted)} were asked for, {request.n} a prompt")
+        raise RolloutError(f"got {len(rollouts)} responses instead of {len(wanted)}, {request.n} per prompt")
     if len(lengths) and not 1 <= int(lengths.min()) <= int(lengths.max()) <= limit:
-        raise RolloutError(f"a response has {int(lengths.max())} tokens; 1 to {limit} were asked for")
+        raise RolloutError(f"a response has {int(lengths.max())} tokens; 1 to {limit} were requested")
     if not int(lengths.sum()) == len(rollouts.response_ids) == len(rollouts.logp):
-        raise RolloutError("responses, their lengths and their log-probabilities do not agree in number")
+        raise RolloutError("responses, lengths and log-probabilities differ in number")
     if not bool(torch.isfinite(rollouts.logp).all()) or bool((rollouts.logp > 1e-3).any()):
         raise RolloutError("a log-probability is not finite, or above 0")
 
 
 class RolloutEngine(ABC):
-    """Samples responses. All ranks make the same calls in the same order."""
+    """Sampler of responses. All ranks make the same calls in the same order."""
 
     @classmethod
     def check(cls, config: TrainConfig) -> None:
@@ -119,7 +119,7 @@ class RolloutEngine(ABC):
     @classmethod
     def start(cls, start: Start) -> "RolloutEngine":
         """Return an engine that answers with the model in `start.folder`. Raises RolloutError if it does not start."""
-        raise TypeError(f"{cls.__name__} cannot be started by its name")
+        raise TypeError(f"{cls.__name__} cannot be started by name")
 
     @property
     @abstractmethod
@@ -128,29 +128,29 @@ class RolloutEngine(ABC):
 
     @abstractmethod
     def submit(self, request: Request) -> Pending:
-        """Begin to answer. Raises RolloutError, now or when the answer is waited for."""
+        """Start sampling and return a function that waits for it. Both may raise RolloutError."""
 
     @abstractmethod
     def update(self, weights: Weights, version: int) -> None:
-        """Take these weights for all requests from now on."""
+        """Use these weights for all later requests."""
 
     def release(self) -> None:
-        """Give back memory of the trainers' GPUs until the next update; no-op unless the engine shares them."""
+        """Release memory of the trainers' GPUs until the next update; no-op unless the engine shares them."""
         return
 
     def close(self) -> None:
-        """End all processes of the engine; no-op unless it has some."""
+        """End all processes of the engine; no-op if it has none."""
         return
 
 
 @dataclass
 class Sampler:
-    """An engine as an evaluation asks it: batch after batch, each with a seed of its own."""
+    """Adapter of an engine for evaluation: one request per batch, each with its own seed."""
 
     engine: RolloutEngine
     tokenizer: PreTrainedTokenizerBase
     seed: int
-    """Of the first batch; those after it count on."""
+    """Seed of the next batch; it grows by 1 per batch."""
     ranks: int
     sampling: Sampling
 

@@ -1,7 +1,7 @@
-"""A cache of keys and values with room for tokens to come.
+"""Cache of keys and values with room for later tokens.
 
-transformers' own copies everything it holds for every token that is added. Here a token is written into its place, and
-everything is copied when the room is full: once in ROOM tokens.
+transformers' cache copies all of its content for every added token. Here a token is written into its place, and all is
+copied only when the room is full: once in ROOM tokens.
 """
 
 from typing import Any
@@ -11,18 +11,18 @@ from transformers import DynamicCache, PretrainedConfig
 from transformers.cache_utils import DynamicLayer
 
 ROOM = 256
-"""Tokens that there is room for, at most."""
+"""Upper limit for the tokens of free room."""
 
 
 class RoomyLayer(DynamicLayer):
-    """Keys and values (B, heads, length, d), which are the beginning of longer tensors."""
+    """Keys and values (B, heads, length, d), stored as the beginning of longer tensors."""
 
     def __init__(self, room: int) -> None:
-        """room: tokens that there is room for when the tensors are made."""
+        """room: number of tokens to reserve when the tensors are made."""
         super().__init__()
         self.room = room
         self.rooms: list[Tensor] = []
-        """All of the keys and values; nothing before `batch_repeat_interleave`: prompts are read at once."""
+        """Full tensors of keys and values; empty before `batch_repeat_interleave`, as prompts are read at once."""
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         if not self.rooms:
@@ -39,9 +39,9 @@ class RoomyLayer(DynamicLayer):
         self._make_room(self.get_seq_length(), repeats)
 
     def batch_select_indices(self, indices: Tensor) -> None:
-        """Keep these sequences, ascending: they move to the front."""
+        """Keep these sequences, ascending, moved to the front."""
         length, count = self.get_seq_length(), len(indices)
-        some = max(1, count // 8)  # at a time: what is under way takes memory
+        some = max(1, count // 8)  # move in parts, to limit temporary memory
         for i, room in enumerate(self.rooms):
             for start in range(0, count, some):
                 part = indices[start : start + some]
@@ -50,7 +50,7 @@ class RoomyLayer(DynamicLayer):
         self._show(length)
 
     def _make_room(self, length: int, repeats: int) -> None:
-        """For `length` tokens and some to come, each sequence `repeats` times."""
+        """Allocate room for `length` tokens and `room` more, each sequence `repeats` times."""
         assert self.keys is not None
         assert self.values is not None
         held, rooms = self.get_seq_length(), []
@@ -69,7 +69,7 @@ class RoomyLayer(DynamicLayer):
 
 
 def make_cache(config: PretrainedConfig, tokens: int) -> DynamicCache:
-    """A cache for a model that samples at most `tokens` tokens; layers with a sliding window are transformers' own."""
+    """Return a cache for a model that samples up to `tokens` tokens; sliding-window layers keep transformers' cache."""
     cache, room = DynamicCache(config=config), min(tokens, ROOM)
     cache.layers = [RoomyLayer(room) if type(layer) is DynamicLayer else layer for layer in cache.layers]
     return cache

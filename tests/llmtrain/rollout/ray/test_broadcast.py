@@ -83,7 +83,8 @@ def test_two_engines_take_what_was_broadcast(here, tmp_path, monkeypatch):
 
     ray.get(engine.engines[1].actor.__ray_call__.remote(without_gpus.spoil))
     with pytest.raises(
-        RolloutError, match=r"rollout engine 1 failed: weights 3: 1 of \d+ tensors have other checksums"
+        RolloutError,
+        match=r"rollout engine 1 failed: weights 3: 1 of \d+ tensors reached vllm's worker 0 with other checksums",
     ):
         engine.update(list(copy.deepcopy(models[0]).named_parameters()), 3)
     engine.close()
@@ -107,12 +108,12 @@ def answering(info):
     ("call", "fault", "message"),
     [
         ("init_weight_transfer_engine", "raise", "rollout engine 0 failed: OSError: disk full"),
-        ("start_weight_update", "die", "rollout engine 0 died"),
+        ("start_weight_update", "die", "rollout engine 0 crashed"),
         ("update_weights", "raise", "rollout engine 0 failed: OSError: disk full"),
-        ("update_weights", "die", "rollout engine 0 died"),
+        ("update_weights", "die", "rollout engine 0 crashed"),
         ("update_weights", "stop", "rollout engine 0 hangs: it took no weights within rollout.timeout 2 s"),
         ("finish_weight_update", "stop", "rollout engine 0 hangs: it took no weights within rollout.timeout 2 s"),
-        ("accept", "stale", "rollout engine 0 reports weights 0 where it was sent 1"),
+        ("accept", "stale", "rollout engine 0 reports weights 0 instead of 1"),
         ("", "", "the broadcast of weights 1 hangs: it took more than rollout.timeout 2 s"),
     ],
 )
@@ -132,7 +133,7 @@ def test_an_engine_that_is_lost_meanwhile_is_an_error_in_time(here, monkeypatch,
 @pytest.mark.parametrize(
     ("number", "message"),
     [
-        (signal.SIGKILL, "rollout engine 1 died"),
+        (signal.SIGKILL, "rollout engine 1 crashed"),
         (signal.SIGSTOP, "rollout engine 1 hangs: it gave no answer within rollout.timeout 2 s"),
     ],
 )

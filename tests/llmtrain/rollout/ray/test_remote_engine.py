@@ -195,9 +195,9 @@ def test_weights_come_after_what_was_asked_before_and_nobody_waits(pair):
 
 MESSAGES = {
     "nan": "rollout engine 0: a log-probability is not finite, or above 0",
-    "short": "rollout engine 0: 5 responses came where 6 were asked for, 2 a prompt",
-    "long": "rollout engine 0: a response has 100 tokens; 1 to 4 were asked for",
-    "stale": "rollout engine 0: responses are of weights 2, older than 3, the oldest allowed",
+    "short": "rollout engine 0: got 5 responses instead of 6, 2 per prompt",
+    "long": "rollout engine 0: a response has 100 tokens; 1 to 4 were requested",
+    "stale": "rollout engine 0: responses are of weights 2; the oldest allowed is 3",
     "raise": "rollout engine 0 failed: OSError: disk full",
 }
 
@@ -215,13 +215,13 @@ def test_a_lie_is_an_error_on_all_ranks(pair, fault):
 
 def test_weights_that_were_not_taken(pair):
     pair.update(weights(-1), 9)
-    with pytest.raises(RolloutError, match=r"rollout engine 0 reports weights \[3\] where it was sent \[9\]"):
+    with pytest.raises(RolloutError, match=r"rollout engine 0 reports weights \[3\] instead of \[9\]"):
         pair.submit(request())()
 
 
 @pytest.mark.parametrize(
     ("fault", "message"),
-    [("die", "rollout engine 0 died"), ("stop", "rollout engine 0 hangs: it gave no answer within .* 2 s")],
+    [("die", "rollout engine 0 crashed"), ("stop", "rollout engine 0 hangs: it gave no answer within .* 2 s")],
 )
 def test_a_lost_engine_is_an_error_in_time_and_leaves_no_process(here, fault, message):
     engine = remote(partial(Scripted, {7: fault}))
@@ -311,6 +311,6 @@ def test_weights_of_another_model(small):
     copy = CopyEngine(small.model.path, small.rollout)
     with pytest.raises(RolloutError, match=r"there is no weight head of shape \(2,\) in the engine"):
         copy.update([("head", torch.ones(2))], 1)
-    with pytest.raises(RolloutError, match=r"weights were not sent, model.embed_tokens.weight among them"):
+    with pytest.raises(RolloutError, match=r"weights were not sent, such as model.embed_tokens.weight"):
         copy.update([], 1)
     assert copy.version == 0

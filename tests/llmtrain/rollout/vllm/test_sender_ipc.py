@@ -54,7 +54,9 @@ def test_weights_come_whole_or_not_at_all(engine, monkeypatch):
         send(info)
 
     monkeypatch.setattr(engine.sender.client, "update_weights", late)
-    with pytest.raises(RolloutError, match=r"weights 3: \d+ of \d+ tensors have other checksums in vllm's worker 0"):
+    with pytest.raises(
+        RolloutError, match=r"weights 3: \d+ of \d+ tensors reached vllm's worker 0 with other checksums"
+    ):
         engine.update(model.named_parameters(), 3)
 
 

@@ -198,7 +198,9 @@ def test_weights_that_arrive_changed_are_refused(engine, model):
     update(engine, model)
     sent = dict(engine.source.sent)
     sent["model.norm.weight"] ^= 1
-    with pytest.raises(RolloutError, match=r"1 of \d+ tensors have other checksums in vllm's worker 0.*model.norm"):
+    with pytest.raises(
+        RolloutError, match=r"1 of \d+ tensors reached vllm's worker 0 with other checksums.*model.norm"
+    ):
         engine.accept(engine.version, sent)
 
 
@@ -257,7 +259,9 @@ def test_random_states_threads_and_environment_stay(engine, model):
 
 
 def test_what_vllm_refuses_is_named(engine):
-    with pytest.raises(RolloutError, match=r"a prompt of 200 tokens and max_new_tokens 12.*rollout.max_model_len 128"):
+    with pytest.raises(
+        RolloutError, match=r"a prompt of 200 tokens plus max_new_tokens 12 exceeds.*rollout.max_model_len 128"
+    ):
         ask(engine, ["1" * 200])
     with pytest.raises(ValueError, match="a prompt has no tokens"):
         ask(engine, ["1=", ""])
@@ -268,7 +272,10 @@ def test_what_vllm_refuses_is_named(engine):
 
 def test_a_model_with_narrow_heads_is_told_before_vllm_starts(tmp_path):
     save(build_tiny(len(TOKENIZER), hidden=64, layers=1, heads=4, intermediate=16), TOKENIZER, tmp_path)
-    with pytest.raises(ValueError, match=r"32 numbers or more on a CPU; this model's have 16: .*--model.num-heads 2"):
+    with pytest.raises(
+        ValueError,
+        match=r"on a CPU needs attention heads of size 32 or more; this model's have size 16: .*--model.num-heads 2",
+    ):
         VLLMEngine(tmp_path, CONFIG, [EOS])
 
 

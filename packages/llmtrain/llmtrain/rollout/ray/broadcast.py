@@ -1,9 +1,9 @@
-"""New weights from the GPU of the first learner to those of all rollout engines, by NCCL and vLLM's weight transfer.
+"""Broadcast of new weights from the GPU of learner 0 to the GPUs of all rollout engines, by NCCL and vLLM.
 
     learner 0 ── Parameters ► vLLM's sender ══ broadcast ══► workers of engine 0, 1, ...
-                     └─ Engines: the sender's calls, of all actors at once ─┘
+                     └─ Engines: the sender's calls, to all actors at once ─┘
 
-An engine takes weights when it has answered what it was asked before, and the learner waits for that.
+An engine takes weights after it has answered earlier requests, and the learner waits for that.
 """
 
 import os
@@ -22,13 +22,13 @@ from ..rollout_engine import RolloutError, Weights
 from .causes import cause
 
 SLACK = 1.0
-"""Seconds that a call's own error, which names the engine, is waited for."""
+"""Extra seconds to wait for a call's own error, which names the engine."""
 
 
 class Engines:
-    """All engines as a sender of vLLM sees one.
+    """All engines, presented to vLLM's sender as one.
 
-    workers: of each engine.
+    workers: workers per engine.
     timeout: seconds for an update.
     """
 
@@ -36,10 +36,10 @@ class Engines:
         self.actors, self.workers, self.timeout = actors, workers, timeout
 
     def begin(self, version: int) -> None:
-        """Let the calls from now on be those of the update to this version."""
+        """Start the update to this version."""
         self.version, self.end = version, time.monotonic() + self.timeout
         self.failed: Future[None] = Future()
-        """Has the error of a call that failed: the sender waits in a broadcast then, and does not see it."""
+        """Error of a failed call: the sender waits in a broadcast then, and does not see it."""
 
     def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
         first = init_info["rank_offset"]
@@ -56,10 +56,10 @@ class Engines:
         self._transfer("finish_weight_update", [str(self.version)] * len(self.actors))
 
     def accept(self, sent: dict[str, int]) -> None:
-        """RolloutError unless every engine reports this version, and has weights of these checksums."""
+        """Raise RolloutError unless every engine reports this version and received weights with these checksums."""
         for i, told in enumerate(self._all([actor.accept.remote(self.version, sent) for actor in self.actors])):
             if told != self.version:
-                raise RolloutError(f"rollout engine {i} reports weights {told} where it was sent {self.version}")
+                raise RolloutError(f"rollout engine {i} reports weights {told} instead of {self.version}")
 
     def _transfer(self, call: str, arguments: Sequence[Any] | None = None) -> None:
         each = [(argument,) for argument in arguments] if arguments else [()] * len(self.actors)
@@ -70,7 +70,7 @@ class Engines:
             raise
 
     def _all(self, calls: list[Any]) -> list[Any]:
-        """What the engines return; RolloutError of the first that fails, or when one gives no answer in time."""
+        """Return the results of the engines. Raises RolloutError if a call fails or takes too long."""
         waiting = list(calls)
         while waiting:
             done, waiting = ray.wait(waiting, timeout=max(self.end - time.monotonic(), 0.0))
@@ -88,11 +88,11 @@ class Engines:
 
 
 class Broadcast:
-    """Sends weights to all engines; called by the first learner, while the others read them as often.
+    """Sender of weights to all engines; called by learner 0, while the others read the weights equally often.
 
-    shapes: of the weights by name.
-    dtype: of the engines.
-    device: of learners and engines: cuda.
+    shapes: shapes of the weights by name.
+    dtype: dtype of the engines.
+    device: device of learners and engines: cuda.
     """
 
     def __init__(self, engines: Engines, shapes: Mapping[str, torch.Size], dtype: torch.dtype, device: str) -> None:
@@ -102,7 +102,7 @@ class Broadcast:
         self.sender: Any = None
 
     def send(self, weights: Weights, version: int) -> None:
-        """Raises RolloutError, within the time that engines have for an answer."""
+        """Send the weights. Raises RolloutError if that fails or exceeds the engines' timeout."""
         self.engines.begin(version)
         sent: Future[None] = Future()
         Thread(target=self._send, args=(weights, sent), daemon=True).start()
@@ -117,7 +117,7 @@ class Broadcast:
         self.engines.accept(self.source.sent)
 
     def _send(self, weights: Weights, sent: Future[None]) -> None:
-        """In a thread of its own: nothing ends a broadcast that an engine does not take part in."""
+        """Send in a separate thread: a broadcast that an engine does not join cannot be interrupted."""
         try:
             self.source.hold(weights)
             if self.sender is None:
@@ -131,7 +131,7 @@ class Broadcast:
             sent.set_exception(RolloutError(f"the broadcast of weights failed: {type(error).__name__}: {said}"))
 
     def _make_sender(self) -> Any:
-        """Meets the workers of all engines."""
+        """Return a sender that is connected to the workers of all engines."""
         from ..vllm.sender import make_sender
 
         workers = self.engines.workers * len(self.engines.actors)

@@ -1,4 +1,4 @@
-"""What became of an actor, in words."""
+"""Failures of actors, in words."""
 
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
@@ -6,7 +6,7 @@ from ..rollout_engine import RolloutError
 
 
 def cause(error: RayError) -> str:
-    """In one line, to follow the name of the actor."""
+    """Return the failure in one line, to follow the name of the actor."""
     if isinstance(error, RayTaskError):
         reason = error.cause
         if isinstance(reason, RolloutError):
@@ -14,4 +14,4 @@ def cause(error: RayError) -> str:
         return f"failed: {type(reason).__name__}: {(str(reason).splitlines() or [''])[0]}"
     if "creation task" in str(error):
         return f"did not start: {str(error).splitlines()[-1]}"
-    return "died" if isinstance(error, RayActorError) else f"was lost: {str(error).splitlines()[0]}"
+    return "crashed" if isinstance(error, RayActorError) else f"was lost: {str(error).splitlines()[0]}"

@@ -1,8 +1,8 @@
-"""Places of a run's actors on a Ray cluster: bundles of one placement group, and the environment of each actor.
+"""Placement of a run's actors on a Ray cluster: bundles of one placement group, and each actor's environment.
 
-colocated, on CUDA        a bundle is the GPUs of one rollout engine, which that many learners use as well
-disaggregated, on CUDA    a bundle of one GPU a learner, one of tensor_parallel_size GPUs a rollout engine
-on a CPU                  a bundle a learner, which rollout engines share, or one an engine; CPUs only
+colocated, on CUDA        one bundle per rollout engine: its GPUs, shared with as many learners
+disaggregated, on CUDA    one bundle of one GPU per learner, one of tensor_parallel_size GPUs per rollout engine
+on a CPU                  one bundle of CPUs per learner, shared with rollout engines, or also one per engine
 """
 
 import json
@@ -19,31 +19,31 @@ from ...process.local_ranks import is_worker
 from ...settings.config import TrainConfig
 
 CPUS = 0.25
-"""What an actor reserves of a CPU: a machine of two has room for all. GPUs are what is counted."""
+"""CPUs that an actor reserves: few, so that two CPUs hold all actors. GPUs limit the placement."""
 WAIT_HERE, WAIT = 10.0, 600.0
-"""Seconds to wait for resources of this machine, and of a cluster, whose nodes may be on their way."""
+"""Seconds to wait for resources of this machine, and of a cluster whose nodes may still start."""
 ENVIRONMENTS = "LLMTRAIN_ROLLOUT_ENVIRONMENTS"
-"""Environment variable of learners: what to set for each rollout engine, as JSON."""
+"""Environment variable of learners with the variables of each rollout engine, as JSON."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a learner lives."""
+    """Node and devices of a learner."""
 
     node: str
     host: str
     pid: int
     port: int
-    """A free one, for the process group."""
+    """Free port for the process group."""
     cpus: int
-    """Of its machine."""
+    """Number of CPUs of its machine."""
     gpus: list[str]
-    """Its GPUs, as CUDA_VISIBLE_DEVICES names them."""
+    """GPUs of the learner, as CUDA_VISIBLE_DEVICES names them."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Bundles of the placement group, and which of them each actor goes to."""
+    """Bundles of the placement group, and the bundle of each actor."""
 
     bundles: list[dict[str, float]]
     learners: list[int]
@@ -52,14 +52,14 @@ class Layout:
 
 @dataclass(frozen=True)
 class Seat:
-    """Where Ray puts a rollout engine, and what is set in its environment."""
+    """Ray options and environment of a rollout engine."""
 
     options: dict[str, Any]
     environment: dict[str, str] = field(default_factory=dict)
 
 
 def check(config: TrainConfig) -> None:
-    """What can be known to be wrong before the cluster is: ValueError."""
+    """Raise ValueError if the topology cannot work, before the cluster is contacted."""
     if find_spec("ray") is None:
         raise ValueError(missing("ray"))
     if is_worker():
@@ -70,7 +70,7 @@ def check(config: TrainConfig) -> None:
 
 
 def layout(config: TrainConfig) -> Layout:
-    """Where the actors of a run go; ValueError when they cannot."""
+    """Return the bundles of a run's actors. Raise ValueError if they cannot be placed."""
     learners, engines, tp = config.nproc, config.topology.rollout_engines, config.rollout.tensor_parallel_size
     gpu = int(config.device == "cuda")
     if config.topology.placement == "disaggregated":
@@ -79,8 +79,8 @@ def layout(config: TrainConfig) -> Layout:
     size = tp if gpu else 1
     if learners % size or gpu * engines * size > learners:
         raise ValueError(
-            f"colocated, {engines} rollout engines of {tp} GPUs use those of a multiple of {tp} learners, of "
-            f"{engines * tp} at least, not of {learners}: change nproc, or use --topology.placement disaggregated"
+            f"colocated, {engines} rollout engines of {tp} GPUs need nproc to be a multiple of {tp}, at least "
+            f"{engines * tp}, not {learners}: change nproc, or use --topology.placement disaggregated"
         )
     homes = [rank // size for rank in range(learners)]
     guests = [engine % (learners // size) for engine in range(engines)]
@@ -93,7 +93,7 @@ def _bundle(actors: int, gpus: int) -> dict[str, float]:
 
 
 def options(group: Any, bundle: int, gpus: int) -> dict[str, Any]:
-    """Options of a Ray actor in a bundle of a placement group."""
+    """Return options of a Ray actor in a bundle of a placement group."""
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
     strategy = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=bundle)
@@ -101,7 +101,7 @@ def options(group: Any, bundle: int, gpus: int) -> dict[str, Any]:
 
 
 def seats(config: TrainConfig) -> list[Seat]:
-    """In a learner: where each rollout engine goes. Colocated ones reserve no GPU: they use those of learners."""
+    """Return the seats of the rollout engines; called in a learner. Colocated engines reserve no GPU."""
     import ray
 
     group, own = ray.util.get_current_placement_group(), config.topology.placement == "disaggregated"
@@ -113,7 +113,7 @@ def seats(config: TrainConfig) -> list[Seat]:
 
 @contextmanager
 def placement(config: TrainConfig) -> Iterator[Any]:
-    """The placement group of a run; ValueError when the cluster has no room for it."""
+    """Hold the placement group of a run. Raise ValueError if the cluster has no room for it."""
     import ray
 
     bundles = layout(config).bundles
@@ -124,7 +124,7 @@ def placement(config: TrainConfig) -> Iterator[Any]:
             there = {name: ray.cluster_resources().get(name, 0) for name in wanted}
             raise ValueError(
                 f"the run needs {wanted['GPU']:g} GPUs and {wanted['CPU']:g} CPUs, in bundles of {bundles[-1]}; "
-                f"the cluster has {there['GPU']:g} and {there['CPU']:g}, some of them in use"
+                f"the cluster has {there['GPU']:g} and {there['CPU']:g}, and some may be in use"
             )
         yield group
     finally:
@@ -132,7 +132,7 @@ def placement(config: TrainConfig) -> Iterator[Any]:
 
 
 def environments(config: TrainConfig, places: list[Place]) -> list[dict[str, str]]:
-    """For each learner what torchrun would set, and what the first of them is to set for rollout engines."""
+    """Return the environment of each learner: torchrun's variables, and the variables of the rollout engines."""
     plan, nodes = layout(config), [place.node for place in places]
     threads = os.environ.get("OMP_NUM_THREADS")
     engines: list[dict[str, str]] = []
@@ -149,7 +149,7 @@ def environments(config: TrainConfig, places: list[Place]) -> list[dict[str, str
         variables = {
             "RANK": rank,
             "WORLD_SIZE": len(nodes),
-            "LOCAL_RANK": 0 if config.device == "cuda" else local,  # it sees no GPU but its own
+            "LOCAL_RANK": 0 if config.device == "cuda" else local,  # it sees only its own GPU
             "LOCAL_WORLD_SIZE": near,
             "LOCAL_SIZE": near,
             "MASTER_ADDR": places[0].host,

@@ -1,11 +1,11 @@
-"""Rollout engines in actors of a Ray cluster, spoken to by the first rank for all of them.
+"""Rollout engines in actors of a Ray cluster, called by rank 0 for all ranks.
 
-    rank 0 ── request, split by prompts ──► actor 0, actor 1, ...  ── responses ──► rank 0 ── its share ──► every rank
+    rank 0 ── request, split by prompts ──► actor 0, actor 1, ...  ── responses ──► rank 0 ── share of each ──► ranks
            ── weights, put into the object store once, or broadcast ──► all actors
 
-Only rank 0 calls, and an actor keeps the order of its calls: what is asked for before weights are sent is answered with
-the weights before them, however long it takes, so that staleness is exact and runs repeat. Nobody waits for weights in
-the object store; for a broadcast the learners wait until all engines have answered what they were asked before.
+Only rank 0 calls, and an actor runs its calls in order: requests made before new weights are answered with the old
+ones, so that staleness is exact and runs repeat. Nobody waits for weights in the object store; for a broadcast the
+learners wait until all engines have answered earlier requests.
 """
 
 import os
@@ -33,13 +33,13 @@ from .places import Seat, seats
 from .rollout_actor import RolloutActor
 
 START = 600.0
-"""Seconds that an engine may take to start; rollout.timeout if that is more."""
+"""Seconds allowed for an engine to start; rollout.timeout if larger."""
 LEAVE = 2.0
-"""Seconds that engines have to leave by themselves."""
+"""Seconds allowed for engines to close by themselves."""
 
 
 def start_here(start: Start, threads: int) -> RolloutEngine:
-    """In an actor: start an engine. threads: of torch; 0 for OMP_NUM_THREADS."""
+    """Start an engine in an actor. threads: number of torch threads; 0 for OMP_NUM_THREADS."""
     threads = threads or int(os.environ.get("OMP_NUM_THREADS", 0))  # torch was imported before it was set
     if threads:
         torch.set_num_threads(threads)
@@ -47,7 +47,7 @@ def start_here(start: Start, threads: int) -> RolloutEngine:
 
 
 def remote_engine(config: TrainConfig, start: Start, ranks: Ranks) -> "RemoteEngine":
-    """In a learner: start the rollout engines of a run.
+    """Start the rollout engines of a run from a learner.
 
     Engines that share the learners' GPUs have started when this returns.
     """
@@ -62,36 +62,36 @@ def remote_engine(config: TrainConfig, start: Start, ranks: Ranks) -> "RemoteEng
 
 @dataclass
 class Remote:
-    """An actor, and what it was sent that was not heard of yet."""
+    """Actor, and the updates sent to it that are not confirmed yet."""
 
     actor: Any
     started: Any
     since: float | None = None
-    """When it was first known to run."""
+    """Time when it was first known to run."""
     updates: list[tuple[int, Any]] = field(default_factory=list)
-    """Versions that were sent since the last answer, and what will report the engine's."""
+    """Versions sent since the last answer, and the calls that will report the engine's version."""
 
 
 @dataclass(eq=False)
 class Job:
-    """A request, split over the engines."""
+    """Request split over the engines."""
 
     request: Request
     version: int
-    """Of the weights that are to answer."""
+    """Version of the weights that must answer."""
     parts: list[Request]
     answers: list[Any] = field(default_factory=list)
 
 
 class RemoteEngine(RolloutEngine):
-    """Rollout engines elsewhere. All ranks make the same calls; every rank raises what goes wrong with an answer.
+    """Rollout engines in other processes. All ranks make the same calls; every rank raises errors of an answer.
 
-    An engine that dies, gives no answer within `config.timeout` seconds or gives one that cannot be is killed and
-    started anew `restarts` times in all, and is asked again with the weights it was asked with; then RolloutError.
+    An engine that crashes, gives no answer within `config.timeout` seconds or returns invalid output is killed and
+    restarted, `restarts` times in total, and the request is repeated with its original weights; then RolloutError.
 
     make: makes an engine in its actor, with the weights of version 0.
-    seats: where each engine goes.
-    nccl: weights are broadcast, with this dtype, between devices of this kind; without restarts.
+    seats: placement of each engine.
+    nccl: dtype and device type of broadcast weights; not possible with restarts.
     """
 
     def __init__(
@@ -111,14 +111,14 @@ class RemoteEngine(RolloutEngine):
         self.shapes: dict[str, torch.Size] = {}
         self.jobs: deque[Job] = deque()
         self.weights: dict[int, Any] = {}
-        """By version, those that an engine started anew would need; without restarts none are kept."""
+        """Weights by version that a restarted engine would need; empty without restarts."""
         self.engines = [self._start(i) for i in range(len(seats))] if ranks.rank == 0 else []
 
     def share(self, sleep_level: int) -> None:
-        """Take turns with the learners on their GPUs; wait until the engines have started there.
+        """Share the learners' GPUs in turns; wait until the engines have started there.
 
-        vLLM measures free memory while it starts, and would charge what learners allocate meanwhile to itself.
-        sleep_level: of vLLM, see `VLLMEngine`; 0 for engines that keep their memory.
+        vLLM measures free memory when it starts, and would count learners' allocations meanwhile as its own.
+        sleep_level: vLLM's sleep level, see `VLLMEngine`; 0 for engines that keep their memory.
         """
         self.sleep_level = sleep_level
         self._together(lambda: [self._wait_for_start(i) for i in range(len(self.engines))])
@@ -149,7 +149,7 @@ class RemoteEngine(RolloutEngine):
             read(weights)
         else:
             packed = ray.put(pack(weights))
-        if self.sleep_level:  # engines wake up once they have weights: no learner may hold what it has read
+        if self.sleep_level:  # engines wake up once they have weights: learners must not hold what they read
             empty_cache()
             self.ranks.barrier()
         if self.ranks.rank:
@@ -160,10 +160,10 @@ class RemoteEngine(RolloutEngine):
             self._send(engine, packed, version)
 
     def _broadcast(self, weights: Weights, version: int, dtype: torch.dtype, device: str) -> None:
-        """All ranks read the weights, the first one sends them.
+        """Broadcast the weights: all ranks read them, rank 0 sends them.
 
-        Raises RolloutError on all ranks when an engine is not ready for them, and on the first alone when sending
-        fails: the others may wait for it to read on.
+        Raises RolloutError on all ranks if an engine is not ready, and on rank 0 alone if sending fails: the others may
+        still wait for it in a collective.
         """
         self.shapes = self.shapes or {name: weight.shape for name, weight in weights}
         self._together(self._wait_until_idle)
@@ -177,7 +177,7 @@ class RemoteEngine(RolloutEngine):
         self.broadcast.send(weights, version)
 
     def release(self) -> None:
-        """Let engines sleep that share the learners' GPUs; returns on all ranks once they do."""
+        """Put engines that share the learners' GPUs to sleep; return on all ranks when they sleep."""
         if self.sleep_level:
             self._together(self._release)
             self.released = self.sleep_level == 2
@@ -188,14 +188,14 @@ class RemoteEngine(RolloutEngine):
             self._result(i, call, limit, f"did not sleep within rollout.timeout {limit:g} s")
 
     def _wait_until_idle(self) -> None:
-        """Wait until all engines have answered what they were asked; raises RolloutError."""
+        """Wait until all engines have answered earlier requests. Raises RolloutError."""
         began, limit = time.monotonic(), self.config.timeout
         for i, engine in enumerate(self.engines):
             left = max(began, self._wait_for_start(i)) + limit - time.monotonic()
             self._result(i, engine.actor.version.remote(), left, f"gave no answer within rollout.timeout {limit:g} s")
 
     def _together(self, work: Callable[[], object]) -> None:
-        """Let rank 0 do some work while the others wait; all ranks raise the RolloutError that it ends with."""
+        """Run `work` on rank 0 while the others wait; all ranks raise its RolloutError, if any."""
         error: RolloutError | None = None
         if self.ranks.rank == 0:
             try:
@@ -207,7 +207,7 @@ class RemoteEngine(RolloutEngine):
             raise error
 
     def _result(self, i: int, call: Any, seconds: float, failed: str) -> Any:
-        """Return what a call of engine i returns. Raises RolloutError: `failed` says what it did not do in time."""
+        """Return the result of a call to engine i. Raises RolloutError; `failed` describes a timeout."""
         try:
             return ray.get(call, timeout=max(seconds, 0.0))
         except GetTimeoutError:
@@ -216,7 +216,7 @@ class RemoteEngine(RolloutEngine):
             raise RolloutError(f"rollout engine {i} {cause(error)}") from None
 
     def close(self) -> None:
-        """Let engines end their processes and give back shared memory, then end those that are still there."""
+        """Let engines end their processes and free shared memory, then kill the remaining ones."""
         if leaving := [engine.actor.close.remote() for engine in self.engines]:
             ray.wait(leaving, num_returns=len(leaving), timeout=LEAVE)
         for engine in self.engines:
@@ -226,14 +226,14 @@ class RemoteEngine(RolloutEngine):
     # Answers ------------------------------------------------------------------------------------------------------
 
     def _receive(self, shares: Sequence[Rollouts | RolloutError] | None) -> Rollouts:
-        """This rank's of the shares, which the first rank has."""
+        """Return this rank's share; only rank 0 passes the shares."""
         mine = self.ranks.deal(shares)
         if isinstance(mine, RolloutError):
             raise mine
         return mine
 
     def _answer(self, job: Job) -> Sequence[Rollouts | RolloutError]:
-        """For each rank its share of the responses, or what went wrong."""
+        """Return the share of each rank, or the error."""
         began = time.monotonic()
         try:
             whole = merge([self._part(i, job, began) for i in range(len(job.parts))])
@@ -246,7 +246,7 @@ class RemoteEngine(RolloutEngine):
         return [whole.answering(torch.tensor(share, dtype=torch.long)) for share in job.request.shares]
 
     def _part(self, i: int, job: Job, began: float) -> Rollouts:
-        """What engine i answers, after as many fresh starts as are allowed."""
+        """Return the answer of engine i, restarting it as often as allowed."""
         while True:
             try:
                 return self._await(i, job, began)
@@ -254,11 +254,11 @@ class RemoteEngine(RolloutEngine):
                 if not self.restarts:
                     raise
                 self.restarts -= 1
-                print(f"{error}; started anew, {self.restarts} restarts left", flush=True)
+                print(f"{error}; restarted, {self.restarts} restarts left", flush=True)
                 self._start_anew(i)
 
     def _await(self, i: int, job: Job, began: float) -> Rollouts:
-        """What engine i answers; RolloutError when that is nothing in time, or cannot be."""
+        """Return the answer of engine i. Raises RolloutError if it is late or invalid."""
         engine, name, limit = self.engines[i], f"rollout engine {i}", self.config.timeout
         left = max(began, self._wait_for_start(i)) + limit - time.monotonic()
         before = [update for update in engine.updates if update[0] <= job.version]
@@ -267,7 +267,7 @@ class RemoteEngine(RolloutEngine):
         *told, rollouts = self._result(i, calls, left, f"gave no answer within rollout.timeout {limit:g} s")
         engine.updates = engine.updates[len(sent) :]
         if told != sent:
-            raise RolloutError(f"{name} reports weights {told} where it was sent {sent}")
+            raise RolloutError(f"{name} reports weights {told} instead of {sent}")
         try:
             check_answer(rollouts, job.parts[i], job.version, rank=0)
         except RolloutError as error:
@@ -277,7 +277,7 @@ class RemoteEngine(RolloutEngine):
     # Engines ------------------------------------------------------------------------------------------------------
 
     def _wait_for_start(self, i: int) -> float:
-        """When engine i was first known to run; RolloutError when it does not start."""
+        """Return the time when engine i was first known to run. Raises RolloutError if it does not start."""
         engine, limit = self.engines[i], max(START, self.config.timeout)
         if engine.since is None:
             self._result(i, engine.started, limit, f"did not start within {limit:g} s")
@@ -294,7 +294,7 @@ class RemoteEngine(RolloutEngine):
         engine.updates.append((version, engine.actor.update.remote(packed, version)))
 
     def _start_anew(self, i: int) -> None:
-        """Another engine in place of engine i, which is asked what that one still owes, with the same weights."""
+        """Replace engine i by a new one, and repeat its open requests with the same weights."""
         ray.kill(self.engines[i].actor)
         engine = self.engines[i] = self._start(i)
         held = None
@@ -309,6 +309,6 @@ class RemoteEngine(RolloutEngine):
 
 
 def read(weights: Iterable[Any]) -> None:
-    """Take part where reading weights is a collective."""
+    """Read all weights: reading may be a collective."""
     for _ in weights:
         pass

@@ -1,4 +1,4 @@
-"""The process of a rollout engine on a Ray cluster. It answers its calls one after the other, in their order."""
+"""Process of a rollout engine on a Ray cluster. It runs its calls one after the other, in order."""
 
 import os
 from collections.abc import Callable
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class RolloutActor:
-    """A rollout engine, called by the first learner.
+    """Actor with a rollout engine, called by learner 0.
 
     make: makes the engine, once the environment is set.
     """
@@ -20,33 +20,33 @@ class RolloutActor:
         self.engine: Any = make()
 
     def version(self) -> int:
-        """Of the weights the engine holds."""
+        """Return the version of the engine's weights."""
         return self.engine.version
 
     def answer(self, request: "Request") -> "Rollouts":
-        """Responses to the prompts of the only share."""
+        """Return responses to the prompts of the only share."""
         return self.engine.submit(request)()
 
     def update(self, weights: dict[str, Any], version: int) -> int:
-        """Take these packed weights; the version that the engine reports then."""
+        """Load packed weights; return the version that the engine reports afterwards."""
         from .packed_weights import unpack
 
         self.engine.update(unpack(weights), version)
         return self.engine.version
 
     def release(self) -> None:
-        """Give back memory of the learners' GPUs."""
+        """Release memory of the learners' GPUs."""
         self.engine.release()
 
     def close(self) -> None:
-        """Nothing is asked of it any more."""
+        """Close the engine; no call follows."""
         self.engine.close()
 
     def transfer(self, call: str, *args: Any) -> None:
-        """A part of an update whose weights come by another way."""
+        """Run one call of a weight transfer."""
         self.engine.transfer(call, *args)
 
     def accept(self, version: int, sent: dict[str, int]) -> int:
-        """Its end; the version that the engine reports then."""
+        """Finish a weight transfer; return the version that the engine reports afterwards."""
         self.engine.accept(version, sent)
         return self.engine.version

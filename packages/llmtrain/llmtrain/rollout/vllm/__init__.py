@@ -1,1 +1,1 @@
-"""vLLM as a rollout engine, and the way of weights into it."""
+"""vLLM as a rollout engine, and the transfer of weights to it."""

@@ -1,7 +1,7 @@
-"""What vLLM's workers import: transfer engines that take checksums of the weights that arrive.
+"""Transfer engines for vLLM's workers, which compute checksums of arriving weights.
 
 checked_direct    tensors of the same process, or a file
-checked_adapter   the same, of a LoRA adapter
+checked_adapter   the same for a LoRA adapter
 checked_ipc       vLLM's ipc
 checked_nccl      vLLM's nccl
 """
@@ -27,11 +27,11 @@ from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, i
 from .vllm_adapter import use_adapter
 
 AT_ONCE = {"cpu": 1 << 17, "cuda": 1 << 24}
-"""Words of 8 bytes that a checksum takes at once: on a CPU as many as stay in its cache."""
+"""Words of 8 bytes per step of a checksum: on a CPU as many as stay in its cache."""
 
 
 def checksum(name: str, tensor: Tensor) -> int:
-    """64 bits that change with any bit of the tensor, with where it stands, and with name, type and shape."""
+    """Return 64 bits that change with any bit of the tensor, with bit positions, and with name, dtype and shape."""
     total = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
     for start, part in enumerate(words(tensor).split(AT_ONCE[tensor.device.type])):
         first = 2 * start * AT_ONCE[tensor.device.type] + 1
@@ -41,7 +41,7 @@ def checksum(name: str, tensor: Tensor) -> int:
 
 
 def words(tensor: Tensor) -> Tensor:
-    """The bytes of a tensor as numbers of 8 bytes, with zeros at the end where they do not divide."""
+    """Return the bytes of a tensor as 8-byte integers, padded with zero bytes."""
     data = tensor.detach().reshape(-1).contiguous().view(torch.uint8)
     if len(data) % 8 or data.storage_offset() % 8:
         data = torch.cat([data, data.new_zeros(-len(data) % 8)])
@@ -49,7 +49,7 @@ def words(tensor: Tensor) -> Tensor:
 
 
 class Arriving:
-    """Stands before a model while weights are loaded into it, and takes their checksums."""
+    """Wrapper of a model that computes checksums of weights while they are loaded."""
 
     def __init__(self, model: Any, arrived: dict[str, int]) -> None:
         self.model, self.arrived = model, arrived
@@ -61,7 +61,7 @@ class Arriving:
 
 
 class Checked:
-    """Mixed into a transfer engine of a worker: checksums of what arrives, and an output head that follows it."""
+    """Mixin of a worker's transfer engine: checksums of arriving weights, and an output head that follows them."""
 
     model: Any
 
@@ -83,32 +83,32 @@ class Checked:
 
 
 def packed_head(model: Any) -> Any:
-    """The output head of a model on a CPU, or None: one that shares the embedding multiplies with a packed copy."""
+    """Return the output head of a model on a CPU, else None. A head tied to the embedding uses a packed copy."""
     head = getattr(model, "lm_head", None)
     weight = getattr(head, "weight", None)
     return head if isinstance(weight, Tensor) and weight.device.type == "cpu" else None
 
 
 def repack_head(model: Any) -> None:
-    """Pack the head's copy of the embedding anew, which no reload of weights does."""
+    """Pack the head's copy of the embedding again; reloading weights does not."""
     if (head := packed_head(model)) is not None:
         head.quant_method.process_weights_after_loading(head)
 
 
 def check_head(model: Any) -> None:
-    """RuntimeError when the output head computes with other weights than it holds; some of their columns are read."""
+    """Raise RuntimeError if the output head computes with other weights than it holds; some columns are compared."""
     if (head := packed_head(model)) is None:
         return
     columns = torch.linspace(0, head.weight.shape[1] - 1, 32).long()
     unit = torch.zeros(len(columns), head.weight.shape[1], dtype=head.weight.dtype)
     unit[torch.arange(len(columns)), columns] = 1
     if not torch.allclose(head.quant_method.apply(head, unit), head.weight[:, columns].T, rtol=1e-6, atol=1e-12):
-        raise RuntimeError("the output head computes with weights of an earlier version")
+        raise RuntimeError("the output head uses weights of an earlier version")
 
 
 @dataclass
 class DirectInit(WeightTransferInitInfo):
-    """Nothing to agree on."""
+    """Initial settings: none are needed."""
 
 
 @dataclass
@@ -116,14 +116,14 @@ class DirectUpdate(WeightTransferUpdateInfo):
     names: list[str] = field(default_factory=list)
     tensors: list[Tensor] = field(default_factory=list)
     path: str | None = None
-    """A safetensors file instead."""
+    """Path of a safetensors file, used instead of tensors."""
 
     def weights(self) -> dict[str, Tensor]:
         return load_file(self.path) if self.path else dict(zip(self.names, self.tensors, strict=True))
 
 
 class Direct(WeightTransferEngine[DirectInit, DirectUpdate]):
-    """Loads tensors of the same process, or a file."""
+    """Transfer engine that loads tensors of the same process, or a file."""
 
     init_info_cls = DirectInit
     update_info_cls = DirectUpdate
@@ -146,7 +146,7 @@ class CheckedDirect(Checked, Direct): ...
 
 
 class CheckedAdapter(Direct):
-    """Keeps an adapter until vLLM has forgotten the one before, as it does when an update ends."""
+    """Transfer engine that keeps an adapter until the update ends, when vLLM drops the old one."""
 
     def start_weight_update(self) -> None:
         self.adapter: dict[str, Tensor] = {}
@@ -155,7 +155,7 @@ class CheckedAdapter(Direct):
     def receive_weights(self, update_info: DirectUpdate) -> None:
         for name, tensor in update_info.weights().items():
             self.arrived[name] = checksum(name, tensor)
-            self.adapter[name] = tensor.clone()  # it may be the trainer's
+            self.adapter[name] = tensor.clone()  # the tensor may belong to the trainer
 
     def finish_weight_update(self) -> None: ...
 
@@ -167,15 +167,15 @@ class CheckedNCCL(Checked, NCCLWeightTransferEngine): ...
 
 
 class Extension:
-    """Added to vLLM's workers, which import this module for it and so know the backends."""
+    """Extension of vLLM's workers; importing this module for it registers the backends."""
 
     def use_adapter(self) -> None:
-        """Answer requests for the adapter with the one that the last update brought."""
+        """Answer adapter requests with the adapter of the last update."""
         engine: CheckedAdapter = self.weight_transfer_engine  # type: ignore[attr-defined]
         use_adapter(engine.model, engine.adapter, engine.vllm_config.lora_config.lora_dtype)
 
     def arrived_weights(self) -> dict[str, int]:
-        """Checksums of the last update, by name; RuntimeError when the output head does not follow it."""
+        """Return checksums of the last update by name. Raises RuntimeError if the output head does not follow it."""
         engine: Checked | CheckedAdapter = self.weight_transfer_engine  # type: ignore[attr-defined]
         check_head(engine.model)
         return engine.arrived

@@ -1,17 +1,17 @@
-"""Weights on their way to vLLM, through its weight-transfer API.
+"""Transfer of weights to vLLM, through its weight-transfer API.
 
-    transport   vLLM's workers are                       what travels
+    transport   vLLM's workers are                       data sent
     value       in the trainer's process                 the tensors themselves
     file        other processes of this machine          a safetensors file in shared memory
     ipc         other processes on GPUs seen from here   handles of GPU memory
     nccl        on GPUs of their own                     a broadcast from the first trainer rank
 
     Parameters ► sender ► Client ► vLLM ► a worker's transfer engine ► model.load_weights
-        └─ checksums of what leaves              └─ checksums of what arrives (vllm_worker)
+        └─ checksums before sending       └─ checksums on arrival (receiver.py)
 
 `ipc` and `nccl` are vLLM's own backends with checksums added; they need GPUs. The tests run them with
 stand-ins for NCCL and for handles of GPU memory.
-A LoRA adapter, which is small, travels by value or as a file.
+A LoRA adapter, which is small, is sent by value or as a file.
 """
 
 import tempfile
@@ -38,13 +38,13 @@ from vllm.distributed.weight_transfer.packed_tensor import (
 from .receiver import checksum
 
 BACKENDS = {"value": "checked_direct", "file": "checked_direct", "ipc": "checked_ipc", "nccl": "checked_nccl"}
-"""vLLM's name of the backend that each transport uses in its workers."""
+"""vLLM's name of the worker backend for each transport."""
 
 
 class Parameters(WeightSource):
-    """The weights of the moment, of the engine's type and kind of device, each with a checksum as it leaves.
+    """Current weights in the engine's dtype and on its kind of device, each with a checksum taken when it is read.
 
-    shapes: of all weights by name; told by `nccl` before they are read.
+    shapes: shapes of all weights by name; `nccl` announces them before the weights are read.
     """
 
     def __init__(self, dtype: torch.dtype, device: str, shapes: Mapping[str, torch.Size] | None = None) -> None:
@@ -53,7 +53,7 @@ class Parameters(WeightSource):
         self.sent: dict[str, int] = {}
 
     def hold(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        """Send these from now on, by the names that transformers gives them."""
+        """Send these weights from now on, under transformers' names."""
         self.weights, self.sent = weights, {}
         if self.device == "cuda":
             torch.cuda.synchronize()  # they are read on other streams than they were written on
@@ -69,7 +69,7 @@ class Parameters(WeightSource):
 
 
 class Client:
-    """What a sender calls of an engine; the update it ends gets the version that was set here."""
+    """Engine as a sender calls it; `version` is given to the update when it ends."""
 
     def __init__(self, llm: Any) -> None:
         self.llm = llm
@@ -92,11 +92,11 @@ class Client:
 class DirectTrainerInit(TrainerInitInfo):
     backend: ClassVar[str] = "checked_direct"
     folder: str | None = None
-    """Where files are laid for the workers; None hands them the tensors."""
+    """Folder for weight files of the workers; None passes them the tensors."""
 
 
 class DirectSender(TrainerWeightTransferEngine[DirectTrainerInit]):
-    """Sends by value or by file, in one piece."""
+    """Sender by value or by file, in one piece."""
 
     init_info_cls = DirectTrainerInit
     folder: str | None = None
@@ -122,14 +122,14 @@ class DirectSender(TrainerWeightTransferEngine[DirectTrainerInit]):
 
 
 class SpreadIPC(IPCTrainerWeightTransferEngine):
-    """Sends handles of GPU memory to all workers of a tensor-parallel engine.
+    """Sender of GPU memory handles to all workers of a tensor-parallel engine.
 
-    vLLM's own sender expects a trainer process on each of their GPUs. This one holds all weights in one process, and
-    lays each piece of them out on every GPU of the engine.
+    vLLM's own sender expects a trainer process on each of their GPUs. This one holds all weights in one process and
+    copies each piece to every GPU of the engine.
     """
 
     workers = 1
-    """GPUs of the engine: the first that this process sees."""
+    """Number of GPUs of the engine: the first ones visible to this process."""
 
     def _send_packed(self, source: WeightSource) -> None:
         weights = tee(source, self.workers)
@@ -140,7 +140,7 @@ class SpreadIPC(IPCTrainerWeightTransferEngine):
         torch.cuda.ipc_collect()
 
     def _pieces(self, gpu: int, weights: Iterable[tuple[str, Tensor]]) -> Iterator[PackedIpcChunk]:
-        """Yield the weights in pieces that are laid out on one GPU."""
+        """Yield the weights in pieces that are stored on one GPU."""
         uuid, size = str(torch.cuda.get_device_properties(gpu).uuid), self.packed_buffer_size_bytes
         producer = packed_ipc_producer(iter(weights), uuid, lambda item: item[1], size)
         while True:
@@ -161,13 +161,13 @@ def make_sender(
     workers: int = 1,
     buffer: int = DEFAULT_PACKED_BUFFER_SIZE_BYTES,
 ) -> TrainerWeightTransferEngine:
-    """The trainer's end of a transport; its `send_weights` is one whole update.
+    """Return the trainer's end of a transport; its `send_weights` is one full update.
 
     Args:
-        client: `Client`, or an object with its methods that reaches engines elsewhere.
-        address, port: nccl: of this process, where the workers meet it.
-        workers: nccl: all workers of all engines; ipc: those of the engine.
-        buffer: ipc: bytes that are packed at a time, see `packed_bytes`.
+        client: `Client`, or an object with its methods for engines in other processes.
+        address, port: nccl: meeting point of this process and the workers.
+        workers: nccl: number of workers of all engines; ipc: number of the engine's workers.
+        buffer: ipc: bytes packed at a time, see `packed_bytes`.
     """
     shared = "/dev/shm" if Path("/dev/shm").is_dir() else tempfile.gettempdir()
     info = {
@@ -184,7 +184,7 @@ def make_sender(
 
 
 def packed_bytes(model: PretrainedConfig) -> int:
-    """Bytes of a buffer that vLLM packs weights into by ipc: room for the largest, which is the embedding in bf16."""
+    """Return the size of vLLM's ipc buffer in bytes: room for the largest weight, the embedding in bf16."""
     return max(DEFAULT_PACKED_BUFFER_SIZE_BYTES, 2 * model.vocab_size * model.hidden_size)
 
 

@@ -1,4 +1,4 @@
-"""A LoRA adapter in a worker of vLLM, made of tensors instead of read from a folder."""
+"""LoRA adapter in a vLLM worker, made from tensors instead of a folder."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from vllm.lora.peft_helper import PEFTHelper
 from vllm.lora.request import LoRARequest
 
 REQUEST = LoRARequest("policy", 1, "sent by the trainer")
-"""Names the adapter in requests; the last is a folder, which vLLM looks for only when it does not hold the adapter."""
+"""Adapter name in requests; the last field is a folder, which vLLM reads only if it does not hold the adapter."""
 
 
 def use_adapter(model: Any, tensors: dict[str, Tensor], dtype: Any) -> None:
-    """Let `model` answer requests for the adapter with these factors, named as peft does; B holds the scale.
+    """Make `model` answer adapter requests with these factors, named as peft does; B includes the scale.
 
-    The tensors are kept. Raises ValueError for a layer that vLLM has no LoRA for.
+    The tensors are kept. Raises ValueError for a layer without LoRA support in vLLM.
     """
     rank = next(len(tensor) for name, tensor in tensors.items() if ".lora_A." in name)
     mapper = getattr(model, "hf_to_vllm_mapper", None)
@@ -31,4 +31,4 @@ def use_adapter(model: Any, tensors: dict[str, Tensor], dtype: Any) -> None:
     model.lora_manager.activate_adapter(adapter.id)
     unknown = sorted(set(adapter.loras) - set(model.lora_manager.modules))
     if unknown:
-        raise ValueError(f"vllm has no LoRA for {unknown[0]}: use --rollout.lora-sync merged")
+        raise ValueError(f"vllm has no LoRA support for {unknown[0]}: use --rollout.lora-sync merged")

@@ -1,9 +1,10 @@
-"""The rollout engine vLLM: its own copy of the policy, which samples and is sent the weights after they moved.
+"""Rollout engine vLLM: a separate copy of the policy, which receives new weights after each update.
 
-    on a CPU            float32, in the trainer's process; with tensor_parallel_size above 1 in processes of its own
-    on CUDA             bfloat16, in a process of its own, on the GPU of its rank
+    on a CPU            float32, in the trainer's process; with tensor_parallel_size above 1 in separate processes
+    on CUDA             bfloat16, in a separate process, on the GPU of its rank
 
-In: token ids of the prompts, a seed for each. Out: token ids and their log-probabilities at the sampling temperature.
+Input: token ids of the prompts, a seed for each. Output: token ids and their log-probabilities at the sampling
+temperature.
 """
 
 import gc
@@ -31,26 +32,25 @@ from .vllm_start import apart, check_heads, environment, options
 
 
 class VLLMEngine(RolloutEngine):
-    """One vLLM engine, for one rank of the trainer. After a RolloutError it is of no more use than to be closed.
+    """vLLM engine of one trainer rank. After a RolloutError it can only be closed.
 
-    A request repeats bit for bit on a CPU, whatever else is asked together with it; on a GPU rounding depends on the
-    batch, and a token may come out differently. A call cannot be interrupted: `timeout` is for whoever holds
-    the engine in another process.
+    A request repeats bit for bit on a CPU, whatever else is in the batch; on a GPU rounding depends on the batch, and
+    tokens may differ. A call cannot be interrupted: `timeout` applies only if another process holds the engine.
 
     Args:
-        folder: of the model: weights that version 0 answers with.
-        stop_token_ids: every token that ends a response, eos among them.
-        rank: whose share of a request is answered.
+        folder: model folder; weights of version 0.
+        stop_token_ids: all tokens that end a response, including eos.
+        rank: rank whose share of a request is answered.
         device: cpu or cuda.
-        transport: how a trainer in another process sends weights (see vllm_weights), by `transfer` and then `accept`.
+        transport: transport of weights from another process (see sender.py), by `transfer` and then `accept`.
             None: `update` is called here.
-        sleep_level: what `release` leaves of the weights on CUDA: 1 a copy in host memory, 2 nothing, so that the next
-            request needs an update; 0 makes it a no-op.
-        lora_rank: of the adapters that come in place of weights, by value or as a file; 0: whole weights.
+        sleep_level: state of the weights after `release` on CUDA: 1 keeps a copy in host memory, 2 keeps nothing, so
+            that the next request needs an update; 0 makes `release` a no-op.
+        lora_rank: rank of the adapters sent instead of weights, by value or as a file; 0 for whole weights.
 
     Raises:
-        ValueError: when vLLM on a CPU does not have attention heads like the model's.
-        RolloutError: when vLLM does not start.
+        ValueError: if vLLM on a CPU does not support the model's head size.
+        RolloutError: if vLLM does not start.
     """
 
     version: int | None = 0
@@ -71,9 +71,9 @@ class VLLMEngine(RolloutEngine):
         self.stop_token_ids = list(stop_token_ids)
         self.sleep_level, self.asleep = sleep_level if device != "cpu" else 0, False
         self.guest = dist.is_initialized()
-        """Whether the process had a default process group before; otherwise vLLM makes one and destroys it."""
+        """True if the process had a default process group before; otherwise vLLM makes one and destroys it."""
         self.adapter: Any = None
-        """What vLLM calls the adapter; before there is one the model answers."""
+        """Adapter request of vLLM; None before the first update, when the model answers."""
         model = AutoConfig.from_pretrained(folder)
         check_heads(model, device)
         self.limit = config.max_model_len or model.max_position_embeddings
@@ -97,7 +97,7 @@ class VLLMEngine(RolloutEngine):
             self.llm.update_weight_version("0")
             self.client = Client(self.llm)
             dtype = torch.float32 if device == "cpu" else torch.bfloat16
-            self.source = Parameters(dtype, "cpu" if used == "file" else device)  # a file is written from there
+            self.source = Parameters(dtype, "cpu" if used == "file" else device)  # files are written from the CPU
             self.sender = None
             if transport is None:
                 buffer = packed_bytes(model)
@@ -105,7 +105,7 @@ class VLLMEngine(RolloutEngine):
 
     @classmethod
     def check(cls, config: TrainConfig) -> None:
-        """Raise ValueError if vLLM is missing, has no attention for the model's heads, or too few GPUs."""
+        """Raise ValueError if vLLM is missing, does not support the model's head size, or has too few GPUs."""
         if find_spec("vllm") is None:
             raise ValueError(missing("vllm"))
         if config.model.path is None:
@@ -130,7 +130,7 @@ class VLLMEngine(RolloutEngine):
     # Requests -----------------------------------------------------------------------------------------------------
 
     def submit(self, request: Request) -> Pending:
-        """Answers before it returns."""
+        """Sample before returning; the returned function does not wait."""
         mine = request.shares[self.rank]
         prompt_ids = request.prompt_ids
         seeds = prompt_seeds(request.seed, prompt_ids)
@@ -152,14 +152,14 @@ class VLLMEngine(RolloutEngine):
             raise ValueError("a prompt has no tokens")
         if max(sizes) + new > self.limit:
             raise RolloutError(
-                f"a prompt of {max(sizes)} tokens and max_new_tokens {new} are more than "
-                f"rollout.max_model_len {self.limit}: raise that, or lower rollout.max_new_tokens"
+                f"a prompt of {max(sizes)} tokens plus max_new_tokens {new} exceeds "
+                f"rollout.max_model_len {self.limit}: raise it, or lower rollout.max_new_tokens"
             )
 
     def _generate(self, prompts: list[list[int]], seeds: list[int], sampling: Sampling) -> list[Any]:
-        """Return vLLM's completions, those of a prompt side by side.
+        """Return vLLM's completions, grouped by prompt.
 
-        With top_p below 1 log-probabilities are those of the nucleus.
+        With top_p below 1, log-probabilities are within the nucleus.
         """
         from vllm import SamplingParams
 
@@ -168,7 +168,7 @@ class VLLMEngine(RolloutEngine):
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "max_tokens": sampling.max_new_tokens,
-            "ignore_eos": True,  # what ends a response is told by stop_token_ids alone
+            "ignore_eos": True,  # only stop_token_ids end a response
             "stop_token_ids": self.stop_token_ids,
             "logprobs": 0,
             "flat_logprobs": True,
@@ -183,15 +183,15 @@ class VLLMEngine(RolloutEngine):
         return [completion for output in outputs for completion in sorted(output.outputs, key=lambda c: c.index)]
 
     def _pack(self, completions: list[Any], prompt_ids: list[list[int]], owners: list[int], version: int) -> Rollouts:
-        """Rollouts of vLLM's completions; RolloutError when these are not whole, or of other weights."""
+        """Return rollouts of vLLM's completions. Raises RolloutError if they are incomplete or used other weights."""
         versions = {span.version for completion in completions for span in completion.weight_versions}
         if versions - {str(version)}:
             raise RolloutError(f"vllm answered with weights {', '.join(sorted(versions))}; it was sent {version}")
         for completion in completions:
             if completion.finish_reason not in ("stop", "length"):
-                raise RolloutError(f"vllm broke off a response: {completion.finish_reason}")
+                raise RolloutError(f"vllm aborted a response: {completion.finish_reason}")
             if list(completion.logprobs.token_ids) != list(completion.token_ids):
-                raise RolloutError("vllm gave log-probabilities of other tokens than it sampled")
+                raise RolloutError("vllm returned log-probabilities of tokens that it did not sample")
         return Rollouts(
             prompt_ids=prompt_ids,
             response_ids=torch.tensor([t for c in completions for t in c.token_ids], dtype=torch.long),
@@ -214,19 +214,19 @@ class VLLMEngine(RolloutEngine):
             self.sender.send_weights()
             self.source.weights = ()
         self.accept(version, self.source.sent)
-        empty_cache()  # of what was sent
+        empty_cache()  # free memory of the sent weights
         with self._call("wake up"):
             self._wake_up("kv_cache")
 
     def transfer(self, call: str, *args: Any) -> None:
-        """A call that the sender of another process makes of its `Client`."""
+        """Run a call of a sender in another process on the `Client`."""
         with self._call("take new weights"):
             getattr(self.client, call)(*args)
 
     def accept(self, version: int, sent: dict[str, int]) -> None:
-        """Answer with this version from now on.
+        """Finish an update: answer with this version from now on.
 
-        sent: checksums of the weights that a sender's `Parameters` let go.
+        sent: checksums of the weights at the sender (`Parameters.sent`).
         Raises RolloutError unless vLLM reports this version, and every worker these checksums.
         """
         with self._call("take new weights"):
@@ -237,8 +237,8 @@ class VLLMEngine(RolloutEngine):
             wrong = sorted(name for name in sent | found if sent.get(name) != found.get(name))
             if wrong:
                 raise RolloutError(
-                    f"weights {version}: {len(wrong)} of {len(sent)} tensors have other checksums in vllm's worker "
-                    f"{worker} than where they came from, {wrong[0]} first"
+                    f"weights {version}: {len(wrong)} of {len(sent)} tensors reached vllm's worker {worker} with other "
+                    f"checksums, {wrong[0]} first"
                 )
         with self._call("take new weights"):
             if self.lora_rank:
@@ -248,13 +248,13 @@ class VLLMEngine(RolloutEngine):
                 self.adapter = REQUEST
             fresh = self.llm.reset_prefix_cache()
         if not fresh:
-            raise RolloutError(f"weights {version}: vllm kept prompts that it had read with older ones")
+            raise RolloutError(f"weights {version}: vllm kept its prefix cache of older weights")
         self.version = version
 
     # Life ---------------------------------------------------------------------------------------------------------
 
     def release(self) -> None:
-        """Give the GPU's memory back, as `sleep_level` says. The next request wakes the engine, or the next update."""
+        """Release GPU memory as set by `sleep_level`. The next request or update wakes the engine."""
         if not self.sleep_level or self.asleep:
             return
         with self._call("sleep"):
@@ -264,7 +264,7 @@ class VLLMEngine(RolloutEngine):
             self.version = None
 
     def _wake_up(self, *tags: str) -> None:
-        """Take the memory of these tags again, of all without any."""
+        """Reallocate the memory of these tags, or of all if none are given."""
         if self.asleep:
             self.llm.wake_up(list(tags) or None)
             self.asleep = False
@@ -280,7 +280,7 @@ class VLLMEngine(RolloutEngine):
 
     @contextmanager
     def _call(self, what: str) -> Iterator[None]:
-        """Around whatever enters vLLM: its failures get a name, its side effects stay inside."""
+        """Run vLLM calls with failures renamed and side effects contained."""
         try:
             with apart(self.environment, self.guest):
                 yield
@@ -290,9 +290,9 @@ class VLLMEngine(RolloutEngine):
 
 
 def prompt_seeds(seed: int, prompt_ids: Sequence[Sequence[int]]) -> list[int]:
-    """A seed of 62 bits for each prompt, of the request's seed and the prompt's tokens; equal prompts are counted.
+    """Return a 62-bit seed for each prompt, from the request's seed and the prompt's tokens; repeats are counted.
 
-    vLLM draws the samples of a prompt with this seed and those that follow it.
+    vLLM draws the samples of a prompt with this seed and the following ones.
     """
     seeds, seen = [], Counter[tuple[int, ...]]()
     for ids in map(tuple, prompt_ids):

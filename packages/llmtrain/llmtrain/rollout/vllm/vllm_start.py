@@ -1,4 +1,4 @@
-"""How vLLM is started on this machine, and how it is kept from changing the process it is started in."""
+"""Start options of vLLM on this machine, and isolation of the process that starts it."""
 
 import os
 import random
@@ -16,26 +16,26 @@ from transformers import PretrainedConfig
 from ...settings.config import ModelConfig, RolloutConfig
 
 CPU_HEAD = 32
-"""Numbers of an attention head, at least."""
+"""Lower limit for the size of an attention head."""
 CPU_SEQUENCES, CPU_TOKENS, CPU_BLOCK = 512, 8192, 32
-"""On a CPU: sequences and tokens a step at most, and tokens of a cache block, the unit that prompts share."""
+"""CPU limits for sequences and tokens per step, and tokens of a cache block, the unit that prompts share."""
 LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""Ranks that vLLM has room for; an adapter of another is padded to the next."""
+"""LoRA ranks that vLLM supports; an adapter of another rank is padded to the next."""
 
 
 def check_heads(model: PretrainedConfig | ModelConfig, device: str) -> None:
-    """ValueError when vLLM on a CPU has no attention for heads as narrow as those of a model, or of one to be built."""
+    """Raise ValueError if vLLM on a CPU does not support the head size of a model, or of one to be built."""
     heads = model.num_heads if isinstance(model, ModelConfig) else model.num_attention_heads
     width = getattr(model, "head_dim", None) or model.hidden_size // heads
     if device == "cpu" and width < CPU_HEAD:
         raise ValueError(
-            f"rollout engine vllm needs attention heads of {CPU_HEAD} numbers or more on a CPU; this model's have "
-            f"{width}: take another model, such as --model.num-heads {model.hidden_size // CPU_HEAD or 1}"
+            f"rollout engine vllm on a CPU needs attention heads of size {CPU_HEAD} or more; this model's have size "
+            f"{width}: use another model, such as --model.num-heads {model.hidden_size // CPU_HEAD or 1}"
         )
 
 
 def options(config: RolloutConfig, device: str, limit: int, lora_rank: int = 0) -> dict[str, Any]:
-    """Arguments of vLLM's LLM. lora_rank: of the adapter that it is to answer with; 0 for none."""
+    """Return arguments of vLLM's LLM. lora_rank: rank of its adapter; 0 for none."""
     both: dict[str, Any] = {
         "skip_tokenizer_init": True,
         "tensor_parallel_size": config.tensor_parallel_size,
@@ -47,7 +47,7 @@ def options(config: RolloutConfig, device: str, limit: int, lora_rank: int = 0) 
         "use_tqdm_on_load": False,
     }
     if config.tensor_parallel_size > 1:
-        both["distributed_executor_backend"] = "mp"  # in an actor of Ray vLLM would ask Ray for workers of its own
+        both["distributed_executor_backend"] = "mp"  # in a Ray actor vLLM would otherwise request Ray workers
     if lora_rank:
         room = min(rank for rank in LORA_RANKS if rank >= lora_rank)
         both |= {"enable_lora": True, "max_lora_rank": room, "max_loras": 1}
@@ -63,14 +63,14 @@ def options(config: RolloutConfig, device: str, limit: int, lora_rank: int = 0) 
             "enforce_eager": True,
             "kv_cache_memory_bytes": int(config.kv_cache_gib * 2**30),
             "block_size": CPU_BLOCK,
-            "enable_chunked_prefill": False,  # seeded sampling fails on a CPU when a prompt is cut
+            "enable_chunked_prefill": False,  # seeded sampling fails on a CPU if a prompt is split
             "max_num_batched_tokens": max(CPU_TOKENS, limit),
         }
     )
 
 
 def environment(device: str, own: bool, gpus: int) -> dict[str, str]:
-    """Environment variables for vLLM; own: in processes of its own, with so many GPUs."""
+    """Return environment variables for vLLM; own: in separate processes, with `gpus` GPUs each."""
     found = {
         "VLLM_ENABLE_V1_MULTIPROCESSING": str(int(own)),
         "VLLM_NO_USAGE_STATS": "1",
@@ -80,7 +80,7 @@ def environment(device: str, own: bool, gpus: int) -> dict[str, str]:
     }
     if device == "cuda":
         found["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"  # handles of GPU memory are pickled
-    if device == "cuda" and gpus == 1:  # this rank's
+    if device == "cuda" and gpus == 1:  # of this rank
         seen = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(torch.cuda.device_count())))).split(",")
         found["CUDA_VISIBLE_DEVICES"] = seen[torch.cuda.current_device()]
     return found
@@ -88,10 +88,10 @@ def environment(device: str, own: bool, gpus: int) -> dict[str, str]:
 
 @contextmanager
 def apart(variables: Mapping[str, str], keep_group: bool) -> Iterator[None]:
-    """vLLM leaves random states, number of threads, environment and process group of this process as they were.
+    """Run vLLM without changing this process: restore random states, thread count, environment and process group.
 
     variables: environment for vLLM only.
-    keep_group: the default process group is not vLLM's to destroy.
+    keep_group: vLLM must not destroy the default process group.
     """
     environ, numpy_state, python_state = dict(os.environ), np.random.get_state(), random.getstate()  # noqa: NPY002
     threads, set_threads, destroy = torch.get_num_threads(), torch.set_num_threads, dist.destroy_process_group
