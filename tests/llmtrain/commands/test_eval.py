@@ -211,7 +211,7 @@ def test_real_benchmarks(real, model, tmp_path):
 
 def test_help_needs_neither_torch_nor_transformers():
     heavy = "{'torch', 'transformers', 'numpy', 'matplotlib', 'pyarrow'}"
-    code = f"import sys, llmtrain.commands.eval as c; assert not {heavy} & set(sys.modules); c.evaluate(['--help'])"
+    code = f"import sys, llmtrain.commands.eval as c; assert not {heavy} & set(sys.modules); c.main(['--help'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "entropy_mechanism" in done.stdout

@@ -194,7 +194,7 @@ def test_a_demo_leaves_alone_what_is_trained(tmp_path, monkeypatch, capsys):
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, "runs/demo/thermostat"], stdout=subprocess.PIPE, text=True)
     child = int(holder.stdout.readline())
     try:
-        assert demo.main([]) == 2
+        assert main(["demo"]) == 2
     finally:
         holder.kill()
         os.kill(child, signal.SIGKILL)
@@ -290,7 +290,8 @@ def ranks_with_a_fault(config, folder: Path, who: int | str, what: str, size: in
     (folder / "c.yaml").write_text(dump_yaml(to_dict(replace(config, optim=optim, rollout=rollout))))
     common = {"WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, "LOCAL_SIZE": size, "MASTER_ADDR": "127.0.0.1"}
     common["MASTER_PORT"] = free_port()
-    command = [sys.executable, str(Path(__file__).parent / "faulty_rank.py"), str(folder / "c.yaml"), str(who), what]
+    script = Path(__file__).parents[1] / "faulty_rank.py"
+    command = [sys.executable, str(script), str(folder / "c.yaml"), str(who), what]
     ranks = []
     for rank in range(size):
         environment = os.environ | {k: str(v) for k, v in (common | {"RANK": rank, "LOCAL_RANK": rank}).items()}

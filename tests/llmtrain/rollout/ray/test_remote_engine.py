@@ -20,8 +20,8 @@ from llmtrain.process.ranks import Ranks
 from llmtrain.rollout.hf_engine import CopyEngine, HFEngine
 from llmtrain.rollout.ray.packed_weights import pack, unpack
 from llmtrain.rollout.ray.places import Seat
-from llmtrain.rollout.ray.remote_engine import RemoteEngine, make_engine
-from llmtrain.rollout.rollout_engine import Request, RolloutError
+from llmtrain.rollout.ray.remote_engine import RemoteEngine, start_here
+from llmtrain.rollout.rollout_engine import Request, RolloutError, Start
 from llmtrain.settings.config import RolloutConfig
 from llmtrain.settings.sampling import Sampling
 
@@ -301,7 +301,7 @@ def test_an_engine_uses_the_threads_it_is_given(small, monkeypatch, threads, cor
     before = torch.get_num_threads()
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     try:
-        make_engine(small.model.path, replace(small, threads=threads), [0])
+        start_here(Start(small.model.path, small.rollout, [0]), threads)
         assert torch.get_num_threads() == cores
     finally:
         torch.set_num_threads(before)

@@ -96,7 +96,7 @@ def told(rollouts, prompts) -> dict:
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 def test_logp_is_the_policys_at_the_sampling_temperature(engine, model, temperature):
     update(engine, model)
-    rollouts = ask(engine)
+    rollouts = ask(engine, temperature=temperature)
     torch.testing.assert_close(rollouts.logp, forced_logp(model, rollouts, temperature), atol=1e-4, rtol=0)
     assert not torch.allclose(rollouts.logp, forced_logp(model, rollouts, 1.3), atol=1e-2)
 
