@@ -148,7 +148,7 @@ def install() -> None:
 
 CASES = {
     "packed": {"optim": {"layout": "packed"}, "controller": "entropy_bonus+steer"},
-    "shared": {"optim": {"layout": "shared", "ppo_epochs": 2}, "controller": "thermostat", "target_entropy": 0.4},
+    "shared": {"optim": {"layout": "shared", "ppo_epochs": 2}, "controller": "thermostat", "target": 0.4},
     "prime": {"advantage": "prime", "controller": "clip_cov+kl_ref+stare", "rollout": {"filter_groups": True}},
     "lora": {"model": {"lora_rank": 4}, "controller": "truncated_entropy_bonus", "rollout": {"max_num_seqs": 8}},
     "proxy": {"controller": "lp_reg+siren", "controller_args": {"share": 0.5}},

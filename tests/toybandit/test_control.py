@@ -78,7 +78,7 @@ SAMPLED += ["forking_tokens", "ppl_advantage", "random_positive_clip"]
 @pytest.mark.parametrize("controller", SAMPLED)
 def test_enumerated_outcomes_are_not_a_sample(controller):
     with pytest.raises(
-        ValueError, match=f"{controller.replace('+', '.')}' takes statistics over a sample, and env 'exa"
+        ValueError, match=f"{controller.replace('+', '.')}' needs statistics over a sample, but env 'exa"
     ):
         simulate(Config(env="exact", controller=controller), [0])
 

@@ -69,17 +69,17 @@ def has_target(spec: str) -> bool:
     return any("target" in hyperparameters(REGISTRY[name]) for name in names_of(spec) if name in REGISTRY)
 
 
-def with_target(spec: str, settings: Mapping[str, Any], target: float, key: str = "target") -> dict[str, Any]:
-    """The hyperparameters of `spec` with a target that was given apart from them, as `key`.
+def with_target(spec: str, settings: Mapping[str, Any], target: float) -> dict[str, Any]:
+    """Return the hyperparameters of `spec` with a target that was given apart from them.
 
-    Raises ValueError where no controller takes it, and where the hyperparameters have one already.
+    Raises ValueError if no controller takes it, and if the hyperparameters have one already.
     """
     unknown = set(names_of(spec)) - set(REGISTRY)  # which `make` refuses by name
     if not unknown and not has_target(spec):
         able = ", ".join(sorted(filter(has_target, REGISTRY)))
         raise ValueError(f"controller {spec!r} has no target; those with one are {able}")
     if "target" in settings:
-        raise ValueError(f"the target is given twice: as {key} and in controller_args")
+        raise ValueError("the target is given twice: as target and in controller_args")
     return {**settings, "target": target}
 
 

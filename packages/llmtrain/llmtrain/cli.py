@@ -1,6 +1,6 @@
 """llmtrain: train language models by RLVR under an entropy controller.
 
-    llmtrain train --preset countdown-cpu --controller entropic --target-entropy 0.4
+    llmtrain train --preset countdown-cpu --controller entropic --target 0.4
     llmtrain train --preset countdown-cpu --controller clip_higher+steer --set lambda_min=0.8
     llmtrain resume runs/countdown
     llmtrain train --preset math-cpu --data.train-files DAPO-Math-17k.parquet
@@ -8,7 +8,7 @@
     llmtrain eval Qwen2.5-Math-7B --data aime24.parquet math500.parquet --settings steer
     llmtrain train --preset countdown-ray
     llmtrain compare runs/demo/grpo runs/demo/entropic --out compare.png
-    llmtrain leaderboard --preset countdown-cpu --target-entropy 0.45 --seeds 2 --workers 2
+    llmtrain leaderboard --preset countdown-cpu --target 0.45 --seeds 2 --workers 2
     llmtrain sft --preset countdown-cpu --sft.steps 300
 
 Settings of train: defaults < --preset < --config file.yaml < flags. `llmtrain COMMAND --help` lists the flags.

@@ -19,7 +19,7 @@ from llmtrain.studies.leaderboard_runs import configurations, done
 
 @pytest.fixture
 def command(small, tmp_path):
-    config = replace(small, steps=3, target_entropy=0.3, eval=replace(small.eval, every=3), threads=1)
+    config = replace(small, steps=3, target=0.3, eval=replace(small.eval, every=3), threads=1)
     (tmp_path / "small.yaml").write_text(dump_yaml(to_dict(config)))
 
     def run(*more: str) -> int:
@@ -117,12 +117,12 @@ def wait_for(found: Callable[[], bool], seconds: float = 120) -> None:
 
 
 def test_only_those_with_a_target_are_given_one(small, tmp_path):
-    base = replace(small, target_entropy=0.3)
+    base = replace(small, target=0.3)
     runs = {entry.name: configurations(base, entry, [4], tmp_path)[0] for entry in entries()}
     assert len({config.out for config in runs.values()}) == len(runs)
-    assert (runs["entropic"].target_entropy, runs["steer"].target_entropy) == (0.3, None)
+    assert (runs["entropic"].target, runs["steer"].target) == (0.3, None)
     own = Entry("entropic+steer", {"entropic.target": 0.4})
-    assert configurations(base, own, [0], tmp_path)[0].target_entropy is None
+    assert configurations(base, own, [0], tmp_path)[0].target is None
     assert runs["clip_cov (k=0.02)"].controller_args == {"k": 0.02}
     assert {config.seed for config in runs.values()} == {4}
     assert done(runs["steer"]) == 0

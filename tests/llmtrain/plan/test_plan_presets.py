@@ -54,7 +54,7 @@ def test_a_preset_is_trained_as_it_was_planned(name, tmp_path):
     assert run.topology.address == ("auto" if config.gpus == 64 else "")
     assert run.topology.weight_sync == ("object" if config.colocated else "nccl")
     if name.startswith("qwen3-8b"):  # what EntroPIC publishes
-        assert (run.optim.lr, run.rollout.temperature, run.controller, run.target_entropy) == (
+        assert (run.optim.lr, run.rollout.temperature, run.controller, run.target) == (
             1e-6,
             0.6,
             "entropic",

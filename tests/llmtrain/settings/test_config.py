@@ -32,9 +32,9 @@ def test_a_file_without_settings_is_refused(tmp_path):
 
 
 def test_the_command_line_of_the_readme():
-    args = ["--preset", "countdown-cpu", "--controller", "entropic", "--target-entropy", "0.4"]
+    args = ["--preset", "countdown-cpu", "--controller", "entropic", "--target", "0.4"]
     config = read_config(args, "t")
-    assert (config.controller, config.target_entropy) == ("entropic", 0.4)
+    assert (config.controller, config.target) == ("entropic", 0.4)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_the_command_line_of_the_readme():
         ("rollout:\n  stop_token_ids: [a]", r"rollout.stop_token_ids must be of type \[integer, ...\]; got \['a'\]"),
         ("profile:\n  steps: 3", r"profile.steps must be of type \[integer, ...\]; got 3"),
         ("model:\n  path: 3", "model.path must be of type text or null; got 3"),
-        ("target_entropy: abc", "target_entropy must be of type finite number or null; got 'abc'"),
+        ("target: abc", "target must be of type finite number or null; got 'abc'"),
         ("controller_args: [k]", r"controller_args must be of type mapping; got \['k'\]"),
         ("a: [", "is not plain YAML"),
         ("- 1", "configuration must be a mapping of keys"),
@@ -74,8 +74,8 @@ def test_bad_files(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("content", "key", "value"),
     [
-        ("target_entropy: 4e-1", "target_entropy", 0.4),
-        ("target_entropy:", "target_entropy", None),
+        ("target: 4e-1", "target", 0.4),
+        ("target:", "target", None),
         ("optim: {betas: [0, 9e-1]}", "optim.betas", (0.0, 0.9)),
         ("optim: {lr: 1}", "optim.lr", 1.0),
         ("model: {path: here}", "model.path", "here"),
@@ -125,7 +125,7 @@ def test_values_of_a_file_become_those_of_the_types(content, key, value):
         (["--topology.placement", "disaggregated"], ".*topology.placement needs topology.name ray"),
         (["--reward.length-weight", "nan"], "reward.length_weight must be a number, not NaN"),
         (["--prime.beta", "0"], "prime.beta must be positive; got 0"),
-        (["--target-entropy", "nan"], "target_entropy must be a number, not NaN; got nan"),
+        (["--target", "nan"], "target must be a number, not NaN; got nan"),
     ],
 )
 def test_values_that_cannot_be(args, message):

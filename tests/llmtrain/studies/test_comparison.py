@@ -7,7 +7,7 @@ from llmtrain.studies.comparison import Run, figure, smooth, table
 
 
 def write(path, entropies, target=None):
-    log = RunLog(path, {"target_entropy": target, "eval": {"k": 4}}, seed=0)
+    log = RunLog(path, {"target": target, "eval": {"k": 4}}, seed=0)
     for step, entropy in enumerate(entropies):
         log.log(step, {"entropy": entropy, "reward": 0.5, "tokens_per_second": 100.0})
     log.log(len(entropies), {"eval/pass@4": 0.25, "eval/avg@4": 0.125})
@@ -73,7 +73,7 @@ def test_pass_at_k_is_that_of_the_heading(tmp_path):
 
 
 def test_a_run_without_metrics_has_dashes(tmp_path):
-    log = RunLog(tmp_path / "empty", {"target_entropy": 0.5}, seed=0)
+    log = RunLog(tmp_path / "empty", {"target": 0.5}, seed=0)
     log.close()
     run = Run.read(tmp_path / "empty")
     (row,) = rows([run])

@@ -57,7 +57,7 @@ def test_a_law_that_holds_warns_of_nothing(tmp_path):
 
 
 def test_what_speaks_against_a_run_is_said_with_its_metric_and_its_target(tmp_path):
-    found = fit_run(write(tmp_path / "x", FALLING, -FALLING + noise(0.5), target_entropy=0.4))
+    found = fit_run(write(tmp_path / "x", FALLING, -FALLING + noise(0.5), target=0.4))
     said = " ".join(found.warnings)
     assert "of the variance of reward" in said
     assert "target 0.4 nats" in said

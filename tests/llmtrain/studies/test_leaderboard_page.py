@@ -26,7 +26,7 @@ STRENGTHS = (
 
 def test_curves_are_read_at_the_target():
     """√(.25·.36) = .3: half way in the logarithm."""
-    text = page(STRENGTHS, [], TrainConfig(target_entropy=0.3), "command", "x.png")
+    text = page(STRENGTHS, [], TrainConfig(target=0.3), "command", "x.png")
     (row,) = [line for line in text.splitlines() if line.startswith("| `kl_ref` | beta=0.15 |")]
     assert row.count(" 0.250 ±0.00") == 3
     assert "`clip_higher` (eps_high from 0.5 to 1: 0.180 to 0.210 nats)" in text
@@ -36,7 +36,7 @@ def test_curves_are_read_at_the_target():
 
 def test_of_one_controller_a_hyperparameter_may_reach_what_another_does_not():
     more = [ended("kl_ref", {"scale": x}, h, 0.3) for x, h in ((1, 0.1), (2, 0.2))]
-    text = page((*STRENGTHS, *more), [], TrainConfig(target_entropy=0.3), "command", "x.png")
+    text = page((*STRENGTHS, *more), [], TrainConfig(target=0.3), "command", "x.png")
     assert "| `kl_ref` | beta=0.15 |" in text
     assert "`kl_ref` (scale from 1 to 2: 0.100 to 0.200 nats)" in text
 
@@ -48,7 +48,7 @@ def test_targets_of_their_own_are_told():
 
 def test_what_is_noise_is_told():
     more = [ended(name, {"k": k}, h, 0.3 - k / 10) for name in ("clip_cov", "kl_cov") for k, h in ((1, 0.2), (2, 0.4))]
-    text = page((*STRENGTHS, *more), [], TrainConfig(target_entropy=0.3), "command", "x.png")
+    text = page((*STRENGTHS, *more), [], TrainConfig(target=0.3), "command", "x.png")
     said = next(line for line in text.splitlines() if line.startswith("Noise makes up"))
     assert said.endswith("variance between them.")
     assert "of reward's" in said
@@ -56,4 +56,4 @@ def test_what_is_noise_is_told():
 
 def test_without_curves_or_target_there_is_nothing_to_read():
     assert "## At" not in page(STRENGTHS, [], TrainConfig(), "command", "x.png")
-    assert "## At" not in page(STRENGTHS[:2], [], TrainConfig(target_entropy=0.3), "command", "x.png")
+    assert "## At" not in page(STRENGTHS[:2], [], TrainConfig(target=0.3), "command", "x.png")

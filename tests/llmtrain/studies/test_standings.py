@@ -13,7 +13,7 @@ NAMES = [f"c{i}" for i in range(12)]
 def run(entropies, reward=0.5, target=None, passed=0.7, norm=1.0):
     metrics = [{"step": i, "entropy": h, "reward": reward, "grad_norm": norm} for i, h in enumerate(entropies)]
     metrics[-1] |= {"eval/avg@2": 0.4, "eval/pass@2": passed}
-    return Run("run", {"target_entropy": target, "eval": {"k": 2}}, metrics)
+    return Run("run", {"target": target, "eval": {"k": 2}}, metrics)
 
 
 def ended(name, same_as="", **values):

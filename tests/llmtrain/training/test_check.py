@@ -32,13 +32,13 @@ def folder_of(path, **sizes) -> str:
             "advantage prime takes no values after its name: set prime.lr and prime.beta",
         ),
         (["--advantage", "qae k=1"], r"k of the advantage 'qae' must lie in \(0, 1\); got 1"),
-        (["--target-entropy", "0.4"], "controller 'grpo' has no target; those with one are adaptive_clip, "),
+        (["--target", "0.4"], "controller 'grpo' has no target; those with one are adaptive_clip, "),
         (
-            ["--controller", "entropic", "--target-entropy", "0.4", "--set", "target=0.9"],
-            "the target is given twice: as target_entropy and in controller_args",
+            ["--controller", "entropic", "--target", "0.4", "--set", "target=0.9"],
+            "the target is given twice: as target and in controller_args",
         ),
         (
-            ["--controller", "entropic", "--target-entropy", "0.4", "--set", "entropic.target=0.9"],
+            ["--controller", "entropic", "--target", "0.4", "--set", "entropic.target=0.9"],
             "target of entropic is set twice, as entropic.target and as target: leave one out",
         ),
         (["--task.test-problems", "0"], "nothing to evaluate on: raise task.test_problems, or set eval.every to 0"),

@@ -97,7 +97,7 @@ class Short(Verifier):
 
 
 def test_metrics_of_a_run(small, tmp_path):
-    config = replace(small, out=str(tmp_path / "run"), controller="entropic", target_entropy=2.0)
+    config = replace(small, out=str(tmp_path / "run"), controller="entropic", target=2.0)
     seen = []
     Trainer(config, small.model.path).run(lambda step, metrics: seen.append((step, metrics)))
     lines = read_metrics(config.out)
@@ -198,9 +198,9 @@ def test_what_an_engine_started_anew_loads_is_kept_as_well(small, tmp_path):
 
 
 def test_target_entropy_needs_a_controller_with_a_target(small):
-    assert make_controller(replace(small, controller="entropic", target_entropy=0.4)).parts[0].target == 0.4
+    assert make_controller(replace(small, controller="entropic", target=0.4)).parts[0].target == 0.4
     with pytest.raises(ValueError, match="controller 'grpo' has no target; those with one are adaptive_clip"):
-        make_controller(replace(small, target_entropy=0.4))
+        make_controller(replace(small, target=0.4))
 
 
 @pytest.mark.parametrize("controller", ["gspo", "gtpo+gmpo"])

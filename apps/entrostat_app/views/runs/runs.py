@@ -25,7 +25,7 @@ HEIGHTS = {1: 320, 2: 200, 3: 150}
 """Height of a panel in pixels, by the number of panels."""
 SECTIONS = ("Curves", "Compare", "Law", "Responses")
 HOW_TO = """toybandit run --env noisy --controller entropic --target 0.6 --out runs/first
-llmtrain train --preset countdown-cpu --controller adaptive_entropy --target-entropy 0.45 \\
+llmtrain train --preset countdown-cpu --controller adaptive_entropy --target 0.45 \\
     --set delta=0.005 --set coef_max=0.1"""
 LIVE = Control(
     key="runs.live",

@@ -21,8 +21,8 @@ TARGET = 0.45
 RUNS: dict[str, dict] = {
     "grpo": {"controller": "grpo"},
     "clip_higher": {"controller": "clip_higher"},
-    "entropic": {"controller": "entropic", "target_entropy": TARGET},
-    "thermostat": {"controller": "thermostat", "target_entropy": TARGET},
+    "entropic": {"controller": "entropic", "target": TARGET},
+    "thermostat": {"controller": "thermostat", "target": TARGET},
 }
 
 

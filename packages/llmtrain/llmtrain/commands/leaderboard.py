@@ -1,8 +1,8 @@
 """`llmtrain leaderboard`: every controller trains the same model; tables of what came of it, and a picture.
 
-    llmtrain leaderboard --preset countdown-cpu --target-entropy 0.45 --seeds 3 --workers 2
+    llmtrain leaderboard --preset countdown-cpu --target 0.45 --seeds 3 --workers 2
     llmtrain leaderboard --config mine.yaml --only grpo clip_higher steer entropic --out runs/mine
-    llmtrain leaderboard --preset countdown-cpu --target-entropy 0.3 --only grpo "kl_ref beta=0.02,0.05,0.1" thermostat
+    llmtrain leaderboard --preset countdown-cpu --target 0.3 --only grpo "kl_ref beta=0.02,0.05,0.1" thermostat
 
 The last one compares at equal entropy: a controller with several values of a hyperparameter is read off between the
 first two whose entropies have the target between them.
@@ -73,7 +73,7 @@ def main(args: list[str]) -> int:
     metrics = ("reward", f"pass@{base.eval.k}")
     laws = [law for metric in metrics if (law := by_entropy(standings, metric))]
     picture = path.with_suffix("") / "entropy.png"
-    draw(standings, metrics, laws, picture, base.target_entropy)
+    draw(standings, metrics, laws, picture, base.target)
     told = f"{PROG} {shlex.join(args)}"
     path.write_text(page(standings, laws, base, told, f"{path.stem}/{picture.name}"))
     print(path)

@@ -59,7 +59,7 @@ RECIPES = {
         ),
         "EntroPIC, section 5.1 and appendix B.1, on-policy: DAPO-Math-17k with two more data sets, 512 prompts × 8, "
         "2,048 + 8,192 tokens, 2,000 rollout steps, 64 H20",
-        ADAMW_1E6 | {"rollout.temperature": 0.6, "controller": "entropic", "target_entropy": 0.1},
+        ADAMW_1E6 | {"rollout.temperature": 0.6, "controller": "entropic", "target": 0.1},
         {
             1: {"gpu": "h200", "offload_optimizer": True},
             8: {"gpu": "h100"},
@@ -77,7 +77,7 @@ RECIPES = {
         ),
         "EntroPIC, appendix B.1, reasoning model: Polaris, 2,048 + 32,768 tokens, other settings as for its 8B model, "
         "64 H20; the number of steps is not stated for this run and taken to be 2,000 too",
-        ADAMW_1E6 | {"rollout.temperature": 1.0, "controller": "entropic", "target_entropy": 0.4},
+        ADAMW_1E6 | {"rollout.temperature": 1.0, "controller": "entropic", "target": 0.4},
         {1: {"gpu": "h100"}, 8: {"gpu": "h100"}, 64: {"gpu": "h20"}},
     ),
     "qwen2.5-32b": Recipe(

@@ -351,7 +351,7 @@ class TrainConfig:
     """paper (values as published) or released (as in the authors' code)."""
     controller_args: dict[str, Any] = field(default_factory=dict)
     """Hyperparameters of the controllers; on the command line `--set kp=2 --set steer.lambda_min=0.7`."""
-    target_entropy: float | None = None
+    target: float | None = None
     """Entropy to hold (nats), for controllers that have a target."""
     advantage: str = "grpo"
     """grpo, dr_grpo, rloo, reinforce_pp, opo, qae, w_reinforce, psr, nsr or prime (a reward model learns along).

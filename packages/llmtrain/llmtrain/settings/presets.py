@@ -17,8 +17,9 @@ from .config import (
     TrainConfig,
 )
 from .nested import merge
+from .renamed import current_flags, current_keys, print_renamed
 
-TRAIN_EXAMPLE = "llmtrain train --preset countdown-cpu --controller entropic --target-entropy 0.4 --set tau=0"
+TRAIN_EXAMPLE = "llmtrain train --preset countdown-cpu --controller entropic --target 0.4 --set tau=0"
 PRESETS: dict[str, TrainConfig] = {
     "math-cpu": TrainConfig(
         out="runs/math",
@@ -58,6 +59,7 @@ def read_config(args: list[str], prog: str, example: str = TRAIN_EXAMPLE, out: s
     first.add_argument("--config")
     first.add_argument("--set", action="extend", nargs="+", default=[])
     given, rest = first.parse_known_args(args)
+    print_renamed(rest)
     config = get_preset(given.preset) if given.preset else TrainConfig()
     config = replace(config, out=out or config.out)
     if given.config:
@@ -65,6 +67,9 @@ def read_config(args: list[str], prog: str, example: str = TRAIN_EXAMPLE, out: s
         if not settings:
             raise ValueError(f"{prog}: {given.config} holds no settings: leave --config out to train without")
         try:
+            if isinstance(settings, dict):
+                print_renamed(settings)
+                settings = current_keys(settings)
             config = merge(config, settings)
         except ValueError as error:
             raise ValueError(f"{prog}: {given.config}: {error}") from None
@@ -76,4 +81,4 @@ def read_config(args: list[str], prog: str, example: str = TRAIN_EXAMPLE, out: s
         "--set KEY=VALUE (any number of times): a hyperparameter of the controllers, such as --set kp=2. "
         f"Example: {example}"
     )
-    return parse_flags(TrainConfig, rest, prog=prog, description=description, default=config)
+    return parse_flags(TrainConfig, current_flags(rest), prog=prog, description=description, default=config)

@@ -35,7 +35,7 @@ def configurations(base: TrainConfig, entry: Entry, seeds: Sequence[int], out: P
             seed=seed,
             controller=entry.controller,
             controller_args=dict(entry.args),
-            target_entropy=base.target_entropy if entry.has_target and not own_target else None,
+            target=base.target if entry.has_target and not own_target else None,
             overwrite=False,
         )
         for seed in seeds

@@ -50,8 +50,8 @@ OWNED = {
 def make_controller(config: TrainConfig) -> Chain:
     """Return the controller of a run. Raise ValueError for an unknown name or hyperparameter, or an unused target."""
     settings = dict(config.controller_args)
-    if config.target_entropy is not None:
-        settings = with_target(config.controller, settings, config.target_entropy, "target_entropy")
+    if config.target is not None:
+        settings = with_target(config.controller, settings, config.target)
     return make(config.controller, config.controller_preset, **settings)
 
 

@@ -14,6 +14,7 @@ from ..process.local_ranks import end_with_parent, is_first, is_worker
 from ..process.text import one_line
 from ..settings.config import TrainConfig
 from ..settings.nested import merge, to_dict
+from ..settings.renamed import current_keys
 
 LOCK = ".lock"
 """Lock file in the folder of a run, held by the training process."""
@@ -58,7 +59,7 @@ def run_config(run: str | Path) -> TrainConfig:
     settings = run_settings(run)
     if not settings:
         raise ValueError(f"{Path(run) / 'config.yaml'} is empty: put back the settings of the run")
-    return merge(TrainConfig(), settings)
+    return merge(TrainConfig(), current_keys(settings))
 
 
 def print_config(config: TrainConfig) -> None:
