@@ -125,7 +125,7 @@ def test_page_and_picture(tmp_path):
     text = page(panels, {"noisy": TINY}, seeds=2, picture="x/frontier.png")
     assert "4 states, 16 arms" in text
     assert "Every controller but `rollout_correction`, which needs rollouts of another policy" in text
-    assert "- `steer`: controller 'steer' takes statistics over a sample" in text
+    assert "- `steer`: controller 'steer' needs statistics over a sample" in text
     holding = text.partition("## Holding the target")[2].partition("## noisy")[0]
     assert "`entropic`" in holding
     assert "`ppo`" not in holding
