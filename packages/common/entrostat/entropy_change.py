@@ -1,8 +1,8 @@
 """First-order estimates of the entropy change of a softmax policy under one step, per unit learning rate (nats).
 
 Two kinds. Over a whole distribution (last dimension V): `lemma1`, `policy_gradient`, `natural_policy_gradient`.
-Over sampled tokens (any shape, one number per token): `exact`, `own_logit`, `steer`, `opefo`, `covariance`; `bonus`, and
-`planned` for all terms of a plan.
+Over sampled tokens (any shape, one number per token): `exact`, `own_logit`, `steer`, `opefo`, `covariance`; `bonus`,
+and `planned` for all terms of a plan.
 `weight` is the factor of ∇ log π(o_t) in the ascent direction: A·r for a token with importance ratio r.
 """
 

@@ -47,7 +47,7 @@ def _per_run(value: int | float | Tensor, logp: Tensor) -> Tensor:
 
 
 def truncated_logp(logp: Tensor, support: Support) -> Tensor:
-    """Return log p restricted to the support and renormalised, −inf outside: (..., V). Differentiable, unlike the set."""
+    """Return log p restricted to the support and renormalised, −inf outside: (..., V). The set has no gradient."""
     return torch.log_softmax(logp.masked_fill(~support.mask(logp.detach()), -torch.inf), -1)
 
 
