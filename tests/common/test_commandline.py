@@ -215,7 +215,7 @@ def test_describe_shows_every_kind_that_has_the_name(capsys):
     out = capsys.readouterr().out
     assert "ppo (surrogate)" in out
     assert "grpo (advantage)" in out
-    assert "eps_high = 0.2, in [0, ∞)   How far above 1" in out
+    assert "eps_high = 0.2, in [0, ∞)   Width of the clip range above 1" in out
     assert "preset released: dual_clip=10.0" in out
     assert main(["describe", "rloo"]) == 0
     assert "rloo (advantage)" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Surrogates: the elementwise loss of a token, given its plan. A file in this folder is all that a new one needs."""
+"""Surrogates: the elementwise loss of a token under its plan. A new one needs one file in this folder, nothing else."""
 
 from ..registry import import_all, named_class
 from .base import ClippedRatio, SurrogateController

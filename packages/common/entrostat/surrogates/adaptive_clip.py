@@ -1,4 +1,4 @@
-"""A closed loop on the upper bound of the importance ratio."""
+"""Closed loop on the upper bound of the importance ratio."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -14,22 +14,23 @@ from .base import ClippedRatio
 @register("adaptive_clip")
 @dataclass(kw_only=True)
 class AdaptiveClip(ClippedRatio):
-    """PPO in [1 − eps, 1/(1 − eps) + k]; k += delta where Ĥ < target and −= delta above, kept within [0, k_max].
+    """PPO in [1 − eps, 1/(1 − eps) + k]; k += delta if Ĥ < target and −= delta if above, kept within [0, k_max].
 
-    A wider upper bound lets unlikely tokens with A > 0 grow, which raises the entropy. At k = 0 the bounds are alike in
-    log r, and the loop can give way no further: targets between what k = 0 and k_max leave can be held.
+    A wider upper bound lets unlikely tokens with A > 0 grow, which raises the entropy. At k = 0 the bounds are
+    symmetric in log r, and k cannot fall further. A target can be reached if it is between the entropies at k = 0 and
+    at k_max.
     """
 
     target: NotNegative = 0.3
-    """Entropy to hold (nats)."""
+    """Target entropy (nats)."""
     eps: Annotated[Number, "[0, 1)"] = 0.6
-    """How far below 1 the ratio may fall where A < 0."""
+    """Width of the clip range below 1, used if A < 0."""
     delta: NotNegative = 0.25
     """Step of k in one rollout step."""
     k_max: NotNegative = 2.5
     """Upper bound of k."""
     dual_clip: Annotated[Number, "(1, inf]"] = 50.0
-    """Upper bound of the ratio where A < 0 (the outer ratio clip); inf is none."""
+    """Upper bound of the ratio if A < 0 (the outer ratio clip); inf disables it."""
     source: ClassVar = "Microsoft AI 2026 (MAI-Thinking-1), adaptive entropy control and outer ratio clip"
     quadrants: ClassVar[tuple[str, ...]] = ("II", "III")
     state: ClassVar = ("k",)

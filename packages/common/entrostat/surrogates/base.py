@@ -1,7 +1,7 @@
-"""What all surrogates share: a loss for each token, which tokens clipping stops, and how tokens are averaged.
+"""Base of all surrogates: loss of each token, tokens that clipping stops, and average over tokens.
 
-For A > 0 the PPO term −min(rA, clip(r)A) is −A·min(r, 1+εh); for A < 0 it is −A·max(r, 1−εl), and dual clip caps that
-r at c. So one clamp of the ratio, with bounds by the sign of A, is the whole of it.
+For A > 0 the PPO term −min(rA, clip(r)A) is −A·min(r, 1+εh); for A < 0 it is −A·max(r, 1−εl), and dual clip limits that
+r to at most c. So a single clamp of the ratio, with bounds that depend on the sign of A, covers all cases.
 """
 
 from dataclasses import dataclass
@@ -23,30 +23,30 @@ Aggregation = Annotated[str, AGGREGATIONS]
 
 
 def bounded(ratio: Tensor, s: Slice) -> Tensor:
-    """The ratio within the bounds that the sign of A gives it."""
+    """Return the ratio clamped to the bounds for the sign of A."""
     positive = s.direction > 0
     lower = torch.where(positive, 0.0, s.clip_low)
     return ratio.clamp(lower, torch.where(positive, s.clip_high, inf if s.dual_clip is None else s.dual_clip))
 
 
 def never(logp: Tensor, s: Slice) -> Tensor:
-    """The mask of a surrogate whose clipping takes no token's gradient."""
+    """Return the mask of stopped tokens for a surrogate that stops none: all False."""
     return torch.zeros_like(logp, dtype=torch.bool)
 
 
 @dataclass(kw_only=True)
 class SurrogateController(Controller):
-    """The part of a chain that decides the loss. Hyperparameters shared by all surrogates."""
+    """Part of a chain that decides the loss, with the hyperparameters that all surrogates share."""
 
     aggregation: Aggregation = "token-mean"
-    """token-mean, seq-mean-token-mean, seq-mean-token-sum or fixed."""
+    """Average over tokens: token-mean, seq-mean-token-mean, seq-mean-token-sum or fixed."""
     denominator: Annotated[str, DENOMINATORS] = "all"
-    """Whether tokens dropped by a controller are counted: all or kept."""
+    """Tokens counted in the average: all, or only those kept by the controllers."""
     constant: Annotated[float, "(0, inf)"] = 1.0
-    """The divisor of `fixed` (Dr. GRPO)."""
+    """Divisor of `fixed` (Dr. GRPO)."""
 
     across_sequences: ClassVar[bool] = False
-    """Whether the loss of a token depends on its sequence, so that slices must hold whole sequences."""
+    """True if the loss of a token depends on its sequence, so that slices must hold whole sequences."""
 
     @property
     def needs(self) -> frozenset[str]:
@@ -54,28 +54,28 @@ class SurrogateController(Controller):
         return frozenset({"old_logp"}) | (frozenset({"seq_id"}) if sequences else frozenset())
 
     def ratio_bounds(self) -> tuple[Any, Any, Any]:
-        """(lower bound for A < 0, upper bound for A > 0, upper bound for A < 0) of the importance ratio."""
+        """Return bounds of the importance ratio: (lower for A < 0, upper for A > 0, upper for A < 0)."""
         return 0.0, inf, inf
 
     def loss(self, logp: Tensor, s: Slice) -> Tensor:
-        """Loss of each token of a slice, (..., n)."""
+        """Return the loss of each token of a slice, (..., n)."""
         raise TypeError(f"surrogate {self.name!r} has no loss")
 
     def slope(self, logp: Tensor, s: Slice) -> Tensor:
-        """Derivative of each token's loss in its log π, (..., n): from autograd, where no closed form is given."""
+        """Return the derivative of each token's loss in its log π, (..., n): autograd, or a subclass's closed form."""
         with torch.inference_mode(False), torch.enable_grad():
             leaf = (logp.clone() if logp.is_inference() else logp.detach()).requires_grad_()
             return torch.autograd.grad(self.loss(leaf, s.differentiable()).sum(), leaf)[0]
 
     def stopped(self, logp: Tensor, s: Slice) -> Tensor:
-        """Mask (..., n) of the tokens that clipping leaves without policy gradient."""
+        """Return a mask (..., n) of the tokens whose policy gradient clipping removes."""
         return beyond_bounds(logp, s)
 
     def start(self, tokens: Tokens) -> Plan:
-        """The plan before any controller has spoken."""
+        """Return the plan before any controller changes it."""
         advantage = tokens.advantage
         low, high, dual = self.ratio_bounds()
-        one = column(1.0, advantage)  # what is the same for all tokens is held once
+        one = column(1.0, advantage)  # one element for a value that all tokens share
         return Plan(
             surrogate=self.loss,
             slope=self.slope,
@@ -91,7 +91,7 @@ class SurrogateController(Controller):
         )
 
     def finish(self, plan: Plan, context: Context) -> Plan:
-        """Fix the share of each token once it is known which are kept."""
+        """Set the scale of each token, which depends on the tokens that are kept."""
         scale = token_scale(
             context.tokens, plan.keep, context.reduce, self.aggregation, self.denominator, self.constant
         )
@@ -99,14 +99,14 @@ class SurrogateController(Controller):
 
 
 class ClippedRatio(SurrogateController):
-    """−A·clamp(r): PPO with dual clip, whatever the bounds."""
+    """−A·clamp(r): PPO with dual clip, for any bounds."""
 
     def loss(self, logp: Tensor, s: Slice) -> Tensor:
         assert s.old_logp is not None
         return -s.advantage * bounded(importance_ratio(logp, s.old_logp), s)
 
     def slope(self, logp: Tensor, s: Slice) -> Tensor:
-        """−A·r; 0 where the ratio is beyond its bound, so that r·A > clip(r)·A, or the log-ratio beyond ±20."""
+        """Return −A·r; 0 if the ratio is beyond its bound, that is r·A > clip(r)·A, or the log-ratio beyond ±20."""
         assert s.old_logp is not None
         difference, advantage = log_ratio(logp, s.old_logp), s.advantage
         ratio = difference.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT).exp_()
@@ -123,7 +123,7 @@ class ClippedRatio(SurrogateController):
 class Reinforce(SurrogateController):
     """−A·log π: the strictly on-policy policy gradient.
 
-    Nothing corrects for samples of an older policy: reusing a rollout biases it.
+    Does not correct for samples of an older policy, so reusing a rollout biases the gradient.
     """
 
     source: ClassVar = "Williams 1992"

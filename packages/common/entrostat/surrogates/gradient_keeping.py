@@ -1,4 +1,4 @@
-"""Surrogates in which a token far from the rollout policy keeps a gradient."""
+"""Surrogates that keep the gradient of a token far from the rollout policy."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
@@ -20,9 +20,9 @@ class CISPO(SurrogateController):
     """−sg(clip(r, 1−eps_low, 1+eps_high))·A·log π: the ratio is a bounded weight, and no token is stopped."""
 
     eps_low: NotNegative = 1.0
-    """1 is no lower bound."""
+    """Distance of the weight's lower bound below 1; 1 disables it."""
     eps_high: NotNegative = 4.0
-    """The ratio counts for at most 1 + eps_high."""
+    """Distance of the weight's upper bound above 1."""
     source: ClassVar = "MiniMax 2025 (MiniMax-M1, CISPO)"
     quadrants: ClassVar = ("II", "III")
 
@@ -42,14 +42,15 @@ class CISPO(SurrogateController):
 class CEGPPO(SurrogateController):
     """PPO with −beta_low·(1−eps_low)·(r/sg r)·A on tokens clipped below, −beta_high·(1+eps_high)·(r/sg r)·A above.
 
-    Clipped tokens keep a bounded gradient. Below is A < 0 and r < 1 − eps_low, above is A > 0 and r > 1 + eps_high.
-    beta = 0 is PPO without dual clip. A larger beta_high raises the entropy, a larger beta_low lowers it.
+    Clipped tokens keep a bounded gradient. "Clipped below" means A < 0 and r < 1 − eps_low, "above" A > 0 and
+    r > 1 + eps_high. If both betas are 0, this is PPO without dual clip. A larger beta_high raises the entropy, a
+    larger beta_low lowers it.
     """
 
     eps_low: NotNegative = 0.2
-    """How far below 1 the ratio may fall where A < 0 before its gradient is bounded."""
+    """Distance below 1 from which the gradient is bounded if A < 0."""
     eps_high: NotNegative = 0.2
-    """How far above 1 the ratio may rise where A > 0 before its gradient is bounded."""
+    """Distance above 1 from which the gradient is bounded if A > 0."""
     beta_low: NotNegative = 0.75
     """Share of the gradient kept below (β1)."""
     beta_high: NotNegative = 1.0
@@ -61,7 +62,7 @@ class CEGPPO(SurrogateController):
         return 1 - self.eps_low, 1 + self.eps_high, torch.inf
 
     def _outside(self, logp: Tensor, s: Slice) -> tuple[Tensor, Tensor]:
-        """Masks of the tokens below and above."""
+        """Return masks (..., n) of the tokens clipped below and above."""
         assert s.old_logp is not None
         ratio = importance_ratio(logp, s.old_logp)
         return (s.direction < 0) & (ratio < s.clip_low), (s.direction > 0) & (ratio > s.clip_high)
@@ -84,16 +85,17 @@ class CEGPPO(SurrogateController):
 class ASPO(SurrogateController):
     """−A·(r/sg r)·min(v, dual_clip), v = 1/r for A > 0 and r for A < 0; tokens that PPO would stop are stopped.
 
-    The ratio of tokens with A > 0 is turned over: one that has lost probability since the rollout is pushed more, one
-    that has gained less, so that likely tokens do not run ahead. Equal to PPO where r = 1.
+    The ratio of tokens with A > 0 is inverted: a token that has lost probability since the rollout gets a larger
+    gradient, one that has gained probability a smaller one, so that likely tokens do not run ahead. Equal to PPO if
+    r = 1.
     """
 
     eps_low: NotNegative = 0.2
-    """How far below 1 the ratio may fall where A < 0."""
+    """Width of the clip range below 1, used if A < 0."""
     eps_high: NotNegative = 0.2
-    """How far above 1 the ratio may rise where A > 0."""
+    """Width of the clip range above 1, used if A > 0."""
     dual_clip: Annotated[Number, "(1, inf]"] = 3.0
-    """Largest factor of either sign; a token beyond it keeps that much of its gradient."""
+    """Upper limit of the factor min(v, dual_clip), for either sign of A."""
     source: ClassVar = "Wang et al. 2025 (ASPO)"
     quadrants: ClassVar = ("I", "II", "III")
 
@@ -117,13 +119,13 @@ class ASPO(SurrogateController):
 class SAPO(SurrogateController):
     """−A·(4/τ)·sigmoid(τ(r − 1)), τ = tau_positive for A > 0 and tau_negative for A < 0.
 
-    At r = 1 the gradient is that of PPO; away from it, it fades instead of stopping.
+    At r = 1 the gradient equals PPO's; away from 1 it fades instead of stopping.
     """
 
     tau_positive: Positive = 1.0
-    """τ where A > 0."""
+    """τ if A > 0."""
     tau_negative: Positive = 1.05
-    """τ where A < 0; larger fades faster."""
+    """τ if A < 0; a larger value fades the gradient faster."""
     source: ClassVar = "Gao et al. 2025 (SAPO)"
     quadrants: ClassVar = ("I", "II", "III", "IV")
 

@@ -20,16 +20,16 @@ class PPO(ClippedRatio):
     """max(−rA, −clip(r, 1−eps_low, 1+eps_high)·A); for A < 0 at most −dual_clip·A. PPO; GRPO's objective.
 
     The papers' objectives have no dual clip; their released scripts use c = 10. The upper bound stops tokens that were
-    unlikely, the lower bound tokens that were less likely still, so that a wider upper bound raises the entropy and a
+    unlikely, the lower bound stops tokens that were even less likely, so a wider upper bound raises the entropy and a
     wider lower bound lowers it.
     """
 
     eps_low: NotNegative = 0.2
-    """How far below 1 the ratio may fall where A < 0."""
+    """Width of the clip range below 1, used if A < 0."""
     eps_high: NotNegative = 0.2
-    """How far above 1 the ratio may rise where A > 0."""
+    """Width of the clip range above 1, used if A > 0."""
     dual_clip: Annotated[Number, "(1, inf]"] = inf
-    """Upper bound of the ratio where A < 0; inf is none."""
+    """Upper bound of the ratio if A < 0; inf disables it."""
     presets: ClassVar = {"paper": {}, "released": {"dual_clip": 10.0}}
     source: ClassVar = "Schulman et al. 2017, equation 7 (PPO); Shao et al. 2024, equation 3 (GRPO); Ye et al. 2020"
     quadrants: ClassVar[tuple[str, ...]] = ("II", "III")
@@ -91,8 +91,8 @@ class ClipFree(ClippedRatio):
 class DCPO(ClippedRatio):
     """PPO between [½ + ½√max(1 − 4·eps_low/q, 0), min(½ + ½√(1 + 4·eps_high/q), ratio_max)], q = π_old of the token.
 
-    The rarer a token was, the wider its bounds, so that unlikely tokens are rarely stopped. Only the clipping of DCPO:
-    its standardisation of advantages over training steps is not part of a loss.
+    The rarer a token was, the wider are its bounds, so that unlikely tokens are rarely stopped. Implements only the
+    clipping of DCPO; its standardisation of advantages over training steps is not part of a loss.
     """
 
     eps_low: NotNegative = 0.16
@@ -100,7 +100,7 @@ class DCPO(ClippedRatio):
     eps_high: NotNegative = 0.2
     """ε of the upper bound."""
     ratio_max: Annotated[Number, "(1, inf]"] = 10.0
-    """The upper bound is never above this; inf is no such limit."""
+    """Upper limit of the upper bound; inf disables it."""
     source: ClassVar = "Yang et al. 2025 (DCPO), dynamic-adaptive clipping"
     quadrants: ClassVar = ("II", "III")
 

@@ -1,8 +1,8 @@
-"""Surrogates whose ratio is that of a whole sequence. A slice given to them must hold whole sequences.
+"""Surrogates with one ratio for a whole sequence. Their slices must hold whole sequences.
 
-Both have a token gradient: the sequence's ratio multiplies ∇ log π of each token, under the token's own advantage and
-weight, so that controllers act on tokens. When all tokens of a sequence have the same advantage, this is the gradient
-of the sequence objective itself.
+Both have a token gradient: the sequence's ratio multiplies ∇ log π of each token, with the token's own advantage and
+weight, so that controllers act on tokens. If all tokens of a sequence have the same advantage, this is the gradient of
+the sequence objective itself.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from .base import Aggregation, SurrogateController, bounded
 
 @dataclass(kw_only=True)
 class SequenceSurrogate(SurrogateController):
-    """A surrogate that looks across a sequence; averages within sequences, then over them."""
+    """Surrogate whose loss depends on whole sequences; averages within sequences, then over them."""
 
     aggregation: Aggregation = "seq-mean-token-mean"
     across_sequences: ClassVar[bool] = True
@@ -33,7 +33,7 @@ class SequenceSurrogate(SurrogateController):
         return replace(super().start(tokens), seq_id=seq_id, length=segments.spread(segments.size))
 
     def sequence_mean(self, x: Tensor, s: Slice) -> Tensor:
-        """Mean over each token's sequence of x (..., n), (..., n). ValueError when a sequence is not whole."""
+        """Return the mean of x over each token's sequence, (..., n). Raises ValueError if a sequence is not whole."""
         assert s.seq_id is not None
         assert s.length is not None
         segments = Segments(s.seq_id)
@@ -47,13 +47,13 @@ class SequenceSurrogate(SurrogateController):
 class GSPO(SequenceSurrogate):
     """PPO on the sequence's ratio s = exp(mean_t(lp − old)), with the gradient of each token's own log π.
 
-    −A·clip(s·π/sg π) of a token; sequences are clipped whole. Needs whole sequences in every slice.
+    The loss of a token is −A·clip(s·π/sg π); a sequence is clipped as a whole. Needs whole sequences in every slice.
     """
 
     eps_low: NotNegative = 3e-4
-    """How far below 1 the sequence's ratio may fall where A < 0."""
+    """Width of the sequence's clip range below 1, used if A < 0."""
     eps_high: NotNegative = 4e-4
-    """How far above 1 the sequence's ratio may rise where A > 0."""
+    """Width of the sequence's clip range above 1, used if A > 0."""
     source: ClassVar = "Zheng et al. 2025 (GSPO), equations 5, 7 and 13"
     quadrants: ClassVar = ("I", "II", "III", "IV")
 
@@ -78,12 +78,12 @@ class GSPO(SequenceSurrogate):
 class GMPO(SequenceSurrogate):
     """−A·exp(mean_t c_t): the geometric mean of token ratios, c = lp − old clipped at +eps (A > 0) or −eps (A < 0).
 
-    A token whose own ratio is clipped has no gradient; the others have that of the sequence's ratio. Needs whole
-    sequences in every slice.
+    A token whose own ratio is clipped has no gradient; the others have the gradient of the sequence's ratio. Needs
+    whole sequences in every slice.
     """
 
     eps: NotNegative = 0.4
-    """Bound of lp − old, so that a token's ratio lies below e^eps or above e^(−eps)."""
+    """Bound of lp − old: a token's ratio is at most e^eps if A > 0, at least e^(−eps) if A < 0."""
     source: ClassVar = "Zhao et al. 2025 (GMPO) and its released code"
     quadrants: ClassVar = ("II", "III")
 
