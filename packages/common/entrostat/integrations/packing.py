@@ -1,4 +1,4 @@
-"""From the padded tensors of other trainers to packed tokens, and which fields each trainer can fill."""
+"""Conversion of the padded tensors of other trainers to packed tokens, and a check of the fields they can fill."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,9 +8,10 @@ from ..controller import Controller
 
 
 def pack(mask: Tensor, fields: Mapping[str, Tensor | None]) -> dict[str, Tensor]:
-    """The entries of `fields` where `mask` (B, T) is true, row by row: N tokens, with their `position` in the response.
+    """Return the entries of `fields` at the N true entries of `mask` (B, T), row by row, and `position`, all (N,).
 
-    A field is (B, T), one number a token, or (B,), one a response; None is left out.
+    A field is (B, T), one number per token, or (B,), one per response; a field that is None is left out. `position` is
+    the index of a token within its response.
     """
     packed = {}
     for name, value in fields.items():
@@ -21,12 +22,12 @@ def pack(mask: Tensor, fields: Mapping[str, Tensor | None]) -> dict[str, Tensor]
 
 
 def unpack(mask: Tensor, values: Tensor) -> Tensor:
-    """Packed values (N,) at the true entries of `mask` (B, T), zero elsewhere; differentiable."""
+    """Return packed values (N,) at the true entries of `mask` (B, T), zero elsewhere: (B, T). Differentiable."""
     return values.new_zeros(mask.shape).masked_scatter(mask, values)
 
 
 def require_fields(controller: Controller, available: Iterable[str], where: str, hints: Mapping[str, str]) -> None:
-    """ValueError naming what `controller` needs of Tokens and `where` cannot fill, with a hint for each."""
+    """Raise ValueError if `controller` needs fields of Tokens that `where` cannot fill; names each, with its hint."""
     missing = sorted(controller.needs - set(available))
     if controller.support is not None and "truncated_entropy" not in (*missing, *available):
         missing.append("truncated_entropy")

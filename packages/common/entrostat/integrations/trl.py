@@ -1,4 +1,4 @@
-"""TRL's GRPOTrainer with the loss of an entropy controller.
+"""TRL's GRPOTrainer with the policy loss of an entropy controller.
 
     rollout (TRL) ─► statistics ─► observe ─► buffered micro-batches
                                                    │
@@ -33,7 +33,7 @@ from ..tokens import Tokens
 from .packing import pack, require_fields
 
 STATE_FILE = "entrostat.pt"
-"""Where a checkpoint keeps the state of the controller."""
+"""File of a checkpoint with the state of the controller."""
 SUPPORTED_TRL = "1.16."
 MOMENTS = ("s2", "s2l", "s2ll")
 POLICY_FIELDS = frozenset({"logp", "entropy", *MOMENTS})
@@ -41,9 +41,9 @@ POLICY_FIELDS = frozenset({"logp", "entropy", *MOMENTS})
 AVAILABLE = POLICY_FIELDS | {"old_logp", "old_entropy", "reward", "seq_id", "group_id", "position"}
 """Fields of Tokens that this trainer fills, besides the advantage."""
 OWN = "entrostat."
-"""Prefix of what this trainer adds to TRL's batches: (B, T) or (B,) tensors, so that TRL shuffles and splits them."""
+"""Key prefix of tensors added to TRL's batches; they are (B, T) or (B,), so that TRL shuffles and splits them."""
 MOMENT_TOKENS = 512
-"""Tokens whose logits are turned into moments at once."""
+"""Number of tokens whose moments are computed from logits at once."""
 
 REPLACED = {
     "loss_type": "name a surrogate, and `aggregation`, in the controller",
@@ -56,7 +56,7 @@ REPLACED = {
     "use_adaptive_entropy": "add adaptive_entropy to the controller",
     "off_policy_mask_threshold": "name a controller that drops tokens",
 }
-"""Options of GRPOConfig that the controller decides, and what to set instead."""
+"""Options of GRPOConfig that the controller replaces, each with the setting to use instead."""
 
 FORWARD_INPUTS = (
     "pixel_values",
@@ -77,20 +77,20 @@ class EntrostatGRPOTrainer(GRPOTrainer):
 
     controller: names joined by +, as in `entrostat.make`, or a controller object. With "grpo" this is GRPOTrainer
         with its default loss (loss_type "dapo", epsilon 0.2), as long as steps_per_generation equals
-        gradient_accumulation_steps: TRL normalises by the mean number of tokens of a generation batch's optimizer
-        steps, a plan by the tokens of each.
+        gradient_accumulation_steps: TRL divides by the mean number of tokens of a generation batch's optimizer
+        steps, a plan by the number of tokens of its own step.
     controller_preset: "paper" or "released".
     controller_args: hyperparameters of the controller.
     All other arguments are GRPOTrainer's.
 
-    A plan is made over all micro-batches and processes of an optimizer step, from statistics of the model without its
-    dropout; the update has it, and its ratio is against the old log-probabilities that TRL takes. Closed loops observe
-    the token-mean entropy of each rollout (nats, at the sampling temperature) over all processes; evaluation never
-    moves them. Their state is part of the trainer's checkpoints. `beta` adds TRL's KL term, unless a part of the
-    controller needs the reference policy itself: then `beta` only makes TRL load it.
+    A plan is made over all micro-batches and processes of an optimizer step, from statistics of the model without
+    dropout. The update itself uses dropout, and its ratio is relative to the old log-probabilities that TRL uses.
+    Closed loops observe the token-mean entropy of each rollout (nats, at the sampling temperature) over all processes;
+    evaluation never changes them. Their state is part of the trainer's checkpoints. `beta` adds TRL's KL term, unless a
+    part of the controller needs the reference policy itself: then `beta` only makes TRL load it.
 
-    Raises ValueError for options that the controller replaces, for fields of Tokens that cannot be filled, and when
-    an optimizer step would span several rollouts.
+    Raises ValueError on options that the controller replaces, on a controller that needs fields of Tokens that cannot
+    be filled, and if an optimizer step would span several rollouts.
     """
 
     args: GRPOConfig
@@ -113,17 +113,17 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         else:
             self.controller = chain(controller)
         self.plan: Plan | None = None
-        """The plan of the optimizer step in progress."""
+        """Plan of the optimizer step in progress."""
         self._parts: list[slice] = []
-        """Where the tokens of each micro-batch lie in it."""
+        """Slice of the plan's tokens for each micro-batch."""
         self._now = torch.zeros(0)
-        """Log-probability of each of its tokens as the update finds it: those of the micro-batches done so far."""
+        """Log-probability of each of the plan's tokens in the update (nats), filled micro-batch by micro-batch."""
         self._updates_since_rollout = 0
         self._planned: dict[str, float] = {}
         """`Plan.info`, summed over the updates since the last rollout."""
         self.trace = EntropyTrace()
         self._slices = 0
-        """Micro-batches that a rollout is cut into."""
+        """Number of micro-batches in a rollout."""
         super().__init__(*args, **kwargs)
         self._check()
         self.reduce = DistReduce() if self.accelerator.num_processes > 1 else LocalReduce()
@@ -188,7 +188,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         return batch
 
     def _observe(self, entropy: Tensor) -> None:
-        """Once a rollout; `entropy` (N,) of this process's response tokens."""
+        """Let the controller observe a rollout, once; `entropy` (N,) of this process's response tokens, nats."""
         args, state = self.args, self.state
         updates = self._slices // args.gradient_accumulation_steps * self.num_iterations
         mean = self.reduce.mean(entropy).item()
@@ -208,7 +208,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
     # Statistics of the policy -----------------------------------------------------------------------------------------
 
     def _score(self, model: Any, batch: dict[str, Any], **options: Any) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Log-probabilities and entropies (B, T) of the responses, nats, and the router loss of a MoE model."""
+        """Return log-probabilities and entropies (B, T) of the responses, nats, and an MoE model's router loss."""
         inputs = {name: batch.get(name) for name in FORWARD_INPUTS}
         width = batch["completion_ids"].shape[1]
         return self._get_per_token_logps_and_entropies(
@@ -217,7 +217,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
 
     @torch.no_grad()
     def _policy_fields(self, batch: dict[str, Any]) -> dict[str, Tensor]:
-        """What Tokens holds of the current policy, (B, T) each; moments only where the controller needs them."""
+        """Return the current policy's fields of Tokens, (B, T) each; moments only if the controller needs them."""
         with _without_dropout(self.model):
             logp, entropy, _ = self._score(self.model, batch, batch_size=self.args.per_device_train_batch_size)
             fields = {"logp": logp, "entropy": entropy}
@@ -226,7 +226,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         return fields
 
     def _moments(self, batch: dict[str, Any]) -> dict[str, Tensor]:
-        """Collision moments (B, T), one response at a time. ValueError for batches with images."""
+        """Return collision moments (B, T), one response at a time. Raises ValueError on batches with images."""
         if batch.get("pixel_values") is not None:
             raise ValueError(f"controller {self.controller.name!r} needs moments of the policy: text only")
         mask, width = _token_mask(batch), batch["completion_ids"].shape[1]
@@ -263,7 +263,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         self._parts = [slice(*bounds) for bounds in pairwise(ends)]
         self._now = torch.empty_like(fields["old_logp"])
         plan = self.controller.plan(tokens, self.reduce, seed=self.args.seed, step=self.state.global_step)
-        # As in TRL, which keeps none where a rollout makes a single update: the ratio is then 1, whatever dropout does.
+        # As in TRL, which keeps none if a rollout has a single update: the ratio is then 1 even with dropout.
         theirs = [b["old_per_token_logps"][_token_mask(b)] for b in batches if "old_per_token_logps" in b]
         old_logp = torch.cat(theirs) if theirs else self._now
         self.plan, self.tokens = plan.changed(old_logp=old_logp), dataclasses.replace(tokens, old_logp=old_logp)
@@ -273,7 +273,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         self._log(self.plan.info)
 
     def _token_fields(self, batch: dict[str, Any], moved: bool) -> dict[str, Tensor]:
-        """Packed fields of the tokens of a micro-batch, (N,) each."""
+        """Return packed fields of the tokens of a micro-batch, (N,) each; `moved` recomputes those of the policy."""
         own = {name.removeprefix(OWN): value for name, value in batch.items() if name.startswith(OWN)}
         current = self._policy_fields(batch) if moved else {}
         fields = {"advantage": batch["advantages"], "ref_logp": batch.get("ref_per_token_logps"), **own, **current}
@@ -302,7 +302,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         return loss
 
     def _reference_kl(self, logp: Tensor, inputs: dict[str, Any], part: slice) -> Tensor:
-        """TRL's KL term of each token: k3 times beta, and the importance ratio with use_bias_correction_kl."""
+        """Return TRL's KL term of each token: beta·k3, times the importance ratio with use_bias_correction_kl."""
         assert self.plan is not None
         mask = _token_mask(inputs)
         log_ratio = inputs["ref_per_token_logps"][mask] - logp
@@ -355,7 +355,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
 
 @contextmanager
 def _without_dropout(model: Any) -> Iterator[None]:
-    """`model`, in training, as it is for evaluation; draws nothing from the random generators of its dropout."""
+    """Run a training model in evaluation mode, so that dropout is off and draws no random numbers."""
     model.eval()
     try:
         yield
@@ -364,12 +364,12 @@ def _without_dropout(model: Any) -> Iterator[None]:
 
 
 def _sequences(batch: dict[str, Any]) -> tuple[Tensor, Tensor]:
-    """Token ids and attention mask of prompts and responses together, (B, P + T) each."""
+    """Return token ids and attention mask of prompts and responses together, (B, P + T) each."""
     ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], dim=1)
     return ids, torch.cat([batch["prompt_mask"], batch["completion_mask"]], dim=1)
 
 
 def _token_mask(batch: dict[str, Any]) -> Tensor:
-    """True where a token is the policy's own and counts, (B, T)."""
+    """Return a mask (B, T) of the tokens that the policy generated and that count."""
     mask = batch["completion_mask"]
     return (mask * batch["tool_mask"] if "tool_mask" in batch else mask).bool()

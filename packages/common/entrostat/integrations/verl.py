@@ -1,11 +1,11 @@
-"""Policy losses of verl, one for each controller: loss_mode "entrostat/<name>", and "entrostat/chain" for several.
+"""Policy losses for verl: loss_mode "entrostat/<name>" for one controller, "entrostat/chain" for several.
 
     VERL_USE_EXTERNAL_MODULES=entrostat.integrations.verl
     actor_rollout_ref.actor.policy_loss._target_=entrostat.integrations.verl.PolicyLossConfig
     actor_rollout_ref.actor.policy_loss.loss_mode=entrostat/clip_cov
     +actor_rollout_ref.actor.policy_loss.controller_args.k=0.002
 
-verl hands a policy loss one micro-batch, without entropies: docs/verl.md says what that costs each controller.
+verl calls a policy loss with one micro-batch, without entropies; docs/verl.md lists the effect on each controller.
 Shapes: B responses of a micro-batch, T their padded length, N packed response tokens.
 """
 
@@ -33,9 +33,9 @@ from .packing import pack, require_fields, unpack
 SUPPORTED_VERL = "0.9."
 PREFIX = "entrostat/"
 CHAIN = "chain"
-"""The loss mode that takes its controllers from `policy_loss.controller`."""
+"""Loss mode that takes its controllers from `policy_loss.controller`."""
 AVAILABLE = frozenset({"logp", "old_logp", "seq_id", "position"})
-"""Fields of Tokens that a policy loss of verl can fill, besides the advantage."""
+"""Fields of Tokens that a policy loss in verl can fill, besides the advantage."""
 HINTS = {
     "rollout_logp": "verl corrects by itself, algorithm.rollout_correction",
     "ref_logp": "verl has a KL term of its own, actor.use_kl_loss",
@@ -54,19 +54,19 @@ if not verl.__version__.startswith(SUPPORTED_VERL):
 class PolicyLossConfig(VerlPolicyLossConfig):
     """verl's policy-loss configuration with the settings of controllers.
 
-    Raises ValueError, before anything is loaded, for what no training could run with: an unknown controller or
-    hyperparameter, a field of Tokens that verl does not give, a closed loop that nothing feeds.
+    Raises ValueError, before anything is loaded, on an unknown controller or hyperparameter, on a controller that needs
+    a field of Tokens that verl does not provide, and on a closed loop that would observe nothing.
     """
 
     controller: str = ""
-    """Names joined by +, for loss_mode "entrostat/chain"."""
+    """Controller names joined by +, for loss_mode "entrostat/chain"."""
     controller_preset: str = "paper"
-    """paper or released."""
+    """Preset of the controller: paper or released."""
     controller_args: dict = field(default_factory=dict)
     """Hyperparameters of the controller."""
     updates_per_rollout: int | None = None
     """Optimizer steps between rollouts, ppo_epochs · train_batch_size / ppo_mini_batch_size: closed loops then observe
-    the mean of −log π_old over the tokens of each rollout. 0 where `observe` is called instead."""
+    the mean of −log π_old over the tokens of each rollout. 0 if `observe` is called instead."""
     seed: int = 0
     """Seed of the controllers' draws."""
 
@@ -77,7 +77,7 @@ class PolicyLossConfig(VerlPolicyLossConfig):
 
 @dataclass(frozen=True)
 class Settings:
-    """What a loss mode and a policy-loss configuration say of the controller."""
+    """Settings of the controller, from a loss mode and a policy-loss configuration."""
 
     spec: str
     preset: str
@@ -87,7 +87,7 @@ class Settings:
 
     @staticmethod
     def of(name: str, config: Any) -> "Settings":
-        """From any configuration with `get`: without ours as `_target_`, verl's has no settings and defaults hold."""
+        """Return the settings in any configuration with `get`; defaults if its `_target_` is not PolicyLossConfig."""
         spec = (config.get("controller", "") or "") if name == CHAIN else name
         if not spec:
             raise ValueError(f"loss_mode {PREFIX}{CHAIN} needs policy_loss.controller, names joined by +")
@@ -100,7 +100,7 @@ class Settings:
         )
 
     def build(self) -> Chain:
-        """The controller. Losses are averaged by verl, so its tokens carry no scale."""
+        """Return the controller. Raises ValueError if verl cannot run it, or on a setting that averages tokens."""
         for key in self.args:
             if key.rpartition(".")[2] in OURS:
                 raise ValueError(f"{key}: verl's actor.loss_agg_mode decides how tokens are averaged")
@@ -117,17 +117,17 @@ class Settings:
 class RolloutEntropy:
     """Mean of −log π_old over a rollout, whose expectation is the token-mean entropy at the sampling temperature.
 
-    A mini-batch ends when this process has seen its share of the rows, however they were cut into micro-batches.
+    A mini-batch ends when this process has seen its share of the rows, however they are split into micro-batches.
     """
 
     def __init__(self) -> None:
         self.rows = 0
         self.updates = 0
         self.total = torch.zeros(2, dtype=torch.float64)
-        """Sum of −log π_old and number of tokens, of this process."""
+        """Sum of −log π_old (nats) and number of tokens in this process."""
 
     def add(self, old_logp: Tensor, rows: int, rows_per_update: int, updates_per_rollout: int) -> Tensor | None:
-        """Take a micro-batch; the totals of the rollout once it is complete."""
+        """Add a micro-batch. Return the totals of the rollout if this completes it, else None."""
         self.total += torch.tensor([-old_logp.sum(dtype=torch.float64).item(), float(len(old_logp))])
         self.rows += rows
         if self.rows < rows_per_update:
@@ -141,9 +141,9 @@ class RolloutEntropy:
 
 
 class EntrostatLoss:
-    """A policy loss of verl: the plan of a controller, averaged by verl's loss_agg_mode.
+    """Policy loss for verl: the plan of a controller, averaged by verl's loss_agg_mode.
 
-    One object serves all configurations it is called with in turn; a process trains one actor, so that is one.
+    A call with another configuration builds a new controller; a process trains one actor, so there is only one.
     """
 
     def __init__(self, name: str) -> None:
@@ -151,7 +151,7 @@ class EntrostatLoss:
         self.settings: Settings | None = None
         self.controller: Chain
         self.rollouts = 0
-        """Rollouts observed."""
+        """Number of rollouts observed."""
         self.calls = 0
         self.measured = RolloutEntropy()
 
@@ -165,9 +165,9 @@ class EntrostatLoss:
         config: Any = None,
         rollout_is_weights: Tensor | None = None,
     ) -> tuple[Tensor, dict[str, float]]:
-        """Loss of a micro-batch and its metrics; all tensors (B, T), `log_prob` with gradient.
+        """Return the loss of a micro-batch and its metrics; all tensors are (B, T), `log_prob` has a gradient.
 
-        Raises ValueError as `PolicyLossConfig` does.
+        Raises ValueError in the same cases as `PolicyLossConfig`.
         """
         if config is None:
             raise ValueError(f"policy loss {PREFIX}{self.name} needs the actor's configuration")
@@ -217,7 +217,7 @@ class EntrostatLoss:
         return {key: float(value) for key, value in found.items()}
 
     def _feed(self, tokens: Tokens, rows: int, batch: Mapping[str, Any], reduce: LocalReduce) -> None:
-        """Let a closed loop observe the rollout that this micro-batch completes."""
+        """Add a micro-batch to the rollout's entropy; if it completes the rollout, let the controller observe it."""
         assert self.settings is not None
         if not self.settings.updates_per_rollout:
             return
@@ -245,32 +245,32 @@ def _world_size() -> int:
 
 
 def rank_reduce(dp_size: int) -> LocalReduce:
-    """Statistics over all ranks where each process is a data-parallel rank; over this process otherwise."""
+    """Return a reduction over all ranks if each process is a data-parallel rank, else over this process."""
     return DistReduce() if _world_size() > 1 and _world_size() == dp_size else LocalReduce()
 
 
 LOSSES = {name: EntrostatLoss(name) for name in (CHAIN, *list_controllers())}
-"""What is registered, by name."""
+"""Registered policy losses, by controller name."""
 for _name, _loss in LOSSES.items():
     register_policy_loss(PREFIX + _name)(_loss)
 
 
 def active() -> dict[str, EntrostatLoss]:
-    """The losses of this process that have been called."""
+    """Return the losses of this process that have been called, by controller name."""
     return {name: loss for name, loss in LOSSES.items() if loss.settings is not None}
 
 
 def observe(entropy: float, **stats: Any) -> None:
-    """Once a rollout, in every actor process: show the closed loops its token-mean entropy (nats).
+    """Let closed loops observe a rollout's token-mean entropy (nats). Call once per rollout in every actor process.
 
-    stats: other fields of `entrostat.StepStats`; `step` counts the observations when it is not given.
+    stats: other fields of `entrostat.StepStats`; `step` is the number of earlier observations if not given.
     """
     for loss in active().values():
         loss.observe(StepStats(**({"step": loss.rollouts} | stats), entropy=entropy))
 
 
 def state_dict() -> dict[str, Any]:
-    """State of the controllers of this process, the same on every rank. verl's checkpoints do not hold it."""
+    """Return the state of this process's controllers, the same on every rank. verl's checkpoints do not contain it."""
     return {
         name: {"controller": loss.controller.state_dict(), "rollouts": loss.rollouts, "calls": loss.calls}
         for name, loss in active().items()
@@ -278,9 +278,9 @@ def state_dict() -> dict[str, Any]:
 
 
 def load_state_dict(state: Mapping[str, Any], config: Any) -> None:
-    """Restore what `state_dict` gave, in every actor process before its first update; `config` is the actor's.
+    """Restore the state from `state_dict`, in every actor process before its first update; `config` is the actor's.
 
-    Raises ValueError for the state of other controllers.
+    Raises ValueError on the state of other controllers.
     """
     for name, saved in state.items():
         loss = LOSSES[name]
