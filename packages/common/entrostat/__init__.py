@@ -72,7 +72,7 @@ _HOME = {
     "make": "by_name",
     "policy_stats": "policy_moments",
 }
-"""Modules of the names above that are not modules themselves."""
+"""Module of each name above that is not itself a module."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""python -m entrostat list | describe NAME | docs: the controllers, surrogates and advantages there are."""
+"""python -m entrostat list | describe NAME | docs: reference of controllers, surrogates and advantages."""
 
 import json
 import sys
@@ -12,14 +12,14 @@ from .description import KINDS, QUADRANTS, describe, interval, markdown, names
 
 USAGE = """python -m entrostat list              every name with its formula
 python -m entrostat describe NAME     formula, notes, needs, hyperparameters, source
-python -m entrostat docs              docs/controllers.md, with what docs/measured.json says was measured
+python -m entrostat docs              text of docs/controllers.md, with the measurements in docs/measured.json
 python -m entrostat --version"""
 MEASURED = Path("docs/measured.json")
 
 
 @one_line_errors
 def main(args: list[str]) -> int:
-    """Entry point: exit code."""
+    """Run the command line and return the exit code."""
     match args:
         case [*_, "-h" | "--help"]:
             print(USAGE)

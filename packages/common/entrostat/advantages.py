@@ -1,9 +1,9 @@
 """Advantages of a group of responses to one prompt.
 
-Every function takes `reward` (..., n), one number a response, and `group_id` (n,) or (..., n), integers that say which
-responses answer the same prompt, or the `Segments` that they make, and returns (..., n), at least float32. Leading
-dimensions are independent runs. What a function needs beyond these is passed by keyword: `advantage_needs(name)` lists
-it. Only `prime` gives a number for each token.
+Every function takes `reward` (..., n), one number per response, and `group_id` (n,) or (..., n), integers that are
+equal for responses to the same prompt, or their `Segments`, and returns (..., n), at least float32. Leading dimensions
+are independent runs. Further inputs are passed by keyword: `advantage_needs(name)` lists them. Only `prime` returns one
+number per token.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,36 +22,36 @@ from .segments import Segments, as_segments, quantile_within
 Advantage = Callable[..., Tensor]
 Groups = Tensor | Segments
 STD_EPS = 1e-6
-"""Added to a standard deviation before dividing by it."""
+"""Number added to a standard deviation before dividing by it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdvantageEntry:
-    """An advantage and what there is to know of it."""
+    """Advantage function with its description."""
 
     function: Advantage
     source: str
     quadrants: tuple[str, ...] = ()
-    """Where it changes what GRPO does, as for controllers."""
+    """Quadrants in which it differs from GRPO, as for controllers."""
     needs: tuple[str, ...] = ()
     """Keyword arguments that must be given."""
     over_batch: bool = False
-    """Whether other groups matter: it takes `reduce`, for a batch that lies on several ranks."""
+    """True if it depends on other groups, so that it takes `reduce` for a batch that is spread over several ranks."""
     hyperparameters: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Keyword arguments with a default: what they mean, and the interval that they lie in."""
+    """Keyword arguments with a default: meaning and allowed interval of each."""
 
 
 REGISTRY: dict[str, AdvantageEntry] = {}
 
 
 def register(name: str, **about: Any) -> Callable[[Advantage], Advantage]:
-    """Function decorator: make the advantage available to `get_advantage` as `name`."""
+    """Make the decorated function available to `get_advantage` as `name`."""
 
     def add(function: Advantage) -> Advantage:
         @wraps(function)
         def computed(reward: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             _check(name, kwargs)
-            # 1 / STD_EPS is beyond half precision, and truth values have no mean
+            # 1 / STD_EPS is beyond half precision, and booleans have no mean
             return function(reward.to(torch.promote_types(reward.dtype, torch.float32)), *args, **kwargs)
 
         REGISTRY[name] = AdvantageEntry(function=computed, **about)
@@ -61,10 +61,10 @@ def register(name: str, **about: Any) -> Callable[[Advantage], Advantage]:
 
 
 def get_advantage(name: str, reduce: LocalReduce | None = None) -> Advantage:
-    """The advantage function called `name`, which hyperparameters may follow: "qae k=0.6".
+    """Return the advantage function called `name`; hyperparameters may follow the name: "qae k=0.6".
 
-    reduce: what the whole batch is reached by, where the function is given the responses of one of several ranks.
-    Raises ValueError that lists the names there are, or the hyperparameters.
+    reduce: reduction over the whole batch, if the function is called with the responses of one of several ranks.
+    Raises ValueError on an unknown name or hyperparameter; the message lists the known ones.
     """
     entry, settings = _asked(name)
     whole = {"reduce": reduce} if entry.over_batch else {}
@@ -72,12 +72,12 @@ def get_advantage(name: str, reduce: LocalReduce | None = None) -> Advantage:
 
 
 def advantage_needs(name: str) -> tuple[str, ...]:
-    """The keyword arguments that the advantage `name` needs beyond reward and group_id."""
+    """Return the keyword arguments that the advantage `name` needs beyond reward and group_id."""
     return _asked(name)[0].needs
 
 
 def _asked(name: str) -> tuple[AdvantageEntry, dict[str, Any]]:
-    """The entry, and the hyperparameters that are given with its name."""
+    """Return the registry entry and the hyperparameters that follow its name."""
     word, _, given = name.partition(" ")
     if word not in REGISTRY:
         raise ValueError(f"unknown advantage {word!r}; choose from {', '.join(REGISTRY)}")
@@ -93,21 +93,21 @@ def _asked(name: str) -> tuple[AdvantageEntry, dict[str, Any]]:
 
 
 def _check(name: str, given: Mapping[str, Any]) -> None:
-    """ValueError names a hyperparameter that is not where it may be."""
+    """Raise ValueError if a hyperparameter is outside its interval; the message names it."""
     for key, (_, interval) in REGISTRY[name].hyperparameters.items():
         if wrong := complaint(given.get(key), interval):
             raise ValueError(f"{key} of the advantage {name!r} {wrong}; got {given[key]}")
 
 
 def _centred(reward: Tensor, group_id: Groups) -> tuple[Tensor, Segments]:
-    """R − group mean, (..., n), and the groups. Exactly 0 where all of a group have one reward, whatever it is."""
+    """Return R − group mean, (..., n), and the groups. Exactly 0 if all responses of a group have the same reward."""
     groups = as_segments(group_id)
     above = reward - groups.spread(groups.pick(reward))
     return above - groups.spread(groups.mean(above)), groups
 
 
 def _per_deviation(centred: Tensor, groups: Segments) -> Tensor:
-    """1 / (unbiased standard deviation of the group + 1e-6), (..., n)."""
+    """Return 1 / (unbiased standard deviation of the group + 1e-6), (..., n)."""
     variance = groups.sum(centred**2) / (groups.size - 1).clamp(min=1)
     return groups.spread(1 / (variance.sqrt() + STD_EPS))
 
@@ -134,10 +134,10 @@ def rloo(reward: Tensor, group_id: Groups) -> Tensor:
 
 @register("reinforce_pp", source="Hu et al. 2025 (REINFORCE++, with the baseline of a group)", over_batch=True)
 def reinforce_pp(reward: Tensor, group_id: Groups, *, reduce: LocalReduce | None = None) -> Tensor:
-    """(R − group mean), whose mean over the batch is 0, over its unbiased standard deviation there + 1e-6.
+    """(R − group mean) / (std + 1e-6), std the unbiased standard deviation of R − group mean over the batch.
 
-    The batch is the n responses given and those of all other ranks that `reduce` reaches, in each run by itself; every
-    response counts the same, whatever its length.
+    Its mean over the batch is 0. The batch is the n given responses and those of all other ranks that `reduce` covers,
+    separately in each run; every response counts the same, whatever its length.
     """
     reduce = reduce or LocalReduce()
     centred, _ = _centred(reward, group_id)
@@ -149,7 +149,7 @@ def reinforce_pp(reward: Tensor, group_id: Groups, *, reduce: LocalReduce | None
 def opo(reward: Tensor, group_id: Groups, *, length: Tensor | None = None) -> Tensor:
     """R_i − Σ_j l_j·R_j / Σ_j l_j over the group: the baseline weighs a response by its length.
 
-    length: tokens of each response, (n,) or (..., n). ValueError when it is not given.
+    length: number of tokens of each response, (n,) or (..., n). Raises ValueError if it is not given.
     """
     weight = _needed("opo", "length", length).to(reward)
     groups = as_segments(group_id)
@@ -165,7 +165,7 @@ def opo(reward: Tensor, group_id: Groups, *, length: Tensor | None = None) -> Te
     hyperparameters={"k": ("K of the quantile; groups with a success rate above 1 − K are easy.", "(0, 1)")},
 )
 def qae(reward: Tensor, group_id: Groups, *, k: float = 0.4) -> Tensor:
-    """(R − K-quantile) / (std + 1e-6): of hard prompts successes alone are learned from, of easy ones failures alone.
+    """(R − K-quantile) / (std + 1e-6): learns only from successes on hard prompts, only from failures on easy ones.
 
     The quantile is the smallest reward that a share K of the group does not exceed (the released code interpolates
     between two rewards).
@@ -182,9 +182,9 @@ def qae(reward: Tensor, group_id: Groups, *, k: float = 0.4) -> Tensor:
     hyperparameters={"positive": ("Advantage of a correct response (λ).", "[0, inf)")},
 )
 def w_reinforce(reward: Tensor, group_id: Groups, *, positive: float | Tensor = 0.1) -> Tensor:
-    """+λ for a correct response, −1 for a wrong one; no baseline. ValueError on a reward that is not 0 or 1.
+    """+λ for a correct response, −1 for a wrong one; no baseline. Raises ValueError on a reward other than 0 and 1.
 
-    positive: λ, or one value for each run, (runs…,).
+    positive: λ, or one value per run, (runs…,).
     """
     column = torch.as_tensor(positive, dtype=reward.dtype, device=reward.device).unsqueeze(-1)
     return torch.where(_correct("w_reinforce", reward), column, -1.0)
@@ -192,13 +192,13 @@ def w_reinforce(reward: Tensor, group_id: Groups, *, positive: float | Tensor = 
 
 @register("psr", source="Zhu et al. 2025 (PSR)", quadrants=("III", "IV"))
 def psr(reward: Tensor, group_id: Groups) -> Tensor:
-    """+1 for a correct response, 0 for a wrong one (positive sample reinforcement). ValueError as `w_reinforce`."""
+    """+1 for a correct response, 0 for a wrong one (positive sample reinforcement). Errors as in `w_reinforce`."""
     return _correct("psr", reward).to(reward.dtype)
 
 
 @register("nsr", source="Zhu et al. 2025 (NSR)", quadrants=("I", "II"))
 def nsr(reward: Tensor, group_id: Groups) -> Tensor:
-    """0 for a correct response, −1 for a wrong one (negative sample reinforcement). ValueError as `w_reinforce`."""
+    """0 for a correct response, −1 for a wrong one (negative sample reinforcement). Errors as in `w_reinforce`."""
     return _correct("nsr", reward).to(reward.dtype) - 1
 
 
@@ -217,13 +217,14 @@ def prime(
     response: Tensor | None = None,
     beta: float = 0.05,
 ) -> Tensor:
-    """Reward-to-go of β·(log π_prm − log π_ref) less its baseline, plus the outcome's RLOO advantage: (..., N).
+    """Reward-to-go of β·(log π_prm − log π_ref) minus its baseline, plus the outcome's RLOO advantage: (..., N).
 
-    The process reward's baseline is the leave-one-out mean, over the group, of the responses' mean process rewards.
-    A group of one has baseline 0, and outcome advantage 0.
-    prm_logp, ref_logp: of each response token under the implicit reward model and under its reference, (..., N).
-    response: which of the n responses a token belongs to, int64 (N,), ascending.
-    Raises ValueError when one is not given, and when the tokens are not in the order of their responses.
+    The baseline is the leave-one-out mean, over the group, of the responses' mean process rewards. In a group of one
+    the baseline and the outcome advantage are 0.
+    prm_logp, ref_logp: log-probability of each response token under the implicit reward model and its reference model,
+    (..., N), nats.
+    response: index of the response, among the n, that each token belongs to, int64 (N,), ascending.
+    Raises ValueError if one of the three is not given, or if tokens are not in the order of their responses.
     """
     prm, ref = _needed("prime", "prm_logp", prm_logp), _needed("prime", "ref_logp", ref_logp)
     owner = _needed("prime", "response", response)
@@ -243,7 +244,10 @@ def prime(
 
 
 def _reward_to_go(x: Tensor, response: Tensor, length: Tensor) -> Tensor:
-    """Sum of x (..., N) from each token to the end of its response; response (..., N) ascending, length (..., n)."""
+    """Return the sum of x from each token to the end of its response, (..., N).
+
+    response: index of each token's response, (..., N), ascending. length: tokens of each response, (..., n).
+    """
     run = torch.nn.functional.pad(x.double().cumsum(-1), (1, 0))
     end = run.gather(-1, length.long().cumsum(-1))
     return (end.gather(-1, response) - run[..., 1:]).to(x.dtype) + x
@@ -256,7 +260,7 @@ def _needed(name: str, keyword: str, value: Tensor | None) -> Tensor:
 
 
 def _correct(name: str, reward: Tensor) -> Tensor:
-    """Mask of the correct responses."""
+    """Return a mask (..., n) of the correct responses. Raises ValueError on a reward other than 0 and 1."""
     correct = reward == 1
     if not bool((correct | (reward == 0)).all()):
         raise ValueError(f"advantage {name!r} takes rewards of 0 and 1")

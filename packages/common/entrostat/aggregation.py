@@ -1,4 +1,4 @@
-"""How tokens are averaged into a loss: the factor of each token, over the whole mini-batch and all ranks."""
+"""Factor of each token in the loss, which averages over the whole mini-batch and all ranks."""
 
 import torch
 from torch import Tensor
@@ -14,11 +14,11 @@ DENOMINATORS = ("all", "kept")
 def token_scale(
     tokens: Tokens, keep: Tensor, reduce: LocalReduce, aggregation: str, denominator: str, constant: float
 ) -> Tensor:
-    """Factor of every token, (..., N) or (..., 1).
+    """Return the factor of every token, (..., N) or (..., 1).
 
     token-mean: 1 / tokens.  seq-mean-token-mean: 1 / (sequences · length).  seq-mean-token-sum: 1 / sequences.
-    fixed: 1 / constant (Dr. GRPO).  With denominator "kept", dropped tokens are not counted, and sequences without a
-    kept token neither; where nothing is kept the factor is 0. Whole sequences must lie on one rank.
+    fixed: 1 / constant (Dr. GRPO).  With denominator "kept", neither dropped tokens nor sequences without a kept token
+    are counted; the factor is 0 if nothing is kept. A whole sequence must be on one rank.
     """
     like = tokens.advantage
     if aggregation == "fixed":
@@ -37,5 +37,5 @@ def token_scale(
 
 
 def _inverse(count: Tensor) -> Tensor:
-    """1/count in float64, and 0 where nothing is counted. An expected count may be below 1."""
+    """Return 1/count in float64, or 0 if the count is 0. A count may be an expectation below 1."""
     return torch.where(count > 0, 1.0 / count.double(), 0.0)

@@ -1,11 +1,10 @@
-"""What a field of a dataclass may be, said by its annotation: an interval of numbers, or names to choose from.
+"""Allowed values of dataclass fields, given by their annotations: an interval of numbers, or names to choose from.
 
 tau: Annotated[float, "[0, 1)"] = 0.95
 cap: Annotated[float, "(0, inf]"] = 2.0        may be infinite; any other number is finite
 mode: Annotated[str, MODES] = "bonus"
 
-No torch here, but its tensors are checked as numbers are, and so is each number of a tuple; None may always be where
-the type says so.
+This module does not import torch, but checks tensors like numbers, and each number of a tuple. None is always allowed.
 """
 
 from collections.abc import Iterator
@@ -22,11 +21,11 @@ PositiveFloat = Annotated[float, "(0, inf)"]
 NonNegativeFloat = Annotated[float, "[0, inf)"]
 Probability = Annotated[float, "[0, 1]"]
 Allowed = str | tuple[str, ...] | None
-"""An interval, names, or nothing but what the type says."""
+"""Interval or names; None if only the type restricts the field."""
 
 
 def check_fields(settings: Any, where: str = "") -> None:
-    """ValueError names a field, at any depth of dataclasses in dataclasses, whose value is not what it may be."""
+    """Raise ValueError if a field, at any depth of nested dataclasses, has a value that is not allowed; names it."""
     for field in fields(settings):
         name, value = f"{where}{field.name}", getattr(settings, field.name)
         if is_dataclass(value):
@@ -36,7 +35,7 @@ def check_fields(settings: Any, where: str = "") -> None:
 
 
 def allowed(cls: type, field: str) -> Allowed:
-    """What the annotation of a field says that it may be; where a subclass says nothing, that of its base."""
+    """Return the allowed values from a field's annotation, in the class itself or else in its nearest base."""
     for base in cls.__mro__:
         said = getattr(get_annotations(base).get(field), "__metadata__", ())
         if said:
@@ -46,7 +45,7 @@ def allowed(cls: type, field: str) -> Allowed:
 
 
 def complaint(value: Any, allowed: Allowed) -> str | None:
-    """What is wrong with a value; None when nothing is. A number is never NaN, and finite unless it may be infinite."""
+    """Return the reason why a value is not allowed; None if it is. NaN is refused, ±inf unless the interval has it."""
     if value is None:
         return None
     if isinstance(allowed, tuple):
@@ -72,7 +71,7 @@ def complaint(value: Any, allowed: Allowed) -> str | None:
 
 
 def _extremes(value: Any) -> Iterator[Any]:
-    """Numbers that are within an interval if all of the value are: NaN is the least and the most of what has it."""
+    """Yield the extreme numbers of a value: all its numbers are in an interval if these are. NaN counts as extreme."""
     if isinstance(value, Real):
         yield value
     elif isinstance(value, tuple | list):

@@ -14,21 +14,21 @@ from .registry import ALIASES, PRESETS, REGISTRY, hyperparameters, implied_surro
 from .surrogates import SurrogateController
 
 KINDS = {int: "a number", float: "a number", bool: "true or false", str: "a name"}
-"""By the type of a hyperparameter's default, what it may be."""
+"""Kind of value in words, by the type of a hyperparameter's default."""
 
 
 def list_controllers() -> list[str]:
-    """Every name that `make` takes, sorted."""
+    """Return every name that `make` takes, sorted."""
     return sorted((*REGISTRY, *ALIASES))
 
 
 def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
-    """Build a chain from names joined by `+`; a controller of one's own is `module:Class`.
+    """Build a chain from names joined by `+`; a user-defined controller is `module:Class`.
 
     preset: "paper" (values as published) or "released" (as in the authors' code).
-    settings: a hyperparameter goes to the one part that has it; `**{"steer.lambda_min": 0.7}` names the part.
-    Raises ValueError on an unknown name or preset, and on a hyperparameter that no part or several parts have or whose
-    value is not a number, true or false, or a name as it should be, or that is set twice.
+    settings: hyperparameters; each goes to the one part that has it, or to a named part: `**{"steer.lambda_min": 0.7}`.
+    Raises ValueError on an unknown name or preset, and on a hyperparameter that no part or several parts have, that is
+    set twice, or whose value has the wrong type.
     """
     if preset not in PRESETS:
         raise ValueError(f"unknown preset {preset!r}; choose from {', '.join(PRESETS)}")
@@ -52,7 +52,7 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
         if (other := given.setdefault((owner, hyperparameter), key)) != key:
             raise ValueError(f"{hyperparameter} of {names[owner]} is set twice, as {other} and as {key}: leave one out")
         chosen[owner][hyperparameter] = value
-        implied = implied and owner != len(names) - 1  # a setting makes the surrogate a choice
+        implied = implied and owner != len(names) - 1  # a surrogate with a setting counts as named
     built = chain(*(cls(**values) for cls, values in zip(classes, chosen, strict=True)))
     built.implied = implied
     return built
@@ -65,7 +65,7 @@ def names_of(spec: str) -> list[str]:
 
 
 def has_target(spec: str) -> bool:
-    """Whether a controller of the chain `spec` has a target to hold the entropy at."""
+    """Return True if a controller of the chain `spec` has a target entropy."""
     return any("target" in hyperparameters(REGISTRY[name]) for name in names_of(spec) if name in REGISTRY)
 
 
@@ -74,7 +74,7 @@ def with_target(spec: str, settings: Mapping[str, Any], target: float) -> dict[s
 
     Raises ValueError if no controller takes it, and if the hyperparameters have one already.
     """
-    unknown = set(names_of(spec)) - set(REGISTRY)  # which `make` refuses by name
+    unknown = set(names_of(spec)) - set(REGISTRY)  # `make` reports these
     if not unknown and not has_target(spec):
         able = ", ".join(sorted(filter(has_target, REGISTRY)))
         raise ValueError(f"controller {spec!r} has no target; those with one are {able}")
@@ -91,7 +91,7 @@ def _check_kind(part: str, cls: type[Controller], hyperparameter: str, value: An
 
 
 def _owner(key: str, names: list[str], classes: list[type[Controller]]) -> int:
-    """Which part the hyperparameter `key` (or `part.key`) belongs to."""
+    """Return the index of the part that has the hyperparameter `key` (or `part.key`)."""
     part, named, hyperparameter = key.rpartition(".")
     having = [i for i, cls in enumerate(classes) if hyperparameter in hyperparameters(cls)]
     owners = [i for i in having if not named or part == names[i]]

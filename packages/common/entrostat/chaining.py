@@ -1,7 +1,7 @@
-"""Composition: `chain(a, b, c)` is a controller whose plan carries the numbers of all its parts.
+"""Composition: `chain(a, b, c)` is a controller whose plan combines the numbers of all its parts.
 
-Weights multiply, masks intersect, bonuses add. One part at most decides the surrogate; when none does, the parts imply
-it, and plain PPO with clip 0.2 / 0.2 is the default. Parts that contradict each other are refused: docs/composition.md.
+Weights multiply, masks intersect, bonuses add. At most one part is a surrogate; if there is none, the parts imply it,
+and plain PPO with clip 0.2 / 0.2 is the default. Parts that contradict each other are refused: docs/composition.md.
 """
 
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ from .tokens import Tokens
 
 
 class Chain(Controller):
-    """Controllers applied in order, behind one surrogate. Built by `chain` and `make`."""
+    """One surrogate and the controllers that are applied to its plan in order. Built by `chain` and `make`."""
 
     def __init__(self, surrogate: SurrogateController, parts: tuple[Controller, ...], implied: bool) -> None:
         self.surrogate = surrogate
         self.parts = parts
         self.implied = implied
-        """Whether nobody named the surrogate, so that a longer chain may choose another."""
+        """True if the surrogate was not named, so that a longer chain may choose another."""
         self.name = "+".join(part.name for part in (surrogate, *parts))  # type: ignore[misc]
         self.samples = SampleWatch((surrogate, *parts))
         self._needed = [(part.name, name) for part in (surrogate, *parts) for name in sorted(part.needs)]
@@ -62,7 +62,7 @@ class Chain(Controller):
             plan = self.surrogate.start(tokens)
             for part in self.parts:
                 plan = part.transform(plan, context)
-                if plan.advantage is not context.tokens.advantage:  # shaped: the next part sees the new one
+                if plan.advantage is not context.tokens.advantage:  # the next part gets the new advantage
                     context = replace(context, tokens=replace(context.tokens, advantage=plan.advantage))
             return self.surrogate.finish(plan, context)
 
@@ -85,15 +85,15 @@ class Chain(Controller):
 
     @property
     def _observing(self) -> tuple[Controller, ...]:
-        """What may have a state: the parts, and a surrogate that is a closed loop."""
+        """Controllers that may have a state: the parts, and a surrogate that is a closed loop."""
         return (self.surrogate, *self.parts) if self.surrogate.state else self.parts
 
 
 def chain(*controllers: Controller) -> Chain:
-    """Compose controllers.
+    """Return the chain of these controllers.
 
-    Raises ValueError when two decide the surrogate, when one appears twice, and when two closed loops move the same
-    thing; gives a CompositionWarning when they move different ones.
+    Raises ValueError if two are surrogates, if one appears twice, if two contradict each other, and if two closed loops
+    share an actuator. Warns with a CompositionWarning if two closed loops have different actuators.
     """
     flat: list[Controller] = []
     for controller in controllers:

@@ -1,4 +1,4 @@
-"""What the command lines of all packages share: settings as key=value, flags from a dataclass, errors of one line."""
+"""Shared parts of all command lines: settings as key=value, flags from a dataclass, one-line errors."""
 
 import argparse
 import contextlib
@@ -19,15 +19,15 @@ from .plain_yaml import parse_yaml
 
 T = TypeVar("T")
 NUMBERS = {name: float(name) for name in ("inf", "+inf", "-inf", "nan")}
-"""What YAML writes with a dot before it."""
+"""Numbers that YAML writes with a leading dot, by their names without it."""
 OF_THE_DISK = (ENOSPC, EDQUOT, EFBIG, EIO, EROFS)
-"""Errors of a write that name no file: a disk that is full, broken or read-only, a quota, a limit of a file."""
+"""Write errors without a file name: disk full, broken or read-only, quota exceeded, file too large."""
 UNREAD = 141
-"""Exit code where nobody reads what is printed any more, as shells have it."""
+"""Exit code after the reader of the output has closed the pipe, as in shells."""
 
 
 def parse_settings(items: Sequence[str]) -> dict[str, Any]:
-    """Read `key=value` items; values are YAML scalars, so `0.5`, `true` and `exact` are what they look like, and `inf`.
+    """Return the settings in `key=value` items; values are YAML scalars such as `0.5`, `true` and `exact`, or `inf`.
 
     Raises ValueError on an item without `=`, on a key given twice and on a value that is not YAML.
     """
@@ -46,9 +46,9 @@ def parse_settings(items: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_flags(cls: type[T], args: Sequence[str], *, prog: str, description: str, default: T | None = None) -> T:
-    """An instance of the dataclass `cls` from command-line flags, over `default`. `--help` prints and exits.
+    """Return an instance of the dataclass `cls`: `default` with the command-line flags. `--help` prints and exits.
 
-    Raises ValueError of one line on an unknown flag or a value that does not fit.
+    Raises a one-line ValueError on an unknown flag or a value of the wrong type.
     """
     import tyro
 
@@ -69,7 +69,7 @@ def parse_flags(cls: type[T], args: Sequence[str], *, prog: str, description: st
 
 
 def _problem(framed: str, cls: type, args: Sequence[str]) -> str:
-    """What tyro says below the title of its frame: in one line, and in our words where it is a usual mistake."""
+    """Return tyro's framed error message as one line without its title, reworded if the mistake is a common one."""
     plain = re.sub(r"\x1b\[[\d;]*m|[─│╭╮╰╯]|^ *-+ *$", "", framed, flags=re.MULTILINE)  # colours, frame, rules
     below = plain.strip().partition("\n")[2]
     said = " ".join(re.split(r"\n\s*\n", below.strip())[0].split())
@@ -80,22 +80,22 @@ def _problem(framed: str, cls: type, args: Sequence[str]) -> str:
     if required := re.match(r"Missing from [^:]+: (--\S+)", said):
         return f"{required[1]} is required"
     if unfit := re.match(r"Error parsing (--[\w.-]+):", said):
-        with contextlib.suppress(KeyError, TypeError, ValueError):  # no field of that name, or a type without words
+        with contextlib.suppress(KeyError, TypeError, ValueError):  # no field of that name, or a type without a name
             hint = _hint(cls, unfit[1])
             kind = words(hint).removesuffix(" or null")
             return f"{unfit[1]} must be of type {kind}; got {_given(args, unfit[1], hint)!r}"
-    return re.sub(r"^Error parsing [\w.]+: ", "", said)  # what the dataclass itself, or that of a section, refused
+    return re.sub(r"^Error parsing [\w.]+: ", "", said)  # message of the dataclass itself or of a section's
 
 
 def _hint(cls: Any, flag: str) -> Any:
-    """The annotation of the field that `--part.some-name` sets; KeyError when there is none."""
+    """Return the annotation of the field that `--part.some-name` sets. Raises KeyError if there is none."""
     for name in flag.removeprefix("--").replace("-", "_").split("."):
         cls = get_type_hints(cls)[name]
     return cls
 
 
 def _given(args: Sequence[str], flag: str, hint: Any) -> str:
-    """What the command line gives the flag, the last time that it has it."""
+    """Return the value of the flag's last occurrence on the command line."""
     last = max(i for i, item in enumerate(args) if item.partition("=")[0].replace("_", "-") == flag)
     _, equals, value = args[last].partition("=")
     values = [value] if equals else list(takewhile(lambda item: not item.startswith("--"), args[last + 1 :]))
@@ -103,9 +103,9 @@ def _given(args: Sequence[str], flag: str, hint: Any) -> str:
 
 
 class Arguments(argparse.ArgumentParser):
-    """A parser of arguments whose mistakes are ValueErrors of one line, as those of `parse_flags` are.
+    """Argument parser that raises one-line ValueErrors, as `parse_flags` does.
 
-    Its help keeps the lines of its description; flags are not abbreviated.
+    Its help keeps the line breaks of the description; flags cannot be abbreviated.
     """
 
     def __init__(self, *, prog: str, description: str | None = None, **settings: Any) -> None:
@@ -123,7 +123,7 @@ class Arguments(argparse.ArgumentParser):
 
 @contextlib.contextmanager
 def writing(path: str | Path) -> Iterator[None]:
-    """Name `path` in an error of the disk that names no file; see OF_THE_DISK."""
+    """Run a write to `path`, and add `path` to a disk error without a file name; see OF_THE_DISK."""
     try:
         yield
     except OSError as error:
@@ -133,16 +133,16 @@ def writing(path: str | Path) -> Iterator[None]:
 
 
 class Main(Protocol):
-    """The entry point of a command line: exit code from arguments, those of the process when None."""
+    """Entry point of a command line: returns the exit code; arguments are the process's own if None."""
 
     def __call__(self, args: Sequence[str] | None = None) -> int: ...
 
 
 def one_line_errors(main: Callable[[list[str]], int]) -> Main:
-    """Make `main(args)` end with a line on stderr, not a traceback.
+    """Return `main` changed to report errors as one line on stderr, without a traceback.
 
     Exit code 2 after a ValueError, a file that cannot be used, a full disk or a missing package, 130 after Ctrl-C. If
-    the reader of the output is gone, as in `… | head`, it ends silently.
+    the reader has closed the pipe, as in `… | head`, it ends silently.
     """
 
     def guarded(args: Sequence[str] | None = None) -> int:
@@ -175,7 +175,7 @@ def one_line_errors(main: Callable[[list[str]], int]) -> Main:
 
 
 def _unread() -> bool:
-    """Whether what is printed has nobody to read it; the rest of it goes nowhere then, and makes no more errors."""
+    """Return True if the reader of stdout has closed the pipe; then send the remaining output to /dev/null."""
     poll = select.poll()
     poll.register(1, 0)
     broken = any(event & select.POLLERR for _, event in poll.poll(0))

@@ -29,7 +29,7 @@ class CompositionWarning(UserWarning):
 
 
 def check_parts(parts: Sequence[Controller]) -> None:
-    """Raise ValueError if parts undo each other or two closed loops share an actuator; warn if two loops do not."""
+    """Raise ValueError if parts contradict each other or closed loops share an actuator; warn of other loop pairs."""
     names = {part.name for part in parts}
     for pair, reason in OPPOSITES.items():
         if pair <= names:

@@ -15,5 +15,5 @@ def constant(x: float, dtype: torch.dtype, device: torch.device) -> Tensor:
 
 @lru_cache(maxsize=1024)
 def _made_once(x: float, dtype: torch.dtype, device: torch.device) -> Tensor:
-    with torch.inference_mode(False):  # even if first needed in inference mode: later it may meet gradients
+    with torch.inference_mode(False):  # even if first needed in inference mode, because autograd may use it later
         return torch.tensor([x], dtype=dtype, device=device)

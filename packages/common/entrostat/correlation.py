@@ -1,7 +1,7 @@
 """Correlations of two columns.
 
-pearson(estimate, truth)     how straight a line they are on
-spearman(estimate, truth)    how well one tells the order of the other
+pearson(estimate, truth)     linear correlation
+spearman(estimate, truth)    correlation of the ranks
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def pearson(x: ArrayLike, y: ArrayLike) -> float:
-    """Pearson's r; NaN when a column is constant."""
+    """Return Pearson's r; NaN if a column is constant."""
     a, b = (np.asarray(column, dtype=np.float64).ravel() for column in (x, y))
     if np.ptp(a) == 0 or np.ptp(b) == 0:  # the mean of a constant column is rounded: its deviations need not be 0
         return float("nan")
@@ -19,11 +19,11 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def ranks(x: ArrayLike) -> NDArray[np.float64]:
-    """Ranks from 0, ties share their mean."""
+    """Return ranks from 0; ties share their mean rank."""
     _, inverse, counts = np.unique(np.ravel(x), return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts + 1) / 2)[inverse]
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
-    """Spearman's ρ, ties share their mean rank; NaN when a column is constant."""
+    """Return Spearman's ρ; ties share their mean rank; NaN if a column is constant."""
     return pearson(ranks(x), ranks(y))

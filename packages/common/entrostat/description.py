@@ -23,7 +23,7 @@ QUADRANTS = {numeral: quadrant.tokens for numeral, quadrant in STEER_QUADRANTS.i
 def describe(name: str, kind: str | None = None) -> dict[str, Any]:
     """Return the description of `name`, a name that `make` or `get_advantage` takes.
 
-    kind: surrogate, controller or advantage, if the name has two kinds; None prefers the other kinds to advantages.
+    kind: surrogate, controller or advantage, if several kinds share the name; None tries advantages last.
     Keys: name, kind, rule (its formula, in one line), notes, needs (fields of Tokens, or keyword arguments), state,
     hyperparameters (name to default, allowed and doc), presets (differences from the defaults), source, quadrants.
     Raises ValueError on an unknown name.

@@ -1,8 +1,8 @@
-"""What happened to the entropy, and why: one set of metrics for simulator, trainer and drop-ins.
+"""Metrics of the entropy and of the causes of its changes, the same for simulator, trainer and integrations.
 
-    metrics = trace.observe(entropy)                    after a rollout: the entropy, and whether it was foretold
-    updates.append(diagnose(tokens, plan, logp))        once an update
-    metrics |= merge(updates)                           one number for all of them
+    metrics = trace.observe(entropy)                    after a rollout: entropy, its change measured and predicted
+    updates.append(diagnose(tokens, plan, logp))        once per update
+    metrics |= merge(updates)                           one number per metric for all updates
     trace.expect(metrics["flow/total"])
 
 Names, units and formulas: docs/metrics.md. A metric whose inputs are absent is left out. Entropies are in nats.
@@ -25,23 +25,23 @@ from .reduce import LocalReduce
 from .tokens import Tokens
 
 DIAGNOSED = frozenset({"logp", "old_logp", "entropy", "s2", "s2l", "s2ll"})
-"""Fields of Tokens that all metrics together ask for."""
+"""Fields of Tokens that the full set of metrics needs."""
 SHARES = {"0.02": 0.0002, "0.2": 0.002, "2": 0.02, "20": 0.2}
-"""Percentages of the tokens of highest covariance (Entropy Mechanism, table 1), by the names they have in metrics."""
+"""Shares of the tokens of highest covariance (Entropy Mechanism, table 1), by their percentage in metric names."""
 EDGES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
-"""Edges of the histogram of weights; 0 and 1 are bins of their own, as most weights are one of them."""
+"""Edges of the histogram of weights; 0 and 1 are bins of their own because most weights are 0 or 1."""
 QUADRANTS = tuple(quadrant.name for quadrant in STEER_QUADRANTS.values())
-"""Names of the quadrants I to IV, as metrics have them."""
+"""Names of the quadrants I to IV in metric names."""
 SUMMED = ("flow/", "quadrant_flow/")
 
 
 def diagnose(
     tokens: Tokens, plan: Plan, logp: Tensor | None = None, *, reduce: LocalReduce | None = None
 ) -> dict[str, Tensor]:
-    """Metrics of one update, (...,) each: one number for each leading run, over the mini-batch and all ranks.
+    """Return the metrics of one update, (...,) each: one number per leading run, over the mini-batch and all ranks.
 
-    tokens, plan: of the mini-batch, (..., N). logp: log π (..., N) at which the update was made, that of the tokens
-    when None. The state of the controller is not here but in `Chain.metrics`.
+    tokens, plan: tokens and plan of the mini-batch, (..., N). logp: log π (..., N) at which the update was made; None
+    for `tokens.logp`. `Chain.metrics` returns the state of the controller.
     """
     reduce = reduce or LocalReduce()
     now = tokens.logp if logp is None else logp
@@ -58,12 +58,12 @@ def diagnose(
         found = _means(means, tokens.advantage.shape, reduce) | found
         if "entropy/kept" in found:
             kept = found.pop("entropy/kept") / reduce.mean(plan.keep.expand(tokens.advantage.shape))
-            found |= {} if bool(kept.isnan().all()) else {"entropy/kept": kept}  # of no tokens there is no mean
+            found |= {} if bool(kept.isnan().all()) else {"entropy/kept": kept}  # no mean if no token is kept
         return found | _weights(tokens, plan, reduce) | _covariances(tokens, reduce)
 
 
 def _means(values: dict[str, Tensor], shape: torch.Size, reduce: LocalReduce) -> dict[str, Tensor]:
-    """The mean over the mini-batch of every entry, (..., N) to (...,)."""
+    """Return the mean of every entry over the mini-batch, (..., N) to (...,)."""
     local = torch.stack([value.expand(shape).sum(-1, dtype=torch.float64) for value in values.values()], -1)
     size = torch.full_like(local[..., :1], shape[-1])
     total = reduce.sum(torch.cat([local, size], -1).unsqueeze(-1))  # one exchange between ranks for all of them
@@ -105,7 +105,7 @@ def _steer_quadrants(tokens: Tokens, logp: Tensor) -> dict[str, Tensor]:
 
 
 def _flows(tokens: Tokens, plan: Plan, logp: Tensor, reduce: LocalReduce) -> dict[str, Tensor]:
-    """Quadrants at the exact boundary, and the exact first-order entropy change per unit of step size."""
+    """Return quadrants at the exact boundary, and the exact first-order entropy change per unit of step size."""
     t = tokens
     if t.entropy is None or t.s2 is None or t.s2l is None:
         return {}
@@ -126,7 +126,7 @@ def _flows(tokens: Tokens, plan: Plan, logp: Tensor, reduce: LocalReduce) -> dic
 
 
 def _weights(tokens: Tokens, plan: Plan, reduce: LocalReduce) -> dict[str, Tensor]:
-    """Shares of the tokens by their weight: a histogram from counts below each edge."""
+    """Return the shares of the tokens by their weight: a histogram from counts below each edge."""
     weight = plan.weight.expand(tokens.advantage.shape)
     below = {"weight/negative": weight < 0, "weight/0": weight <= 0}
     for low, high in pairwise(EDGES):
@@ -156,14 +156,14 @@ def _covariances(tokens: Tokens, reduce: LocalReduce) -> dict[str, Tensor]:
 
 
 def to_floats(metrics: Mapping[str, float | Tensor]) -> dict[str, float]:
-    """Python numbers, means over leading runs. Tensors lie on one device and leave it in one copy."""
+    """Return metrics as Python numbers, means over leading runs. All tensors are on one device and copied at once."""
     means = {name: value.double().mean() for name, value in metrics.items() if isinstance(value, Tensor)}
     values = torch.stack(list(means.values())).tolist() if means else []
     return {**metrics, **dict(zip(means, values, strict=True))}
 
 
 def merge(updates: Sequence[Mapping[str, float | Tensor]]) -> dict[str, Tensor]:
-    """One number for a rollout step out of those of its updates: extremes of extremes, sums of flows, else means.
+    """Return the metrics of a rollout step from those of its updates: minima, maxima, sums of flows, otherwise means.
 
     A metric that some updates lack is merged from the others.
     """
@@ -180,11 +180,11 @@ def merge(updates: Sequence[Mapping[str, float | Tensor]]) -> dict[str, Tensor]:
 
 
 class EntropyTrace:
-    """The entropy from rollout to rollout: smoothed, and its change against the one that the flow foretold.
+    """Entropy over the rollouts: its moving average, and its change as measured and as predicted from the flow.
 
     smoothing: weight of the past in the moving average (Revisiting Entropy, appendix D.3: 0.6).
-    The step size κ that turns flow into nats is fitted to past changes by least squares with `forgetting`, so that a
-    prediction never sees the change it predicts; `step_size` gives it instead, where it is known.
+    The step size κ that converts flow into nats is `step_size` if given. Otherwise it is fitted to past changes by
+    least squares with `forgetting`; a prediction never uses the change that it predicts.
     """
 
     state = ("ema", "last", "flow", "squares", "products")
@@ -199,14 +199,15 @@ class EntropyTrace:
         self.squares = self.products = as_state(0.0)
 
     def expect(self, flow: float | Tensor | None) -> None:
-        """Take `flow/total` (...,) of all updates since the last rollout; None when it is not known."""
+        """Set `flow/total` (...,) of all updates since the last rollout; None if it is unknown."""
         self.flow = as_reading(torch.nan if flow is None else flow)
 
     def observe(self, entropy: float | Tensor) -> dict[str, Tensor]:
-        """Take the mean entropy of a rollout, (...,).
+        """Add the mean entropy of a rollout, (...,), nats, and return metrics.
 
-        Gives entropy and entropy/ema, and from the second rollout on entropy_change/measured, since the one before,
-        and what was predicted for it. What is not finite moves nothing, and no change is measured from it.
+        They are entropy, entropy/ema and, from the second rollout on, entropy_change/measured since the previous
+        rollout and entropy_change/predicted. An entropy that is not finite changes nothing, and no change is measured
+        to or from it.
         """
         seen, entropy = as_state(entropy), as_reading(entropy)
         change = entropy - self.last
@@ -230,6 +231,6 @@ class EntropyTrace:
         return {name: getattr(self, name).clone() for name in self.state}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore exactly what `state_dict` gave."""
+        """Restore exactly what `state_dict` returned."""
         for name in self.state:
             setattr(self, name, as_state(state[name]).clone())

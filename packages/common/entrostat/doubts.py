@@ -1,7 +1,7 @@
 """Reasons, in words, not to trust the law R = −a·e^H + b that was fitted to a run.
 
 law, scores = laws.fit(entropy, reward), laws.alternatives(entropy, reward)
-doubts(law, scores, entropy)          one sentence per reason; empty if nothing speaks against the fit
+doubts(law, scores, entropy)          one sentence per reason; empty if there is none
 """
 
 from collections.abc import Mapping

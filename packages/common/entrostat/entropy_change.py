@@ -96,7 +96,7 @@ def lemma1(logp: Tensor, delta_logits: Tensor) -> Tensor:
 
 
 def policy_gradient(logp: Tensor, advantage: Tensor) -> Tensor:
-    """Return ΔH for Δz = η·p·A, Entropy Mechanism theorem 1; (..., V) to (...,). True only for A centred under p."""
+    """Return ΔH for Δz = η·p·A, Entropy Mechanism theorem 1; (..., V) to (...,). Correct only for A centred under p."""
     return lemma1(logp, logp.exp() * advantage)
 
 

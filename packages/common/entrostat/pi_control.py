@@ -18,42 +18,42 @@ from torch import Tensor
 from .controller import as_state
 
 POLES = (0.8, 0.9)
-"""Where `place_poles` puts them: an error is below a tenth after 20 rollout steps, having crossed zero once."""
+"""Default poles of `place_poles`: an error falls below a tenth within 20 rollout steps and crosses zero once."""
 
 
 class Gains(NamedTuple):
-    """Of the controller α = kp·e + ki·S⁺."""
+    """Gains of the controller α = kp·e + ki·S⁺."""
 
     kp: Tensor
     ki: Tensor
 
 
 class Response(NamedTuple):
-    """Of a loop, step by step: (..., steps + 1) each."""
+    """Response of a loop, step by step: (..., steps + 1) each."""
 
     error: Tensor
-    """e, nats."""
+    """Error e, nats."""
     alpha: Tensor
-    """The α that is applied at e."""
+    """α applied at e."""
     total: Tensor
-    """S⁺, the sum of errors that α is made of, nats."""
+    """S⁺, the sum of errors in α, nats."""
 
 
 def stable(g: float | Tensor, kp: float | Tensor, ki: float | Tensor) -> Tensor:
-    """Whether the loop is asymptotically stable: 0 < g·kp < 2, g·ki > 0 and 2·g·kp + g·ki < 4. Bool tensor."""
+    """Return True if the loop is asymptotically stable: 0 < g·kp < 2, g·ki > 0 and 2·g·kp + g·ki < 4. Bool tensor."""
     s, c = as_state(g) * kp, as_state(g) * ki
     return (s > 0) & (s < 2) & (c > 0) & (2 * s + c < 4)
 
 
 def transition(g: float | Tensor, kp: float | Tensor, ki: float | Tensor) -> Tensor:
-    """Matrix of the loop on (e, S), (..., 2, 2)."""
+    """Return the matrix of the loop on (e, S), (..., 2, 2)."""
     s, c = torch.broadcast_tensors(as_state(g) * kp, as_state(g) * ki)
     one = torch.ones_like(s)
     return torch.stack([torch.stack([1 - s - c, -c], -1), torch.stack([one, one], -1)], -2)
 
 
 def poles(g: float | Tensor, kp: float | Tensor, ki: float | Tensor) -> Tensor:
-    """The two poles, complex128 (..., 2), roots of z² − (2 − g·kp − g·ki)·z + 1 − g·kp."""
+    """Return the two poles, complex128 (..., 2), roots of z² − (2 − g·kp − g·ki)·z + 1 − g·kp."""
     s, c = torch.broadcast_tensors(as_state(g) * kp, as_state(g) * ki)
     half = (2 - s - c) / 2
     root = (half**2 - (1 - s)).to(torch.complex128).sqrt()
@@ -61,9 +61,10 @@ def poles(g: float | Tensor, kp: float | Tensor, ki: float | Tensor) -> Tensor:
 
 
 def place_poles(g: float | Tensor, first: float | Tensor = POLES[0], second: float | Tensor = POLES[1]) -> Gains:
-    """Gains that give a plant of gain g > 0 the real poles `first` and `second`, each in [0, 1).
+    """Return the gains that give a plant of gain g > 0 the real poles `first` and `second`, each in [0, 1).
 
-    g·kp = 1 − p₁p₂ and g·ki = (1 − p₁)(1 − p₂); stable for every such pair. Raises ValueError on other numbers.
+    g·kp = 1 − p₁p₂ and g·ki = (1 − p₁)(1 − p₂); stable for every such pair. Raises ValueError if g or a pole is out of
+    range.
     """
     g, first, second = as_state(g), as_state(first), as_state(second)
     if not bool((g > 0).all()):
@@ -85,10 +86,10 @@ def response(
     anti_windup: bool = True,
     steps: int = 200,
 ) -> Response:
-    """A loop that starts at `error` (nats) with an empty sum.
+    """Return the response of a loop that starts at `error` (nats) with S = 0.
 
-    α is clipped to ±alpha_max. With anti-windup the sum stops while α is saturated and e drives it further, as in
-    `entropic`.
+    drift: d, nats per rollout step. α is clipped to ±alpha_max. With anti-windup the sum stops while α is saturated and
+    e would drive it further, as in `entropic`.
     """
     g, kp, ki, e, drift, limit = torch.broadcast_tensors(*map(as_state, (g, kp, ki, error, drift, alpha_max)))
     total = torch.zeros_like(e)
@@ -107,17 +108,17 @@ def response(
 
 
 def step_response(g: float | Tensor, kp: float | Tensor, ki: float | Tensor, **settings: Any) -> Tensor:
-    """The errors of `response`, which says what the settings are: (..., steps + 1), nats."""
+    """Return the errors of `response` with these settings: (..., steps + 1), nats."""
     return response(g, kp, ki, **settings).error
 
 
 def settling_time(errors: Tensor, band: float | Tensor) -> Tensor:
-    """Steps until |e| stays within `band` (nats), int64 (...,), for errors (..., steps); `steps` when it never does."""
+    """Return the steps until |e| stays within `band` (nats), int64 (...,); `steps` if never. errors: (..., steps)."""
     outside = errors.abs() > as_state(band).unsqueeze(-1)
     last = (outside * torch.arange(1, errors.shape[-1] + 1, device=errors.device)).amax(-1)
     return last
 
 
 def overshoot(errors: Tensor) -> Tensor:
-    """How far e goes to the other side of zero from where it starts, (...,), nats; 0 when it does not."""
+    """Return the largest |e| on the other side of zero from its start, (...,), nats; 0 if e never crosses zero."""
     return (-errors * errors[..., :1].sign()).amax(-1).clamp(min=0)

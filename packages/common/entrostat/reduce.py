@@ -1,6 +1,6 @@
-"""Statistics over the whole optimizer mini-batch: all tokens of this rank, and of all ranks.
+"""Statistics over the whole optimizer mini-batch: all tokens of this process, or of all ranks.
 
-Controllers never call torch.distributed; they get one of these objects. Sums are accumulated in float64.
+Controllers never call torch.distributed; they use one of these objects. Sums are accumulated in float64.
 """
 
 import math
@@ -15,7 +15,7 @@ from .ordered_bits import from_ordered_bits, ordered_bits
 
 Tie = Tensor | Callable[[], Tensor] | None
 EXCHANGE = 1 << 16
-"""Upper limit for the scores that all ranks together send to find a k-th largest by comparing their own best."""
+"""Upper limit for the number of scores that all ranks together send if each sends its own k largest."""
 DIGIT = 11
 """Bits of a score that one histogram resolves."""
 SORTED = 16
@@ -69,9 +69,9 @@ class LocalReduce:
     def top_k(self, score: Tensor, k: int | Tensor, tie: Tie = None) -> Tensor:
         """Return a mask (..., N) of the k largest scores over all ranks; −inf is never chosen.
 
-        Of equal scores at the threshold those with the smaller `tie` (..., N) are chosen, a number that belongs to the
-        token, so that the choice does not depend on the token's place; without `tie` all of them are chosen. If `tie`
-        is a function, it is called only if needed.
+        Of equal scores at the threshold, those with the smaller `tie` (..., N) are chosen; `tie` belongs to the token,
+        so that the choice does not depend on the token's place. Without `tie` all of them are chosen. If `tie` is a
+        function, it is called only if needed.
         """
         finite = score > -math.inf
         available = self.count(finite)
@@ -133,7 +133,7 @@ class DistReduce(LocalReduce):
     def kth_largest(self, score: Tensor, k: Tensor) -> Tensor:
         """Return the k-th largest score of each run over all ranks, (...,), without gathering all tokens.
 
-        For small k every rank sends its own k best scores: one all-gather. Otherwise histograms over the bits of the
+        For small k every rank sends its own k largest scores: one all-gather. Otherwise histograms over the bits of the
         score, from the highest down, locate the k-th: one all-reduce of 2¹¹ counts for every 11 bits, 3 rounds for
         float32 and 6 for float64.
         """

@@ -1,22 +1,22 @@
-"""The run log: one folder a run, the same for simulator and trainer.
+"""Run log: one folder per run, in the same format for simulator and trainer.
 
-    config.yaml     the resolved configuration
-    manifest.json   versions, git revision, seed, command; under "resumed" the same of each time it was gone on with
-    metrics.jsonl   a line a step
-    samples.jsonl   responses worth reading, when there are any
+    config.yaml     resolved configuration
+    manifest.json   versions, git revision, seed, command; "resumed" has the same for each time the run was resumed
+    metrics.jsonl   one line per step
+    samples.jsonl   sample responses, if there are any
 
-A line of samples.jsonl is one response. Whoever writes it leaves out what it does not know.
+A line of samples.jsonl is one response. Unknown fields are left out.
 
-    step, reward                  when it was made, and what it earned
+    step, reward                  step in which it was generated, and its reward
     prompt, response              text; the response without its end token
-    tokens                        the text of each token: together the response, and its end token if it has one
+    tokens                        text of each token: together the response, and its end token if it has one
     logp, entropy                 of each token and its distribution, at the update (nats)
-    advantage, weight             of each token; the weight is what a controller multiplies its advantage by
+    advantage, weight             of each token; the weight is the controller's factor of the advantage
     entropy_change                of each token: its part of the metric flow/policy (docs/metrics.md)
 
-Lists have one entry for each token, null where a number is not finite.
+Lists have one entry per token; numbers that are not finite are null.
 
-Figures, comparisons and the app read these and nothing else.
+Figures, comparisons and the app read only these files.
 """
 
 import json
@@ -37,12 +37,11 @@ VERSIONS_OF = ("entrostat", "numpy", "torch", "transformers", "deepspeed", "vllm
 
 
 class RunLog:
-    """Writes a run log into the folder `path`, which is made when missing.
+    """Writer of a run log into the folder `path`, which is created if missing.
 
-    config: anything YAML can hold.
-    resume_at: keep the lines of earlier steps that lie there already; None starts anew.
-    Lines are flushed as they are written, so a reader sees a run in progress. What lies there already is replaced whole
-    or not at all.
+    config: plain values that YAML can write.
+    resume_at: keep existing lines of steps before this one; None starts anew.
+    Lines are flushed as they are written, so a reader sees a run in progress. Existing files are replaced atomically.
     """
 
     def __init__(self, path: str | Path, config: Mapping[str, Any], seed: int, resume_at: int | None = None) -> None:
@@ -57,7 +56,7 @@ class RunLog:
         self._samples = self._open("samples.jsonl", resume_at)
 
     def _open(self, name: str, resume_at: int | None) -> TextIO:
-        """Open a file of lines for writing, keeping the lines of steps before `resume_at`."""
+        """Open a .jsonl file for appending, with only the lines of steps before `resume_at` kept."""
         path = self.path / name
         kept = [] if resume_at is None else [line for line in read_lines(path) if line["step"] < resume_at]
         _replace(path, "".join(map(_to_json, kept)))
@@ -68,7 +67,7 @@ class RunLog:
         self._write(self._metrics, {"step": step, **metrics})
 
     def sample(self, step: int, **fields: Any) -> None:
-        """Append one response with whatever is known of it."""
+        """Append one response with its known fields."""
         self._write(self._samples, {"step": step, **fields})
 
     def _write(self, file: TextIO, line: Mapping[str, Any]) -> None:
@@ -81,14 +80,14 @@ class RunLog:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file that holds the old text or the new one whenever it is read."""
+    """Write a file atomically: a reader sees either the old text or the new one."""
     part = path.with_name(path.name + ".part")
     part.write_text(text, encoding="utf-8")
     os.replace(part, path)
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    """What a manifest.json holds; nothing where there is none that can be read."""
+    """Return the contents of a manifest.json, or {} if it cannot be read."""
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -96,7 +95,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A JSON value: tensors and NumPy scalars become numbers, numbers that are not finite become None."""
+    """Return a JSON value: tensors and NumPy scalars become numbers, numbers that are not finite become None."""
     if hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -107,14 +106,17 @@ def _to_json(line: Mapping[str, Any]) -> str:
 
 
 def read_lines(path: str | Path) -> list[dict[str, Any]]:
-    """The lines of a .jsonl file, oldest first; none when the file is missing. A torn last line is left out."""
+    """Return the lines of a .jsonl file, oldest first; empty if the file is missing. Skips an incomplete last line.
+
+    Raises ValueError on any other line that is not JSON or has no step.
+    """
     path = Path(path)
-    lines = path.read_bytes().splitlines() if path.exists() else []  # text would be split at U+2028, too
+    lines = path.read_bytes().splitlines() if path.exists() else []  # as text it would also be split at U+2028
     records = []
     for i, line in enumerate(lines):
         try:
             record = json.loads(line)
-        except ValueError:  # not JSON, or torn within a character
+        except ValueError:  # not JSON, or cut within a character
             if i != len(lines) - 1:
                 raise ValueError(f"{path}: line {i + 1} is not JSON") from None
             continue
@@ -125,12 +127,12 @@ def read_lines(path: str | Path) -> list[dict[str, Any]]:
 
 
 def read_metrics(path: str | Path) -> list[dict[str, Any]]:
-    """The metrics of the run log in folder `path`, a dict a step."""
+    """Return the metrics of the run log in folder `path`, one dict per step."""
     return read_lines(Path(path) / "metrics.jsonl")
 
 
 def target_of(config: Mapping[str, Any]) -> float | None:
-    """The entropy that the controller of a run was told to hold (nats), in trainer or simulator; None without one."""
+    """Return the target entropy (nats) in a run's configuration, of trainer or simulator; None if it has none."""
     settings = config.get("controller_args")
     known = settings.items() if isinstance(settings, Mapping) else ()
     named = [value for key, value in known if str(key).rpartition(".")[2] == "target"]
@@ -141,7 +143,7 @@ def target_of(config: Mapping[str, Any]) -> float | None:
 
 
 def manifest(seed: int) -> dict[str, Any]:
-    """What is needed to know where a result came from."""
+    """Return the provenance of a run: time, command, seed, git revision, platform and versions."""
     versions = {"python": platform.python_version()}
     for name in VERSIONS_OF:
         try:

@@ -1,4 +1,4 @@
-"""Sums over groups of tokens or responses that share an integer id. A segment must lie on one rank."""
+"""Sums over tokens or responses that share an integer id. All of a segment must be on one rank."""
 
 import numpy as np
 import torch
@@ -8,13 +8,13 @@ from .lazy import lazy
 from .ordered_bits import from_ordered_bits, ordered_bits
 
 HALF = 1 << 31
-"""Half of what 32 bits hold."""
+"""Half the number of values of 32 bits."""
 
 
 class Segments:
-    """Which of n elements share an id: `ids` integers (n,) or (..., n), in any order. K segments, in any order.
+    """Partition of n elements into K segments that share an id: `ids` integers (n,) or (..., n), both in any order.
 
-    Found once, then summed over as often as needed. Fast when equal ids lie side by side, as in packed sequences.
+    Computed once, then used for any number of sums. Fast if equal ids are adjacent, as in packed sequences.
     """
 
     def __init__(self, ids: Tensor) -> None:
@@ -26,13 +26,13 @@ class Segments:
         self.index = index
         """Segment of each element, shaped like ids."""
         self.count = len(values)
-        """K."""
+        """Number K of segments."""
         even = ids.ndim == 1 and self.count > 0 and not apart and bool((sizes == sizes[0]).all())
         self.width = ids.numel() // self.count if even else None
-        """Elements of each segment, where it is the same number and they lie side by side; None otherwise."""
+        """Elements of each segment, if all have the same number and their elements are adjacent; else None."""
 
     def sum(self, x: Tensor) -> Tensor:
-        """Sum of x (..., n) over each segment: (..., K)."""
+        """Return the sum of x (..., n) over each segment: (..., K)."""
         if self.width is not None:
             return x.expand(*x.shape[:-1], len(self.index)).unflatten(-1, (self.count, self.width)).sum(-1)
         shape = torch.broadcast_shapes(x.shape, self.index.shape)
@@ -40,15 +40,15 @@ class Segments:
 
     @lazy
     def size(self) -> Tensor:
-        """Elements of each segment, int64 (K,), or (..., K) when the ids differ between runs."""
+        """Elements of each segment, int64 (K,), or (..., K) if the ids differ between runs."""
         return self.sum(torch.ones_like(self.index))
 
     def mean(self, x: Tensor) -> Tensor:
-        """Mean of x (..., n) over each segment: (..., K). A segment without elements in a run has mean 0."""
+        """Return the mean of x (..., n) over each segment: (..., K). A segment without elements in a run has mean 0."""
         return self.sum(x) / self.size.clamp(min=1)
 
     def spread(self, table: Tensor) -> Tensor:
-        """Give every element the number of its segment: table (..., K), result (..., n)."""
+        """Return for every element the table entry of its segment: table (..., K), result (..., n)."""
         if self.width is not None:
             return table.unsqueeze(-1).expand(*table.shape, self.width).flatten(-2)
         if self.index.ndim == table.ndim == 1:
@@ -58,7 +58,7 @@ class Segments:
         return table.expand(*leading, table.shape[-1]).gather(-1, index)
 
     def pick(self, x: Tensor) -> Tensor:
-        """The value of x (..., n) at one element of each segment, (..., K)."""
+        """Return the value of x (..., n) at one element of each segment, (..., K)."""
         if self.width is not None:
             return x.expand(*x.shape[:-1], len(self.index)).unflatten(-1, (self.count, self.width))[..., 0]
         shape = torch.broadcast_shapes(x.shape, self.index.shape)
@@ -66,12 +66,12 @@ class Segments:
 
 
 def as_segments(ids: Tensor | Segments) -> Segments:
-    """The segments of `ids`, or `ids` if it is that already."""
+    """Return the segments of `ids`, or `ids` itself if it is a Segments object."""
     return ids if isinstance(ids, Segments) else Segments(ids)
 
 
 def rank_within(x: Tensor, segments: Segments) -> Tensor:
-    """Rank of each x (..., n) in its segment, ascending from 0; equal values share their mean rank: (..., n)."""
+    """Return the rank of each x (..., n) in its segment, ascending from 0; ties share their mean rank: (..., n)."""
     if not x.shape[-1]:
         return x
     order, starts = _ascending(x, segments)
@@ -84,10 +84,10 @@ def rank_within(x: Tensor, segments: Segments) -> Tensor:
 
 
 def quantile_within(x: Tensor, segments: Segments, share: float) -> Tensor:
-    """Of each segment the smallest of its x (..., n) that at least `share` of them do not exceed: (..., K)."""
-    place = (segments.size * share - 1e-9).ceil().long().clamp(min=1) - 1  # 0.55 of 20 is 11, not a rounding more
+    """Return each segment's quantile (..., K): its smallest x that at least `share` of its x (..., n) do not exceed."""
+    place = (segments.size * share - 1e-9).ceil().long().clamp(min=1) - 1  # 0.55·20 must give 11 despite rounding
     last = max(x.shape[-1] - 1, 0)
-    if x.dtype == torch.float64:  # 64 bits have no room for the segment beside them
+    if x.dtype == torch.float64:  # does not fit into 64 bits together with the segment
         order, starts = _ascending(x, segments)
         return x.gather(-1, order.gather(-1, (starts + place).clamp(max=last)))
     keys = _sorted((segments.index << 32) + ordered_bits(x.float()) + HALF)
@@ -97,12 +97,12 @@ def quantile_within(x: Tensor, segments: Segments, share: float) -> Tensor:
 
 
 def _sorted(x: Tensor) -> Tensor:
-    """x (..., n), ascending. On a CPU NumPy takes a tenth of torch's time."""
+    """Return x (..., n) sorted in ascending order. On a CPU NumPy takes a tenth of torch's time."""
     return torch.from_numpy(np.sort(x.numpy())) if x.device.type == "cpu" else x.sort(-1).values
 
 
 def _ascending(x: Tensor, segments: Segments) -> tuple[Tensor, Tensor]:
-    """The order of x (..., n) by segment, and by value within, and where each segment starts in it, (..., K)."""
+    """Return the order of x (..., n) by segment, then by value, and the start of each segment in it, (..., K)."""
     ids = segments.index.expand(x.shape)
     by_value = x.argsort(stable=True, dim=-1)
     order = by_value.gather(-1, ids.gather(-1, by_value).argsort(stable=True, dim=-1))

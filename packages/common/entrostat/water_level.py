@@ -36,8 +36,9 @@ def water_level(
     nearest flow within reach is used. Tokens without flow get weight 1. With `linear` (...,) ≥ 0 another term adds the
     flow `linear`·ν, such as a bonus; then no flow is out of reach.
 
-    mean m·φ does not fall with ν, is linear between the points where a token reaches its bounds, and is steepest at
-    ν = 0, where no token has: Newton's method from there approaches from one side and ends in finitely many steps.
+    mean m·φ never falls as ν grows, is linear between the points at which a token reaches a bound, and is steepest at
+    ν = 0, where none is at a bound: Newton's method from there approaches from one side and ends in finitely many
+    steps.
     """
     per_level = flow / price.clamp(min=torch.finfo(price.dtype).tiny)
     slope = per_level * flow

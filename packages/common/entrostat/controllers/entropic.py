@@ -28,8 +28,8 @@ class Entropic(Controller):
 
     EntroPIC, section 4: positive α lowers the entropy. tau = 0 acts on all tokens; ki = 0 is P control. With
     anti-windup the sum stops while α is saturated and the error would drive it further; the released code has none.
-    tau must be below the probabilities of likely tokens at the target, or there is nothing to act on. Strictly
-    on-policy with binary rewards tau = 0 only scales the expected step and cannot change its direction.
+    tau must be below the probabilities of likely tokens at the target, otherwise it selects no tokens. Strictly
+    on-policy with binary rewards, tau = 0 only scales the expected step and cannot change its direction.
 
     Beyond the paper: kd·(e − previous e) is added to α, `ema` smooths Ĥ, and `auto` estimates the effect of α on the
     entropy from the measurements, retunes kp and ki so that the loop has the poles of `entrostat.pi_control`, and acts

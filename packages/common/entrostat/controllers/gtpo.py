@@ -20,7 +20,7 @@ INTO = ("reward", "advantage")
 class Gtpo(Controller):
     """R + alpha·H_t·d_t/Σ_k H_k,t on the tokens of responses with R > 0, k over the d_t such responses that reach t.
 
-    H_t is the entropy at position t, k runs over the correct responses of the group, so the addition is alpha on
+    H_t is the entropy at position t and k runs over the correct responses of the group, so the addition is alpha on
     average. into="reward": the advantage is (R̂ − mean)/(std + 1e-6) over all tokens of the group. into="advantage": the
     addition is added to the given advantage. A whole group must be in one mini-batch and on one rank.
     If the responses of a group have equal entropies, as in the bandit, "reward" is GRPO.

@@ -33,7 +33,7 @@ PRICES = ("gradient", "flow")
 class Thermostat(Controller):
     """Move the mean entropy by clip(k·(target − H), ±rate) per rollout step, by a bonus or by weights that are solved.
 
-    φ_t is the exact flow of token t under the plan made so far, F_t = S2LL + 2H·S2L + H²·S2 the flow of a unit bonus.
+    φ_t is the exact flow of token t under the plan so far, and F_t = S2LL + 2H·S2L + H²·S2 is that of a unit bonus.
     mode="bonus" adds μ·H_t with μ = (wanted flow − mean φ)/mean F, the smallest change of the logit update that has the
     wanted flow, within ±bonus_max (from 0 with one_sided). mode="reweight" sets weights
     m_t = clip(1 + ν·φ_t/g_t, 0, m_max), with ν such that mean m_t·φ_t is the wanted flow, at the price
