@@ -34,7 +34,7 @@ def test_steer_as_data():
 
 def test_an_inherited_hyperparameter_keeps_its_doc_and_takes_its_own_default():
     eps = describe("clip_higher")["hyperparameters"]["eps_high"]
-    doc = "How far above 1 the ratio may rise where A > 0."
+    doc = "Width of the clip range above 1, used if A > 0."
     assert eps == {"default": 0.28, "allowed": "[0, inf)", "doc": doc}
     assert describe("gspo")["hyperparameters"]["aggregation"]["default"] == "seq-mean-token-mean"
 

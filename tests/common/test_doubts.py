@@ -28,7 +28,7 @@ def test_a_law_that_holds_is_not_doubted():
     ("reward", "words"),
     [
         (B - A * np.exp(FALLING) + noise(0.5), r"The fit is poor: the law explains \d+% of the variance of reward"),
-        (noise(0.1), "The interval of a holds 0|a is not positive"),
+        (noise(0.1), "The interval of a contains 0|a is not positive"),
         (B + A * np.exp(FALLING) + noise(1e-3), r"a is not positive \(-0\.2\): reward did not rise as entropy fell"),
         (1 - (FALLING - 0.8) ** 2 + noise(1e-3), r"A parabola in H explains \d+% more of the variance"),
     ],
@@ -48,7 +48,7 @@ def test_a_parabola_that_is_hardly_better_is_no_reason():
 
 def test_entropy_that_hardly_moves_or_stays_far_from_zero():
     still, far = (base + size * np.sin(np.arange(40)) for base, size in ((1.0, 0.01), (1.5, 0.1)))
-    assert any("too little to tell" in text for text in said(still, -still))
+    assert any("too small to recognise a law" in text for text in said(still, -still))
     assert any("long extrapolation" in text for text in said(far, -far))
 
 

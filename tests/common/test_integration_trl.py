@@ -360,7 +360,7 @@ def test_every_controller_plans_and_has_a_gradient(rollout, name):
     if trainer.controller.support is not None:
         absent = {"truncated_entropy"}
     if absent:
-        with pytest.raises(ValueError, match=rf"needs Tokens.{absent.pop()}, which this trainer does not give"):
+        with pytest.raises(ValueError, match=rf"needs Tokens.{absent.pop()}, which this trainer does not provide"):
             trainer._check()
         return
     trainer._check()
@@ -376,7 +376,7 @@ def test_every_controller_plans_and_has_a_gradient(rollout, name):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"loss_type": "grpo"}, "the controller decides what GRPOConfig.loss_type would"),
+        ({"loss_type": "grpo"}, "the controller replaces GRPOConfig.loss_type"),
         ({"epsilon_high": 0.28}, "set eps_high of the controller"),
         ({"steps_per_generation": 1}, "steps_per_generation 1 must be a multiple of gradient_accumulation_steps 2"),
         ({"controller": {"controller": "kl_ref"}}, "needs Tokens.ref_logp, .*set beta in GRPOConfig"),
@@ -385,7 +385,7 @@ def test_every_controller_plans_and_has_a_gradient(rollout, name):
             {"controller": {"controller": "unlikeliness"}, "mask_truncated_completions": True},
             "masked ones have no tokens: leave mask_truncated_completions off",
         ),
-        ({"controller": {"controller": es.make("grpo"), "controller_args": {"eps_low": 0.1}}}, "named by a string"),
+        ({"controller": {"controller": es.make("grpo"), "controller_args": {"eps_low": 0.1}}}, "needs a controller given by name"),
         ({"controller": {"controller": "stear"}}, "unknown controller 'stear'"),
     ],
 )

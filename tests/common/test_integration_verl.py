@@ -174,7 +174,7 @@ def test_the_table_in_the_docs_is_what_is_measured():
 
 @pytest.mark.parametrize("name", [name for name in es.list_controllers() if name not in AVAILABLE])
 def test_what_verl_does_not_give_is_named(name):
-    message = r"needs (Tokens\.\w+(, )?)+, which a policy loss of verl does not give"
+    message = r"needs (Tokens\.\w+(, )?)+, which a policy loss in verl does not provide"
     with pytest.raises(ValueError, match=message):
         ours.PolicyLossConfig(loss_mode=f"entrostat/{name}", updates_per_rollout=0)
     with pytest.raises(ValueError, match=message):

@@ -222,7 +222,7 @@ def test_index_may_be_a_slice_a_mask_or_positions():
 
 def test_wrong_number_of_tokens():
     t = sampled_tokens(20)
-    with pytest.raises(ValueError, match="logp has 20 tokens where the plan's slice has 8"):
+    with pytest.raises(ValueError, match="logp has 20 tokens, but the plan's slice has 8"):
         planned("ppo", {}, t).loss(t.logp, index=torch.arange(8))
 
 

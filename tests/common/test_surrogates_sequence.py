@@ -94,7 +94,7 @@ def test_slices_hold_whole_sequences(spec):
     plan.loss(LOGP[2:], index=slice(2, None))
     plan.loss(LOGP[[3, 2, 4]], index=torch.tensor([3, 2, 4]))
     for index in (slice(0, 1), slice(1, None), torch.tensor([0, 1, 2])):
-        with pytest.raises(ValueError, match=f"'{spec}' looks across a sequence: a slice must hold whole sequences"):
+        with pytest.raises(ValueError, match=f"'{spec}' needs whole sequences: a slice must not split one"):
             plan.loss(LOGP[index], index=index)
         with pytest.raises(ValueError, match=spec):
             plan.coefficients(LOGP[index], index=index)

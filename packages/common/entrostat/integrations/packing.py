@@ -34,4 +34,4 @@ def require_fields(controller: Controller, available: Iterable[str], where: str,
     if missing:
         names = ", ".join(f"Tokens.{name}" for name in missing)
         why = "".join(f"; {hints[name]}" for name in missing if name in hints)
-        raise ValueError(f"controller {controller.name!r} needs {names}, which {where} does not give{why}")
+        raise ValueError(f"controller {controller.name!r} needs {names}, which {where} does not provide{why}")

@@ -109,7 +109,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         if isinstance(controller, str):
             self.controller = make(controller, controller_preset, **dict(controller_args or {}))
         elif controller_args:
-            raise ValueError("controller_args go with a controller named by a string")
+            raise ValueError("controller_args needs a controller given by name")
         else:
             self.controller = chain(controller)
         self.plan: Plan | None = None
@@ -132,7 +132,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         defaults = {field.name: field.default for field in dataclasses.fields(GRPOConfig)}
         for name, instead in REPLACED.items():
             if getattr(self.args, name) != defaults[name]:
-                raise ValueError(f"the controller decides what GRPOConfig.{name} would: {instead}")
+                raise ValueError(f"the controller replaces GRPOConfig.{name}: {instead}")
         every, steps = self.args.gradient_accumulation_steps, self.args.steps_per_generation
         assert steps is not None  # GRPOConfig has derived it from the batch sizes
         self._slices = steps

@@ -105,7 +105,7 @@ class Settings:
             if key.rpartition(".")[2] in OURS:
                 raise ValueError(f"{key}: verl's actor.loss_agg_mode decides how tokens are averaged")
         controller = make(self.spec, self.preset, **self.args)
-        require_fields(controller, AVAILABLE, "a policy loss of verl", HINTS)
+        require_fields(controller, AVAILABLE, "a policy loss in verl", HINTS)
         if any(controller.state_dict().values()) and self.updates_per_rollout is None:
             raise ValueError(
                 f"controller {controller.name!r} is a closed loop: set policy_loss.updates_per_rollout to ppo_epochs · "

@@ -38,7 +38,7 @@ class SequenceSurrogate(SurrogateController):
         assert s.length is not None
         segments = Segments(s.seq_id)
         if not torch.equal(segments.spread(segments.size), s.length):
-            raise ValueError(f"surrogate {self.name!r} looks across a sequence: a slice must hold whole sequences")
+            raise ValueError(f"surrogate {self.name!r} needs whole sequences: a slice must not split one")
         return segments.spread(segments.mean(x.double())).to(x.dtype)
 
 
