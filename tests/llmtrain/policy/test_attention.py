@@ -76,7 +76,7 @@ def test_windows_stay_in_packed_rows_and_shared_ones_are_refused(name):
     model = model_of(WINDOWS[name])
     expected, found = (Policy(model, layout=layout).all_stats(BATCH, 1000) for layout in ("padded", "packed"))
     torch.testing.assert_close(found.logp, expected.logp, rtol=0, atol=1e-5)
-    with pytest.raises(ValueError, match=r"look back 8 tokens at most.*--optim.layout packed"):
+    with pytest.raises(ValueError, match=r"look back at most 8 tokens.*--optim.layout packed"):
         Policy(model, layout="shared")
 
 

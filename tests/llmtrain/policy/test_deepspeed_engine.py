@@ -186,9 +186,9 @@ def test_a_new_engine_goes_on_with_its_own_settings(found, name):
 
 def test_checkpoints_that_a_new_engine_cannot_go_on_from(found):
     assert found[2]["shards"]["refused"] == [
-        "the checkpoint is of engine.name torch, this run of deepspeed: use the same",
-        "the checkpoint is of world_size 3, this run of 2: use the same",
-        "the checkpoint is of zero_stage 1, this run of 3: use the same",
+        "the checkpoint has engine.name torch, this run has deepspeed: use the same",
+        "the checkpoint has world_size 3, this run has 2: use the same",
+        "the checkpoint has zero_stage 1, this run has 3: use the same",
     ]
 
 

@@ -45,5 +45,5 @@ def test_settings_that_were_edited_are_gone_on_with():
 
 
 def test_a_checkpoint_of_deepspeed_is_refused():
-    with pytest.raises(ValueError, match=r"of engine.name deepspeed, this run of torch: use the same"):
+    with pytest.raises(ValueError, match=r"has engine.name deepspeed, this run has torch: use the same"):
         moved(OptimConfig(), {"scheduler": {}, "world_size": 2, "zero_stage": 2})

@@ -90,7 +90,7 @@ def test_a_layer_that_is_not_there_is_named(names):
 @pytest.mark.filterwarnings("ignore:Model has .tie_word_embeddings")
 @pytest.mark.parametrize("name", ["embed_tokens", "lm_head"])
 def test_a_layer_whose_update_would_be_lost_is_refused(name):
-    with pytest.raises(ValueError, match=rf"lora_target_modules: .*{name} is no linear layer of the body"):
+    with pytest.raises(ValueError, match=rf"lora_target_modules: .*{name} is not a linear layer of the body"):
         model_of(lora_target_modules=("q_proj", name))
 
 

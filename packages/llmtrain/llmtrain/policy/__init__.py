@@ -1,1 +1,1 @@
-"""The policy: model, tokenizer, LoRA, engines that take optimizer steps, checkpoints."""
+"""Policy: model, tokenizer, LoRA, engines that take optimizer steps, checkpoints."""

@@ -1,7 +1,7 @@
-"""Attention of a packed row, sequence by sequence.
+"""Attention of a packed row, computed separately for each sequence.
 
-transformers gives torch a dense mask of such a row: width² numbers, with which no kernel leaves out what nobody looks
-at, neither the future nor the other sequences. Without one each sequence costs its own length² alone.
+For a packed row transformers passes torch a dense mask of width² numbers, and with a mask no kernel skips the masked
+part, neither the future nor other sequences. Without one each sequence costs only its own length².
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 NAME = "by_sequence"
-"""What transformers calls it."""
+"""Name of this attention in transformers."""
 
 
 def lengths_or_mask(
@@ -28,14 +28,14 @@ def lengths_or_mask(
     use_vmap: bool = False,
     **others: Any,
 ) -> Tensor | None:
-    """The lengths (n,) of the n sequences of a packed row, on the CPU; the mask of torch's attention for all else."""
+    """Return the lengths (n,), on the CPU, of the n sequences of a packed row; for other inputs torch's mask."""
     rest = attention_mask is not None or local_size is not None or allow_is_causal_skip or use_vmap
     if rest or batch_size > 1 or q_length != kv_length:
         given = {"attention_mask": attention_mask, "local_size": local_size, "use_vmap": use_vmap, **others}
         given |= {"mask_function": mask_function, "allow_is_causal_skip": allow_is_causal_skip}
         return sdpa_mask(batch_size, q_length, kv_length, **given)
     place = torch.arange(1, q_length, device=others["device"])
-    begins = place[~mask_function(0, 0, place, place - 1)].cpu()  # who does not look at the token before
+    begins = place[~mask_function(0, 0, place, place - 1)].cpu()  # tokens that do not attend to the token before
     ends = torch.tensor([q_length])
     return torch.diff(torch.cat([begins, ends]), prepend=torch.tensor([0]))
 
@@ -43,7 +43,7 @@ def lengths_or_mask(
 def attend(
     module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, None]:
-    """Attention of torch, for each sequence on its own where the mask says how long they are."""
+    """Return torch's attention, computed separately for each sequence if the mask holds their lengths."""
     if attention_mask is None or attention_mask.dim() > 1:
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
     parts = zip(*(x.split(attention_mask.tolist(), dim=2) for x in (query, key, value)), strict=True)
@@ -52,7 +52,7 @@ def attend(
 
 
 def attend_by_sequence(model: PreTrainedModel) -> None:
-    """Have a model that uses torch's attention use this one; others stay as they are."""
+    """Make a model that uses torch's attention use this one; no-op for other models."""
     AttentionInterface.register(NAME, attend)
     AttentionMaskInterface.register(NAME, lengths_or_mask)
     if model.config._attn_implementation == "sdpa":
@@ -60,7 +60,7 @@ def attend_by_sequence(model: PreTrainedModel) -> None:
 
 
 def window_of(model: PreTrainedModel) -> int | None:
-    """How many tokens some layers look back at most, or see in their chunk; None where all see all before them."""
+    """Return the sliding window or chunk size of limited layers (tokens); None if all layers attend to all before."""
     config = model.config.get_text_config()
     window = getattr(config, "sliding_window", None) or getattr(config, "attention_chunk_size", None)
     kinds = getattr(config, "layer_types", None) or ["sliding_attention"]

@@ -1,6 +1,6 @@
-"""Models that a run reads whenever it starts: the one its LoRA updates lie beside, and its reference policy.
+"""Models that a run reads at every start: the base model of its LoRA updates, and its reference policy.
 
-Checkpoints remember where they lay at first, and their weights: a resumed run goes on with the same or not at all.
+Checkpoints record their folders and a digest of their weights; a run resumes only with the same weights.
 """
 
 import hashlib
@@ -12,14 +12,14 @@ from ..process.local_ranks import is_first
 from ..settings.config import TrainConfig
 
 Bases = dict[str, dict[str, str]]
-"""By what it is to the run: the folder of a model, and a digest of its weights, which the first rank knows."""
+"""Folder of each model and a digest of its weights, by its role (base, reference); rank 0 alone has digests."""
 
 
 def find_bases(config: TrainConfig, needs: Collection[str], source: Path, state: dict[str, Any] | None) -> Bases:
-    """Those of a run that starts from the model or, with the state that lies there, the checkpoint in `source`.
+    """Return the bases of a run that starts from the model, or resumes from the checkpoint, in `source`.
 
-    needs: fields of Tokens that its controller asks for. ValueError when one that the run began with is gone, or has
-    other weights, which the first rank looks at.
+    needs: fields of Tokens that its controller needs. state: state of the checkpoint; None for a new run. Raises
+    ValueError if a base of a resumed run is missing or, on rank 0, has other weights than when the run started.
     """
     folders = {}
     if config.model.lora_rank:
@@ -31,7 +31,7 @@ def find_bases(config: TrainConfig, needs: Collection[str], source: Path, state:
     bases: Bases = state.get("bases", {})
     for name in folders:
         if name not in bases:
-            raise ValueError(f"{source} does not tell the {name} model that the run began with: start the run anew")
+            raise ValueError(f"{source} has no record of the run's {name} model: start the run anew")
         folder = Path(bases[name]["folder"])
         if not folder.is_dir():
             raise ValueError(f"{folder}, the {name} model of the run, is gone: put it back")
@@ -43,7 +43,7 @@ def find_bases(config: TrainConfig, needs: Collection[str], source: Path, state:
 
 
 def _digest(folder: Path) -> str:
-    """Of the weights in the folder of a model, on the first rank."""
+    """Return a digest of the weights in a model folder on rank 0; empty on other ranks."""
     if not is_first():
         return ""
     found = hashlib.sha256()

@@ -1,8 +1,8 @@
-"""Checkpoints: everything that changes during training, written whole or not at all.
+"""Checkpoints: everything that changes during training, written atomically.
 
-<run>/checkpoints/step-000020/   model and tokenizer as transformers writes them, state.pt, and what an engine adds
+<run>/checkpoints/step-000020/   model and tokenizer as transformers writes them, state.pt, and the engine's shards
 
-With several ranks all of them call `save_checkpoint`; the first writes, and each the shards that only it holds.
+All ranks call `save_checkpoint`; rank 0 writes the files, and every rank the shards that only it holds.
 """
 
 import os
@@ -20,18 +20,18 @@ from .model import is_whole, save
 from .policy import Policy
 
 KEEP = 2
-"""Checkpoints of a run that are kept: the newest."""
+"""Number of newest checkpoints of a run that are kept."""
 TRIED = 2**20
-"""Bytes that a folder must have room for, or it counts as full."""
+"""Bytes that must fit into a folder, otherwise it counts as full."""
 
 
 def checkpoints(run: str | Path) -> list[Path]:
-    """Complete checkpoints of a run, oldest first."""
+    """Return the complete checkpoints of a run, oldest first."""
     return sorted(p for p in (Path(run) / "checkpoints").glob("step-*") if p.suffix != ".part")
 
 
 def latest(run: str | Path) -> Path:
-    """The newest checkpoint of a run; ValueError when there is none."""
+    """Return the newest checkpoint of a run. Raises ValueError if there is none."""
     found = checkpoints(run)
     if not found:
         raise ValueError(f"no checkpoint in {Path(run) / 'checkpoints'}")
@@ -39,13 +39,13 @@ def latest(run: str | Path) -> Path:
 
 
 def last_saved(run: str | Path) -> str:
-    """Where the newest checkpoint of a run is, in words."""
+    """Return a sentence that names the newest checkpoint of a run."""
     found = checkpoints(run)
     return f"last checkpoint: {found[-1]}" if found else "no checkpoint was written yet"
 
 
 def step_of(checkpoint: Path) -> int:
-    """The rollout steps that were done when it was written."""
+    """Return the number of rollout steps done when the checkpoint was written."""
     return int(checkpoint.name.removeprefix("step-"))
 
 
@@ -57,9 +57,9 @@ def save_checkpoint(
     state: dict[str, Any],
     kept: Path | None = None,
 ) -> Path:
-    """Write the checkpoint of a run after `step` rollout steps, and remove old ones but for `kept`.
+    """Write the checkpoint of a run after `step` rollout steps, remove old ones except `kept`, and return its path.
 
-    models: what is trained, by its folder in the checkpoint, and its engine; the policy's folder is "".
+    models: trained models and their engines, by their folders in the checkpoint; the policy's folder is "".
     """
     path = Path(run) / "checkpoints" / f"step-{step:06d}"
     part = path.with_suffix(".part")
@@ -86,7 +86,7 @@ def save_checkpoint(
 
 
 def unwritable(folder: str | Path) -> str:
-    """Why TRIED bytes more cannot be written to a folder, such as a full disk or a quota; empty when they can."""
+    """Return the reason why TRIED bytes cannot be written to a folder, such as a full disk; empty if they can."""
     try:
         with TemporaryFile(dir=folder) as file:
             file.write(bytes(TRIED))
@@ -96,7 +96,7 @@ def unwritable(folder: str | Path) -> str:
 
 
 def flush(folder: Path) -> None:
-    """Have its files on the disk: a machine that stops could else leave a checkpoint by name and not by content."""
+    """Flush all files of a folder to disk, so that a machine crash cannot leave a checkpoint with empty files."""
     for path in folder.rglob("*"):
         if path.is_file():
             with path.open("rb") as file:
@@ -104,13 +104,13 @@ def flush(folder: Path) -> None:
 
 
 def load_state(path: Path) -> dict[str, Any]:
-    """The state that `save_checkpoint` wrote beside the model; ValueError when the checkpoint is damaged."""
+    """Return the state that `save_checkpoint` wrote next to the model. Raises ValueError on a damaged checkpoint."""
     check_whole(path)
     return torch.load(path / "state.pt", weights_only=True)
 
 
 def check_whole(path: Path) -> None:
-    """ValueError when a file of the checkpoint has an end that is missing, or is missing itself."""
+    """Raise ValueError if a file of the checkpoint is missing or truncated."""
     weights = path.glob("*.safetensors")
     if any(weights) and all(map(is_whole, (path / "state.pt", path / "config.json", *path.rglob("*")))):
         return

@@ -1,13 +1,13 @@
-"""The DeepSpeed engine: data-parallel ranks, ZeRO 0 to 3, offload to the CPU, bf16 with fp32 master weights.
+"""DeepSpeed engine: data-parallel ranks, ZeRO 0 to 3, offload to the CPU, bf16 with fp32 master weights.
 
     stage    split over ranks                        every rank keeps
     0        nothing                                 weights, gradients, optimizer states
     1        optimizer states                        weights, gradients
     2        optimizer states, gradients             weights
-    3        optimizer states, gradients, weights    the module at work; the head's weight only while the head runs
+    3        optimizer states, gradients, weights    the running module; the head's weight only while the head runs
 
-Losses of the ranks add up, as they do within a plan. DeepSpeed averages gradients, so each loss is multiplied by the
-number of ranks first.
+Losses of ranks add up, as in a plan. DeepSpeed averages gradients, so each loss is first multiplied by the number of
+ranks.
 """
 
 import contextlib
@@ -32,15 +32,15 @@ from .stale_builds import release
 TAG = "deepspeed"
 """Subfolder of a checkpoint that DeepSpeed writes to."""
 BUCKET = 200_000_000
-"""Most gradients or weights, in numbers, that travel between ranks at once."""
+"""Upper limit for the number of gradients or weights that are sent between ranks at once."""
 
 
 def settings(config: EngineConfig, optim: OptimConfig, parameters: int, device: torch.device) -> dict[str, Any]:
-    """The configuration that DeepSpeed reads, for a model of so many parameters.
+    """Return DeepSpeed's configuration for a model with this number of parameters.
 
-    Stage 0 is clipped by this engine: DeepSpeed would neither tell the norm nor refuse one that is not finite.
-    Stages 1 and 2 reduce gradients after the backward pass and not during it: reports say that `overlap_comm` reads
-    buckets there before all copies into them have ended (deepspeedai/DeepSpeed, issue 8061).
+    In stage 0 this engine clips gradients, because DeepSpeed would neither report the norm nor refuse one that is not
+    finite. Stages 1 and 2 reduce gradients after the backward pass, not during it, because `overlap_comm` is reported
+    to read buckets there before all copies into them have ended (deepspeedai/DeepSpeed, issue 8061).
     """
     bucket = min(parameters + parameters % 2, BUCKET)  # DeepSpeed wants an even number
     zero: dict[str, Any] = {
@@ -54,7 +54,7 @@ def settings(config: EngineConfig, optim: OptimConfig, parameters: int, device: 
     if config.offload_param:
         zero["offload_param"] = {"device": "cpu"}
     made = {
-        "train_micro_batch_size_per_gpu": 1,  # micro-batches are ours: DeepSpeed sees passes, and where a step ends
+        "train_micro_batch_size_per_gpu": 1,  # this engine makes micro-batches: DeepSpeed sees passes and ends of steps
         "gradient_accumulation_steps": 1,
         "gradient_clipping": optim.max_grad_norm if config.zero_stage else 0.0,
         "zero_allow_untested_optimizer": True,
@@ -68,7 +68,7 @@ def settings(config: EngineConfig, optim: OptimConfig, parameters: int, device: 
 
 
 def _over(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """`base` with the nested dictionary `changes` laid over it."""
+    """Return `base` with the nested dictionary `changes` merged into it."""
     merged = dict(base)
     for key, value in changes.items():
         below = merged.get(key)
@@ -77,7 +77,7 @@ def _over(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def divide(policy: Policy, config: EngineConfig, device: torch.device) -> None:
-    """Divide a policy that is not trained over the ranks, as ZeRO-3 does; all of them ask it together."""
+    """Divide a policy that is not trained over the ranks, as ZeRO-3 does; all ranks must then use it together."""
     import deepspeed
 
     options = settings(config, OptimConfig(), sum(p.numel() for p in policy.parameters()), device)
@@ -88,12 +88,12 @@ def divide(policy: Policy, config: EngineConfig, device: torch.device) -> None:
 def spread(policy: Policy, options: dict[str, Any], device: torch.device) -> None:
     """Under ZeRO-3 divide a policy's weights over the ranks, one by one.
 
-    DeepSpeed does so by itself, but puts all of them on the GPU of every rank first, which may not hold them.
+    DeepSpeed by itself would first put all of them on the GPU of every rank, where they may not fit.
     """
     import deepspeed
 
     if options["zero_optimization"]["stage"] == 3:
-        if options["bf16"]["enabled"]:  # DeepSpeed casts no weights that are divided
+        if options["bf16"]["enabled"]:  # DeepSpeed does not cast divided weights
             for parameter in policy.parameters():
                 parameter.data = parameter.bfloat16()
         deepspeed.zero.Init(module=policy, config_dict_or_path=options)
@@ -102,10 +102,10 @@ def spread(policy: Policy, options: dict[str, Any], device: torch.device) -> Non
 
 
 class DeepSpeedEngine:
-    """Gradients add up over `backward` calls and ranks until `step`; the policy's loss goes through DeepSpeed.
+    """Engine of a rank under DeepSpeed. Gradients add up over `backward` calls and ranks until `step`.
 
-    All ranks make the same number of passes: `begin` says how many, and a rank that has no tokens left makes them with
-    none. After a NonFiniteError the weights are sound, the gradients are not: load a checkpoint to go on.
+    All ranks make the same number of passes, which `begin` returns; a rank without tokens makes empty passes. After a
+    NonFiniteError the weights are valid but the gradients are not: load a checkpoint to continue.
     """
 
     def __init__(
@@ -146,13 +146,13 @@ class DeepSpeedEngine:
         return self.passes
 
     def backward(self, loss: Tensor) -> None:
-        """Accumulate gradients; a loss that is not finite is told by `step`, to all ranks at once."""
+        """Accumulate gradients; if the loss is not finite, `step` raises on all ranks."""
         self.passes -= 1
         self.loss += loss.detach().cpu().double()
         self.deepspeed.set_gradient_accumulation_boundary(self.passes == 0)
         self.deepspeed.backward(loss * self.ranks.size)
         if self.passes:
-            self.deepspeed.step()  # moves nothing before the last pass
+            self.deepspeed.step()  # changes no weights before the last pass
 
     def step(self) -> float:
         assert self.passes == 0, f"{self.passes} of the announced passes are missing"
@@ -161,13 +161,13 @@ class DeepSpeedEngine:
             raise NonFiniteError(f"loss is {loss}")
         self.deepspeed.step()
         norm = self.norm if self.config.zero_stage == 0 else float(self.deepspeed.get_global_grad_norm())
-        if not math.isfinite(norm):  # DeepSpeed has not moved the weights
+        if not math.isfinite(norm):  # DeepSpeed has not changed the weights
             raise NonFiniteError(f"gradient norm is {norm}")
         self.scheduler.step()
         return norm
 
     def _clip(self) -> None:
-        """Before a step of stage 0, when every rank holds the sum of all gradients."""
+        """Clip gradients before a step of stage 0, when every rank holds the sum of all gradients."""
         self.norm = clip(self.parameters, self.max_grad_norm)
         if not math.isfinite(self.norm):
             raise NonFiniteError(f"gradient norm is {self.norm}")
@@ -193,13 +193,13 @@ class DeepSpeedEngine:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Raises ValueError when the checkpoint is of another engine, number of ranks or stage."""
+        """Restore the state. Raises ValueError if the checkpoint has another engine, number of ranks or ZeRO stage."""
         if "optimizer" in state:
-            raise ValueError("the checkpoint is of engine.name torch, this run of deepspeed: use the same")
+            raise ValueError("the checkpoint has engine.name torch, this run has deepspeed: use the same")
         mine = {"world_size": self.ranks.size, "zero_stage": self.config.zero_stage}
         for name, here in mine.items():
             if state.get(name) != here:
-                raise ValueError(f"the checkpoint is of {name} {state.get(name)}, this run of {here}: use the same")
+                raise ValueError(f"the checkpoint has {name} {state.get(name)}, this run has {here}: use the same")
         self.scheduler.load_state_dict(state["scheduler"])
 
     def save_shards(self, folder: Path) -> None:
@@ -208,5 +208,5 @@ class DeepSpeedEngine:
     def load_shards(self, folder: Path) -> None:
         path, _ = self.deepspeed.load_checkpoint(str(folder), tag=TAG)
         if path is None:
-            raise ValueError(f"{folder / TAG} is not a whole DeepSpeed checkpoint")
+            raise ValueError(f"{folder / TAG} is not a complete DeepSpeed checkpoint")
         set_rates(self.optimizer, self.scheduler, self.optim)

@@ -1,4 +1,4 @@
-"""Engines turn losses into optimizer steps. The torch engine: one process, AdamW, gradient clipping."""
+"""Engines, which turn losses into optimizer steps, and the torch engine: one process, AdamW, gradient clipping."""
 
 import contextlib
 import math
@@ -16,53 +16,53 @@ from ..settings.config import OptimConfig
 
 
 class NonFiniteError(ArithmeticError):
-    """A loss or a gradient is NaN or infinite: the weights are those of before the update."""
+    """Error on a NaN or infinite loss or gradient; the weights are unchanged by the update."""
 
 
 class Engine(Protocol):
-    """What learner and trainer need of an engine. All ranks make the same calls in the same order."""
+    """Interface of an engine for learner and trainer. All ranks make the same calls in the same order."""
 
     @property
     def ranks(self) -> Ranks:
-        """The processes that train together."""
+        """Processes that train together."""
 
     def begin(self, slices: int) -> int:
-        """Announce the forward and backward passes of the next step; returns how many every rank must make."""
+        """Announce the passes of the next step; return the number that every rank must make."""
 
     def backward(self, loss: Tensor) -> None:
         """Accumulate gradients: they add up over passes and ranks. May raise NonFiniteError."""
 
     def step(self) -> float:
-        """One optimizer step; returns the norm of the whole gradient before clipping.
+        """Take one optimizer step; return the norm of the whole gradient before clipping.
 
-        Raises NonFiniteError on every rank when a loss or the norm is not finite, and leaves the weights as they were.
+        Raises NonFiniteError on every rank if a loss or the norm is not finite; the weights are then unchanged.
         """
 
     def whole(self, parameters: Iterable[nn.Parameter] | None = None) -> contextlib.AbstractContextManager:
-        """Inside, every rank holds all weights, to sample; or these of them, to read."""
+        """Gather weights on every rank inside the context: all of them, to sample, or `parameters`, to read."""
 
     def state_dict(self) -> dict[str, Any]: ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
     def save_shards(self, folder: Path) -> None:
-        """Write what each rank holds for itself into a folder that all of them see."""
+        """Write the state that only this rank holds into a folder shared by all ranks."""
 
     def load_shards(self, folder: Path) -> None:
-        """Read what `save_shards` wrote."""
+        """Load the state that `save_shards` wrote."""
 
 
 Rate = Callable[[int], float]
-"""Share of the learning rate at optimizer step i."""
+"""Function of the optimizer step, from 0, that returns a factor of the learning rate."""
 
 
 def adamw(
     parameters: Iterable[nn.Parameter], config: OptimConfig, device: torch.device, rate: Rate | None = None
 ) -> tuple[torch.optim.AdamW, LambdaLR]:
-    """Return the optimizer and its learning rate, the same in all engines; without `rate` as the configuration says.
+    """Return the optimizer and its learning-rate schedule, the same in all engines; default `rate`: linear warm-up.
 
-    device: where the run computes. On CUDA one kernel updates each tensor in place; torch's default there holds copies
-    of all of them for the time of a step.
+    device: device of the run. On CUDA one kernel updates each tensor in place; torch's default there would hold copies
+    of all tensors during a step.
     """
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     settings: dict[str, Any] = {"fused": True} if device.type == "cuda" else {}
@@ -74,7 +74,7 @@ def adamw(
 
 
 def set_rates(optimizer: torch.optim.Optimizer, scheduler: LambdaLR, config: OptimConfig) -> None:
-    """Give an optimizer whose state was loaded the settings of the configuration, which may be others by now."""
+    """Apply the configuration's settings to an optimizer after loading its state, because they may have changed."""
     scheduler.base_lrs = [config.lr] * len(scheduler.base_lrs)
     for group, rate in zip(optimizer.param_groups, scheduler.lr_lambdas, strict=True):
         now = {"lr": config.lr * rate(scheduler.last_epoch), "initial_lr": config.lr}
@@ -82,12 +82,12 @@ def set_rates(optimizer: torch.optim.Optimizer, scheduler: LambdaLR, config: Opt
 
 
 def clip(parameters: Iterable[nn.Parameter], most: float) -> float:
-    """Scale gradients down to the norm `most`, 0 for any; returns their norm before."""
+    """Scale gradients down to at most the norm `most`, 0 for no limit; return their norm before."""
     return torch.nn.utils.clip_grad_norm_(parameters, most or math.inf).item()
 
 
 class TorchEngine:
-    """Gradients add up over `backward` calls until `step`."""
+    """Engine of a single process. Gradients add up over `backward` calls until `step`."""
 
     def __init__(self, model: PreTrainedModel, config: OptimConfig, rate: Rate | None = None) -> None:
         self.model = model
@@ -99,7 +99,7 @@ class TorchEngine:
         return slices
 
     def backward(self, loss: Tensor) -> None:
-        """Accumulate gradients. Raises NonFiniteError when the loss is NaN or infinite."""
+        """Accumulate gradients. Raises NonFiniteError if the loss is NaN or infinite."""
         if not math.isfinite(loss.item()):
             raise NonFiniteError(f"loss is {loss.item()}")
         loss.backward()
@@ -121,13 +121,13 @@ class TorchEngine:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if "optimizer" not in state:
-            raise ValueError("the checkpoint is of engine.name deepspeed, this run of torch: use the same")
+            raise ValueError("the checkpoint has engine.name deepspeed, this run has torch: use the same")
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
         set_rates(self.optimizer, self.scheduler, self.config)
 
     def save_shards(self, folder: Path) -> None:
-        """Nothing: `state_dict` holds it all."""
+        """No-op: `state_dict` contains the whole state."""
 
     def load_shards(self, folder: Path) -> None:
-        """Nothing: `state_dict` holds it all."""
+        """No-op: `state_dict` contains the whole state."""

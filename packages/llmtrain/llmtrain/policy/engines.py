@@ -1,4 +1,4 @@
-"""The engine of a run by its name."""
+"""Factory of a run's engine."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from .policy import Policy
 def make_engine(
     config: TrainConfig, policy: Policy, optim: OptimConfig, rate: Rate | None = None, alone: bool = False
 ) -> Engine:
-    """The engine that a run names, or torch where one process trains alone; with gradient checkpointing where asked.
+    """Return the engine that a run names, or the torch engine if `alone`; applies gradient checkpointing if set.
 
     deepspeed joins the process group that the environment describes.
     """
@@ -28,7 +28,7 @@ def make_engine(
 
 
 def place(config: TrainConfig, policy: Policy) -> None:
-    """Put a policy that is asked and not trained on the device: under ZeRO-3 divided over the ranks, else whole."""
+    """Put a policy that is only evaluated, not trained, on the device: under ZeRO-3 divided over ranks, else whole."""
     if config.engine.name == "deepspeed" and config.engine.zero_stage == 3:
         from .deepspeed_engine import divide
 

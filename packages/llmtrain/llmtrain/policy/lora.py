@@ -1,7 +1,7 @@
-"""LoRA: the weights stay, and low-rank updates beside them are trained. The layers are peft's.
+"""LoRA: trains low-rank updates of frozen weights, with peft's layers.
 
-The model keeps its class and names, so all else is as without: what leaves it, checkpoints and weights for rollout
-engines, are whole weights with the updates added. A rollout engine that takes adapters is sent the updates alone.
+The model keeps its class and parameter names. Checkpoints and weights for rollout engines are whole weights with the
+updates added, so other code needs no change; a rollout engine that takes adapters gets only the updates.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,21 +18,21 @@ from ..settings.config import ModelConfig
 
 ADAPTER = "policy"
 Gather = Callable[[Iterable[nn.Parameter]], AbstractContextManager]
-"""Makes the context in which this rank holds these parameters whole; a collective where they are split."""
+"""Function that returns a context in which this rank holds these parameters whole; a collective if they are split."""
 
 
 def attach(model: PreTrainedModel, config: ModelConfig, seed: int) -> None:
-    """Put updates of rank `config.lora_rank` beside the linear layers of the body; all other weights stop training.
+    """Add updates of rank `config.lora_rank`, initially 0, to linear layers of the body; freeze all other weights.
 
-    They are 0 at first. Raises ValueError when peft is missing, or `lora_target_modules` names no layer, or one that
-    is not of these.
+    Raises ValueError if peft is missing, or if `lora_target_modules` names a layer that does not exist or is not a
+    linear layer of the body.
     """
     try:
         from peft import LoraConfig, inject_adapter_in_model
     except ImportError:
         raise ValueError(f"model.lora_rank needs peft; {missing('peft')}") from None
     known = linear_layers(model)
-    for name in config.lora_target_modules:  # peft is content when one of several is there
+    for name in config.lora_target_modules:  # peft only checks that one of several names exists
         if not any(f".{path}".endswith(f".{name}") for path, _ in model.named_modules()):
             raise ValueError(f"model.lora_target_modules: no layer is called {name}; choose from {', '.join(known)}")
     names = list(config.lora_target_modules) or known
@@ -46,38 +46,38 @@ def attach(model: PreTrainedModel, config: ModelConfig, seed: int) -> None:
     for name, parameter in updates(model).items():
         layer = name.partition(".lora_")[0]
         if layer not in linear:
-            raise ValueError(f"model.lora_target_modules: {layer} is no linear layer of the body; leave it out")
+            raise ValueError(f"model.lora_target_modules: {layer} is not a linear layer of the body; leave it out")
         parameter.requires_grad_(True)
 
 
 def linear_layers(model: PreTrainedModel) -> list[str]:
-    """Last parts of the names of all linear layers but the output layer."""
+    """Return the name suffixes of all linear layers except the output layer."""
     head = model.get_output_embeddings()
     found = {name for name, module in model.named_modules() if isinstance(module, nn.Linear) and module is not head}
     return sorted({name.rsplit(".", 1)[-1] for name in found})
 
 
 def layers(model: nn.Module) -> Iterator[tuple[str, Any]]:
-    """The layers that have an update, by name."""
+    """Yield the name and module of every layer that has an update."""
     for name, module in model.named_modules():
         if hasattr(module, "lora_A") and ADAPTER in module.lora_A:
             yield name, module
 
 
 def has_updates(model: nn.Module) -> bool:
-    """Whether some layer has an update."""
+    """Return True if some layer has an update."""
     return next(layers(model), None) is not None
 
 
 def updates(model: nn.Module) -> dict[str, nn.Parameter]:
-    """What is trained, by name."""
+    """Return the trained parameters, by name."""
     return {name: parameter for name, parameter in model.named_parameters() if ".lora_" in name}
 
 
 def whole_weights(model: PreTrainedModel, gather: Gather = nullcontext) -> Iterator[tuple[str, Tensor]]:
-    """Every parameter of the model as it would be without LoRA: its name, and its value with the update added.
+    """Yield every parameter as in a model without LoRA: its name, and its value with the update added.
 
-    They are gathered one by one, so that no rank has to hold all of them; all ranks read to the end.
+    They are gathered one by one, so that no rank has to hold all of them; all ranks must iterate to the end.
     """
     updated = {f"{name}.base_layer.weight": layer for name, layer in layers(model)}
     for name, parameter in model.named_parameters():
@@ -93,9 +93,9 @@ def whole_weights(model: PreTrainedModel, gather: Gather = nullcontext) -> Itera
 
 
 def adapter_weights(model: PreTrainedModel, gather: Gather = nullcontext) -> Iterator[tuple[str, Tensor]]:
-    """The factors A and B of every update, by the names of an adapter that peft saved; B is scaled, so B·A is added.
+    """Yield the factors A and B of every update, named as in an adapter that peft saves; B is scaled, so B·A is added.
 
-    They are gathered as whole weights are.
+    They are gathered as in `whole_weights`.
     """
     for name, layer in layers(model):
         factors = layer.lora_A[ADAPTER].weight, layer.lora_B[ADAPTER].weight
@@ -106,12 +106,12 @@ def adapter_weights(model: PreTrainedModel, gather: Gather = nullcontext) -> Ite
 
 
 def adapter_state(model: PreTrainedModel) -> dict[str, Tensor]:
-    """Values of what is trained, by name."""
+    """Return copies of the trained parameters on the CPU, by name."""
     return {name: parameter.detach().cpu().clone() for name, parameter in updates(model).items()}
 
 
 def load_adapter_state(model: PreTrainedModel, state: dict[str, Tensor]) -> None:
-    """Put back what `adapter_state` took."""
+    """Restore the values from `adapter_state`. Raises ValueError if they belong to other layers."""
     mine = updates(model)
     if mine.keys() != state.keys():
         raise ValueError("the checkpoint has other LoRA layers than the configuration")

@@ -1,4 +1,4 @@
-"""Policies: a tiny Qwen2 that trains on a laptop CPU, and loading and saving of any causal language model."""
+"""Models: a tiny Qwen2 that trains on a laptop CPU, and loading and saving of any causal language model."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from .lora import whole_weights
 from .tokenizer import load_tokenizer
 
 ALIGNMENT = 64
-"""Bytes: what torch makes on a CPU begins at a multiple of so many."""
+"""Alignment of tensors that torch allocates on a CPU (bytes)."""
 
 
 def build_tiny(
@@ -40,13 +40,13 @@ def build_tiny(
     eos_token_id: int = 1,
     seed: int = 0,
 ) -> Qwen2ForCausalLM:
-    """A Qwen2 in float32 with random weights (0.86M parameters by default); the global RNG is left as it was.
+    """Return a Qwen2 in float32 with random weights (0.86M parameters by default); does not change the global RNG.
 
     Raises:
-        ValueError: when `hidden` is no multiple of `heads`, or `heads` of `kv_heads`.
+        ValueError: if `hidden` is not a multiple of `heads`, or `heads` not a multiple of `kv_heads`.
     """
     if hidden % heads or heads % kv_heads:
-        raise ValueError(f"hidden {hidden} must divide by heads {heads}, and heads by kv_heads {kv_heads}")
+        raise ValueError(f"hidden {hidden} must be a multiple of heads {heads}, and heads of kv_heads {kv_heads}")
     config = Qwen2Config(
         vocab_size=vocab_size,
         hidden_size=hidden,
@@ -69,13 +69,14 @@ def build_tiny(
 def load(
     path: str | Path, *, dtype: torch.dtype = torch.float32, device: str = "cpu"
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Model and tokenizer from a folder; nothing is downloaded, and weights of the folder's dtype are mapped.
+    """Return model and tokenizer from a folder. Downloads nothing; weights stored in `dtype` are memory-mapped.
 
-    device: where it will compute. A CPU rounds products by where in memory a weight begins, so there those that a file
-    holds elsewhere than torch would put them are copied: others wrote the first model of a run than its checkpoints.
+    device: device that will run the model. On a CPU, rounding depends on the alignment of a weight in memory, so
+    weights that are mapped at an unaligned address are copied. Otherwise a run's first model, written by other
+    software, and its checkpoints would be rounded differently.
 
     Raises:
-        ValueError: when the folder does not exist, has no weights or no tokenizer, or a file of it is cut off.
+        ValueError: if the folder does not exist, has no weights or no tokenizer, or if a file is missing or cut off.
     """
     if not Path(path).is_dir():
         raise ValueError(f"model folder {path} does not exist")
@@ -84,7 +85,7 @@ def load(
     files = [Path(path) / "config.json", *sorted(Path(path).glob("*.safetensors"))]
     if damaged := [file.name for file in files if not is_whole(file)]:
         raise ValueError(f"model folder {path} is damaged: {damaged[0]} is missing or cut off")
-    disable_progress_bar()  # it would tear our own
+    disable_progress_bar()  # it would break up the run's own progress bar
     model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=True)
     if device == "cpu":
         for weight in model.parameters():
@@ -94,7 +95,7 @@ def load(
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file is there with its end: of torch, of safetensors or in JSON; others are not looked into."""
+    """Return True if a .pt, .safetensors or .json file exists and is not truncated; True for any other file."""
     try:
         if path.suffix == ".pt":
             return is_zipfile(path)
@@ -113,7 +114,7 @@ def save(
 ) -> None:
     """Write weights, configuration and tokenizer in the form that `load` and AutoModelForCausalLM read.
 
-    engine: that splits the model over ranks; all of them call, the first one writes.
+    engine: engine that splits the model over ranks; all ranks call this function, rank 0 writes.
     """
     disable_progress_bar()
     rank, weights = engine.ranks.rank if engine else 0, dict[str, Tensor]()
@@ -122,15 +123,15 @@ def save(
             weights[name] = weight.cpu()
     if rank == 0:
         if not torch.cuda.is_available():
-            os.environ.setdefault("DS_ACCELERATOR", "cpu")  # accelerate imports DeepSpeed, which warns without
+            os.environ.setdefault("DS_ACCELERATOR", "cpu")  # accelerate imports DeepSpeed, which warns if it is unset
         model.save_pretrained(path, state_dict=weights | dict(kept_buffers(model)))
         tokenizer.save_pretrained(path)
         mode = (Path(path) / "config.json").stat().st_mode
         for file in Path(path).glob("*.safetensors"):
-            file.chmod(mode)  # safetensors 0.8 makes files that only their owner reads
+            file.chmod(mode)  # safetensors 0.8 creates files that only their owner can read
 
 
 def kept_buffers(model: PreTrainedModel) -> Iterator[tuple[str, Tensor]]:
-    """What belongs to the weights and is not trained."""
+    """Return the buffers that are saved with the weights, as pairs of name and tensor."""
     state = model.state_dict()
     return ((name, buffer) for name, buffer in model.named_buffers() if name in state)

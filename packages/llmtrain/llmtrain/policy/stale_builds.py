@@ -1,7 +1,7 @@
-"""Locks of compilations that were killed. torch would wait for them forever, and say nothing.
+"""Removal of stale build locks, for which torch would silently wait forever.
 
-torch builds C++ extensions, such as DeepSpeed's, once for all processes, under a lock that is a file. Who builds holds
-it open; when that process is killed, the file stays.
+torch builds C++ extensions, such as DeepSpeed's, once for all processes, under a lock file. The building process holds
+it open; if that process is killed, the file stays.
 """
 
 import os
@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 def release(root: Path | None = None) -> list[Path]:
-    """Remove the locks under `root` that no process holds open; returns them. For one process of a machine at a time.
+    """Remove the locks under `root` that no process holds open; return them. Call in one process per machine at a time.
 
-    root: where torch builds extensions, when None. Does nothing where there is no /proc.
+    root: None for torch's folder of built extensions. No-op on systems without /proc.
     """
     if root is None:
         from torch.utils.cpp_extension import get_default_build_root
@@ -28,11 +28,11 @@ def release(root: Path | None = None) -> list[Path]:
 
 
 def _open_files() -> set[str]:
-    """What the processes that we may look into hold open."""
+    """Return the files that processes hold open, as far as this user may see them."""
     found = set()
     for entry in Path("/proc").glob("[0-9]*/fd/*"):
         try:
             found.add(os.readlink(entry))
-        except OSError:  # it is gone, or another user's
+        except OSError:  # the process has ended, or belongs to another user
             continue
     return found

@@ -1,4 +1,4 @@
-"""Tokenizers of built models, of characters or of byte pairs, and the tokenizer of a folder as it was saved."""
+"""Tokenizers: character and byte-pair tokenizers for built models, and loading of a saved tokenizer."""
 
 import json
 from collections.abc import Iterable
@@ -14,18 +14,18 @@ CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-"""ChatML, the turns that Qwen's models know."""
+"""ChatML, the chat format of Qwen's models."""
 PLAIN = ("TokenizersBackend", "PreTrainedTokenizerFast")
-"""Classes of a tokenizer that is its tokenizer.json and nothing else."""
+"""Classes of tokenizers that consist of their tokenizer.json only."""
 
 
 def build_char_tokenizer(alphabet: str) -> PreTrainedTokenizerFast:
-    """One token for each character of `alphabet`, after <pad> (id 0) and <eos> (id 1).
+    """Return a tokenizer with one token per character of `alphabet`, after <pad> (id 0) and <eos> (id 1).
 
-    There is no unknown token: text with a character outside the alphabet fails to encode.
+    It has no unknown token: text with a character outside the alphabet fails to encode.
 
     Raises:
-        ValueError: for an empty alphabet or a repeated character.
+        ValueError: on an empty alphabet or a repeated character.
     """
     if not alphabet or len(set(alphabet)) != len(alphabet):
         raise ValueError(f"alphabet must be distinct characters; got {alphabet!r}")
@@ -39,12 +39,13 @@ def build_char_tokenizer(alphabet: str) -> PreTrainedTokenizerFast:
 
 
 def build_bpe_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerFast:
-    """At most `vocab_size` tokens: <pad> (id 0), <eos> (id 1), those of ChatML, all bytes, and byte pairs of the texts.
+    """Return a tokenizer with at most `vocab_size` tokens, trained on the texts, with ChatML as chat template.
 
-    Any text can be encoded, and decodes to itself. Its chat template is ChatML.
+    Its tokens are <pad> (id 0), <eos> (id 1), ChatML's, all bytes, and byte pairs of the texts. Any text can be encoded
+    and decodes to itself.
 
     Raises:
-        ValueError: when not even the bytes have room.
+        ValueError: if `vocab_size` is too small for the bytes.
     """
     special, bytes_ = [PAD, EOS, *TURN], pre_tokenizers.ByteLevel.alphabet()
     if vocab_size < len(special) + len(bytes_):
@@ -67,20 +68,20 @@ def build_bpe_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedToke
 
 
 def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
-    """The tokenizer in the folder of a model; nothing is downloaded.
+    """Return the tokenizer in a model folder; downloads nothing.
 
-    AutoTokenizer puts the one that is usual for the model type in the place of a plain one: Qwen's, for a Qwen model,
-    which would leave out the spaces between the numbers of a prompt.
+    A plain tokenizer is not loaded with AutoTokenizer, which would replace it by the usual one of the model type, such
+    as Qwen's for a Qwen model, which drops the spaces between the numbers of a prompt.
 
     Raises:
-        ValueError: of one line when there is none, or one that cannot be read.
+        ValueError: in one line, if there is no tokenizer or it cannot be read.
     """
     config = Path(folder) / "tokenizer_config.json"
     named = json.loads(config.read_text()).get("tokenizer_class") if config.is_file() else None
     loader = PreTrainedTokenizerFast if named in PLAIN else AutoTokenizer
     try:
         found: PreTrainedTokenizerBase = loader.from_pretrained(folder, local_files_only=True)
-    except Exception as error:  # tokenizers raises that itself
+    except Exception as error:  # the type that tokenizers raises
         there = (Path(folder) / "tokenizer.json").is_file()
         why = str(error).strip().splitlines()[0] if there else "it has no tokenizer.json"
         raise ValueError(f"the tokenizer of model folder {folder} cannot be read: {why}") from error
