@@ -1,4 +1,4 @@
-"""Sequences as the learner sees them: packed token ids.
+"""Batches of sequences for the learner: packed token ids.
 
 Shapes: B sequences, N response tokens over all of them, M tokens of prompts and responses together.
 """
@@ -14,14 +14,14 @@ from .rollouts import Rollouts
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """B sequences, packed one after another; each is a prompt followed by its response."""
+    """Batch of B sequences, packed one after another; each is a prompt followed by its response."""
 
     ids: Tensor
     """Token ids (M,), int64."""
     prompt_lengths: Tensor
-    """(B,), int64; at least 1."""
+    """Tokens of each prompt (B,), int64; at least 1."""
     response_lengths: Tensor
-    """(B,), int64; at least 1 but in a pass that only keeps step with other ranks."""
+    """Tokens of each response (B,), int64; at least 1, or 0 in a pass that only keeps step with other ranks."""
 
     @staticmethod
     def of(rollouts: Rollouts) -> "Batch":
@@ -42,7 +42,7 @@ class Batch:
         return self.prompt_lengths + self.response_lengths
 
     def select(self, sequences: Tensor) -> "Batch":
-        """The batch of some of the sequences, in the order given."""
+        """Return the batch of these sequences, in the given order."""
         lengths = self.lengths
         return Batch(
             self.ids[ranges(starts(lengths)[sequences], lengths[sequences])],
@@ -51,16 +51,16 @@ class Batch:
         )
 
     def response_index(self, sequences: Tensor) -> Tensor:
-        """Where the response tokens of `sequences` lie among all N response tokens, in order."""
+        """Return the indices of the response tokens of `sequences` among all N response tokens, in order."""
         return ranges(starts(self.response_lengths)[sequences], self.response_lengths[sequences])
 
     def targets(self, sequences: Tensor) -> Tensor:
-        """The response tokens of `sequences`, in the order of `response_index(sequences)`."""
+        """Return the response tokens of `sequences`, in the order of `response_index(sequences)`."""
         first = starts(self.lengths)[sequences] + self.prompt_lengths[sequences]
         return self.ids[ranges(first, self.response_lengths[sequences])]
 
     def padded(self, sequences: Tensor) -> Tensor:
-        """Token ids of `sequences`, padded on the right with 0: (b, longest)."""
+        """Return the token ids of `sequences`, padded on the right with 0: (b, longest)."""
         lengths = self.lengths[sequences, None]
         column = torch.arange(int(lengths.max()))
         inside = column < lengths
@@ -69,5 +69,5 @@ class Batch:
 
 
 def padded(slices: list[Tensor], count: int) -> list[Tensor]:
-    """`count` slices: those given, then empty ones, with which a rank keeps step with the others."""
+    """Return `count` slices: the given ones, then empty ones, with which a rank keeps step with the others."""
     return slices + [torch.empty(0, dtype=torch.long)] * (count - len(slices))

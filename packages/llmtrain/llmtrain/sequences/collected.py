@@ -1,4 +1,4 @@
-"""Scored responses, as a rank holds them."""
+"""Scored responses on a rank."""
 
 from dataclasses import dataclass
 
@@ -9,18 +9,18 @@ from .rollouts import Rollouts
 
 @dataclass(frozen=True)
 class Collected:
-    """B sequences of this rank, ordered by `sequence`."""
+    """Scored sequences of this rank, B of them, ordered by `sequence`."""
 
     rollouts: Rollouts
     sequence: Tensor
-    """Number of each among all that are trained on, (B,): that of its prompt times samples, and its place there."""
+    """Index of each among all sequences to train on, (B,): prompt index · samples per prompt + index in its group."""
     reward: Tensor
-    """The verifier's, (B,)."""
+    """Reward by the verifier, (B,)."""
     shaped: Tensor
-    """The reward with what is added to it, (B,)."""
+    """Reward after shaping, (B,)."""
     advantage: Tensor
-    """(B,); under `prime` that of the outcome alone."""
+    """Advantage of each sequence, (B,); under `prime` only that of the outcome."""
     metrics: dict[str, float]
-    """Of all that was sampled, dropped groups too."""
+    """Metrics of all sampled responses, including dropped groups."""
     dropped: bool = False
-    """Whether no group was informative: these are of the last batch, for statistics, and nothing is learned of them."""
+    """True if no group was informative: the sequences are the last batch, used for statistics but not trained on."""

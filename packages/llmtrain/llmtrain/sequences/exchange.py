@@ -1,7 +1,7 @@
-"""Responses move between ranks before they are trained on, so that each has about as much of every mini-batch.
+"""Exchange of responses between ranks before training, so that each rank has about the same share of every mini-batch.
 
-A rank has sampled for prompts that were dealt out before anybody knew how long responses become, which of them teach
-something, and how many groups dynamic sampling leaves it.
+Prompts are dealt out to ranks before sampling, when response lengths, advantages and the number of groups that dynamic
+sampling leaves on each rank are still unknown.
 """
 
 import heapq
@@ -15,15 +15,15 @@ from .collected import Collected
 
 
 def deal(found: Collected, mini_batches: tuple[Tensor, ...], n: int, whole_groups: bool, ranks: Ranks) -> Tensor:
-    """The rank that is to train each of the B sequences, (B,).
+    """Return the rank that trains each of the B sequences, (B,).
 
-    Of every mini-batch each gets about as many tokens: first of sequences with an advantage, which go through the model
-    forth and back, then of the others, whose statistics are asked for; from the longest.
+    Each rank gets about the same number of tokens of every mini-batch. Sequences with an advantage, which need forward
+    and backward passes, are dealt first; then the others, which need only statistics; the longest come first.
 
-    mini_batches: the prompts of each, with n samples.
-    whole_groups: the samples of a prompt stay together.
+    mini_batches: prompts of each mini-batch, with n samples each.
+    whole_groups: keep the samples of a prompt together.
     """
-    pieces = 1 if whole_groups else n  # of a group
+    pieces = 1 if whole_groups else n  # pieces per group
     parts = tuple((part[:, None] * pieces + torch.arange(pieces)).flatten() for part in mini_batches)
     unit, lengths = found.sequence * pieces // n, found.rollouts.lengths
     told = torch.zeros(2, sum(map(len, parts)), dtype=torch.long)
@@ -36,7 +36,7 @@ def deal(found: Collected, mini_batches: tuple[Tensor, ...], n: int, whole_group
 
 
 def lightest(costs: list[int], ranks: int) -> list[int]:
-    """For each of the costs in turn the rank that has least so far."""
+    """Return a rank for each cost in turn: the one with the lowest total so far."""
     heap = [(0, 0, rank) for rank in range(ranks)]
     found = []
     for cost in costs:
@@ -47,7 +47,7 @@ def lightest(costs: list[int], ranks: int) -> list[int]:
 
 
 def exchange(found: Collected, to: Tensor, ranks: Ranks) -> Collected:
-    """What all ranks have for this one, where `to` (B,) says whom each of the B sequences is for."""
+    """Send each of the B sequences to the rank in `to` (B,); return the sequences sent to this rank."""
     order = to.argsort(stable=True)
     leaving = found.rollouts.take(order)
     counts = to.bincount(minlength=ranks.size)

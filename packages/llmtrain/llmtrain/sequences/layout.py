@@ -1,12 +1,13 @@
-"""How sequences pass through the body of the model together.
+"""Layouts of sequences in one forward pass through the body of the model.
 
-    padded    a row for each sequence, padded on the right
-    packed    one row of all sequences, without padding; where positions begin anew, attention does not look back
-    shared    a row for each prompt: the prompt once, then its responses, which do not see one another
+    padded    one row per sequence, padded on the right
+    packed    one row of all sequences, without padding; attention does not cross the start of a sequence
+    shared    one row per prompt: the prompt once, then its responses, which do not attend to each other
 
-Last tokens stay out: they predict nothing. A layout changes speed and memory, never a statistic. `shared` does least
-work where prompts are long or groups large, and its attention mask is dense: for rows of some thousand tokens at most.
-`packed` has none but in layers that look back some tokens only, see `llmtrain.policy.attention`.
+The last token of a sequence is left out, because it predicts nothing. A layout changes speed and memory, but no
+statistic. `shared` needs the least work if prompts are long or groups large; its attention mask is dense, so use it for
+rows of up to a few thousand tokens. `packed` has a mask only in layers with a limited window, see
+`llmtrain.policy.attention`.
 """
 
 import heapq
@@ -21,21 +22,21 @@ from .ragged import ranges, starts
 
 
 class Layout(NamedTuple):
-    """What the body is given, and where its states lie that predict the n response tokens, in their order."""
+    """Inputs of the body, and places of the hidden states that predict the n response tokens, in their order."""
 
     ids: Tensor
     """Token ids (rows, width)."""
     position: Tensor | None
-    """Of each token in its sequence (rows, width); None counts from 0 in each row."""
+    """Position of each token in its sequence (rows, width); None to count from 0 in each row."""
     mask: Tensor | None
-    """Which positions each looks at, bool (rows, 1, width, width); None is all before it."""
+    """Attention mask, bool (rows, 1, width, width), True if a position attends to another; None for causal."""
     row: Tensor
     column: Tensor
-    """(n,) each."""
+    """Row and column of each of these states, (n,) each."""
 
 
 def fed(batch: Batch, sequences: Tensor) -> Tensor:
-    """Response tokens that go into the model, (b,): all but the last."""
+    """Return the number of response tokens that the model reads, (b,): all except the last."""
     return (batch.response_lengths[sequences] - 1).clamp(min=0)
 
 
@@ -50,7 +51,7 @@ def padded(batch: Batch, sequences: Tensor) -> Layout:
 
 
 def padded_slices(batch: Batch, sequences: Tensor, budget: int) -> list[Tensor]:
-    """Cut `sequences` into slices of similar length whose padded size stays within `budget` tokens.
+    """Split `sequences` into slices of similar length whose padded size is at most `budget` tokens.
 
     A sequence longer than the budget gets a slice of its own.
     """
@@ -58,7 +59,7 @@ def padded_slices(batch: Batch, sequences: Tensor, budget: int) -> list[Tensor]:
 
 
 def similar(lengths: Tensor, budget: int) -> list[Tensor]:
-    """Indices of `lengths`, cut into parts whose number times their longest stays within `budget`."""
+    """Split the indices of `lengths` into parts whose number of entries times the longest is at most `budget`."""
     rest = lengths.argsort(descending=True, stable=True)
     parts = []
     while len(rest):
@@ -81,9 +82,9 @@ def packed(batch: Batch, sequences: Tensor) -> Layout:
 
 
 def packed_slices(batch: Batch, sequences: Tensor, budget: int) -> list[Tensor]:
-    """As few slices of about as many tokens each as stay within `budget` tokens.
+    """Split `sequences` into as few slices as possible, about equally large, of at most `budget` tokens each.
 
-    The longest goes first, each where the least is. A sequence longer than the budget gets a slice of its own.
+    Each sequence, longest first, goes to the smallest slice. A sequence longer than the budget gets a slice of its own.
     """
     lengths = batch.lengths[sequences]
     order = lengths.argsort(descending=True, stable=True).tolist()
@@ -112,13 +113,13 @@ def shared(batch: Batch, sequences: Tensor) -> Layout:
     first, group = starts(batch.lengths)[sequences], same_prompt(batch, sequences)
     rows = int(group.max()) + 1
     prompt, source = torch.zeros(rows, dtype=torch.long), torch.zeros(rows, dtype=torch.long)
-    prompt[group], source[group] = prompts, first  # any response of a row tells its prompt
-    lead = prompts + before(body, group)  # where each response begins in its row
+    prompt[group], source[group] = prompts, first  # the prompt is the same for all responses of a row
+    lead = prompts + before(body, group)  # first column of each response in its row
     width = int((prompt + torch.zeros(rows, dtype=torch.long).index_add(0, group, body)).max())
 
     shape = rows, width
     ids, position = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
-    part = torch.full(shape, -1)  # 0 for the prompt, then a number for each response; −1 is padding
+    part = torch.full(shape, -1)  # 0 for the prompt, then one number per response; −1 is padding
     inside = torch.arange(width) < prompt[:, None]
     ids[inside], part[inside] = batch.ids[ranges(source, prompt)], 0
     position[inside] = ranges(torch.zeros_like(prompt), prompt)
@@ -130,7 +131,7 @@ def shared(batch: Batch, sequences: Tensor) -> Layout:
     visible = (part[:, None, :] == 0) | (part[:, None, :] == part[:, :, None])
     mask = (visible & (place[:, None] >= place))[:, None]
     step = ranges(torch.zeros_like(responses), responses)
-    # The last prompt token predicts a response's first token, and each of its tokens the next.
+    # The last prompt token predicts a response's first token; each response token predicts the next.
     predicts = torch.where(
         step == 0, torch.repeat_interleave(prompts - 1, responses), torch.repeat_interleave(lead - 1, responses) + step
     )
@@ -138,7 +139,7 @@ def shared(batch: Batch, sequences: Tensor) -> Layout:
 
 
 def same_prompt(batch: Batch, sequences: Tensor) -> Tensor:
-    """A number for each of the sequences, (b,), from 0: equal where prompts are."""
+    """Return a number for each sequence, (b,), from 0: equal for equal prompts."""
     lengths = batch.prompt_lengths[sequences, None]
     column = torch.arange(int(lengths.max()))
     index = (starts(batch.lengths)[sequences, None] + column).clamp(max=len(batch.ids) - 1)
@@ -147,7 +148,7 @@ def same_prompt(batch: Batch, sequences: Tensor) -> Tensor:
 
 
 def before(sizes: Tensor, group: Tensor) -> Tensor:
-    """Sum of the sizes (b,) of those of the same group that come earlier, (b,)."""
+    """Return for each entry the sum of the sizes (b,) of earlier entries of the same group, (b,)."""
     order = group.argsort(stable=True)
     earlier = starts(sizes[order])
     counts = torch.bincount(group)
@@ -157,9 +158,9 @@ def before(sizes: Tensor, group: Tensor) -> Tensor:
 
 
 def shared_slices(batch: Batch, sequences: Tensor, budget: int) -> list[Tensor]:
-    """Slices of whole groups, of rows of similar length, whose padded size stays within `budget` tokens.
+    """Split `sequences` into slices of rows of similar length whose padded size is at most `budget` tokens.
 
-    A group whose row would be longer is cut into several.
+    A row holds a whole group; a group that would exceed the budget is split into several rows.
     """
     if not len(sequences):
         return []
@@ -188,4 +189,4 @@ LAYOUTS: dict[str, tuple[Lay, Cut]] = {
     "packed": (packed, packed_slices),
     "shared": (shared, shared_slices),
 }
-"""By name: how sequences are laid out, and how they are cut into micro-batches of at most so many tokens."""
+"""Layouts by name: function that lays out sequences, and function that splits them into micro-batches."""

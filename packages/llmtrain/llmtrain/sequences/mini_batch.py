@@ -1,7 +1,7 @@
-"""Which prompts a rank answers, and which make up each mini-batch.
+"""Prompts of each mini-batch, and prompts that each rank samples responses for.
 
-Mini-batches are drawn over all prompts of a rollout step, whatever the number of ranks, and are the same in each pass
-over it: responses are shared out over the ranks once.
+Mini-batches are drawn over all prompts of a rollout step, independently of the number of ranks, and are the same in
+each pass over them, because responses are distributed over the ranks only once.
 """
 
 import torch
@@ -11,15 +11,15 @@ from entrostat.draws import generator_seed
 
 
 def mini_batches(prompts: int, size: int, seed: int, step: int) -> tuple[Tensor, ...]:
-    """The prompts of each mini-batch, (size,) each: all of them once, in an order drawn for the rollout step."""
+    """Return the prompts of each mini-batch, (size,) each: every prompt once, in a random order per rollout step."""
     key = generator_seed("mini-batches", seed, step, 0)  # 0 keeps the draws of published runs
     return torch.randperm(prompts, generator=torch.Generator().manual_seed(key)).split(size)
 
 
 def shares(sizes: Tensor, ranks: int) -> list[list[int]]:
-    """The prompts that each rank answers, ascending: the same number, as far as they divide.
+    """Return the prompts that each rank samples for, ascending: the same number per rank, or one more on some.
 
-    sizes: of the prompts, (P,). They are dealt out from the largest, there and back over the ranks.
+    sizes: size of each prompt, (P,). Prompts are dealt from the largest, back and forth over the ranks.
     """
     dealt: list[list[int]] = [[] for _ in range(ranks)]
     for place, prompt in enumerate(sizes.argsort(descending=True, stable=True).tolist()):

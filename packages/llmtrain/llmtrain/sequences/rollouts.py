@@ -1,4 +1,4 @@
-"""Sampled responses, packed, and how they are picked and put together.
+"""Sampled responses, packed; selecting and joining them.
 
 Shapes: P prompts, B sequences, N response tokens in all.
 """
@@ -18,16 +18,16 @@ from .ragged import ranges, starts
 class Rollouts:
     """Sampled responses, packed: sequence i owns `response_lengths[i]` consecutive entries of the flat fields.
 
-    Sequences are ordered by prompt; other ranks may have more samples of one. All tensors are on the CPU.
+    Sequences are ordered by prompt; other ranks may have more samples of a prompt. All tensors are on the CPU.
 
     Attributes:
         prompt_ids: token ids of each prompt (P lists).
         response_ids: sampled tokens, eos included (N), int64.
-        response_lengths: tokens of each response (B), int64.
+        response_lengths: number of tokens of each response (B), int64.
         logp: log-probability of each sampled token at the sampling temperature, in nats (N), float32.
-        prompt_index: the prompt each sequence answers (B), int64.
-        finished: whether the sequence ended with eos or a stop token rather than at the length limit (B), bool.
-        version: of the weights that they were drawn from: the rollout step that these were made for.
+        prompt_index: index of each sequence's prompt (B), int64.
+        finished: True if the sequence ended with eos or a stop token, False if at the length limit (B), bool.
+        version: version of the weights that sampled them: the rollout step that these weights were made for.
     """
 
     prompt_ids: list[list[int]]
@@ -47,7 +47,7 @@ class Rollouts:
         return torch.tensor([len(ids) for ids in self.prompt_ids])[self.prompt_index] + self.response_lengths
 
     def take(self, sequences: Tensor) -> "Rollouts":
-        """Some of the sequences, in the order given."""
+        """Return these sequences, in the given order."""
         lengths = self.response_lengths[sequences]
         tokens = ranges(starts(self.response_lengths)[sequences], lengths)
         return replace(
@@ -60,11 +60,11 @@ class Rollouts:
         )
 
     def answering(self, prompts: Tensor) -> "Rollouts":
-        """The responses to some of the prompts."""
+        """Return the responses to these prompts."""
         return self.take(torch.isin(self.prompt_index, prompts).nonzero()[:, 0])
 
     def keep(self, prompts: Tensor) -> "Rollouts":
-        """The responses to some of the prompts, which are numbered anew from 0 in the order given."""
+        """Return the responses to these prompts, with prompts renumbered from 0 in the given order."""
         number = torch.full((len(self.prompt_ids),), -1)
         number[prompts] = torch.arange(len(prompts))
         kept = self.answering(prompts)
@@ -72,13 +72,13 @@ class Rollouts:
         return replace(kept, prompt_ids=ids, prompt_index=number[kept.prompt_index])
 
     def responses(self) -> list[list[int]]:
-        """Token ids of each response, eos included (B lists)."""
+        """Return the token ids of each response, eos included (B lists)."""
         return [part.tolist() for part in self.response_ids.split(self.response_lengths.tolist())]
 
     def texts(self, tokenizer: PreTrainedTokenizerBase) -> list[str]:
-        """Text of each response without the eos or stop token that ended it.
+        """Return the text of each response without the eos or stop token that ended it.
 
-        Other special tokens stay visible: a verifier must not read `1<pad>+2` as `1+2`.
+        Other special tokens stay in the text: a verifier must not read `1<pad>+2` as `1+2`.
         """
         bodies = [
             ids[:-1] if ended else ids for ids, ended in zip(self.responses(), self.finished.tolist(), strict=True)
@@ -87,7 +87,7 @@ class Rollouts:
 
 
 def join(parts: Sequence[Rollouts]) -> Rollouts:
-    """Responses to different prompts one after the other, prompts numbered through; the version is the oldest."""
+    """Concatenate responses to different prompts, with prompts numbered consecutively; the version is the oldest."""
     sizes = torch.tensor([len(part.prompt_ids) for part in parts])
     index = [part.prompt_index + start for part, start in zip(parts, starts(sizes), strict=True)]
     ids = [ids for part in parts for ids in part.prompt_ids]
@@ -95,13 +95,13 @@ def join(parts: Sequence[Rollouts]) -> Rollouts:
 
 
 def merge(parts: Sequence[Rollouts]) -> Rollouts:
-    """Answers to different prompts of one request, as one answer ordered by prompt; the version is the oldest."""
+    """Merge responses to different prompts of one request into one object ordered by prompt; oldest version."""
     whole = _joined(parts)
     return whole.take(whole.prompt_index.argsort(stable=True))
 
 
 def _joined(parts: Sequence[Rollouts]) -> Rollouts:
-    """One after the other, with the prompts and their numbers as they are."""
+    """Concatenate responses without changing prompts and their indices."""
     flat = ("response_ids", "response_lengths", "logp", "prompt_index", "finished")
     whole: dict[str, Any] = {name: torch.cat([getattr(part, name) for part in parts]) for name in flat}
     return replace(parts[0], **whole, version=min(part.version for part in parts))

@@ -1,4 +1,4 @@
-"""A response token by token, for the run log: what each token is, and what the update made of it."""
+"""Token-by-token record of a response for the run log: text of each token, and its numbers in the update."""
 
 import math
 from collections.abc import Sequence
@@ -11,24 +11,24 @@ from entrostat import Plan, Tokens, entropy_change
 DIGITS = 4
 """Significant digits of a logged number."""
 TORN = "\ufffd"
-"""What a decoder writes for bytes that are not a whole character."""
+"""Character that a decoder writes for bytes that are not a whole character."""
 
 
 class TokenTable:
-    """The numbers of one response's tokens in the first update that holds it.
+    """Numbers of one response's tokens in the first update that contains it.
 
     table = TokenTable(sequence=0)
     learner.update(experience, step, watch=table.see)
-    table.columns                                        lists, one entry a token; empty when no update held it
+    table.columns                                        lists, one entry per token; empty if no update contained it
     """
 
     def __init__(self, sequence: int) -> None:
         self.sequence = sequence
-        """Identity of the response in its rollout."""
+        """Id of the response in its rollout."""
         self.columns: dict[str, list[float | None]] = {}
 
     def see(self, tokens: Tokens, plan: Plan) -> None:
-        """Take the tokens (N,) and the plan of a mini-batch; see `token_columns`."""
+        """Record the response if it is among the tokens (N,) of a mini-batch with this plan; see `token_columns`."""
         if not self.columns and tokens.seq_id is not None:
             index = (tokens.seq_id == self.sequence).nonzero()[:, 0]
             if len(index):
@@ -36,11 +36,11 @@ class TokenTable:
 
 
 def token_columns(tokens: Tokens, plan: Plan, index: Tensor) -> dict[str, list[float | None]]:
-    """Numbers of the tokens at `index` (n,), whole sequences, rounded to DIGITS: lists of n; null where not finite.
+    """Return numbers of the tokens at `index` (n,), whole sequences, rounded to DIGITS: lists of n; None if not finite.
 
-    logp, entropy: at the update (nats). advantage: as the plan has it. weight: what multiplies it; 0 on dropped tokens.
-    entropy_change: the token's part of the metric `flow/policy`: exact to first order, per unit of step size. What the
-    tokens do not hold is left out.
+    logp, entropy: values at the update (nats). advantage: advantage in the plan. weight: its factor; 0 on dropped
+    tokens. entropy_change: the token's part of the metric `flow/policy`, exact to first order, per unit of step size.
+    Columns whose inputs are missing in `tokens` are left out.
     """
     logp, entropy, s2, s2l = (
         None if x is None else x[index] for x in (tokens.logp, tokens.entropy, tokens.s2, tokens.s2l)
@@ -60,12 +60,12 @@ def _rounded(x: float) -> float | None:
 
 
 def pieces(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> list[str]:
-    """The text of each token; together they are the text of all, special tokens among it.
+    """Return the text of each token; joined, they are the text of all, including special tokens.
 
-    A character whose bytes several tokens share belongs to the last of them, the others are empty.
+    A character whose bytes several tokens share belongs to the last of them; the others are empty.
     """
     found: list[str] = []
-    start = done = 0  # decoded from `start`, for some tokens look otherwise at the beginning; told up to `done`
+    start = done = 0  # decode from `start`, because some tokens decode differently at the beginning; `done` are found
     for end in range(1, len(ids) + 1):
         before, now = (str(tokenizer.decode(list(ids[start:stop]))) for stop in (done, end))
         if now.endswith(TORN) and end < len(ids):
