@@ -1,4 +1,4 @@
-"""Where the time of a rollout step goes."""
+"""Time of each phase of a rollout step."""
 
 import time
 from collections import defaultdict
@@ -9,18 +9,18 @@ import torch
 
 
 class Clock:
-    """Seconds of each phase since the last reading. A phase inside another one is counted as the inner one alone."""
+    """Seconds of each phase since the last reading. Time in a nested phase counts only for the inner phase."""
 
     def __init__(self, device: str) -> None:
         self.device = device
         self.spent: dict[str, float] = defaultdict(float)
         self.failed: str | None = None
-        """The innermost phase that an error left."""
+        """Innermost phase that ended with an error."""
         self._open: list[str] = []
         self._since = 0.0
 
     def _mark(self) -> None:
-        """Count the time since the last mark to the innermost open phase."""
+        """Add the time since the last mark to the innermost open phase."""
         if self.device == "cuda" and self.failed is None:
             torch.cuda.synchronize()
         now = time.perf_counter()
@@ -30,7 +30,7 @@ class Clock:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Count the time inside to this phase."""
+        """Run a block and add its time to this phase."""
         self._mark()
         self._open.append(name)
         try:
@@ -43,7 +43,7 @@ class Clock:
             self._open.pop()
 
     def read(self) -> dict[str, float]:
-        """`time/<phase>` in seconds, and begin anew."""
+        """Return `time/<phase>` in seconds for each phase, and reset."""
         self._mark()
         spent, self.spent = self.spent, defaultdict(float)
         return {f"time/{name}": seconds for name, seconds in spent.items()}

@@ -1,6 +1,6 @@
 """GPU memory that a trainer shares with a rollout engine in another process.
 
-torch's allocator keeps freed memory for itself, so whoever hands the GPU over empties its cache first:
+torch's allocator keeps freed memory, so the process that hands over the GPU empties its cache first:
 
     trainer builds its models ► empty_cache ► engine starts ► samples ► sleeps ► trainer trains ► empty_cache
         ► engine wakes its weights ► takes new ones ► sender: empty_cache ► engine wakes its KV cache ► samples ...
@@ -14,14 +14,14 @@ GIB = 1 << 30
 
 
 def empty_cache() -> None:
-    """Return memory that torch's allocator holds and no tensor uses to the GPU; no-op in a process that uses none."""
+    """Free GPU memory that torch's allocator holds but no tensor uses; no-op in a process that uses no GPU."""
     if torch.cuda.is_initialized():
         gc.collect()
         torch.cuda.empty_cache()
 
 
 def peaks() -> dict[str, float]:
-    """Return the largest GiB that tensors took and that torch reserved since the last call; nothing without a GPU."""
+    """Return peak GiB allocated by tensors and reserved by torch since the last call; empty if no GPU is used."""
     if not torch.cuda.is_initialized():
         return {}
     taken, reserved = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()

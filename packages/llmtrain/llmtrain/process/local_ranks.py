@@ -1,9 +1,9 @@
-"""Several ranks on this machine: the same command once for each, told apart by RANK, as under torchrun.
+"""Several ranks on this machine: one process per rank with the same command, distinguished by RANK, as under torchrun.
 
     llmtrain train --nproc 4 --engine.name deepspeed ...
-    torchrun --nproc-per-node 4 -m llmtrain train --engine.name deepspeed ...       the same, and on several machines
+    torchrun --nproc-per-node 4 -m llmtrain train --engine.name deepspeed ...       the same; also on several machines
 
-Ctrl-C goes to all ranks, once each. When a rank is lost the others are ended, too.
+Ctrl-C is sent to every rank once. If a rank is lost, the others are stopped too.
 """
 
 import os
@@ -18,44 +18,44 @@ from pathlib import Path
 from typing import Any
 
 GRACE = 3.0
-"""Seconds that the other ranks have to end by themselves after one was lost."""
+"""Seconds for the other ranks to end by themselves after one was lost."""
 POLL = 0.1
-"""Seconds between looks at the ranks."""
+"""Interval of checks on the ranks (seconds)."""
 PARENT = "LLMTRAIN_PARENT"
-"""Environment variable with the process that started a rank."""
+"""Environment variable with the id of the process that started a rank."""
 
 
 def is_worker() -> bool:
-    """Whether a launcher started this process as one of several, this one or torchrun."""
+    """Return True if a launcher, this one or torchrun, started this process as one of several."""
     return "RANK" in os.environ
 
 
 def is_first() -> bool:
-    """Whether this process speaks for all."""
+    """Return True on rank 0, or in a process on its own."""
     return int(os.environ.get("RANK", 0)) == 0
 
 
 def world_size(nproc: int) -> int:
-    """Ranks of the run: those a launcher started, or the `nproc` that are to be."""
+    """Return the number of ranks: as set by the launcher, or `nproc` if none has started this process."""
     return int(os.environ["WORLD_SIZE"]) if is_worker() else nproc
 
 
 def free_port() -> int:
-    """A TCP port of this machine that nobody listens on."""
+    """Return a free TCP port of this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 def cpus() -> int:
-    """Return how many CPUs this process may use: a scheduler may have limited them."""
+    """Return the number of CPUs that this process may use, which a scheduler may have limited."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def end_with_parent() -> None:
-    """In a rank that `launch` started: end when that process is gone, however it went."""
+    """End this process as soon as the process that started it with `launch` has ended; no-op in other processes."""
     parent = int(os.environ.get(PARENT, 0))
 
     def watch() -> None:
@@ -68,22 +68,23 @@ def end_with_parent() -> None:
 
 
 def forget_shared_memory(environment: Mapping[str, Any]) -> None:
-    """Unlink the memory through which DeepSpeed's ranks reduce on a CPU; environment: that of the rank whose it is.
+    """Unlink the shared memory through which a DeepSpeed rank reduces on a CPU.
 
-    Ranks keep it as long as they live; DeepSpeed itself never unlinks it, and 66 MiB a rank would stay when they end.
+    environment: the rank's environment. A running rank keeps its mapping. DeepSpeed itself never unlinks the memory, so
+    66 MiB per rank would remain after they end.
     """
     place = "_".join(str(environment.get(name, "")) for name in ("MASTER_ADDR", "MASTER_PORT", "RANK"))
     Path(f"/dev/shm/deepspeed_allreduce_buffer_{os.getuid()}_{place}").unlink(missing_ok=True)
 
 
 class LostRankError(ValueError):
-    """A rank was killed; the others were ended."""
+    """Error after a rank was lost; the other ranks have been stopped."""
 
 
 def launch(command: list[str], nproc: int) -> int:
-    """Run `llmtrain` with the arguments `command` as `nproc` ranks; exit code of the first that failed, or 0.
+    """Run `llmtrain` with the arguments `command` as `nproc` ranks; return the exit code of one that failed, or 0.
 
-    Raises LostRankError naming the rank when one was killed.
+    Raises LostRankError if a rank was killed; the message names it.
     """
     common = {
         PARENT: os.getpid(),
@@ -120,13 +121,13 @@ def launch(command: list[str], nproc: int) -> int:
             process.kill()
             process.wait()
         for rank in range(nproc):
-            forget_shared_memory(common | {"RANK": rank})  # they may have ended before they could
+            forget_shared_memory(common | {"RANK": rank})  # the rank may have ended before it did so itself
         for number, handler in previous.items():
             signal.signal(number, handler)
 
 
 def _wait(ranks: list[subprocess.Popen]) -> int:
-    """Wait for all ranks, or for one that fails and GRACE seconds more."""
+    """Wait for all ranks, or until GRACE seconds after one has failed; return the exit code, see `launch`."""
     while not any(process.poll() for process in ranks):
         if all(process.poll() == 0 for process in ranks):
             return 0
@@ -135,7 +136,7 @@ def _wait(ranks: list[subprocess.Popen]) -> int:
     while time.monotonic() < end and any(process.poll() is None for process in ranks):
         time.sleep(POLL)
     failed = [(code, rank) for rank, process in enumerate(ranks) if (code := process.poll())]
-    code, rank = min(failed)  # of one that was killed others only notice that it is gone
+    code, rank = min(failed)  # a killed rank has a negative code; others fail because it is gone
     if code < 0:
         raise LostRankError(f"rank {rank} was lost: killed by {signal.Signals(-code).name}")
     return code

@@ -1,4 +1,4 @@
-"""A progress bar: what, how far, a few numbers, time left. Drawn on a terminal only; lines are for elsewhere."""
+"""Progress bar with label, count, a few numbers and remaining time on a terminal; plain lines elsewhere."""
 
 from types import TracebackType
 from typing import Any, Self
@@ -8,7 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 class Bar:
-    """A bar; a context manager, or `start` and `stop` it."""
+    """Progress bar. Use it as a context manager, or call `start` and `stop`."""
 
     def __init__(self, label: str, total: int, done: int = 0, console: Console | None = None) -> None:
         self.console = console or Console()
@@ -24,20 +24,20 @@ class Bar:
         self.task = self.progress.add_task(label, total=total, completed=done, numbers="")
 
     def show(self, **now: Any) -> None:
-        """Draw it anew: `numbers`, `completed` or `advance`, `description`."""
+        """Update the bar: `numbers`, `completed` or `advance`, `description`."""
         self.progress.update(self.task, **now)
 
     def say(self, line: str) -> None:
-        """Print a line where nothing is drawn."""
+        """Print a line if no bar is drawn."""
         if not self.console.is_terminal:
             self.console.print(line, highlight=False, soft_wrap=True)
 
     def start(self) -> None:
-        """Begin to draw; drawing already, nothing happens."""
+        """Start drawing; no-op if already started."""
         self.progress.start()
 
     def stop(self) -> None:
-        """Leave it as it is."""
+        """Stop drawing and leave the bar as it is."""
         self.progress.stop()
 
     def __enter__(self) -> Self:

@@ -1,6 +1,6 @@
-"""The processes that train together: one, or the ranks of a torch.distributed process group.
+"""Processes that train together: one, or the ranks of a torch.distributed process group.
 
-A rank holds its share of the sequences. What must be the same everywhere is made so here.
+A rank holds its share of the sequences; the operations here combine values over all ranks.
 """
 
 import os
@@ -20,55 +20,55 @@ from .local_ranks import free_port, is_worker
 
 T = TypeVar("T")
 TIMEOUT = 1800.0
-"""Seconds that a rank waits for the others in a collective, where no configuration says."""
+"""Default timeout of a collective (seconds)."""
 
 
 class Ranks:
-    """A process on its own."""
+    """Single process that trains alone; interface for several."""
 
     rank: int = 0
     size: int = 1
 
     def __init__(self) -> None:
         self.reduce = LocalReduce()
-        """For plans and diagnoses."""
+        """Reduction for plans and diagnostics."""
 
     def total(self, x: Tensor) -> Tensor:
-        """Sum of x over ranks, of one shape everywhere."""
+        """Return the sum of x over ranks; x has the same shape on all of them."""
         return x
 
     def mean(self, x: Tensor) -> float:
-        """Mean of the numbers x (N,) of all ranks; NaN of none."""
+        """Return the mean of the numbers x (N,) of all ranks; NaN if there are none."""
         total, count = self.total(torch.tensor([x.sum(dtype=torch.float64), len(x)], dtype=torch.float64))
         return float(total / count)
 
     def most(self, count: int) -> int:
-        """The largest count of any rank."""
+        """Return the largest count of any rank."""
         return count
 
     def greatest(self, x: Tensor) -> Tensor:
-        """The greatest of any rank, for each of the numbers x, of one shape everywhere."""
+        """Return the elementwise maximum of x over ranks; x has the same shape on all of them."""
         return x
 
     def deal(self, parts: Sequence[T] | None) -> T:
-        """Each rank's of the parts that the first rank has, one a rank; the others give None."""
+        """Return this rank's part of the parts on rank 0, one per rank; the other ranks pass None."""
         assert parts is not None
         return parts[0]
 
     def exchange(self, rows: Tensor, counts: Tensor) -> Tensor:
-        """Rows of all ranks for this one; of `rows` (n, …) the first counts[0] go to rank 0, the next to rank 1."""
+        """Return the rows sent to this rank; of `rows` (n, …) the first counts[0] go to rank 0, the next to rank 1."""
         return rows
 
     def gather(self, items: list[T]) -> list[T]:
-        """The items of all ranks, on each."""
+        """Return the items of all ranks, on every rank."""
         return items
 
     def barrier(self) -> None:
-        """Wait until all ranks are here."""
+        """Wait until all ranks have called this."""
 
 
 class DistRanks(Ranks):
-    """One of the ranks of the default process group; tensors travel by `device`."""
+    """Rank of the default process group; tensors are sent through `device`."""
 
     def __init__(self, device: torch.device) -> None:
         self.rank = dist.get_rank()
@@ -113,9 +113,9 @@ class DistRanks(Ranks):
 
 
 def join(device: str, timeout: float = TIMEOUT) -> DistRanks:
-    """Join the process group that the environment describes, RANK, WORLD_SIZE and so on; a group of one without it.
+    """Join the process group described by RANK, WORLD_SIZE and so on; without these variables a group of one.
 
-    timeout: seconds that a rank waits for the others in a collective; they may still be sampling.
+    timeout: upper limit for the wait in a collective (seconds); other ranks may still be sampling.
     """
     alone = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 1, "LOCAL_SIZE": 1, "MASTER_ADDR": "127.0.0.1"}
     if not is_worker():
@@ -129,16 +129,16 @@ def join(device: str, timeout: float = TIMEOUT) -> DistRanks:
 
 
 def is_of_another(error: Exception) -> bool:
-    """Whether it seems to say no more than that another rank is gone."""
+    """Return True if the error seems to report only that another rank is gone."""
     return dist.is_initialized() and (isinstance(error, dist.DistError) or "by peer" in str(error))
 
 
 def leave(code: int) -> None:
-    """End the process of a rank with this exit code; a process on its own goes on.
+    """End the process of a rank with this exit code; no-op in a process on its own.
 
-    With code 0 it waits until all ranks are here. With another it does not: they may wait for it in another
-    collective, and end when it is gone.
-    The interpreter's own way out is not taken: threads of the process group abort it now and then.
+    With code 0 it first waits for all ranks. With another code it does not wait, because the others may be in another
+    collective, and fail once this rank is gone. Skips the interpreter's normal exit, during which threads of the
+    process group sometimes abort.
     """
     if dist.is_initialized():
         if code == 0:
