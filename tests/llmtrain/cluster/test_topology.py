@@ -201,7 +201,7 @@ def test_ctrl_c_leaves_a_run_that_can_be_resumed_and_a_lost_learner_ends_it(here
     assert steps == list(range(len(steps)))
     assert steps[-1] >= done
     error = capsys.readouterr().err.splitlines()[-1]
-    assert error == f"error: rank 0 was lost: its process died; last checkpoint: {latest(config.out)}"
+    assert error == f"error: rank 0 was lost: its process crashed; last checkpoint: {latest(config.out)}"
     assert end_of("ray::RolloutActor"), "engines end with the learner who started them"
 
 

@@ -1,1 +1,1 @@
-"""Runs on a Ray cluster: learners and rollout engines as actors, and who goes where."""
+"""Runs on a Ray cluster: learners and rollout engines as actors, and their placement."""

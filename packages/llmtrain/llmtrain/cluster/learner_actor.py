@@ -1,4 +1,4 @@
-"""The process of a rank of the trainer on a Ray cluster. Nothing here imports torch before the environment is set."""
+"""Process of a trainer rank on a Ray cluster. This module does not import torch before the environment is set."""
 
 import os
 import signal
@@ -11,18 +11,18 @@ from ..rollout.ray.places import Place
 from ..settings.config import TrainConfig
 
 INTERRUPT = signal.SIGUSR1
-"""Stands for Ctrl-C in a learner: a terminal's SIGINT does not get through to the processes of Ray."""
+"""Signal that replaces Ctrl-C in a learner, because a terminal's SIGINT does not reach Ray's processes."""
 
 
 class Learner:
-    """One rank: the same code as a rank that this machine starts by itself."""
+    """Actor of one rank; it runs the same code as a rank started locally."""
 
     def settle(self, folder: str) -> Place:
-        """Work in this folder; says where that is. ValueError when this machine does not have it."""
+        """Change to this folder and return the place of this actor. Raises ValueError if this node lacks the folder."""
         import ray
 
         if not Path(folder).is_dir():
-            raise ValueError(f"folder {folder} is missing on {socket.gethostname()}: start runs in one all nodes see")
+            raise ValueError(f"folder {folder} is missing on {socket.gethostname()}: start runs in a shared folder")
         os.chdir(folder)
         signal.signal(INTERRUPT, interrupt)
         context = ray.get_runtime_context()
@@ -30,7 +30,7 @@ class Learner:
         return Place(context.get_node_id(), ray.util.get_node_ip_address(), os.getpid(), free_port(), cpus(), gpus)
 
     def run(self, environment: dict[str, str], config: TrainConfig, resuming: bool) -> tuple[int, str]:
-        """Train as the rank that the environment describes; exit code and last words."""
+        """Train as the rank that the environment describes; return the exit code and the last message."""
         os.environ |= environment
         from ..training.run import train_rank
 
@@ -38,12 +38,12 @@ class Learner:
 
 
 def interrupt(number: int, frame: Any) -> None:
-    """Do what Ctrl-C would."""
+    """Call the handler of Ctrl-C."""
     handler = signal.getsignal(signal.SIGINT)
     if callable(handler):
         handler(signal.SIGINT, frame)
 
 
 def send_signal(pid: int, number: int) -> None:
-    """To a process of the machine that this is called on."""
+    """Send a signal to a process of the machine on which this is called."""
     os.kill(pid, number)

@@ -1,7 +1,7 @@
 """Training on a Ray cluster, where learners and rollout engines are actors.
 
-Who calls `train_on_ray` starts the learners, shows the run and waits. The first learner starts the rollout engines.
-Actors end with whoever started them.
+`train_on_ray` starts the learners, shows the run and waits. The learner of rank 0 starts the rollout engines. An actor
+ends with the process that started it.
 """
 
 import logging
@@ -24,20 +24,20 @@ from ..training.display import TrainDisplay
 from .learner_actor import INTERRUPT, Learner, send_signal
 
 KNOCK = 5.0
-"""Seconds that a cluster may take to answer at all."""
+"""Timeout for a connection to the cluster (seconds)."""
 POLL = 0.5
-"""Seconds between looks at the run."""
+"""Interval of checks on the run (seconds)."""
 
 
 @contextmanager
 def cluster(address: str) -> Iterator[None]:
-    """Ray, joined at `address`, or started on this machine with all its ports on loopback; a running one is used.
+    """Run a block with Ray: joined at `address`, started on this machine with loopback ports, or already initialised.
 
-    SIGTERM is answered as before: Ray's own answer is to leave without a word. Raises ValueError when nobody answers
-    there.
+    Keeps the present handler of SIGTERM, because Ray's handler exits without a message. Raises ValueError if no cluster
+    answers at `address`.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if not address:  # Ray's name for being alone, whatever the system; read when it is imported
+    if not address:  # Ray's variable for a local cluster, on any system; read when Ray is imported
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     import ray
 
@@ -60,7 +60,7 @@ def cluster(address: str) -> Iterator[None]:
 
 
 def _knock(address: str) -> None:
-    """OSError when nobody listens at HOST:PORT, where Ray would wait for minutes."""
+    """Raise OSError if nothing listens at HOST:PORT, where Ray would wait for minutes."""
     host, _, port = address.rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host, int(port)), timeout=KNOCK).close()
@@ -68,13 +68,13 @@ def _knock(address: str) -> None:
 
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """LostRankError at SIGTERM, which `ray job stop` and schedulers send, also where it is Ray that answers first."""
+    """Run a block; raise LostRankError on SIGTERM, from `ray job stop` or a scheduler, even if Ray handles it first."""
 
     terminated: list[int] = []
 
     def end(number: int, frame: Any) -> None:
         terminated.append(number)
-        raise KeyboardInterrupt  # Ray's calls let nothing else through
+        raise KeyboardInterrupt  # the only exception that gets through Ray's calls
 
     previous = signal.signal(signal.SIGTERM, end)
     try:
@@ -88,9 +88,9 @@ def ended_by_sigterm() -> Iterator[None]:
 
 
 def train_on_ray(config: TrainConfig, resuming: bool = False) -> tuple[int, str]:
-    """Train on the cluster and show it; exit code and last words of the first learner, or of one that stopped.
+    """Train on the cluster and show progress; return exit code and last message of rank 0, or of a learner that failed.
 
-    Raises ValueError when the cluster has no room or does not see the folder, LostRankError when a learner is lost or
+    Raises ValueError if the cluster has no room or a node lacks the folder, LostRankError if a learner is lost or
     SIGTERM ends the run.
     """
     variables: list[dict[str, str]] = []
@@ -114,16 +114,16 @@ def train_on_ray(config: TrainConfig, resuming: bool = False) -> tuple[int, str]
                 for learner in learners:
                     ray.kill(learner)
     finally:
-        for environment in variables:  # of learners on this machine that ended before they could
+        for environment in variables:  # learners on this machine may have ended before they did so themselves
             forget_shared_memory(environment)
 
 
 def follow(runs: list[Any], first: Place, look: Callable[[], bool]) -> tuple[int, str]:
-    """Wait for the learners, or for one that stops and GRACE seconds more; what it, or else the first, returned.
+    """Wait for the learners, or until GRACE seconds after one has failed; return its result, or else that of rank 0.
 
-    look: shows what is new of the run; whether a step of it was trained.
-    Ctrl-C once is passed on to the first learner, who tells the others; again, it ends this process. Raises what most
-    says why learners failed.
+    look: function that shows new steps of the run and returns True if a step has been trained.
+    The first Ctrl-C is sent to the learner of rank 0, which stops the others; a second one ends this process. Raises
+    the most informative error if learners failed.
     """
     import ray
 
@@ -166,7 +166,7 @@ def follow(runs: list[Any], first: Place, look: Callable[[], bool]) -> tuple[int
 
 
 def _send(place: Place, number: int) -> None:
-    """A signal to the process of an actor, wherever it is."""
+    """Send a signal to the process of an actor, on any node."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -175,12 +175,12 @@ def _send(place: Place, number: int) -> None:
 
 
 def _reason(failures: dict[int, Exception]) -> Exception:
-    """Of what learners died of, what says most: who was killed, or what the first of them raised."""
+    """Return the most informative error: the loss of a rank, or else the error of the lowest failed rank."""
     import ray
 
     for rank, error in sorted(failures.items()):
         if isinstance(error, ray.exceptions.RayActorError):
-            return LostRankError(f"rank {rank} was lost: its process died")
+            return LostRankError(f"rank {rank} was lost: its process crashed")
     rank, error = min(failures.items())
     cause = getattr(error, "cause", None)
     return ValueError(str(cause)) if isinstance(cause, ValueError) else error
@@ -188,10 +188,13 @@ def _reason(failures: dict[int, Exception]) -> Exception:
 
 @contextmanager
 def progress(config: TrainConfig, resuming: bool) -> Iterator[Callable[[], bool]]:
-    """Shows a run that is trained elsewhere by its log, whenever it is called; whether a step has been."""
+    """Hold a display of a run that trains elsewhere; yield a function that updates it from the run log.
+
+    The function returns True if a step has been trained.
+    """
     start = step_of(latest(config.out)) if resuming else 0
     shown, log = start, Path(config.out) / "metrics.jsonl"
-    stamp = _changed(log)  # until then the log is of another run, or has lines to be dropped
+    stamp = _changed(log)  # until it changes, the log belongs to another run or has lines that will be dropped
     with TrainDisplay(config.controller, config.steps, start) as display:
 
         def look() -> bool:
@@ -210,5 +213,5 @@ def progress(config: TrainConfig, resuming: bool) -> Iterator[Callable[[], bool]
 
 
 def _changed(path: Path) -> int:
-    """When a file was last written to; 0 when it is missing."""
+    """Return the time of a file's last write (ns); 0 if it is missing."""
     return path.stat().st_mtime_ns if path.exists() else 0
