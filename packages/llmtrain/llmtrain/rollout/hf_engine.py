@@ -27,7 +27,7 @@ class HFEngine(RolloutEngine):
         rank: int = 0,
         whole: Callable[[], AbstractContextManager] = nullcontext,
     ) -> None:
-        """whole: makes the context in which this rank holds all weights."""
+        """whole: returns the context in which this rank holds all weights."""
         self.model, self.tokenizer, self.config = model, tokenizer, config
         self.rank, self.whole = rank, whole
 

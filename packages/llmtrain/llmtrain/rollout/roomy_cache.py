@@ -22,7 +22,7 @@ class RoomyLayer(DynamicLayer):
         super().__init__()
         self.room = room
         self.rooms: list[Tensor] = []
-        """Full tensors of keys and values; empty before `batch_repeat_interleave`, as prompts are read at once."""
+        """Full tensors of keys and values; empty before `batch_repeat_interleave`, because prompts need no room."""
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         if not self.rooms:

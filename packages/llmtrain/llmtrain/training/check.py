@@ -48,7 +48,7 @@ OWNED = {
 
 
 def make_controller(config: TrainConfig) -> Chain:
-    """Return the controller of a run. Raise ValueError for an unknown name or hyperparameter, or an unused target."""
+    """Return the controller of a run. Raises ValueError on an unknown name or hyperparameter, or an unused target."""
     settings = dict(config.controller_args)
     if config.target is not None:
         settings = with_target(config.controller, settings, config.target)

@@ -92,7 +92,7 @@ class Collector:
 
     def _advantages(self, reward: Tensor, rollouts: Rollouts) -> Tensor:
         """Return advantages, (B,); groups are still whole here."""
-        place = self.config.device  # where the ranks' tensors travel
+        place = self.config.device  # device of collectives
         wanted = {"length": rollouts.response_lengths} if "length" in advantage_needs(self.config.advantage) else {}
         return self.advantage(reward.to(place), rollouts.prompt_index.to(place), **wanted).cpu()
 

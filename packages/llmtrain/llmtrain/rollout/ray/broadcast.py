@@ -39,7 +39,7 @@ class Engines:
         """Start the update to this version."""
         self.version, self.end = version, time.monotonic() + self.timeout
         self.failed: Future[None] = Future()
-        """Error of a failed call: the sender waits in a broadcast then, and does not see it."""
+        """Error of a failed call, which the sender does not see while it waits in a broadcast."""
 
     def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
         first = init_info["rank_offset"]

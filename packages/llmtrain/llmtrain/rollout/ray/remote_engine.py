@@ -4,7 +4,7 @@
            ── weights, put into the object store once, or broadcast ──► all actors
 
 Only rank 0 calls, and an actor runs its calls in order: requests made before new weights are answered with the old
-ones, so that staleness is exact and runs repeat. Nobody waits for weights in the object store; for a broadcast the
+ones, so that staleness is exact and runs repeat. No rank waits for weights in the object store; for a broadcast the
 learners wait until all engines have answered earlier requests.
 """
 
@@ -149,7 +149,7 @@ class RemoteEngine(RolloutEngine):
             read(weights)
         else:
             packed = ray.put(pack(weights))
-        if self.sleep_level:  # engines wake up once they have weights: learners must not hold what they read
+        if self.sleep_level:  # engines wake up on new weights: free the GPU memory of gathered weights first
             empty_cache()
             self.ranks.barrier()
         if self.ranks.rank:

@@ -96,7 +96,7 @@ def repack_head(model: Any) -> None:
 
 
 def check_head(model: Any) -> None:
-    """Raise RuntimeError if the output head computes with other weights than it holds; some columns are compared."""
+    """Raise RuntimeError if the output head computes with weights other than its own; compares only some columns."""
     if (head := packed_head(model)) is None:
         return
     columns = torch.linspace(0, head.weight.shape[1] - 1, 32).long()

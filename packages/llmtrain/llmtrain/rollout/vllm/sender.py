@@ -56,7 +56,7 @@ class Parameters(WeightSource):
         """Send these weights from now on, under transformers' names."""
         self.weights, self.sent = weights, {}
         if self.device == "cuda":
-            torch.cuda.synchronize()  # they are read on other streams than they were written on
+            torch.cuda.synchronize()  # they will be read on other streams
 
     def metadata(self) -> list[ParamMeta]:
         return [ParamMeta(name, self.dtype, tuple(shape)) for name, shape in self.shapes.items()]
@@ -69,7 +69,7 @@ class Parameters(WeightSource):
 
 
 class Client:
-    """Engine as a sender calls it; `version` is given to the update when it ends."""
+    """Interface of an engine for a sender; `version` labels the update when it ends."""
 
     def __init__(self, llm: Any) -> None:
         self.llm = llm
