@@ -346,7 +346,7 @@ def learning_rates(environment: Environment, runs: int, dtype: torch.dtype) -> T
 
 
 def starting_logits(start: Array, like: Tensor) -> Tensor:
-    """Return `start` as a tensor like the environment's logits. Raise ValueError if its shape differs or not finite."""
+    """Return `start` as a tensor like the environment's logits. Raise ValueError on another shape, NaN or infinity."""
     if start.shape != tuple(like.shape):
         raise ValueError(f"start has shape {start.shape}; expected {tuple(like.shape)}: (runs, states, arms)")
     if not np.isfinite(start).all():
