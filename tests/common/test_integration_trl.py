@@ -385,7 +385,10 @@ def test_every_controller_plans_and_has_a_gradient(rollout, name):
             {"controller": {"controller": "unlikeliness"}, "mask_truncated_completions": True},
             "masked ones have no tokens: leave mask_truncated_completions off",
         ),
-        ({"controller": {"controller": es.make("grpo"), "controller_args": {"eps_low": 0.1}}}, "needs a controller given by name"),
+        (
+            {"controller": {"controller": es.make("grpo"), "controller_args": {"eps_low": 0.1}}},
+            "needs a controller given by name",
+        ),
         ({"controller": {"controller": "stear"}}, "unknown controller 'stear'"),
     ],
 )

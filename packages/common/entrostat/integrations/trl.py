@@ -317,7 +317,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         """Log the metrics of docs/metrics.md over the whole optimizer step."""
         assert self.plan is not None
         found = diagnose(self.tokens, self.plan, self._now, reduce=self.reduce)
-        del found["entropy"]  # logged once a rollout
+        del found["entropy"]  # logged once per rollout
         self._log(found)
         if "flow/total" in found:
             before = 0.0 if self._updates_since_rollout == 1 else float(self.trace.flow)
