@@ -4,7 +4,8 @@ tau: Annotated[float, "[0, 1)"] = 0.95
 cap: Annotated[float, "(0, inf]"] = 2.0        may be infinite; any other number is finite
 mode: Annotated[str, MODES] = "bonus"
 
-This module does not import torch, but checks tensors like numbers, and each number of a tuple. None is always allowed.
+This module does not import torch, but checks tensors like numbers, and each number of a tuple. None passes: the type
+decides if it is allowed.
 """
 
 from collections.abc import Iterator

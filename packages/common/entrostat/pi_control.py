@@ -63,8 +63,7 @@ def poles(g: float | Tensor, kp: float | Tensor, ki: float | Tensor) -> Tensor:
 def place_poles(g: float | Tensor, first: float | Tensor = POLES[0], second: float | Tensor = POLES[1]) -> Gains:
     """Return the gains that give a plant of gain g > 0 the real poles `first` and `second`, each in [0, 1).
 
-    g·kp = 1 − p₁p₂ and g·ki = (1 − p₁)(1 − p₂); stable for every such pair. Raises ValueError if g or a pole is out of
-    range.
+    g·kp = 1 − p₁p₂ and g·ki = (1 − p₁)(1 − p₂); the loop is stable. Raises ValueError if g or a pole is out of range.
     """
     g, first, second = as_state(g), as_state(first), as_state(second)
     if not bool((g > 0).all()):

@@ -50,8 +50,8 @@ def named_class(package: str, name: str) -> type:
 def imported(path: str) -> str:
     """Return the name of the controller class at `module:Class`, which is registered if it is not yet.
 
-    Without a name of its own it gets that of the class in lower case, such as my_rule for MyRule. Raises ValueError of
-    one line if there is no such class.
+    If it has no name, the name is derived from the class, such as my_rule for MyRule. Raises a one-line ValueError if
+    there is no such class.
     """
     from .controller import Controller
 

@@ -19,7 +19,7 @@ ESTIMATORS = ("paper", "exact")
 @register("opefo")
 @dataclass(kw_only=True)
 class Opefo(Controller):
-    """Weight 1 + λ where ΔH > 0 and 1 − λ where ΔH < 0, with λ* = (M − P)/(M + P) that makes the net flow zero.
+    """Weight 1 + λ if ΔH > 0 and 1 − λ if ΔH < 0, with λ* = (M − P)/(M + P) that makes the net flow zero.
 
     P and M are the sums of positive and of negative ΔH over the mini-batch (OPEFO, equations 6 to 9). Strictly
     on-policy. estimator="paper": ΔH = −A(1−p)²(lp + H); "exact": the complete first-order flow.

@@ -1,4 +1,4 @@
-"""Entropy bonus that does not feed the tail of the vocabulary."""
+"""Entropy bonus that does not raise the tail of the vocabulary."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar

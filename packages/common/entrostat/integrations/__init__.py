@@ -1,5 +1,5 @@
-"""The controllers inside other people's trainers. Nothing is imported until it is asked for by name.
+"""Integrations of the controllers into other trainers. Import their modules by name; this package imports none.
 
-entrostat.integrations.trl     a GRPOTrainer of TRL that takes controllers
-entrostat.integrations.verl    policy losses of verl, one for each controller
+entrostat.integrations.trl     TRL's GRPOTrainer with controllers
+entrostat.integrations.verl    policy losses for verl, one per controller
 """
