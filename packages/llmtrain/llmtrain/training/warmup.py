@@ -116,7 +116,7 @@ def build_and_warm_up(
         if engine.ranks.rank == 0:
             put(part, path, over=together)
     except Exception:
-        if full := unwritable(part.parent):  # safetensors raises an error of its own then
+        if full := unwritable(part.parent):  # otherwise safetensors raises its own error
             raise ValueError(full) from None
         raise
     finally:

@@ -87,7 +87,8 @@ class RemoteEngine(RolloutEngine):
     """Rollout engines in other processes. All ranks make the same calls; every rank raises errors of an answer.
 
     An engine that crashes, gives no answer within `config.timeout` seconds or returns invalid output is killed and
-    restarted, `restarts` times in total, and the request is repeated with its original weights; then RolloutError.
+    restarted, up to `restarts` times in total, and the request is repeated with its original weights. After that such a
+    failure raises RolloutError.
 
     make: makes an engine in its actor, with the weights of version 0.
     seats: placement of each engine.
