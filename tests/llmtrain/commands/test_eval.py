@@ -51,7 +51,7 @@ def test_a_model_on_a_file(model, data, tmp_path, capsys):
     command = [str(model), "--data", str(data), "--start", str(model), "--settings", "steer", *brief(out)]
     assert run(command) == 0
     told = capsys.readouterr()
-    assert "aime24: 1 questions left out, their prompts have more than 100 tokens" in told.err
+    assert "aime24: skipped 1 questions whose prompts have more than 100 tokens" in told.err
     found = json.loads((out / "results.json").read_text())
     (one,) = found["benchmarks"]
     assert (one["source"], one["questions"], one["samples"]) == ("aime24", 5, 2)

@@ -118,7 +118,7 @@ def test_responses_of_something_else_are_left_alone(evaluation):
     evaluation.out.mkdir()
     responses = evaluation.out / "responses.jsonl"
     responses.write_text("mine\n")
-    with pytest.raises(ValueError, match=r"responses\.jsonl is of no evaluation that can go on, .*--overwrite it$"):
+    with pytest.raises(ValueError, match=r"responses\.jsonl cannot be resumed because .* is missing: .*--overwrite$"):
         evaluation.run()
     assert responses.read_text() == "mine\n"
     evaluation._claim(overwrite=True)
@@ -130,7 +130,7 @@ def test_a_torn_identity_is_named(evaluation, text):
     evaluation.out.mkdir()
     (evaluation.out / "evaluation.json").write_text(text)
     with pytest.raises(
-        ValueError, match=r"out/evaluation\.json is not whole: choose another --out, or --overwrite it$"
+        ValueError, match=r"out/evaluation\.json is not valid: choose another --out, or pass --overwrite$"
     ):
         evaluation._claim(overwrite=False)
     evaluation._claim(overwrite=True)

@@ -1,1 +1,1 @@
-"""Evaluation as the papers do it: outcomes, diversity, calibration, and how entropy goes with them."""
+"""Evaluation as in the papers: outcomes, diversity, calibration, and their correlation with entropy."""

@@ -1,4 +1,4 @@
-"""Responses to questions, judged and measured: a line each, as responses.jsonl holds them."""
+"""Lines of responses.jsonl: each response to a question with its verdict and statistics."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,9 +11,9 @@ from ..verifiers.verdict import Verdict
 from .statistics import Means
 
 Verify = Callable[[Sequence[Question], Sequence[str]], Sequence[Verdict]]
-"""Questions, and a response to each, to verdicts."""
+"""Function from questions and one response to each to verdicts."""
 DIGITS = 6
-"""Decimals of a written log-probability or entropy (nats): fp32 holds no more."""
+"""Decimals of log-probabilities and entropies (nats) in the file: the precision of fp32."""
 
 
 def answers(
@@ -23,14 +23,14 @@ def answers(
     tokenizer: PreTrainedTokenizerBase,
     verify: Verify,
 ) -> list[dict[str, Any]]:
-    """A line for each of B responses.
+    """Return one line for each of B responses.
 
     Args:
-        rollouts: the responses.
-        means: of the tokens of each, (B,).
-        questions: those that the prompts of `rollouts` ask.
-        tokenizer: makes texts of responses.
-        verify: judges.
+        rollouts: responses.
+        means: mean log-probability and entropy of each response, (B,).
+        questions: questions of the prompts in `rollouts`.
+        tokenizer: decodes the responses.
+        verify: judges the texts.
     """
     texts = rollouts.texts(tokenizer)
     verdicts = verify([questions[owner] for owner in rollouts.prompt_index.tolist()], texts)

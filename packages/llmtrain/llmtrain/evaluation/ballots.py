@@ -1,8 +1,7 @@
-"""Which responses to a question give the same answer, for majority voting.
+"""Responses to a question grouped by answer, for majority voting.
 
-Two answers are one when they are the same number (`42`, `42.0`, `\\frac{84}{2}`), or the same text once what has no
-meaning is left out (`verifiers.answer_text.tidy`). That is less than a verifier would find equal, and it takes no time:
-`x+1` and `1+x` are two answers.
+Two answers are equal if they are the same number (`42`, `42.0`, `\\frac{84}{2}`) or the same text without meaningless
+markup (`verifiers.answer_text.tidy`). This is stricter than a verifier, but fast: `x+1` and `1+x` are two answers.
 """
 
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from .outcomes import ABSTAINED
 
 
 def ballot(answer: str) -> str:
-    """What equal answers have in common."""
+    """Return the key that equal answers share."""
     if len(answer) > MAX_ANSWER_CHARS:
         return answer
     text = tidy(answer)
@@ -25,10 +24,10 @@ def ballot(answer: str) -> str:
 
 
 def votes(verdicts: Sequence[Verdict], responses: Sequence[str], n: int) -> NDArray[np.int64]:
-    """The number of each response's answer, (Q·n,) verdicts of questions side by side to (Q, n).
+    """Return the number of each response's answer (Q, n), from the verdicts (Q·n,) in order of questions.
 
-    Where no verdict names an answer, the whole response is the answer (Countdown, exact). Otherwise responses without
-    one abstain.
+    If no verdict contains an answer, the whole response is the answer (Countdown, exact). Otherwise responses without
+    an answer abstain.
     """
     whole = all(verdict.extracted is None for verdict in verdicts)
     answers = list(responses) if whole else [verdict.extracted for verdict in verdicts]

@@ -1,10 +1,10 @@
-"""Sampling benchmarks: every response goes to responses.jsonl at once, so that an interrupted evaluation goes on.
+"""Sampling of benchmarks: each batch is written to responses.jsonl at once, so an interrupted evaluation can resume.
 
-    benchmarks ► batches of questions ► sample ► verify ► statistics ► gather ► responses.jsonl, n lines a question
+    benchmarks ► batches of questions ► sample ► verify ► statistics ► gather ► responses.jsonl, n lines per question
 
-Batches and their seeds are a function of the settings alone, and lines come in their order. Whole batches that lie in
-the file are not sampled again; a torn one is. So a resumed evaluation writes what an uninterrupted one would have
-written, and the number of ranks changes nothing but the time.
+Batches and their seeds depend only on the settings, and lines are written in order. Complete batches in the file are
+not sampled again; an incomplete one is. So a resumed evaluation writes the same file as an uninterrupted one, and the
+number of ranks changes only the time.
 """
 
 import json
@@ -28,24 +28,25 @@ RESPONSES = "responses.jsonl"
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Questions of one source, and how they are sampled."""
+    """Questions of one source and their sampling settings."""
 
     source: str
     questions: Sequence[Question]
     prompt_ids: Sequence[list[int]]
-    """Token ids of each question's prompt."""
+    """Token ids of each question's prompt"""
     sampling: Sampling
 
 
 class Unit(NamedTuple):
-    """Questions that are sampled together, by one seed."""
+    """Batch of questions that are sampled together with one seed."""
 
     benchmark: Benchmark
     number: int
-    """Of the batch within its benchmark."""
+    """Index of the batch within its benchmark."""
     start: int
-    """The first question."""
+    """Index of the first question."""
     stop: int
+    """Index after the last question."""
 
     @property
     def lines(self) -> int:
@@ -53,7 +54,7 @@ class Unit(NamedTuple):
 
 
 def units(benchmarks: Sequence[Benchmark], sequences: int) -> list[Unit]:
-    """All batches, of about so many sequences, one question at least."""
+    """Return all batches, each of about `sequences` sequences and at least one question."""
     found = []
     for one in benchmarks:
         size = max(1, sequences // one.sampling.samples)
@@ -63,7 +64,7 @@ def units(benchmarks: Sequence[Benchmark], sequences: int) -> list[Unit]:
 
 
 def whole_units(path: Path, plan: Sequence[Unit]) -> int:
-    """How many batches of the plan lie in the file, which loses what comes after them."""
+    """Return the number of complete batches in the file, and truncate the file after them."""
     done = end = 0
     with path.open("a+b") as file:
         file.seek(0)
@@ -86,10 +87,10 @@ def sample(
     ranks: Ranks | None = None,
     report: Callable[[Unit, int, bool], None] = lambda unit, correct, resumed: None,
 ) -> Path:
-    """Sample what is missing of the plan into `out`/responses.jsonl; its path.
+    """Sample the missing batches of the plan into `out`/responses.jsonl, and return its path.
 
-    report: called after each batch with the number of its correct responses, and for batches that were there already.
-    All ranks make this call and share the questions of each batch; the first writes.
+    report: called for each batch with its number of correct responses and whether it was already in the file.
+    All ranks make this call and share the questions of each batch; only rank 0 writes.
     """
     ranks = ranks or Ranks()
     out.mkdir(parents=True, exist_ok=True)
@@ -109,7 +110,7 @@ def sample(
 
 
 def _lines(subject: Subject, unit: Unit, verify: Verify, seed: int, ranks: Ranks) -> list[dict[str, Any]]:
-    """Those of the questions that this rank has."""
+    """Return the lines of this rank's questions."""
     one, n = unit.benchmark, unit.benchmark.sampling.samples
     questions = one.questions[unit.start : unit.stop]
     mine = list(range(ranks.rank, len(questions), ranks.size))
@@ -124,7 +125,7 @@ def _lines(subject: Subject, unit: Unit, verify: Verify, seed: int, ranks: Ranks
 
 
 def by_question(path: Path) -> Iterator[list[dict[str, Any]]]:
-    """The lines of one question after the other, as they lie in the file."""
+    """Yield the lines of each question, in file order."""
     group: list[dict[str, Any]] = []
     with path.open() as file:
         for text in file:

@@ -1,7 +1,7 @@
-"""Does a model find its right answers likelier than its wrong ones? (Revisiting Entropy, 5.3 and figure 2)
+"""Calibration: log-probabilities of right and wrong responses compared (Revisiting Entropy, 5.3 and figure 2).
 
-    mean log p of a token of each response (R,) ─┐
-    correct (R,) ────────────────────────────────┴► means, gap, AUROC, ECE, and the two distributions
+    mean log p per token of each response (R,) ─┐
+    correct (R,) ───────────────────────────────┴► means, gap, AUROC, ECE, and the two distributions
 
 The log-probability is the model's own (temperature 1), in nats. Torch-free.
 """
@@ -12,31 +12,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 CONFIDENCE_BINS = 10
-"""Bins of equal width, from 0 to 1, of the calibration error."""
+"""Bins of equal width from 0 to 1 for the calibration error."""
 DENSITY_BINS = 40
-"""Bins of the distributions."""
+"""Bins of the histograms."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """How log-probability and correctness go together; NaN where `reason` says why."""
+    """Relation of log-probability and correctness; `reason` explains any NaN."""
 
     right: float
-    """Mean of mean log p over right responses (nats)."""
+    """Mean log p per token, averaged over right responses (nats)."""
     wrong: float
-    """The same over wrong responses."""
+    """Same average over wrong responses (nats)."""
     gap: float
-    """right − wrong: it narrows as training makes a model overconfident."""
+    """right − wrong (nats); it narrows as training makes a model overconfident."""
     auroc: float
-    """Probability that a right response has the higher mean log p than a wrong one; 0.5 tells nothing."""
+    """Probability that a right response has a higher mean log p than a wrong one; 0.5 is chance level."""
     ece: float
     """Expected calibration error of exp(mean log p) as confidence that the response is right."""
     reason: str = ""
-    """Why a number is NaN."""
+    """Reason for NaN values."""
 
 
 def calibration(mean_logp: ArrayLike, correct: ArrayLike) -> Calibration:
-    """From the mean log-probability of the tokens of each response (R,), in nats, and whether it is right (R,)."""
+    """Return the calibration of R responses from the mean log p per token (R,), in nats, and correctness (R,)."""
     logp, is_right = _columns(mean_logp, correct)
     right, wrong = logp[is_right], logp[~is_right]
     means = float(right.mean()) if len(right) else np.nan, float(wrong.mean()) if len(wrong) else np.nan
@@ -65,9 +65,9 @@ def _auroc(score: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
 
 
 def calibration_error(confidence: ArrayLike, correct: ArrayLike) -> float:
-    """Σ_b n_b/R · |accuracy_b − confidence_b| over CONFIDENCE_BINS bins (Guo et al. 2017, eq. 3), 0 to 1.
+    """Return Σ_b n_b/R · |accuracy_b − confidence_b| over CONFIDENCE_BINS bins (Guo et al. 2017, eq. 3), 0 to 1.
 
-    A bin holds its upper edge, and the first one 0.
+    A bin contains its upper edge; the first bin also contains 0.
     """
     sure, is_right = np.asarray(confidence, dtype=np.float64), np.asarray(correct, dtype=np.float64)
     place = np.clip(np.ceil(sure * CONFIDENCE_BINS).astype(int) - 1, 0, CONFIDENCE_BINS - 1)
@@ -78,9 +78,9 @@ TAIL = 0.005
 
 
 def densities(mean_logp: ArrayLike, correct: ArrayLike) -> dict[str, list[float]]:
-    """Histograms for figure 2: `edges` (DENSITY_BINS + 1) in nats, and the densities `right` and `wrong`.
+    """Return histograms for figure 2: `edges` (DENSITY_BINS + 1) in nats, and the densities `right` and `wrong`.
 
-    The least likely responses, a share of TAIL, count to the first bin. The density of no responses is zero everywhere.
+    The least likely share TAIL of the responses is counted in the first bin. Without responses a density is all zeros.
     """
     logp, is_right = _columns(mean_logp, correct)
     logp = np.maximum(logp, np.quantile(logp, TAIL))

@@ -1,4 +1,4 @@
-"""Does entropy go with performance? Spearman's ρ (Revisiting Entropy, table 1 and C.3).
+"""Spearman's ρ between entropy and performance (Revisiting Entropy, table 1 and C.3).
 
     metrics.jsonl of a run ─► entropy and scores at its evaluations ─► ρ for each source and score
     prompt entropy and accuracy of each question ─► ρ over questions
@@ -16,24 +16,24 @@ from numpy.typing import ArrayLike
 
 _SCORE = re.compile(r"eval/(?:(?P<source>.+)/)?(?P<score>(?:avg|pass|maj)@\d+)")
 LEAST = 3
-"""Points below which a correlation says nothing."""
+"""Minimum number of points for a correlation."""
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """ρ of entropy and a score over the evaluations of a run."""
+    """ρ between entropy and a score over the evaluations of a run."""
 
     source: str
-    """Benchmark; empty for all together."""
+    """Benchmark; empty for all benchmarks together."""
     score: str
-    """Such as avg@8."""
+    """Name of the score, such as avg@8."""
     points: int
     spearman: float
-    """NaN where entropy or the score never changes, or with fewer than LEAST points."""
+    """NaN if entropy or the score never changes, or with fewer than LEAST points."""
 
 
 def spearman(entropy: ArrayLike, score: ArrayLike) -> float:
-    """Spearman's ρ over the pairs in which both are known; NaN with fewer than LEAST of them."""
+    """Return Spearman's ρ over the pairs without NaN; NaN with fewer than LEAST of them."""
     from entrostat.correlation import spearman as rho
 
     x, y = np.asarray(entropy, dtype=np.float64), np.asarray(score, dtype=np.float64)
@@ -42,10 +42,10 @@ def spearman(entropy: ArrayLike, score: ArrayLike) -> float:
 
 
 def over_run(metrics: Sequence[Mapping[str, Any]]) -> list[Correlation]:
-    """Table 1 for a run log: one row for each source and score that was evaluated.
+    """Return table 1 for a run log: one row for each source and score that was evaluated.
 
-    metrics: lines of metrics.jsonl, with `step`, `entropy` and `eval/...`. An evaluation is of the weights that its
-    step samples with; where its line has no entropy (the last one), that of the nearest step stands for it.
+    metrics: lines of metrics.jsonl, with `step`, `entropy` and `eval/...`. An evaluation uses the weights that its
+    step samples with; if its line has no entropy (the last one), the entropy of the nearest step is used.
     """
     entropy = {line["step"]: line["entropy"] for line in metrics if line.get("entropy") is not None}
     if not entropy:

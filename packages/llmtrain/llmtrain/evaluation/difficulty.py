@@ -1,9 +1,9 @@
 """Covariance of log-probability and advantage by difficulty (Entropy Mechanism, figure 12 and Appendix D).
 
-    logp, advantage, question of each token (N,) ─► Cov of each question (Q,) ─► mean over questions alike in accuracy
+    logp, advantage, question of each token (N,) ─► Cov of each question (Q,) ─► mean over questions of similar accuracy
 
-A question's Cov is the mean over its tokens of (log p − its mean)·(A − its mean), eq. 8 within the group, as section
-3.3 takes it. To first order entropy falls where it is positive (theorem 2). Torch-free.
+A question's Cov is the mean over its tokens of (log p − mean log p)·(A − mean A), eq. 8 within the group, as in
+section 3.3. To first order, entropy falls if Cov is positive (theorem 2). Torch-free.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-"""Accuracies between the groups, ours: a group holds its upper edge, and the first one 0."""
+"""Accuracy limits of the groups (our choice): a group contains its upper edge; the first also contains 0."""
 
 
 @dataclass(frozen=True)
@@ -22,20 +22,20 @@ class Group:
 
     low: float
     high: float
-    """Accuracy in (low, high], and 0 in the first."""
+    """Accuracy is in (low, high]; the first group also contains 0."""
     questions: int
     tokens: int
     covariance: float
-    """Mean over its questions, nats times units of advantage; NaN without questions."""
+    """Mean Cov over the questions, in nats times units of advantage; NaN without questions."""
 
 
 def covariances(
     logp: ArrayLike, advantage: ArrayLike, question: ArrayLike, tokens: ArrayLike | None = None
 ) -> NDArray[np.float64]:
-    """Cov of log p (N,) and advantage (N,) over the tokens of each question 0..Q−1 (Q,); NaN without tokens.
+    """Return Cov of log p (N,) and advantage (N,) over the tokens of each question 0..Q−1 (Q,); NaN without tokens.
 
-    tokens: how many each entry stands for (N,), 1 without it. A response whose tokens share one advantage is one entry,
-    with the mean of their log p.
+    tokens: number of tokens that each entry represents (N,), 1 if None. A response whose tokens share one advantage
+    can be one entry with their mean log p.
     """
     x, a = np.asarray(logp, dtype=np.float64), np.asarray(advantage, dtype=np.float64)
     owner = np.asarray(question, dtype=np.int64)
@@ -52,7 +52,7 @@ def covariances(
 
 
 def by_difficulty(covariance: ArrayLike, tokens: ArrayLike, accuracy: ArrayLike) -> list[Group]:
-    """Group questions by accuracy, hardest first; all arguments (Q,), questions without a covariance left out."""
+    """Return questions grouped by accuracy, hardest first; all arguments (Q,). Skips questions with covariance NaN."""
     cov, size, share = (np.asarray(x, dtype=np.float64) for x in (covariance, tokens, accuracy))
     known = ~np.isnan(cov)
     place = np.clip(np.searchsorted(EDGES, share, side="left") - 1, 0, len(EDGES) - 2)

@@ -1,9 +1,9 @@
-"""How different the responses to a question are, and what they look like.
+"""Diversity, reflective phrases and lengths of the responses to a question.
 
-    responses (n texts) ─► words ─► n-grams, each with its count in each response ─► n-gram diversity, Self-BLEU
+    responses (n texts) ─► words ─► n-grams with their counts in each response ─► n-gram diversity, Self-BLEU
 
-A word is a run of letters and digits, or a single other character that is not a space; case counts. Both metrics
-depend on how many responses a question has, so compare them at the same n. Torch-free.
+A word is a run of letters and digits, or any other single character except spaces; words are case-sensitive. Both
+metrics depend on the number n of responses to a question, so compare them only at equal n. Torch-free.
 """
 
 import re
@@ -16,27 +16,27 @@ from numpy.typing import ArrayLike, NDArray
 Ints = NDArray[np.int64]
 
 ORDERS = 4
-"""N-grams of 1 to ORDERS words are looked at (Revisiting Entropy, C.1)."""
+"""Longest n-gram, in words (Revisiting Entropy, C.1)."""
 REFLECTIVE = ("wait", "alternatively", "let's reconsider")
-"""Phrases of a response that looks at itself again, those that EntroPIC D.6 names."""
+"""Phrases of self-reflection, as listed in EntroPIC D.6."""
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _PHRASE = re.compile(rf"\b(?:{'|'.join(map(re.escape, REFLECTIVE))})\b", re.IGNORECASE)
 
 
 class Grams(NamedTuple):
-    """The n-grams of one order in a group of responses, an entry for each response and n-gram in it."""
+    """N-grams of one order in a group of responses: one entry for each distinct n-gram of each response."""
 
     gram: Ints
-    """Which, numbered from 0 (E,)."""
+    """Number of the n-gram, from 0 (E,)."""
     owner: Ints
-    """The response that it is in (E,)."""
+    """Number of the response (E,)."""
     times: Ints
-    """How often (E,)."""
+    """Count of the n-gram in the response (E,)."""
 
 
 def ngrams(responses: Sequence[str]) -> Iterator[Grams]:
-    """The n-grams of 1, 2, ... ORDERS words of each response."""
+    """Yield the n-grams of 1, 2, ... ORDERS words of the responses."""
     words = [_WORD.findall(text) for text in responses]
     owner = np.repeat(np.arange(len(words)), [len(some) for some in words])
     number: dict[str, int] = {}
@@ -50,38 +50,38 @@ def ngrams(responses: Sequence[str]) -> Iterator[Grams]:
 
 
 def _counted(gram: Ints, owner: Ints, responses: int) -> Grams:
-    """Entries from occurrences (M,)."""
+    """Return entries with counts from M occurrences: `gram` and `owner` (M,)."""
     pair, count = np.unique(gram * responses + owner, return_counts=True)
     return Grams(*np.divmod(pair, max(responses, 1)), count)
 
 
 class Diversity(NamedTuple):
-    """How different the responses to a question are."""
+    """Diversity of the responses to a question."""
 
     ngrams: float
     self_bleu: float
 
 
 def diversity(responses: Sequence[str]) -> Diversity:
-    """Both metrics, from n-grams that are counted once."""
+    """Return n-gram diversity and Self-BLEU of the responses."""
     found = list(ngrams(responses))
     return Diversity(_unique_share(found), _self_bleu(found, len(responses)))
 
 
 def _unique_share(found: Sequence[Grams]) -> float:
-    """Unique n-grams among all n-grams of a question's responses, mean over n = 1..4 (Revisiting Entropy, eq. 8).
+    """Return the share of unique n-grams in a question's responses, mean over n = 1..4 (Revisiting Entropy, eq. 8).
 
-    Li et al. 2016 call it distinct-n. Orders longer than any response are left out; NaN when no response has a word.
+    Li et al. 2016 call it distinct-n. Orders longer than every response are left out; NaN if no response has a word.
     """
     shares = [len(np.unique(g.gram)) / g.times.sum() for g in found if len(g.gram)]
     return float(np.mean(shares)) if shares else float("nan")
 
 
 def _self_bleu(found: Sequence[Grams], size: int) -> float:
-    """Mean BLEU of each response with the others as references, 0 to 1 (Zhu et al. 2018; Revisiting Entropy, C.1).
+    """Return mean BLEU of responses with the others as references, 0 to 1 (Zhu et al. 2018; Revisiting Entropy, C.1).
 
-    BLEU of a response is the mean of its BLEU-1 to BLEU-4, made by sacrebleu from the words above with its exponential
-    smoothing and effective order. NaN with fewer than two responses that have a word.
+    BLEU of a response is the mean of its BLEU-1 to BLEU-4, computed by sacrebleu from the words defined above with
+    exponential smoothing and effective order. NaN if fewer than two responses have a word.
     """
     from sacrebleu.metrics.bleu import BLEU
 
@@ -109,32 +109,32 @@ def _self_bleu(found: Sequence[Grams], size: int) -> float:
 
 
 def _matched(grams: Grams) -> Ints:
-    """The count of each entry, but no more than the n-gram has in the one other response with most of it (E,)."""
+    """Return each entry's count, limited to the n-gram's highest count in any other response (E,)."""
     order = np.lexsort((-grams.times, grams.gram))
     gram, count = grams.gram[order], grams.times[order]
     first = np.ones(len(gram), dtype=bool)
     first[1:] = gram[1:] != gram[:-1]
-    most = count[first][np.cumsum(first) - 1]  # of any response
-    following = np.append(count[1:], 0) * ~np.append(first[1:], True)  # the second most, where this entry has most
+    most = count[first][np.cumsum(first) - 1]  # over all responses
+    following = np.append(count[1:], 0) * ~np.append(first[1:], True)  # second-highest count, used for the highest
     out = np.empty_like(count)
     out[order] = np.minimum(count, np.where(first, following, most))
     return out
 
 
 def _nearest_other(lengths: Ints) -> Ints:
-    """For each of R >= 2 lengths the nearest of the others, the shorter of two (R,)."""
+    """Return for each of R >= 2 lengths the nearest other length, the shorter one in a tie (R,)."""
     gap = np.abs(lengths[:, None] - lengths).astype(np.float64) + 0.5 * (lengths > lengths[:, None])
     np.fill_diagonal(gap, np.inf)
     return lengths[gap.argmin(axis=1)]
 
 
 def reflective(responses: Sequence[str]) -> Ints:
-    """How often each response says one of REFLECTIVE, as whole words in any case (R,) (EntroPIC, D.6)."""
+    """Return counts of REFLECTIVE phrases, as whole words in any case, in each response (R,) (EntroPIC, D.6)."""
     return np.array([len(_PHRASE.findall(text.replace("’", "'"))) for text in responses], dtype=np.int64)
 
 
 def length_summary(tokens: ArrayLike) -> dict[str, float]:
-    """Mean, quartiles and longest of response lengths (R,), in tokens."""
+    """Return mean, quartiles and maximum of response lengths (R,), in tokens."""
     found = np.asarray(tokens, dtype=np.float64)
     if not found.size:
         raise ValueError("no response has a length")

@@ -1,4 +1,4 @@
-"""What a person sees of an evaluation on a terminal: a bar while it samples, and its table at the end."""
+"""Terminal output of an evaluation: a progress bar while it samples, and a table at the end."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from .report import table
 
 
 class SamplingDisplay(Bar):
-    """A bar, or a line a benchmark where there is no terminal; a context manager, called as `sample`'s report."""
+    """Progress bar, or one line per benchmark without a terminal; a context manager, and the `report` of `sample`."""
 
     def __init__(self, responses: int, console: Console | None = None) -> None:
         super().__init__("responses", responses, console=console or Console(stderr=True))
@@ -33,7 +33,7 @@ class SamplingDisplay(Bar):
 
 
 def show(records: Sequence[Record], ks: Sequence[int] = (), console: Console | None = None) -> None:
-    """Print the table of the records turned: a column a benchmark, a line a number."""
+    """Print the transposed table of the records: one column per benchmark, one line per number."""
     headings, rows = table(records, ks)
     out = Table(box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0), show_header=False)
     out.add_column(style="bold", no_wrap=True)

@@ -1,9 +1,9 @@
-"""A whole evaluation: which model on which questions, what is sampled, and the folder with what came out.
+"""Complete evaluation: model, questions, sampling, and the folder with the results.
 
 Evaluation ► benchmarks ► responses.jsonl ► records ► results.json, results.md, figures
 
-evaluation.json    what is evaluated; a second evaluation of the same goes on where the first stopped
-responses.jsonl    a line a response
+evaluation.json    identity of the evaluation; a second run with the same identity resumes the first
+responses.jsonl    one line per response
 results.json, results.md, *.png
 """
 
@@ -35,40 +35,40 @@ from .subject import Subject
 
 IDENTITY = "evaluation.json"
 BENCHMARKS = "benchmarks"
-"""Key of the benchmarks within it; whatever they are called, they hide no setting."""
-ANOTHER = "choose another --out, or --overwrite it"
+"""Key of the benchmarks in evaluation.json; nested so that no benchmark name can hide a setting."""
+ANOTHER = "choose another --out, or pass --overwrite"
 MODEL_FILES = ("*.safetensors", "*.bin", "config.json", "tokenizer.json")
-"""What a model folder answers with."""
+"""Files of a model folder that determine its responses."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What `llmtrain eval` does, once its arguments are understood."""
+    """Evaluation that `llmtrain eval` runs after it has parsed its arguments."""
 
     subject: Subject
     path: Path
-    """Folder of the model."""
+    """Model folder."""
     benchmarks: Sequence[Benchmark]
     verifier: str
     start_verifier: Callable[[], Verifier]
     timeout: float = 0.0
-    """Seconds that the verifier has for a response; 0 for one that knows no limit."""
+    """Verifier's time limit for a response (seconds); 0 if the verifier has no limit."""
     out: Path
     sequences: int = 256
-    """Responses that are sampled together, about."""
+    """Approximate number of responses that are sampled together."""
     seed: int = 0
     start: Callable[[], Subject] | None = None
-    """Loads the model before training."""
+    """Function that loads the start model (before training)."""
     ks: tuple[int, ...] = ()
-    """k of pass@k and maj@k."""
+    """Values of k for pass@k and maj@k."""
     correlations: Sequence[Correlation] = ()
-    """Of the run that the model is of."""
+    """Correlations over the training run of the model."""
 
     def run(self, ranks: Ranks | None = None, overwrite: bool = False) -> list[Record]:
-        """Sample, measure, and write everything into `out`. The records, of the first rank only.
+        """Sample, measure, and write everything into `out`. Return the records, on rank 0 only.
 
         Raises:
-            ValueError: when `out` holds another evaluation, or responses of none, and `overwrite` is off.
+            ValueError: if `out` holds another evaluation, or responses without evaluation.json, and not `overwrite`.
         """
         ranks = ranks or Ranks()
         if ranks.rank == 0:
@@ -98,7 +98,7 @@ class Evaluation:
 
             path = sample(self.subject, plan, verify, self.out, seed=self.seed, ranks=ranks, report=display)
         if lost := ", ".join(f"{count} {kind}" for kind, count in sorted(verifier.failures.items())):
-            print(f"checks without an answer, whose responses count as wrong: {lost}", file=sys.stderr)
+            print(f"checks that did not finish, whose responses count as wrong: {lost}", file=sys.stderr)
         return path
 
     def _measure(self, responses: Path) -> list[Record]:
@@ -120,7 +120,7 @@ class Evaluation:
         ]
 
     def identity(self) -> dict[str, Any]:
-        """Everything that responses and verdicts depend on, as JSON holds it."""
+        """Return everything that responses and verdicts depend on, as JSON values."""
         files = sorted(path for pattern in MODEL_FILES for path in self.path.glob(pattern))
         model, tokenizer = self.subject.model, self.subject.tokenizer
         found = {
@@ -142,7 +142,7 @@ class Evaluation:
         return json.loads(json.dumps(found))
 
     def _claim(self, overwrite: bool) -> None:
-        """Make `out` the folder of this evaluation."""
+        """Claim `out` for this evaluation. Raises ValueError if it belongs to another one."""
         self.out.mkdir(parents=True, exist_ok=True)
         mark, responses, now = self.out / IDENTITY, self.out / RESPONSES, self.identity()
         if overwrite:
@@ -154,26 +154,26 @@ class Evaluation:
                     f"{self.out} holds an evaluation with other settings ({differing!r} differs): {ANOTHER}"
                 )
         elif responses.exists():
-            raise ValueError(f"{responses} is of no evaluation that can go on, for there is no {mark}: {ANOTHER}")
+            raise ValueError(f"{responses} cannot be resumed because {mark} is missing: {ANOTHER}")
         part = mark.with_name(f"{IDENTITY}.part")
         part.write_text(json.dumps(now, indent=2) + "\n")
         os.replace(part, mark)
 
 
 def _read(mark: Path, now: dict[str, Any]) -> dict[str, Any]:
-    """An identity as it was written. Earlier ones had benchmarks beside the settings, of which `now` has the names."""
+    """Return the written identity. Earlier versions had the benchmarks beside the settings, whose names `now` has."""
     try:
         then = dict(json.loads(mark.read_text()))
         if BENCHMARKS in then:
             return then | {BENCHMARKS: dict(then[BENCHMARKS])}
     except (TypeError, ValueError):
-        raise ValueError(f"{mark} is not whole: {ANOTHER}") from None
+        raise ValueError(f"{mark} is not valid: {ANOTHER}") from None
     settings = {key: value for key, value in then.items() if key in now}
     return settings | {BENCHMARKS: {key: value for key, value in then.items() if key not in now}}
 
 
 def _differing(then: dict[str, Any], now: dict[str, Any]) -> str:
-    """The first setting or benchmark in which two identities differ, "" for none. Benchmarks come in their order."""
+    """Return the first setting or benchmark that differs between two identities, or "". Benchmark order counts."""
     then, now = dict(then), dict(now)
     before, benchmarks = then.pop(BENCHMARKS), now.pop(BENCHMARKS)
     for a, b in ((now, then), (benchmarks, before)):
@@ -184,13 +184,13 @@ def _differing(then: dict[str, Any], now: dict[str, Any]) -> str:
 
 
 def _digest(benchmark: Benchmark) -> str:
-    """A name for prompts and ground truths."""
+    """Return a digest of the prompts and ground truths."""
     told = json.dumps([list(benchmark.prompt_ids), [str(question.ground_truth) for question in benchmark.questions]])
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
 def _unseen(unit: Unit, correct: int, resumed: bool) -> None:
-    """What ranks show that do not speak."""
+    """No-op: only rank 0 shows progress."""
 
 
 def benchmarks_of(
@@ -201,13 +201,13 @@ def benchmarks_of(
     max_prompt_length: int,
     limit: int = 0,
 ) -> tuple[list[Benchmark], list[str]]:
-    """The questions by source, in order of appearance, and what was left out, a line each.
+    """Return the questions by source, in order of appearance, and one message per source with skipped questions.
 
-    sampling_of: how a source is sampled. max_prompt_length: in tokens; questions with longer prompts are left out.
-    limit: the first so many questions of each source; 0 takes all.
+    sampling_of: returns the sampling of a source. max_prompt_length: in tokens; questions with longer prompts are
+    skipped. limit: number of questions to take from the start of each source; 0 takes all.
 
     Raises:
-        ValueError: when no question is left.
+        ValueError: if no question is left.
     """
     by_source: dict[str, list[Question]] = {}
     for question in questions:
@@ -216,7 +216,7 @@ def benchmarks_of(
     for source, all_of_it in by_source.items():
         kept = within(subject.tokenizer, all_of_it[: limit or None], max_prompt_length)
         if long := len(all_of_it[: limit or None]) - len(kept):
-            told.append(f"{source}: {long} questions left out, their prompts have more than {max_prompt_length} tokens")
+            told.append(f"{source}: skipped {long} questions whose prompts have more than {max_prompt_length} tokens")
         if kept:
             ids = encode_all(subject.tokenizer, [question.prompt for question in kept])
             found.append(Benchmark(source, kept, ids, sampling_of(source)))

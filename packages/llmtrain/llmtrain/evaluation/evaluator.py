@@ -1,9 +1,9 @@
-"""Evaluation during training: the record of the held-out questions, again and again, as metrics.
+"""Evaluation during training: repeated measurement of the held-out questions, reported as metrics.
 
     questions ► encode ► sample ─► [sampler releases the GPU] ─► verify ► Answered of each question ► gather ► Record
         ► eval/avg@8, ...
 
-Ranks share the questions, and each has the metrics of all.
+Ranks share the questions, and every rank returns the metrics of all questions.
 """
 
 import math
@@ -28,13 +28,13 @@ from .statistics import MICRO_BATCH_TOKENS, prompt_entropy, response_means
 
 
 class Sampler(Protocol):
-    """What evaluation needs of a rollout engine."""
+    """Part of a rollout engine that evaluation needs."""
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase: ...
 
     def generate(self, prompt_ids: Sequence[list[int]], n: int) -> Rollouts:
-        """`n` responses to each prompt of this rank; each call has draws of its own."""
+        """Return `n` responses to each prompt of this rank; each call draws new ones."""
         ...
 
 
@@ -44,37 +44,37 @@ class Samples:
 
     tokenizer: PreTrainedTokenizerBase
     batches: list[Rollouts]
-    """Responses to each `batch_size` questions in turn."""
+    """Responses to consecutive batches of `batch_size` questions."""
 
 
 @dataclass(kw_only=True)
 class Evaluator:
-    """Evaluates one policy on the same questions, whenever it is called."""
+    """Repeated evaluation of one policy on the same questions."""
 
     policy: Policy
     questions: Sequence[Question]
     verify: Verify
     failures: Callable[[], Mapping[str, int]] = dict
-    """Checks of `verify` on this rank that gave no answer so far, by kind, see `Verifier.failures`."""
+    """Function that returns the failed checks of `verify` on this rank so far, by kind; see `Verifier.failures`."""
     sampling: Sampling
-    """How the sampler that is given draws; `samples` of it are asked for."""
+    """Sampling settings of the sampler; each question gets `samples` responses."""
     k: int
-    """k of pass@k and maj@k, and in the name of avg@k, which takes all samples."""
+    """Value of k for pass@k and maj@k, and in the name of avg@k, which uses all samples."""
     batch_size: int = 256
-    """Questions sampled at a time."""
+    """Questions per sampling call."""
     micro_batch_tokens: int = MICRO_BATCH_TOKENS
-    """Tokens that go through the policy at once."""
+    """Tokens per forward pass of the policy."""
     ranks: Ranks = field(default_factory=lambda: ALONE)
     """Processes that share the questions."""
     start: list[float] | None = None
-    """Entropy of each prompt at the first evaluation."""
+    """Entropy of each prompt at the first evaluation (nats)."""
 
     def __call__(self, sampler: Sampler) -> dict[str, float]:
         """Sample and measure in one go, for samplers that need no memory of the policy's device."""
         return self.measure(self.sample(sampler))
 
     def sample(self, sampler: Sampler) -> Samples:
-        """Draw this rank's responses to all questions. Raises ValueError without a question."""
+        """Return this rank's responses to all questions. Raises ValueError if there is no question."""
         if not self.questions:
             raise ValueError("evaluation needs at least one question")
         n, tokenizer = self.sampling.samples, sampler.tokenizer
@@ -83,16 +83,16 @@ class Evaluator:
         return Samples(tokenizer, [sampler.generate(prompt_ids, n) for prompt_ids in asked])
 
     def measure(self, samples: Samples) -> dict[str, float]:
-        """Return `eval/...` metrics of the policy as it is, see `named`.
+        """Return `eval/...` metrics of the current policy; see `named`.
 
-        What has no number is left out. With several sources also `eval/<source>/...`. Calibration and entropies are at
-        the policy's temperature. `eval/verify/...` counts the checks of this evaluation that gave no answer, by kind.
+        NaN values are left out. With several sources also `eval/<source>/...`. Calibration and entropies are at the
+        policy's temperature. `eval/verify/...` counts the failed checks of this evaluation, by kind.
         """
         before = Counter(self.failures())
         found = sorted(self.ranks.gather(list(self._answered(samples))), key=lambda one: one[0])
         lost = sum(self.ranks.gather([Counter(self.failures()) - before]), Counter[str]())
         answered, entropy = [one for _, one, _ in found], np.array([h for _, _, h in found])
-        if len(self.start or ()) != len(entropy):  # or a resumed run has other questions than it began with
+        if len(self.start or ()) != len(entropy):  # first evaluation, or a resumed run has other questions
             self.start = entropy.tolist()
         metrics = self._metrics("eval", answered, entropy, np.array(self.start))
         metrics |= {f"eval/verify/{kind}": float(count) for kind, count in lost.items()}
@@ -104,7 +104,7 @@ class Evaluator:
         return metrics
 
     def _answered(self, samples: Samples) -> Iterator[tuple[int, Answered, float]]:
-        """The questions of this rank: number, answers, entropy of the prompt."""
+        """Yield index, answers and prompt entropy (nats) of each question of this rank."""
         n, rest = self.sampling.samples, (self.micro_batch_tokens, self.ranks)
         for i, rollouts in enumerate(samples.batches):
             start = i * self.batch_size
@@ -123,11 +123,11 @@ class Evaluator:
 
 
 def named(record: Record, k: int) -> dict[str, float]:
-    """A record as metrics: means, with /low and /high of the scores' 95% intervals; NaN where there is no number.
+    """Return a record as metrics: means, with /low and /high of the scores' 95% intervals; NaN if undefined.
 
     Returns:
-        `avg@k`, `pass@k`, `maj@k`, `pass@1`; `length` (tokens, eos included), `finished` (share of responses that ended
-        by themselves); `entropy`, `prompt_entropy`, `prompt_entropy_ratio` (to the first evaluation),
+        `avg@k`, `pass@k`, `maj@k`, `pass@1`; `length` (tokens, eos included), `finished` (share of responses that end
+        with a stop token); `entropy`, `prompt_entropy`, `prompt_entropy_ratio` (to the first evaluation),
         `prompt_entropy_spearman` (with accuracy); `ngram_diversity`, `self_bleu`, `reflective` (phrases per response);
         `auroc`, `logp_gap`, `ece`; `covariance/0.2_to_0.4` and so on for questions of that accuracy.
     """

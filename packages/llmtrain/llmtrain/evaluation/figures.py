@@ -1,7 +1,7 @@
-"""Figures of an evaluation, a panel a benchmark.
+"""Figures of an evaluation, one panel per benchmark.
 
 pass_at_k.png        pass@k and maj@k against k
-logp.png             mean log p of a token, right and wrong responses     (Revisiting Entropy, figure 2)
+logp.png             mean log p per token, right and wrong responses      (Revisiting Entropy, figure 2)
 prompt_entropy.png   accuracy of a question against its prompt's entropy  (Revisiting Entropy, figure 9)
 difficulty.png       covariance by difficulty                             (Entropy Mechanism, figure 12)
 """
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RIGHT, WRONG, THIRD = "#0072B2", "#D55E00", "#009E73"
-"""Of the Okabe-Ito palette, told apart by most people with colour blindness."""
+"""Colours of the Okabe-Ito palette, which most people with colour blindness can distinguish."""
 ACROSS = 3
-"""Panels side by side."""
+"""Panels per row."""
 FEW = 4
-"""Ticks, whose labels have many digits where little varies."""
+"""Maximum number of tick intervals, because labels of a narrow range have many digits."""
 
 
 def draw(records: Sequence[Record], out: Path) -> list[Path]:
-    """Write all figures into the folder `out`; their paths.
+    """Write all figures into the folder `out`, and return their paths.
 
-    Benchmarks of one sample a question have neither curves nor covariance.
+    Benchmarks with one sample per question have neither curves nor covariance.
     """
     grouped = [record for record in records if record.samples > 1]
     wanted = (
@@ -77,7 +77,7 @@ def _logp(axis: "Axes", record: Record) -> None:
         if not np.isnan(mean):
             axis.stairs(found[label], found["edges"], color=colour, fill=True, alpha=0.35, label=label)
             axis.axvline(mean, color=colour, linestyle="--", linewidth=1)
-    axis.set(xlabel="mean log p of a token (nats)", ylabel="density")
+    axis.set(xlabel="mean log p per token (nats)", ylabel="density")
     axis.locator_params(axis="x", nbins=FEW)
     axis.legend(frameon=False)
 
@@ -97,4 +97,4 @@ def _difficulty(axis: "Axes", record: Record) -> None:
     axis.bar(place, [group.covariance for group in groups], color=THIRD)
     axis.axhline(0, color="black", linewidth=0.8)
     axis.set_xticks(place, [f"{g.low:g}–{g.high:g}\n{g.questions}" for g in groups])
-    axis.set(xlabel="accuracy of the question, and how many questions", ylabel="Cov(log p, A)")
+    axis.set(xlabel="accuracy of the question, with number of questions", ylabel="Cov(log p, A)")

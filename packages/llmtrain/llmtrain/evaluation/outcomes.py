@@ -1,9 +1,9 @@
-"""What is right among the n samples of each question: avg@k, pass@k, maj@k, and how sure a mean over questions is.
+"""Scores from the n samples of each question: avg@k, pass@k, maj@k, and confidence intervals over questions.
 
     correct (Q, n) ─► avg@k, pass@k           ─┐
     votes (Q, n) ───► maj@k (with correct)    ─┴► (Q,) ─► interval ─► mean and its 95% bootstrap interval
 
-Each gives one number a question, so that the questions can be drawn again. Torch-free.
+Each score is one number per question, so that the bootstrap can resample questions. Torch-free.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ Numbers = NDArray[np.float64]
 ABSTAINED = -1
 """Vote of a response without an answer."""
 SUBSETS = 1000
-"""Subsets of k of n samples over which maj@k is averaged where there are more."""
+"""Upper limit for the subsets of k of n samples over which maj@k is averaged."""
 RESAMPLES = 2000
-"""Times the questions are drawn again for an interval."""
+"""Bootstrap resamples of the questions for an interval."""
 
 
 class Interval(NamedTuple):
-    """A mean over questions, and where 95% of the means of questions drawn again lie."""
+    """Mean over questions with its 95% bootstrap interval."""
 
     mean: float
     low: float
@@ -33,7 +33,7 @@ class Interval(NamedTuple):
 
 
 def outcomes(correct: ArrayLike | Sequence[Sequence[bool]], k: int) -> NDArray[np.bool_]:
-    """The outcomes (Q, n) as an array; ValueError unless all questions have the same n >= k >= 1 samples."""
+    """Return the outcomes (Q, n) as an array. Raises ValueError unless all questions have equal n >= k >= 1 samples."""
     try:
         found = np.asarray(correct, dtype=bool)
     except ValueError:
@@ -47,19 +47,19 @@ def outcomes(correct: ArrayLike | Sequence[Sequence[bool]], k: int) -> NDArray[n
 
 
 def avg_at_k(correct: ArrayLike, k: int) -> Numbers:
-    """Share of correct outcomes among the first k samples of each question: (Q, n) to (Q,)."""
+    """Return the share of correct outcomes among the first k samples of each question: (Q, n) to (Q,)."""
     return outcomes(correct, k)[:, :k].mean(axis=1)
 
 
 def pass_at_k(correct: ArrayLike, k: int) -> Numbers:
-    """Unbiased pass@k of each question, `1 − C(n−c, k) / C(n, k)` (Chen et al. 2021, eq. 1): (Q, n) to (Q,).
+    """Return unbiased pass@k of each question, `1 − C(n−c, k) / C(n, k)` (Chen et al. 2021, eq. 1): (Q, n) to (Q,).
 
     Args:
         correct: outcome of each sample (Q, n).
         k: draws without replacement from the n samples of a question.
 
     Raises:
-        ValueError: unless `correct` has two dimensions, a question, and 1 <= k <= n.
+        ValueError: unless `correct` has two dimensions, at least one question, and 1 <= k <= n.
     """
     found = outcomes(correct, k)
     n, wrong = found.shape[1], (~found).sum(axis=1)
@@ -70,15 +70,15 @@ def pass_at_k(correct: ArrayLike, k: int) -> Numbers:
 
 
 def maj_at_k(correct: ArrayLike, votes: ArrayLike, k: int, seed: int = 0) -> Numbers:
-    """Accuracy of the answer that most of k samples give (self-consistency, Wang et al. 2022): (Q, n) to (Q,).
+    """Return the accuracy of the majority answer of k samples (self-consistency, Wang et al. 2022): (Q, n) to (Q,).
 
-    Expected over which k of the n samples are taken and over a fair draw among answers with equally many votes. The
-    subsets are all there are, or SUBSETS of them drawn from `seed`, the same for every question. Where nobody votes
-    the answer is wrong; equal answers that were judged differently count by their share of correct ones.
+    It is averaged over subsets of k of the n samples, and ties are broken at random. All subsets are used, or SUBSETS
+    random ones drawn from `seed`, the same for every question. If no sample votes, the answer is wrong; equal answers
+    with different verdicts count by their share of correct ones.
 
     Args:
         correct: outcome of each sample (Q, n).
-        votes: number of the answer of each sample (Q, n), equal for equal answers of a question; ABSTAINED has none.
+        votes: number of each sample's answer (Q, n), equal for equal answers to a question; ABSTAINED for no answer.
     """
     found, ballots = outcomes(correct, k), np.asarray(votes)
     if ballots.shape != found.shape:
@@ -88,7 +88,7 @@ def maj_at_k(correct: ArrayLike, votes: ArrayLike, k: int, seed: int = 0) -> Num
 
 
 def _majority(correct: NDArray[np.bool_], votes: NDArray, taken: Numbers) -> float:
-    """Of one question: outcomes (n,), votes (n,), and which samples each of S subsets takes (S, n), as 0 and 1."""
+    """Return maj@k of one question from outcomes (n,), votes (n,) and the 0/1 masks of S subsets (S, n)."""
     answers = np.unique(votes[votes != ABSTAINED])
     if not len(answers):
         return 0.0
@@ -101,7 +101,7 @@ def _majority(correct: NDArray[np.bool_], votes: NDArray, taken: Numbers) -> flo
 
 
 def _subsets(n: int, k: int, seed: int) -> Numbers:
-    """Which of n samples each subset of k takes, as 0 and 1: (S, n)."""
+    """Return the 0/1 masks of S subsets of k of n samples: (S, n)."""
     if comb(n, k) <= SUBSETS:
         chosen = np.array(list(combinations(range(n), k)))
     else:
@@ -112,9 +112,9 @@ def _subsets(n: int, k: int, seed: int) -> Numbers:
 
 
 def interval(values: ArrayLike, seed: int = 0) -> Interval:
-    """The mean of `values` (Q,) and its 95% percentile bootstrap interval over questions (Efron 1979).
+    """Return the mean of `values` (Q,) and its 95% percentile bootstrap interval over questions (Efron 1979).
 
-    Questions without a value (NaN) are left out; all three numbers are NaN when none has one.
+    Questions without a value (NaN) are left out; all three numbers are NaN if no question has a value.
     """
     found = np.asarray(values, dtype=np.float64)
     found = found[~np.isnan(found)]

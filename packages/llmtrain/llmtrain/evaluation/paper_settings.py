@@ -1,8 +1,8 @@
-"""How the papers sample when they evaluate: temperature, top-p, samples and length for each benchmark.
+"""Evaluation settings of the papers: temperature, top-p, samples and length for each benchmark.
 
     PRESETS["steer"].of("aime_2024_dapo_boxed")  ->  Sampling(temperature=1.0, top_p=0.7, samples=32, ...)
 
-A benchmark is recognised by the `data_source` of its rows or by the name of its file. Torch-free.
+A benchmark is recognised by the `data_source` of its rows or by its file name. Torch-free.
 """
 
 import re
@@ -30,21 +30,21 @@ COMPETITIONS = ("aime24", "aime25", "amc23")
 
 @dataclass(frozen=True)
 class Settings:
-    """Those of a paper."""
+    """Evaluation settings of one paper."""
 
     source: str
-    """Where it says so."""
+    """Paper and section that state the settings."""
     other: Sampling
-    """For every benchmark that is not named."""
+    """Settings for all benchmarks not in `by_benchmark`."""
     by_benchmark: Mapping[str, Sampling] = field(default_factory=lambda: MappingProxyType({}))
 
     def of(self, source: str) -> Sampling:
-        """How the benchmark is sampled whose data source or file name is `source`."""
+        """Return the sampling of the benchmark with data source or file name `source`."""
         return self.by_benchmark.get(benchmark(source), self.other)
 
 
 def benchmark(source: str) -> str:
-    """The benchmark that a data source or file name means, such as aime24 for aime_2024_dapo_boxed; else its name."""
+    """Return the benchmark of a data source or file name (aime24 for aime_2024_dapo_boxed), or `source` if unknown."""
     name = source.lower().removesuffix(".parquet").removesuffix(".jsonl")
     found = (known for known, mark in _MARKS.items() if re.search(mark, name))
     return next(found, source)
@@ -81,7 +81,7 @@ PRESETS: Mapping[str, Settings] = MappingProxyType(
             _same(COMPETITIONS, Sampling(temperature=0.6, samples=32, max_new_tokens=8192)),
         ),
         "revisiting": Settings(
-            "Revisiting Entropy, Appendix B: 64 samples everywhere; length as in its rollouts",
+            "Revisiting Entropy, Appendix B: 64 samples for every benchmark; length as in its rollouts",
             Sampling(samples=64, max_new_tokens=4096),
         ),
         "steer": _nucleus("STEER, D.2 and table 3; length of its Qwen2.5 models", 3072),
@@ -90,4 +90,4 @@ PRESETS: Mapping[str, Settings] = MappingProxyType(
         "entropic_reasoning": _entropic(65536, "reasoning"),
     }
 )
-"""Name to settings."""
+"""Settings by name of the preset."""

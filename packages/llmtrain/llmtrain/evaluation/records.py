@@ -1,4 +1,4 @@
-"""From the responses of a benchmark to its record: everything that results.json, the table and the figures show.
+"""Record of a benchmark, computed from its responses: all numbers of results.json, the table and the figures.
 
     lines of one question ─► Answered ─┐
     ...                                ├─► measure ─► Record
@@ -24,19 +24,19 @@ from .diversity import diversity, length_summary, reflective
 from .outcomes import Interval, Numbers, avg_at_k, interval, maj_at_k, pass_at_k
 
 STD_EPS = 1e-6
-"""Added to a group's standard deviation, as GRPO does."""
+"""Number added to a group's standard deviation, as in GRPO."""
 
 
 @dataclass(frozen=True)
 class Answered:
-    """The n responses to a question, as arrays (n,), and how they differ."""
+    """The n responses to a question as arrays (n,), with their diversity."""
 
     correct: NDArray[np.bool_]
     votes: NDArray[np.int64]
     tokens: NDArray[np.int64]
     finished: NDArray[np.bool_]
     logp: Numbers
-    """Mean over the tokens of each response (nats)."""
+    """Mean log p over the tokens of each response (nats)."""
     entropy: Numbers
     reflective: NDArray[np.int64]
     ngram_diversity: float
@@ -44,7 +44,7 @@ class Answered:
 
     @staticmethod
     def of(lines: Sequence[dict[str, Any]]) -> "Answered":
-        """From the lines of responses.jsonl that belong to one question."""
+        """Return the answers of one question from its lines of responses.jsonl."""
         texts = [line["response"] for line in lines]
         verdicts = [Verdict(line["correct"], line["reason"], line["extracted"]) for line in lines]
 
@@ -68,34 +68,34 @@ class Answered:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What a model did on a benchmark. Intervals are over questions; log-probabilities and entropies in nats."""
+    """Results of a model on a benchmark. Intervals are over questions; log-probabilities and entropies in nats."""
 
     source: str
     questions: int
     samples: int
     sampling: Sampling
     avg: Interval
-    """avg@n: all samples."""
+    """avg@n, over all samples."""
     pass_at: dict[int, Interval]
-    """Unbiased pass@k, k from 1 to n."""
+    """Unbiased pass@k by k, from 1 to n."""
     maj_at: dict[int, Interval]
     length: dict[str, float]
-    """Tokens of a response: mean, quartiles, longest."""
+    """Tokens per response: mean, quartiles, maximum."""
     finished: float
-    """Share of responses that ended by themselves."""
+    """Share of responses that ended with a stop token."""
     entropy: float
-    """Mean over all response tokens."""
+    """Mean entropy over all response tokens."""
     prompt_entropy: Interval
     prompt_entropy_ratio: float
-    """To the start model's, NaN without one."""
+    """Ratio to the start model's prompt entropy; NaN without a start model."""
     prompt_entropy_spearman: float
-    """With accuracy, over questions (Revisiting Entropy, C.3)."""
+    """Spearman's ρ with accuracy over questions (Revisiting Entropy, C.3)."""
     ngram_diversity: Interval
     self_bleu: Interval
     reflective: float
-    """Phrases per response."""
+    """Reflective phrases per response."""
     reflective_share: float
-    """Share of responses with one."""
+    """Share of responses with a reflective phrase."""
     calibration: Calibration
     densities: dict[str, list[float]]
     difficulty: list[Group]
@@ -105,7 +105,7 @@ class Record:
 
 
 SURE_PLACES = 5
-"""Decimals of a prompt's entropy that do not depend on what it was batched with: equal prompts are to tie in rank."""
+"""Decimals of a prompt's entropy that do not depend on the rest of its batch, so that equal prompts tie in rank."""
 
 
 def measure(
@@ -117,16 +117,16 @@ def measure(
     ks: Sequence[int] = (),
     seed: int = 0,
 ) -> Record:
-    """The record of a benchmark.
+    """Return the record of a benchmark.
 
     Args:
-        source: its name.
-        sampling: how it was sampled.
+        source: name of the benchmark.
+        sampling: its sampling settings.
         answered: its questions (Q), all with the same number n of samples.
-        prompt_entropy: of each question's prompt (Q,).
-        start_entropy: the same before training.
-        ks: k of pass@k and maj@k besides 1, 2, 4, ... and n; those above n are left out.
-        seed: of intervals, and of the subsets of maj@k.
+        prompt_entropy: entropy of each question's prompt (Q,), in nats.
+        start_entropy: prompt entropy of the start model (Q,), in nats.
+        ks: values of k for pass@k and maj@k besides 1, 2, 4, ... and n; values above n are left out.
+        seed: seed of the intervals and of the subsets for maj@k.
     """
     correct = np.stack([one.correct for one in answered])
     ballots = np.stack([one.votes for one in answered])
@@ -163,7 +163,7 @@ def measure(
 
 
 def _difficulty(correct: NDArray[np.bool_], logp: Numbers, tokens: NDArray[np.int64]) -> list[Group]:
-    """Of outcomes (Q, n), mean log p and length of each response (Q·n,), under GRPO's advantage."""
+    """Return Cov by difficulty from outcomes (Q, n), mean log p and length of each response (Q·n,), with GRPO's A."""
     reward, owner = correct.astype(np.float64), np.repeat(np.arange(len(correct)), correct.shape[1])
     centred = reward - reward.mean(axis=1, keepdims=True)
     advantage = centred / (reward.std(axis=1, ddof=1, keepdims=True) + STD_EPS)

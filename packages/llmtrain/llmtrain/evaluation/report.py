@@ -13,22 +13,22 @@ from .outcomes import Interval
 from .records import Record
 
 MISSING = "–"
-"""Written where there is no number."""
+"""Text for a missing number."""
 NOTES = """\
-- avg@n: share of correct responses. pass@k: unbiased. maj@k: accuracy of the most frequent answer. [low, high]: 95% of
-  the means when questions are drawn again.
-- length: tokens, end token included. finished: responses that ended by themselves.
-- entropy, prompt entropy, AUROC, ECE: of the model's own distribution, at temperature 1 (nats). ratio: prompt entropy
-  over that of the start model. ρ: Spearman, prompt entropy and accuracy of a question.
-- n-grams: unique n-grams among all of a question's responses, n = 1 to 4. Self-BLEU: each response against the other
+- avg@n: share of correct responses. pass@k: unbiased. maj@k: accuracy of the most frequent answer. [low, high]: 95%
+  bootstrap interval over questions.
+- length: tokens, end token included. finished: responses that ended with a stop token.
+- entropy, prompt entropy, AUROC, ECE: from the model's own distribution at temperature 1 (nats). ratio: prompt entropy
+  relative to the start model. ρ: Spearman correlation of a question's prompt entropy and accuracy.
+- n-grams: share of unique n-grams in a question's responses, n = 1 to 4. Self-BLEU: each response against the other
   responses to the question. Both depend on the number of samples.
-- reflective: phrases such as "wait" per response, and the share of responses with one.
-- AUROC, gap and ECE: does the mean log-probability of a token tell right responses from wrong ones?
+- reflective: phrases such as "wait" per response, and the share of responses with such a phrase.
+- AUROC, gap and ECE: how well the mean log-probability per token separates right from wrong responses.
 """
 
 
 def table(records: Sequence[Record], ks: Sequence[int] = ()) -> tuple[list[str], list[list[str]]]:
-    """Headings, and a row for each record. ks: k of pass@k and maj@k, n of each benchmark when empty."""
+    """Return the headings and one row per record. ks: values of k for pass@k and maj@k; each benchmark's n if empty."""
     columns: list[tuple[str, Callable[[Record], str]]] = [
         ("benchmark", lambda r: r.source),
         ("questions", lambda r: str(r.questions)),
@@ -75,7 +75,7 @@ def _sampling(sampling: Sampling) -> str:
 def markdown(
     title: str, records: Sequence[Record], correlations: Sequence[Correlation] = (), ks: Sequence[int] = ()
 ) -> str:
-    """The whole of results.md."""
+    """Return the text of results.md."""
     difficulty = [
         [record.source, f"{group.low:g} to {group.high:g}", group.questions, group.tokens, number(group.covariance)]
         for record in records
@@ -101,7 +101,7 @@ def _grid(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def plain(x: Any) -> Any:
-    """What JSON can hold: records and intervals become objects, NaN becomes null."""
+    """Return `x` as JSON values: records and intervals become objects, NaN becomes null."""
     if isinstance(x, Record | Correlation):
         return plain({name: getattr(x, name) for name in x.__dataclass_fields__})
     if isinstance(x, Interval):
@@ -123,7 +123,7 @@ def write(
     correlations: Sequence[Correlation] = (),
     ks: Sequence[int] = (),
 ) -> None:
-    """Write results.json (what was evaluated, records, correlations) and results.md into `out`."""
+    """Write results.json (`about`, records, correlations) and results.md into `out`."""
     found = {**about, "benchmarks": plain(list(records)), "correlations": plain(list(correlations))}
     (out / "results.json").write_text(json.dumps(found, indent=2) + "\n")
     (out / "results.md").write_text(markdown(title, records, correlations, ks))

@@ -1,6 +1,6 @@
-"""What a model says of sequences: log-probability and entropy, each a mean over tokens, in nats.
+"""Mean log-probability and entropy per token of sequences under a policy, in nats.
 
-They are of the policy's distribution at its temperature, over the whole vocabulary, however the sequences were drawn.
+Both use the policy's distribution at its temperature over the whole vocabulary, however the sequences were sampled.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from ..sequences.batch import Batch
 from ..sequences.rollouts import Rollouts
 
 MICRO_BATCH_TOKENS = 16384
-"""Tokens that pass through the model together."""
+"""Tokens per forward pass."""
 
 
 class Means(NamedTuple):
@@ -28,14 +28,14 @@ class Means(NamedTuple):
 
 
 def response_means(policy: Policy, rollouts: Rollouts, budget: int = MICRO_BATCH_TOKENS, ranks: Ranks = ALONE) -> Means:
-    """Over the tokens of each response. All `ranks` make this call, each with responses of its own."""
+    """Return the means over the tokens of each response. All `ranks` make this call, each with its own responses."""
     return _means(policy, Batch.of(rollouts), budget, ranks)
 
 
 def prompt_entropy(
     policy: Policy, prompt_ids: Sequence[list[int]], budget: int = MICRO_BATCH_TOKENS, ranks: Ranks = ALONE
 ) -> NDArray[np.float64]:
-    """Mean entropy over the tokens of each prompt but the first, which nothing predicts (Q,), in nats.
+    """Return the mean entropy over each prompt's tokens except the first, which has no context (Q,), in nats.
 
     NaN for a prompt of one token (Revisiting Entropy, C.2).
     """
@@ -44,7 +44,7 @@ def prompt_entropy(
     ids = torch.tensor([token for i in longer for token in prompt_ids[i]], dtype=torch.long)
     found = np.full(len(prompt_ids), np.nan)
     batch = Batch(ids, torch.ones_like(lengths), lengths - 1)
-    found[longer] = _means(policy, batch, budget, ranks, "padded").entropy  # no one shares more than a first token
+    found[longer] = _means(policy, batch, budget, ranks, "padded").entropy  # a shared prompt would be only one token
     return found
 
 

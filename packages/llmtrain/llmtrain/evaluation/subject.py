@@ -1,6 +1,6 @@
-"""The model under evaluation: draws responses, as it is told to; as a policy it is at temperature 1.
+"""Model under evaluation: it samples responses with given settings; its statistics are at temperature 1.
 
-So its log-probabilities and entropies can be compared across settings, and with what it was before training.
+So log-probabilities and entropies can be compared across settings and with the model before training.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 @dataclass(frozen=True)
 class Subject:
-    """A model and how it is asked."""
+    """Model with its tokenizer, stop tokens and rollout engine."""
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
@@ -36,24 +36,24 @@ class Subject:
     rollout: str = "hf"
     """Name of the rollout engine."""
     engine: RolloutEngine | None = None
-    """Samples in place of the model; statistics are the model's all the same."""
+    """Engine that samples instead of the model; statistics still come from the model."""
 
     @cached_property
     def policy(self) -> Policy:
-        """The model as what tells log-probabilities and entropies, at temperature 1."""
+        """Policy at temperature 1, for log-probabilities and entropies."""
         return Policy(self.model)
 
     @staticmethod
     def load(path: str | Path, *, device: str = "cpu", dtype: str = "float32", **settings: object) -> "Subject":
-        """From a model folder. ValueError when there is none, or for a device that is not here."""
+        """Load a model folder. Raises ValueError if it or the device is missing."""
         check_device(device)
         model, tokenizer = load(path, dtype=DTYPES[dtype], device=device)
         return Subject(model.eval().to(torch.device(device)), tokenizer, **settings)  # type: ignore[arg-type]
 
     def sampled_by(self, name: str, path: str | Path, longest: int) -> "Subject":
-        """Return the subject, sampled by another rollout engine that has started.
+        """Start another rollout engine, and return the subject that samples with it.
 
-        path: folder of the model. longest: most tokens of a prompt and its response together.
+        path: model folder. longest: upper limit for the tokens of a prompt and its response together.
         Raises ValueError if the engine is not installed, cannot run this model, or does not start.
         """
         config = RolloutConfig(name=name, max_model_len=longest, stop_token_ids=self.stop_token_ids)
@@ -73,7 +73,7 @@ class Subject:
             raise ValueError(f"{error}; without --rollout {name} the model samples for itself") from None
 
     def close(self) -> None:
-        """End the rollout engine, if there is one."""
+        """Close the rollout engine, if there is one."""
         if self.engine is not None:
             self.engine.close()
 
@@ -84,7 +84,7 @@ class Subject:
         seed: int,
         mine: Sequence[int] | None = None,
     ) -> Rollouts:
-        """Return `sampling.samples` responses to the prompts `mine`, to all of them if None."""
+        """Return `sampling.samples` responses to each of the prompts `mine`, or to all prompts if None."""
         own = RolloutConfig(stop_token_ids=self.stop_token_ids)
         engine = self.engine or HFEngine(self.model, self.tokenizer, own)
         chosen = list(range(len(prompt_ids)) if mine is None else mine)
