@@ -106,7 +106,7 @@ def test_help_teaches(capsys):
         ),
         (["--oversampling", "inf"], ["oversampling must be finite; got inf"]),
         (["--live-share", "nan"], ["live_share must be a number, not NaN"]),
-        (["--mean-prompt-length", "100000"], ["mean_prompt_length 100,000 is beyond max_prompt_length 1,024"]),
+        (["--mean-prompt-length", "100000"], ["mean_prompt_length 100,000 exceeds max_prompt_length 1,024"]),
         (["--prompts", "100000000", "--mini-batch-size", "1000000"], ["262,144 responses"]),
         (["--model", "Qwen2.5-Math-7B"], ["4,096 positions", "max_response_length=3072"]),
         (["--preset", "gpt"], ["unknown preset 'gpt'", "qwen3-8b-64gpu"]),

@@ -95,7 +95,10 @@ def test_a_config_of_ones_own(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (json.dumps(SIZES | {"model_type": "qwen3_moe"}), "of type 'qwen3_moe'; plan knows dense models: qwen2"),
+        (
+            json.dumps(SIZES | {"model_type": "qwen3_moe"}),
+            "of type 'qwen3_moe'; plan supports dense models only: qwen2",
+        ),
         (json.dumps(SIZES | {"vocab_size": None}), "vocab_size must be a positive integer; got None"),
         (json.dumps(SIZES | {"model_type": ["llama"]}), "of type"),
         (json.dumps(SIZES | {"num_key_value_heads": "8"}), "num_key_value_heads must be a positive integer; got '8'"),
@@ -178,5 +181,5 @@ def test_yarn_lengthens_sequences(tmp_path):
 
 
 def test_a_folder_without_config(tmp_path):
-    with pytest.raises(ValueError, match=r"holds no config\.json"):
+    with pytest.raises(ValueError, match=r"contains no config\.json"):
         get_architecture(str(tmp_path))

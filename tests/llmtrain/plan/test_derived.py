@@ -63,8 +63,8 @@ def test_engines_and_trainer_apart():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"gpus": 12}, "gpus 12 are not whole nodes of gpus_per_node 8: use gpus=8 or gpus=16"),
-        ({"gpus": 60}, "gpus 60 are not whole nodes of gpus_per_node 8: use gpus=32 or gpus=64$"),
+        ({"gpus": 12}, "gpus 12 must be a multiple of gpus_per_node 8: use gpus=8 or gpus=16"),
+        ({"gpus": 60}, "gpus 60 must be a multiple of gpus_per_node 8: use gpus=32 or gpus=64$"),
         (
             {"gpus": 64, "prompts": 1000, "mini_batch_size": 512},
             "mini_batch_size 512 must divide prompts 1000: use mini_batch_size=200 or mini_batch_size=1000$",
@@ -90,17 +90,17 @@ def test_engines_and_trainer_apart():
         ),
         ({"tensor_model_parallel_size": 8}, "tensor_model_parallel_size 8 .* 28 heads, .* 4 KV heads: use 1, 2 or 4"),
         ({"tensor_model_parallel_size": 3}, "use 1, 2 or 4"),
-        ({"max_response_length": 4096}, "5,120 is beyond the 4,096 positions of Qwen2.5-Math-7B: .*length=3072"),
+        ({"max_response_length": 4096}, "5,120 exceeds the 4,096 positions of Qwen2.5-Math-7B: .*length=3072"),
         (
             {"max_prompt_length": 4096},
             "max_prompt_length 4,096 leaves no room .* in the 4,096 positions of Qwen2.5-Math-7B",
         ),
         ({"colocated": False, "rollout_gpus": 64}, "leaves the trainer or the engines without a GPU"),
         ({"gpus": 1, "colocated": False}, "leaves the trainer or the engines without a GPU"),
-        ({"staleness": 1}, "staleness needs rollout engines of their own: set colocated=false"),
+        ({"staleness": 1}, "staleness needs rollout engines on separate GPUs: set colocated=false"),
         ({"staleness": 1, "gpus": 1, "mini_batch_size": 512}, "set staleness=0, or colocated=false on more GPUs"),
         ({"rollout_gpus": 8}, "set colocated=false or leave it out"),
-        ({"offload_param": True}, "offload_param needs ZeRO 3 .*: zero_stage=3 offload_optimizer=true"),
+        ({"offload_param": True}, "offload_param needs ZeRO 3 .*: use zero_stage=3 offload_optimizer=true"),
         ({"offload_optimizer": True, "zero_stage": 0}, "offload_optimizer needs ZeRO: use zero_stage=2"),
         (
             {"gpus": 64, "prompts": 4, "n": 8, "mini_batch_size": 4, "colocated": False, "rollout_gpus": 56},
@@ -109,10 +109,10 @@ def test_engines_and_trainer_apart():
         ({"mean_response_length": 3072}, "must be below max_response_length 3072"),
         (
             {"mean_prompt_length": 1025},
-            "mean_prompt_length 1,025 is beyond max_prompt_length 1,024: .*=1024 or less",
+            "mean_prompt_length 1,025 exceeds max_prompt_length 1,024: .*=1024 or less",
         ),
-        ({"prompts": 10**8, "mini_batch_size": 10**6}, "more than the 262,144 responses a rollout step"),
-        ({"oversampling": 1e12}, "oversampling 1e[+]12 are more than the 262,144 responses"),
+        ({"prompts": 10**8, "mini_batch_size": 10**6}, "exceeds plan's limit of 262,144 responses per rollout step"),
+        ({"oversampling": 1e12}, "oversampling 1e[+]12 exceeds plan's limit of 262,144 responses"),
         ({"gpu": "b200"}, "unknown gpu 'b200'; choose from a100, h100, h200, h20"),
     ],
 )

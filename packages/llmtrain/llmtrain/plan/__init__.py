@@ -1,7 +1,7 @@
-"""What a run needs and costs, before anyone pays for it: no torch, no GPU.
+"""Memory, time and cost of a run, estimated before it starts, without torch or a GPU.
 
     PlanConfig ─► Layout ─► Memory ─► Plan ─► report
-                  divides?  fits?     seconds a step, GPU-hours
+                  divides?  fits?     seconds per step, GPU-hours
 
-`llmtrain plan --help` is the way in; docs/plan.md says what the model is, what it leaves out and how far off it was.
+Start with `llmtrain plan --help`. docs/plan.md describes the model, its omissions and its errors on published runs.
 """

@@ -1,4 +1,4 @@
-"""What dominates, and what to change: each change is planned, and those that save time are kept."""
+"""Advice on placement: each possible change is planned, and changes that save time are kept."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -7,14 +7,14 @@ from .cost import Plan, make_plan
 from .plan_config import Change, PlanConfig, in_words
 
 WORTH = 0.02
-"""Least share of the time a change must save to be named."""
+"""Minimum share of the step time that a listed change saves."""
 MOST = 4
-"""Changes that are named."""
+"""Upper limit for listed changes."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """A change and what the plan becomes."""
+    """Change of the configuration, and the plan after it."""
 
     change: Change
     plan: Plan
@@ -22,11 +22,12 @@ class Advice:
 
     @property
     def words(self) -> str:
+        """The change as key=value settings."""
         return in_words(self.change)
 
 
 def candidates(config: PlanConfig) -> Iterator[tuple[Change, str]]:
-    """Changes that may save time, with what else they change."""
+    """Yield changes that may save time, each with a note on its side effect."""
     yield from (({"tensor_model_parallel_size": x}, "") for x in (1, 2, 4, 8) if x != config.tensor_model_parallel_size)
     yield from (({"zero_stage": x}, "") for x in (1, 2, 3) if x != config.zero_stage)
     yield from (({"micro_batch_tokens": config.micro_batch_tokens * x}, "") for x in (2, 4))
@@ -48,7 +49,7 @@ def candidates(config: PlanConfig) -> Iterator[tuple[Change, str]]:
 
 
 def advise(plan: Plan) -> list[Advice]:
-    """The changes that save most time, best first; at most one for each set of keys."""
+    """Return the changes that save most time, best first; at most one for each set of keys."""
     best: dict[tuple[str, ...], Advice] = {}
     for change, note in candidates(plan.config):
         try:

@@ -1,4 +1,4 @@
-"""A dense decoder-only transformer by numbers: grouped-query attention, SwiGLU, RMSNorm."""
+"""Sizes of dense decoder-only transformers with grouped-query attention, SwiGLU and RMSNorm."""
 
 import json
 import math
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 BF16 = 2
-"""Bytes of a weight, an activation or an entry of the KV cache."""
+"""Bytes per weight, activation or KV-cache entry."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture:
-    """Sizes as in a model's config.json; parameter counts that follow from them."""
+    """Sizes from a model's config.json, and the parameter counts derived from them."""
 
     name: str
     layers: int
@@ -23,13 +23,13 @@ class Architecture:
     intermediate: int
     vocab: int
     tied: bool
-    """Whether the output layer is the embedding."""
+    """True if the output layer shares its weights with the embedding."""
     attention_bias: bool
-    """Whether queries, keys and values have a bias."""
+    """True if queries, keys and values have a bias."""
     qk_norm: bool
-    """Whether queries and keys are normalised per head."""
+    """True if queries and keys are normalised per head."""
     max_positions: int
-    """Longest sequence, prompt and response."""
+    """Longest sequence (prompt and response), in tokens."""
 
     @property
     def q_width(self) -> int:
@@ -58,7 +58,7 @@ class Architecture:
 
     @property
     def head_params(self) -> int:
-        """Parameters of the output layer; as many as the embedding has."""
+        """Parameters of the output layer, the same number as in the embedding."""
         return self.vocab * self.hidden
 
     @property
@@ -68,11 +68,11 @@ class Architecture:
 
     @property
     def decode_params(self) -> int:
-        """Parameters read for each decoded token: all but the rows of the embedding that are not looked up."""
+        """Parameters read per decoded token: all, except the embedding if it is a separate table."""
         return self.params if self.tied else self.params - self.head_params
 
     def kv_bytes(self, tensor_parallel: int = 1) -> int:
-        """Bytes of KV cache on a GPU for a token; KV heads are copied where there are more GPUs than heads."""
+        """Return KV-cache bytes per token on a GPU; KV heads are replicated if there are more GPUs than KV heads."""
         return 2 * self.layers * max(self.kv_heads // tensor_parallel, 1) * self.head_dim * BF16
 
 
@@ -107,34 +107,34 @@ MODELS = {
     )
 }
 FAMILIES = {"qwen2": (True, False), "qwen3": (False, True), "llama": (False, False), "mistral": (False, False)}
-"""model_type: whether there is a bias on queries, keys and values, and a norm on queries and keys."""
+"""(attention_bias, qk_norm) by model_type."""
 USUAL_WINDOW = 4096
-"""Tokens of a sliding window whose key is left out, as in transformers."""
+"""Default sliding window in tokens, as in transformers."""
 
 
 def get_architecture(model: str) -> Architecture:
-    """The model of that name, or of a local folder or config.json. ValueError says what there is."""
+    """Return the architecture of a known model, or of a local folder or config.json. Raises ValueError if unknown."""
     known = MODELS.get(model.rpartition("/")[2].lower())
     path = Path(model)
     if path.is_dir() or path.is_file():
         return read_config(path / "config.json" if path.is_dir() else path)
     if known is None:
         names = ", ".join(m.name for m in MODELS.values())
-        raise ValueError(f"unknown model {model!r}; choose from {names}, or give a folder that holds a config.json")
+        raise ValueError(f"unknown model {model!r}; choose from {names}, or give a folder with a config.json")
     return known
 
 
 def read_config(path: Path) -> Architecture:
-    """Read a config.json of Hugging Face. ValueError on a kind of model whose cost is not known here."""
+    """Return the architecture in a Hugging Face config.json. Raises ValueError for an unsupported model type."""
     if not path.is_file():
-        raise ValueError(f"{path.parent} holds no config.json")
+        raise ValueError(f"{path.parent} contains no config.json")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is not JSON in UTF-8: {error}") from None
     kind = found.get("model_type") if isinstance(found, dict) else None
     if not isinstance(kind, str) or kind not in FAMILIES:
-        raise ValueError(f"{path} is a model of type {kind!r}; plan knows dense models: {', '.join(FAMILIES)}")
+        raise ValueError(f"{path} is a model of type {kind!r}; plan supports dense models only: {', '.join(FAMILIES)}")
     bias, qk_norm = FAMILIES[kind]
     heads, hidden = _size(found, "num_attention_heads", path), _size(found, "hidden_size", path)
     kv_heads = _size(found, "num_key_value_heads", path, heads)
@@ -185,8 +185,8 @@ def _positions(found: dict[str, Any], path: Path) -> int:
 
 
 def _check_window(found: dict[str, Any], positions: int, path: Path) -> None:
-    """Sliding windows cost less than what is counted here. Mistral has one unless it says null, Qwen if it says so."""
+    """Raise ValueError if attention has a sliding window: Mistral by default, Qwen2 and Qwen3 if enabled."""
     kind, window = found["model_type"], found.get("sliding_window", USUAL_WINDOW)
     used = kind == "mistral" or (kind != "llama" and _flag(found, "use_sliding_window", path))
     if used and window is not None and _size(found, "sliding_window", path, window) < positions:
-        raise ValueError(f"{path}: attention has a sliding window of {window:,} tokens; plan knows full attention only")
+        raise ValueError(f"{path}: attention has a sliding window of {window:,} tokens; plan needs full attention")

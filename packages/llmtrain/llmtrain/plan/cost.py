@@ -1,4 +1,4 @@
-"""Time of a rollout step by part, and what the whole run costs."""
+"""Time of a rollout step by part, and cost of the whole run."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,7 @@ from .training_time import compute_seconds, exchange_seconds, link, optimizer_se
 
 @dataclass(frozen=True)
 class Plan:
-    """A configuration that works, and what it takes. Make one with `make_plan`."""
+    """Valid configuration with its memory, time and cost. Create it with `make_plan`."""
 
     layout: Layout
     memory: Memory
@@ -30,7 +30,7 @@ class Plan:
 
     @cached_property
     def training(self) -> dict[str, float]:
-        """Seconds of the updates by part."""
+        """Seconds for the updates of a rollout step, by part."""
         parts = compute_seconds(self.layout)
         parts["exchange of gradients and weights"] = exchange_seconds(self.layout, sum(parts.values()))
         parts["optimizer"] = optimizer_seconds(self.layout)
@@ -38,9 +38,9 @@ class Plan:
 
     @cached_property
     def sync(self) -> float:
-        """Seconds that the new weights take to the engines.
+        """Seconds for sending new weights to the engines.
 
-        Through the object store: to the host, into the store, to other nodes, out of it and to the engines' GPUs.
+        The object store's path: to the host, into the store, to other nodes, out of the store, to the engines' GPUs.
         """
         layout, gpu = self.layout, self.layout.gpu
         size = BF16 * layout.model.params
@@ -55,28 +55,28 @@ class Plan:
 
     @property
     def overlapped(self) -> bool:
-        """Whether rollout and training go on at once."""
+        """True if rollout and training run at the same time."""
         return not self.config.colocated and self.config.staleness > 0
 
     @property
     def seconds(self) -> float:
-        """A rollout step."""
+        """Seconds for a rollout step."""
         rollout, training = self.rollout.total, sum(self.training.values())
         return (max(rollout, training) if self.overlapped else rollout + training) + self.sync
 
     @property
     def phases(self) -> dict[str, float]:
-        """Seconds of rollout, training and weight sync."""
+        """Seconds for rollout, training and weight sync."""
         return {"rollout": self.rollout.total, "training": sum(self.training.values()), "weight sync": self.sync}
 
     @property
     def gpu_hours(self) -> float:
-        """Of the whole run."""
+        """GPU-hours of the whole run."""
         return self.seconds * self.config.steps * self.config.gpus / 3600
 
     @property
     def idle_share(self) -> float:
-        """Share of the GPU-time spent waiting for the other half; 0 when colocated."""
+        """Share of the GPU time in which engines wait for the trainer or the trainer for engines; 0 if colocated."""
         if self.config.colocated:
             return 0.0
         layout, phases = self.layout, self.phases
@@ -85,23 +85,23 @@ class Plan:
 
     @property
     def tokens_per_second(self) -> float:
-        """Response tokens a second over the whole step, all GPUs."""
+        """Response tokens per second over the whole step, all GPUs."""
         return self.layout.response_tokens / self.seconds
 
     @property
     def decode_tokens_per_second(self) -> float:
-        """Response tokens a second and GPU during the rollout."""
+        """Response tokens per second and GPU during the rollout."""
         return self.layout.response_tokens / self.rollout.total / self.layout.rollout_gpus
 
     @property
     def train_utilisation(self) -> float:
-        """MFU of the training phase: 6 FLOP a parameter and token trained on, over the peak of all ranks."""
+        """MFU of the training phase: 6 FLOP per parameter and trained token, divided by the peak of all ranks."""
         flops = 6 * self.layout.model.params * self.layout.tokens * self.config.live_share * self.config.ppo_epochs
         return flops / (self.layout.ranks * self.layout.gpu.flops * self.phases["training"])
 
 
 def make_plan(config: PlanConfig) -> Plan:
-    """The plan of a configuration. Raises ValueError of one line, with the fix, on what cannot work."""
+    """Return the plan of a configuration. Raises ValueError with the fix in one line if it cannot work."""
     layout = lay_out(config)
     memory = Memory(layout)
     check_fit(memory)

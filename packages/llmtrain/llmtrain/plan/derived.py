@@ -1,4 +1,4 @@
-"""Every number that follows from a configuration: ranks, sequences, micro-batches. Raises where a division fails."""
+"""Numbers derived from a configuration: ranks, sequences, micro-batches. Sizes that do not divide raise ValueError."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,12 +11,12 @@ from .lengths import Lengths
 from .plan_config import Change, PlanConfig, in_words
 
 MOST_RESPONSES = 1 << 18
-"""Responses of a rollout step that are followed one by one, in seconds."""
+"""Upper limit for responses per rollout step, so that their simulation takes only seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """A configuration, its model and GPU, and what follows from them."""
+    """Configuration with its model and GPU, and the numbers derived from them."""
 
     config: PlanConfig
     model: Architecture
@@ -29,14 +29,14 @@ class Layout:
 
     @property
     def rollout_gpus(self) -> int:
-        """GPUs that hold a rollout engine."""
+        """GPUs of the rollout engines."""
         if self.config.colocated:
             return self.config.gpus
         return self.config.rollout_gpus or self.config.gpus // 2
 
     @property
     def ranks(self) -> int:
-        """Ranks of the trainer, one a GPU."""
+        """Ranks of the trainer, one per GPU."""
         return self.config.gpus if self.config.colocated else self.config.gpus - self.rollout_gpus
 
     @property
@@ -45,7 +45,7 @@ class Layout:
 
     @property
     def sequences(self) -> int:
-        """Responses trained on in a rollout step: the global batch."""
+        """Responses that a rollout step trains on: the global batch."""
         return self.config.prompts * self.config.n
 
     @property
@@ -64,47 +64,47 @@ class Layout:
 
     @property
     def sequences_per_update(self) -> int:
-        """Responses of an optimizer step, over all ranks."""
+        """Responses per optimizer step, over all ranks."""
         return self.config.mini_batch_size * self.config.n
 
     @property
     def pieces(self) -> int:
-        """Parts that a group is dealt in: responses, but under PRIME, which looks across it."""
+        """Parts of a group that can go to different ranks: n responses, or 1 under PRIME, which needs whole groups."""
         return 1 if self.config.reward_model else self.config.n
 
     @property
     def sequences_per_rank(self) -> int:
-        """Responses of an optimizer step on a rank."""
+        """Responses per optimizer step and rank."""
         return self.sequences_per_update // self.ranks
 
     @property
     def mean_sequence(self) -> int:
-        """Mean tokens of prompt and response."""
+        """Mean tokens of a prompt and its response."""
         return self.config.mean_prompt_length + self.config.mean_response
 
     @property
     def longest_sequence(self) -> int:
-        """Tokens of the longest prompt and response."""
+        """Tokens of the longest prompt with the longest response."""
         return self.config.max_prompt_length + self.config.max_response_length
 
     @property
     def micro_batch_tokens(self) -> int:
-        """Tokens of a full micro-batch: the budget, or the longest sequence where that is longer."""
+        """Tokens of a full micro-batch: the budget, or the longest sequence if it is longer."""
         return max(self.config.micro_batch_tokens, self.longest_sequence)
 
     def passes(self, sequences: float) -> int:
-        """Micro-batches that so many responses of a rank make: none is cut, so there are as many at most."""
+        """Return the micro-batches for `sequences` responses on a rank; at most one each, as responses are not cut."""
         tokens = sequences * self.mean_sequence
         return max(math.ceil(min(tokens / self.config.micro_batch_tokens, sequences)), 1)
 
     @property
     def micro_batches(self) -> int:
-        """Micro-batches of an optimizer step on a rank: the gradient accumulation."""
+        """Micro-batches per optimizer step and rank: the gradient accumulation."""
         return self.passes(self.sequences_per_rank * self.config.live_share)
 
     @property
     def tokens(self) -> int:
-        """Tokens of a rollout step that are trained on, prompts included."""
+        """Tokens that a rollout step trains on, prompts included."""
         return self.sequences * self.mean_sequence
 
     @property
@@ -114,13 +114,13 @@ class Layout:
 
     @property
     def mean_square_sequence(self) -> float:
-        """E[(prompt + response)²], prompts taken to be of mean length: what attention goes with."""
+        """E[(prompt + response)²] with prompts of mean length, proportional to the cost of attention."""
         prompt = self.config.mean_prompt_length
         return prompt**2 + 2 * prompt * self.config.mean_response + self.lengths.mean_square
 
 
 def lay_out(config: PlanConfig) -> Layout:
-    """The layout of a configuration. Raises ValueError with the fix on what does not divide or cannot be."""
+    """Return the layout of a configuration. Raises ValueError with the fix if sizes do not divide or conflict."""
     layout = _layout(config)
     if problem := _problem(layout):
         raise ValueError(problem())
@@ -128,7 +128,7 @@ def lay_out(config: PlanConfig) -> Layout:
 
 
 def divides(config: PlanConfig) -> bool:
-    """Whether a configuration has a layout."""
+    """Return whether a configuration has a valid layout."""
     try:
         return _problem(_layout(config)) is None
     except ValueError:
@@ -141,11 +141,11 @@ def _layout(config: PlanConfig) -> Layout:
 
 
 Problem = Callable[[], str]
-"""What cannot be, and the fix: in words that are made when they are asked for, since fixes are checked too."""
+"""Function that returns the error message with its fix, called only when needed because fixes are checked too."""
 
 
 def _problem(layout: Layout) -> Problem | None:
-    """The first there is."""
+    """Return the first problem of a layout, or None."""
     checks = (_check_cluster, _check_engine, _check_lengths, _check_offload, _check_batch, _check_ranks)
     return next((problem for check in checks if (problem := check(layout))), None)
 
@@ -155,19 +155,19 @@ def _check_cluster(layout: Layout) -> Problem | None:
     if config.gpus > per_node and config.gpus % per_node:
         nodes = config.gpus // per_node
         whole = [[x * per_node for x in some] for some in (range(nodes, 0, -1), range(nodes + 1, 2 * nodes + 2))]
-        words = f"gpus {config.gpus} are not whole nodes of gpus_per_node {per_node}: use"
+        words = f"gpus {config.gpus} must be a multiple of gpus_per_node {per_node}: use"
         return lambda: f"{words} {_or(_that_work(config, 'gpus', whole) or [f'gpus={whole[0][0]}'])}"
     if config.colocated:
         if config.staleness:
             fix = (
                 "colocated=false or staleness=0" if config.gpus > 1 else "staleness=0, or colocated=false on more GPUs"
             )
-            return lambda: f"staleness needs rollout engines of their own: set {fix}"
+            return lambda: f"staleness needs rollout engines on separate GPUs: set {fix}"
         if config.rollout_gpus:
-            return lambda: "rollout_gpus is for engines with GPUs of their own: set colocated=false or leave it out"
+            return lambda: "rollout_gpus needs rollout engines on separate GPUs: set colocated=false or leave it out"
     elif not (config.rollout_gpus or config.gpus // 2) or config.rollout_gpus >= config.gpus:
         return lambda: (
-            f"colocated=false leaves the trainer or the engines without a GPU of {config.gpus}: "
+            f"colocated=false with gpus {config.gpus} leaves the trainer or the engines without a GPU: "
             "use more gpus, fewer rollout_gpus, or colocated=true"
         )
     return None
@@ -187,8 +187,8 @@ def _check_engine(layout: Layout) -> Problem | None:
     if size in allowed:
         return None
     return lambda: (
-        f"tensor_model_parallel_size {size} must divide the {layout.rollout_gpus} rollout GPUs, the "
-        f"{config.gpus_per_node} of a node, {model.heads} heads, and go with {model.kv_heads} KV heads: "
+        f"tensor_model_parallel_size {size} must divide {layout.rollout_gpus} rollout GPUs, "
+        f"{config.gpus_per_node} GPUs per node and {model.heads} heads, and fit {model.kv_heads} KV heads: "
         f"use {_or(allowed)}"
     )
 
@@ -197,7 +197,7 @@ def _check_lengths(layout: Layout) -> Problem | None:
     config, model = layout.config, layout.model
     if config.mean_prompt_length > config.max_prompt_length:
         return lambda: (
-            f"mean_prompt_length {config.mean_prompt_length:,} is beyond max_prompt_length "
+            f"mean_prompt_length {config.mean_prompt_length:,} exceeds max_prompt_length "
             f"{config.max_prompt_length:,}: use mean_prompt_length={config.max_prompt_length} or less"
         )
     room = model.max_positions - config.max_prompt_length
@@ -209,7 +209,7 @@ def _check_lengths(layout: Layout) -> Problem | None:
         )
     if config.max_response_length > room:
         return lambda: (
-            f"max_prompt_length + max_response_length = {layout.longest_sequence:,} is beyond the "
+            f"max_prompt_length + max_response_length = {layout.longest_sequence:,} exceeds the "
             f"{model.max_positions:,} positions of {model.name}: "
             f"use {_lengths(config, config.max_prompt_length, room)}"
         )
@@ -217,7 +217,7 @@ def _check_lengths(layout: Layout) -> Problem | None:
 
 
 def _lengths(config: PlanConfig, prompt: int, response: int) -> str:
-    """Settings of the longest prompt and response, and of means that are beyond them."""
+    """Return settings of the longest prompt and response, and of means that exceed them."""
     change: Change = {} if prompt == config.max_prompt_length else {"max_prompt_length": prompt}
     change["max_response_length"] = response
     if config.mean_prompt_length > prompt:
@@ -231,8 +231,8 @@ def _check_batch(layout: Layout) -> Problem | None:
     config = layout.config
     if layout.generated > MOST_RESPONSES:
         return lambda: (
-            f"prompts {config.prompts:,} × n {config.n:,} × oversampling {config.oversampling:g} are more than the "
-            f"{MOST_RESPONSES:,} responses a rollout step that plan can follow: lower prompts or n"
+            f"prompts {config.prompts:,} × n {config.n:,} × oversampling {config.oversampling:g} exceeds plan's limit "
+            f"of {MOST_RESPONSES:,} responses per rollout step: lower prompts or n"
         )
     if config.prompts % config.mini_batch_size:
         return lambda: (
@@ -248,7 +248,7 @@ def _check_batch(layout: Layout) -> Problem | None:
 
 
 def _batches(layout: Layout) -> list[str]:
-    """Mini-batches that divide the prompts; or more prompts, and mini-batches that go with the ranks."""
+    """Return mini-batches that divide the prompts, or else more prompts with mini-batches that fit the ranks."""
     config, size = layout.config, layout.config.mini_batch_size
     divisors = [x for x in range(1, config.prompts + 1) if config.prompts % x == 0]
     kinds = [x for x in divisors if x < size][::-1], [x for x in divisors if x > size]
@@ -256,7 +256,7 @@ def _batches(layout: Layout) -> list[str]:
 
 
 def _more_prompts(layout: Layout) -> Change:
-    """The fewest prompts more that are cut into mini-batches that the ranks divide, at least as large as now."""
+    """Return the smallest increase of prompts whose mini-batches, no smaller than now, divide over the ranks."""
     config, step = layout.config, _step(layout)
     size = math.ceil(config.mini_batch_size / step) * step
     change: Change = {"prompts": math.ceil(config.prompts / size) * size, "mini_batch_size": size}
@@ -264,19 +264,19 @@ def _more_prompts(layout: Layout) -> Change:
 
 
 def _step(layout: Layout) -> int:
-    """Mini-batches of a multiple of so many prompts are divided by the ranks."""
+    """Return the number of prompts of which a mini-batch must be a multiple to divide over the ranks."""
     return layout.ranks // math.gcd(layout.ranks, layout.pieces)
 
 
 def _that_work(config: PlanConfig, key: str, kinds: Sequence[Sequence[int]]) -> list[str]:
-    """Of each kind the first value with which all divides."""
+    """Return the first value of each kind with which all sizes divide, as key=value."""
     changes: list[list[Change]] = [[{key: x} for x in kind] for kind in kinds]
     works = (next((change for change in some if divides(replace(config, **change))), None) for some in changes)
     return [in_words(change) for change in works if change]
 
 
 def _check_ranks(layout: Layout) -> Problem | None:
-    """The trainer gives every rank as many responses of a mini-batch, or as many whole groups."""
+    """Return a problem unless a mini-batch's responses, or whole groups under PRIME, divide evenly over the ranks."""
     size, ranks, pieces = layout.config.mini_batch_size, layout.ranks, layout.pieces
     if not size * pieces % ranks:
         return None
@@ -287,7 +287,7 @@ def _check_ranks(layout: Layout) -> Problem | None:
 
 
 def _rank_fixes(layout: Layout) -> list[Change]:
-    """Fewer ranks, which learn the same, or other mini-batches; more prompts where nothing else helps."""
+    """Return fewer ranks, which learn the same, or other mini-batches; more prompts if nothing else helps."""
     config, size, step = layout.config, layout.config.mini_batch_size, _step(layout)
     fewer = [x for x in range(layout.ranks, 0, -1) if size * layout.pieces % x == 0]
     whole = math.ceil(size / step) * step
@@ -304,7 +304,7 @@ def _rank_fixes(layout: Layout) -> list[Change]:
 def _check_offload(layout: Layout) -> Problem | None:
     config = layout.config
     if config.offload_param and (config.zero_stage < 3 or not config.offload_optimizer):
-        return lambda: "offload_param needs ZeRO 3 and the optimizer off the GPU: zero_stage=3 offload_optimizer=true"
+        return lambda: "offload_param needs ZeRO 3 and an offloaded optimizer: use zero_stage=3 offload_optimizer=true"
     if config.offload_optimizer and config.zero_stage < 1:
         return lambda: "offload_optimizer needs ZeRO: use zero_stage=2"
     return None

@@ -1,4 +1,4 @@
-"""What to change when a configuration does not fit: the first change that helps, or the fewest taken together."""
+"""Fix for a configuration that does not fit: the first single change that helps, or the fewest combined."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +9,7 @@ from .plan_config import Change, PlanConfig, in_words
 
 
 def changes(config: PlanConfig) -> Iterator[Change]:
-    """Changes that save memory, those that cost least time first. None changes what is learnt."""
+    """Yield changes that save memory, cheapest in time first. None of them affects learning."""
     yield from ({"zero_stage": stage} for stage in range(config.zero_stage + 1, 4))
     if not config.gradient_checkpointing:
         yield {"gradient_checkpointing": True}
@@ -29,14 +29,14 @@ def changes(config: PlanConfig) -> Iterator[Change]:
 
 
 def fits(config: PlanConfig) -> bool:
-    """Whether a configuration divides and fits."""
+    """Return True if a configuration divides and fits."""
     return divides(config) and not Memory(lay_out(config)).problem
 
 
 def find_fix(config: PlanConfig) -> Change:
-    """The first single change after which it fits, else the first changes taken together; empty if none helps.
+    """Return the first single change that makes `config` fit, else the first combined changes; empty if none helps.
 
-    A share of the GPU that was set for the engine is given up beside any of them: what is free depends on the others.
+    Any of them may also unset `gpu_memory_utilization`, since the free memory depends on the other changes.
     """
     share: Change = {} if config.gpu_memory_utilization is None else {"gpu_memory_utilization": None}
     for change in [share, *changes(config)]:
@@ -55,16 +55,16 @@ def find_fix(config: PlanConfig) -> Change:
 
 
 def check_fit(memory: Memory) -> None:
-    """ValueError with the fix when a GPU does not hold what it must."""
+    """Raise ValueError with the fix if a GPU's memory is too small."""
     problem = memory.problem
     if problem:
         fix = find_fix(memory.layout.config)
-        last = "lower max_response_length or take a smaller model: no placement known to plan holds it"
+        last = "lower max_response_length or take a smaller model: no placement known to plan fits"
         raise ValueError(f"{problem}: {'set ' + in_words(fix) if fix else last}")
 
 
 def _least(config: PlanConfig, change: Change) -> Change:
-    """`change` without what is needless, and with the lowest stage of ZeRO that does."""
+    """Return `change` without unnecessary keys, and with the lowest ZeRO stage that fits."""
     for key in change:
         fewer = {k: v for k, v in change.items() if k != key}
         if fits(replace(config, **fewer)):

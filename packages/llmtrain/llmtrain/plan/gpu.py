@@ -1,4 +1,4 @@
-"""GPUs by their data sheets, and what real training reaches on them."""
+"""GPU data sheets, and the share of peak FLOP/s that real training reaches."""
 
 from dataclasses import dataclass
 
@@ -8,31 +8,31 @@ GB = 10**9
 
 @dataclass(frozen=True, kw_only=True)
 class GPU:
-    """One GPU of a server of eight. Rates are in one direction."""
+    """GPU in a server of eight. Bandwidths are for one direction."""
 
     name: str
     flops: float
     """Dense bf16 FLOP/s, without sparsity."""
     memory: int
-    """Bytes, as nvidia-smi shows them."""
+    """Memory in bytes, as shown by nvidia-smi."""
     bandwidth: float
-    """Bytes/s of its memory."""
+    """Memory bandwidth (bytes/s)."""
     nvlink: float
-    """Bytes/s to its peers in the server."""
+    """Bandwidth to other GPUs in the server (bytes/s)."""
     network: float
-    """Bytes/s of its network adapter, as in NVIDIA's reference servers."""
+    """Bandwidth of the GPU's network adapter (bytes/s), as in NVIDIA's reference servers."""
     pcie: float
-    """Bytes/s to the host."""
+    """Bandwidth to the host (bytes/s)."""
     train_utilisation: float
-    """Share of `flops` that training reaches, recomputation counted as work. Sources: TRAIN_SOURCES."""
+    """Share of `flops` that training reaches, counting recomputation as work. Sources: TRAIN_SOURCES."""
 
 
 TRAIN_SOURCES = """\
-a100 0.57: a 7B Llama under FSDP on 128 A100, no recomputation in what is counted (IBM and Meta, "Maximizing training
-throughput using PyTorch FSDP", 2024). h100 0.46: the same model and code (foundation-model-stack/fms-fsdp, 9,600
-tokens/s a GPU). h200: the chip of the h100 with other memory. h20: nothing published that we know of; it has less
-arithmetic for each byte/s than an a100 (37 and 153 FLOP/B), so what is not a matrix product costs it relatively less,
-and the share of the a100 is taken. Others report from 0.33 (13B on 16 H200) to 0.58 (7B on one H200; KempnerForge)."""
+a100 0.57: a 7B Llama under FSDP on 128 A100, recomputation not counted (IBM and Meta, "Maximizing training throughput
+using PyTorch FSDP", 2024). h100 0.46: the same model and code (foundation-model-stack/fms-fsdp, 9,600 tokens/s per
+GPU). h200: the h100 chip with different memory. h20: no published value known to us; it has fewer FLOP/s per byte/s
+than an a100 (37 against 153 FLOP/B), so operations other than matrix products cost relatively less, and we use the
+a100's share. Others report from 0.33 (13B on 16 H200) to 0.58 (7B on one H200; KempnerForge)."""
 
 
 def _gpu(name: str, tflops: float, mib: int, tbs: float, nvlink: float, network: float, pcie: float, use: float) -> GPU:
@@ -48,7 +48,7 @@ def _gpu(name: str, tflops: float, mib: int, tbs: float, nvlink: float, network:
     )
 
 
-# Data sheets of the SXM versions. The network is 400 Gbit/s a GPU beside Hopper, 200 Gbit/s beside Ampere.
+# Data sheets of the SXM versions. The network has 400 Gbit/s per GPU with Hopper and 200 Gbit/s with Ampere.
 GPUS = {
     gpu.name: gpu
     for gpu in (
@@ -61,7 +61,7 @@ GPUS = {
 
 
 def get_gpu(name: str) -> GPU:
-    """The GPU of that name; ValueError lists the names there are."""
+    """Return the GPU named `name`. Raises ValueError with the known names if it is unknown."""
     if name.lower() not in GPUS:
         raise ValueError(f"unknown gpu {name!r}; choose from {', '.join(GPUS)}")
     return GPUS[name.lower()]

@@ -1,4 +1,4 @@
-"""From a plan to the run: the trainer's settings for what was planned."""
+"""Trainer settings for a plan."""
 
 import math
 from pathlib import Path
@@ -8,19 +8,18 @@ from .cost import Plan
 from .plan_presets import Preset
 
 SAVE_EVERY = 1800.0
-"""Seconds that a lost run may have to be trained again, by the plan."""
+"""Upper limit for planned seconds of training lost in a crash."""
 
 MARGIN = 5
-"""Factor of the planned seconds for which an engine or another rank is waited for; published runs took up to 3.5 times
-their plan."""
+"""Timeouts as a multiple of planned seconds; published runs took up to 3.5 times their plan."""
 LEAST_ROLLOUT, LEAST_WAIT = 600.0, 1800.0
-"""The trainer's own rollout.timeout and engine.ddp_timeout, which short steps keep."""
+"""Trainer defaults of rollout.timeout and engine.ddp_timeout (seconds), kept for short steps."""
 
 
 def timeouts(plan: Plan) -> tuple[float, float]:
-    """Return rollout.timeout and engine.ddp_timeout for a plan, seconds: full minutes.
+    """Return rollout.timeout and engine.ddp_timeout for a plan, in seconds, rounded up to minutes.
 
-    While an engine answers, ranks wait for it in a collective, so the second is more than the first.
+    Ranks wait in a collective while an engine samples, so the second timeout is longer than the first.
     """
     rollout, step = plan.rollout.total, sum(plan.phases.values())
     answer = max(LEAST_ROLLOUT, 60.0 * math.ceil(MARGIN * rollout / 60))
@@ -28,11 +27,11 @@ def timeouts(plan: Plan) -> tuple[float, float]:
 
 
 def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
-    """What `llmtrain train --config` reads. Model and data are left out, but a model that is a folder.
+    """Return settings for `llmtrain train --config`, without data, and without the model unless it is a folder.
 
-    preset: whose published settings, such as the learning rate, go with it; without one that is 1e-6, as in most.
+    preset: adds its published settings, such as the learning rate; without a preset the learning rate is 1e-6.
 
-    Raises ValueError for ZeRO 0, which keeps no fp32 weights beside those in bf16.
+    Raises ValueError for ZeRO 0, which keeps no fp32 copy of bf16 weights.
     """
     config, layout = plan.config, plan.layout
     if not config.zero_stage:

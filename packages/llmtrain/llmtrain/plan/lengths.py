@@ -1,8 +1,8 @@
-"""How long responses are: exponential, cut at the limit.
+"""Distribution of response lengths: exponential, truncated at the limit.
 
-P(length ≥ t) = exp(−t/θ) for t < limit, the rest at the limit. Among all distributions of a given mean the exponential
-has the highest entropy: it is what one may assume when nothing but the mean is known. θ is solved from the mean of
-what is left after the cut, θ(1 − exp(−limit/θ)).
+P(length ≥ t) = exp(−t/θ) for t < limit, the rest at the limit. Among all distributions with a given mean the
+exponential has the highest entropy, so it assumes nothing except the mean. θ is solved from the mean after
+truncation, θ(1 − exp(−limit/θ)).
 """
 
 import math
@@ -15,7 +15,7 @@ class Lengths:
 
     mean: float
     limit: float
-    """Longest response; it is `mean` at least."""
+    """Length of the longest response, above `mean`."""
 
     def __post_init__(self) -> None:
         if not 0 < self.mean < self.limit:
@@ -49,10 +49,10 @@ class Lengths:
         return 2 * self.scale**2 * (-math.expm1(-x) - x * math.exp(-x))
 
     def quantiles(self, count: int) -> list[float]:
-        """Lengths of `count` typical responses, shortest first: the quantiles (i + ½) / count."""
+        """Return the lengths of `count` typical responses, shortest first: the quantiles (i + ½) / count."""
         scale = self.scale
         return [min(-scale * math.log1p(-(i + 0.5) / count), self.limit) for i in range(count)]
 
     def longest(self, count: int) -> float:
-        """The longest of `count` typical responses."""
+        """Return the typical length of the longest of `count` responses."""
         return min(self.scale * math.log(2 * count), self.limit)

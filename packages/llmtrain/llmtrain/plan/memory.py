@@ -1,7 +1,8 @@
-"""Memory of a GPU by part, in bytes, in training and in rollout.
+"""Memory of a GPU by part, in bytes, during training and rollout.
 
-For each parameter 2 bytes of weights and 12 of optimizer (fp32 weights and two moments), as in the ZeRO paper, but 4
-of gradients, which are summed in fp32; stage 1 shards the optimizer over the ranks, 2 also gradients, 3 also weights.
+Each parameter takes 2 bytes for its weight, 12 for the optimizer (fp32 weight and two moments), as in the ZeRO paper,
+and 4 for its gradient, which is summed in fp32. Stage 1 shards the optimizer over the ranks, 2 also gradients, 3 also
+weights.
 """
 
 from dataclasses import dataclass
@@ -21,22 +22,22 @@ from .efficiency import (
 from .gpu import GIB
 
 OPTIMIZER = 12
-"""Bytes of optimizer for a parameter."""
+"""Optimizer bytes per parameter."""
 SUM = 4
-"""Bytes of summed gradients for a parameter."""
+"""Bytes of the summed gradient per parameter."""
 Parts = dict[str, float]
 """Bytes by name."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What a GPU holds."""
+    """Memory use of a GPU."""
 
     layout: Layout
 
     @cached_property
     def training(self) -> Parts:
-        """While the model is updated."""
+        """Memory parts during training."""
         tokens = self.layout.micro_batch_tokens
         return self.state | {
             "activations": activations(self.layout.model, tokens, self.layout.config.gradient_checkpointing),
@@ -46,7 +47,7 @@ class Memory:
 
     @cached_property
     def rollout(self) -> Parts:
-        """While responses are sampled, beside what stays of a colocated trainer."""
+        """Memory parts during rollout, including those that a colocated trainer keeps."""
         return self.beside_engine | {
             "engine weights": self.engine_weights,
             "engine activations": self.engine_activations,
@@ -55,7 +56,7 @@ class Memory:
 
     @cached_property
     def state(self) -> Parts:
-        """Weights, gradients and optimizer of a rank of the trainer, of all models that learn."""
+        """Weights, gradients and optimizer of all trained models on a trainer rank."""
         config, model, ranks = self.layout.config, self.layout.model, self.layout.ranks
         params, stage = self.learning * model.params, config.zero_stage
         weights = BF16 * params / (ranks if stage == 3 else 1)
@@ -66,9 +67,9 @@ class Memory:
             "gradients": min(gradients, GRADIENT_BUCKET_BYTES) if config.offload_optimizer else gradients,
             "optimizer": 0.0 if config.offload_optimizer else optimizer,
         }
-        if stage < 2:  # those of a pass are added to the sums after its end
+        if stage < 2:  # gradients of a pass are added to the sums after its end
             parts["gradients of a pass"] = BF16 * params
-        if stage == 3 and (ranks > 1 or config.offload_param):  # the layer at work, the next one, the output layer
+        if stage == 3 and (ranks > 1 or config.offload_param):  # the current layer, the next one, the output layer
             parts["gathered weights"] = BF16 * (2 * model.layer_params + model.head_params)
         if config.asks_reference:
             parts["reference weights"] = parts["weights"] / self.learning
@@ -76,12 +77,12 @@ class Memory:
 
     @property
     def learning(self) -> int:
-        """Models that are trained: the policy, and PRIME's reward model."""
+        """Number of trained models: the policy, and PRIME's reward model."""
         return 1 + self.layout.config.reward_model
 
     @cached_property
     def host(self) -> float:
-        """Bytes on the host of a node."""
+        """Bytes of offloaded state on a node's host."""
         config, params = self.layout.config, self.layout.model.params
         share = min(config.gpus_per_node, self.layout.ranks) / self.layout.ranks
         models = self.learning + config.asks_reference
@@ -90,12 +91,12 @@ class Memory:
 
     @property
     def loading(self) -> float:
-        """Bytes on the host of a node while its ranks read the model: they map the same file, in bf16 as it is."""
+        """Bytes on a node's host while its ranks read the model: all map the same bf16 file."""
         return BF16 * self.layout.model.params
 
     @cached_property
     def beside_engine(self) -> Parts:
-        """What is on a GPU beside the engine. Of gradients only ZeRO 2 gives all memory back after a step."""
+        """Memory parts next to the engine. Only ZeRO 2 releases all gradient memory after a step."""
         config = self.layout.config
         if not config.colocated:
             return {"reserved": RESERVED_BYTES}
@@ -108,7 +109,7 @@ class Memory:
 
     @property
     def engine_activations(self) -> float:
-        """A prefill of BATCHED_TOKENS, and the fp32 logits of a decode step, once more as probabilities."""
+        """Bytes of a prefill of BATCHED_TOKENS, and of a decode step's fp32 logits and probabilities."""
         config, model = self.layout.config, self.layout.model
         prefill = BATCHED_TOKENS * (4 * model.hidden + (model.q_width + 2 * model.kv_width + 3 * model.intermediate))
         logits = 2 * 4 * min(config.max_num_seqs, self.layout.sequences_per_engine) * model.vocab
@@ -116,7 +117,7 @@ class Memory:
 
     @property
     def utilization(self) -> float:
-        """Share of a GPU that belongs to the engine: as configured, or what is free."""
+        """Engine's share of GPU memory: as configured, or the free share."""
         free = 1 - sum(self.beside_engine.values()) / self.layout.gpu.memory
         return self.layout.config.gpu_memory_utilization or max(min(free, MOST_UTILIZATION), 0.0)
 
@@ -127,12 +128,12 @@ class Memory:
 
     @property
     def kv_tokens(self) -> int:
-        """Tokens that the KV cache of an engine holds."""
+        """Tokens that fit into an engine's KV cache."""
         return int(self.kv_cache // self.layout.model.kv_bytes(self.layout.config.tensor_model_parallel_size))
 
     @property
     def problem(self) -> str:
-        """What does not fit, in words; empty when all does."""
+        """Error message about the first part that does not fit; empty if everything fits."""
         layout = self.layout
         phases = [("training", self.training), ("rollout", self.rollout)]
         for phase, parts in phases:
@@ -152,9 +153,9 @@ class Memory:
 
 
 def activations(model: Architecture, tokens: int, checkpointing: bool) -> float:
-    """Bytes kept for the backward pass of a micro-batch.
+    """Return the bytes kept for the backward pass of a micro-batch.
 
-    With checkpointing, the bf16 input of each layer, and one layer with the gradients of what it holds.
+    With checkpointing: the bf16 input of each layer, and the activations of one layer with their gradients.
     """
     boundary = BF16 * model.hidden
     inside = layer_activations(model)
@@ -163,7 +164,7 @@ def activations(model: Architecture, tokens: int, checkpointing: bool) -> float:
 
 
 def layer_activations(model: Architecture) -> float:
-    """Bytes of a token inside a layer, attention without its matrix: what transformers' Qwen2 and Qwen3 keep."""
+    """Return the bytes per token inside a layer, without attention matrix, as kept by transformers' Qwen2 and Qwen3."""
     norms = 2 * model.hidden + (model.q_width + model.kv_width if model.qk_norm else 0)
     attention = 2 * (model.q_width + model.kv_width) + model.kv_width + model.q_width + model.hidden
     mlp = 4 * model.intermediate  # gate, its activation, up, their product
@@ -171,9 +172,9 @@ def layer_activations(model: Architecture) -> float:
 
 
 def head(model: Architecture, tokens: int, chunk_bytes: int = HEAD_CHUNK_BYTES, weight_bytes: int = BF16) -> float:
-    """Bytes of the fused head: a chunk of fp32 logits, the fp32 gradient of the weight, that of the hidden states."""
+    """Return the bytes of the fused head: fp32 logits of a chunk, fp32 weight gradient, hidden-state gradient."""
     chunk = min(max(chunk_bytes // (4 * model.vocab), 16), HEAD_CHUNK_TOKENS, tokens)
-    rounded = 0 if weight_bytes == 4 else weight_bytes  # the gradient once more, in the dtype of the weight
+    rounded = 0 if weight_bytes == 4 else weight_bytes  # copy of the gradient in the weight's dtype
     return (
         HEAD_BUFFERS * 4 * chunk * model.vocab
         + (4 + rounded) * model.head_params

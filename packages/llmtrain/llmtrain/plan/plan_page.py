@@ -1,4 +1,4 @@
-"""The page docs/plan.md, made from the code: `python -m llmtrain.plan.plan_page > docs/plan.md`."""
+"""Generator of docs/plan.md: `python -m llmtrain.plan.plan_page > docs/plan.md`."""
 
 import io
 import textwrap
@@ -14,11 +14,11 @@ from .plan_report import show
 from .published import LENGTH_SHARES, PUBLISHED, estimate
 
 SHOWN = "qwen3-8b-64gpu"
-"""The preset that the page prints whole."""
+"""Preset that the page prints in full."""
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the text of the page, with placeholders {divide} and {fit}."""
     return "\n".join(
         [
             INTRODUCTION,
@@ -26,7 +26,7 @@ def page() -> str:
             f"`llmtrain plan --preset {SHOWN}`:\n\n```\n{printed(SHOWN)}```\n",
             "## All presets\n",
             presets(),
-            "## Beside what published runs took\n",
+            "## Comparison with published runs\n",
             published(),
             MODEL,
             gpus(),
@@ -37,7 +37,7 @@ def page() -> str:
 
 
 def printed(name: str) -> str:
-    """What `llmtrain plan --preset name` prints."""
+    """Return the output of `llmtrain plan --preset name`."""
     out = io.StringIO()
     preset = get_preset(name)
     show(make_plan(preset.config), Console(file=out, width=120, no_color=True, force_terminal=False), preset)
@@ -45,7 +45,7 @@ def printed(name: str) -> str:
 
 
 def presets() -> str:
-    """A line for each preset, and where the values come from."""
+    """Return the table of presets, and the sources of their values."""
     lines = [
         "| preset | GPU | step, s | rollout, s | training, s | GPU-hours | training, GiB | KV cache, tokens |",
         "|---|---|--:|--:|--:|--:|--:|--:|",
@@ -60,7 +60,7 @@ def presets() -> str:
 
 
 def published() -> str:
-    """The check: estimate over fact, for several mean lengths."""
+    """Return the comparison of estimated with published GPU-hours for several mean lengths."""
     head = " | ".join(f"mean = limit / {round(1 / share)}" for share in LENGTH_SHARES)
     lines = [f"| run | published GPU-hours | {head} |", "|---|--:|" + "--:|" * len(LENGTH_SHARES)]
     for run in PUBLISHED:
@@ -73,15 +73,15 @@ def published() -> str:
     assumed = estimate(run, 1 / 4)
     return "\n".join(
         [
-            "Estimated GPU-hours and, in bold, estimate / fact. No constant was fitted to these runs.\n",
+            "Estimated GPU-hours and, in bold, estimate / published. No constant was fitted to these runs.\n",
             *lines,
             "",
             *(wrap(f"- `{run.preset}`: {run.source}.") for run in PUBLISHED),
             "",
             wrap(
                 f"With the mean response that presets assume, a quarter of the limit, the 8B run is estimated at "
-                f"{assumed.gpu_hours:,.0f} GPU-hours: **{assumed.gpu_hours / run.gpu_hours:.2f}** of the fact. A step "
-                f"took {fact:,.0f} s and is estimated at {assumed.seconds:,.0f} s. {GAP}"
+                f"{assumed.gpu_hours:,.0f} GPU-hours: **{assumed.gpu_hours / run.gpu_hours:.2f}** of the published "
+                f"value. A step took {fact:,.0f} s and is estimated at {assumed.seconds:,.0f} s. {GAP}"
             ),
             "",
         ]
@@ -89,7 +89,7 @@ def published() -> str:
 
 
 def gpus() -> str:
-    """The GPUs' numbers."""
+    """Return the table of GPUs."""
     lines = ["| GPU | bf16 TFLOP/s | memory, GiB | TB/s | NVLink, GB/s | network, GB/s | share of FLOP/s in training |"]
     lines.append("|---|" + "--:|" * 6)
     for gpu in GPUS.values():
@@ -101,17 +101,15 @@ def gpus() -> str:
 
 
 def constants() -> str:
-    """The constants of efficiency.py, whose reasons are told there."""
+    """Return the table of constants in efficiency.py."""
     found = {name: value for name, value in vars(efficiency).items() if name.isupper() and name != "GIB"}
     values = {k: f"{v / GIB:.3g} GiB" if k.endswith("_BYTES") else f"{v:,g}" for k, v in found.items()}
     lines = ["| constant | value |", "|---|--:|", *(f"| `{name}` | {value} |" for name, value in values.items())]
-    return "\n".join(
-        ["Constants; the reason for each stands beside it in `llmtrain/plan/efficiency.py`:\n", *lines, ""]
-    )
+    return "\n".join(["Constants; `llmtrain/plan/efficiency.py` gives the source of each:\n", *lines, ""])
 
 
 def wrap(text: str) -> str:
-    """A paragraph, or a point of a list, in lines of 120 characters."""
+    """Return a paragraph or list item wrapped at 120 characters."""
     indent = "  " if text.startswith("- ") else ""
     return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
@@ -119,7 +117,7 @@ def wrap(text: str) -> str:
 INTRODUCTION = """\
 # llmtrain plan
 
-What a run needs and costs, before anyone pays for it: no GPU, in seconds.
+Estimates memory, time and cost of a run in seconds, without a GPU.
 
 ```
 llmtrain plan --list
@@ -129,8 +127,9 @@ llmtrain plan --model runs/my-model --gpus 8 --json
 llmtrain plan --preset qwen3-8b-64gpu --write run.yaml
 ```
 
-It prints every number that follows from the configuration, memory of a GPU by part in training and in rollout, a step's
-time by part, GPU-hours, and the changes of placement that would help. What cannot work ends in one line with the fix:
+It prints every number derived from the configuration, GPU memory by part in training and rollout, the time of a step by
+part, GPU-hours, and changes of placement that would help. An impossible configuration ends with a one-line error and
+its fix:
 
 ```
 $ llmtrain plan --gpus 48
@@ -139,70 +138,70 @@ $ llmtrain plan --gpus 1
 {fit}
 ```
 
-`--write run.yaml` writes the trainer's settings for the run that was planned, and what the paper of a preset has. Model
-and questions are yours to name: `llmtrain train --config run.yaml --model.path FOLDER --data.train-files FILE`.
+`--write run.yaml` writes the trainer's settings for the planned run, with the published settings of a preset. You add
+model and questions: `llmtrain train --config run.yaml --model.path FOLDER --data.train-files FILE`.
 
-Made by `python -m llmtrain.plan.plan_page > docs/plan.md`.
+Generated by `python -m llmtrain.plan.plan_page > docs/plan.md`.
 """
 
 GAP = """\
-The estimate is nearer to a floor than to a forecast: it has no validation (every 20 steps on six benchmarks there),
-checkpoints, verification, start-up, hangs or restarts, engines and trainer switch places for free, every rank has the
-same work, and nobody says how long the responses were. `llmtrain plan` therefore prints, beside its estimate, what it
-comes to at the factors of this table's middle column."""
+The estimate is closer to a lower bound than to a forecast: it excludes validation (in these runs every 20 steps on six
+benchmarks), checkpoints, verification, start-up, hangs and restarts; switching between engines and trainer is free;
+every rank has the same work; and the papers do not state the response lengths. `llmtrain plan` therefore also prints
+its estimate scaled by the factors in this table's middle column."""
 
 MODEL = """\
 ## The model
 
-**Lengths.** Responses are exponential, cut at the limit: P(length ≥ t) = exp(−t/θ), θ from the mean. The mean is what
-the cost depends on most and is published least; set `mean_response_length` from a first rollout of your own.
+**Lengths.** Response lengths are exponential, truncated at the limit: P(length ≥ t) = exp(−t/θ), θ from the mean. The
+cost depends most on the mean, which papers rarely publish; set `mean_response_length` from your own first rollout.
 
-**Rollout.** An engine decodes up to `max_num_seqs` responses, as many as its KV cache holds at their mean length, and
-takes the next when one ends. A decode step takes the larger of (weights + KV cache of all running responses) /
-bandwidth and arithmetic / FLOP/s, then sampling and all-reduces, and never less than the host's scheduling. Prompts are
-prefilled once a group. The step ends with the longest response of all engines.
+**Rollout.** An engine decodes up to `max_num_seqs` responses, or as many as fit into its KV cache at their mean length,
+and starts the next one when one ends. The time of a decode step is the larger of (weights + KV cache of all running
+responses) / bandwidth and arithmetic / FLOP/s, plus sampling and all-reduces, and at least the host's scheduling time.
+Prompts are prefilled once per group. The step ends with the longest response of all engines.
 
-**Training.** For each token 2 FLOP a parameter forward, 4 backward, 2 for recomputation; the fused head 6; attention
-2·s²·width a layer forward and 2.5 times that backward; one forward pass more for the log-probabilities of the rollout.
-Gradients travel in fp32: ZeRO 0 and 1 exchange them once an update, 2 and 3 in every micro-batch beside the arithmetic;
-under 3 a rank gets its share alone, under the others DeepSpeed gives all to all. AdamW reads and writes 28 bytes a
-parameter.
+**Training.** For each token, 2 FLOP per parameter forward, 4 backward, 2 for recomputation; 6 for the fused head;
+attention takes 2·s²·width per layer forward and 2.5 times that backward; one more forward pass computes the
+log-probabilities of the rollout. Gradients are exchanged in fp32: once per update under ZeRO 0 and 1, in every
+micro-batch under 2 and 3, where only 3 overlaps with arithmetic. Under 3 a rank receives only its own shard; under the
+other stages DeepSpeed sends all gradients to all ranks. AdamW reads and writes 28 bytes per parameter.
 
-**Weight sync.** Colocated, or with a `staleness` above 1, through Ray's object store (`topology.weight_sync object`):
-from the first rank to its host over PCIe, into the store, to the other nodes over one adapter, out of the store and to
-the engines' GPUs, one after the other. Otherwise a broadcast from one rank (`nccl`). Both after an all-gather under
-ZeRO 3.
+**Weight sync.** If colocated, or with a `staleness` above 1, through Ray's object store
+(`topology.weight_sync object`): from rank 0 to its host over PCIe, into the store, to the other nodes over one adapter,
+out of the store and to the engines' GPUs, one after the other. Otherwise a broadcast from one rank (`nccl`). Under
+ZeRO 3 both need an all-gather first.
 
-**Memory.** 2 bytes of weights, 4 of gradients, as they are summed in fp32, 12 of optimizer for each parameter, sharded
-by the ZeRO stage; 2 more of gradients under ZeRO 0 and 1, for those of a pass;
-activations of a micro-batch; a chunk of logits and the head's fp32 gradient; the engine's weights, activations and KV
-cache. Colocated, the engine's memory is free during training, and during the rollout what the trainer keeps is not:
-under ZeRO 2 weights and optimizer, under the others the sums of gradients as well, which DeepSpeed does not give back.
+**Memory.** Each parameter takes 2 bytes for its weight, 4 for its gradient, which is summed in fp32, and 12 for the
+optimizer, sharded according to the ZeRO stage; ZeRO 0 and 1 take 2 more for the gradients of a pass. Added to these are
+the activations of a micro-batch, a chunk of logits, the head's fp32 gradient, and the engine's weights, activations and
+KV cache. If colocated, the engine's memory is free during training, but the trainer keeps memory during the rollout:
+weights and optimizer under ZeRO 2, under the other stages also the gradient sums, which DeepSpeed does not release.
 `tests/llmtrain/policy/test_deepspeed_engine.py` counts these bytes on two ranks.
 """
 
 LEFT_OUT = """\
-## What the model leaves out
+## Not in the model
 
 - Validation, checkpoints, verification of answers, loading of data, start-up, failures.
-- Uneven work: ranks and engines have the same tokens; only the longest response of all is waited for. Where lengths are
-  the exponential ones, the rank with most tokens of an update has the mean of 64 ranks with 64 responses each
-  (`qwen3-8b-64gpu`), and 2% more where they have four each (`qwen2.5-32b-64gpu`); of four each twice the mean, where
-  half of the groups have no advantage and are not filtered out ([how they are dealt](scale.md#what-a-rank-does)).
+- Uneven work: all ranks and engines process the same number of tokens; the only wait is for the longest response. With
+  exponential lengths, the rank with most tokens in an update has the mean if 64 ranks have 64 responses each
+  (`qwen3-8b-64gpu`), and 2% more if they have four each (`qwen2.5-32b-64gpu`). With four each it has twice the mean if
+  half of the groups have no advantage and are not filtered out ([distribution over ranks](scale.md#what-a-rank-does)).
 - Further batches of dynamic sampling: the `oversampling` responses of a step are sampled at once
-  (`rollout.gen_batch_size`), and taken to be enough.
-- Preemption in the engine when responses outgrow the KV cache; chunked prefill beside decoding.
+  (`rollout.gen_batch_size`) and assumed to be enough.
+- Preemption in the engine when responses outgrow the KV cache; chunked prefill during decoding.
 - Sleep and wake of colocated engines, and moving their weights to the host and back.
 - Tensor, pipeline, context and expert parallelism in the trainer; LoRA; quantised weights or KV cache; a reward model
   other than PRIME's; speculative decoding.
-- Mixture-of-experts, sliding windows and latent attention: `plan` refuses models whose cost it does not know.
-- Other tenants of the network. The published clusters' networks are unknown and taken to be NVIDIA's reference.
-- Lengths that grow in training: one mean stands for the whole run.
+- Mixture-of-experts, sliding windows and latent attention: `plan` refuses models that it cannot estimate.
+- Other network traffic. The networks of the published clusters are unknown; NVIDIA's reference network is assumed.
+- Growth of response lengths during training: one mean is used for the whole run.
 """
 
 
 def errors(*changes: dict[str, int]) -> list[str]:
-    """The messages that configurations end in."""
+    """Return the error messages of changed configurations."""
     from .plan_config import PlanConfig
 
     found = []

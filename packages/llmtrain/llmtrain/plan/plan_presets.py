@@ -1,6 +1,6 @@
 """Published recipes on 1, 8 and 64 GPUs.
 
-What is learnt comes from the paper and is the same on any number of GPUs; the placement is ours.
+Learning settings come from the papers and do not depend on the number of GPUs; the placements are ours.
 """
 
 from dataclasses import dataclass, replace
@@ -11,18 +11,18 @@ from .plan_config import PlanConfig
 
 @dataclass(frozen=True)
 class Preset:
-    """A recipe on some GPUs."""
+    """Recipe placed on a number of GPUs."""
 
     config: PlanConfig
     source: str
-    """Where the values come from."""
+    """Source of the values."""
     trainer: dict[str, Any]
-    """Published settings that plan has no key for, under the trainer's keys."""
+    """Published settings without a key in PlanConfig, under the trainer's keys."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Values of a paper, and where to put them by number of GPUs."""
+    """Values of a paper, with a placement for each number of GPUs."""
 
     config: PlanConfig
     source: str
@@ -76,7 +76,7 @@ RECIPES = {
             zero_stage=1,
         ),
         "EntroPIC, appendix B.1, reasoning model: Polaris, 2,048 + 32,768 tokens, other settings as for its 8B model, "
-        "64 H20; the number of steps is not stated for this run and taken to be 2,000 too",
+        "64 H20; the number of steps is not stated for this run; 2,000 is assumed here too",
         ADAMW_1E6 | {"rollout.temperature": 1.0, "controller": "entropic", "target": 0.4},
         {1: {"gpu": "h100"}, 8: {"gpu": "h100"}, 64: {"gpu": "h20"}},
     ),
@@ -92,9 +92,9 @@ RECIPES = {
             zero_stage=3,
         ),
         "Entropy Mechanism, appendices F.2 and B.1: DAPO-Math-17k, 256 prompts × 8, 8 updates a rollout, 8,192 tokens, "
-        "2,400 gradient steps; prompts answered all right or all wrong are filtered out: how many are sampled for that "
-        "is not published, and two batches (oversampling 2) are assumed, the fewest that make up for any; the prompt "
-        "limit is not stated",
+        "2,400 gradient steps; prompts whose responses are all right or all wrong are filtered out; the number of "
+        "extra samples is not published, so two batches (oversampling 2) are assumed, the minimum that can replace "
+        "filtered prompts; the prompt limit is not stated",
         {
             "optim.lr": 5e-7,
             "rollout.temperature": 1.0,
@@ -123,7 +123,7 @@ PRESETS = _presets()
 
 
 def get_preset(name: str) -> Preset:
-    """The preset called `name`; ValueError lists the names there are."""
+    """Return the preset called `name`. Raises ValueError with the known names if it is unknown."""
     if name not in PRESETS:
         raise ValueError(f"unknown preset {name!r}; choose from {', '.join(PRESETS)}")
     return PRESETS[name]

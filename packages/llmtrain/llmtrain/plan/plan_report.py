@@ -1,4 +1,4 @@
-"""A plan as tables for a person, and as a dictionary for a program."""
+"""Plan printed as tables, and as a dictionary for JSON."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -14,35 +14,41 @@ from .plan_presets import Preset
 from .published import PUBLISHED, ratio
 
 BAR = 20
-"""Characters of a bar that stands for all of the time."""
+"""Characters of a bar for 100% of the time."""
 
 
 def numbers(plan: Plan) -> dict[str, tuple[float, str]]:
-    """Every derived number, with what it follows from."""
+    """Return every derived number with its explanation."""
     layout, config = plan.layout, plan.config
     return {
         "parameters": (layout.model.params, layout.model.name),
-        "nodes": (layout.nodes, f"{config.gpus} GPUs of {config.gpus_per_node} a node"),
-        "trainer ranks": (layout.ranks, f"ZeRO {config.zero_stage}, one a GPU"),
+        "nodes": (layout.nodes, f"{config.gpus} GPUs, {config.gpus_per_node} per node"),
+        "trainer ranks": (layout.ranks, f"ZeRO {config.zero_stage}, one per GPU"),
         "rollout engines": (layout.engines, f"tensor parallel over {config.tensor_model_parallel_size}"),
-        "global batch": (layout.sequences, f"responses a rollout step: {config.prompts} prompts × {config.n}"),
-        "optimizer steps": (layout.updates, "in a rollout step"),
-        "mini-batch": (layout.sequences_per_update, f"responses an optimizer step, {layout.sequences_per_rank} a rank"),
-        "gradient accumulation": (layout.micro_batches, "micro-batches an optimizer step and rank"),
+        "global batch": (layout.sequences, f"responses per rollout step: {config.prompts} prompts × {config.n}"),
+        "optimizer steps": (layout.updates, "per rollout step"),
+        "mini-batch": (
+            layout.sequences_per_update,
+            f"responses per optimizer step, {layout.sequences_per_rank} per rank",
+        ),
+        "gradient accumulation": (layout.micro_batches, "micro-batches per optimizer step and rank"),
         "micro-batch": (
             layout.micro_batch_tokens,
             f"tokens at most; a sequence has {layout.mean_sequence:,} on average",
         ),
-        "tokens a step": (layout.tokens, "prompts and responses that are trained on"),
-        "responses an engine": (layout.sequences_per_engine, "in a rollout step"),
+        "tokens a step": (layout.tokens, "in trained prompts and responses"),
+        "responses an engine": (layout.sequences_per_engine, "per rollout step"),
         "decoded at once": (plan.rollout.concurrent, f"at most; {plan.rollout.mean_running:.0f} on average over time"),
-        "KV cache": (plan.memory.kv_tokens, f"tokens an engine; the longest sequence has {layout.longest_sequence:,}"),
-        "cut responses": (round(100 * layout.lengths.cut_share, 1), f"% of them reach {config.max_response_length:,}"),
+        "KV cache": (plan.memory.kv_tokens, f"tokens per engine; the longest sequence has {layout.longest_sequence:,}"),
+        "cut responses": (
+            round(100 * layout.lengths.cut_share, 1),
+            f"% of all reach the limit of {config.max_response_length:,} tokens",
+        ),
     }
 
 
 def to_json(plan: Plan) -> dict[str, Any]:
-    """The plan as plain numbers. Memory in bytes, times in seconds."""
+    """Return the plan as JSON values. Memory in bytes, times in seconds."""
     memory = plan.memory
     return {
         "config": asdict(plan.config),
@@ -105,8 +111,8 @@ def _memory(plan: Plan) -> Table:
     for part in dict.fromkeys([*memory.training, *memory.rollout]):
         table.add_row(part, *(_gib(parts.get(part, 0.0)) for parts in (memory.training, memory.rollout)))
     table.add_section()
-    table.add_row("in all", *(_gib(sum(parts.values())) for parts in (memory.training, memory.rollout)))
-    table.add_row(f"of {plan.layout.gpu.name.upper()}", _gib(whole), _gib(whole))
+    table.add_row("total", *(_gib(sum(parts.values())) for parts in (memory.training, memory.rollout)))
+    table.add_row(f"{plan.layout.gpu.name.upper()} has", _gib(whole), _gib(whole))
     return table
 
 
@@ -143,10 +149,10 @@ def _bar(share: float) -> str:
 
 
 def summary(plan: Plan) -> Iterator[str]:
-    """What it comes to, in sentences."""
+    """Yield the results as sentences."""
     config = plan.config
     yield (
-        f"{plan.tokens_per_second:,.0f} response tokens/s, {plan.tokens_per_second / config.gpus:,.0f} a GPU "
+        f"{plan.tokens_per_second:,.0f} response tokens/s, {plan.tokens_per_second / config.gpus:,.0f} per GPU "
         f"({plan.decode_tokens_per_second:,.0f} while decoding); training at {plan.train_utilisation:.0%} MFU."
     )
     days = plan.gpu_hours / config.gpus / 24
@@ -156,10 +162,10 @@ def summary(plan: Plan) -> Iterator[str]:
         f"Published runs took {low:.1f} to {high:.1f} times their estimate (docs/plan.md): budget "
         f"{plan.gpu_hours * low:,.0f} to {plan.gpu_hours * high:,.0f} GPU-hours."
     )
-    held = f"; offloaded, {plan.memory.host / GIB:,.0f} GiB stay there" if plan.memory.host else ""
-    yield f"Host memory of a node: {plan.memory.loading / GIB:,.0f} GiB of a model in bf16, which its ranks map{held}."
+    held = f", and {plan.memory.host / GIB:,.0f} GiB for offloaded state" if plan.memory.host else ""
+    yield f"Host memory per node: {plan.memory.loading / GIB:,.0f} GiB while its ranks load the bf16 model{held}."
     if plan.idle_share > 0:
-        yield f"{plan.idle_share:.0%} of the GPU-time is spent waiting for the other side."
+        yield f"{plan.idle_share:.0%} of the GPU time is idle, waiting for engines or trainer."
     parts = {**plan.rollout.seconds, **plan.training, "weight sync": plan.sync}
     most = max(parts, key=lambda part: parts[part])
     yield f"The largest part is {most}, {parts[most] / sum(parts.values()):.0%} of the work."

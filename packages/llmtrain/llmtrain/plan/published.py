@@ -1,4 +1,4 @@
-"""The model beside runs whose cost was published. No constant of the model was fitted to them."""
+"""Runs with a published cost, to check the cost model. None of its constants was fitted to them."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -7,12 +7,12 @@ from .cost import Plan, make_plan
 from .plan_presets import get_preset
 
 LENGTH_SHARES = (1 / 8, 1 / 4, 1 / 2)
-"""Mean response as a share of the longest: neither paper says what it was."""
+"""Mean response as a share of the longest, in several values because no paper states it."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """A run and what it took."""
+    """Run with published GPU-hours."""
 
     preset: str
     gpu_hours: float
@@ -26,12 +26,12 @@ PUBLISHED = (
 
 
 def estimate(run: Published, length_share: float) -> Plan:
-    """The plan of a published run for a mean response of that share of the longest."""
+    """Return the plan of a published run if its mean response is `length_share` of the longest."""
     config = get_preset(run.preset).config
     return make_plan(replace(config, mean_response_length=round(config.max_response_length * length_share)))
 
 
 @cache
 def ratio(run: Published, length_share: float = 1 / 4) -> float:
-    """Estimated over published GPU-hours."""
+    """Return estimated / published GPU-hours."""
     return estimate(run, length_share).gpu_hours / run.gpu_hours

@@ -1,7 +1,7 @@
-"""Time of a rollout: prefill bound by compute, decoding bound by memory, as responses finish one by one.
+"""Simulation of a rollout: compute-bound prefill, then memory-bound decoding in which responses end one by one.
 
-Each decode step reads the weights once and the KV cache of all running responses. Responses join when others finish
-and the KV cache has room. Nothing is random: responses have the quantiles of the length distribution, in a fixed
+Each decode step reads the weights once and the KV cache of all running responses. New responses start when others end
+and the KV cache has room. The simulation is deterministic: lengths are quantiles of the distribution in a fixed
 shuffled order.
 """
 
@@ -29,14 +29,14 @@ PARTS = (
 
 @dataclass
 class Rollout:
-    """A rollout on the typical engine, and the wait for the longest response of all engines."""
+    """Rollout of a typical engine, with the wait for the longest response of all engines."""
 
     concurrent: int
-    """Most responses an engine decodes at once."""
+    """Upper limit for responses that an engine decodes at once."""
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     """Seconds by part."""
     responses_seconds: float = 0.0
-    """Running responses summed over time."""
+    """Number of running responses integrated over time (responses · s)."""
 
     @property
     def total(self) -> float:
@@ -49,7 +49,7 @@ class Rollout:
 
 
 def step_seconds(layout: Layout, running: float, kv_tokens: float) -> dict[str, float]:
-    """A decode step by part: `running` responses whose KV cache holds `kv_tokens` in all."""
+    """Return seconds of a decode step by part, for `running` responses with `kv_tokens` in the KV cache in total."""
     model, gpu, size = layout.model, layout.gpu, layout.config.tensor_model_parallel_size
     bandwidth = gpu.bandwidth * BANDWIDTH_SHARE
     memory = {
@@ -68,7 +68,7 @@ def step_seconds(layout: Layout, running: float, kv_tokens: float) -> dict[str, 
 
 
 def simulate(layout: Layout, memory: Memory) -> Rollout:
-    """A rollout of one engine, event by event: between two responses that end, the step time is linear."""
+    """Return the simulated rollout of one engine; the step time is linear between two ends of responses."""
     config, prompt = layout.config, layout.config.mean_prompt_length
     lengths = layout.lengths.quantiles(layout.sequences_per_engine)
     longest = max(lengths)
@@ -104,7 +104,7 @@ def _add(rollout: Rollout, layout: Layout, count: int, held: float, steps: float
 
 
 def prefill_seconds(layout: Layout) -> float:
-    """Prompts of an engine; a group shares its prompt through the prefix cache."""
+    """Return the seconds for the prefill of an engine's prompts; a group shares its prompt in the prefix cache."""
     model, gpu, config = layout.model, layout.gpu, layout.config
     prompts = layout.sequences_per_engine / config.n
     attention = 2 * config.mean_prompt_length**2 * model.q_width * model.layers

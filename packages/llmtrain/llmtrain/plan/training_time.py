@@ -1,8 +1,8 @@
 """Time of the updates of a rollout step, by part.
 
-A pass forward costs 2 FLOP a parameter and token, backward 4, recomputation 2 more; causal attention over a sequence of
-s tokens costs 2·s²·width a layer forward. The fused head makes its gradient in the forward pass: 6, never recomputed.
-PRIME's reward model reads each response once, then learns from it, where the head makes the logits twice: 8.
+A forward pass costs 2 FLOP per parameter and token, backward 4, recomputation 2 more; causal attention over a sequence
+of s tokens costs 2·s²·width per layer forward. The fused head computes its gradient in the forward pass: 6, never
+recomputed. PRIME's reward model scores each response once, then trains on it; its head computes the logits twice: 8.
 """
 
 from .architecture import BF16
@@ -11,11 +11,11 @@ from .efficiency import BACKWARD_ATTENTION, BANDWIDTH_SHARE, HOST_BANDWIDTH, LIN
 from .memory import SUM
 
 ADAM_BYTES = 28
-"""Bytes read and written for a parameter in a step of AdamW: fp32 weight and moments both ways, gradient, weight."""
+"""Bytes per parameter in a step of AdamW: fp32 weight and moments read and written, gradient read, weight written."""
 
 
 def compute_seconds(layout: Layout) -> dict[str, float]:
-    """Arithmetic of a rollout step on each rank."""
+    """Return the seconds of arithmetic per rollout step on each rank, by part."""
     config, model = layout.config, layout.model
     body = 2 * model.body_matmul * layout.tokens
     head = 2 * model.head_params * layout.sequences * config.mean_response
@@ -43,15 +43,15 @@ def compute_seconds(layout: Layout) -> dict[str, float]:
 
 
 def exchange_seconds(layout: Layout, compute: float) -> float:
-    """Communication of a rollout step that `compute` seconds of arithmetic do not hide.
+    """Return the seconds of communication per rollout step that `compute` seconds of arithmetic do not hide.
 
-    Gradients are exchanged by ZeRO 0 and 1 once an update, by 2 in every micro-batch, all after the arithmetic; by 3 in
-    every micro-batch beside it, and weights are gathered there as well.
+    ZeRO 0 and 1 exchange gradients once per update and 2 in every micro-batch, all without overlap. ZeRO 3 exchanges
+    gradients and gathers weights in every micro-batch, overlapping with arithmetic.
     """
     config, ranks, stage = layout.config, layout.ranks, layout.config.zero_stage
     gather = BF16 * layout.model.params * (ranks - 1) / ranks / link(layout)
-    reduce = gather * SUM / BF16  # gradients travel in fp32; below stage 3 all ranks get all sums
-    whole = layout.passes(layout.sequences / ranks)  # over all responses
+    reduce = gather * SUM / BF16  # gradients are sent in fp32; below stage 3 all ranks receive all sums
+    whole = layout.passes(layout.sequences / ranks)  # passes over all responses
     micro_batches = layout.updates * layout.micro_batches + whole * config.reward_model
     updates = layout.updates + config.reward_model
     if stage < 2:
@@ -61,23 +61,23 @@ def exchange_seconds(layout: Layout, compute: float) -> float:
     passes = 2 * micro_batches + whole * (1 + config.asks_reference + config.reward_model)
     passes += (layout.updates - 1) * layout.passes(layout.sequences_per_rank) * (config.stats == "fresh")
     fetch = BF16 * layout.model.params / ranks / (layout.gpu.pcie * LINK_SHARE) if config.offload_param else 0.0
-    twice = 1 + layout.model.tied * layout.model.head_params / layout.model.params  # embedding, and output layer
+    twice = 1 + layout.model.tied * layout.model.head_params / layout.model.params  # embedding and output layer
     return max(passes * (gather + fetch) * twice + micro_batches * reduce - compute, 0.0)
 
 
 def optimizer_seconds(layout: Layout) -> float:
-    """AdamW of a rollout step, on the GPU or on the host."""
+    """Return the seconds of AdamW per rollout step, on the GPU or on the host."""
     config, gpu = layout.config, layout.gpu
     params = layout.model.params / (layout.ranks if config.zero_stage else 1)
     updates = layout.updates + config.reward_model
     if config.offload_optimizer:
-        moved = 2 * BF16 * params / (gpu.pcie * LINK_SHARE)  # gradients there, weights back
+        moved = 2 * BF16 * params / (gpu.pcie * LINK_SHARE)  # gradients to the host, weights back
         return updates * (ADAM_BYTES * params / HOST_BANDWIDTH + moved)
     return updates * ADAM_BYTES * params / (gpu.bandwidth * BANDWIDTH_SHARE)
 
 
 def link(layout: Layout) -> float:
-    """Bytes/s of a collective: over the adapters of all GPUs of a node at once where there are several nodes."""
+    """Return the bandwidth of a collective (bytes/s); with several nodes it uses all adapters of a node at once."""
     gpu = layout.gpu
     across = gpu.network * min(layout.config.gpus_per_node, layout.config.gpus)
     return LINK_SHARE * (gpu.nvlink if layout.nodes == 1 else min(gpu.nvlink, across))
