@@ -55,7 +55,7 @@ def test_trainings_are_measured_beside_their_plan(report):
             assert seconds > 0
             assert run["predicted"]["seconds"][phase] > 0
         assert run["measured"]["step_seconds"] == pytest.approx(sum(run["measured"]["seconds"].values()), rel=0.2)
-        assert "stands for" in run["predicted_for"]
+        assert "in place of this device" in run["predicted_for"]
 
 
 def test_a_killed_engine_is_named_and_the_run_resumed(report):
@@ -140,9 +140,9 @@ def test_a_machine_that_is_too_small_is_told_why(machine, tmp_path, monkeypatch)
         parts.large(one)
     config_json(tmp_path, 5120, 64, 40)
     monkeypatch.setattr(parts, "host_memory", lambda: 64 << 30)
-    with pytest.raises(Skip, match=r"it needs \d{3} GiB of host memory, and this machine has 64"):
+    with pytest.raises(Skip, match=r"\d{3} GiB of host memory are needed, but this machine has 64"):
         parts.large(one)
-    with pytest.raises(Skip, match="llmtrain plan does not know this GPU; it knows a100, h100"):
+    with pytest.raises(Skip, match="llmtrain plan does not support this GPU, only a100, h100"):
         parts.large(replace(one, known=False))
 
 
@@ -155,7 +155,7 @@ def test_a_run_without_all_its_steps_is_a_failure(tmp_path):
 
 
 def test_a_command_that_does_not_end_is_ended(tmp_path):
-    with pytest.raises(Failed, match=r"no end within 0\.5 s"):
+    with pytest.raises(Failed, match=r"not finished within 0\.5 s"):
         trial_run.llmtrain(["doctor", "torch"], 0.5)
     assert trial_run.llmtrain(["plan", "--model", "none"], 60.0).code == 2
 

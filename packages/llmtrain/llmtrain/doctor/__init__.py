@@ -1,1 +1,1 @@
-"""What works on a machine: checks (`llmtrain doctor`), and trainings beside their plan (`llmtrain first-hour`)."""
+"""Checks of a machine (`llmtrain doctor`), and trial trainings compared with their plan (`llmtrain first-hour`)."""

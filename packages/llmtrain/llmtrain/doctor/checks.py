@@ -1,6 +1,6 @@
-"""What `llmtrain doctor` tries: each function in a process of its own. It returns what it did, or raises why not.
+"""Checks of `llmtrain doctor`. Each function runs in its own process; it returns a report of its work, or raises.
 
-A Fault names the cause and its fix; of any other error the cause is its last line.
+A Fault has the cause and its fix; for any other error the last line is the cause.
 """
 
 import os
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 SECONDS = timedelta(seconds=60)
-"""For process groups: the doctor's own limit is shorter."""
+"""Timeout of process groups; the doctor's own limit is shorter."""
 
 
 class Fault(RuntimeError):
-    """Why something does not work here, and what to do about it."""
+    """Cause of a failed check, with its fix."""
 
     def __init__(self, cause: str, fix: str) -> None:
         super().__init__(cause)
@@ -23,7 +23,7 @@ class Fault(RuntimeError):
 
 
 class Skip(Exception):
-    """Why a check cannot be made on this machine; nothing is wrong with it."""
+    """Reason for skipping a check on this machine; not a failure."""
 
 
 def torch() -> str:
@@ -32,7 +32,7 @@ def torch() -> str:
     w = torch.ones(8, 8, requires_grad=True)
     (w @ w).sum().backward()
     if w.grad is None or not bool((w.grad == 16).all()):
-        raise Fault("a gradient is wrong", "install torch anew: pip install --force-reinstall torch")
+        raise Fault("a gradient is wrong", "reinstall torch: pip install --force-reinstall torch")
     return f"a product and its gradient, {torch.get_num_threads()} threads"
 
 
@@ -44,14 +44,14 @@ def cuda() -> str:
     for i in range(torch.cuda.device_count()):
         x = torch.ones(64, 64, device=f"cuda:{i}")
         if (x @ x).sum().item() != 64**3:
-            raise Fault(f"GPU {i} multiplies wrongly", f"leave it out: CUDA_VISIBLE_DEVICES without {i}")
+            raise Fault(f"GPU {i} computes wrong products", f"set CUDA_VISIBLE_DEVICES without {i}")
         memory = torch.cuda.get_device_properties(i).total_memory / 2**30
         names.append(f"{torch.cuda.get_device_name(i)} ({memory:.0f} GiB)")
     return f"CUDA {torch.version.cuda}: a product on {', '.join(names)}"
 
 
 def need_cuda() -> None:
-    """Fault saying why there is no CUDA, if there is none."""
+    """Raise Fault with the cause if CUDA is not available."""
     import torch
 
     if torch.version.cuda is None:
@@ -59,13 +59,13 @@ def need_cuda() -> None:
     if torch.cuda.is_available():
         return
     if not list(Path("/dev").glob("nvidia[0-9]*")):
-        raise Fault("there is no /dev/nvidia0", "install the driver, or pass the GPUs into the container")
+        raise Fault("/dev/nvidia0 is missing", "install the driver, or pass the GPUs into the container")
     if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
         raise Fault("CUDA_VISIBLE_DEVICES is empty", "unset it")
     try:
         torch.cuda.init()
     except RuntimeError as error:
-        raise Fault(str(error).splitlines()[0], f"a driver that knows CUDA {torch.version.cuda}") from None
+        raise Fault(str(error).splitlines()[0], f"install a driver that supports CUDA {torch.version.cuda}") from None
 
 
 def gloo() -> str:
@@ -82,7 +82,7 @@ def nccl() -> str:
 
 
 def add_up(backend: str, size: int) -> str:
-    """all_reduce over so many processes, the last of which is this one; NCCL wants a GPU for each."""
+    """Check an all_reduce over `size` processes, the last of which is this one; NCCL needs a GPU for each."""
     import torch.multiprocessing as mp
 
     with tempfile.TemporaryDirectory() as folder:
@@ -96,12 +96,12 @@ def add_up(backend: str, size: int) -> str:
             process.join()
     wanted = size * (size + 1) / 2
     if total != wanted:
-        raise Fault(f"all_reduce gave {total}, not {wanted}", "NCCL_DEBUG=INFO shows the way that it took")
+        raise Fault(f"all_reduce returned {total}, not {wanted}", "set NCCL_DEBUG=INFO to see its transport")
     return f"all_reduce over {size} process{'es' * (size > 1)}"
 
 
 def add(backend: str, rank: int, size: int, folder: str) -> float:
-    """1 + ... + size, of which this rank knows a part."""
+    """Return the all-reduced sum 1 + ... + size, to which this rank adds rank + 1."""
     import torch
     import torch.distributed as dist
 
@@ -128,7 +128,7 @@ def triton() -> str:
     expected, found = rows.accumulate(logits.clone(), targets)[0], triton_rows.accumulate(logits.clone(), targets)[0]
     for x, y in zip(rows.statistics(expected), rows.statistics(found), strict=True):
         torch.testing.assert_close(x, y, atol=1e-4, rtol=1e-4)
-    return f"the fused head's kernel {'on the GPU' if on_gpu else 'interpreted; without CUDA torch does its work'}"
+    return f"the fused head's kernel {'on the GPU' if on_gpu else 'interpreted; without CUDA torch replaces it'}"
 
 
 def deepspeed() -> str:
@@ -153,7 +153,7 @@ def deepspeed() -> str:
     engine.backward(engine(torch.ones(4, 8, device=device)).sum())
     engine.step()
     if torch.equal(before, model.weight):
-        raise Fault("a ZeRO-1 step moved nothing", "pip install --force-reinstall 'deepspeed>=0.19.8,<0.20'")
+        raise Fault("a ZeRO-1 step changed no weight", "pip install --force-reinstall 'deepspeed>=0.19.8,<0.20'")
     return f"a ZeRO-1 step on {device.type}"
 
 
@@ -163,7 +163,7 @@ def vllm() -> str:
     os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
-    engines: Any = import_module("vllm")  # the same on machines with and without it, for type checkers
+    engines: Any = import_module("vllm")  # type checkers must not depend on whether it is installed
 
     from ..policy.model import build_tiny, save
     from ..policy.tokenizer import build_char_tokenizer
@@ -183,8 +183,8 @@ def vllm() -> str:
         sampling = engines.SamplingParams(max_tokens=4, ignore_eos=True, detokenize=False)
         answer = engine.generate([{"prompt_token_ids": [3, 4, 5]}], sampling, use_tqdm=False)[0].outputs[0]
     if len(answer.token_ids) != 4:
-        raise Fault(f"{len(answer.token_ids)} tokens came where 4 were asked for", "install vllm anew")
-    return f"4 tokens of a tiny model on {'the GPU' if on_gpu else 'the CPU'}"
+        raise Fault(f"vllm generated {len(answer.token_ids)} tokens instead of 4", "reinstall vllm")
+    return f"4 tokens from a tiny model on {'the GPU' if on_gpu else 'the CPU'}"
 
 
 def ray() -> str:
@@ -194,5 +194,5 @@ def ray() -> str:
     answer = ray.get(ray.remote(lambda a, b: a + b).remote(1, 2))
     ray.shutdown()
     if answer != 3:
-        raise Fault(f"a task gave {answer}, not 3", "pip install --force-reinstall ray")
-    return "started, a task, stopped"
+        raise Fault(f"a task returned {answer}, not 3", "pip install --force-reinstall ray")
+    return "started, ran a task, stopped"

@@ -1,7 +1,7 @@
-"""Checks of what works on this machine, and what became of them.
+"""Checks of this machine and their results.
 
-Every check has a process of its own and a time limit, so that one that hangs or crashes costs only itself; no process
-stays behind.
+Every check runs in its own process with a time limit, so a check that hangs or crashes does not affect the others; no
+process is left behind.
 """
 
 import json
@@ -24,43 +24,43 @@ from ..process.text import one_line, signal_name
 from .guard import TIME_UP
 
 SLOW = 10.0
-"""Seconds above which the table says that something is slow to start."""
+"""Seconds above which the report calls a check slow to start."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """Something that may work or not."""
+    """Check of a package or device."""
 
     name: str
     package: str
-    """What must be installed, by the name it is imported by."""
+    """Import name of the required package."""
     install: str
     """Command that installs it."""
     limit: float = 10.0
-    """Seconds that it may take."""
+    """Time limit in seconds."""
     slow: str = ""
-    """Why it may take longer than that; what to look for when it does not answer."""
+    """Possible cause and fix if the check exceeds its limit."""
     target: str = ""
-    """module:function; by default the one of this name in checks.py."""
+    """module:function to run; by default the function called `name` in checks.py."""
     arguments: tuple[str, ...] = ()
-    """What the function is given."""
+    """Arguments of the function."""
     needs: str = ""
-    """Check without which this one is skipped."""
+    """Name of a check that must work first, or this one is skipped."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a check."""
+    """Result of a check."""
 
     name: str
     verdict: str
-    """works, skipped, not installed, fails (it said why), hangs (no answer within its limit) or crashes."""
+    """works, skipped, not installed, fails (with a cause), hangs (no answer within its limit) or crashes."""
     version: str
     seconds: float
     detail: str = ""
-    """What was done, of one that works."""
+    """Report of a check that works."""
     cause: str = ""
-    """Why it does not work, in one line."""
+    """Cause of a failure, in one line."""
     fix: str = ""
 
     @property
@@ -72,22 +72,22 @@ TORCH = "pip install torch"
 CHECKS = (
     Check("torch", "torch", TORCH),
     Check("cuda", "torch", TORCH),
-    Check("gloo", "torch", TORCH, 20.0, "ranks may not find each other: GLOO_SOCKET_IFNAME=lo"),
-    Check("nccl", "torch", TORCH, 30.0, "GPUs may not reach each other: NCCL_DEBUG=INFO, or NCCL_P2P_DISABLE=1"),
-    Check("triton", "triton", "pip install triton", 20.0, "kernels are compiled: once more with --timeout 60"),
+    Check("gloo", "torch", TORCH, 20.0, "ranks may not find each other: set GLOO_SOCKET_IFNAME=lo"),
+    Check("nccl", "torch", TORCH, 30.0, "GPUs may not reach each other: set NCCL_DEBUG=INFO or NCCL_P2P_DISABLE=1"),
+    Check("triton", "triton", "pip install triton", 20.0, "kernels are compiled first: retry with --timeout 60"),
     Check(
         "deepspeed",
         "deepspeed",
         remedy("deepspeed"),
         120.0,
-        "its first start compiles an operator: once more with --timeout 300",
+        "its first start compiles an operator: retry with --timeout 300",
     ),
     Check(
         "vllm",
         "vllm",
         remedy("vllm"),
         120.0,
-        "an engine takes its time to start: once more with --timeout 300",
+        "an engine starts slowly: retry with --timeout 300",
     ),
     Check(
         "ray",
@@ -100,15 +100,15 @@ CHECKS = (
 
 
 def gpu_checks(device: str) -> tuple[Check, ...]:
-    """Return the checks of `--gpu`, on this device."""
-    report = "once more with --timeout 600"
+    """Return the checks of `--gpu` for a device."""
+    report = "retry with --timeout 600"
     rows = (
         ("driver", "torch", 30.0, "the driver does not answer: nvidia-smi"),
         ("shared_memory", "torch", 10.0, ""),
-        ("head", "triton", 180.0, f"kernels are compiled: {report}"),
-        ("broadcast", "torch", 90.0, "GPUs may not reach each other: NCCL_DEBUG=INFO, or NCCL_P2P_DISABLE=1"),
+        ("head", "triton", 180.0, f"kernels are compiled first: {report}"),
+        ("broadcast", "torch", 90.0, "GPUs may not reach each other: set NCCL_DEBUG=INFO or NCCL_P2P_DISABLE=1"),
         ("zero", "deepspeed", 240.0, f"its first start compiles an operator: {report}"),
-        ("engine", "vllm", 300.0, f"an engine takes its time to start: {report}"),
+        ("engine", "vllm", 300.0, f"an engine starts slowly: {report}"),
     )
     install = {check.package: check.install for check in CHECKS}
     return tuple(
@@ -127,7 +127,7 @@ def gpu_checks(device: str) -> tuple[Check, ...]:
 
 
 def examine(check: Check, timeout: float | None = None) -> Finding:
-    """Try it in a process of its own; timeout: seconds instead of the check's own limit."""
+    """Run a check in its own process. timeout: seconds, overrides the check's limit."""
     if find_spec(check.package) is None:
         return Finding(check.name, "not installed", "", 0.0, cause=f"no package {check.package}", fix=check.install)
     limit = timeout or check.limit
@@ -148,7 +148,7 @@ def examine(check: Check, timeout: float | None = None) -> Finding:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is ours to pass on
+        start_new_session=True,  # Ctrl-C is passed on below
         text=True,
         errors="replace",
     )
@@ -164,7 +164,7 @@ def examine(check: Check, timeout: float | None = None) -> Finding:
 
 
 def examine_all(checks: Sequence[Check], console: Console, timeout: float | None = None) -> list[Finding]:
-    """Try one after the other; skip those whose condition was tried and does not work."""
+    """Run the checks one after the other; skip a check if the one it needs was run and does not work."""
     findings: list[Finding] = []
     for check in checks:
         if any(found.name == check.needs and not found.works for found in findings):
@@ -176,12 +176,12 @@ def examine_all(checks: Sequence[Check], console: Console, timeout: float | None
 
 
 def judge(code: int, out: str, err: str, limit: float, check: Check) -> tuple[str, dict[str, str]]:
-    """The verdict on a process that ended so, and the fields of its Finding that are known by that."""
+    """Return the verdict for a process's exit code and output, and the Finding fields that follow from them."""
     last = next((line.strip() for line in reversed(err.splitlines()) if line.strip()), "")
     if code == TIME_UP:
         return "hangs", {
-            "cause": one_line(f"no answer within {limit:g} s" + (f"; its last words: {last}" if last else "")),
-            "fix": check.slow or f"once more with --timeout {max(60, 3 * limit):g}",
+            "cause": one_line(f"no answer within {limit:g} s" + (f"; last output: {last}" if last else "")),
+            "fix": check.slow or f"retry with --timeout {max(60, 3 * limit):g}",
         }
     lines = out.splitlines()
     if code == 0 and lines:
@@ -190,23 +190,23 @@ def judge(code: int, out: str, err: str, limit: float, check: Check) -> tuple[st
             return "works", said
         if "skipped" in said:
             return "skipped", {"cause": said["skipped"]}
-        return "fails", {**said, "fix": said["fix"] or f"install it anew: {check.install}"}
+        return "fails", {**said, "fix": said["fix"] or f"reinstall it: {check.install}"}
     name = signal_name(code - 128)
     end = f"killed by {name}" if name else f"ended with exit code {code}"
     return "crashes", {
         "cause": one_line(end + (f": {last}" if last else "")),
-        "fix": f"install it anew: {check.install}",
+        "fix": f"reinstall it: {check.install}",
     }
 
 
 def version(package: str) -> str:
-    """Of the distribution that brings this package; empty when none says so."""
+    """Return the version of the distribution that provides this package; empty if unknown."""
     names = metadata.packages_distributions().get(package, [])
     return metadata.version(names[0]) if names else ""
 
 
 def answer(target: str, *arguments: str) -> int:
-    """In the process of a check: try, and print what it says as the last line, whatever else is printed."""
+    """Run a check in this process, and print its result as the last line of stdout; other output goes to stderr."""
     from .checks import Skip
 
     out = os.fdopen(os.dup(1), "w")
@@ -224,8 +224,8 @@ def answer(target: str, *arguments: str) -> int:
 
 
 def show(findings: Iterable[Finding], console: Console) -> None:
-    """A table, and a line for each that does not work or is slow."""
-    table = Table("", "verdict", "version", "s", "what was tried", box=None, header_style="dim")
+    """Print a table, and a line for each check that does not work or is slow."""
+    table = Table("", "verdict", "version", "s", "tried", box=None, header_style="dim")
     notes = []
     for found in findings:
         style = {"works": "green", "not installed": "dim", "skipped": "dim"}.get(found.verdict, "red")
@@ -237,14 +237,14 @@ def show(findings: Iterable[Finding], console: Console) -> None:
         elif not found.works:
             notes.append(f"{found.name}: {found.cause.rstrip('.')}. Fix: {found.fix}")
         elif found.seconds > SLOW:
-            notes.append(f"{found.name}: works, and took {found.seconds:.0f} s to start")
+            notes.append(f"{found.name}: works, but took {found.seconds:.0f} s to start")
     console.print(table)
     for note in notes:
         console.print(note, highlight=False, markup=False, soft_wrap=True)
 
 
 def choose(names: Sequence[str], checks: Sequence[Check]) -> list[Check]:
-    """The checks of these names, in their own order; ValueError names one that there is not."""
+    """Return the named checks, in the order of `checks`. Raises ValueError for an unknown name."""
     known = [check.name for check in checks]
     for name in names:
         if name not in known:

@@ -1,6 +1,6 @@
-"""What `llmtrain doctor --gpu` tries: the trainer's own classes on a tiny model, where they will train.
+"""Checks of `llmtrain doctor --gpu`: the trainer's own classes with a tiny model, on the device of the training.
 
-Each function runs in a process of its own, on the device that it is given: cuda, or cpu to rehearse all of it.
+Each function runs in its own process on a given device: cuda, or cpu for a rehearsal.
 """
 
 import ctypes
@@ -16,19 +16,19 @@ from .checks import triton as kernel
 
 GIB = 1 << 30
 LEAST_SHARED = 2.0
-"""GiB of shared memory, below which Ray's object store is not of much use; containers have 64 MiB by default."""
+"""Minimum of shared memory for Ray's object store (GiB); containers have 64 MiB by default."""
 SLEEPING = 3.0
-"""GiB of a GPU that a sleeping engine may keep: CUDA context, CUDA graphs."""
+"""Upper limit for the GPU memory of a sleeping engine (GiB): CUDA context, CUDA graphs."""
 TURNS = 3
-"""Updates of the weights that an engine takes."""
+"""Weight updates of the engine."""
 TOLERANCE = {"cpu": 1e-4, "cuda": 0.05}
-"""Largest mean of |Δ log p| between trainer and engine, nats: float32 on a CPU, bfloat16 on CUDA."""
+"""Upper limit for mean |Δ log p| between trainer and engine (nats): float32 on a CPU, bfloat16 on CUDA."""
 HEAD_ERRORS = {"cpu": (1e-5, 1e-4), "cuda": (2e-3, 2e-2)}
-"""Largest errors of the fused head against float64: of log p (nats), of the gradient (share of its largest entry)."""
+"""Upper limits for errors of the fused head against float64: log p (nats), gradient (share of its largest entry)."""
 
 
 def driver(device: str) -> str:
-    """Compare what the driver supports with what torch was built for."""
+    """Check that the driver and the GPUs fit the torch build."""
     import torch
 
     if device == "cpu":
@@ -44,7 +44,7 @@ def driver(device: str) -> str:
         place = torch.cuda.get_device_capability(i)
         arch = f"sm_{place[0]}{place[1]}"
         if arch not in torch.cuda.get_arch_list():
-            raise Fault(f"GPU {i} is {arch}; torch has {', '.join(torch.cuda.get_arch_list())}", "another torch build")
+            raise Fault(f"GPU {i} is {arch}; torch supports {', '.join(torch.cuda.get_arch_list())}", "change torch")
         free, total = torch.cuda.mem_get_info(i)
         if free < 0.95 * total:
             raise Fault(
@@ -56,7 +56,7 @@ def driver(device: str) -> str:
 
 
 def shared_memory(device: str) -> str:
-    """Look for room in /dev/shm, where Ray's object store lies, and which NCCL uses."""
+    """Check the free space in /dev/shm, which Ray's object store and NCCL use."""
     total, _, free = shutil.disk_usage("/dev/shm")
     store = min(0.3 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), 0.95 * total)
     if free < LEAST_SHARED * GIB:
@@ -65,13 +65,13 @@ def shared_memory(device: str) -> str:
             "in a container: docker run --shm-size=64g, or an emptyDir with medium Memory on Kubernetes",
         )
     return (
-        f"{free / GIB:.0f} GiB free in /dev/shm; Ray's object store takes {store / GIB:.0f}, room for weights of "
-        f"{store / 2e9:.0f} billion parameters in bf16"
+        f"{free / GIB:.0f} GiB free in /dev/shm; Ray's object store takes {store / GIB:.0f}, enough for "
+        f"{store / 2e9:.0f} billion bf16 parameters"
     )
 
 
 def head(device: str) -> str:
-    """Compare the fused head, in Triton where it runs, with float64."""
+    """Compare the fused head, in Triton if available, with float64."""
     from ..kernels.timing import Bench, Case
 
     said = kernel()
@@ -79,35 +79,35 @@ def head(device: str) -> str:
     found = Bench(Case("fused", *shape, device=device)).errors()
     for what, error, most in zip(("log p", "the gradient"), found, HEAD_ERRORS[device], strict=True):
         if error is None or not error <= most:
-            raise Fault(f"the error of {what} is {error}, above {most}", "python benchmarks/kernels.py time says more")
-    return f"{said}; errors {found[0]:.0e} nats of log p, {found[1]:.0e} of the gradient"
+            raise Fault(f"the error of {what} is {error}, above {most}", "see python benchmarks/kernels.py time")
+    return f"{said}; error of log p {found[0]:.0e} nats, relative error of the gradient {found[1]:.0e}"
 
 
 def broadcast(device: str) -> str:
-    """Send 64 MiB from one rank to another, and check every number."""
+    """Broadcast 64 MiB from one rank to another, and check every number."""
     import torch
 
     if device == "cuda" and torch.cuda.device_count() < 2:
-        raise Skip("there is one GPU")
+        raise Skip("two GPUs are needed")
     found = _ranks(_broadcast, device, 2)
     return f"64 MiB arrived, {found['gib_per_second']:.1f} GiB/s"
 
 
 def zero(device: str) -> str:
-    """Take a step with ZeRO 1, 2 and 3 and compare the weights with those of the torch engine."""
+    """Take a step with ZeRO 1, 2 and 3, and compare gradient norm and step with the torch engine."""
     import torch
 
     size = min(2, torch.cuda.device_count()) if device == "cuda" else 2
     found = _ranks(_zero, device, size)
     for what, error in found.items():
         if not error < 1e-3:
-            raise Fault(f"{what} differs from torch's by {error:.1%}", "another version of deepspeed")
+            raise Fault(f"{what} differs from torch's by {error:.1%}", "change the deepspeed version")
     worst = max(found.values())
     return f"{size} rank{'s' * (size > 1)}: gradient norms and steps differ from torch's by {worst:.0e} at most"
 
 
 def engine(device: str) -> str:
-    """Start vLLM and, three times, answer, sleep, train, wake up and take new weights."""
+    """Start vLLM and, three times, generate, sleep, train, wake up and load new weights."""
     import torch
 
     from ..policy.engine import TorchEngine
@@ -144,13 +144,13 @@ def engine(device: str) -> str:
                 asleep = _free(device)
                 if free - asleep > SLEEPING:
                     raise Fault(
-                        f"an engine that sleeps keeps {free - asleep:.1f} GiB", "lower rollout.gpu_memory_utilization"
+                        f"a sleeping engine keeps {free - asleep:.1f} GiB", "lower rollout.gpu_memory_utilization"
                     )
                 stats = policy.token_stats(Batch.of(rollouts), torch.arange(len(rollouts)))
                 apart = float((stats.logp.detach().cpu() - rollouts.logp).abs().mean())
                 worst = max(worst, apart)
                 if not apart <= TOLERANCE[device]:
-                    raise Fault(f"log p differs by {apart:.3g} nats from the trainer's", "other versions of vllm")
+                    raise Fault(f"log p differs by {apart:.3g} nats from the trainer's", "change the vllm version")
                 trainer.backward(-stats.logp.mean())
                 trainer.step()
                 empty_cache()
@@ -163,7 +163,7 @@ def engine(device: str) -> str:
 
 
 def _free(device: str) -> float:
-    """Return GiB free on the GPU; 0 on a CPU."""
+    """Return the free GPU memory (GiB); 0 on a CPU."""
     import torch
 
     return torch.cuda.mem_get_info()[0] / GIB if device == "cuda" else 0.0
@@ -173,7 +173,7 @@ def _free(device: str) -> float:
 
 
 def _ranks(work: Any, device: str, size: int) -> dict[str, float]:
-    """Run `work(ranks)` on every rank, each in a process of its own; return what rank 0 returns."""
+    """Run `work(ranks)` on every rank, each in its own process, and return rank 0's result."""
     import torch.multiprocessing as mp
 
     from ..process.local_ranks import free_port
@@ -210,21 +210,21 @@ def _broadcast(ranks: Any) -> dict[str, float]:
 
     sent = torch.arange(1 << 24, dtype=torch.float32, device=ranks.device)
     x = sent.clone() if ranks.rank == 0 else torch.zeros_like(sent)
-    dist.broadcast(x, 0)  # the first one connects
+    dist.broadcast(x, 0)  # the first broadcast sets up connections
     ranks.barrier()
     began = time.perf_counter()
     dist.broadcast(x, 0)
     ranks.barrier()
     seconds = time.perf_counter() - began
     if not torch.equal(x, sent):
-        raise Fault(f"rank {ranks.rank} got other numbers than were sent", "NCCL_DEBUG=INFO; NCCL_P2P_DISABLE=1")
+        raise Fault(f"rank {ranks.rank} received wrong numbers", "set NCCL_DEBUG=INFO or NCCL_P2P_DISABLE=1")
     return {"gib_per_second": x.nbytes / GIB / seconds}
 
 
 def _zero(ranks: Any) -> dict[str, float]:
-    """Return for each stage how far the gradient norm and the step of the weights are from the torch engine's.
+    """Return for each stage the relative error of gradient norm and weight step against the torch engine.
 
-    Both count: AdamW's first step does not depend on the scale of the gradient, and shows its direction.
+    Both are needed: AdamW's first step shows only the gradient's direction, not its scale.
     """
     import torch
 

@@ -1,9 +1,9 @@
-"""Run a command for so many seconds at most, and leave no process of it behind.
+"""Run a command with a time limit, and kill all of its processes at the end.
 
     python -m llmtrain.doctor.guard SECONDS COMMAND ARGUMENT...
 
-Exit code: the command's, 128 + n when signal n killed it, 124 when its time was up. Processes that the command started
-are killed with it, those too that left its session or lost their parent (on Linux: elsewhere its process group).
+Exit code: the command's own, 128 + n if signal n killed it, 124 if it exceeded SECONDS. All descendants of the command
+are killed, even after they left its session or lost their parent (only on Linux; elsewhere its process group).
 """
 
 import contextlib
@@ -16,12 +16,12 @@ import time
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
-"""prctl(2): processes below this one that lose their parent become its children."""
+"""prctl(2) option: descendants of this process that lose their parent become its children."""
 TIME_UP = 124
 POLL = 0.05
-"""Seconds between looks at the command."""
+"""Seconds between checks of the command."""
 PATIENCE = 3.0
-"""Seconds to wait at most for killed processes to be gone."""
+"""Upper limit for the wait until killed processes are gone (seconds)."""
 
 
 def main(args: list[str]) -> int:
@@ -42,7 +42,7 @@ def main(args: list[str]) -> int:
 
 
 def end_all(group: int) -> None:
-    """Kill the process group, then all children until there are none: each that dies leaves its own to this process."""
+    """Kill the process group, then all children until none is left: this process inherits the children of each."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
     end = time.monotonic() + PATIENCE
@@ -55,11 +55,11 @@ def end_all(group: int) -> None:
 
 
 def children(parent: int) -> list[int]:
-    """Processes whose parent is this one; none where there is no /proc."""
+    """Return the children of a process; empty without /proc."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()  # what precedes is the name, which may hold anything
+            fields = stat.read_text().rpartition(")")[2].split()  # the name before it may contain anything
             if int(fields[1]) == parent:
                 found.append(int(stat.parent.name))
     return found

@@ -1,4 +1,4 @@
-"""The parts of the first hour. Each returns what it measured, or raises Failed or Skip with the reason."""
+"""Parts of the first hour. Each returns its measurements, or raises Failed or Skip with the reason."""
 
 import math
 import os
@@ -23,27 +23,28 @@ from .trial_run import Failed
 STEPS = 5
 """Steps of each training."""
 LIMIT = {"cpu": 300.0, "cuda": 1800.0}
-"""Seconds that a training may take."""
+"""Time limit of a training (seconds)."""
 CPU_ENTROPY = 1e-3
-"""Largest difference of the first step's entropy between GPU and CPU, as a share."""
+"""Upper limit for the relative difference of the first step's entropy between GPU and CPU."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Where it all runs."""
+    """Machine that runs the parts."""
 
     device: str
     gpus: int
-    """GPUs; 0 on a CPU."""
+    """Number of GPUs; 0 on a CPU."""
     kind: str
-    """GPU as `llmtrain plan` names it; on a CPU, and where plan does not know it, the one that stands for it."""
+    """GPU type in `llmtrain plan`; h100 on a CPU and for unknown GPUs."""
     known: bool
-    """Whether `kind` is the GPU that is here, so that predictions are of this machine."""
+    """True if `kind` is the type of this machine's GPUs, so that predictions apply to it."""
     folder: Path
-    """Where models and runs are written."""
+    """Folder for models and runs."""
     small: Path | None = None
-    """Folder of a small model to use in place of one with random weights."""
+    """Folder of a small model, instead of one with random weights."""
     large: Path | None = None
+    """Folder of a large model, instead of one with random weights."""
 
     @staticmethod
     def here(device: str, folder: Path, **models: Path | None) -> "Machine":
@@ -55,11 +56,11 @@ class Machine:
 
     @property
     def memory(self) -> float:
-        """GiB of a GPU."""
+        """Memory of a GPU (GiB)."""
         return torch.cuda.get_device_properties(0).total_memory / GIB
 
     def model(self, shape: shapes.Shape) -> Path:
-        """Folder of a model of this shape, or of the user's own."""
+        """Return the folder of the user's model, or of a model of this shape with random weights."""
         own = {shapes.SMALL: self.small, shapes.LARGE: self.large}[shape]
         if own is not None:
             return own
@@ -69,7 +70,7 @@ class Machine:
 
 
 def doctor(machine: Machine) -> dict[str, Any]:
-    """llmtrain doctor --gpu, and of the plain doctor what that does not imply: all that is not skipped has to work."""
+    """Run `llmtrain doctor --gpu` and the torch and ray checks of `llmtrain doctor`. Raises Failed if one fails."""
     from rich.console import Console
 
     from .findings import CHECKS, examine_all, gpu_checks
@@ -84,13 +85,13 @@ def doctor(machine: Machine) -> dict[str, Any]:
 
 
 def small(machine: Machine) -> dict[str, Any]:
-    """Five steps of a model of 0.5B, in this machine's own processes, predicted and measured."""
+    """Train a 0.5B model for five steps in local processes, and return predictions and measurements."""
     settings = _small_settings(machine, "small")
     return _predicted_and_measured(machine, _small_plan(machine, 1), settings)
 
 
 def small_on_ray(machine: Machine) -> dict[str, Any]:
-    """The same on Ray, with learners and rollout engines as actors; on two GPUs where there are two."""
+    """Do the same on Ray, with learners and rollout engines as actors; on two GPUs if available."""
     ranks = 2 if machine.gpus != 1 else 1
     settings = _small_settings(machine, "small-ray", ranks)
     settings["topology"] = {"name": "ray", "rollout_engines": ranks if machine.gpus else 1}
@@ -98,9 +99,9 @@ def small_on_ray(machine: Machine) -> dict[str, Any]:
 
 
 def large(machine: Machine) -> dict[str, Any]:
-    """Five steps of a model of 7B as `llmtrain plan --write` configures it for this machine."""
+    """Train a 7B model for five steps, configured as by `llmtrain plan --write` for this machine."""
     if machine.gpus and not machine.known:
-        raise Skip(f"llmtrain plan does not know this GPU; it knows {', '.join(GPUS)}")
+        raise Skip(f"llmtrain plan does not support this GPU, only {', '.join(GPUS)}")
     folder = machine.model(shapes.LARGE)
     tokens, prompts = (16, 4) if machine.device == "cpu" else (1024, 64)
     config = PlanConfig(
@@ -126,7 +127,7 @@ def large(machine: Machine) -> dict[str, Any]:
         plan = make_plan(replace(config, **fix))
     held, here = plan.memory.host + plan.memory.loading, host_memory()
     if held > here:
-        raise Skip(f"it needs {held / GIB:.0f} GiB of host memory, and this machine has {here / GIB:.0f}")
+        raise Skip(f"{held / GIB:.0f} GiB of host memory are needed, but this machine has {here / GIB:.0f}")
     settings = train_settings(plan) | {
         "out": str(machine.folder / "runs/large"),
         "model": {"path": str(folder)},
@@ -144,7 +145,7 @@ def large(machine: Machine) -> dict[str, Any]:
 
 
 def kill_and_resume(machine: Machine) -> dict[str, Any]:
-    """Kill a rollout engine after two steps; the run has to name it and its last checkpoint, and to be resumed."""
+    """Kill a rollout engine after two steps. The error must name it and the last checkpoint, and resume must work."""
     settings = _small_settings(machine, "killed") | {"save_every": 1}
     settings["topology"] = {"name": "ray"}
     out = settings["out"]
@@ -159,7 +160,7 @@ def kill_and_resume(machine: Machine) -> dict[str, Any]:
     if not killed:
         raise Failed(f"the run ended before its engine could be killed: {ended.said}")
     if ended.code != 1 or "rollout engine" not in ended.said or "checkpoint" not in ended.said:
-        raise Failed(f"exit code {ended.code} and {ended.said!r}, where an engine and a checkpoint should be named")
+        raise Failed(f"exit code {ended.code}, and no engine or checkpoint named in {ended.said!r}")
     done = trial_run.steps_done(out)
     resumed = trial_run.llmtrain(["resume", out], LIMIT[machine.device])
     if resumed.code:
@@ -169,7 +170,7 @@ def kill_and_resume(machine: Machine) -> dict[str, Any]:
 
 
 def against_cpu(machine: Machine) -> dict[str, Any]:
-    """The same seed here and on the CPU: the entropy of the first step has to be the same."""
+    """Train with the same seed on this device and the CPU; the entropies of the first step must agree."""
     model = shapes.build(shapes.TINY, machine.folder / "models/tiny", "cpu", torch.float32)
     entropy = {}
     for name, place in (("on-cpu", "cpu"), ("here", machine.device)):
@@ -179,12 +180,12 @@ def against_cpu(machine: Machine) -> dict[str, Any]:
         entropy[name] = trial_run.measured(settings["out"], 2)["entropy"]
     here, there = entropy["here"][0], entropy["on-cpu"][0]
     if not abs(here / there - 1) <= CPU_ENTROPY:
-        raise Failed(f"the first step's entropy is {here:.6g} here and {there:.6g} on the CPU")
+        raise Failed(f"the first step's entropy is {here:.6g} on this device and {there:.6g} on the CPU")
     return {"entropy": entropy}
 
 
 def kernels(machine: Machine) -> dict[str, Any]:
-    """The fused head beside dense torch and other libraries: time, memory and error."""
+    """Compare the fused head with dense torch and other libraries: time, memory and error."""
     from ..kernels import timing as bench
 
     if machine.device == "cpu":
@@ -207,7 +208,7 @@ PARTS: dict[str, Callable[[Machine], dict[str, Any]]] = {
     "cpu": against_cpu,
     "kernels": kernels,
 }
-"""In their order: what fails early explains what fails late."""
+"""Parts by name, in an order in which early failures explain later ones."""
 
 
 def host_memory() -> int:
@@ -219,7 +220,7 @@ def host_memory() -> int:
 
 
 def _settings(machine: Machine, name: str, model: Path) -> dict[str, Any]:
-    """Settings of a training of some steps, whose every token has a gradient whatever the rewards."""
+    """Return settings of a short training in which every token has a gradient, whatever the rewards."""
     on_gpu = machine.device == "cuda"
     return {
         "out": str(machine.folder / "runs" / name),
@@ -250,7 +251,7 @@ def _small_settings(machine: Machine, name: str, ranks: int = 1) -> dict[str, An
 
 
 def _small_plan(machine: Machine, ranks: int) -> Plan:
-    """What plan says of `_small_settings`."""
+    """Return the plan of `_small_settings`."""
     settings = _small_settings(machine, "plan", ranks)
     rollout, optim = settings["rollout"], settings["optim"]
     return make_plan(
@@ -276,21 +277,21 @@ def _small_plan(machine: Machine, ranks: int) -> Plan:
 
 
 def _trained(machine: Machine, settings: dict[str, Any]) -> None:
-    """Train to the end; Failed says why not."""
+    """Train to the end. Raises Failed with the cause if the training fails."""
     ended = trial_run.train(settings, LIMIT[machine.device])
     if ended.code:
         raise Failed(f"exit code {ended.code}: {ended.said}")
 
 
 def _predicted_and_measured(machine: Machine, plan: Plan, settings: dict[str, Any]) -> dict[str, Any]:
-    """Train, and set what was measured beside what was planned."""
+    """Train, and return the plan's predictions and the measurements."""
     _trained(machine, settings)
     found = trial_run.measured(settings["out"], settings["steps"])
     training = found["seconds"]["training"]
     flops = 6 * plan.layout.model.params * plan.layout.tokens * plan.config.ppo_epochs
     peak = plan.layout.gpu.flops * plan.layout.ranks
     return {
-        "predicted_for": plan.layout.gpu.name + ("" if machine.known else ", which stands for what is here"),
+        "predicted_for": plan.layout.gpu.name + ("" if machine.known else ", in place of this device"),
         "gpus": plan.config.gpus,
         "predicted": {
             "seconds": plan.phases,

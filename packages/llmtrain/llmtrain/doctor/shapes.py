@@ -1,4 +1,4 @@
-"""Models of known shapes with random weights: what a machine can do with them needs no download."""
+"""Models of known shapes with random weights, to test a machine without a download."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from ..verifiers.countdown import ALPHABET
 
 @dataclass(frozen=True)
 class Shape:
-    """A Qwen2 by its sizes."""
+    """Sizes of a Qwen2 model."""
 
     name: str
     hidden: int
@@ -28,14 +28,14 @@ class Shape:
 SMALL = Shape("Qwen2.5-0.5B", 896, 24, 14, 2, 4864, 151_936)
 LARGE = Shape("Qwen2.5-7B", 3584, 28, 28, 4, 18_944, 152_064, tied=False)
 TINY = Shape("tiny", 128, 2, 4, 4, 128, 512)
-"""Stands for both on a CPU."""
+"""Shape used instead of both on a CPU."""
 
 
 def build(shape: Shape, folder: Path, device: str, dtype: torch.dtype, positions: int = 4096) -> Path:
-    """Write a model of this shape with random weights, unless the folder exists; return the folder.
+    """Write a model of this shape with random weights, unless its config.json exists; return the folder.
 
-    It has the tokenizer of the countdown task. Its responses are noise that nothing ends, so each has the longest
-    length, which makes predictions sharp.
+    It has the tokenizer of the countdown task. Its responses are noise without a stop token, so all have the maximum
+    length, which makes predictions precise.
     """
     if (folder / "config.json").is_file():
         return folder

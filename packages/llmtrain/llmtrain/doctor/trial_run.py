@@ -1,4 +1,4 @@
-"""A training of a few steps in processes of its own, and what its log says."""
+"""Short training in a separate process, with the measurements from its log."""
 
 import contextlib
 import os
@@ -22,28 +22,29 @@ PHASES = {
     "training": ("forward", "backward", "optimizer", "plan", "reference", "other"),
     "weight sync": ("sync",),
 }
-"""Phases of `llmtrain plan`, and the clock's that make them up."""
+"""Phases of `llmtrain plan`, with the clock phases that each contains."""
 POLL = 0.2
-"""Seconds between looks at a run."""
+"""Seconds between checks of a run."""
 
 
 class Failed(RuntimeError):
-    """A part did not do what it should; the message says why in one line."""
+    """Failure of a part, with the reason in one line."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended."""
+    """Result of a command."""
 
     code: int
     said: str
-    """Its last line."""
+    """Last line of its output."""
 
 
 def llmtrain(arguments: list[str], limit: float, watch: Any = None) -> Outcome:
-    """Run `llmtrain ARGUMENTS...` in a session of its own, and leave no process of it behind.
+    """Run `llmtrain ARGUMENTS...` in its own session, and leave no process behind.
 
-    watch: called with the process's id while it runs. Raises Failed after `limit` seconds.
+    watch: called with the process id while the command runs, until it returns True. Raises Failed after `limit`
+    seconds.
     """
     command = [sys.executable, "-m", "llmtrain.doctor.guard", str(limit), sys.executable, "-m", "llmtrain", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
@@ -53,12 +54,12 @@ def llmtrain(arguments: list[str], limit: float, watch: Any = None) -> Outcome:
         said, _ = process.communicate()
     lines = [line for line in said.splitlines() if line.strip()] or [""]
     if process.returncode == 124:
-        raise Failed(f"no end within {limit:g} s; its last words: {one_line(lines[-1])}")
+        raise Failed(f"not finished within {limit:g} s; last output: {one_line(lines[-1])}")
     return Outcome(process.returncode, one_line(lines[-1], 400))
 
 
 def train(settings: Mapping[str, Any], limit: float, watch: Any = None) -> Outcome:
-    """Train with these settings, which are written beside the run's folder `out`."""
+    """Train with these settings, written to a YAML file next to the run folder `out`."""
     out = Path(settings["out"])
     out.parent.mkdir(parents=True, exist_ok=True)
     file = out.with_suffix(".yaml")
@@ -67,9 +68,9 @@ def train(settings: Mapping[str, Any], limit: float, watch: Any = None) -> Outco
 
 
 def measured(out: str | Path, steps: int) -> dict[str, Any]:
-    """What the log of a finished run says of its steps: medians without the first, which also warms up.
+    """Return measurements from the log of a finished run: medians over the steps after the first, which warms up.
 
-    Raises Failed when steps are missing or a loss is not finite.
+    Raises Failed if steps are missing.
     """
     lines = [line for line in read_metrics(out) if "time/step" in line]
     if len(lines) < steps:
@@ -92,14 +93,14 @@ def measured(out: str | Path, steps: int) -> dict[str, Any]:
 
 
 def steps_done(out: str | Path) -> int:
-    """Return how many steps the log of a run that is under way holds."""
+    """Return the number of steps in the log of a run, which may still be running."""
     with contextlib.suppress(OSError, ValueError):
         return sum("time/step" in line for line in read_metrics(out))
     return 0
 
 
 def kill_engine(pid: int) -> bool:
-    """SIGKILL the process of a rollout engine below process `pid`; return whether there was one."""
+    """Kill a rollout engine among the descendants of process `pid` with SIGKILL, and return whether there was one."""
     engines = [child for child in below(pid) if any(name in _title(child) for name in ("RolloutActor", "EngineCore"))]
     for engine in engines[:1]:
         os.kill(engine, signal.SIGKILL)
@@ -107,14 +108,14 @@ def kill_engine(pid: int) -> bool:
 
 
 def below(pid: int) -> list[int]:
-    """Return all processes that descend from a process, on Linux."""
+    """Return all descendants of a process, on Linux."""
     parents: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             parent = int(stat.read_text().rpartition(")")[2].split()[1])
             parents.setdefault(parent, []).append(int(stat.parent.name))
     found = list(parents.get(pid, []))
-    for child in found:  # grows while it is read
+    for child in found:  # grows during the loop
         found += parents.get(child, [])
     return found
 
