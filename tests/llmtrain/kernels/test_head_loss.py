@@ -162,7 +162,7 @@ def test_a_bonus_on_truncated_entropies(settings, mode, option):
     assert largest.elements <= weight.shape[0] * len(targets)
     for a, b in zip(torch.autograd.grad(3 * loss, leaves), grads, strict=True):
         assert close(a, 3 * b, 1e-11)
-    with pytest.raises(ValueError, match="a bonus on truncated entropies needs their support"):
+    with pytest.raises(ValueError, match="a bonus on truncated entropies needs `support`"):
         head_loss(hidden, weight, targets, plan, mode=mode)
 
 

@@ -1,4 +1,4 @@
-"""The fused head: token statistics from hidden states, never holding all logits at once."""
+"""Fused head: token statistics from hidden states without holding all logits at once."""
 
 from .head import HeadStats, head_loss, head_stats
 from .truncated import RestrictedStats, restricted_stats

@@ -6,11 +6,11 @@
 One chunk of logits exists at a time, so memory is n·V rather than N·V. Statistics are fp32 (float64 for float64 input).
 
     mode        needs                                        matrix work    logits held
-    fused       a plan: coefficients known at once           6·N·D·V        a chunk
+    fused       a plan, which gives coefficients at once     6·N·D·V        a chunk
     recompute   any loss of logp and H                       8·N·D·V        a chunk
     stash       any loss of logp and H, and memory           6·N·D·V        all
 
-Rows without a gradient cost 2·N·D·V in each mode; a softcap adds as much for the others.
+Rows without a gradient cost 2·N·D·V in each mode; a softcap adds 2·N·D·V for rows with one.
 """
 
 from typing import Any, NamedTuple
@@ -32,14 +32,14 @@ MODES = ("fused", "recompute", "stash")
 
 
 class HeadStats(NamedTuple):
-    """Statistics of p = softmax(W·x / temperature) for each token, (N,) each; nats where a logarithm is meant."""
+    """Statistics of p = softmax(W·x / temperature) for each token, (N,) each; logarithms in nats."""
 
     logp: Tensor
     """log p(y)."""
     entropy: Tensor
     """H = −Σ p log p."""
     s2: Tensor
-    """Σ p². No gradient, like the two below."""
+    """Σ p², without gradient, as the next two."""
     s2l: Tensor
     """Σ p² log p."""
     s2ll: Tensor
@@ -59,19 +59,19 @@ def head_stats(
     logits_dtype: torch.dtype | None = None,
     group: dist.ProcessGroup | None = None,
 ) -> HeadStats:
-    """Statistics of the tokens `targets` (N,) under the head `weight` (V, D) at hidden states (N, D).
+    """Return statistics of the tokens `targets` (N,) under the head `weight` (V, D) at hidden states (N, D).
 
-    Differentiable in logp and entropy with respect to hidden, weight and bias; rows whose gradient is zero cost nothing
-    in the backward pass.
+    logp and entropy are differentiable with respect to hidden, weight and bias; the backward pass skips rows whose
+    gradient is zero.
 
     temperature: a number, or one for each token (N,).  bias: (V,).  softcap: c of c·tanh(logit/c).
-    mode: recompute (logits are made again in the backward pass) or stash (they are kept).
-    chunk: tokens whose logits are held at once; None lets memory decide.
-    logits_dtype: what logits are held in; None is fp32 (float64 for float64 weights). torch.bfloat16 keeps 8 bits of
-    each logit and, on CUDA with bf16 weights, takes half the memory. Sums are fp32 all the same.
-    group: ranks that hold equal parts of the vocabulary; `weight` and `bias` are this rank's, targets are global.
-    Raises ValueError on shapes that do not fit, targets that are no tokens, an unknown mode, and a temperature, softcap
-    or chunk that is not positive.
+    mode: recompute (compute logits again in the backward pass) or stash (keep them).
+    chunk: tokens whose logits are held at once; None chooses it by memory.
+    logits_dtype: dtype of the logits; None for fp32 (float64 for float64 weights). torch.bfloat16 keeps 8 bits of
+    each logit and, on CUDA with bf16 weights, takes half the memory. Sums are fp32 in both cases.
+    group: ranks that hold equal parts of the vocabulary; `weight` and `bias` are this rank's part, targets are global.
+    Raises ValueError for shapes that do not fit, targets outside the vocabulary, an unknown mode, and a temperature,
+    softcap or chunk that is not positive.
     """
     options = softcap, group, logits_dtype
     _check(hidden, weight, bias, targets, temperature, *options, chunk)
@@ -97,18 +97,18 @@ def head_loss(
     group: dist.ProcessGroup | None = None,
     support: Support | None = None,
 ) -> tuple[Tensor, HeadStats]:
-    """The plan's loss on the tokens that `index` selects, a number, and their statistics without gradient.
+    """Return the plan's loss (a scalar) on the tokens selected by `index`, and their statistics without gradient.
 
-    In mode "fused" gradients are made in the forward pass, where a chunk's logits are at hand, and the backward pass
-    only scales them. It is for surrogates that look at one token at a time.
+    Mode "fused" computes gradients in the forward pass, while a chunk's logits exist, and the backward pass only
+    scales them. It needs surrogates that treat each token separately.
 
-    support: of the plan's bonus on truncated entropies, if it has one; logits are made once more for that, not divided
-    over ranks. Other arguments are those of `head_stats`.
+    support: support of the plan's bonus on truncated entropies, if it has one; this computes logits once more, not
+    divided over ranks. Other arguments are as in `head_stats`.
     """
     _check_mode(mode, MODES)
     if plan.truncated_coef is not None:
         if support is None or group is not None:
-            raise ValueError("a bonus on truncated entropies needs their support, and the whole vocabulary here")
+            raise ValueError("a bonus on truncated entropies needs `support`, and the whole vocabulary on this rank")
         rest, stats = head_loss(
             hidden,
             weight,
@@ -193,7 +193,7 @@ def _check_mode(mode: str, modes: tuple[str, ...]) -> None:
 
 
 class _HeadStats(torch.autograd.Function):
-    """Modes recompute and stash."""
+    """Autograd function of modes recompute and stash."""
 
     @staticmethod
     def forward(
@@ -216,7 +216,7 @@ class _HeadStats(torch.autograd.Function):
             if kept is not None:
                 kept[rows] = logits
             out[:, rows] = statistics(projection.sums(logits, targets[rows])[0])
-            del logits  # before the next chunk asks for as much
+            del logits  # frees memory for the next chunk
         ctx.save_for_backward(hidden, weight, bias, targets, kept)
         ctx.settings = temperature, options, chunk
         stats = out.unbind()
@@ -243,7 +243,7 @@ class _HeadStats(torch.autograd.Function):
 
 
 class _FusedLoss(torch.autograd.Function):
-    """Mode fused: the loss and its gradients in one pass over the chunks."""
+    """Autograd function of mode fused: the loss and its gradients in one pass over the chunks."""
 
     @staticmethod
     def forward(

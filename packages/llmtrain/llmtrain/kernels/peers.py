@@ -1,9 +1,9 @@
-"""What one would use instead of the fused head, each in the same two forms, to be timed and checked beside it.
+"""Alternatives to the fused head, all with the same two functions, for comparing time, memory and error.
 
-    statistics   (logp, H), (N,) each, without gradient; H is None from those that do not make it
-    loss         a number to call backward on
+    statistics   (logp, H), (N,) each, without gradient; H is None if the peer does not compute it
+    loss         a scalar with a backward pass
 
-Liger-Kernel and Cut Cross-Entropy are imported when they are asked for, so ImportError means that one is not installed.
+Liger-Kernel and Cut Cross-Entropy are imported when used, so ImportError means that the package is not installed.
 """
 
 from collections.abc import Callable
@@ -24,17 +24,17 @@ SEQUENCE = 1024
 
 @dataclass(frozen=True)
 class Peer:
-    """One way to get from hidden (N, D), weight (V, D), targets (N,) and a plan to a loss."""
+    """Method to compute a loss from hidden (N, D), weight (V, D), targets (N,) and a plan."""
 
     loss: Callable[[Tensor, Tensor, Tensor, Plan], Tensor]
     statistics: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor | None]] | None = None
-    """None where there is no such call, or where it is another's."""
+    """Function for logp and H; None if the peer has none, or has the same as another peer."""
     exact: bool = True
-    """Whether the loss is the plan's; without, it is the peer's own, of the same cost."""
+    """True if the loss is the plan's; otherwise it is the peer's own loss, of equal cost."""
 
 
 def dense_logits(hidden: Tensor, weight: Tensor) -> Tensor:
-    """log p of every token, (N, V), in plain torch."""
+    """Return log p of every token, (N, V), in plain torch."""
     return torch.log_softmax((hidden @ weight.T).float() if hidden.dtype == torch.bfloat16 else hidden @ weight.T, -1)
 
 
@@ -50,7 +50,7 @@ def dense_loss(hidden: Tensor, weight: Tensor, targets: Tensor, plan: Plan) -> T
 
 
 def dense() -> Peer:
-    """All logits at once."""
+    """Return plain torch with all logits at once."""
     return Peer(dense_loss, dense_statistics)
 
 
@@ -59,7 +59,7 @@ def compiled() -> Peer:
 
 
 def head(mode: str) -> Callable[[], Peer]:
-    """The fused head in one of its modes."""
+    """Return a factory of the fused head in one of its modes."""
     return lambda: Peer(
         lambda hidden, weight, targets, plan: head_loss(hidden, weight, targets, plan, mode=mode)[0],
         (lambda hidden, weight, targets: head_stats(hidden, weight, targets)[:2]) if mode == "fused" else None,
@@ -67,7 +67,7 @@ def head(mode: str) -> Callable[[], Peer]:
 
 
 def liger_cross_entropy() -> Peer:
-    """Cross entropy with gradients made in the forward pass; neither log-probabilities apart nor entropy."""
+    """Return Liger's cross entropy with gradients computed in the forward pass; no token log-probabilities, no H."""
     from liger_kernel.transformers import LigerFusedLinearCrossEntropyLoss
 
     cross_entropy = LigerFusedLinearCrossEntropyLoss()
@@ -75,7 +75,7 @@ def liger_cross_entropy() -> Peer:
 
 
 def liger_ppo() -> Peer:
-    """Clipped surrogate over responses of 1,024 tokens with one advantage each; no entropy."""
+    """Return Liger's clipped surrogate over responses of 1,024 tokens with one advantage each; no entropy."""
     from liger_kernel.chunked_loss import LigerFusedLinearGRPOLoss
 
     surrogate = LigerFusedLinearGRPOLoss(beta=0.0, use_ref_model=False, compiled=torch.cuda.is_available())
@@ -91,7 +91,7 @@ def liger_ppo() -> Peer:
 
 
 def cut_cross_entropy() -> Peer:
-    """Log-probabilities without logits in memory; no entropy. Its gradient leaves out small probabilities."""
+    """Return Cut Cross-Entropy: log-probabilities without stored logits; no entropy. Its gradient drops small p."""
     from cut_cross_entropy import linear_cross_entropy
 
     def logp(hidden: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
@@ -104,7 +104,7 @@ def cut_cross_entropy() -> Peer:
 
 
 def matmuls() -> Peer:
-    """The floor: logits, and the two products of their gradient, in the head's chunks with nothing in between."""
+    """Return the lower bound on time: only the three matrix products of logits and gradients, in the head's chunks."""
 
     def loss(hidden: Tensor, weight: Tensor, targets: Tensor, plan: Plan) -> Tensor:
         return _Matmuls.apply(hidden, weight)
@@ -146,6 +146,6 @@ PEERS: dict[str, Callable[[], Peer]] = {
     "matmuls alone": matmuls,
 }
 CPU_PEERS = ("dense torch", "Liger fused linear PPO", "fused", "recompute", "matmuls alone")
-"""Those that are timed on a CPU: the others need CUDA, or as much memory as dense torch."""
+"""Peers that are timed on a CPU: the others need CUDA, or as much memory as dense torch."""
 WITHOUT_ENTROPY = ("Liger fused linear cross entropy", "Liger fused linear PPO", "Cut Cross-Entropy")
-"""Those whose loss cannot have an entropy bonus."""
+"""Peers whose loss cannot have an entropy bonus."""

@@ -1,4 +1,4 @@
-"""The output layer: hidden states to logits and back, for whole vocabularies or a rank's part of one.
+"""Output layer: hidden states to logits and back, for a whole vocabulary or a rank's part of it.
 
 Shapes: n tokens, D hidden, V vocabulary (of this rank). A temperature divides the logits; it is a number or (n,).
 """
@@ -14,17 +14,17 @@ from . import rows
 from .rows import LOWEST, Sums
 
 WIDE = (torch.float32, torch.float64)
-"""Weights whose products need no wider logits."""
+"""Weight dtypes whose logits need no wider dtype."""
 CHUNK_TOKENS = 4096
-"""Most tokens whose logits are held at once."""
+"""Upper limit for tokens per chunk of logits."""
 CHUNK_BYTES = {"cpu": 1 << 27, "cuda": 5 << 29}
-"""Most bytes of fp32 logits held at once, by device; on CUDA those of 4,096 tokens of Qwen's 151,936."""
+"""Upper limit for bytes of fp32 logits per chunk, by device; on CUDA 4,096 tokens of Qwen's 151,936 fit."""
 TILE = 128
-"""Tokens that a GPU's matrix products take at a time."""
+"""Tile of a GPU's matrix products, in tokens."""
 
 
 def chunk_tokens(vocabulary: int, device: torch.device) -> int:
-    """Tokens of a chunk: as many as the memory for logits allows, between 16 and 4,096."""
+    """Return the tokens of a chunk: as many as the memory for logits allows, between 16 and 4,096."""
     allowed = CHUNK_BYTES.get(device.type, CHUNK_BYTES["cuda"]) // (4 * vocabulary)
     if device.type != "cpu" and allowed > TILE:
         allowed -= allowed % TILE
@@ -33,27 +33,27 @@ def chunk_tokens(vocabulary: int, device: torch.device) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """W (V, D) with the options of real models."""
+    """Weight W (V, D) with the options of real models."""
 
     weight: Tensor
     bias: Tensor | None = None
-    """(V,)."""
+    """Bias (V,)."""
     softcap: float | None = None
     """c of c·tanh(logit/c), applied before the temperature."""
     group: dist.ProcessGroup | None = None
-    """Ranks that hold the other parts of the vocabulary, in the order of their ranks; None: all of it is here."""
+    """Ranks that share the vocabulary, in the order of their ranks; None if this rank has all of it."""
     dtype: torch.dtype | None = None
-    """What logits are held in; None: fp32, or float64 where the weight is."""
+    """Dtype of the logits. None: fp32, or float64 for float64 weights."""
 
     def offset(self) -> int:
-        """First token of this rank's part."""
+        """Return the first token of this rank's part."""
         return 0 if self.group is None else dist.get_rank(self.group) * self.weight.shape[0]
 
     def logits(self, hidden: Tensor, temperature: float | Tensor) -> Tensor:
-        """(n, V), in memory of their own."""
+        """Return logits (n, V) in new memory."""
         hidden = hidden.to(self.weight.dtype)
         plain = self.softcap is None and self.bias is None
-        if plain and self.weight.dtype in WIDE:  # dividing n·D numbers is cheaper than n·V, but narrow ones are rounded
+        if plain and self.weight.dtype in WIDE:  # dividing n·D numbers is cheaper than n·V; bf16 would round
             hidden, temperature = hidden if _is_one(temperature) else hidden / _column(temperature), 1.0
         plain = plain and _is_one(temperature)
         logits = _matmul(hidden, self.weight, self.dtype if plain else None)
@@ -66,7 +66,7 @@ class Projection:
 
     @property
     def rows(self) -> Any:
-        """The module that works on rows of logits: Triton kernels on CUDA, torch elsewhere and for float64."""
+        """Module for rows of logits: Triton kernels on CUDA, torch elsewhere and for float64."""
         if not self.weight.is_cuda or self.weight.dtype == torch.float64:
             return rows
         from . import triton_rows
@@ -74,9 +74,9 @@ class Projection:
         return triton_rows
 
     def sums(self, logits: Tensor, targets: Tensor) -> tuple[Sums, Any]:
-        """Accumulators over the whole vocabulary, and what the gradient needs again.
+        """Return accumulators over the whole vocabulary, and the scratch that the gradient needs.
 
-        One maximum and one sum over the ranks. May overwrite the logits.
+        Takes two all-reduces over the ranks, a maximum and a sum. May overwrite the logits.
         """
         local, scratch = self.rows.accumulate(logits, targets - self.offset())
         return (local if self.group is None else combine(local, self.group)), scratch
@@ -90,16 +90,16 @@ class Projection:
         d_entropy: Tensor,
         temperature: float | Tensor,
     ) -> Tensor:
-        """∂loss/∂(logits·temperature) of this rank's part, (n, V); overwrites the scratch."""
+        """Return ∂loss/∂(logits·temperature) of this rank's part, (n, V); overwrites the scratch."""
         narrow = self.weight.is_cuda and self.softcap is None and self.bias is None
-        dtype = self.weight.dtype if narrow else None  # as the products take it
+        dtype = self.weight.dtype if narrow else None  # dtype of the matrix products
         slopes = [(x / temperature).to(x.dtype) for x in (d_logp, d_entropy)]
         return self.rows.gradient(scratch, sums, targets - self.offset(), *slopes, dtype)
 
     def pull_back(
         self, dlogits: Tensor, hidden: Tensor, d_weight: Tensor | None, d_bias: Tensor | None, d_hidden: bool
     ) -> Tensor | None:
-        """∂loss/∂hidden (n, D) where it is asked for; adds to d_weight (V, D) and d_bias (V,), in their dtypes.
+        """Return ∂loss/∂hidden (n, D) if `d_hidden`; add to d_weight (V, D) and d_bias (V,), in their dtypes.
 
         Overwrites dlogits.
         """
@@ -122,9 +122,9 @@ class Projection:
 
 
 def combine(local: Sums, group: dist.ProcessGroup) -> Sums:
-    """Bring the sums of all ranks to one shift and add them.
+    """Return the sums over all ranks, relative to a common shift.
 
-    Every part left one maximum out of its rest; all but one of these join it here.
+    Each rank's rest excludes one maximum; all of these except one are added back here.
     """
     largest = torch.stack([local.shift, local.target])
     dist.all_reduce(largest, op=dist.ReduceOp.MAX, group=group)
@@ -149,7 +149,7 @@ def combine(local: Sums, group: dist.ProcessGroup) -> Sums:
 
 
 def _matmul(hidden: Tensor, weight: Tensor, dtype: torch.dtype | None) -> Tensor:
-    """hidden (n, D) times weight (V, D) transposed in at least fp32; on CUDA in the weight's dtype if that is given."""
+    """Return hidden (n, D) @ weight (V, D)ᵀ in at least fp32; on CUDA in the weight's dtype if `dtype` equals it."""
     if weight.dtype in WIDE:
         return hidden @ weight.T
     if weight.is_cuda:
@@ -166,5 +166,5 @@ def _is_one(x: float | Tensor) -> bool:
 
 
 def of_rows(x: Any, rows: Any) -> Any:
-    """A number stays, a tensor of (N,) is indexed."""
+    """Return x[rows] of a tensor (N,); return a number unchanged."""
     return x[rows] if isinstance(x, Tensor) else x

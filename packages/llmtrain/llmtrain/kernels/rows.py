@@ -1,14 +1,14 @@
-"""What happens to a chunk of logits, row by row, in torch: five statistics with one exponential, then their gradient.
+"""Row operations on a chunk of logits in torch: five statistics with one exponential, then their gradient.
 
 With z = logit − max, the accumulators s1 = Σe^z, t1 = Σz·e^z, s2 = Σe^{2z}, t2 = Σz·e^{2z}, u2 = Σz²·e^{2z} give
 
     lse = max + ln s1        H = ln s1 − t1/s1                       S2 = s2/s1²
     S2L = t2/s1² − ln s1·S2  S2LL = u2/s1² − 2·ln s1·t2/s1² + (ln s1)²·S2
 
-No terms cancel, since z ≤ 0 ≤ ln s1. On a peaked row s1 is little more than the 1 of its maximum and would lose the
-digits of 1 − p, so rest = s1 − 1 is summed, over all columns but one maximum, and ln s1 = log1p(rest).
+No terms cancel, since z ≤ 0 ≤ ln s1. On a peaked row s1 is close to 1, the term of its maximum, and would lose the
+digits of 1 − p. So rest = s1 − 1 is summed over all columns except one maximum, and ln s1 = log1p(rest).
 
-The sums add up over parts of the vocabulary once these are brought to one maximum. Shapes: n rows, V vocabulary.
+The sums of parts of the vocabulary add up after rescaling to a common maximum. Shapes: n rows, V vocabulary.
 """
 
 from typing import NamedTuple
@@ -17,18 +17,18 @@ import torch
 from torch import Tensor
 
 LOWEST = -1e4
-"""Shifted logits are kept above this: e^z is 0 there, and z·e^z is 0 rather than NaN for a logit of −∞."""
+"""Lower limit for shifted logits: e^z is 0 there, and z·e^z is 0 instead of NaN for a logit of −∞."""
 LEAST = -1e30
-"""The maximum of a row whose logits are all −∞ in one part of the vocabulary; its sums are 0."""
+"""Maximum of a row whose logits are all −∞ in one part of the vocabulary; its sums are 0."""
 CACHED_ROWS = 8
-"""Rows whose products are summed at once: few enough to stay in the cache."""
+"""Rows whose products are summed together, few enough to stay in the cache."""
 
 
 class Sums(NamedTuple):
-    """Accumulators of each row, (n,) each, relative to its `shift`; the target's logit is as it was."""
+    """Accumulators of each row, (n,) each, relative to its `shift`; only `target` is not shifted."""
 
     shift: Tensor
-    """What was taken from the row's logits: their maximum."""
+    """Maximum of the row's logits, which was subtracted from them."""
     rest: Tensor
     """s1 − 1, summed without one of the row's maxima."""
     t1: Tensor
@@ -36,10 +36,10 @@ class Sums(NamedTuple):
     t2: Tensor
     u2: Tensor
     target: Tensor
-    """Logit of the target; −∞ where it is not in this part of the vocabulary."""
+    """Logit of the target; −∞ if the target is not in this part of the vocabulary."""
 
     def of(self, rows: Tensor) -> "Sums":
-        """Those of some rows."""
+        """Return the sums of selected rows."""
         return Sums(*(part[rows] for part in self))
 
     @property
@@ -56,22 +56,25 @@ class Sums(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What the gradient needs again, (n, V) each."""
+    """Intermediate values that the gradient reuses."""
 
     e: Tensor
-    """e^z."""
+    """e^z, (n, V)."""
     ez: Tensor
-    """z·e^z."""
+    """z·e^z, (n, V)."""
     shift: Tensor
-    """Maximum of this part of the row, (n,), which z is relative to."""
+    """Maximum of this part of each row, subtracted to get z, (n,)."""
 
     def of(self, rows: Tensor) -> "Scratch":
-        """That of some rows."""
+        """Return the scratch of selected rows."""
         return Scratch(*(part[rows] for part in self))
 
 
 def accumulate(logits: Tensor, targets: Tensor) -> tuple[Sums, Scratch]:
-    """Sums over the columns of logits (n, V), which are overwritten. A target below 0 or beyond V is not here."""
+    """Return the sums over the columns of logits (n, V), which are overwritten, and the scratch.
+
+    Targets outside 0..V−1 are in another part of the vocabulary.
+    """
     logits = logits.float() if logits.dtype == torch.bfloat16 else logits
     peak = argmax(logits)[:, None]
     shift = logits.gather(1, peak).clamp_(min=LEAST)
@@ -96,12 +99,12 @@ def accumulate(logits: Tensor, targets: Tensor) -> tuple[Sums, Scratch]:
 
 
 def argmax(x: Tensor) -> Tensor:
-    """Column of a maximum of each row, (n,). On a CPU numpy's takes a fifth of torch's time."""
+    """Return the column of a maximum of each row, (n,). On a CPU numpy takes a fifth of torch's time."""
     return torch.from_numpy(x.numpy().argmax(1)) if x.device.type == "cpu" else x.argmax(1)
 
 
 def row_dots(a: Tensor, b: Tensor) -> Tensor:
-    """Σ a·b of each row, (n,), without a product of the size of a."""
+    """Return Σ a·b of each row, (n,), without storing a product as large as a."""
     out = a.new_empty(len(a))
     product = torch.empty_like(a[:CACHED_ROWS])
     for x, y, place in zip(a.split(CACHED_ROWS), b.split(CACHED_ROWS), out.split(CACHED_ROWS), strict=True):
@@ -110,7 +113,7 @@ def row_dots(a: Tensor, b: Tensor) -> Tensor:
 
 
 def statistics(sums: Sums) -> Tensor:
-    """logp, H, S2, S2L, S2LL of each row, (5, n)."""
+    """Return logp, H, S2, S2L, S2LL of each row, (5, n)."""
     log_s1, square = sums.log_s1, sums.s1**2
     s2, t2, u2 = sums.s2 / square, sums.t2 / square, sums.u2 / square
     return torch.stack(
@@ -125,10 +128,10 @@ def statistics(sums: Sums) -> Tensor:
 
 
 def row_coefficients(shift: Tensor, sums: Sums, d_logp: Tensor, d_entropy: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """a, b and c (n,) with which ∂loss/∂logits is a·e^z + b·z·e^z, but c at the target.
+    """Return a, b and c (n,) such that ∂loss/∂logits is c at the target and a·e^z + b·z·e^z elsewhere.
 
     ∂lp/∂z = e_y − p and ∂H/∂z = −p(log p + H), where log p + H = z + shift − sums.shift − t1/s1; the shifts differ only
-    where another part of the vocabulary holds the row's maximum. At the target 1 − p is −expm1(lp).
+    if another part of the vocabulary contains the row's maximum. At the target 1 − p is −expm1(lp).
     """
     d = shift - sums.shift
     scale = d.exp() / sums.s1
@@ -142,7 +145,10 @@ def row_coefficients(shift: Tensor, sums: Sums, d_logp: Tensor, d_entropy: Tenso
 def gradient(
     scratch: Scratch, sums: Sums, targets: Tensor, d_logp: Tensor, d_entropy: Tensor, dtype: torch.dtype | None = None
 ) -> Tensor:
-    """∂loss/∂logits (n, V) from ∂loss/∂logp and ∂loss/∂H (n,), by default in the dtype of the scratch, overwritten."""
+    """Return ∂loss/∂logits (n, V) from ∂loss/∂logp and ∂loss/∂H (n,), by default in the scratch's dtype.
+
+    Overwrites the scratch.
+    """
     a, b, c = row_coefficients(scratch.shift, sums, d_logp, d_entropy)
     out = scratch.e.mul_(a[:, None])
     if bool((b != 0).any()):

@@ -1,8 +1,8 @@
-"""`llmtrain bench kernels`: the fused head beside what one would use instead, in one run on this machine.
+"""`llmtrain bench kernels`: the fused head compared with its alternatives on this machine.
 
-Every case lives in a process of its own, so that its peak memory is its own, and the cases take turns, so that what
-else the machine does meets all of them. Inputs rotate. The loss is GRPO's with an entropy bonus unless "no entropy" is
-said, on logits as peaked as a reasoning model's.
+Every case runs in its own process, so that its peak memory can be measured, and the cases take turns, so that other
+load on the machine affects all of them. Inputs rotate. The loss is GRPO's with an entropy bonus unless the case says
+"no entropy"; logits are as peaked as a reasoning model's.
 """
 
 import platform
@@ -23,14 +23,14 @@ from torch import Tensor
 CPU_SHAPES = ((4096, 512, 32_768), (4096, 512, 151_936))
 CUDA_SHAPES = ((16_384, 1536, 151_936), (16_384, 3584, 151_936), (16_384, 4096, 151_936))
 SLICE = 32
-"""Tokens on which errors are measured."""
+"""Tokens for measuring errors."""
 CUDA_RUNS = 5
-"""Timed runs of a turn on CUDA, after one that is not timed."""
+"""Timed runs per turn on CUDA, after one untimed run."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to time over N tokens."""
+    """Method and problem size to time."""
 
     name: str
     tokens: int
@@ -38,30 +38,30 @@ class Case:
     vocabulary: int
     entropy: bool = True
     live: float = 1.0
-    """Share of tokens whose advantage is not zero; a bonus touches the others too."""
+    """Share of tokens with nonzero advantage; a bonus affects the others too."""
     device: str = "cpu"
     threads: int = 0
-    """CPU threads; 0 leaves torch's choice."""
+    """CPU threads; 0 for torch's default."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """Milliseconds are medians over the turns: elapsed on CUDA; on a CPU, which others share, CPU time."""
+    """Measurements of a case. Times are medians over the turns: elapsed time on CUDA, CPU time on a (shared) CPU."""
 
     forward: float | None
-    """log p and H without gradient, ms; None where there is no such call, or another case has the same."""
+    """Time of log p and H without gradient (ms); None if the peer has no such function, or another case times it."""
     total: float
-    """Loss and backward, ms."""
+    """Time of loss and backward pass (ms)."""
     peak: int
-    """Most bytes held beyond the inputs, gradients included, in loss and backward."""
+    """Peak bytes beyond the inputs, gradients included, in loss and backward pass."""
     logp_error: float | None
-    """Largest error of log p on a slice, against float64, nats."""
+    """Largest error of log p on a slice, against float64 (nats)."""
     gradient_error: float | None
     """Largest error of ∂loss/∂hidden on a slice, against float64, over its largest entry; None for other losses."""
 
 
 def inputs(case: Case, seed: int = 0, weight: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor, Any]:
-    """hidden (N, D), weight (V, D), targets (N,) and a plan; logits with an entropy between 0.1 and 1 nat."""
+    """Return hidden (N, D), weight (V, D), targets (N,) and a plan; entropies are between 0.1 and 1 nat."""
     from entrostat import Tokens, make
 
     g = torch.Generator().manual_seed(seed)
@@ -81,7 +81,7 @@ def inputs(case: Case, seed: int = 0, weight: Tensor | None = None) -> tuple[Ten
 
 
 class Bench:
-    """A case at work in this process."""
+    """Measurement of a case in this process."""
 
     def __init__(self, case: Case) -> None:
         from .peers import PEERS
@@ -95,13 +95,14 @@ class Bench:
 
     @property
     def has_forward(self) -> bool:
-        """Whether the forward pass is timed; it is the same for every plan."""
+        """True if this case times the forward pass, which is the same for every plan."""
         from .peers import WITHOUT_ENTROPY
 
         plain = self.case.entropy or self.case.name in WITHOUT_ENTROPY
         return self.peer.statistics is not None and plain and self.case.live == 1
 
     def total(self, turn: int) -> float:
+        """Return the time of loss and backward pass (ms)."""
         hidden, weight, targets, plan = self.rotation[turn % len(self.rotation)]
         hidden.grad = weight.grad = None
         began = self._now()
@@ -111,6 +112,7 @@ class Bench:
         return 1e3 * spent
 
     def forward(self, turn: int) -> float:
+        """Return the time of the statistics without gradient (ms)."""
         assert self.peer.statistics is not None
         hidden, weight, targets, _ = self.rotation[turn % len(self.rotation)]
         began = self._now()
@@ -119,7 +121,7 @@ class Bench:
         return 1e3 * (self._now() - began)
 
     def turn(self, turn: int) -> dict[str, Any]:
-        """Milliseconds of each run, and the peak in bytes."""
+        """Return the milliseconds of each run, and the peak in bytes."""
         calls = {"total": self.total} | ({"forward": self.forward} if self.has_forward else {})
         out: dict[str, Any] = {}
         for name, call in calls.items():
@@ -133,7 +135,7 @@ class Bench:
         return out
 
     def errors(self) -> tuple[float | None, float | None]:
-        """Of log p and of ∂loss/∂hidden on a slice; see `Result`."""
+        """Return the errors of log p and of ∂loss/∂hidden on a slice; see `Result`."""
         from .peers import dense_loss, dense_statistics
 
         hidden, weight, targets, plan = inputs(replace(self.case, tokens=SLICE), 2, self.rotation[0][1])
@@ -156,7 +158,7 @@ class Bench:
         return time.perf_counter() if self.cuda else time.process_time()
 
     def _reset_peak(self) -> int:
-        """Forget the peak so far; bytes held now."""
+        """Reset the peak, and return the bytes in use."""
         if self.cuda:
             torch.cuda.reset_peak_memory_stats()
             return torch.cuda.memory_allocated()
@@ -168,7 +170,7 @@ class Bench:
 
 
 def _status(field: str) -> int:
-    """Bytes of a field of /proc/self/status."""
+    """Return a field of /proc/self/status in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
@@ -190,7 +192,7 @@ def _errors() -> tuple[float | None, float | None]:
 
 
 class Worker:
-    """A case in a process of its own, and what it has measured; `failed` says why there is nothing."""
+    """Process for one case, with its measurements; `failed` is the reason for missing ones."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -200,7 +202,7 @@ class Worker:
         self.pool = ProcessPoolExecutor(1, mp.get_context("spawn"))
 
     def call(self, function: Any, *args: Any) -> Any:
-        """The function in the process; None once something went wrong there."""
+        """Return the function's result from the process, or None after an error there."""
         if self.failed:
             return None
         try:
@@ -212,13 +214,16 @@ class Worker:
         return None
 
     def begin(self) -> None:
+        """Start the case and measure its errors."""
         self.call(_start, self.case)
-        self.found = self.call(_errors) or self.found  # runs once what the first call would have to set up
+        self.found = self.call(_errors) or self.found  # also a warm-up, before anything is timed
 
     def turn(self, turn: int) -> None:
+        """Run a turn, and keep its measurements."""
         self.turns += [x for x in [self.call(_turn, turn)] if x is not None]
 
     def result(self) -> Result | str:
+        """Return the measurements, or the reason for their absence."""
         self.pool.shutdown()
         if self.failed:
             return self.failed
@@ -229,7 +234,7 @@ class Worker:
 
 
 def measure(todo: list[Case], turns: int, progress: Any = iter) -> Iterator[tuple[Case, Result | str]]:
-    """Results of cases; those of one shape take turns."""
+    """Yield the results of all cases; cases of the same shape take turns."""
     for _, some in groupby(todo, key=shape_of):
         workers = [Worker(case) for case in some]
         for worker in workers:
@@ -240,7 +245,7 @@ def measure(todo: list[Case], turns: int, progress: Any = iter) -> Iterator[tupl
 
 
 def cases(device: str, threads: int = 0) -> list[Case]:
-    """What is measured on a device."""
+    """Return the cases for a device."""
     from .peers import CPU_PEERS, PEERS, WITHOUT_ENTROPY
 
     out = []
@@ -257,7 +262,7 @@ HEADINGS = ("case", "forward ms", "total ms", "× dense", "peak MiB", "× dense"
 
 
 def rows(results: list[tuple[Case, Result | str]]) -> Iterator[tuple[str, list[list[str]]]]:
-    """For each shape its name and lines under HEADINGS: times and memory beside those of dense torch."""
+    """Yield for each shape its name and table rows under HEADINGS, with time and memory relative to dense torch."""
     for shape, some in groupby(results, key=lambda pair: shape_of(pair[0])):
         lines, base = [], None
         for case, result in some:
@@ -276,12 +281,12 @@ def rows(results: list[tuple[Case, Result | str]]) -> Iterator[tuple[str, list[l
 
 
 def label(case: Case) -> str:
-    """The case in words."""
+    """Return the name of a case in the table."""
     return case.name + ("" if case.entropy else ", no entropy") + ("" if case.live == 1 else f", {case.live:.0%} live")
 
 
 def table(results: list[tuple[Case, Result | str]], where: str) -> Any:
-    """The rows for a terminal."""
+    """Return the rows as a table for the terminal."""
     from rich.table import Table
 
     out = Table(title=f"loss and backward on {where}")
@@ -296,13 +301,13 @@ def table(results: list[tuple[Case, Result | str]], where: str) -> Any:
 
 
 def report(results: list[tuple[Case, Result | str]], where: str, turns: int) -> dict[str, Any]:
-    """What is written to JSON."""
+    """Return the results as JSON values."""
     lines = [asdict(c) | (asdict(r) if isinstance(r, Result) else {"failed": r}) for c, r in results]
     return {"machine": where, "torch": torch.__version__, "turns": turns, "results": lines}
 
 
 def read(found: dict[str, Any]) -> list[tuple[Case, Result | str]]:
-    """The results of a `report`."""
+    """Return the results in a `report`."""
 
     def pick(kind: Any, line: dict[str, Any]) -> Any:
         return kind(**{name: line[name] for name in kind.__dataclass_fields__})
@@ -311,7 +316,7 @@ def read(found: dict[str, Any]) -> list[tuple[Case, Result | str]]:
 
 
 def machine(device: str, threads: int = 0) -> str:
-    """The machine by name."""
+    """Return the name of the GPU, or of the CPU with its thread count."""
     if device == "cuda":
         return torch.cuda.get_device_name()
     text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").is_file() else ""
@@ -321,5 +326,5 @@ def machine(device: str, threads: int = 0) -> str:
 
 
 def shape_of(case: Case) -> str:
-    """N×D×V."""
+    """Return the shape of a case, N×D×V."""
     return f"{case.tokens:,}×{case.hidden:,}×{case.vocabulary:,}"

@@ -1,9 +1,9 @@
-"""`rows` for CUDA: the same sums and gradient in two Triton kernels, each one pass over the logits.
+"""`rows` for CUDA: the same sums and gradient in two Triton kernels, each with one pass over the logits.
 
-fp32 throughout; a NaN among a row's logits makes its numbers NaN. Every logit is read once and exponentiated once: the
-sums are scaled anew when their maximum moves. Lanes have sums and a maximum of their own, and come together after the
-last logit, so that on the way there is nothing to wait for. What is not a maximum is summed apart as well: all of it
-joins when the maximum moves, and all maxima but one in the end.
+All arithmetic is fp32; a NaN among a row's logits makes its results NaN. Each kernel reads and exponentiates every
+logit once: sums are rescaled when their maximum rises. Each lane has its own sums and maximum; lanes are merged only
+after the last logit, so they never wait for each other. `rest` sums all logits except the maxima: when the maximum
+rises, all of s1 joins it, and at the end all maxima except one.
 """
 
 from typing import NamedTuple
@@ -16,33 +16,33 @@ from torch import Tensor
 from .rows import LOWEST, Sums, row_coefficients
 
 ROWS = 1
-"""Rows of a program."""
+"""Rows per program."""
 LANES = 512
-"""Columns that have sums of their own."""
+"""Lanes per row, each with its own sums."""
 DEPTH = 8
-"""Logits of a lane between looks at its maximum: as many are on their way from memory."""
+"""Logits that a lane loads between updates of its maximum."""
 COLUMNS = 4096
-"""Columns of a program that makes gradients."""
+"""Columns per program of the gradient kernel."""
 
 
 class Scratch(NamedTuple):
-    """What the gradient needs again."""
+    """Values that the gradient reuses."""
 
     logits: Tensor
-    """(n, V)."""
+    """Logits (n, V)."""
     shift: Tensor
-    """Maximum of this part of each row that is live, (m,)."""
+    """Maximum of this part of each live row, (m,)."""
     live: Tensor | None = None
-    """Rows whose gradient is wanted, (m,); None: all."""
+    """Rows that need a gradient, (m,); None for all."""
 
     def of(self, rows: Tensor) -> "Scratch":
-        """That of some rows; their logits stay where they are."""
+        """Return the scratch of selected rows, without copying logits."""
         return Scratch(self.logits, self.shift[rows], rows if self.live is None else self.live[rows])
 
 
 @triton.jit
 def rescale(d, s1, rest, t1, s2, t2, u2):
-    """The sums when every z = x - shift becomes z + d, d ≤ 0: where d < 0 no z is 0 any more, and all join rest."""
+    """Return the sums after every z = x - shift becomes z + d, d ≤ 0. If d < 0, no z is 0, so all of s1 joins rest."""
     f = tl.exp(d)
     u2 = f * f * (u2 + d * (2.0 * t2 + d * s2))
     t2 = f * f * (t2 + d * s2)
@@ -66,7 +66,7 @@ def accumulate_kernel(
 ):
     """Write shift, rest, t1, s2, t2, u2 and the target's logit of each row to sums (7, rows).
 
-    On the way rest lacks all maxima of its lane, which s1 has.
+    In the loop a lane's rest excludes all of its maxima, and s1 includes them.
     """
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows
@@ -130,7 +130,7 @@ def gradient_kernel(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Write a·e^z + b·z·e^z, but c at the target, of the live rows to out; coefficients (4, rows): shift, a, b, c."""
+    """Write c at the target, else a·e^z + b·z·e^z, of live rows to out; coefficients (4, rows): shift, a, b, c."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = row < rows
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
@@ -150,7 +150,7 @@ def gradient_kernel(
 
 
 def accumulate(logits: Tensor, targets: Tensor, rows: int = ROWS, lanes: int = LANES) -> tuple[Sums, Scratch]:
-    """As `rows.accumulate`, without overwriting the logits (n, V)."""
+    """Do the same as `rows.accumulate`, without overwriting the logits (n, V)."""
     n, v = logits.shape
     sums = torch.empty(7, n, device=logits.device, dtype=torch.float32)
     if n:
@@ -172,7 +172,7 @@ def gradient(
     rows: int = ROWS,
     columns: int = COLUMNS,
 ) -> Tensor:
-    """As `rows.gradient`; overwrites the logits where these are of all rows and have the dtype that is asked for."""
+    """Do the same as `rows.gradient`; overwrites the logits if all rows are live and `dtype` is theirs."""
     logits, n, v = scratch.logits, len(d_logp), scratch.logits.shape[1]
     dtype = dtype or logits.dtype
     in_place = scratch.live is None and dtype == logits.dtype

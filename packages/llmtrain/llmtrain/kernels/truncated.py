@@ -1,6 +1,6 @@
-"""Policies restricted to their likeliest actions: a loss in their entropies, and their statistics, in chunks.
+"""Policies restricted to their most likely actions: a loss on their entropies, and their statistics, in chunks.
 
-The logits of a chunk are sorted, which takes several times their memory: chunks are the smaller for it.
+Sorting the logits of a chunk takes several times their memory, so chunks are smaller here.
 """
 
 from typing import Any, NamedTuple
@@ -15,14 +15,14 @@ from .gradients import Gradients
 from .projection import Projection, chunk_tokens, of_rows
 
 SHARE = 8
-"""A chunk has this part of the tokens of others."""
+"""Factor by which chunks are smaller than elsewhere."""
 
 
 class RestrictedStats(NamedTuple):
-    """Of each token, (N,), nats."""
+    """Statistics of each token under the restricted policy, (N,), nats."""
 
     logp: Tensor
-    """log-probability of the target; −inf where the support has it not."""
+    """Log-probability of the target; −inf if it is outside the support."""
     entropy: Tensor
 
 
@@ -37,9 +37,9 @@ def truncated_loss(
     softcap: float | None = None,
     chunk: int | None = None,
 ) -> Tensor:
-    """Σ coefficient·H_S over tokens, a number; H_S is the entropy of the policy restricted to the support.
+    """Return Σ coefficient·H_S over tokens (scalar); H_S is the entropy of the policy restricted to the support.
 
-    coefficient: (N,); tokens with 0 cost nothing. Other arguments are those of `head_stats`.
+    coefficient: (N,); tokens with 0 are skipped. Other arguments are as in `head_stats`.
     """
     chunk = chunk or _chunk(weight)
     return _TruncatedLoss.apply(hidden, weight, bias, coefficient, temperature, support, softcap, chunk)
@@ -57,9 +57,9 @@ def restricted_stats(
     softcap: float | None = None,
     chunk: int | None = None,
 ) -> RestrictedStats:
-    """Statistics of the policy restricted to the support and renormalised.
+    """Return statistics of the policy restricted to the support and renormalised, without gradient.
 
-    Arguments are those of `head_stats`; nothing has a gradient.
+    Arguments are as in `head_stats`.
     """
     projection, out = Projection(weight, bias, softcap), []
     for rows in torch.arange(len(targets), device=targets.device).split(chunk or _chunk(weight)):
@@ -74,7 +74,7 @@ def _chunk(weight: Tensor) -> int:
 
 
 class _TruncatedLoss(torch.autograd.Function):
-    """Gradients are made in the forward pass, where a chunk's logits are at hand."""
+    """Autograd function that computes gradients in the forward pass, while a chunk's logits exist."""
 
     @staticmethod
     def forward(
