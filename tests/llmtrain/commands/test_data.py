@@ -110,7 +110,7 @@ def test_bad_rows_are_counted(jsonl, tmp_path, capsys):
 def test_the_input_is_not_overwritten(mixed, tmp_path):
     before = (tmp_path / "mixed.parquet").read_bytes()
     for data, out in ((mixed, mixed), (mixed, f"{tmp_path}/../{tmp_path.name}/mixed.parquet"), (str(tmp_path), mixed)):
-        with pytest.raises(ValueError, match="is the input itself, or a file of it: choose another"):
+        with pytest.raises(ValueError, match="is the input itself or one of its files: choose another"):
             subset(["--data", data, "--method", "random", "--size", "5", "--out", out])
     assert (tmp_path / "mixed.parquet").read_bytes() == before
 

@@ -244,12 +244,12 @@ def test_ctrl_c_ends_all_ranks(model, data, tmp_path):
         finally:
             run.kill()
     assert run.returncode == 130, said
-    assert f"stopped; the same command goes on with {out}" in said
+    assert f"stopped; rerun the same command to resume {out}" in said
 
 
 def test_a_full_disk_takes_a_line(model, data, tmp_path, capsys):
     out = tmp_path / "out"
     with no_file_over(500):
         assert run([str(model), "--data", str(data), *brief(out)]) == 2
-    said = f"error: {out}: File too large; once that is mended the same command goes on\n"
+    said = f"error: {out}: File too large; fix this, then rerun the same command to resume\n"
     assert capsys.readouterr().err.endswith(said)

@@ -113,7 +113,7 @@ def test_parts_that_fail_do_not_end_the_others(tmp_path, monkeypatch, capsys):
     [
         (["--device", "cuda"], "error: device cuda is not available here; use --device cpu"),
         (["--device", "cpu", "--only", "fast"], "error: unknown part 'fast'; choose from doctor, small, small-ray,"),
-        (["--device", "cpu", "--small", "none"], "error: --small none is not the folder of a model"),
+        (["--device", "cpu", "--small", "none"], "error: --small none is not a model folder"),
         (["--device", "cpu", "--out", "none/report.json"], "error: "),
     ],
 )

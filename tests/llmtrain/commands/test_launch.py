@@ -39,7 +39,7 @@ def test_what_cannot_be_submitted(args, message, capsys):
 def test_what_is_no_address(capsys):
     assert main(["launch", "--address", "nonsense", "train"]) == 2
     said = capsys.readouterr().err
-    assert said == "error: --address nonsense is no dashboard's: give one such as http://127.0.0.1:8265\n"
+    assert said == "error: --address nonsense is not a dashboard address such as http://127.0.0.1:8265\n"
 
 
 def test_a_cluster_that_is_not_there():

@@ -58,7 +58,7 @@ def test_from_a_run_that_is_over(lively, tmp_path, capsys):
     assert [line["step"] for line in read_metrics(run / "probe")] == [4, 5]
     assert checkpoints(run) == [checkpoint]
     assert (checkpoint / "model.safetensors").read_bytes() == before
-    with pytest.raises(ValueError, match="holds a run with checkpoints, which is not overwritten"):
+    with pytest.raises(ValueError, match="contains a run with checkpoints, which is never overwritten"):
         probe_entropy([str(run), "--out", str(run), "--overwrite"])
     with pytest.raises(ValueError, match="--controller cannot be given with a run"):
         probe_entropy([str(run), "--controller", "steer", "--out", str(tmp_path / "x")])
@@ -95,7 +95,7 @@ def test_help_says_where_it_begins(capsys):
 
 def test_what_is_no_probe_is_not_overwritten(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
-    with pytest.raises(ValueError, match="holds something else than a probe"):
+    with pytest.raises(ValueError, match="contains files other than a probe"):
         probe_entropy(["--preset", "countdown-cpu", "--out", str(tmp_path), "--overwrite"])
     assert (tmp_path / "thesis.tex").exists()
 

@@ -79,7 +79,7 @@ def test_cases():
         (["speed"], "bench takes one of kernels; got speed"),
         (["kernels", "--turns", "0"], "--turns must be at least 1; got 0"),
         (["kernels", "--device", "cpu", "--vocabulary", "5"], "no shape has the vocabulary 5"),
-        pytest.param(["kernels", "--device", "cuda"], "torch sees no GPU here", marks=NO_GPU),
+        pytest.param(["kernels", "--device", "cuda"], "torch finds no GPU; run `llmtrain doctor cuda`", marks=NO_GPU),
     ],
 )
 def test_bad_arguments(args, message):

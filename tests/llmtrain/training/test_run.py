@@ -132,7 +132,9 @@ def test_nothing_is_replaced_by_accident(small, tmp_path, name, capsys):
     (tmp_path / name / "mine").write_text("")
     assert main(["train", "--out", str(tmp_path), "--model.path", small.model.path]) == 2
     error = capsys.readouterr().err
-    assert error == (f"error: {tmp_path} holds {name}: choose another --out, --overwrite it, or llmtrain resume it\n")
+    assert error == (
+        f"error: {tmp_path} contains {name}: choose another --out, pass --overwrite, or use llmtrain resume\n"
+    )
     assert [p.relative_to(tmp_path) for p in tmp_path.rglob("*")] == [Path(name), Path(name, "mine")]
 
 

@@ -1,1 +1,1 @@
-"""The commands of `llmtrain`, one file each. No other module imports them."""
+"""Commands of `llmtrain`, one file each. No other module imports them."""

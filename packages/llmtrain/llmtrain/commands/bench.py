@@ -11,18 +11,18 @@ from ..kernels.timing import cases, machine, measure, report, table
 
 
 def kernels(args: list[str]) -> int:
-    """Time the fused head beside dense torch and other libraries: forward and backward, time, memory and error."""
+    """Compare the fused head with dense torch and other libraries: forward and backward, time, memory and error."""
     parser = Arguments(prog="llmtrain bench kernels", description=kernels.__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--turns", type=int, default=3, help="turns of each case; the median is shown")
-    parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's choice")
+    parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 for torch's default")
     parser.add_argument("--vocabulary", type=int, help="only shapes with this vocabulary")
     parser.add_argument("--out", help="write the results as JSON to this file")
     given = parser.parse_args(args)
     if given.turns < 1:
         raise ValueError(f"--turns must be at least 1; got {given.turns}")
     if given.device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("--device cuda: torch sees no GPU here; `llmtrain doctor` says why")
+        raise ValueError("--device cuda: torch finds no GPU; run `llmtrain doctor cuda` for the cause")
     from rich.console import Console
     from rich.progress import track
 
@@ -48,5 +48,5 @@ def main(args: list[str]) -> int:
         print("\n".join(f"  {name:10} {run.__doc__}" for name, run in BENCHMARKS.items()))
         return 0
     if not args or args[0] not in BENCHMARKS:
-        raise ValueError(f"bench takes one of {', '.join(BENCHMARKS)}; got {' '.join(args[:1]) or 'nothing'}")
+        raise ValueError(f"bench needs one of {', '.join(BENCHMARKS)}; got {' '.join(args[:1]) or 'nothing'}")
     return BENCHMARKS[args[0]](args[1:])

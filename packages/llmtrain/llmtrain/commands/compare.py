@@ -1,10 +1,10 @@
-"""llmtrain compare: runs side by side, as a table and a figure."""
+"""llmtrain compare: comparison of runs in a table and a figure."""
 
 from entrostat.commandline import Arguments
 
 
 def main(args: list[str]) -> int:
-    """Compare runs: a table, and a figure of entropy, reward and pass@k."""
+    """Compare runs in a table and a figure of entropy, reward and pass@k."""
     parser = Arguments(prog="llmtrain compare", description=main.__doc__)
     parser.add_argument("runs", nargs="+", help="folders of runs")
     parser.add_argument("--out", default="compare.png", help="figure to write (.png, .svg or .pdf)")

@@ -1,4 +1,4 @@
-"""llmtrain data: what is in files of questions.
+"""llmtrain data: overview of question files.
 
 llmtrain data math500.parquet gsm8k_train.jsonl --first
 """
@@ -21,7 +21,7 @@ SKIPPED_SHOWN = 5
 
 
 def main(args: list[str]) -> int:
-    """A table of files of questions; exit code 0."""
+    """Print a table of question files, and return exit code 0."""
     parser = Arguments(prog="llmtrain data", description=__doc__)
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="parquet, jsonl, json, a folder, or a name on the HF hub"
@@ -48,8 +48,8 @@ def main(args: list[str]) -> int:
 
 
 def overview(found: dict[str, Read]) -> Table:
-    """A line a file. Prompt lengths are in characters, without roles."""
-    caption = "characters of a prompt: median, and of the longest"
+    """Return a table with one line per file. Prompt lengths are in characters, without roles."""
+    caption = "characters per prompt: median, maximum"
     table = Table(box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0), caption=caption, caption_justify="left")
     table.add_column("file", overflow="fold")
     for heading in ("rows", "questions", "repeats", "skipped", "characters"):

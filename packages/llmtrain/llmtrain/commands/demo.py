@@ -1,6 +1,6 @@
-"""The demo: one warm-up, then the same training under several controllers, and a picture of the entropy of each.
+"""Demo: one warm-up, then the same training under several controllers, and a picture of their entropies.
 
-llmtrain demo     six minutes on two CPU cores; writes runs/demo/, and the picture anew after every run
+llmtrain demo     six minutes on two CPU cores; writes runs/demo/, and updates the picture after every run
 """
 
 import time
@@ -27,15 +27,16 @@ RUNS: dict[str, dict] = {
 
 
 def configurations(base: TrainConfig) -> list[TrainConfig]:
-    """The runs of the demo: the same seed, model and data, other controllers."""
+    """Return the demo's runs: different controllers with the same seed, model and data."""
     return [replace(base, out=str(OUT / name), overwrite=True, **changes) for name, changes in RUNS.items()]
 
 
 def main(args: list[str]) -> int:
+    """Train the demo's runs, print a table, and return the exit code."""
     from ..studies.comparison import Run, figure, table
     from ..training.run import claim, train_run
 
-    parser = Arguments(prog="llmtrain demo", description="Train the demo's runs again.")
+    parser = Arguments(prog="llmtrain demo", description="Train the demo's runs.")
     parser.parse_args(args)
     console = Console()
     began = time.monotonic()

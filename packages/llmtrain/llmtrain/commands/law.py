@@ -1,8 +1,8 @@
-"""`llmtrain law`: does the reward of a run follow R = −a·e^H + b (The Entropy Mechanism, equation 6)?
+"""`llmtrain law`: fit of R = −a·e^H + b to the reward of runs (The Entropy Mechanism, equation 6).
 
     llmtrain law runs/demo/grpo                                table, runs/demo/grpo/law.png, warnings
-    llmtrain law runs/demo/* --out laws.png --json laws.json   side by side in one picture
-    llmtrain law runs/x --against eval/pass@1                  another metric in the place of the reward
+    llmtrain law runs/demo/* --out laws.png --json laws.json   several runs in one picture
+    llmtrain law runs/x --against eval/pass@1                  another metric instead of the reward
 
 Works on runs of trainer and simulator.
 """
@@ -26,12 +26,12 @@ CURVES = {"exponential": "−a·e^H + b", "linear": "line in H", "quadratic": "p
 
 
 def main(args: list[str]) -> int:
-    """Fit R = −a·e^H + b to runs, try it on what came after their beginning, and draw it."""
+    """Fit R = −a·e^H + b to runs, test it as a prediction from their first part, and draw it."""
     parser = Arguments(prog="llmtrain law", description=main.__doc__)
-    parser.add_argument("runs", nargs="+", help="folders of runs, of llmtrain or of toybandit")
+    parser.add_argument("runs", nargs="+", help="run folders of llmtrain or toybandit")
     parser.add_argument("--against", default="reward", help="metric of metrics.jsonl instead of the reward")
-    parser.add_argument("--share", type=float, default=0.15, help="first part of a run that predicts the rest")
-    parser.add_argument("--out", help="one figure of all runs; without it law.png in the folder of each")
+    parser.add_argument("--share", type=float, default=0.15, help="share at the start of a run that predicts the rest")
+    parser.add_argument("--out", help="one figure of all runs; by default law.png in the folder of each")
     parser.add_argument("--json", help="file to write all numbers to")
     given = parser.parse_args(args)
     from rich.console import Console
@@ -62,7 +62,7 @@ def _own(runs: Sequence[str], found: Sequence[RunLaw]) -> list[tuple[Path, list[
 
 
 def table(found: Sequence[RunLaw]) -> Table:
-    """A column a run; intervals hold with 95%."""
+    """Return a table with one column per run, with 95% intervals."""
     out = Table(caption="[ , ]: 95% interval", caption_justify="left", box=SIMPLE, pad_edge=False)
     out.add_column("run", no_wrap=True)
     columns = [rows(one) for one in found]
@@ -74,7 +74,7 @@ def table(found: Sequence[RunLaw]) -> Table:
 
 
 def rows(found: RunLaw) -> dict[str, str]:
-    """The lines of the table, as text."""
+    """Return the table's cells for a run, by line."""
     law, prediction = found.law, found.prediction
 
     def held(value: float, interval: tuple[float, float]) -> str:
@@ -106,7 +106,7 @@ def rows(found: RunLaw) -> dict[str, str]:
 
 
 def to_json(found: RunLaw) -> dict[str, Any]:
-    """All numbers of a run's law, for programs; nothing but what JSON can hold."""
+    """Return all numbers of a run's law as JSON values."""
     law, prediction = found.law, found.prediction
     return {
         "run": found.name,
@@ -127,5 +127,5 @@ def to_json(found: RunLaw) -> dict[str, Any]:
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    """Numbers that are not finite become None."""
+    """Return the values with None for numbers that are not finite."""
     return {key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in values.items()}

@@ -1,14 +1,14 @@
-"""`llmtrain leaderboard`: every controller trains the same model; tables of what came of it, and a picture.
+"""`llmtrain leaderboard`: train the same model under every controller, and write tables and a picture of the results.
 
     llmtrain leaderboard --preset countdown-cpu --target 0.45 --seeds 3 --workers 2
     llmtrain leaderboard --config mine.yaml --only grpo clip_higher steer entropic --out runs/mine
     llmtrain leaderboard --preset countdown-cpu --target 0.3 --only grpo "kl_ref beta=0.02,0.05,0.1" thermostat
 
-The last one compares at equal entropy: a controller with several values of a hyperparameter is read off between the
-first two whose entropies have the target between them.
+The last one compares at equal entropy: for a controller with several values of a hyperparameter, results are
+interpolated between the first two values whose entropies enclose the target.
 
-Takes the settings of train, which all runs share. Stopped, the same command goes on: runs that are done stay, others
-continue from their checkpoints. Once runs are done, it takes seconds to write the page again.
+All runs share the settings, which are those of train. After a stop, the same command resumes: finished runs are kept,
+others continue from their checkpoints. When all runs are finished, it rewrites the page in seconds.
 """
 
 import shlex
@@ -24,18 +24,16 @@ PROG = "llmtrain leaderboard"
 
 
 def main(args: list[str]) -> int:
-    """Train under every controller and rank them."""
+    """Train under every controller, and rank the controllers."""
     parser = Arguments(
         prog=PROG,
         description=__doc__,
         usage=f"{PROG} FLAGS OF TRAIN [--seeds N] [--workers N] [--only 'NAME KEY=VALUE,...' ...] [--page FILE]",
     )
-    parser.add_argument("--seeds", type=int, default=3, help="runs of each controller, from seed 0 (3)")
-    parser.add_argument("--workers", type=int, default=1, help="runs at a time; more than one for CPUs (1)")
-    parser.add_argument(
-        "--only", nargs="+", metavar="NAME", help="who takes part, with values if wanted; all when not given"
-    )
-    parser.add_argument("--page", type=Path, help="Markdown file to write; leaderboard.md in --out when not given")
+    parser.add_argument("--seeds", type=int, default=3, help="runs per controller, from seed 0 (3)")
+    parser.add_argument("--workers", type=int, default=1, help="parallel runs; more than one only on CPUs (1)")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="controllers, optionally with values; all by default")
+    parser.add_argument("--page", type=Path, help="Markdown file to write; leaderboard.md in --out by default")
     given, rest = parser.parse_known_args(args)
     for name in ("seeds", "workers"):
         if getattr(given, name) < 1:

@@ -16,14 +16,14 @@ from ..settings.nested import merge
 
 PROG = "llmtrain plan"
 ABOUT = f"""\
-Numbers, memory, time and GPU-hours of a run before anyone pays for it; no GPU is needed, and what cannot work ends in
+Estimate memory, time and GPU-hours of a run before it starts; no GPU is needed. An impossible configuration ends with
 an error that names the fix.
 
-  llmtrain plan --list                                  presets and where their values come from
+  llmtrain plan --list                                  presets and the sources of their values
   llmtrain plan --preset qwen3-8b-64gpu                 the published 8B run
   llmtrain plan --preset qwen3-8b-64gpu --gpu h100 --gpus 32 --set mean_response_length=4000
-  llmtrain plan --model runs/my-model --gpus 8 --json   a config.json of your own; numbers for a program
-  llmtrain plan --preset qwen3-8b-64gpu --write run.yaml    the run itself, for llmtrain train --config run.yaml
+  llmtrain plan --model runs/my-model --gpus 8 --json   a local config.json; numbers for a program
+  llmtrain plan --preset qwen3-8b-64gpu --write run.yaml    settings for llmtrain train --config run.yaml
 
 Settings: defaults < --preset NAME < --config FILE (YAML with the keys below) < --set KEY=VALUE < flags.
 --json prints the plan as JSON, memory in bytes and times in seconds. --write FILE writes the trainer's settings for it.
@@ -67,7 +67,7 @@ def main(args: list[str]) -> int:
 
 
 def read_config(preset: Preset | None, file: str | None, settings: list[str], flags: list[str]) -> PlanConfig:
-    """defaults < preset < file < settings < flags."""
+    """Return the configuration from defaults < preset < file < settings < flags; later ones override earlier ones."""
     config = preset.config if preset else PlanConfig()
     for changes in (load_yaml(file) if file else {}, parse_settings(settings)):
         config = merge(config, changes)
@@ -75,7 +75,7 @@ def read_config(preset: Preset | None, file: str | None, settings: list[str], fl
 
 
 def list_presets() -> int:
-    """Print the presets with their sources."""
+    """Print the presets with their sources, and return exit code 0."""
     for name, preset in PRESETS.items():
         config = preset.config
         print(f"{name:22} {config.gpus:>2} {config.gpu:5} {preset.source}")

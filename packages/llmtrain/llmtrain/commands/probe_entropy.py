@@ -1,10 +1,10 @@
-"""`llmtrain probe-entropy`: which estimator of a token's entropy change is right about a language model?
+"""`llmtrain probe-entropy`: test of estimators of a token's entropy change on a language model.
 
     llmtrain probe-entropy runs/countdown --steps 160,165 --sgd
     llmtrain probe-entropy --preset countdown-cpu --steps 0,5,10 --out runs/probe --controller steer
 
-Trains up to the last of the steps and writes probe.md, probe.json and probe.png beside the log of that training. It
-begins at the run's newest checkpoint at or before the first of the steps; without one, where the run began.
+Trains up to the last of the steps and writes probe.md, probe.json and probe.png next to the log of that training. It
+starts from the run's newest checkpoint at or before the first of the steps, or from the run's start model.
 """
 
 import json
@@ -24,19 +24,19 @@ PROG = "llmtrain probe-entropy"
 
 
 def main(args: list[str]) -> int:
-    """Compare estimators of the entropy change of tokens with the change that an optimizer step makes."""
+    """Compare estimators of tokens' entropy change with the change made by an optimizer step."""
     parser = Arguments(
         prog=PROG,
         description=__doc__,
         usage=f"{PROG} RUN | FLAGS OF TRAIN  --steps 0,5,10 [--sgd] [--alone N] [--first-order] [--out FOLDER] "
         "[--overwrite]",
     )
-    parser.add_argument("--steps", default="0,5,10", help="rollout steps whose first update is looked at (0,5,10)")
-    parser.add_argument("--sgd", action="store_true", help="also try a step of plain gradient descent, as long")
-    parser.add_argument("--alone", type=int, default=0, help="also try so many tokens, each with its own part of it")
-    parser.add_argument("--first-order", action="store_true", help="also what theory of the shared weights would say")
-    parser.add_argument("--out", help="folder to write to; RUN/probe or runs/probe when not given")
-    parser.add_argument("--overwrite", action="store_true", help="replace a probe that lies there")
+    parser.add_argument("--steps", default="0,5,10", help="rollout steps whose first update is probed (0,5,10)")
+    parser.add_argument("--sgd", action="store_true", help="also probe a step of plain gradient descent, as long")
+    parser.add_argument("--alone", type=int, default=0, help="also probe N tokens, each updated alone")
+    parser.add_argument("--first-order", action="store_true", help="also predict to first order in shared weights")
+    parser.add_argument("--out", help="output folder; RUN/probe or runs/probe by default")
+    parser.add_argument("--overwrite", action="store_true", help="replace a probe in that folder")
     run = None if not args or args[0].startswith("-") else args[0]
     given, rest = parser.parse_known_args(args[run is not None :])
     steps = read_steps(given.steps)
@@ -46,11 +46,11 @@ def main(args: list[str]) -> int:
     if out.exists() and not given.overwrite:
         raise ValueError(f"{out} exists: choose another --out, or pass --overwrite")
     if any(not path.is_symlink() for path in checkpoints(out)):
-        raise ValueError(f"{out} holds a run with checkpoints, which is not overwritten: choose another --out")
+        raise ValueError(f"{out} contains a run with checkpoints, which is never overwritten: choose another --out")
     if out.exists() and any(out.iterdir()) and not (out / "config.yaml").is_file():
-        raise ValueError(f"{out} holds something else than a probe, which is not overwritten: choose another --out")
+        raise ValueError(f"{out} contains files other than a probe, which are not overwritten: choose another --out")
     if run and rest:
-        raise ValueError(f"{PROG}: {rest[0]} cannot be given with a run, which has settings of its own")
+        raise ValueError(f"{PROG}: {rest[0]} cannot be given with a run, which has its own settings")
     config = run_config(run) if run else read_config(rest, PROG)
     config = replace(
         config,
@@ -63,7 +63,7 @@ def main(args: list[str]) -> int:
 
 
 def read_steps(text: str) -> list[int]:
-    """Rollout steps, ascending; ValueError when they are not numbers from 0."""
+    """Return rollout steps, ascending. Raises ValueError unless they are integers from 0."""
     try:
         steps = sorted({int(part) for part in text.split(",")})
     except ValueError:
@@ -74,7 +74,7 @@ def read_steps(text: str) -> list[int]:
 
 
 def measure(config: TrainConfig, steps: list[int], run: str | None, **tried: Any) -> int:
-    """Train, probe, write and print. tried: what else, as `Walk` takes it."""
+    """Train, probe, write and print; return the exit code. tried: options of `Walk`."""
     from ..studies.probe_page import figure, page, summary, to_json
     from ..studies.probe_walk import Walk, check
     from ..training.check import check as check_run
@@ -104,7 +104,7 @@ def measure(config: TrainConfig, steps: list[int], run: str | None, **tried: Any
 
 
 def link_checkpoint(run: Path, out: Path, first: int) -> bool:
-    """Link the newest checkpoint of the run at or before rollout step `first` into `out`; whether there is one."""
+    """Link the run's newest checkpoint at or before rollout step `first` into `out`; return whether there is one."""
     usable = [path for path in checkpoints(run) if step_of(path) <= first]
     if not usable:
         return False

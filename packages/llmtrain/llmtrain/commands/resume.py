@@ -1,4 +1,4 @@
-"""llmtrain resume: the rest of a run, with its own settings."""
+"""llmtrain resume: continue a run with its own settings."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ def main(args: list[str]) -> int:
     parser = Arguments(prog="llmtrain resume", description=main.__doc__)
     parser.add_argument("run", help="folder of the run, such as runs/countdown")
     parser.add_argument("--steps", type=int, help="train to this rollout step instead of the configured one")
-    parser.add_argument("--topology.address", dest="address", help="Ray cluster to go on in, HOST:PORT or auto")
+    parser.add_argument("--topology.address", dest="address", help="Ray cluster to continue on, HOST:PORT or auto")
     given = parser.parse_args(args)
     config = replace(run_config(given.run), out=str(Path(given.run)))
     if given.address is not None:

@@ -1,9 +1,9 @@
-"""llmtrain score: verdicts on responses that are in a file.
+"""llmtrain score: verdicts on responses in a file.
 
     llmtrain score --verifier math --in responses.jsonl --out verdicts.jsonl
 
-A line of the input is an object with `response` and `ground_truth`; a line of the output is the verdict on it:
-{"correct": true, "extracted": "42", "reason": "equal as text"}. Lines left out by --skip-bad have no verdict.
+Each input line is an object with `response` and `ground_truth`; each output line is its verdict:
+{"correct": true, "extracted": "42", "reason": "equal as text"}. Lines skipped by --skip-bad have no verdict.
 """
 
 import json
@@ -27,21 +27,21 @@ FIELDS = ("response", "ground_truth")
 
 
 class Row(NamedTuple):
-    """A line of the input."""
+    """Line of the input."""
 
     response: str
     ground_truth: Any
 
 
 def main(args: list[str]) -> int:
-    """Judge the responses of a file; exit code 0."""
+    """Judge the responses in a file, and return exit code 0."""
     parser = Arguments(prog="llmtrain score", description=__doc__)
     parser.add_argument("--verifier", required=True, help=f"{', '.join(VERIFIERS)}, or a function as module:function")
     parser.add_argument("--in", dest="source", required=True, help="jsonl: response, ground_truth")
     parser.add_argument("--out", required=True, help="jsonl to write: correct, extracted, reason")
-    parser.add_argument("--workers", type=int, default=2, help="checks at a time")
-    parser.add_argument("--timeout", type=float, default=5.0, help="seconds for one response")
-    parser.add_argument("--skip-bad", action="store_true", help="leave out lines that cannot be read, and count them")
+    parser.add_argument("--workers", type=int, default=2, help="parallel checks")
+    parser.add_argument("--timeout", type=float, default=5.0, help="time limit per response (seconds)")
+    parser.add_argument("--skip-bad", action="store_true", help="skip and count lines that cannot be read")
     given = parser.parse_args(args)
     source, out = Path(given.source), Path(given.out)
     if not source.is_file():
@@ -59,10 +59,10 @@ def main(args: list[str]) -> int:
 
 
 def _score(verifier: Verifier, source: Path, out: Path, bad: list[str] | None, check: Usable) -> tuple[int, int]:
-    """Write the verdicts; how many there are, and how many say correct."""
+    """Write the verdicts; return their number, and the number of correct ones."""
     judged = correct = 0
     unread: list[str] | None = None if bad is None else []
-    total = sum(1 for _ in read(source, unread, check))  # bad lines are known before any work
+    total = sum(1 for _ in read(source, unread, check))  # find bad lines before any work
     if not total:
         raise ValueError(f"{source} has no line to judge" + (f": {unread[0]}" if unread else ""))
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -80,17 +80,17 @@ def _score(verifier: Verifier, source: Path, out: Path, bad: list[str] | None, c
 
 def _report(problem: str, bad: list[str] | None) -> None:
     if bad is None:
-        raise ValueError(f"{problem}; --skip-bad leaves such lines out") from None
+        raise ValueError(f"{problem}; --skip-bad skips such lines") from None
     bad.append(problem)
 
 
 def read(source: Path, bad: list[str] | None = None, check: Usable = anything) -> Iterator[Row]:
-    """The lines that are not empty.
+    """Yield the lines that are not empty.
 
-    A bad line is described in `bad`, where there is one. check: raises ValueError for a bad ground truth.
+    bad: receives a message for each bad line. check: raises ValueError for a bad ground truth.
 
     Raises:
-        ValueError: for a bad line, with file, line and field, when `bad` is None.
+        ValueError: for a bad line, with file, line and field, if `bad` is None.
     """
     with source.open("rb") as file:
         for i, line in enumerate(file, 1):

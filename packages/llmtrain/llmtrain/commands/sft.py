@@ -1,4 +1,4 @@
-"""llmtrain sft: a supervised warm-up, with the settings of train."""
+"""llmtrain sft: supervised warm-up with the settings of train."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from ..training.run import LOCK, claim
 
 
 def main(args: list[str]) -> int:
-    """A supervised warm-up, with the settings of train."""
+    """Run a supervised warm-up with the settings of train, and return the exit code."""
     example = "llmtrain sft --preset countdown-cpu --sft.steps 300 --out runs/base"
     config = read_config(args, "llmtrain sft", example, out="runs/sft")
     from ..training.check import check_sft

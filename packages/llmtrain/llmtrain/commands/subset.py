@@ -1,4 +1,4 @@
-"""llmtrain subset: some questions of a file, in a file of their own.
+"""llmtrain subset: write a subset of a question file to another file.
 
 llmtrain subset --data DAPO-Math-17k.parquet --model models/qwen --method kmeans --size 5031 --out subset.parquet
 """
@@ -20,20 +20,20 @@ CLUSTERS = 100
 
 
 def main(args: list[str]) -> int:
-    """Some questions of a file, at random or the largest K-means clusters of their prompts; exit code 0."""
+    """Write random questions of a file, or the largest K-means clusters of their prompts; return exit code 0."""
     parser = Arguments(prog="llmtrain subset", description=__doc__)
     parser.add_argument("--data", required=True, help="parquet, jsonl, json, a folder, or a name on the HF hub")
     parser.add_argument("--method", choices=("random", "kmeans"), required=True)
-    parser.add_argument("--size", type=int, required=True, help="questions to take; of the last cluster only a part")
+    parser.add_argument("--size", type=int, required=True, help="number of questions; the last cluster is cut to fit")
     parser.add_argument("--out", required=True, help="parquet file to write, in verl's form")
     parser.add_argument(
         "--model",
-        help="kmeans: folder of the model whose last layer embeds the prompts, through its chat template if any",
+        help="kmeans: folder of the model whose last layer embeds the prompts, with its chat template if it has one",
     )
     parser.add_argument(
         "--clusters", type=int, default=CLUSTERS, help="kmeans: number of clusters (default %(default)s)"
     )
-    parser.add_argument("--batch-tokens", type=int, default=8192, help="kmeans: tokens through the model at a time")
+    parser.add_argument("--batch-tokens", type=int, default=8192, help="kmeans: tokens per forward pass")
     parser.add_argument("--seed", type=int, default=0)
     add_flags(parser)
     given = parser.parse_args(args)
@@ -41,7 +41,7 @@ def main(args: list[str]) -> int:
         raise ValueError("--method kmeans needs --model, the folder of a model that embeds the prompts")
     source, out = Path(given.data).resolve(), Path(given.out).resolve()
     if out.exists() and source in (out, *out.parents):
-        raise ValueError(f"--out {given.out} is the input itself, or a file of it: choose another")
+        raise ValueError(f"--out {given.out} is the input itself or one of its files: choose another")
     from ..data.selection import random_subset
     from ..data.write import write
 
@@ -58,7 +58,7 @@ def main(args: list[str]) -> int:
 
 
 def _kmeans(questions: Sequence[Question], given: argparse.Namespace) -> list[int]:
-    """Indices of the largest clusters, whose sizes are printed."""
+    """Print the sizes of the largest clusters, and return the indices of their questions."""
     import torch
 
     from ..data.prompts import encode_all

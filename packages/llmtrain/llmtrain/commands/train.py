@@ -1,4 +1,4 @@
-"""llmtrain train: a new run."""
+"""llmtrain train: start a new run."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ REPLACED = ("config.yaml", "manifest.json", "metrics.jsonl", "samples.jsonl", "c
 
 
 def main(args: list[str]) -> int:
-    """A new run; its exit code, as of all commands."""
+    """Start a new run, and return its exit code."""
     config = read_config(args, "llmtrain train")
     from ..training.check import check
 
@@ -19,6 +19,6 @@ def main(args: list[str]) -> int:
     found = [name for name in REPLACED if (Path(config.out) / name).exists()]
     if is_first() and found and not config.overwrite:
         raise ValueError(
-            f"{config.out} holds {', '.join(found)}: choose another --out, --overwrite it, or llmtrain resume it"
+            f"{config.out} contains {', '.join(found)}: choose another --out, pass --overwrite, or use llmtrain resume"
         )
     return start_run(["train", *args], config)
