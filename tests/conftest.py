@@ -5,6 +5,25 @@ import sys
 
 import pytest
 
+RERUNS = 1
+"""Second attempts of a test in a browser: Chromium and its server share the machine with other tests."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run files with slow tests first, so that none is left over for one worker; rerun tests in a browser once."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.flaky(reruns=RERUNS))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the failures after which a test was run again."""
+    for report in terminalreporter.stats.get("rerun", ()):
+        terminalreporter.section(f"failed once: {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext)
+
 
 @pytest.fixture
 def own_controllers(monkeypatch):
