@@ -17,7 +17,11 @@ def modules_after(statement: str) -> set[str]:
 
 
 def test_entrostat_is_light():
-    assert not modules_after("import entrostat, entrostat.commandline, entrostat.runlog") & {"torch", *HEAVY}
+    assert not modules_after("import entrostat, entrostat.commandline, entrostat.runlog") & {
+        "torch",
+        "pydantic",
+        *HEAVY,
+    }
 
 
 def test_what_it_names_is_there():
@@ -35,6 +39,10 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 @pytest.mark.parametrize("module", ["llmtrain.settings.config", "llmtrain.tasks", "toybandit.config"])
 def test_configurations_need_no_torch(module):
     assert not modules_after(f"import {module}") & {"torch", *HEAVY}
+
+
+def test_a_configuration_is_read_without_pydantic():
+    assert "pydantic" not in modules_after("import llmtrain.settings.config")
 
 
 def test_modules_are_there_and_names_are_listed():

@@ -28,6 +28,7 @@ from deepspeed_scene import (
 )
 
 from entrostat import make
+from entrostat.field_types import merge
 from llmtrain.policy.deepspeed_engine import DeepSpeedEngine
 from llmtrain.policy.engine import NonFiniteError, TorchEngine
 from llmtrain.policy.lora import updates
@@ -35,7 +36,6 @@ from llmtrain.policy.policy import Policy
 from llmtrain.process.clock import Clock
 from llmtrain.process.ranks import join, leave
 from llmtrain.settings.config import EngineConfig, OptimConfig, PrimeConfig, RewardConfig, TrainConfig
-from llmtrain.settings.nested import merge
 from llmtrain.training.implicit_reward import ImplicitReward, optim_of
 from llmtrain.training.learner import Experience, Learner
 from llmtrain.training.trainer import Trainer

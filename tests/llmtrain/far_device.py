@@ -16,8 +16,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import backend_registration
 from torch.utils._pytree import tree_leaves, tree_map
 
+from entrostat.field_types import merge
 from llmtrain.settings.config import EvalConfig, ModelConfig, OptimConfig, RolloutConfig, TaskConfig, TrainConfig
-from llmtrain.settings.nested import merge
 from llmtrain.training.trainer import Trainer
 
 backend_registration._setup_privateuseone_for_python_backend("far")

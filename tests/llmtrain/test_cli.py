@@ -17,7 +17,7 @@ from llmtrain.cli import main
         (["train", "--preset", "gpu"], ["unknown preset 'gpu'", "countdown-cpu"]),
         (["train", "--config", "none.yaml"], ["none.yaml", "No such file"]),
         (["train", "--controller", "stear"], ["unknown controller 'stear'", "steer"]),
-        (["train", "--controller-preset", "mine"], ["unknown preset 'mine'", "paper, released"]),
+        (["train", "--controller-preset", "mine"], ["controller_preset", "'mine'", "paper, released"]),
         (["train", "--controller", "steer", "--set", "lamda=1"], ["'lamda'", "lambda_min"]),
         (["train", "--set", "lambda"], ["expected key=value", "'lambda'"]),
         (["train", "--advantage", "gae"], ["unknown advantage 'gae'", "rloo"]),
@@ -86,6 +86,27 @@ def test_help(capsys):
         main(["train", "--help"])
     assert stop.value.code == 0
     assert "--target " in capsys.readouterr().out
+
+
+def test_help_shows_choices(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    out = capsys.readouterr().out
+    for choices in (
+        "--controller-preset {paper,released}",
+        "--device {cpu,cuda}",
+        "--rollout.old-logp {trainer,rollout}",
+        "--rollout.lora-sync {merged,adapter}",
+        "--reward.format {'',boxed,tags}",
+        "--optim.stats {fresh,rollout}",
+        "--optim.layout {padded,packed,shared}",
+        "--engine.name {torch,deepspeed}",
+        "--topology.name {local,ray}",
+        "--topology.placement {colocated,disaggregated}",
+        "--topology.weight-sync {object,nccl}",
+    ):
+        assert choices in out
+    assert "Sampling of responses, and the engine that does it." in out
 
 
 def test_help_of_sft(capsys):

@@ -1,5 +1,7 @@
 """Factor of each token in the loss, which averages over the whole mini-batch and all ranks."""
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 
@@ -7,12 +9,17 @@ from .reduce import LocalReduce
 from .segments import Segments
 from .tokens import Tokens
 
-AGGREGATIONS = ("token-mean", "seq-mean-token-mean", "seq-mean-token-sum", "fixed")
-DENOMINATORS = ("all", "kept")
+Aggregation = Literal["token-mean", "seq-mean-token-mean", "seq-mean-token-sum", "fixed"]
+Denominator = Literal["all", "kept"]
 
 
 def token_scale(
-    tokens: Tokens, keep: Tensor, reduce: LocalReduce, aggregation: str, denominator: str, constant: float
+    tokens: Tokens,
+    keep: Tensor,
+    reduce: LocalReduce,
+    aggregation: Aggregation,
+    denominator: Denominator,
+    constant: float,
 ) -> Tensor:
     """Return the factor of every token, (..., N) or (..., 1).
 

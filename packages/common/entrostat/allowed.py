@@ -2,19 +2,17 @@
 
 tau: Annotated[float, "[0, 1)"] = 0.95
 cap: Annotated[float, "(0, inf]"] = 2.0        may be infinite; any other number is finite
-mode: Annotated[str, MODES] = "bonus"
+mode: Literal["bonus", "reweight"] = "bonus"
 
 This module does not import torch, but checks tensors like numbers, and each number of a tuple. None passes: the type
 decides if it is allowed.
 """
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from inspect import get_annotations
 from math import isfinite, isnan
 from numbers import Real
-from reprlib import repr as shortened
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 PositiveInt = Annotated[int, "[1, inf)"]
 NonNegativeInt = Annotated[int, "[0, inf)"]
@@ -25,23 +23,15 @@ Allowed = str | tuple[str, ...] | None
 """Interval or names; None if only the type restricts the field."""
 
 
-def check_fields(settings: Any, where: str = "") -> None:
-    """Raise ValueError if a field, at any depth of nested dataclasses, has a value that is not allowed; names it."""
-    for field in fields(settings):
-        name, value = f"{where}{field.name}", getattr(settings, field.name)
-        if is_dataclass(value):
-            check_fields(value, f"{name}.")
-        elif wrong := complaint(value, allowed(type(settings), field.name)):
-            raise ValueError(f"{name} {wrong}; got {shortened(value)}")
-
-
 def allowed(cls: type, field: str) -> Allowed:
     """Return the allowed values from a field's annotation, in the class itself or else in its nearest base."""
     for base in cls.__mro__:
-        said = getattr(get_annotations(base).get(field), "__metadata__", ())
-        if said:
-            found: Allowed = said[0]
-            return found
+        hint = get_annotations(base).get(field)
+        for part in (hint, *get_args(hint)):
+            if get_origin(part) is Literal:
+                return get_args(part)
+            if isinstance(part, str) and part is not hint:
+                return part
     return None
 
 

@@ -8,14 +8,18 @@ import re
 import select
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import is_dataclass, replace
 from errno import EDQUOT, EFBIG, EIO, ENOSPC, EROFS
-from itertools import takewhile
+from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, TypeVar, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
-from .field_types import words
+from .field_types import fit_fields, merge
 from .installation import missing
 from .plain_yaml import parse_yaml
+
+if TYPE_CHECKING:
+    from tyro.constructors import ConstructorRegistry
 
 T = TypeVar("T")
 NUMBERS = {name: float(name) for name in ("inf", "+inf", "-inf", "nan")}
@@ -48,58 +52,74 @@ def parse_settings(items: Sequence[str]) -> dict[str, Any]:
 def parse_flags(cls: type[T], args: Sequence[str], *, prog: str, description: str, default: T | None = None) -> T:
     """Return an instance of the dataclass `cls`: `default` with the command-line flags. `--help` prints and exits.
 
+    default: needed if `cls` has sections.
     Raises a one-line ValueError on an unknown flag or a value of the wrong type.
     """
     import tyro
 
-    problems = io.StringIO()
+    problems, read = io.StringIO(), partial(tyro.cli, prog=prog, description=description, registry=_as_written())
+    base = tyro.MISSING_NONPROP if default is None else default
     try:
         with contextlib.redirect_stderr(problems):
-            settings: dict[str, Any] = {} if default is None else {"default": default}
-            parsed, unknown = tyro.cli(
-                cls, args=args, prog=prog, description=description, return_unknown_args=True, **settings
-            )
+            given, unknown = read(cls, args=args, default=base, return_unknown_args=True)
     except SystemExit as stop:
         if stop.code in (0, None):
             raise
-        raise ValueError(f"{prog}: {_problem(problems.getvalue(), cls, args)}") from None
+        raise ValueError(f"{prog}: {_unframed(problems.getvalue())}") from None
+    try:
+        parsed = merge(default, given, "--", False) if default else cls(**fit_fields(cls, given, "--", False))
+    except ValueError as error:
+        raise ValueError(f"{prog}: {error}") from None
     if unknown:
         raise ValueError(f"{prog}: unknown option {unknown[0]}; {prog} --help lists what there is")
     return parsed
 
 
-def _problem(framed: str, cls: type, args: Sequence[str]) -> str:
-    """Return tyro's framed error message as one line without its title, reworded if the mistake is a common one."""
-    plain = re.sub(r"\x1b\[[\d;]*m|[─│╭╮╰╯]|^ *-+ *$", "", framed, flags=re.MULTILINE)  # colours, frame, rules
-    below = plain.strip().partition("\n")[2]
-    said = " ".join(re.split(r"\n\s*\n", below.strip())[0].split())
-    if missing := re.match(r"Missing value for argument '(--\S+)'\. Expected (\d+) values", said):
-        return f"{missing[1]} needs {'a value' if missing[2] == '1' else f'{missing[2]} values'}"
-    if unknown := re.search(r"Unrecognized options: (\S+)", below):
-        return f"unknown option {unknown[1]}; --help lists what there is"
-    if required := re.match(r"Missing from [^:]+: (--\S+)", said):
-        return f"{required[1]} is required"
-    if unfit := re.match(r"Error parsing (--[\w.-]+):", said):
-        with contextlib.suppress(KeyError, TypeError, ValueError):  # no field of that name, or a type without a name
-            hint = _hint(cls, unfit[1])
-            kind = words(hint).removesuffix(" or null")
-            return f"{unfit[1]} must be of type {kind}; got {_given(args, unfit[1], hint)!r}"
-    return re.sub(r"^Error parsing [\w.]+: ", "", said)  # message of the dataclass itself or of a section's
+def _as_written() -> "ConstructorRegistry":
+    """Return rules by which tyro reads a dataclass as a mapping, and leaves text that does not fit as it is.
+
+    So flags are checked as the keys of a file are.
+    """
+    from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec
+
+    rules = ConstructorRegistry()
+
+    def usual(rule: Callable[[Any], Any], info: Any) -> Any:
+        """Return what tyro does without these rules."""
+        rules.__exit__()
+        try:
+            return rule(info)
+        finally:
+            rules.__enter__()
+
+    @rules.primitive_rule
+    def text(info: Any) -> Any:
+        spec = usual(ConstructorRegistry.get_primitive_spec, info)
+        if not isinstance(spec, PrimitiveConstructorSpec) or info.type is bool:
+            return None
+
+        def read(texts: list[str]) -> Any:
+            try:
+                return spec.instance_from_str(texts)
+            except ValueError:
+                return texts[0] if spec.nargs == 1 else texts
+
+        return replace(spec, instance_from_str=read, choices=None, metavar=spec.metavar.replace("{,", "{'',"))
+
+    @rules.struct_rule
+    def mapping(info: Any) -> Any:
+        if not is_dataclass(info.type):
+            return None
+        section = type("Section", (dict,), {"__doc__": info.type.__doc__})
+        return replace(usual(ConstructorRegistry.get_struct_spec, info), instantiate=section)
+
+    return rules
 
 
-def _hint(cls: Any, flag: str) -> Any:
-    """Return the annotation of the field that `--part.some-name` sets. Raises KeyError if there is none."""
-    for name in flag.removeprefix("--").replace("-", "_").split("."):
-        cls = get_type_hints(cls)[name]
-    return cls
-
-
-def _given(args: Sequence[str], flag: str, hint: Any) -> str:
-    """Return the value of the flag's last occurrence on the command line."""
-    last = max(i for i, item in enumerate(args) if item.partition("=")[0].replace("_", "-") == flag)
-    _, equals, value = args[last].partition("=")
-    values = [value] if equals else list(takewhile(lambda item: not item.startswith("--"), args[last + 1 :]))
-    return " ".join(values if get_origin(hint) is tuple else values[:1])
+def _unframed(framed: str) -> str:
+    """Return what tyro says in a frame, such as that a required flag is missing: one line without title and footer."""
+    said = re.sub(r"\x1b\[[\d;]*m|[─│╭╮╰╯]|---+", " ", framed.partition("\n")[2])
+    return " ".join(said.split()).partition(" For full helptext")[0]
 
 
 class Arguments(argparse.ArgumentParser):

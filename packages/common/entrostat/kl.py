@@ -1,10 +1,12 @@
 """Estimates of KL(π ‖ π_ref) from one sampled token (Schulman 2020, "Approximating KL divergence")."""
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 
 LOG_RATIO_LIMIT = 20.0
-ESTIMATORS = ("k1", "k2", "k3")
+Estimator = Literal["k1", "k2", "k3"]
 
 
 def log_ratio(logp: Tensor, other: Tensor) -> Tensor:
@@ -12,7 +14,7 @@ def log_ratio(logp: Tensor, other: Tensor) -> Tensor:
     return logp - other.clamp(min=torch.finfo(other.dtype).min)
 
 
-def kl_estimate(logp: Tensor, ref_logp: Tensor, estimator: str) -> Tensor:
+def kl_estimate(logp: Tensor, ref_logp: Tensor, estimator: Estimator) -> Tensor:
     """Return the KL estimate of each token, shaped like logp, nats. With x = log π_ref − log π:
 
     k1: −x.  k2: x²/2.  k3: e^x − x − 1, with x in the exponential kept within ±20.
@@ -27,7 +29,7 @@ def kl_estimate(logp: Tensor, ref_logp: Tensor, estimator: str) -> Tensor:
     return torch.expm1(x.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)) - x
 
 
-def kl_slope(logp: Tensor, ref_logp: Tensor, estimator: str) -> Tensor:
+def kl_slope(logp: Tensor, ref_logp: Tensor, estimator: Estimator) -> Tensor:
     """Return the slope of `kl_estimate` in log π, shaped like logp. k1: 1.  k2: −x.  k3: 1 − e^x, and 1 beyond ±20."""
     x = -log_ratio(logp, ref_logp)
     if estimator == "k1":

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .kl import LOG_RATIO_LIMIT, kl_estimate, kl_slope, log_ratio
+from .kl import LOG_RATIO_LIMIT, Estimator, kl_estimate, kl_slope, log_ratio
 from .lazy import lazy
 
 Index = Tensor | slice | None
@@ -108,7 +108,7 @@ class Plan:
     kl_coef: Tensor | None = None
     ref_coef: Tensor | None = None
     ref_logp: Tensor | None = None
-    ref_estimator: str = "k3"
+    ref_estimator: Estimator = "k3"
     """KL estimator: k1, k2 or k3, see `entrostat.kl`."""
     truncated_coef: Tensor | None = None
     """Coefficient of the entropy of the policy restricted to the controller's `support`."""
@@ -148,7 +148,7 @@ class Plan:
         total = coef if self.kl_coef is None else self.kl_coef + coef
         return self.changed(kl_coef=total, info={**self.info, **info})
 
-    def add_ref_kl(self, coef: Tensor, ref_logp: Tensor, estimator: str) -> "Plan":
+    def add_ref_kl(self, coef: Tensor, ref_logp: Tensor, estimator: Estimator) -> "Plan":
         """Penalise the divergence from a reference policy. Raises ValueError if the plan already does."""
         if self.ref_coef is not None:
             raise ValueError("the plan already has a penalty on the divergence from a reference policy")

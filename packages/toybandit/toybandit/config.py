@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Annotated, Any
+from typing import Any, Literal
 
-from entrostat.allowed import check_fields
 from entrostat.field_types import fit_fields
 
 from .environment_file import read_environment
-from .environments import ENVIRONMENTS, NOISY, Environment, Table, as_tables
+from .environments import ENVIRONMENTS, NOISY, Environment, Table, UpdateRule, as_tables
 
 CUSTOM = "custom"
 """Name of an environment with all numbers given explicitly."""
@@ -27,17 +26,17 @@ class Config:
     """exact, noisy, on, pure, det, coupled, episodes, or a YAML file (`toybandit.environment_file`)."""
     controller: str = "grpo"
     """Names of `entrostat` controllers joined by +, e.g. clip_higher+steer. grpo is plain PPO clipping 0.2 / 0.2."""
-    preset: str = "paper"
+    preset: Literal["paper", "released"] = "paper"
     """Values of the controller's hyperparameters: paper or released."""
     target: float | None = None
     """Target entropy of the controller, nats; None keeps the controller's default."""
     controller_args: Mapping[str, Any] = field(default_factory=dict)
     """Hyperparameters of the controller. A sequence has one value for each run."""
-    dtype: Annotated[str, ("float64", "float32")] = "float64"
+    dtype: Literal["float64", "float32"] = "float64"
     """float64 or float32."""
-    device: Annotated[str, ("cpu", "cuda")] = "cpu"
+    device: Literal["cpu", "cuda"] = "cpu"
     """cpu or cuda."""
-    gradient: Annotated[str | None, ("sampled", "exact")] = None
+    gradient: Literal["sampled", "exact"] | None = None
     """sampled: from G responses per prompt. exact: expected, over every (arm, reward) pair."""
 
     states: int | None = None
@@ -73,7 +72,7 @@ class Config:
     advantage: str | None = None
     """Advantage that needs rewards only: grpo, dr_grpo, rloo, reinforce_pp, qae, w_reinforce, psr or nsr.
     Hyperparameters follow the name: "qae k=0.6"."""
-    update: str | None = None
+    update: UpdateRule | None = None
     """sgd (policy gradient), npg (natural policy gradient) or adam."""
     success: Table | None = None
     """Probability that an arm is rewarded: a row for each state, or one for all."""
@@ -88,7 +87,6 @@ class Config:
         for name, value in fit_fields(Config, as_tables(vars(self))).items():
             if value != getattr(self, name):  # integers stay integers, so keys of earlier sweeps stay valid
                 object.__setattr__(self, name, value)
-        check_fields(self)
         self.environment()
         if self.gradient == "exact" or (self.gradient is None and self._base().enumerated):
             for name in OF_GROUPS:

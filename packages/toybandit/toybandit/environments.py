@@ -6,15 +6,15 @@ In one rollout every prompt gets a group of G responses. The M passes over a rol
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from entrostat.allowed import NonNegativeFloat, PositiveInt, Probability, check_fields
+from entrostat.allowed import NonNegativeFloat, PositiveInt, Probability
 from entrostat.field_types import fit_fields
 
 Table = tuple[tuple[float, ...], ...]
 """Rows of numbers: one for each state, or one for all states."""
 TABLES = ("success", "logits", "kernel")
-UPDATES = ("sgd", "npg", "adam")
+UpdateRule = Literal["sgd", "npg", "adam"]
 MOST_LOGITS = 1 << 24
 """Upper limit for the logits of all states (128 MiB per run), and for the entries of the coupling kernel."""
 
@@ -59,7 +59,7 @@ class Environment:
     """Off-diagonal entry of the state-similarity kernel: share of a state's update that every other state gets."""
     advantage: str | None = "grpo"
     """Advantage of a group, a name of `entrostat.advantages`. None: reward minus the expected reward of the state."""
-    update: Annotated[str, UPDATES] = "sgd"
+    update: UpdateRule = "sgd"
     """Update rule of the logits: sgd (policy gradient), npg (natural policy gradient) or adam."""
     success: Annotated[Table | None, "[0, 1]"] = None
     """Probability that an arm is rewarded, instead of right and wrong arms: a row for each state, or one for all."""
@@ -74,7 +74,6 @@ class Environment:
         for name, value in fit_fields(Environment, as_tables(vars(self))).items():
             if value != getattr(self, name):  # integers stay integers, so keys of earlier sweeps stay valid
                 object.__setattr__(self, name, value)
-        check_fields(self)
         for name in ("branching", "right_arms"):
             _require(getattr(self, name) <= self.arms, name, f"at most the {self.arms} arms", getattr(self, name))
         _require(self.lr != (), "lr", "a number, or one for each run", "none")

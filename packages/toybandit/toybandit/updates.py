@@ -4,11 +4,12 @@ The loss is a mean over S states. A step follows each state's mean gradient: S t
 """
 
 from collections.abc import Callable
+from typing import get_args
 
 import torch
 from torch import Tensor
 
-from .environments import UPDATES
+from .environments import UpdateRule
 from .policy import Policy
 
 Update = Callable[[Tensor, Policy], Tensor]
@@ -60,7 +61,7 @@ class Adam:
 
 
 RULES: dict[str, Callable[[float | Tensor, int], Update]] = {"sgd": Sgd, "npg": NaturalGradient, "adam": Adam}
-assert tuple(RULES) == UPDATES
+assert tuple(RULES) == get_args(UpdateRule)
 
 
 def make_update(name: str, lr: float | Tensor, states: int = 1) -> Update:

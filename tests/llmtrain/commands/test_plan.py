@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from full_disk import no_file_over
 
+from entrostat.field_types import merge
 from entrostat.plain_yaml import load_yaml
 from llmtrain.cli import main
 from llmtrain.plan import plan_page as page
@@ -18,7 +19,6 @@ from llmtrain.plan.handover import train_settings
 from llmtrain.plan.plan_config import PlanConfig
 from llmtrain.plan.plan_presets import get_preset
 from llmtrain.settings.config import TrainConfig
-from llmtrain.settings.nested import merge
 
 ROOT = Path(__file__).parents[3]
 
@@ -111,7 +111,7 @@ def test_help_teaches(capsys):
         (["--model", "Qwen2.5-Math-7B"], ["4,096 positions", "max_response_length=3072"]),
         (["--preset", "gpt"], ["unknown preset 'gpt'", "qwen3-8b-64gpu"]),
         (["--set", "foo=1"], ["unknown key foo", "zero_stage"]),
-        (["--set", "steps=many"], ["steps must be of type integer"]),
+        (["--set", "steps=many"], ["steps must be a valid integer"]),
         (["--set", "steps"], ["expected key=value"]),
         (["--steps", "many"], ["steps", "many"]),
         (["--stepz", "1"], ["unknown option --stepz"]),

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from entrostat.field_types import merge
 from llmtrain.plan.cost import make_plan
 from llmtrain.plan.fixes import fits
 from llmtrain.plan.handover import train_settings
 from llmtrain.plan.plan_presets import PRESETS, Preset, get_preset
 from llmtrain.settings.config import TrainConfig
-from llmtrain.settings.nested import merge
 from llmtrain.training.check import check
 
 

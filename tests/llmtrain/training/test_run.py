@@ -94,7 +94,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before(run, name, kept, capsy
     ("was", "now", "said"),
     [
         ("nproc: 1", "nproc: 2", "the torch engine is one process, not 2: use --engine.name deepspeed"),
-        ("device: cpu", "device: tpu", "unknown device 'tpu'; choose from cpu, cuda"),
+        ("device: cpu", "device: tpu", "device must be one of cpu, cuda; got 'tpu'"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_before_a_run_goes_on(run, was, now, said, capsys):

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Any, get_args, get_type_hints
 
 from entrostat import Chain, list_controllers, make
+from entrostat.allowed import allowed
 from entrostat.by_name import hyperparameters
 from entrostat.commandline import parse_settings
 from entrostat.lineup import SUITED, Entry, entries
@@ -31,6 +32,7 @@ SETTINGS = tuple(name for name in AXES if name not in ("controller_args", "devic
 KINDS = {name: {hint, *get_args(hint)} for name, hint in get_type_hints(Config).items()}
 """Types of the fields of Config."""
 CHOICES = {"env": tuple(ENVIRONMENTS)}
+CHOICES |= {name: names for name in SETTINGS if isinstance(names := allowed(Config, name), tuple)}
 WRITTEN = ("lr", "group", "passes", "states", "rollouts")
 """Numbers of the bandit that a pinned line always states, because the page has controls for them."""
 NAME = re.compile(r"[\w +\-.,=()/%]{1,60}")
@@ -143,8 +145,10 @@ def _settings(chain: Chain, words: Iterable[str]) -> tuple[dict[str, Any], dict[
 
 def _value(key: str, text: str) -> Any:
     """Return the value of a field of Config."""
-    if key in CHOICES and text not in CHOICES[key]:
-        raise ValueError(_unknown(key, text, CHOICES[key]))
+    if key in CHOICES:
+        if text not in CHOICES[key]:
+            raise ValueError(_unknown(key, text, CHOICES[key]))
+        return text
     kinds = KINDS[key]
     if str in kinds:
         return text

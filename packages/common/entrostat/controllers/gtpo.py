@@ -1,7 +1,7 @@
 """GTPO: token-level reward, larger at uncertain tokens of correct responses."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -11,8 +11,6 @@ from ..controller import Context, Controller, column
 from ..hyperparameters import NotNegative
 from ..plan import Plan
 from ..registry import register
-
-INTO = ("reward", "advantage")
 
 
 @register("gtpo")
@@ -28,7 +26,7 @@ class Gtpo(Controller):
 
     alpha: NotNegative = 0.1
     """Mean of the addition. STEER's table gives no value; this one is ours."""
-    into: Annotated[str, INTO] = "reward"
+    into: Literal["reward", "advantage"] = "reward"
     """Quantity that gets the addition: reward or advantage."""
     source: ClassVar = "Tan and Pan 2025 (GTPO); STEER, table 6"
     quadrants: ClassVar = ("I", "II")

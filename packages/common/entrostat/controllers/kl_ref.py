@@ -1,11 +1,11 @@
 """Penalty on the divergence from a reference policy."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from ..controller import Context, Controller, column
 from ..hyperparameters import NotNegative
-from ..kl import ESTIMATORS
+from ..kl import Estimator
 from ..plan import Plan
 from ..registry import register
 
@@ -21,7 +21,7 @@ class KLRef(Controller):
 
     beta: NotNegative = 0.001
     """Coefficient of the penalty."""
-    estimator: Annotated[str, ESTIMATORS] = "k3"
+    estimator: Estimator = "k3"
     """Estimator of the divergence: k1, k2 or k3."""
     source: ClassVar = "Shao et al. 2024 (GRPO), equation 4; Schulman 2020"
     quadrants: ClassVar = ("I", "II", "III", "IV")

@@ -1,7 +1,7 @@
 """OPEFO: scale entropy-raising and entropy-lowering tokens so that their flows cancel."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -11,9 +11,6 @@ from ..controller import Context, Controller, column
 from ..hyperparameters import Share
 from ..plan import Plan, importance_ratio
 from ..registry import register
-
-VARIANTS = ("both", "static", "plus_only", "minus_only")
-ESTIMATORS = ("paper", "exact")
 
 
 @register("opefo")
@@ -26,9 +23,9 @@ class Opefo(Controller):
     Variants (table 2): static takes λ = lambda_static; plus_only and minus_only apply λ* to one side.
     """
 
-    variant: Annotated[str, VARIANTS] = "both"
+    variant: Literal["both", "static", "plus_only", "minus_only"] = "both"
     """Variant of λ: both, static, plus_only or minus_only."""
-    estimator: Annotated[str, ESTIMATORS] = "paper"
+    estimator: Literal["paper", "exact"] = "paper"
     """Estimator of a token's flow: paper or exact."""
     lambda_static: Share = 0.001
     """λ of the variant static."""

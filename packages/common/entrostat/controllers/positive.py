@@ -1,7 +1,7 @@
 """Reweighting of tokens with positive advantage, which are the ones that lower the entropy."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar, Literal
 
 import torch
 
@@ -9,8 +9,6 @@ from ..controller import Context, Controller, StepStats, as_reading, as_state, c
 from ..hyperparameters import NotNegative, Number
 from ..plan import Plan
 from ..registry import register
-
-VARIANTS = ("stage", "epoch", "entropy_guided")
 
 
 @register("positive_reweight")
@@ -23,7 +21,7 @@ class PositiveReweight(Controller):
     entropy_guided: λ += delta when Ĥ > target, −= delta otherwise, within [0, lambda_max]; starts at lambda_init.
     """
 
-    variant: Annotated[str, VARIANTS] = "entropy_guided"
+    variant: Literal["stage", "epoch", "entropy_guided"] = "entropy_guided"
     """Rule for λ: stage, epoch or entropy_guided."""
     target: NotNegative = 0.2
     """Target entropy of entropy_guided (nats)."""

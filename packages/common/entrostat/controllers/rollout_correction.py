@@ -1,7 +1,7 @@
 """Importance weights from the rollout engine's policy to the trainer's."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import torch
 
@@ -10,8 +10,6 @@ from ..hyperparameters import Number
 from ..kl import log_ratio
 from ..plan import Plan
 from ..registry import register
-
-MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
 
 
 @register("rollout_correction")
@@ -24,7 +22,7 @@ class RolloutCorrection(Controller):
     surrogate's importance ratio stays π/π_old. Put it before controllers that read weights, such as thermostat.
     """
 
-    mode: Annotated[str, MODES] = "token_truncate"
+    mode: Literal["token_truncate", "token_mask", "sequence_truncate", "sequence_mask"] = "token_truncate"
     """Level and treatment of large weights: token_truncate, token_mask, sequence_truncate or sequence_mask."""
     cap: Annotated[Number, "(0, inf]"] = 2.0
     """Upper limit: larger weights become `cap` (truncate) or 0 (mask); inf disables it."""

@@ -1,7 +1,7 @@
 """STEER: the more a token would change the entropy, the less it weighs."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -12,8 +12,6 @@ from ..hyperparameters import NotNegative, Number, Positive
 from ..plan import Plan, importance_ratio
 from ..registry import register
 
-MAPPINGS = ("exponential", "linear", "binary")
-ESTIMATORS = ("paper", "exact")
 TOP_SHARE = 0.2
 """Share of tokens that the binary mapping weighs down: those above the 80% quantile of Ω."""
 
@@ -30,9 +28,9 @@ class Steer(Controller):
     Released code: no 1_clip, H at rollout time, max Ω at least 0.02, λ_min = 0.8.
     """
 
-    mapping: Annotated[str, MAPPINGS] = "exponential"
+    mapping: Literal["exponential", "linear", "binary"] = "exponential"
     """Mapping from Ω to the weight: exponential, linear or binary."""
-    estimator: Annotated[str, ESTIMATORS] = "paper"
+    estimator: Literal["paper", "exact"] = "paper"
     """Estimator of Ω: paper or exact."""
     lambda_min: Positive = 0.7
     """Weight of the token with the largest Ω, at most 1."""

@@ -10,7 +10,7 @@ Derivation and measurements: docs/thermostat.md.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -23,9 +23,6 @@ from ..plant import Plant
 from ..registry import register
 from ..tokens import Tokens
 from ..water_level import water_level
-
-MODES = ("bonus", "reweight", "both")
-PRICES = ("gradient", "flow")
 
 
 @register("thermostat")
@@ -50,11 +47,11 @@ class Thermostat(Controller):
 
     target: NotNegative = 0.5
     """Target entropy (nats)."""
-    mode: Annotated[str, MODES] = "bonus"
+    mode: Literal["bonus", "reweight", "both"] = "bonus"
     """Actuator: bonus, reweight or both."""
     one_sided: bool = False
     """Keep the bonus from going negative: entropy above the target is then left to the task."""
-    price: Annotated[str, PRICES] = "gradient"
+    price: Literal["gradient", "flow"] = "gradient"
     """Price of a weight in mode reweight: gradient or flow."""
     bonus_share: Positive = 0.1
     """Bonus per unit of ν in mode both."""

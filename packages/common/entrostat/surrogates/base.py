@@ -11,15 +11,13 @@ from typing import Annotated, Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..aggregation import AGGREGATIONS, DENOMINATORS, token_scale
+from ..aggregation import Aggregation, Denominator, token_scale
 from ..constants import constant
 from ..controller import Context, Controller, column
 from ..kl import LOG_RATIO_LIMIT, log_ratio
 from ..plan import Plan, Slice, beyond_bounds, importance_ratio
 from ..registry import register
 from ..tokens import Tokens
-
-Aggregation = Annotated[str, AGGREGATIONS]
 
 
 def bounded(ratio: Tensor, s: Slice) -> Tensor:
@@ -40,7 +38,7 @@ class SurrogateController(Controller):
 
     aggregation: Aggregation = "token-mean"
     """Average over tokens: token-mean, seq-mean-token-mean, seq-mean-token-sum or fixed."""
-    denominator: Annotated[str, DENOMINATORS] = "all"
+    denominator: Denominator = "all"
     """Tokens counted in the average: all, or only those kept by the controllers."""
     constant: Annotated[float, "(0, inf)"] = 1.0
     """Divisor of `fixed` (Dr. GRPO)."""

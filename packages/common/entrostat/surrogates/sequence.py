@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from ..aggregation import Aggregation
 from ..hyperparameters import NotNegative
 from ..kl import LOG_RATIO_LIMIT, log_ratio
 from ..plan import Plan, Slice
 from ..registry import register
 from ..segments import Segments
 from ..tokens import Tokens
-from .base import Aggregation, SurrogateController, bounded
+from .base import SurrogateController, bounded
 
 
 @dataclass(kw_only=True)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from entrostat.commandline import Arguments, parse_flags, parse_settings, writing
+from entrostat.field_types import merge
 from entrostat.plain_yaml import dump_yaml, load_yaml
 
 from ..plan.cost import make_plan
@@ -12,7 +13,6 @@ from ..plan.handover import train_settings
 from ..plan.plan_config import PlanConfig
 from ..plan.plan_presets import PRESETS, Preset, get_preset
 from ..plan.plan_report import show, to_json
-from ..settings.nested import merge
 
 PROG = "llmtrain plan"
 ABOUT = f"""\

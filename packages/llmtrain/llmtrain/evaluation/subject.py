@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -66,7 +67,8 @@ class Subject:
             tokenizer=self.tokenizer,
             sleep_level=1,
         )
-        engine_class(name).check(TrainConfig(rollout=config, device=start.device, model=ModelConfig(path=str(path))))
+        device: Literal["cpu", "cuda"] = "cuda" if start.device == "cuda" else "cpu"
+        engine_class(name).check(TrainConfig(rollout=config, device=device, model=ModelConfig(path=str(path))))
         try:
             return replace(self, rollout=name, engine=start_engine(start))
         except RolloutError as error:

@@ -1,9 +1,9 @@
 """Configuration of a plan. Keys are named as in the trainer and verl. Torch-free."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from entrostat.allowed import check_fields
+from entrostat.field_types import check_fields
 
 Amount = Annotated[int, "[1, 1e15]"]
 AmountOrZero = Annotated[int, "[0, 1e15]"]
@@ -46,7 +46,7 @@ class PlanConfig:
     """Responses generated per trained response; dynamic sampling replaces groups that are all right or all wrong."""
     live_share: Annotated[float, "(0, 1]"] = 1.0
     """Share of the responses with nonzero advantage; updates skip the others."""
-    stats: Annotated[str, ("rollout", "fresh")] = "rollout"
+    stats: Literal["rollout", "fresh"] = "rollout"
     """Statistics for controllers in later mini-batches: rollout, or fresh (one more forward pass)."""
     reference_model: bool = False
     """Use a reference policy (kl_ref): adds its weights and a forward pass."""

@@ -4,7 +4,7 @@ Keys keep the names people know from verl and TRL.
 """
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from entrostat.allowed import (
     NonNegativeFloat,
@@ -12,8 +12,8 @@ from entrostat.allowed import (
     PositiveFloat,
     PositiveInt,
     Probability,
-    check_fields,
 )
+from entrostat.field_types import check_fields
 
 from .sampling import Sampling
 
@@ -160,9 +160,9 @@ class RolloutConfig:
     """filter_groups: prompts of a batch, 0 for `prompts`; more fill a step sooner, as a batch waits for its longest."""
     max_gen_batches: PositiveInt = 10
     """filter_groups: batches that a rollout step may sample to fill itself."""
-    old_logp: Annotated[str, ("trainer", "rollout")] = "trainer"
+    old_logp: Literal["trainer", "rollout"] = "trainer"
     """Whose log-probabilities importance ratios are taken from: trainer (computed again) or rollout (as sampled)."""
-    lora_sync: Annotated[str, ("merged", "adapter")] = "merged"
+    lora_sync: Literal["merged", "adapter"] = "merged"
     """vllm, with model.lora_rank: sent are whole weights (merged) or the low-rank updates alone (adapter)."""
     timeout: PositiveFloat = 600.0
     """Seconds that an engine may take for an answer before it counts as hung."""
@@ -186,15 +186,15 @@ class RolloutConfig:
 class TopologyConfig:
     """Where learner and rollout engines live."""
 
-    name: Annotated[str, ("local", "ray")] = "local"
+    name: Literal["local", "ray"] = "local"
     """local (every rank samples for itself) or ray (learners and rollout engines are actors of a Ray cluster)."""
-    placement: Annotated[str, ("colocated", "disaggregated")] = "colocated"
+    placement: Literal["colocated", "disaggregated"] = "colocated"
     """ray: colocated (rollout engines share the learners' GPUs) or disaggregated (they have GPUs of their own)."""
     rollout_engines: PositiveInt = 1
     """ray: rollout engines, each with rollout.tensor_parallel_size GPUs."""
     staleness: NonNegativeInt = 0
     """ray: rollout steps by which the weights that drew a response may be behind; 0 trains synchronously."""
-    weight_sync: Annotated[str, ("object", "nccl")] = "object"
+    weight_sync: Literal["object", "nccl"] = "object"
     """ray: new weights go through Ray's object store (object), or from GPU to GPU (nccl; vllm, disaggregated)."""
     address: str = ""
     """ray: cluster to join, such as auto; empty starts one on this machine, bound to loopback."""
@@ -225,8 +225,8 @@ class RewardConfig:
     """Tokens before rollout.max_new_tokens over which a penalty grows (DAPO, eq. 13); 0 penalises no length."""
     overlong_penalty: NonNegativeFloat = 1.0
     """Penalty of a response that fills the buffer."""
-    format: Annotated[str, ("", "boxed", "tags")] = ""
-    """Form that is rewarded: boxed (an answer in \\boxed{}) or tags (<think>…</think><answer>…</answer>)."""
+    format: Literal["", "boxed", "tags"] = ""
+    """Form that is rewarded: boxed (an answer in \\boxed{}), tags (<think>…</think><answer>…</answer>) or '' (none)."""
     format_weight: float = 0.1
     """Reward of a response of that form."""
     length_weight: float = 0.0
@@ -261,11 +261,11 @@ class OptimConfig:
     """Prompts an optimizer step."""
     ppo_epochs: PositiveInt = 1
     """Passes over each rollout, with the same mini-batches."""
-    stats: Annotated[str, ("fresh", "rollout")] = "fresh"
+    stats: Literal["fresh", "rollout"] = "fresh"
     """What controllers see after the first update of a rollout: fresh (a forward pass more) or rollout (as sampled)."""
     micro_batch_tokens: PositiveInt = 8192
     """Tokens, padding included, that go through the model at once. Changes speed and memory, never the update."""
-    layout: Annotated[str, ("padded", "packed", "shared")] = "padded"
+    layout: Literal["padded", "packed", "shared"] = "padded"
     """How sequences pass through the model: padded, packed (no padding) or shared (each prompt once for its group)."""
 
 
@@ -273,7 +273,7 @@ class OptimConfig:
 class EngineConfig:
     """What takes the optimizer steps, and how the model is spread over processes."""
 
-    name: Annotated[str, ("torch", "deepspeed")] = "torch"
+    name: Literal["torch", "deepspeed"] = "torch"
     """torch (one process) or deepspeed (any number of ranks, see nproc)."""
     zero_stage: Annotated[int, "[0, 3]"] = 2
     """deepspeed: split over ranks nothing (0), optimizer states (1), gradients too (2), weights too (3)."""
@@ -347,7 +347,7 @@ class TrainConfig:
     """Rollout steps between checkpoints; the last two are kept, and one that restarted engines load."""
     controller: str = "grpo"
     """Entropy controllers by name, joined by +; `python -m entrostat list` shows them."""
-    controller_preset: str = "paper"
+    controller_preset: Literal["paper", "released"] = "paper"
     """paper (values as published) or released (as in the authors' code)."""
     controller_args: dict[str, Any] = field(default_factory=dict)
     """Hyperparameters of the controllers; on the command line `--set kp=2 --set steer.lambda_min=0.7`."""
@@ -356,7 +356,7 @@ class TrainConfig:
     advantage: str = "grpo"
     """grpo, dr_grpo, rloo, reinforce_pp, opo, qae, w_reinforce, psr, nsr or prime (a reward model learns along).
     Hyperparameters follow the name: `qae k=0.6`."""
-    device: str = "cpu"
+    device: Literal["cpu", "cuda"] = "cpu"
     """Where the policy lives: cpu or cuda."""
     threads: NonNegativeInt = 0
     """CPU threads of each process; 0 leaves torch's choice."""

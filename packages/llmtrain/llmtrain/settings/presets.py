@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from entrostat.commandline import Arguments, parse_flags, parse_settings
+from entrostat.field_types import merge
 from entrostat.plain_yaml import load_yaml
 
 from .config import (
@@ -16,7 +17,6 @@ from .config import (
     TopologyConfig,
     TrainConfig,
 )
-from .nested import merge
 from .renamed import current_flags, current_keys, print_renamed
 
 TRAIN_EXAMPLE = "llmtrain train --preset countdown-cpu --controller entropic --target 0.4 --set tau=0"

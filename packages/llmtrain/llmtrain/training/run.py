@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from entrostat.field_types import merge
 from entrostat.plain_yaml import dump_yaml, load_yaml
 
 from ..process.local_ranks import end_with_parent, is_first, is_worker
 from ..process.text import one_line
 from ..settings.config import TrainConfig
-from ..settings.nested import merge, to_dict
+from ..settings.nested import to_dict
 from ..settings.renamed import current_keys
 
 LOCK = ".lock"
