@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
 from entrostat import __version__
 from entrostat.commandline import one_line_errors, parse_flags
@@ -29,7 +30,7 @@ class Flags:
 
     runs: Path = Path("runs")
     """Folder of the run logs on the page Runs; nothing outside it is read."""
-    port: int = 8501
+    port: Annotated[int, "[1, 65535]"] = 8501
     """Port on 127.0.0.1."""
     browser: bool = True
     """Open the browser."""
@@ -53,8 +54,6 @@ def main(args: Sequence[str]) -> int:
     if find_spec("streamlit") is None:
         raise ValueError(missing("streamlit"))
     flags = parse_flags(Flags, args, prog="entrostat-app", description=DESCRIPTION)
-    if not 1 <= flags.port <= 65535:
-        raise ValueError(f"--port must be between 1 and 65535, not {flags.port}")
     if flags.runs.is_file():
         raise ValueError(f"--runs {flags.runs} is a file: name the folder of the run logs")
     _check_port(flags.port)

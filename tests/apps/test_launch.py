@@ -76,7 +76,7 @@ def test_command_names_the_port():
 
 def test_a_port_that_is_none(capsys):
     assert launch.main(["--port", "99999"]) == 2
-    assert "--port must be between 1 and 65535" in capsys.readouterr().err
+    assert "--port must lie in [1, 65535]" in capsys.readouterr().err
 
 
 def test_a_folder_or_a_port_that_cannot_be_used_takes_one_line(tmp_path, capsys, monkeypatch):

@@ -62,12 +62,13 @@ def test_a_run_that_diverges_later_says_when(tmp_path, capsys):
         (["run", "--target", "0.5"], "controller 'grpo' has no target; those with one are"),
         (["run", "--set", "kp=1"], "has the hyperparameter 'kp'"),
         (["run", "--set", "kp"], "expected key=value, got 'kp'"),
-        (["run", "--seeds", "many"], "many"),
-        (["run", "--seeds", "0"], "seeds must be at least 1, not 0"),
+        (["run", "--seeds", "many"], "--seeds must be a valid integer; got 'many'"),
+        (["run", "--update", "sgdd"], "--update must be one of sgd, npg, adam; got 'sgdd'"),
+        (["run", "--seeds", "0"], "--seeds must be at least 1; got 0"),
         (["run", "--lr", "-1"], "lr must be positive; got -1.0"),
-        (["run", "--lr", "inf"], "lr must be of type finite number"),
-        (["run", "--logit-std", "inf"], "logit_std must be of type finite number"),
-        (["run", "--target", "nan", "--controller", "entropic"], "target must be of type finite number"),
+        (["run", "--lr", "inf"], "--lr must be finite; got inf"),
+        (["run", "--logit-std", "inf"], "--logit_std must be finite; got inf"),
+        (["run", "--target", "nan", "--controller", "entropic"], "--target must be a number, not NaN; got nan"),
         (["run", "--lr", "1e308", "--update", "adam", *SMALL], "logits are not finite after rollout 1: lower lr"),
         (["run", "--first-seed", "-5"], "seeds must be between 0 and 2^63 - 1, not -5"),
         (["run", "--first-seed", str(2**63)], f"seeds must be between 0 and 2^63 - 1, not {2**63}"),
@@ -120,3 +121,17 @@ def test_help_teaches_by_example(capsys):
             main([command, "--help"])
         assert stop.value.code == 0
         assert f"Example: toybandit {command} " in capsys.readouterr().out
+
+
+def test_help_shows_choices(capsys):
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    out = capsys.readouterr().out
+    for choices in (
+        "--preset {paper,released}",
+        "--dtype {float64,float32}",
+        "--device {cpu,cuda}",
+        "--gradient {None,sampled,exact}",
+        "--update {None,sgd,npg,adam}",
+    ):
+        assert choices in out

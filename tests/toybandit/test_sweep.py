@@ -219,7 +219,7 @@ def test_command(tmp_path, monkeypatch, capsys):
         (["--grid", "none.yaml"], "none.yaml: No such file or directory"),
         (["--grid", "grid.yaml", "--workers", "many"], "workers must be a positive number or ray, not 'many'"),
         (["--grid", "grid.yaml", "--workers", "0"], "workers must be a positive number or ray, not '0'"),
-        (["--grid", "grid.yaml", "--batch", "0"], "batch must be at least 1, not 0"),
+        (["--grid", "grid.yaml", "--batch", "0"], "toybandit sweep: --batch must be at least 1; got 0"),
     ],
 )
 def test_errors_are_one_line_and_leave_nothing(flags, message, tmp_path, monkeypatch, capsys):

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from entrostat.allowed import PositiveInt
 from entrostat.commandline import parse_flags, parse_settings, writing
 
 from .config import Config
@@ -36,7 +37,7 @@ class RunFlags(Config):
     """Step on the mean gradient of a state."""
     settings: Annotated[tuple[str, ...], tyro.conf.arg(name="set", metavar="KEY=VALUE"), tyro.conf.UseAppendAction] = ()
     """Hyperparameter of the controller, such as kp=1; may be repeated."""
-    seeds: int = 8
+    seeds: PositiveInt = 8
     """Runs side by side, each with its own seed."""
     first_seed: int = 0
     """Seed of the first run; each further run adds 1."""
@@ -60,8 +61,6 @@ def run_command(args: Sequence[str]) -> int:
     """Simulate a bandit under an entropy controller and draw its entropy."""
     flags = parse_flags(RunFlags, args, prog="toybandit run", description=DESCRIPTION)
     config = flags.config()
-    if flags.seeds < 1:
-        raise ValueError(f"seeds must be at least 1, not {flags.seeds}")
     out = flags.out or Path("runs") / f"{config.env}-{config.controller}"
     if (out / "config.yaml").exists() and not flags.overwrite:
         raise ValueError(f"{out} holds a run: choose another --out, or pass --overwrite")

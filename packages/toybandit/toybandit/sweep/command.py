@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from entrostat.allowed import PositiveInt
 from entrostat.commandline import parse_flags
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class SweepFlags:
     """Folder for sweep.parquet and parts/."""
     workers: str = "1"
     """Number of processes, or ray for a Ray cluster: the running one, else a new one on this machine."""
-    batch: int = 128
+    batch: PositiveInt = 128
     """Upper limit for runs simulated side by side, and so for the runs per worker that an interruption loses."""
     overwrite: bool = False
     """Overwrite a sweep.parquet with runs that this grid lacks; parts/ keeps them."""
@@ -41,8 +42,6 @@ class SweepFlags:
 def sweep_command(args: Sequence[str]) -> int:
     """Simulate a grid of configurations into one parquet file."""
     flags = parse_flags(SweepFlags, args, prog="toybandit sweep", description=DESCRIPTION)
-    if flags.batch < 1:
-        raise ValueError(f"batch must be at least 1, not {flags.batch}")
     from .grid import read_grid
 
     sweep(read_grid(flags.grid), flags.out, workers=flags.workers, batch=flags.batch, overwrite=flags.overwrite)
