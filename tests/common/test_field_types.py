@@ -55,7 +55,7 @@ def test_values_become_what_fields_are():
         ("lr", "fast", "lr must be a valid number; got 'fast'"),
         ("lr", True, "lr must be a valid number; got True"),
         ("lr", [0.1, "fast"], "lr[1] must be a valid number; got 'fast'"),
-        ("betas", [0.9], "betas[1] Field required; got (0.9,)"),
+        ("betas", [0.9], "betas[1] must be given; got (0.9,)"),
         ("betas", [0.9, 0.9, 1], "betas must have at most 2 items after validation, not 3; got (0.9, 0.9, 1)"),
         ("betas", 0.9, "betas must be a list; got 0.9"),
         ("name", 3, "name must be text; got 3"),

@@ -13,7 +13,13 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 from .allowed import Allowed, allowed, complaint
 
 T = TypeVar("T")
-WORDS = {"string_type": "text", "bool_type": "true or false", "tuple_type": "a list", "dict_type": "a mapping of keys"}
+WORDS = {
+    "string_type": "text",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "dict_type": "a mapping of keys",
+    "missing": "given",
+}
 """Words of YAML for types that a value should have, by pydantic's name of the error."""
 
 

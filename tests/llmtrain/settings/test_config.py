@@ -51,7 +51,7 @@ def test_the_command_line_of_the_readme():
         ("overwrite: 1", "overwrite must be true or false; got 1"),
         ("optim:\n  lr: fast", "optim.lr must be a valid number; got 'fast'"),
         ("optim:\n  lr: true", "optim.lr must be a valid number; got True"),
-        ("optim:\n  betas: [0.9]", r"optim.betas\[1\] Field required; got \(0.9,\)"),
+        ("optim:\n  betas: [0.9]", r"optim.betas\[1\] must be given; got \(0.9,\)"),
         ("optim:\n  betas: 3", r"optim.betas must be a list; got 3"),
         ("data:\n  train_files: x.parquet", r"data.train_files must be a list; got 'x.parquet'"),
         ("rollout:\n  stop_token_ids: [a]", r"rollout.stop_token_ids\[0\] must be a valid integer; got 'a'"),

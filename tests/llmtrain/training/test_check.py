@@ -64,7 +64,7 @@ def test_a_file_with_a_wrong_value_ends_in_one_line(tmp_path, capsys, monkeypatc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.yaml").write_text("optim: {betas: [0.9]}")
     assert main(["train", "--config", "c.yaml"]) == 2
-    error = "llmtrain train: c.yaml: optim.betas[1] Field required; got (0.9,)"
+    error = "llmtrain train: c.yaml: optim.betas[1] must be given; got (0.9,)"
     assert capsys.readouterr().err == f"error: {error}\n"
 
 
