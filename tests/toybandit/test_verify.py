@@ -34,7 +34,7 @@ def test_report(two_claims, tmp_path, capsys):
     assert first["as_expected"] is True
     assert first["false_failure"] == 0
     page = (tmp_path / "theory.md").read_text()
-    assert "2 claims, of which 1 hold as stated and 0 have another verdict than expected;" in page
+    assert "2 claims, of which 1 hold as stated and 0 have an unexpected verdict;" in page
     assert f"    toybandit verify --quick --out {tmp_path}" in page
     assert "| [thm1-centred](#thm1-centred) | Entropy Mechanism | holds |" in page
     assert "**Fails as stated.** Without a baseline" in page
