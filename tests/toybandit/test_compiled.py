@@ -42,7 +42,7 @@ def test_equal_to_what_is_not_compiled(kind):
 @pytest.mark.parametrize("looks", [{"controller": "forking_tokens"}, {"advantage": "nsr", "controller": "gspo"}])
 def test_what_cannot_be_compiled_runs_as_it_is(looks):
     config = Config(**SMALL | looks)
-    with pytest.warns(UserWarning, match="cannot be compiled and runs as it is"):
+    with pytest.warns(UserWarning, match="cannot be compiled and runs uncompiled"):
         fast = simulate(config, [3, 8], compile=True)
     assert_equal(fast, simulate(config, [3, 8]))
 

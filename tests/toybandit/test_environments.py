@@ -24,7 +24,7 @@ def test_the_largest_there_are():
         ({"states": 2**20 + 1}, "states, arms, length and branching make over 16777216 logits"),
         ({"states": 2**14 + 1, "arms": 2**10}, "states, arms, length and branching make over 16777216 logits"),
         ({"states": 4097, "coupling": 0.1}, "coupling of 4097 states takes over 16777216 numbers"),
-        ({"length": 2, "group": None}, "length must be 1 where every outcome is enumerated; got 2"),
+        ({"length": 2, "group": None}, "length must be 1 if every outcome is enumerated; got 2"),
         ({"lr": ()}, "lr must be a number, or one for each run; got none"),
         ({"arms": 3, "right_arms": 4}, "right_arms must be at most the 3 arms; got 4"),
     ],

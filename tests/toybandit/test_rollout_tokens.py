@@ -123,5 +123,5 @@ def test_what_there_is_not():
         watch(Config(**SMALL), rollout=12)
     with pytest.raises(ValueError, match="number must be between 0 and 2, not 3"):
         watch(Config(**SMALL), number=3)
-    with pytest.raises(ValueError, match="needs truncated entropies, which are not here"):
+    with pytest.raises(ValueError, match="needs truncated entropies, which an update lacks"):
         planned_by(Config(controller="truncated_entropy_bonus"), watch(Config(**SMALL)))

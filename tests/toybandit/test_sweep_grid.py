@@ -104,7 +104,7 @@ def test_grids_are_shipped():
     [
         ("- grpo", "a grid is a mapping with keys such as seeds, controller"),
         ("lrs: 0.1", "unknown key 'lrs'; choose from seeds, controller"),
-        ("controller_args: 0.4", "hyperparameters stand under their controller"),
+        ("controller_args: 0.4", "hyperparameters go under their controller"),
         ("lr: fast", "lr must be a valid number"),
         ("lr: [0.1, true]", "lr must be a valid number"),
         ("lr: .inf", "lr must be finite; got inf"),
@@ -121,14 +121,17 @@ def test_grids_are_shipped():
         ("controller: nope", "unknown controller 'nope'; choose from"),
         ("controller: [3]", "controller: expected a name, or one name with its hyperparameters, not 3"),
         ("controller: {a: {}, b: {}}", "controller: expected a name, or one name with its hyperparameters"),
-        ("controller: {steer: 3}", "controller: the hyperparameters of 'steer' are a mapping, not 3"),
+        ("controller: {steer: 3}", "controller: the hyperparameters of 'steer' must be a mapping, not 3"),
         ("controller: {steer: {kp: 3}}", r"no part of 'steer\+ppo' has the hyperparameter 'kp'.* \(given kp=3\)"),
         ("controller: {steer: {lambda_min: {}}}", "steer: lambda_min: expected a value or a list of values"),
         (
             "controller: {steer: {lambda_min: [0.5, low]}}",
             r"steer: lambda_min must be a number, not 'low' \(given lambda_min='low'\)",
         ),
-        ("{target: 1, controller: {entropic: {target: 2}}}", "target: controller 'entropic' sets its own as well"),
+        (
+            "{target: 1, controller: {entropic: {target: 2}}}",
+            "target: controller 'entropic' sets a target too: give it in one place",
+        ),
         ("env: [noisy", "is not plain YAML: "),
         ("# env: noisy", "a grid is a mapping with keys such as seeds, controller"),
     ],

@@ -59,7 +59,7 @@ def test_nobody_waits_for_a_call_after_an_interruption(begun):
 def test_a_lost_process_is_told(begun):
     for process in multiprocessing.active_children():
         process.kill()
-    with pytest.raises(ValueError, match="a process of the sweep was lost"):
+    with pytest.raises(ValueError, match="a process of the sweep crashed"):
         next(begun)
 
 

@@ -355,7 +355,10 @@ def test_the_preset_fits_two_cores():
 
 @pytest.mark.parametrize("run", [(2, 3, 1), (6, 1, 4), (4, 2, 4)])
 def test_places_that_cannot_be(run):
-    with pytest.raises(ValueError, match=f"colocated, {run[1]} rollout engines of {run[2]} GPUs use those of"):
+    with pytest.raises(
+        ValueError,
+        match=f"colocated, {run[1]} rollout engines of {run[2]} GPUs need nproc to be a multiple of {run[2]}, ",
+    ):
         layout(gpu_run(*run))
 
 

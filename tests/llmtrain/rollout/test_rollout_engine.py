@@ -93,11 +93,11 @@ def spoil(rollouts, name):
 LIES = {
     "nan": "not finite",
     "positive": "above 0",
-    "long": "1 to 5 were asked",
-    "empty": "1 to 5 were asked",
-    "fewer": "12 were asked",
-    "others": "12 were asked",
-    "short": "do not agree",
+    "long": "1 to 5 were requested",
+    "empty": "1 to 5 were requested",
+    "fewer": "responses must be 4 for each prompt",
+    "others": "responses must be 4 for each prompt",
+    "short": "differ in number",
 }
 
 
@@ -112,7 +112,7 @@ def test_a_lying_engine_is_found_out(policy, name):
 def test_stale_responses_are_refused(policy):
     rollouts = HFEngine(*policy, CONFIG).submit(request())()
     check_answer(replace(rollouts, version=3), request(), 3, 0)
-    with pytest.raises(RolloutError, match="older than 3"):
+    with pytest.raises(RolloutError, match="the oldest allowed is 3"):
         check_answer(replace(rollouts, version=2), request(), 3, 0)
 
 

@@ -176,5 +176,5 @@ def test_staleness_asks_ahead_and_never_trains_on_older_responses():
     assert versions == [0, 0, 0, 1]
     engine.version = 9
     late = collector(config, [MIXED * 4] * 4, Engine())
-    with pytest.raises(RolloutError, match="older than"):
+    with pytest.raises(RolloutError, match="the oldest allowed is"):
         late.collect(5)

@@ -185,12 +185,12 @@ def test_examples_that_a_model_is_too_short_for(path, tmp_path):
         (tmp_path / path).mkdir()
         (tmp_path / path / "config.json").write_text('{"max_position_embeddings": 9}')
         build_char_tokenizer(ALPHABET).save_pretrained(tmp_path / path)
-        message = f"more than the 9 positions of model.path {tmp_path / path}"
+        message = f"exceed the 9 positions of model.path {tmp_path / path}"
         config = replace(config, model=ModelConfig(path=str(tmp_path / path)))
     else:
-        message = "more than model.max_position_embeddings 9 of the built model"
+        message = "exceed model.max_position_embeddings 9 of the built model"
         config = replace(config, model=replace(config.model, max_position_embeddings=9))
-    with pytest.raises(ValueError, match=rf"examples of up to \d\d tokens are {message}"):
+    with pytest.raises(ValueError, match=rf"examples of up to \d\d tokens {message}"):
         build_and_warm_up(config, tmp_path / "model")
 
 

@@ -50,5 +50,5 @@ def test_order_is_that_of_papers_and_numbers():
     ]
     assert in_order(names) == [names[4], names[3], names[2], names[1], names[0]]
     assert in_order(["revisiting-5-epoch", "revisiting-5"]) == ["revisiting-5", "revisiting-5-epoch"]
-    with pytest.raises(ValueError, match="'revisiting' is no name of a figure"):
+    with pytest.raises(ValueError, match="'revisiting' is not a figure name"):
         out_of_reach("revisiting", "no number")

@@ -1,5 +1,6 @@
 """Rollout engines by name. A new engine is a file and a line here; engines elsewhere are named module:Class."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -39,7 +40,7 @@ def make_rollout_engine(config: TrainConfig, start: Start, ranks: Ranks) -> Roll
     if config.topology.name == "ray":
         from .ray.remote_engine import remote_engine
 
-        return remote_engine(config, replace(start, model=None, tokenizer=None), ranks)
+        return remote_engine(config, replace(start, model=None, tokenizer=None, whole=nullcontext), ranks)
     try:
         return start_engine(start)
     except RolloutError as error:

@@ -99,7 +99,9 @@ def check_answer(rollouts: Rollouts, request: Request, oldest: int, rank: int) -
     if rollouts.version < oldest:
         raise RolloutError(f"responses are of weights {rollouts.version}; the oldest allowed is {oldest}")
     if not torch.equal(rollouts.prompt_index, wanted):
-        raise RolloutError(f"got {len(rollouts)} responses instead of {len(wanted)}, {request.n} per prompt")
+        raise RolloutError(
+            f"responses must be {request.n} for each prompt, in order ({len(wanted)}); got {len(rollouts)}"
+        )
     if len(lengths) and not 1 <= int(lengths.min()) <= int(lengths.max()) <= limit:
         raise RolloutError(f"a response has {int(lengths.max())} tokens; 1 to {limit} were requested")
     if not int(lengths.sum()) == len(rollouts.response_ids) == len(rollouts.logp):

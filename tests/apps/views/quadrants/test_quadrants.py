@@ -149,7 +149,7 @@ def test_a_controller_that_cannot_plan_for_these_tokens_is_named():
     found = app(states="4", q__with=["truncated_entropy_bonus", "steer"])
     assert not found.exception
     assert [error.value for error in found.error] == [
-        "truncated_entropy_bonus: controller 'truncated_entropy_bonus' needs truncated entropies, which are not here"
+        "truncated_entropy_bonus: controller 'truncated_entropy_bonus' needs truncated entropies, which an update lacks"
     ]
     assert "steer" in found.dataframe[0].value["controller"].tolist()
 
