@@ -120,7 +120,7 @@ def test_text_that_the_tokenizer_does_not_know(jsonl, model, tmp_path, capsys):
     args = ["--data", path, "--method", "kmeans", "--model", model, "--clusters", "1", "--size", "1"]
     assert main(["subset", *args, "--out", str(tmp_path / "o.parquet")]) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
-    assert line.startswith("error: questions.jsonl, line 2: the tokenizer does not know its text (WordLevel error")
+    assert line.startswith("error: questions.jsonl, line 2: the tokenizer cannot encode the text (WordLevel error")
 
 
 def test_bad_arguments(mixed, model, tmp_path):

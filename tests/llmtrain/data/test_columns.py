@@ -140,7 +140,7 @@ def test_prompts():
         ([{"role": "user", "content": "a"}, {"content": "b"}], "has a message 1 without 'role'"),
         ([{"role": "user", "content": [{"text": "a"}]}], "has a message 0 whose 'content' is list, not text"),
         ([{"role": "", "content": "a"}], "has a message 0 whose 'role' is empty"),
-        ([{"role": "user", "content": s} for s in "a "], "is empty: its last message says nothing"),
+        ([{"role": "user", "content": s} for s in "a "], "is empty: its last message has no text"),
         ([{"role": "user", "content": "x\udc00"}], "has half a character (a lone surrogate) at 1"),
     ],
 )

@@ -68,8 +68,8 @@ def test_a_byte_order_mark(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.jsonl", '[{"a": 1}]', r"line 1: expected an object, got list; name a file that is one array \.json"),
-        ("a.jsonl", "[\n1\n]", r"line 1: not JSON: .*; name a file that is one array \.json"),
+        ("a.jsonl", '[{"a": 1}]', r"line 1: expected an object, got list; rename a file with one array to \.json"),
+        ("a.jsonl", "[\n1\n]", r"line 1: not JSON: .*; rename a file with one array to \.json"),
         ("a.jsonl", '\n{"a": \n1\n', r"line 2: not JSON: .*\(char \d+\)"),
         ("a.json", "[1, 2]", "row 0: expected an object, got int"),
     ],
@@ -82,7 +82,7 @@ def test_a_file_without_a_row_that_can_be_read(tmp_path, name, text, said):
 
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "a.csv").write_text("a,b")
-    with pytest.raises(ValueError, match=r"a\.csv: unknown kind of file '\.csv'; known are \.parquet, \.jsonl, \.json"):
+    with pytest.raises(ValueError, match=r"a\.csv: unknown file type '\.csv'; choose from \.parquet, \.jsonl, \.json"):
         opened(tmp_path / "a.csv")
     for kind in ("parquet", "jsonl"):
         (tmp_path / f"b.{kind}").write_bytes(b"")

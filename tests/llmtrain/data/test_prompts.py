@@ -69,7 +69,7 @@ def test_special_tokens_of_a_tokenizer_are_added_to_text_and_not_twice_to_messag
 
 def test_no_template_is_told():
     plain = build_char_tokenizer("2+?=")
-    with pytest.raises(ValueError, match=r"no chat template: give one with data.chat_template, or .*data.as_chat off"):
+    with pytest.raises(ValueError, match=r"no chat template: set data.chat_template, or .*data.as_chat to false"):
         encode(plain, USER)
     assert encode(plain, "2+2?")
 
@@ -101,7 +101,7 @@ def refusing():
 
 def test_a_template_that_fails_is_told_with_the_question():
     tokenizer, some = refusing(), [Question(USER, "4", where="a.jsonl, line 1"), Question(CHAT, "4", where="a, line 2")]
-    fix = "give another with data.chat_template, or leave out data.system_prompt if it is that$"
+    fix = "set another data.chat_template, or remove data.system_prompt if the template refuses it$"
     with pytest.raises(ValueError, match=rf"^a, line 2: the chat template fails: System role not supported; {fix}"):
         within(tokenizer, some, 99)
     with pytest.raises(ValueError, match=r"^prompt '2\+2\?': the chat template fails: System"):
@@ -114,6 +114,6 @@ def test_a_template_that_fails_is_told_with_the_question():
 def test_text_that_a_tokenizer_does_not_know_is_told_with_the_question():
     some = [Question(text, "4", where=f"a.jsonl, line {i}") for i, text in enumerate(["2", "2+2", "3", "2", "4"], 1)]
     with pytest.raises(
-        ValueError, match=r"^a\.jsonl, line 3: the tokenizer does not know its text \(WordLevel error.*"
+        ValueError, match=r"^a\.jsonl, line 3: the tokenizer cannot encode the text \(WordLevel error.*"
     ):
         within(build_char_tokenizer("2+"), some, 99)

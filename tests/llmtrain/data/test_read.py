@@ -83,7 +83,7 @@ def test_a_bad_line_is_named(jsonl, row, message):
     path = jsonl([GOOD, row])
     with pytest.raises(ValueError, match="^" + re.escape(f"questions.jsonl, line 2: {message}")) as caught:
         read(path)
-    assert str(caught.value).endswith("; --skip-bad (in training --data.skip-bad) leaves such rows out")
+    assert str(caught.value).endswith("; --skip-bad (in training --data.skip-bad) skips such rows")
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 400
     questions, skipped = read(path, skip_bad=True)
@@ -117,7 +117,7 @@ def test_bad_rows_of_parquet_are_named(parquet, verl):
     assert len(questions) == 1
     assert skipped == [
         "questions.parquet, row 1: column 'reward_model.ground_truth' is missing",
-        "questions.parquet, row 2: column 'prompt' is empty: its last message says nothing",
+        "questions.parquet, row 2: column 'prompt' is empty: its last message has no text",
         "questions.parquet, row 3: column 'prompt' is missing",
     ]
 

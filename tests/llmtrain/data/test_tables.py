@@ -53,7 +53,7 @@ def test_what_datasets_saved(tmp_path):
     with pytest.raises(ValueError, match="both has no split 'dev'; it has train, test"):
         rows(tmp_path / "both", split="dev")
     (tmp_path / "one" / "state.json").write_text("{")
-    with pytest.raises(ValueError, match="one is not a whole saved data set"):
+    with pytest.raises(ValueError, match="one is not a valid saved data set"):
         rows(tmp_path / "one")
 
 
@@ -97,5 +97,5 @@ def test_names_of_nothing(tmp_path):
     for name in (tmp_path / "nowhere.parquet", "/a/b/c", "a b", "gsm8k"):
         with pytest.raises(ValueError, match=f"{name} does not exist"):
             only(name)
-    with pytest.raises(ValueError, match="has no file of a known kind"):
+    with pytest.raises(ValueError, match="has no file of a known type"):
         only(tmp_path)

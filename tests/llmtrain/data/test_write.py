@@ -32,9 +32,18 @@ def test_questions_read_back_as_they_were(tmp_path_factory, made):
     ("made", "message"),
     [
         ([Question("a", "1", "s"), Question(({"role": "user", "content": "b"},), "2", "s")], "cannot be written"),
-        ([Question("a", {"x": 1}, "s"), Question("b", {"y": 2}, "s", where="f, row 7")], "does not read back"),
-        ([Question("a", 1, "s", where="f, row 3"), Question("b", 2.5, "s")], "f, row 3: does not read back"),
-        ([Question("a", {"x": [1]}, "s"), Question("b", {"x": [0.5]}, "s")], "does not read back"),
+        (
+            [Question("a", {"x": 1}, "s"), Question("b", {"y": 2}, "s", where="f, row 7")],
+            "reading it back gives a different question",
+        ),
+        (
+            [Question("a", 1, "s", where="f, row 3"), Question("b", 2.5, "s")],
+            "f, row 3: reading it back gives a different question",
+        ),
+        (
+            [Question("a", {"x": [1]}, "s"), Question("b", {"x": [0.5]}, "s")],
+            "reading it back gives a different question",
+        ),
         ([Question("a", 10**20, "s"), Question("b", 2, "s")], "cannot be written"),
         ([Question("a", {1, 2}, "s")], "cannot be written"),
         ([], "cannot be written"),

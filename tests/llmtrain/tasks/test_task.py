@@ -66,7 +66,7 @@ def test_bad_rows_are_told_and_skipped_when_asked(sums):
         task_of(sums)
     told = task_of(sums, skip_bad=True).skipped
     assert len(told) == 2  # of training and of evaluation
-    assert told[0].startswith("1 bad rows of ")
+    assert told[0].startswith("skipped 1 bad rows of ")
     assert "line 10" in told[0]
 
 
@@ -101,10 +101,10 @@ def test_what_does_not_fit_is_counted(sums):
     task = task_of(sums).keep(lambda questions: [q for q in questions if "3" not in q.text], "they have a 3")
     assert len(task.train[0]) == len(task.test) == 8
     assert task.skipped == (
-        "1 of 9 training questions left out: they have a 3",
-        "1 of 9 held-out questions left out: they have a 3",
+        "skipped 1 of 9 training questions: they have a 3",
+        "skipped 1 of 9 held-out questions: they have a 3",
     )
-    with pytest.raises(ValueError, match=r"no training question is left: 9 of 9 .* left out: all"):
+    with pytest.raises(ValueError, match=r"no training question is left: skipped 9 of 9 .*: all"):
         task_of(sums).keep(lambda questions: [], "all")
 
 

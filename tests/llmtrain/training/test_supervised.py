@@ -228,6 +228,6 @@ def test_two_ranks_write_one_model(ranks, tmp_path):
 def test_a_solution_that_the_tokenizer_does_not_know_is_named():
     fix = "change the row, or take another model.path"
     with pytest.raises(
-        ValueError, match=rf"^solution '2\+x': the tokenizer does not know its text \(WordLevel error.*: {fix}$"
+        ValueError, match=rf"^solution '2\+x': the tokenizer cannot encode the text \(WordLevel error.*: {fix}$"
     ):
         encode(build_char_tokenizer("12+="), [("1=", "1"), ("2=", "2+x")])

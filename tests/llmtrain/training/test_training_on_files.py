@@ -51,7 +51,7 @@ def test_a_run_and_its_resumption(run, tmp_path):
     straight = replace(run, out=str(tmp_path / "straight"))
     whole = Trainer(straight, run.model.path)
     assert whole.task.skipped == (
-        "1 of 47 training questions left out: their prompts have more than data.max_prompt_length 200 tokens",
+        "skipped 1 of 47 training questions: their prompts have more than data.max_prompt_length 200 tokens",
     )
     whole.run()
     lines = without_times(straight.out)
@@ -79,7 +79,7 @@ def test_questions_of_both_files_are_drawn(run, tmp_path):
         ({"val_files": ()}, r"nothing to evaluate on: give data.val_files, or set eval.every to 0"),
         ({"verifier": "moth"}, r"unknown data.verifier 'moth'; choose from math, exact"),
         ({"train_files": ()}, r"data.weights needs a number for each of the 0 data.train_files; got 2"),
-        ({"train_files": (), "weights": ()}, r"no questions to train on: name files of them with --data.train-files"),
+        ({"train_files": (), "weights": ()}, r"no questions to train on: name question files with --data.train-files"),
         ({"max_prompt_length": 0}, r"data.max_prompt_length must be at least 1; got 0"),
     ],
 )
@@ -101,7 +101,7 @@ def test_dapo_math_17k(real, tmp_path, capsys, monkeypatch):
     flags = ["--preset", "math-cpu", "--data.train-files", file, "--steps", "2", "--data.max-prompt-length", "300"]
     assert main(["train", *flags, *size, "--out", "run"]) == 0
     said = capsys.readouterr().out
-    assert "of 17,398 training questions left out" in said
+    assert "of 17,398 training questions: their prompts" in said
     lines = read_metrics("run")
     assert [line["step"] for line in lines] == [0, 1]
     assert all(0 <= line["reward"] < 0.3 and line["entropy"] > 5 for line in lines)

@@ -64,13 +64,15 @@ def test_examples_that_are_too_long_are_left_out_and_told(warming, tmp_path, cap
     config = warming(("1+0?", "1"), ("0+1?", "1"), ("?" * 90, "1"), ("1+1-1?", "1" * 100))
     assert len(build_and_warm_up(config, tmp_path / "model")) == 1
     assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("warm-up: ")] == [
-        "warm-up: 1 of 4 training questions left out: their prompts have more than data.max_prompt_length 80 tokens",
+        "warm-up: skipped 1 of 4 training questions: their prompts have more than data.max_prompt_length 80 tokens",
         "warm-up: 1 of 3 worked solutions left out: with their prompts they exceed the model's 100 tokens",
     ]
 
 
 def test_examples_of_which_none_is_left(warming, tmp_path):
-    with pytest.raises(ValueError, match=r"no training question is left: 1 of 1 .*more than data.max_prompt_length 80"):
+    with pytest.raises(
+        ValueError, match=r"no training question is left: skipped 1 of 1 .*more than data.max_prompt_length 80"
+    ):
         build_and_warm_up(warming(("?" * 90, "1")), tmp_path / "model")
     with pytest.raises(ValueError, match=r"examples of up to \d+ tokens exceed model.max_position_embeddings 100"):
         build_and_warm_up(warming(("1?", "1" * 100)), tmp_path / "model")

@@ -1,7 +1,7 @@
-"""Questions from files, the order in which training meets them, and subsets of them.
+"""Questions from files, their order in training, and subsets of them.
 
 files.py ► tables.py ► columns.py ► read.py ► [Question] ► order.py (training), selection.py (data diversity)
-prompts.py: how questions are put to a model. labels.py: names of files that are read together.
+prompts.py: prompts for a model. labels.py: names of files that are read together.
 """
 
 from .labels import labels

@@ -1,6 +1,6 @@
-"""From a row to a question: which columns hold the prompt, the answer, the source and the worked solution.
+"""Columns of the prompt, answer, source and worked solution, and the question in a row.
 
-Common names are recognised; a dotted name is a field within a column (`reward_model.ground_truth`, as verl has it).
+Common names are recognised; a dotted name is a field within a column (`reward_model.ground_truth`, as in verl).
 """
 
 import math
@@ -24,7 +24,7 @@ _THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
 class Columns(NamedTuple):
-    """Names of the columns of a table. An empty one is not there."""
+    """Names of a table's columns; empty if the table has no such column."""
 
     prompt: str
     answer: str
@@ -33,10 +33,10 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, table: Table, prompt: str = "", answer: str = "") -> "Columns":
-        """Those that are asked for, else those of a known name.
+        """Return the requested columns, or else columns with a known name.
 
         Raises:
-            ValueError: with the columns there are, where one is missing.
+            ValueError: with the existing columns, if one is missing.
         """
         answer = _choose(table, answer, ANSWERS, "an answer", "answer_key")
         solution = next((c for c in SOLUTIONS if c in table.columns and c != answer), "")
@@ -45,14 +45,14 @@ class Columns(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The columns to read."""
+        """Names of the columns to read."""
         return list(dict.fromkeys(column for column in self if column))
 
     def question(self, row: dict[str, Any], source: str, where: str) -> Question:
-        """The question of a row; `source` where the row does not say.
+        """Return the question in a row; `source` is used if the row names none.
 
         Raises:
-            ValueError: naming the column, for a row without a prompt or an answer, or with one of a wrong form.
+            ValueError: naming the column, if the prompt or the answer is missing or has a wrong form.
         """
         prompt = _within(self.prompt, parse_prompt, _value(row, self.prompt))
         truth, worked = _within(self.answer, lambda v: parse_answer(v, self.answer), _value(row, self.answer))
@@ -75,7 +75,7 @@ def _choose(table: Table, given: str, known: Sequence[str], what: str, key: str)
 
 
 def _value(row: Any, column: str) -> Any:
-    """The value in a column, or in a field within one; None where it is missing."""
+    """Return the value in a column or in a field within it; None if missing."""
     if not isinstance(row, dict):
         return None
     if column in row:
@@ -92,10 +92,10 @@ def _within(column: str, parse: Any, value: Any) -> Any:
 
 
 def parse_prompt(value: Any) -> Prompt:
-    """Text as it is, or chat messages, of which role and content are kept.
+    """Return text unchanged, or chat messages with only role and content.
 
     Raises:
-        ValueError: for anything else, and for an empty prompt.
+        ValueError: for any other type, and for an empty prompt.
     """
     if value is None:
         raise ValueError("is missing")
@@ -109,7 +109,7 @@ def parse_prompt(value: Any) -> Prompt:
         raise ValueError("is empty")
     messages = tuple(_message(i, message) for i, message in enumerate(value))
     if not messages[-1]["content"].strip():
-        raise ValueError("is empty: its last message says nothing")
+        raise ValueError("is empty: its last message has no text")
     return messages
 
 
@@ -127,7 +127,7 @@ def _message(number: int, message: Any) -> Message:
 
 
 def _sound(text: str) -> str:
-    """The text, when it can be encoded: JSON can hold half of a surrogate pair, which no tokenizer takes."""
+    """Return the text. Raises ValueError if it contains a lone surrogate: JSON allows them, tokenizers do not."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -136,11 +136,11 @@ def _sound(text: str) -> str:
 
 
 def parse_answer(value: Any, column: str = "") -> tuple[Any, str | None]:
-    """Ground truth, and the worked solution where the answer is one.
+    """Return the ground truth, and the worked solution if the answer is one, else None.
 
-    Text whose last line is `#### 72` (GSM8K) is a worked solution: the ground truth is 72, without commas between
-    thousands, and the solution the whole text without the calculator marks `<<48/2=24>>`. So is text with a
-    `\\boxed{}` in a column named `solution` (MATH): the ground truth is what is in the last box.
+    Text whose last line is `#### 72` (GSM8K) is a worked solution: the ground truth is 72, without thousands
+    separators, and the solution is the whole text without calculator marks such as `<<48/2=24>>`. Text with a
+    `\\boxed{}` in a column named `solution` (MATH) is one too: the ground truth is the content of the last box.
 
     Raises:
         ValueError: for an answer that is missing or empty, or neither text, number, list nor object.

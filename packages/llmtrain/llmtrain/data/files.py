@@ -1,6 +1,6 @@
-"""Files of rows as tables: parquet, jsonl (an object a line) and json (an array of objects).
+"""Files as tables: parquet, jsonl (one object per line) and json (an array of objects).
 
-Rows of parquet and of a json array count from 0, lines of jsonl from 1.
+Rows of parquet files and json arrays are numbered from 0, lines of jsonl files from 1.
 """
 
 import json
@@ -15,13 +15,13 @@ from .table import AT_A_TIME, Row, Table, arrow_rows, field_names
 
 KINDS = (".parquet", ".jsonl", ".json")
 DEEP = 4
-"""Fields within fields of a JSON row that are columns."""
+"""Depth to which nested fields of a JSON row become columns."""
 
 
 def file_table(path: Path, name: str, source: str) -> Table:
-    """The table of one file."""
+    """Return the table of one file."""
     if path.suffix not in KINDS:
-        raise ValueError(f"{path}: unknown kind of file {path.suffix!r}; known are {', '.join(KINDS)}")
+        raise ValueError(f"{path}: unknown file type {path.suffix!r}; choose from {', '.join(KINDS)}")
     if not path.stat().st_size:
         raise ValueError(f"{path} is empty")
     return (_parquet if path.suffix == ".parquet" else _json)(path, name, source)
@@ -35,7 +35,7 @@ def _parquet(path: Path, name: str, source: str) -> Table:
         file = pq.ParquetFile(path)
         schema, rows = file.schema_arrow, file.metadata.num_rows
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        raise ValueError(f"{path} is not a whole parquet file: {one_line(error)}") from None
+        raise ValueError(f"{path} is not a valid parquet file: {one_line(error)}") from None
     if not rows:
         raise ValueError(f"{path} has no rows")
 
@@ -47,7 +47,7 @@ def _parquet(path: Path, name: str, source: str) -> Table:
 
 
 def _json(path: Path, name: str, source: str) -> Table:
-    """An object a line, or one array of objects."""
+    """Return the table of a file with one object per line, or with one array of objects."""
     data = path.read_bytes().removeprefix(BOM_UTF8)
     if data.lstrip()[:1] == b"[" and path.suffix == ".json":
         found = _parse(data)
@@ -61,7 +61,7 @@ def _json(path: Path, name: str, source: str) -> Table:
         raise ValueError(f"{path} has no rows")
     first, problem = rows[0]
     if isinstance(problem, ValueError) and not any(isinstance(row, dict) for _, row in rows):
-        fix = "; name a file that is one array .json" if data.lstrip()[:1] == b"[" and unit == "line" else ""
+        fix = "; rename a file with one array to .json" if data.lstrip()[:1] == b"[" and unit == "line" else ""
         raise ValueError(f"{path}, {unit} {first}: {problem}{fix}")
     columns: dict[str, None] = {}
     for _, row in rows:
@@ -71,7 +71,7 @@ def _json(path: Path, name: str, source: str) -> Table:
 
 
 def _parse(data: bytes) -> Any:
-    """The JSON value, or what is wrong."""
+    """Return the JSON value, or a ValueError with the cause."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:

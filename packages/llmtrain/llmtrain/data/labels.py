@@ -1,4 +1,4 @@
-"""Names of data sets that are read together: each its own where no two are alike, else with folders it lies in.
+"""Names of data sets that are read together: parent folders are added to make equal names unique.
 
 labels(["g/test.jsonl", "h/test.jsonl"], "test")      # ["g", "h"]
 labels(["g/sums.jsonl", "digits.jsonl"], "test")      # ["", ""]
@@ -12,10 +12,10 @@ from .tables import SHARD, SPLITS, held, source_of
 
 
 def labels(names: Sequence[str], split: str) -> list[str]:
-    """What to call each file, folder or data set of the hub, as `tables` takes it; "" for what it is called anyway.
+    """Return the label of each file, folder or data set of the hub for `tables`; "" if its own name is unique.
 
     Raises:
-        ValueError: for a file that is given twice, by itself or within a folder.
+        ValueError: for a file that is given twice, alone or in a folder.
     """
     if len(names) < 2:
         return [""] * len(names)
@@ -42,11 +42,11 @@ def labels(names: Sequence[str], split: str) -> list[str]:
 
 
 def _tails(name: str) -> list[str]:
-    """What a file or folder may be called, with none of the folders it lies in to all of them."""
+    """Return the possible labels of a file or folder, from its name alone to its full path."""
     path = Path(name)
     if not path.exists():
         return [name]
-    whole = Path(os.path.abspath(path))  # resolve() would name what a link leads to
+    whole = Path(os.path.abspath(path))  # unlike resolve(), this keeps names of links
     stem = SHARD.sub("", whole.stem) if path.is_file() else whole.name
     parts = [*whole.parent.parts[1:], *([] if path.is_file() and stem in SPLITS else [stem])]
     return ["/".join(parts[-n:]) for n in range(1, len(parts) + 1)]

@@ -1,13 +1,13 @@
-"""The order of training: which questions of which source come at a position.
+"""Order of training: the questions and sources at each position.
 
     mixture = Mixture([17398, 7473], weights=[0.7, 0.3])
     mixture.take(position, 32, seed)        # [(source, index), ...]: the next 32 draws
 
-The order is a pure function of seed and position, so that a checkpoint needs to hold the position only. An epoch has
-as many draws as there are questions in all:
+The order is a pure function of seed and position, so a checkpoint stores only the position. An epoch has as many draws
+as there are questions in total:
 
-    slots of an epoch, shuffled    0 1 0 0 1 0 ...     each source has its share of them, exactly
-    passes over source 0           4 . 1 3 . 0 ...     each pass an order of its own
+    slots of an epoch, shuffled    0 1 0 0 1 0 ...     each source has exactly its share of them
+    passes over source 0           4 . 1 3 . 0 ...     each pass has its own order
 """
 
 from collections.abc import Sequence
@@ -19,18 +19,18 @@ from numpy.typing import NDArray
 class Mixture:
     """Draws from sources of questions, in an order fixed by a seed.
 
-    Every source is walked in passes: no question of it comes again before all others of it have come. Without weights
-    a source's share is its size, so an epoch holds every question once.
+    Each source is drawn in passes: no question repeats before all others of its source were drawn. Without weights
+    a source's share is its size, so an epoch contains every question once.
     """
 
     def __init__(self, sizes: Sequence[int], weights: Sequence[float] | None = None) -> None:
-        """sizes: questions in each source. weights: the share of draws from each, of any sum.
+        """sizes: questions in each source. weights: relative shares of the draws, with any sum.
 
-        Shares are rounded to whole draws an epoch by largest remainder (ties to the earlier source).
+        Shares are rounded to whole draws per epoch by largest remainder (ties go to the earlier source).
 
         Raises:
-            ValueError: for an empty source, and for weights that are not one for each source, negative, not finite,
-                all zero, or so small that a source is never drawn.
+            ValueError: for an empty source, for a wrong number of weights, and for weights that are negative, not
+                finite, all zero, or so small that a source is never drawn.
         """
         if not sizes:
             raise ValueError("a mixture needs at least one source")
@@ -46,14 +46,14 @@ class Mixture:
 
     def _shares(self, weights: Sequence[float]) -> tuple[int, ...]:
         if len(weights) != len(self.sizes):
-            raise ValueError(f"{len(weights)} weights for {len(self.sizes)} sources: give one to each")
+            raise ValueError(f"{len(weights)} weights for {len(self.sizes)} sources: give one for each")
         wanted = np.asarray(weights, dtype=np.float64)
         for i, weight in enumerate(weights):
             if not (np.isfinite(weight) and weight >= 0):
                 raise ValueError(f"weight {i} of the mixture is {weight}: expected 0 or more")
         if not wanted.any():
             raise ValueError("all weights of the mixture are 0")
-        exact = wanted / wanted.max()  # first, so that the sum of huge weights stays finite
+        exact = wanted / wanted.max()  # before the sum, which stays finite for huge weights
         exact *= self.draws / exact.sum()
         shares = np.floor(exact).astype(np.int64)
         left = self.draws - int(shares.sum())
@@ -64,11 +64,11 @@ class Mixture:
         return tuple(int(share) for share in shares)
 
     def epoch(self, position: int) -> int:
-        """The epoch, from 1, that the draw at `position` (from 0) belongs to."""
+        """Return the epoch, from 1, of the draw at `position` (from 0)."""
         return 1 + position // self.draws
 
     def take(self, position: int, count: int, seed: int) -> list[tuple[int, int]]:
-        """(source, index in it) of the `count` draws from `position` on.
+        """Return (source, index within it) of the `count` draws from `position` on.
 
         Raises:
             ValueError: for a negative position or count.
@@ -83,7 +83,7 @@ class Mixture:
         return taken
 
     def _order(self, epoch: int, seed: int) -> NDArray[np.int64]:
-        """All draws of an epoch (from 0), (draws, 2). The last two epochs asked for are kept: a step may need both."""
+        """Return all draws of an epoch (from 0), (draws, 2). The last two epochs are cached: a step may need both."""
         key = (epoch, seed)
         if key not in self._epochs:
             while len(self._epochs) > 1:
@@ -99,7 +99,7 @@ class Mixture:
         return order
 
     def _walk(self, source: int, first: int, count: int, seed: int) -> NDArray[np.int64]:
-        """Indices of a source at places first, ..., first + count − 1 of its own passes, (count,)."""
+        """Return a source's indices at positions first, ..., first + count − 1 of its passes, (count,)."""
         size = self.sizes[source]
         passes = range(first // size, -(-(first + count) // size))
         walked = [_random(seed, 1, source, number).permutation(size) for number in passes]
@@ -107,5 +107,5 @@ class Mixture:
 
 
 def _random(seed: int, *stream: int) -> np.random.Generator:
-    """A generator of its own for each stream of a seed."""
+    """Return the generator of one stream of a seed."""
     return np.random.default_rng([seed % 2**64, *stream])

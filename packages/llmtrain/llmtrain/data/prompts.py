@@ -1,6 +1,6 @@
-"""Prompts as the model reads them: token ids of plain text or of chat messages.
+"""Prompts for a model: token ids of plain text or chat messages.
 
-question ► with system prompt and instruction ► chat template ► ids ► [too long: left out and counted]
+question ► with system prompt and instruction ► chat template ► ids ► [too long: skipped and counted]
 """
 
 from collections.abc import Sequence
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 AT_A_TIME = 1000
 SHOWN = 60
-"""Characters of a prompt that an error shows."""
-PROMPT_FIX = "change the row, or what data.chat_template, data.system_prompt and data.instruction add"
+"""Characters of a prompt shown in errors."""
+PROMPT_FIX = "change the row, or data.chat_template, data.system_prompt and data.instruction"
 
 
 def put(question: Question, config: DataConfig) -> Question:
-    """The question as it is put to the model, with what the configuration says before and after it."""
+    """Return the question with the configured system prompt and instruction, as the model receives it."""
     prompt: Prompt = question.prompt
     if isinstance(prompt, str):
         text = _instructed(prompt, config.instruction)
         if not config.as_chat:
             if config.system_prompt:
-                raise ValueError("data.system_prompt needs chat messages: leave data.as_chat on")
+                raise ValueError("data.system_prompt needs chat messages: set data.as_chat to true")
             return replace(question, prompt=text)
         messages: list[Message] = [{"role": "user", "content": text}]
     else:
@@ -46,17 +46,17 @@ def _instructed(text: str, instruction: str) -> str:
 def encode_all(
     tokenizer: "PreTrainedTokenizerBase", prompts: Sequence[Prompt], where: Sequence[str] = ()
 ) -> list[list[int]]:
-    """Token ids of each prompt: text as the tokenizer takes it, messages through its chat template.
+    """Return token ids of each prompt: text is tokenized directly, messages through the chat template.
 
-    A template writes its special tokens itself, and ends where the assistant's turn begins.
+    A template adds special tokens itself, and ends at the start of the assistant's turn.
 
     Args:
-        tokenizer: with the chat template.
-        prompts: to encode.
-        where: what errors call each prompt; without it they begin with its text.
+        tokenizer: tokenizer with the chat template.
+        prompts: prompts to encode.
+        where: names of the prompts in errors; by default errors start with the prompt's text.
 
     Raises:
-        ValueError: for messages and a tokenizer without a chat template, and for a prompt that the template or the
+        ValueError: for messages if the tokenizer has no chat template, and for a prompt that the template or the
             tokenizer refuses.
     """
     found: list[list[int]] = [[]] * len(prompts)
@@ -77,7 +77,7 @@ def _quoted(prompt: Prompt) -> str:
 
 
 def quoted(text: str) -> str:
-    """The beginning of a text, in a line, as messages show it."""
+    """Return the start of a text in one line, quoted, for messages."""
     return repr(one_line(text, SHOWN))
 
 
@@ -86,8 +86,8 @@ def _rendered(tokenizer: "PreTrainedTokenizerBase", prompt: Prompt, place: str) 
         return prompt
     if not tokenizer.chat_template:
         raise ValueError(
-            "prompts are chat messages and this tokenizer has no chat template: give one with data.chat_template, "
-            "or plain text with data.as_chat off"
+            "prompts are chat messages, but this tokenizer has no chat template: set data.chat_template, or set "
+            "data.as_chat to false for plain text"
         )
     from jinja2 import TemplateError
 
@@ -95,33 +95,33 @@ def _rendered(tokenizer: "PreTrainedTokenizerBase", prompt: Prompt, place: str) 
         return str(tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, tokenize=False))
     except TemplateError as error:
         raise ValueError(
-            f"{place}: the chat template fails: {one_line(error)}; give another with data.chat_template, or leave out "
-            "data.system_prompt if it is that"
+            f"{place}: the chat template fails: {one_line(error)}; set another data.chat_template, or remove "
+            "data.system_prompt if the template refuses it"
         ) from None
 
 
 def token_ids(
     tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], places: Sequence[str], *, special: bool, fix: str
 ) -> Sequence[Sequence[int]]:
-    """Token ids of texts, with the tokenizer's own around them if `special`.
+    """Return token ids of texts, with the tokenizer's special tokens around them if `special`.
 
-    A ValueError names the place of the first that has a token which the tokenizer does not know, and what to do.
+    Raises ValueError with the place and the fix for the first text that the tokenizer cannot encode.
     """
     try:
         return tokenizer(list(texts), add_special_tokens=special)["input_ids"]
     except Exception as error:
-        # tokenizers has no class of its own for a text that it does not know, and does not say which of many it is
+        # tokenizers raises a plain Exception for unknown text and does not say which text, so bisect
         if type(error) is not Exception:
             raise
         if len(texts) == 1:
-            raise ValueError(f"{places[0]}: the tokenizer does not know its text ({one_line(error)}): {fix}") from None
+            raise ValueError(f"{places[0]}: the tokenizer cannot encode the text ({one_line(error)}): {fix}") from None
     half = len(texts) // 2
     first = token_ids(tokenizer, texts[:half], places[:half], special=special, fix=fix)
     return [*first, *token_ids(tokenizer, texts[half:], places[half:], special=special, fix=fix)]
 
 
 def template(config: DataConfig) -> str:
-    """The chat template that the configuration names, "" for none; ValueError when there is no file."""
+    """Return the configured chat template, or "" for none. Raises ValueError if its file is missing."""
     if not config.chat_template:
         return ""
     if not Path(config.chat_template).is_file():
@@ -130,13 +130,13 @@ def template(config: DataConfig) -> str:
 
 
 def use_template(tokenizer: "PreTrainedTokenizerBase", config: DataConfig) -> None:
-    """Give the tokenizer the chat template that the configuration names, if any."""
+    """Set the tokenizer's chat template to the configured one, if any."""
     if config.chat_template:
         tokenizer.chat_template = template(config)
 
 
 def within(tokenizer: "PreTrainedTokenizerBase", questions: Sequence[Question], limit: int) -> list[Question]:
-    """The questions whose prompts have at most `limit` tokens, in their order."""
+    """Return the questions whose prompts have at most `limit` tokens, in their order."""
     kept: list[Question] = []
     for start in range(0, len(questions), AT_A_TIME):
         some = questions[start : start + AT_A_TIME]

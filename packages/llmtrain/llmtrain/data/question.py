@@ -1,10 +1,10 @@
-"""A question: what the model is asked, and what the verifier compares its answer with."""
+"""Question: a prompt for the model, and the ground truth for the verifier."""
 
 from dataclasses import dataclass
 from typing import Any
 
 Message = dict[str, str]
-"""{"role": "user", "content": "What is 2 + 2?"}"""
+"""Chat message, such as {"role": "user", "content": "What is 2 + 2?"}."""
 
 Prompt = str | tuple[Message, ...]
 """Plain text, or chat messages."""
@@ -16,15 +16,15 @@ class Question:
 
     prompt: Prompt
     ground_truth: Any
-    """What the verifier is given."""
+    """Reference answer for the verifier."""
     source: str = ""
-    """`data_source` of the row, else the stem of the file, or what keeps it apart from others (`labels`)."""
+    """`data_source` of the row, else the stem of the file, or a label that makes it unique (`labels`)."""
     solution: str | None = None
-    """Worked solution, where the file has one."""
+    """Worked solution, if the file has one."""
     repeats: int = 1
-    """Rows of the file that ask this same question."""
+    """Number of rows with this question."""
     where: str = ""
-    """File and row, for errors: "aime24.parquet, row 3"."""
+    """File and row for errors, such as "aime24.parquet, row 3"."""
 
     @property
     def text(self) -> str:

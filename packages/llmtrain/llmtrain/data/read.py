@@ -3,7 +3,7 @@
     questions, skipped = read("aime24.parquet")              # 30 questions, each with repeats=32
     read("gsm8k_train.jsonl"), read("openai/gsm8k:main", split="test"), read("folder", skip_bad=True)
 
-Read are parquet (verl's form, or plain columns), jsonl, json, folders of these, and what `datasets` saved.
+Formats: parquet (verl's form, or plain columns), jsonl, json, folders of these, and data sets saved by `datasets`.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,12 +17,12 @@ from .tables import tables
 
 
 class Read(NamedTuple):
-    """What was read."""
+    """Questions, and messages about skipped rows."""
 
     questions: list[Question]
-    """In the order of the file."""
+    """Questions in file order."""
     skipped: list[str]
-    """A line for each bad row, with file, row and column."""
+    """One line per bad row, with file, row and column."""
 
 
 def read(
@@ -35,25 +35,25 @@ def read(
     usable: Callable[[Any], object] | None = None,
     label: str = "",
 ) -> Read:
-    """The questions of `name`, each once.
+    """Return the questions of `name`, each once.
 
-    Rows of the same source, prompt and ground truth are one question, with their number in `repeats`; of worked
-    solutions the first is kept. Rows of the same source and prompt whose ground truths differ contradict each other:
-    which is right cannot be told, so all of them are bad.
+    Rows with the same source, prompt and ground truth are one question, with their number in `repeats`; the first
+    worked solution is kept. Rows with the same source and prompt but different ground truths contradict each other, so
+    all of them are bad.
 
     Args:
-        name: file, folder, or name on the hub ("openai/gsm8k:main" is name and configuration). A folder may be one of
+        name: file, folder, or name on the hub ("openai/gsm8k:main" is name and configuration). A folder may come from
             `datasets.save_to_disk`.
-        prompt_key: column of the prompt, dotted for a field within one; "" takes the first of `columns.PROMPTS`.
-        answer_key: column of the ground truth; "" takes the first of `columns.ANSWERS`.
-        split: of a folder or a data set of the hub; a file is read whole.
-        usable: raises ValueError for a ground truth that whoever reads cannot use: its row is bad.
-        label: what its data set is called in place of its own name, where rows do not say; see `labels`.
-        skip_bad: leave bad rows out and describe them in `skipped`, where otherwise the first raises.
+        prompt_key: column of the prompt, dotted for a field within a column; "" for the first of `columns.PROMPTS`.
+        answer_key: column of the ground truth; "" for the first of `columns.ANSWERS`.
+        split: split of a folder or a data set of the hub; a file is read completely.
+        usable: raises ValueError for a ground truth that the caller cannot use; its row is bad.
+        label: name of the data set for rows that do not name one, instead of its own name; see `labels`.
+        skip_bad: skip bad rows and describe them in `skipped`; if False the first one raises.
 
     Raises:
         ValueError: in one line, with file, row and column. Rows count from 0, lines of jsonl from 1. A broken file, a
-            missing column, and a file without a single good row are errors with `skip_bad` too.
+            missing column, and a file without any good row are errors with `skip_bad` too.
     """
     bad: list[str] = []
     groups: dict[Any, list[Question]] = {}
@@ -81,7 +81,7 @@ def read(
 def _rows(
     found: Iterator[Table], prompt_key: str, answer_key: str, usable: Callable[[Any], object] | None
 ) -> Iterator[tuple[str, Question | ValueError]]:
-    """Where each row is, and its question or what is wrong with it."""
+    """Yield the place of each row, with its question or its error."""
     for table in found:
         columns = Columns.of(table, prompt_key, answer_key)
         for number, row in table.rows(columns.names):
@@ -99,7 +99,7 @@ def _rows(
 
 
 def _asked(prompt: Prompt) -> Any:
-    """The prompt as something that can be a key."""
+    """Return the prompt as a hashable key."""
     return prompt if isinstance(prompt, str) else tuple((m["role"], m["content"]) for m in prompt)
 
 
@@ -114,5 +114,5 @@ def _short(value: Any) -> str:
 
 def _report(problem: str, bad: list[str], skip_bad: bool) -> None:
     if not skip_bad:
-        raise ValueError(f"{problem}; --skip-bad (in training --data.skip-bad) leaves such rows out")
+        raise ValueError(f"{problem}; --skip-bad (in training --data.skip-bad) skips such rows")
     bad.append(problem)

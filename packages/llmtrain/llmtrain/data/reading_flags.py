@@ -1,4 +1,4 @@
-"""Flags of commands that read files of questions."""
+"""Flags of commands that read question files."""
 
 import argparse
 
@@ -8,16 +8,16 @@ from .read import Read, read
 
 
 def add_flags(parser: Arguments) -> None:
-    """Add the flags that say how files are read."""
-    parser.add_argument("--prompt-key", default="", help="column of the prompt (dotted for a field within one)")
+    """Add the flags for reading files."""
+    parser.add_argument("--prompt-key", default="", help="column of the prompt (dotted for a field within a column)")
     parser.add_argument(
         "--answer-key", default="", help="column of the ground truth, such as reward_model.ground_truth"
     )
-    parser.add_argument("--split", default="train", help="of a folder or a data set of the hub (default %(default)s)")
-    parser.add_argument("--skip-bad", action="store_true", help="leave out rows that cannot be used, and count them")
+    parser.add_argument("--split", default="train", help="split of a folder or a hub data set (default %(default)s)")
+    parser.add_argument("--skip-bad", action="store_true", help="skip and count rows that cannot be used")
 
 
 def read_as_told(name: str, given: argparse.Namespace) -> Read:
-    """Read a file of questions as the flags say."""
+    """Read a question file with the settings of the flags."""
     keys = {"prompt_key": given.prompt_key, "answer_key": given.answer_key}
     return read(name, split=given.split, skip_bad=given.skip_bad, **keys)

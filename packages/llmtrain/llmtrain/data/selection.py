@@ -2,8 +2,8 @@
 
     prompts ► last layer, mean over tokens (Q, D) ► K-means ► clusters, largest first ► the first `size` questions
 
-Source: "Revisiting entropy", 6.3 and appendix D.3. There the subsets are whole clusters (10,001, 5,031, 2,538, ...
-questions); here the last cluster is cut, so that a subset has the size that is asked for, and the random one the same.
+Source: "Revisiting entropy", 6.3 and appendix D.3. The paper's subsets are whole clusters (10,001, 5,031, 2,538, ...
+questions); here the last cluster is cut, so that a subset has the requested size, equal to that of a random subset.
 """
 
 from collections.abc import Sequence
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 def random_subset(n_questions: int, size: int, seed: int) -> list[int]:
-    """`size` of the indices 0, ..., n_questions − 1, drawn without replacement, ascending.
+    """Return `size` of the indices 0, ..., n_questions − 1, drawn without replacement, ascending.
 
     Raises:
-        ValueError: when `size` is not within 1 to n_questions.
+        ValueError: unless 1 <= size <= n_questions.
     """
     _check_size(size, n_questions)
     return sorted(np.random.default_rng(seed % 2**64).choice(n_questions, size, replace=False).tolist())
 
 
 def kmeans_clusters(embeddings: NDArray[np.float32], clusters: int, seed: int) -> list[NDArray[np.int64]]:
-    """Indices of the questions of each cluster, the nearest to its centre first; clusters by size, largest first.
+    """Return the question indices of each cluster, nearest to its centre first; largest cluster first.
 
-    embeddings: (Q, D). Ties go to the cluster that has the earlier question.
+    embeddings: (Q, D). Of clusters with equal size, the one with the earliest question is first.
 
     Raises:
-        ValueError: when `clusters` is not within 1 to Q, or a number is not finite.
+        ValueError: unless 1 <= clusters <= Q and all numbers are finite.
     """
     if not 1 <= clusters <= len(embeddings):
         raise ValueError(f"clusters must be within 1 and {len(embeddings)}, the number of questions; got {clusters}")
@@ -49,10 +49,10 @@ def kmeans_clusters(embeddings: NDArray[np.float32], clusters: int, seed: int) -
 
 
 def cut(clusters: Sequence[NDArray[np.int64]], size: int) -> list[NDArray[np.int64]]:
-    """The first clusters, the last of them cut, with `size` questions together.
+    """Return the first clusters with `size` questions in total; the last one is cut.
 
     Raises:
-        ValueError: when `size` is not within 1 and the number of questions.
+        ValueError: unless `size` is between 1 and the number of questions.
     """
     _check_size(size, sum(map(len, clusters)))
     starts = np.cumsum([0, *map(len, clusters)])
@@ -70,10 +70,10 @@ def embed(
     prompt_ids: Sequence[Sequence[int]],
     batch_tokens: int = 8192,
 ) -> NDArray[np.float32]:
-    """Mean over the tokens of each prompt of the states that the last layer gives (after its norm), (Q, D) in float32.
+    """Return the mean over each prompt's tokens of the last layer's states (after its norm), (Q, D) in float32.
 
-    Prompts of similar length go through the model together, `batch_tokens` with padding at a time. Padding has no part
-    in the means. There is a progress bar where stderr is a terminal.
+    Prompts of similar length share a forward pass of `batch_tokens` tokens, padding included. The means exclude
+    padding. If stderr is a terminal, it shows a progress bar.
 
     Raises:
         ValueError: for a prompt without tokens.

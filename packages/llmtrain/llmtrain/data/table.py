@@ -1,4 +1,4 @@
-"""A table: numbered rows under named columns, whatever they come from."""
+"""Table of numbered rows with named columns, for all file types."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,32 +7,32 @@ from typing import Any
 from ..process.text import one_line
 
 AT_A_TIME = 4096
-"""Rows of a batch."""
+"""Rows per batch."""
 
 Row = dict[str, Any] | ValueError
-"""The values of a row by column, or what is wrong with it."""
+"""Values of a row by column, or its error."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under named columns."""
+    """Rows with named columns."""
 
     name: str
     """File or data set, for errors."""
     source: str
-    """Name of the data set its rows belong to, where they do not say."""
+    """Name of the data set, for rows that do not name one."""
     unit: str
-    """What a row is called: "row" (from 0) or "line" (from 1)."""
+    """Word for a row in errors: "row" (from 0) or "line" (from 1)."""
     columns: Sequence[str]
-    """Names of the columns. Fields of a column follow it, dotted: reward_model, reward_model.ground_truth."""
+    """Names of the columns, each followed by its fields with dots: reward_model, reward_model.ground_truth."""
     rows: Callable[[Sequence[str]], Iterator[tuple[int, Row]]]
-    """Numbered rows with at least the columns asked for. Raises ValueError for a file that is broken further down."""
+    """Function that yields numbered rows with at least the given columns. Raises ValueError at a broken row."""
 
 
 def arrow_rows(
     path: str, batches: Callable[[Sequence[str]], Iterable[Any]], columns: Sequence[str]
 ) -> Iterator[tuple[int, Row]]:
-    """The rows of record batches, checked before they are read."""
+    """Yield the numbered rows of record batches, validated before they are read."""
     import pyarrow as pa
 
     number = 0
@@ -47,7 +47,7 @@ def arrow_rows(
 
 
 def field_names(fields: Iterable[Any], prefix: str = "") -> list[str]:
-    """Names of Arrow fields, each followed by those within it."""
+    """Return the names of Arrow fields, each followed by its nested fields."""
     import pyarrow as pa
 
     names = []

@@ -1,4 +1,4 @@
-"""The tables that a name stands for: a file, a folder of files, or a data set of the HF hub.
+"""Tables of a file, a folder of files, or a data set of the HF hub.
 
 for table in tables("runs/data", split="train"):
     for number, row in table.rows(["prompt", "reward_model.ground_truth"]):
@@ -19,20 +19,20 @@ from .table import AT_A_TIME, Table, arrow_rows, field_names
 
 SPLITS = ("train", "test", "validation", "valid", "val", "dev")
 ABOUT = ("dataset_info.json", "dataset_infos.json")
-"""What the `datasets` library keeps beside the data."""
+"""Files that the `datasets` library stores next to the data."""
 _HUB = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(:[\w.-]+)?")
 SHARD = re.compile(r"[-_.]?\d+-of-\d+$")
 
 
 def tables(name: str, split: str = "train", label: str = "") -> Iterator[Table]:
-    """The tables of a file, a folder, or a data set of the hub ("openai/gsm8k:main": name and configuration).
+    """Yield the tables of a file, a folder, or a data set of the hub ("openai/gsm8k:main": name and configuration).
 
-    Of a folder or a data set of the hub the split that is asked for is read. In a folder of plain files a file is left
-    out when its path names another split (`test-00000-of-00001.parquet`, `test/a.jsonl`); one that names none stays.
-    label: what the data set is called in place of its own name, see `labels`.
+    split: split to read of a folder or hub data set. A folder of plain files skips files whose path names another split
+    (`test-00000-of-00001.parquet`, `test/a.jsonl`), and keeps files whose path names none.
+    label: name of the data set instead of its own, see `labels`.
 
     Raises:
-        ValueError: in one line, for what is missing, empty, broken, or of an unknown kind.
+        ValueError: in one line, for a name that is missing, empty, broken, or of an unknown file type.
     """
     check_name(name)
     path = Path(name)
@@ -48,7 +48,7 @@ def tables(name: str, split: str = "train", label: str = "") -> Iterator[Table]:
 
 
 def source_of(name: str, stem: str = "", label: str = "") -> str:
-    """The name of a data set. stem: of a file in the folder `name`, "" where the file goes by the folder's name."""
+    """Return the name of a data set. stem: stem of a file in the folder `name`, or "" to use the folder's name."""
     path = Path(name)
     if stem:
         return f"{label}/{stem}" if label else stem
@@ -56,7 +56,7 @@ def source_of(name: str, stem: str = "", label: str = "") -> str:
 
 
 def held(name: str, split: str) -> dict[str, str]:
-    """The files that `tables` reads, each with its stem as `source_of` takes it. ValueError as there."""
+    """Return the files that `tables` reads, each with its `stem` for `source_of`. Raises ValueError like `tables`."""
     check_name(name)
     path = Path(name)
     if path.is_dir() and not _is_saved(path):
@@ -65,16 +65,16 @@ def held(name: str, split: str) -> dict[str, str]:
 
 
 def check_name(name: str) -> None:
-    """Raises ValueError for a name that is no file, no folder, and not of the form that names of the hub have."""
+    """Raise ValueError unless `name` is a file, a folder, or has the form of a name on the hub."""
     if not Path(name).exists() and (Path(name).suffix in KINDS or not _HUB.fullmatch(name)):
         raise ValueError(f"{name} does not exist; data sets of the HF hub are named owner/name")
 
 
 def _chosen(path: Path, split: str) -> list[Path]:
-    """The files of a folder that belong to a split."""
+    """Return the files of a folder that belong to a split."""
     files = sorted(p for p in path.rglob("[!.]*") if p.suffix in KINDS and p.name not in ABOUT and p.is_file())
     if not files:
-        raise ValueError(f"{path} has no file of a known kind ({', '.join(KINDS)})")
+        raise ValueError(f"{path} has no file of a known type ({', '.join(KINDS)})")
     named = {file: _split(file.relative_to(path)) for file in files}
     asked = _split(Path(split)) or split
     chosen = [file for file in files if named[file] in ("", asked)]
@@ -84,13 +84,13 @@ def _chosen(path: Path, split: str) -> list[Path]:
 
 
 def _stem(file: Path) -> str:
-    """The name of a file in a folder, without the number of a shard; "" for that of a split."""
+    """Return the stem of a file in a folder, without a shard number; "" if it is the name of a split."""
     stem = SHARD.sub("", file.stem)
     return "" if stem in SPLITS else stem
 
 
 def _split(path: Path) -> str:
-    """The split that a path names, "" for none: the last word of SPLITS in it."""
+    """Return the split that a path names (the last word of SPLITS in it), or "" for none."""
     words = re.split(r"[-_./ ]", str(path))
     found = [word for word in words if word in SPLITS]
     return {"valid": "validation", "val": "validation", "dev": "validation"}.get(found[-1], found[-1]) if found else ""
@@ -109,12 +109,12 @@ def _is_saved(path: Path) -> bool:
 
 
 def _saved(path: Path, split: str, source: str) -> Table:
-    """What `datasets.save_to_disk` wrote."""
+    """Return the table of a split written by `datasets.save_to_disk`."""
     library = _datasets()
     try:
         found = library.load_from_disk(str(path))
     except Exception as error:
-        raise ValueError(f"{path} is not a whole saved data set: {one_line(error)}") from None
+        raise ValueError(f"{path} is not a valid saved data set: {one_line(error)}") from None
     if isinstance(found, dict):
         if split not in found:
             raise ValueError(f"{path} has no split {split!r}; it has {', '.join(found)}")
@@ -127,16 +127,16 @@ def _hub(name: str, split: str, source: str) -> Table:
     repository, _, config = name.partition(":")
     try:
         found = library.load_dataset(repository, config or None, split=split)
-    except Exception as error:  # the hub, its cache and the network each have errors of their own
+    except Exception as error:  # the hub, its cache and the network raise different errors
         raise ValueError(
-            f"{name} is no file or folder, and split {split!r} could not be had from the HF hub or its cache: "
+            f"{name} is not a file or folder, and split {split!r} cannot be loaded from the HF hub or its cache: "
             f"{type(error).__name__}: {one_line(error)}"
         ) from None
     return _dataset(found, name, source)
 
 
 def _dataset(found: Any, name: str, source: str) -> Table:
-    """A table of the `datasets` library."""
+    """Return the table of a data set of the `datasets` library."""
     if not len(found):
         raise ValueError(f"{name} has no rows")
 

@@ -1,4 +1,4 @@
-"""Questions as a parquet file in verl's form, which `read` gives back as they were."""
+"""Questions written to a parquet file in verl's form, from which `read` returns the same questions."""
 
 import json
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from .read import read
 
 
 def write(questions: Sequence[Question], path: str | Path) -> None:
-    """Write `questions`, each in as many rows as it repeats, in the place of `path`.
+    """Write `questions` to `path`, each in as many rows as it repeats, replacing an existing file.
 
     Columns: data_source, prompt, reward_model (ground_truth, style), solution, extra_info (index).
 
     Raises:
-        ValueError: for a path that does not end in .parquet, and for questions that no table of one type per column
-            can hold, such as prompts of which some are chat messages and others text. The file is then as it was.
+        ValueError: for a path that does not end in .parquet, and for questions that do not fit a table with one type
+            per column, such as a mix of chat messages and plain text. An existing file is then unchanged.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -36,7 +36,7 @@ def write(questions: Sequence[Question], path: str | Path) -> None:
         found = read(str(part)).questions
         for one, other in zip(questions, found, strict=True):
             if _what(one) != _what(other):
-                raise ValueError(f"{one.where}: does not read back as it was written")
+                raise ValueError(f"{one.where}: reading it back gives a different question")
         part.replace(path)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise ValueError(f"{path} cannot be written: {one_line(error)}") from None
@@ -56,5 +56,5 @@ def _row(index: int, question: Question) -> dict[str, Any]:
 
 
 def _what(question: Question) -> tuple[Any, ...]:
-    truth = json.dumps(question.ground_truth, sort_keys=True, default=repr)  # 1 == 1.0, but as text they are two
+    truth = json.dumps(question.ground_truth, sort_keys=True, default=repr)  # 1 == 1.0, but their texts differ
     return question.prompt, truth, question.source, question.solution, question.repeats

@@ -1,4 +1,4 @@
-"""Tasks with a verifiable reward. Importing a task needs no torch."""
+"""Tasks with a verifiable reward. Importing this package does not import torch."""
 
 from .generated import TASKS
 from .questions import question_task

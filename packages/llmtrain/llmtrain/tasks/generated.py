@@ -1,4 +1,4 @@
-"""Countdown as a task."""
+"""Generated tasks: Countdown."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def countdown_task(config: TaskConfig) -> Task:
-    """Problems generated from the seed."""
+    """Return the Countdown task, with problems generated from the seed."""
     train, test = countdown.split(config.train_problems, config.test_problems, config.seed)
 
     def examples(asked: Sequence[Sequence[Question]], sft: SFTConfig) -> Examples:
@@ -31,10 +31,10 @@ def countdown_task(config: TaskConfig) -> Task:
 
 
 def question(problem: countdown.Problem) -> Question:
-    """A problem as a question."""
+    """Return a problem as a question."""
     truth = {"numbers": list(problem.numbers), "target": problem.target}
     return Question(countdown.prompt(problem), truth, source="countdown")
 
 
 TASKS = {"countdown": countdown_task}
-"""By name."""
+"""Generated tasks by name."""

@@ -1,4 +1,4 @@
-"""Questions from files as a task."""
+"""Task with questions from files."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 LEARN_FROM = 20_000
-"""Texts that a tokenizer learns its byte pairs from, at most."""
+"""Upper limit for texts that a tokenizer learns its byte pairs from."""
 
 
 def question_task(config: DataConfig) -> Task:
-    """The questions of `config.train_files`, and of `config.val_files` to evaluate on.
+    """Return a task that trains on questions of `config.train_files` and evaluates on `config.val_files`.
 
     Raises:
         ValueError: for a file that cannot be read, with its row and column.
@@ -32,7 +32,7 @@ def question_task(config: DataConfig) -> Task:
         solved = [(q.prompt, q.solution) for source in asked for q in source if q.solution]
         if not solved:
             raise ValueError(
-                f"none of {', '.join(config.train_files)} has worked solutions to warm up on: set model.path to a "
+                f"none of {', '.join(config.train_files)} has worked solutions for the warm-up: set model.path to a "
                 "trained model, or sft.steps to 0"
             )
         return solved[: sft.examples]
@@ -55,7 +55,7 @@ def _read(names: Sequence[str], config: DataConfig, split: str, told: list[str])
     for name, label in zip(names, labels(names, split), strict=True):
         questions, skipped = read(name, split=split, usable=usable(config.verifier), label=label, **keys)  # type: ignore[arg-type]
         if skipped:
-            told.append(f"{len(skipped)} bad rows of {name} left out (the first: {skipped[0]})")
+            told.append(f"skipped {len(skipped)} bad rows of {name} (the first: {skipped[0]})")
         found.append([put(question, config) for question in questions])
     return found
 

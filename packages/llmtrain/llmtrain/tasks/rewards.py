@@ -1,4 +1,4 @@
-"""What is added to the verifier's reward: terms of form and length, each with a metric of its own."""
+"""Reward terms for format and length, which are added to the verifier's reward; each has its own metric."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 
 
 def terms(texts: Sequence[str], lengths: Tensor, correct: Tensor, n: int, limit: int, config: RewardConfig) -> Tensor:
-    """Every term of responses, weighted, (terms, B), in the order of `NAMES`.
+    """Return all weighted terms of B responses, (terms, B), in the order of `NAMES`.
 
     Args:
-        texts: the responses, B of them, whole groups of `n`.
-        lengths: their tokens (B,).
+        texts: B responses in whole groups of `n`.
+        lengths: tokens of each response (B,).
         correct: the verifier's verdicts, 1 or 0, (B,).
-        n: responses to a prompt.
+        n: responses per prompt.
         limit: rollout.max_new_tokens.
     """
     form = torch.zeros_like(correct)
@@ -34,14 +34,14 @@ NAMES = ("format", "length", "overlong")
 
 
 def used(config: RewardConfig) -> list[bool]:
-    """Which of NAMES the configuration asks for."""
+    """Return for each of NAMES whether the configuration uses it."""
     return [bool(config.format), bool(config.length_weight), bool(config.overlong_buffer)]
 
 
 def overlong(lengths: Tensor, limit: int, config: RewardConfig) -> Tensor:
-    """Penalty (B,) of responses of `lengths` tokens (B,): from 0 at limit − buffer to the full one at the limit.
+    """Return the penalty (B,) of responses with `lengths` tokens (B,): from 0 at limit − buffer to full at the limit.
 
-    DAPO, eq. 13, with the verifier's verdict as 1 or 0.
+    DAPO, eq. 13, with verdicts of 1 or 0.
     """
     if not config.overlong_buffer:
         return lengths.new_zeros(len(lengths)).float()
@@ -50,8 +50,9 @@ def overlong(lengths: Tensor, limit: int, config: RewardConfig) -> Tensor:
 
 
 def brief(lengths: Tensor, correct: Tensor, n: int) -> Tensor:
-    """Reward of short responses (B,): 1/2 for the shortest of a group of n, −1/2 for the longest, at most 0 for wrong
-    ones; 0 where all are as long. Kimi k1.5, 2.3.3.
+    """Return the reward of short responses (B,) in groups of n: 1/2 for the shortest, −1/2 for the longest.
+
+    It is at most 0 for wrong responses, and 0 if all of a group have the same length. Kimi k1.5, 2.3.3.
     """
     by_group = lengths.view(-1, n).float()
     shortest, longest = by_group.amin(1, keepdim=True), by_group.amax(1, keepdim=True)
@@ -65,7 +66,7 @@ def _boxed(text: str) -> bool:
 
 
 def _tagged(text: str) -> bool:
-    """Whether a response is one thought and one answer, in this order, and nothing else."""
+    """Return True if a response consists of one thought and one answer, in this order."""
     body = text.strip()
     if any(body.count(tag) != 1 for tag in TAGS):
         return False
@@ -75,4 +76,4 @@ def _tagged(text: str) -> bool:
 
 
 FORMATS = {"boxed": _boxed, "tags": _tagged}
-"""By name, whether a response has the form."""
+"""Checks of a response's format, by name."""

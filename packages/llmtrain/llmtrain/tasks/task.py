@@ -1,4 +1,4 @@
-"""A task: questions to train on, others held out, and the verifier that tells right responses from wrong ones."""
+"""Task: training questions, held-out questions, and the verifier of their responses."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,24 +18,25 @@ Examples = list[tuple[Prompt, str]]
 
 @dataclass(frozen=True)
 class Task:
-    """What training and evaluation need to know of a task."""
+    """Questions, verifier and warm-up of a task, for training and evaluation."""
 
     train: Sequence[Sequence[Question]]
-    """By source; they are mixed by `weights`."""
+    """Training questions by source, mixed by `weights`."""
     test: Sequence[Question]
+    """Held-out questions."""
     start_verifier: Callable[[], Verifier]
-    """Starts the judge of responses."""
+    """Function that starts the verifier."""
     examples_of: Callable[[Sequence[Sequence[Question]], SFTConfig], Examples]
-    """Prompts and responses for the supervised warm-up, from the questions to train on."""
+    """Function from training questions to prompts and responses for the supervised warm-up."""
     build_tokenizer: Callable[[int], "PreTrainedTokenizerFast"]
-    """Of a model that is built for this task, from the most tokens that it may have."""
+    """Function from the vocabulary limit to a tokenizer, for a model built for this task."""
     weights: tuple[float, ...] = ()
-    """Of the sources; none takes every question once an epoch."""
+    """Weights of the sources; empty draws every question once per epoch."""
     skipped: tuple[str, ...] = ()
-    """What was left out on the way, and why, a line each."""
+    """Messages about skipped questions, with the reason, one line each."""
 
     def examples(self, sft: SFTConfig) -> Examples:
-        """Prompts and responses for the supervised warm-up."""
+        """Return prompts and responses for the supervised warm-up."""
         return self.examples_of(self.train, sft)
 
     @cached_property
@@ -43,32 +44,32 @@ class Task:
         return Mixture([len(source) for source in self.train], self.weights or None)
 
     def epoch(self, step: int, prompts: int) -> int:
-        """Pass over the training questions, from 1, in which step `step` begins."""
+        """Return the pass over the training questions, from 1, in which step `step` begins."""
         return self.order.epoch(step * prompts)
 
     def train_batch(self, step: int, prompts: int, seed: int) -> list[Question]:
-        """The questions of a step: each pass over the data has an order of its own, drawn from the seed."""
+        """Return the questions of a step; each pass over the data has its own order, drawn from the seed."""
         return [self.train[source][i] for source, i in self.order.take(step * prompts, prompts, seed)]
 
     @cached_property
     def verifier(self) -> Verifier:
-        """Started when it is first asked for."""
+        """Verifier, started at first use."""
         return self.start_verifier()
 
     def verify(self, questions: Sequence[Question], responses: Sequence[str]) -> list[Verdict]:
-        """A verdict on each response to the question beside it."""
+        """Return the verdict on each response to its question."""
         return self.verifier(responses, [question.ground_truth for question in questions])
 
     def close(self) -> None:
-        """End the verifier's processes."""
+        """Stop the verifier's processes."""
         if "verifier" in self.__dict__:
             self.verifier.close()
 
     def keep(self, fits: Callable[[Sequence[Question]], list[Question]], why: str) -> "Task":
-        """The task with only those questions that `fits` leaves; what is left out is told under `skipped`.
+        """Return the task with only the questions that `fits` keeps, and messages about the others in `skipped`.
 
         Raises:
-            ValueError: when nothing is left to train on.
+            ValueError: if a source has no training question left.
         """
         train, test = [fits(source) for source in self.train], fits(self.test)
         told = list(self.skipped)
@@ -77,7 +78,7 @@ class Task:
             ("held-out", len(self.test), len(test)),
         ):
             if after < before:
-                told.append(f"{before - after:,} of {before:,} {name} questions left out: {why}")
+                told.append(f"skipped {before - after:,} of {before:,} {name} questions: {why}")
         if not all(train):
             raise ValueError(f"no training question is left: {told[-1] if told else 'there was none'}")
         return replace(self, train=train, test=test, skipped=tuple(told))

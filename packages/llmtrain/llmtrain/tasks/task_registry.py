@@ -1,4 +1,4 @@
-"""The task of a run, by name: questions from files, a generated task of TASKS, or module:function of one's own."""
+"""Tasks by name: questions from files, a generated task of TASKS, or the user's module:function."""
 
 from entrostat.importing import attribute
 
@@ -9,13 +9,13 @@ from .task import Task
 
 FILES = "files"
 """Name of the task whose questions come from files."""
-NO_FILES = "no questions to train on: name files of them with --data.train-files"
+NO_FILES = "no questions to train on: name question files with --data.train-files"
 
 
 def get_task(config: TrainConfig) -> Task:
-    """Return questions from files if the configuration names some, else the problems of `config.task`.
+    """Return the task of questions from files if the configuration names files, else the task of `config.task`.
 
-    Raises ValueError for a file that cannot be read, for an unknown task, and if files are wanted and none are named.
+    Raises ValueError for a file that cannot be read, for an unknown task, and for task "files" without files.
     """
     if config.task.name == FILES and not config.data.train_files:
         raise ValueError(NO_FILES)
@@ -23,9 +23,9 @@ def get_task(config: TrainConfig) -> Task:
 
 
 def generated_task(config: TaskConfig) -> Task:
-    """Return the task that `config.name` names: one of TASKS, or what module:function makes of the configuration.
+    """Return the task called `config.name`: one of TASKS, or the result of module:function for the configuration.
 
-    Raises ValueError if there is no such task, or if the function returns something else.
+    Raises ValueError for an unknown task, and if the function does not return a Task.
     """
     if ":" not in config.name and config.name not in TASKS:
         known = ", ".join([*TASKS, FILES])
