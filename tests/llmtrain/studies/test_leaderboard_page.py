@@ -30,7 +30,7 @@ def test_curves_are_read_at_the_target():
     (row,) = [line for line in text.splitlines() if line.startswith("| `kl_ref` | beta=0.15 |")]
     assert row.count(" 0.250 ±0.00") == 3
     assert "`clip_higher` (eps_high from 0.5 to 1: 0.180 to 0.210 nats)" in text
-    assert "Noise makes up" not in text
+    assert "Share of seed noise" not in text
     assert "with a target hold 0.3 nats.\n" in text
 
 
@@ -43,15 +43,19 @@ def test_of_one_controller_a_hyperparameter_may_reach_what_another_does_not():
 
 def test_targets_of_their_own_are_told():
     text = page((*STRENGTHS, ended("thermostat", {"target": 0.4}, 0.4, 0.2)), [], TrainConfig(), "command", "x.png")
-    assert "with a target hold their own targets, or what that column says.\n" in text
+    assert "with a target hold their own targets, or the target in that column.\n" in text
 
 
 def test_what_is_noise_is_told():
     more = [ended(name, {"k": k}, h, 0.3 - k / 10) for name in ("clip_cov", "kl_cov") for k, h in ((1, 0.2), (2, 0.4))]
     text = page((*STRENGTHS, *more), [], TrainConfig(target=0.3), "command", "x.png")
-    said = next(line for line in text.splitlines() if line.startswith("Noise makes up"))
-    assert said.endswith("variance between them.")
-    assert "of reward's" in said
+    said = next(
+        line
+        for line in text.splitlines()
+        if line.startswith("Share of seed noise in the variance between controllers: ")
+    )
+    assert said.endswith(".")
+    assert "% for reward" in said
 
 
 def test_without_curves_or_target_there_is_nothing_to_read():

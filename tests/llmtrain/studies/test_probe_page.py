@@ -39,12 +39,12 @@ def test_words(omega, has):
     ones = {"p": change, "entropy": change, "weight": change, "updated": np.ones(50, dtype=bool)}
     found = Probe(step=0, optimizer="SGD", lr=1.0, length=1.0, change=change, estimates=estimates, **ones)
     text = told(found)
-    assert "the highest SRCC is that of exact flow (1.000)" in text
+    assert "exact flow (1.000) has the highest SRCC" in text
     assert has in text
     assert "First order" not in text
     knowing = replace(found, estimates=estimates | {"output layer": noise, "all weights": change})
     text = told(knowing)
-    assert "the highest SRCC is that of exact flow (1.000)" in text  # of the estimators of single tokens
+    assert "exact flow (1.000) has the highest SRCC" in text  # of the estimators of single tokens
     assert "First order in all weights has an SRCC of 1.000, 0.0% wrong signs, and leaves 0.000 of" in text
 
 

@@ -141,7 +141,7 @@ def test_first_order_knows_no_bias_of_the_output_layer(small, tmp_path):
     shape = GPTJConfig(vocab_size=len(tokenizer), n_positions=64, n_embd=16, n_layer=1, n_head=2, rotary_dim=4)
     save(AutoModelForCausalLM.from_config(shape), tokenizer, tmp_path / "model")
     config = replace(small, out=str(tmp_path / "run"), optim=replace(small.optim, layout="padded"))
-    with pytest.raises(ValueError, match="--first-order does not know the bias"):
+    with pytest.raises(ValueError, match="--first-order does not support an output layer with a bias"):
         Walk(config, tmp_path / "model", steps=(0,), first_order=True)
 
 

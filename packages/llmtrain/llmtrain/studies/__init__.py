@@ -1,1 +1,1 @@
-"""Studies of finished runs: comparison, the law between entropy and reward, probes, leaderboard."""
+"""Studies of runs: comparison, the law between entropy and reward, probes, leaderboard."""

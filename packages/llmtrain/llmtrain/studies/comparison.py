@@ -1,4 +1,4 @@
-"""Runs side by side, from their run logs: a table and a figure of entropy, reward and pass@k against steps."""
+"""Comparison of runs from their logs: a table, and a figure of entropy, reward and pass@k against steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ from ..evaluation.report import MISSING, number
 from ..training.run import run_settings
 
 HOLDS_WITHIN = 0.15
-"""Relative error of the mean entropy over the last third up to which a target counts as held."""
+"""Upper limit for the relative error of the mean entropy over the last third, if the target counts as held."""
 SMOOTHING = 0.15
-"""Weight of the newest value in the smoothed curves; the raw ones are drawn faintly behind them."""
+"""Weight of the newest value in the smoothed curves; raw curves are drawn faintly behind them."""
 STYLES = ["-", "--", "-.", ":"]
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
-"""The Okabe-Ito palette, told apart by most people with colour blindness; line styles tell it again."""
+"""Okabe-Ito palette, which most people with colour blindness can distinguish; line styles help too."""
 
 
 def picture(path: str) -> Path:
-    """The file of a figure: a name without an ending gets that of a PNG, as matplotlib would give it."""
+    """Return the path of a figure; a name without a suffix gets .png, as in matplotlib."""
     return Path(path) if Path(path).suffix else Path(f"{Path(path)}.png")
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run log, read."""
+    """Run log in memory."""
 
     name: str
     config: dict[str, Any]
@@ -40,22 +40,22 @@ class Run:
 
     @staticmethod
     def read(path: str | Path) -> "Run":
-        """Raises ValueError when `path` holds no run log."""
+        """Return the run in the folder `path`. Raises ValueError if it contains no run log."""
         return Run(Path(path).name, run_settings(path), read_metrics(path))
 
     def series(self, key: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Steps at which a metric was logged, and its values."""
+        """Return the steps at which a metric was logged, and its values."""
         pairs = [(line["step"], line[key]) for line in self.metrics if line.get(key) is not None]
         steps, values = zip(*pairs, strict=True) if pairs else ((), ())
         return np.array(steps, dtype=np.int64), np.array(values, dtype=np.float64)
 
     def last(self, key: str) -> float:
-        """The last value of a metric, NaN when it was never logged."""
+        """Return the last value of a metric; NaN if it was never logged."""
         values = self.series(key)[1]
         return float(values[-1]) if len(values) else float("nan")
 
     def late(self, key: str) -> float:
-        """Mean of a metric over the last third of the steps."""
+        """Return the mean of a metric over the last third of its values; NaN if it was never logged."""
         values = self.series(key)[1]
         return float(values[-max(len(values) // 3, 1) :].mean()) if len(values) else float("nan")
 
@@ -68,7 +68,7 @@ class Run:
         return self.config.get("eval", {}).get("k", 8)
 
     def verdict(self) -> str:
-        """Whether the target was held, in words."""
+        """Return the target with "held" or "missed" and the relative error, or "none" without a target."""
         if self.target is None:
             return "none"
         error = self.late("entropy") / self.target - 1
@@ -79,10 +79,10 @@ class Run:
 
 
 def table(runs: Sequence[Run]) -> Table:
-    """A line a run, within 80 columns.
+    """Return a table with one line per run, within 80 columns.
 
-    Reward and entropy are means over the last third of the steps; avg@k and pass@k are of the last evaluation, all with
-    the k of the first run.
+    Reward and entropy are means over the last third of the steps; avg@k and pass@k are from the last evaluation, with
+    the first run's k.
     """
     k = runs[0].k
     caption = f"means over the last third of the steps; avg@{k} and pass@{k} on held-out problems at the end"
@@ -104,7 +104,7 @@ def table(runs: Sequence[Run]) -> Table:
 
 
 def smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Exponential moving average."""
+    """Return the exponential moving average of the values."""
     out = values.copy()
     for i in range(1, len(out)):
         out[i] = (1 - SMOOTHING) * out[i - 1] + SMOOTHING * values[i]
@@ -112,9 +112,9 @@ def smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def figure(runs: Sequence[Run], path: str | Path) -> None:
-    """Draw entropy, reward and pass@k (k of the first run) with its 95% interval against steps, a line a run.
+    """Draw entropy, reward and pass@k (the first run's k) with its 95% interval against steps, one line per run.
 
-    A run without a metric is named in its panel. path: where to save it, in any format of matplotlib.
+    A panel names the runs without its metric. path: file to write, in any format of matplotlib.
     """
     import matplotlib
 

@@ -1,11 +1,11 @@
-"""What theory says of entropies when it knows that tokens share weights: first order in all weights, or one layer's.
+"""First-order entropy changes with shared weights, in all weights or only in the output layer.
 
-    first_order    of each token's entropy, when the weights take a step
-    influence      of the entropy of all tokens together, when the weights take one token's part of a step
+    first_order    change of each token's entropy by a step of the weights
+    influence      change of the entropy of all tokens together by one token's part of a step
 
-    along a direction of the weights  ─► forward-mode differentiation of body and output layer ─► d log π, dH (N,)
+    direction of the weights  ─► forward-mode differentiation of body and output layer ─► d log π, dH (N,)
 
-What it leaves of the measured changes is curvature: steps too long to be told by how they set out.
+The rest of the measured changes is curvature: the steps are too long for a first-order estimate.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,22 +24,22 @@ from ..sequences.batch import Batch
 from ..sequences.layout import padded, padded_slices
 
 OF_WEIGHTS = ("output layer", "all weights")
-"""Which of them move."""
+"""Names of the weights that change."""
 ROWS = 256
-"""Tokens whose logits are held at once."""
+"""Tokens per chunk of logits."""
 
 
 def first_order(
     policy: Policy, batch: Batch, start: Sequence[Tensor], end: Sequence[Tensor], budget: int
 ) -> dict[str, Tensor]:
-    """Change of H of the response tokens of `batch` by a step, by OF_WEIGHTS, (N,) each in nats.
+    """Return the first-order change of H of the N response tokens of `batch` by a step, by OF_WEIGHTS, (N,), in nats.
 
     Args:
-        policy: its own weights are not looked at.
+        policy: policy with the model; its current weights are ignored.
         batch: N response tokens.
-        start: the parameters of its model before the step, in the model's order.
-        end: after it.
-        budget: tokens that go through the model at once.
+        start: parameters of the model before the step, in the model's order.
+        end: parameters after the step.
+        budget: tokens per forward pass.
     """
     step = [b - a for a, b in zip(start, end, strict=True)]
     head = step[_place_of_head(policy)]
@@ -48,12 +48,12 @@ def first_order(
 
 
 def influence(policy: Policy, batch: Batch, weight: Tensor, budget: int) -> dict[str, Tensor]:
-    """Change of the sum of H over `batch` by each token's part of plain gradient descent, by OF_WEIGHTS, (N,) each.
+    """Return the change of ΣH over `batch` by each token's part of plain gradient descent, by OF_WEIGHTS, (N,) each.
 
-    In nats per unit of learning rate. A token's part is weight·∇ log π, so this is ⟨weight·∇ log π, ∇ΣH⟩: weight times
-    the derivative of log π along the gradient of ΣH, for all tokens at once.
+    The unit is nats per unit of learning rate. A token's part is weight·∇ log π, so the change is
+    ⟨weight·∇ log π, ∇ΣH⟩: weight times the derivative of log π along the gradient of ΣH, for all tokens at once.
 
-    weight: what multiplies ∇ log π of each token, (N,).
+    weight: factor of ∇ log π of each token, (N,).
     """
     at = [p.detach() for p in policy.model.parameters()]
     gradient, of_head = _gradient_of_entropy(policy, batch, budget)
@@ -63,7 +63,7 @@ def influence(policy: Policy, batch: Batch, weight: Tensor, budget: int) -> dict
 
 
 class Slopes(NamedTuple):
-    """Derivatives of what the response tokens have, (N,) each."""
+    """Directional derivatives for the response tokens, (N,) each."""
 
     logp: Tensor
     entropy: Tensor
@@ -73,15 +73,15 @@ class Slopes(NamedTuple):
 def slopes(
     policy: Policy, batch: Batch, at: Sequence[Tensor], body: Sequence[Tensor] | None, head: Tensor, budget: int
 ) -> Slopes:
-    """Derivatives along a direction of the weights.
+    """Return derivatives along a direction of the weights.
 
     Args:
-        policy: its own weights are not looked at.
+        policy: policy with the model; its current weights are ignored.
         batch: N response tokens.
-        at: the parameters of its model where they are taken, in the model's order.
-        body: direction of all of them but for the output layer's part; None where only that layer moves.
+        at: parameters of the model at which derivatives are taken, in the model's order.
+        body: direction of all parameters, except as the output layer; None if only the output layer changes.
         head: direction of the output layer's weight (V, D).
-        budget: tokens that go through the model at once.
+        budget: tokens per forward pass.
     """
     moves: Sequence[Tensor | None] = body or [None] * len(at)
     pairs = {id(p): (x, move) for p, x, move in zip(policy.model.parameters(), at, moves, strict=True)}
@@ -105,13 +105,13 @@ def _dual(at: Tensor, along: Tensor | None) -> Tensor:
 
 
 def _states(policy: Policy, weights: dict[str, Tensor], batch: Batch, sequences: Tensor) -> Tensor:
-    """Hidden states (n, D) that predict the response tokens of `sequences`, by these weights of the body."""
+    """Return hidden states (n, D) that predict the response tokens of `sequences`, with these weights of the body."""
     ids, _, _, row, column = (x if x is None else x.to(policy.head.device) for x in padded(batch, sequences))
     return functional_call(policy.body, weights, (ids,), {"use_cache": False}).last_hidden_state[row, column]
 
 
 def _of_rows(policy: Policy, weight: Tensor, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """d log π and dH (n,) of the dual numbers that the output layer's weight (V, D) and hidden states (n, D) are."""
+    """Return d log π and dH (n,) from the output layer's weight (V, D) and hidden states (n, D) as dual numbers."""
     logits = (hidden * policy.output.scale @ weight.T).float()
     if cap := policy.output.softcap:
         logits = cap * torch.tanh(logits / cap)
@@ -121,13 +121,15 @@ def _of_rows(policy: Policy, weight: Tensor, hidden: Tensor, targets: Tensor) ->
 
 
 def _place_of_head(policy: Policy) -> int:
-    """Of the output layer's weight among the parameters of the model."""
+    """Return the index of the output layer's weight among the model's parameters."""
     return next(i for i, p in enumerate(policy.model.parameters()) if p is policy.head)
 
 
 def _gradient_of_entropy(policy: Policy, batch: Batch, budget: int) -> tuple[list[Tensor], Tensor]:
-    """∇ΣH in the parameters of the model, 0 in those that are not trained; and in the output layer's weight (V, D) as
-    such, without what it has of it where it is the input embeddings too."""
+    """Return ∇ΣH with respect to the model's parameters (0 if frozen), and to the weight (V, D) as output layer only.
+
+    The second excludes the gradient through the input embeddings if both share the weight.
+    """
     total, of_head = [torch.zeros_like(p) for p in policy.model.parameters()], torch.zeros_like(policy.head)
     trained = [(p, sum_) for p, sum_ in zip(policy.model.parameters(), total, strict=True) if p.requires_grad]
     weight = policy.head.detach().clone().requires_grad_()
@@ -146,7 +148,7 @@ def _gradient_of_entropy(policy: Policy, batch: Batch, budget: int) -> tuple[lis
 
 @contextmanager
 def eager_attention(model: PreTrainedModel) -> Iterator[None]:
-    """Attention by plain matrix products, which can be differentiated forward."""
+    """Run the model with eager attention, which supports forward-mode differentiation."""
     own = model.config._attn_implementation
     model.set_attn_implementation("eager")
     try:

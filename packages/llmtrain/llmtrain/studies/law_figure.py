@@ -1,4 +1,4 @@
-"""Pictures of the law R = −a·e^H + b: a panel for each run, its points coloured by step."""
+"""Figure of the law R = −a·e^H + b: one panel per run, with points coloured by step."""
 
 import textwrap
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ from .law_fit import RunLaw
 
 PREDICTED, FITTED = COLOURS[0], COLOURS[1]
 GRID = 200
-"""Entropies at which curves are drawn."""
+"""Number of entropies at which curves are drawn."""
 STEPS = "cividis"
-"""Colour map that reads the same to most people with colour blindness."""
+"""Colour map of the steps, readable with most kinds of colour blindness."""
 
 
 def figure(found: Sequence[RunLaw], path: str | Path) -> None:
-    """Draw the laws side by side and save them as `path` (any format of matplotlib)."""
+    """Draw the laws side by side, and save them to `path` (any format of matplotlib)."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -48,14 +48,14 @@ def figure(found: Sequence[RunLaw], path: str | Path) -> None:
 
 
 def warned(found: RunLaw) -> str:
-    """The warnings, wrapped to the width of a panel."""
+    """Return the warnings, wrapped to the width of a panel."""
     return "\n".join(
         line for text in found.warnings for line in textwrap.wrap(f"! {text}", 86, subsequent_indent="   ")
     )
 
 
 def panel(axes: Any, found: RunLaw) -> Any:
-    """One run on these axes; returns the points."""
+    """Draw one run on these axes, and return its scatter plot."""
     entropy, outcome, law = found.points.entropy, found.points.outcome, found.law
     grid = np.linspace(0, 1.03 * entropy.max(), GRID)
     low, high = laws.band(entropy, outcome, grid)

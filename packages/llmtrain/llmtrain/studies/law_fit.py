@@ -1,4 +1,4 @@
-"""The law R = −a·e^H + b in one run: its points, its fit, and in words why not to trust it.
+"""The law R = −a·e^H + b in one run: its points, its fit, and warnings about the fit.
 
 run log ─► points (entropy, outcome) ─► fit, alternatives, forecast of `entrostat.laws` ─► warnings
 """
@@ -20,37 +20,37 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """What of a run the law is about, (n,) each."""
+    """Points of a run for the law, (n,) each."""
 
     step: NDArray[np.int64]
     entropy: Array
-    """Nats."""
+    """Entropy in nats."""
     outcome: Array
-    """The reward, or the metric that stands in for it."""
+    """Reward, or another metric instead."""
 
 
 @dataclass(frozen=True, eq=False)
 class RunLaw:
-    """All that is known of the law in one run."""
+    """Law of one run: fit, alternatives, forecast and warnings."""
 
     name: str
     against: str
-    """The metric whose law it is."""
+    """Metric that the law describes."""
     points: Points
     law: Law
     scores: Mapping[str, Score]
-    """`exponential`, `linear` and `quadratic`."""
+    """Scores of the curves `exponential`, `linear` and `quadratic`."""
     prediction: Prediction | None
-    """From the first share of the points; None when these are too few, or alike."""
+    """Forecast from the first share of the points; None if these are too few or too similar."""
     warnings: tuple[str, ...]
-    """Sentences; none when nothing speaks against the fit."""
+    """Sentences with doubts about the fit; empty if there are none."""
 
 
 def points(run: Run, against: str = "reward") -> Points:
-    """The points of a run: the values of the metric `against`, each with the entropy of the nearest step, the earlier
-    of two.
+    """Return the points of a run: values of the metric `against` with the entropy of the nearest step.
 
-    Raises ValueError, which lists the metrics that there are, when the run has none of that name, or no entropy.
+    The earlier of two equally near steps counts. Raises ValueError with the run's metrics if `against` or the entropy
+    is missing.
     """
     step, outcome = run.series(against)
     at, entropy = run.series("entropy")
@@ -64,9 +64,9 @@ def points(run: Run, against: str = "reward") -> Points:
 
 
 def fit_run(run: Run, against: str = "reward", share: float = 0.15) -> RunLaw:
-    """The law of a run and its forecast from the first `share` of its points.
+    """Return the law of a run, with a forecast from the first `share` of its points.
 
-    Raises ValueError, one line that names the run, when there are fewer than 4 points or the entropy does not vary.
+    Raises ValueError, naming the run, if there are fewer than 4 points or the entropy does not vary.
     """
     found = points(run, against)
     entropy, outcome = found.entropy, found.outcome

@@ -1,4 +1,4 @@
-"""The page of the leaderboard, in Markdown."""
+"""Markdown page of the leaderboard."""
 
 from collections.abc import Sequence
 from math import isnan
@@ -13,8 +13,11 @@ from .strengths import Curve, curves, readings, share_of_noise
 
 
 def page(standings: Sequence[Standing], laws: Sequence[ByEntropy], config: TrainConfig, told: str, picture: str) -> str:
-    """The whole page. config: that of all runs but for controllers and seeds. told: the command that makes it. picture:
-    its path relative to the page."""
+    """Return the text of the page.
+
+    config: settings of all runs except controllers and seeds. told: command that writes the page. picture: its path
+    relative to the page.
+    """
     seeds = next(iter(s.values["reward"].size for s in standings if not s.error))
     ran = [s for s in standings if not s.error]
     parts = [
@@ -30,12 +33,12 @@ def page(standings: Sequence[Standing], laws: Sequence[ByEntropy], config: Train
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-ALL = f"Every controller but `{LEFT_OUT}`, which needs rollouts of another policy, trains"
-READ = """Read off, straight in the logarithm of the entropy, between the two values of a hyperparameter whose
-entropies have it between them. ± is the standard error of that."""
+ALL = f"Every controller except `{LEFT_OUT}`, which needs rollouts of another policy, trains"
+READ = """Results are interpolated, linearly in the logarithm of the entropy, between the two values of a hyperparameter
+whose entropies enclose this one. ± is the standard error of the interpolation."""
 NOISE = """; all are means over seeds. ± is the standard error of each
-number in a column, from the variance between the seeds of an entry, pooled over entries. It says what other seeds would
-change, not what another model would"""
+number in a column, from the variance between the seeds of an entry, pooled over entries. It covers the effect of other
+seeds, not of another model"""
 
 
 def _introduction(standings: Sequence[Standing], config: TrainConfig, seeds: int, told: str, picture: str) -> str:
@@ -46,33 +49,33 @@ def _introduction(standings: Sequence[Standing], config: TrainConfig, seeds: int
     seen, noise = ("seed 0", "") if seeds == 1 else (f"seeds 0 to {seeds - 1}", NOISE)
     target = "their own targets" if config.target is None else f"{config.target:g} nats"
     if any("target" in s.entry.args for s in standings):
-        target += ", or what that column says"
+        target += ", or the target in that column"
     return f"""# Leaderboard in a language model
 
 {who} the same model on {questions}:
 {config.steps} rollout steps of {config.rollout.prompts} × {config.rollout.n} responses, {config.updates} optimizer \
 steps each, learning rate {config.optim.lr:g}, advantage {config.advantage}, {seen}.
-Values are those of the preset `{config.controller_preset}`, and some others, which the second column names.
+Hyperparameters have the values of the preset `{config.controller_preset}`, except those in the second column.
 Controllers with a target hold {target}.
 
     {told}
 
 ![Reward and pass@{config.eval.k} against entropy]({picture})
 
-Entropy and reward are means over the last third of the steps, avg@{config.eval.k} and pass@{config.eval.k} those of
+Entropy and reward are means over the last third of the steps, avg@{config.eval.k} and pass@{config.eval.k} are from
 the last evaluation, on held-out problems{noise}."""
 
 
 def _law(law: ByEntropy) -> str:
-    noise = "" if isnan(law.noise) else f" Of what is left, the noise of the seeds makes up {min(law.noise, 1):.0%}."
+    noise = "" if isnan(law.noise) else f" Seed noise makes up {min(law.noise, 1):.0%} of the rest."
     apart = ", ".join(f"`{name}` ({distance:+.1f})" for name, distance in law.apart.items())
-    named = f"Further than {NOTABLE:g} standard errors from it: {apart}." if apart else ""
+    named = f"More than {NOTABLE:g} standard errors away: {apart}." if apart else ""
     if not apart and not isnan(law.noise):
-        named = f"No entry is further than {NOTABLE:g} standard errors from it."
+        named = f"No entry is more than {NOTABLE:g} standard errors away."
     alone, explained = ", ".join(f"`{name}`" for name in law.left_out), max(law.explained, 0)
-    through = f", laid through all but {alone}, far from the others," if alone else ""
+    through = f", fitted without {alone} (too far from the others)," if alone else ""
     return (
-        f"**What the entropy alone says of {law.metric}.** A parabola in its logarithm{through} explains "
+        f"**Prediction of {law.metric} from entropy alone.** A parabola in log entropy{through} explains "
         f"{explained:.0%} of the variance between entries, each predicted from the others.{noise} {named}".strip()
     )
 
@@ -82,7 +85,12 @@ def _holding(standings: Sequence[Standing]) -> str:
     if not aimed:
         return ""
     noise = standard_error(standings, "target_error")
-    lines = ["## Holding the target", "", "Distance of the entropy over the last third of the steps from it.", ""]
+    lines = [
+        "## Holding the target",
+        "",
+        "Distance between the target and the mean entropy over the last third of the steps.",
+        "",
+    ]
     lines += [f"| controller | values | target | target error{_plus_minus(noise)} |", "|---|---|---|---|"]
     for s in aimed:
         error = number(s.mean("target_error"), ".3f")
@@ -91,7 +99,7 @@ def _holding(standings: Sequence[Standing]) -> str:
 
 
 def _at(standings: Sequence[Standing], target: float | None, k: int) -> str:
-    """What each curve gives at the target."""
+    """Return the section with each curve's results at the target."""
     found_curves = curves(standings)
     if target is None or not found_curves:
         return ""
@@ -105,18 +113,18 @@ def _at(standings: Sequence[Standing], target: float | None, k: int) -> str:
         value = f"{reading.curve.hyperparameter}={reading.value:.3g}"
         lines.append("| " + " | ".join((f"`{reading.curve.name}`", value, *numbers)) + " |")
     shares = {metric: share_of_noise(found, metric) for metric in metrics}
-    told = ", ".join(f"{min(share, 1):.0%} of {metric}'s" for metric, share in shares.items() if not isnan(share))
+    told = ", ".join(f"{min(share, 1):.0%} for {metric}" for metric, share in shares.items() if not isnan(share))
     if told:
-        lines += ["", f"Noise makes up {told} variance between them."]
+        lines += ["", f"Share of seed noise in the variance between controllers: {told}."]
     reached = [reading.curve for reading in found]
     missed = [_range(curve) for curve in found_curves if curve not in reached]
     if missed:
-        lines += ["", f"Not reached with the values tried, by the entropies they gave: {', '.join(missed)}."]
+        lines += ["", f"Not reached with the tested values, which gave these entropies: {', '.join(missed)}."]
     return "\n".join(lines)
 
 
 def _range(curve: Curve) -> str:
-    """A curve with its hyperparameter, and its entropies."""
+    """Return a curve's name with the ranges of its hyperparameter and entropy."""
     ends = [s.mean("entropy") for s in curve.standings]
     values = [curve.value(s) for s in (curve.standings[0], curve.standings[-1])]
     tried = f"{curve.hyperparameter} from {values[0]:g} to {values[1]:g}"
@@ -126,7 +134,7 @@ def _range(curve: Curve) -> str:
 def _table(standings: Sequence[Standing], k: int) -> str:
     metrics = ("entropy", "reward", f"avg@{k}", f"pass@{k}")
     headings = (f"{metric}{_plus_minus(standard_error(standings, metric))}" for metric in metrics)
-    lines = ["## All of them", "", "Highest reward first.", ""]
+    lines = ["## All entries", "", "Highest reward first.", ""]
     lines += ["| " + " | ".join(("controller", "values", *headings, "notes")) + " |", "|" + "---|" * 7]
     for s in sorted(standings, key=lambda s: -s.mean("reward")):
         numbers = (number(s.mean(metric), ".3f") for metric in metrics)

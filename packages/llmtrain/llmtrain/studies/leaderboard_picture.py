@@ -1,4 +1,4 @@
-"""The picture of the leaderboard: reward and pass@k against entropy."""
+"""Picture of the leaderboard: reward and pass@k against entropy."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from .comparison import COLOURS, STYLES
 from .standings import ByEntropy, Standing, standard_error
 from .strengths import curves
 
-FREE, AIMED, *OTHERS = COLOURS[:-1]  # not the yellow: too light for text
-"""Of single entries without and with a target, and of curves."""
+FREE, AIMED, *OTHERS = COLOURS[:-1]  # without yellow, which is too light for text
+"""Colours of single entries without and with a target, and of curves."""
 
 
 class Mark(NamedTuple):
-    """What is named at the right: an entry, or the entries of a curve."""
+    """Named item of the picture: an entry, or the entries of a curve."""
 
     name: str
     standings: Sequence[Standing]
@@ -24,7 +24,7 @@ class Mark(NamedTuple):
     line: str
 
     def far(self, metric: str) -> tuple[float, float]:
-        """Where its name points to: the highest entropy."""
+        """Return the point that the name points to: the one with the highest entropy."""
         return max((s.mean("entropy"), s.mean(metric)) for s in self.standings)
 
 
@@ -35,8 +35,10 @@ def draw(
     path: Path,
     target: float | None = None,
 ) -> None:
-    """A panel for each metric: a mark an entry, a line a curve, their names at the right, what the entropy alone would
-    give, and where the targets are that are not of one entry alone. target: that of the page, if it has one."""
+    """Draw one panel per metric: entries, curves, their names at the right, the fit to entropy alone, and targets.
+
+    Targets of single entries are left out. target: target of the page, if it has one.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter
@@ -86,7 +88,7 @@ def draw(
 
 
 def _marks(standings: Sequence[Standing]) -> list[Mark]:
-    """Curves, and the entries that are on none; twins are only counted."""
+    """Return the curves, and the entries that are on no curve; entries that trained alike are only counted."""
     twins = Counter(s.same_as for s in standings)
     shown = [s for s in standings if not s.same_as and not s.error]
     marks = [

@@ -1,4 +1,4 @@
-"""The runs of a leaderboard: one folder for each entry and seed. Those that are done are left alone, others go on."""
+"""Runs of a leaderboard: one folder for each entry and seed. Finished runs are kept, others resume."""
 
 import os
 import re
@@ -21,11 +21,11 @@ from ..settings.nested import to_dict
 from ..training.run import run_config
 
 Failures = dict[str, str]
-"""By folder of a run, why it could not end."""
+"""Errors of failed runs, by run folder."""
 
 
 def configurations(base: TrainConfig, entry: Entry, seeds: Sequence[int], out: Path) -> list[TrainConfig]:
-    """The run of an entry on each seed: other draws of responses and another order, from the same model."""
+    """Return an entry's runs, one per seed: seeds change sampled responses and data order, not the start model."""
     folder = out / re.sub(r"[^\w.=-]+", "_", entry.name).strip("_")
     own_target = any(key.rpartition(".")[2] == "target" for key in entry.args)
     return [
@@ -43,7 +43,7 @@ def configurations(base: TrainConfig, entry: Entry, seeds: Sequence[int], out: P
 
 
 def done(config: TrainConfig) -> int:
-    """Rollout steps that lie in the folder of a run; ValueError when they are of another one."""
+    """Return the rollout steps of a run's newest checkpoint. Raises ValueError if the folder has another run."""
     folder = Path(config.out)
     if not (folder / "config.yaml").exists():
         return 0
@@ -54,7 +54,7 @@ def done(config: TrainConfig) -> int:
 
 
 def ended(config: TrainConfig) -> bool:
-    """Whether a run is done to its last evaluation, which follows its last checkpoint."""
+    """Return True if a run is finished, including its last evaluation, which follows the last checkpoint."""
     if done(config) < config.steps:
         return False
     evaluated = [line["step"] for line in read_metrics(config.out) if f"eval/avg@{config.eval.k}" in line]
@@ -62,7 +62,7 @@ def ended(config: TrainConfig) -> bool:
 
 
 def run_all(configs: Sequence[TrainConfig], workers: int) -> Failures:
-    """Train what is not done yet, so many at a time, each as a process of its own with its output in <run>.log."""
+    """Train the unfinished runs, `workers` at a time, each in its own process with output in <run>.log."""
     left = [config for config in configs if not ended(config)]
     if left:
         warm_up(left[0])
@@ -83,7 +83,7 @@ def run_all(configs: Sequence[TrainConfig], workers: int) -> Failures:
 
 
 def warm_up(config: TrainConfig) -> None:
-    """Make the model that all runs start from, which those that begin together would each warm up."""
+    """Prepare the start model of all runs, so that parallel runs do not each warm it up."""
     from ..training.display import WarmUpDisplay
     from ..training.warmup import start_model
 
@@ -92,7 +92,7 @@ def warm_up(config: TrainConfig) -> None:
 
 
 def _run(config: TrainConfig) -> str:
-    """Train, or go on; why it failed, empty when it did not."""
+    """Train or resume a run, and return its error, or "" if it finished."""
     folder = Path(config.out)
     folder.parent.mkdir(parents=True, exist_ok=True)
     asked = folder.with_suffix(".yaml")
@@ -101,7 +101,7 @@ def _run(config: TrainConfig) -> str:
     again = ["--overwrite"] if (folder / "config.yaml").exists() else []
     command = ["resume", str(folder)] if begun else ["train", "--config", str(asked), *again]
     program = [sys.executable, "-m", "llmtrain", *command]
-    ours = os.environ | {PARENT: str(os.getpid())}  # so that it ends with this process
+    ours = os.environ | {PARENT: str(os.getpid())}  # the run stops when this process ends
     with folder.with_suffix(".log").open("w") as log:
         ended = subprocess.run(program, stdout=log, stderr=subprocess.STDOUT, env=ours)
     if ended.returncode == 0:

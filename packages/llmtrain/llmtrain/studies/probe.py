@@ -1,13 +1,12 @@
-"""Estimates of a token's entropy change against the change that one optimizer step made (STEER, appendix C.2, table 7).
+"""Estimates of a token's entropy change compared with the change by one optimizer step (STEER, appendix C.2, table 7).
 
-    probe        the tokens of one update: what the step did to the entropy of each, and what estimators say of it
-    quality      how good an estimator is: errors, correlations, wrong signs
-    quadrants    what tokens of each sign of advantage and probability did to the entropy together
+    probe        tokens of one update with their measured and estimated entropy changes
+    quality      quality of an estimator: errors, correlations, wrong signs
+    quadrants    total entropy changes by sign of the advantage and by probability
 
-Estimators are first order in the step and per unit of step size. They know what a token does to its own distribution:
-neither that tokens share their weights, nor what AdamW does to a gradient. So there is no step size that turns them
-into nats, and errors are given at three: 1, as the paper has it, the learning rate, and the one that fits best. What
-`first_order` says beside them knows the weights, and the step is its unit.
+Estimators are first order in the step and per unit of step size. They model a token's effect on its own distribution,
+not shared weights or AdamW. So no step size converts them to nats, and errors are given at three step sizes: 1 as in
+the paper, the learning rate, and the best fit. Estimates of `first_order` include shared weights, and are per step.
 """
 
 from collections.abc import Mapping
@@ -26,48 +25,48 @@ Mask = NDArray[np.bool_]
 
 ESTIMATORS = ("exact flow", "own logit", "STEER Ω", "OPEFO", "−Cov")
 OWN, ALL = "SGD, one token alone", "SGD, one token alone, all tokens"
-"""`optimizer` of probes of tokens that step one at a time: of the entropy of each, or of that of all together."""
+"""`optimizer` of probes that update one token at a time: change of the token's own entropy, or of all tokens' sum."""
 LIKELY, UNLIKELY = 0.8, 0.2
-"""The probability above which STEER calls a token likely, and below which unlikely."""
+"""Probabilities above which STEER calls a token likely, and up to which unlikely."""
 RAISES = {"exploitation": False, "exploration": True, "suppression": False, "correction": True}
-"""What STEER's figure 2 says that a quadrant does to the entropy."""
+"""True for quadrants that raise the entropy according to STEER's figure 2."""
 NUMERALS = dict(zip(QUADRANTS, ("I", "II", "III", "IV"), strict=True))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Probe:
-    """N tokens of one mini-batch and one optimizer step on it; arrays are (N,), entropies in nats."""
+    """N tokens of one mini-batch, with one optimizer step on it; arrays are (N,), entropies in nats."""
 
     step: int
     """Rollout step."""
     optimizer: str
     lr: float
     length: float
-    """Norm of the step in the weights."""
+    """Norm of the step in weight space."""
     p: Array
     entropy: Array
-    """H before the step."""
+    """Entropy H before the step."""
     weight: Array
-    """What multiplied ∇ log π of the token, in units of the advantage: A·r where nothing else touches it."""
+    """Factor of the token's ∇ log π in units of the advantage; A·r unless a controller changes it."""
     updated: Mask
     """Tokens that had a gradient."""
     change: Array
-    """Measured: H after the step minus H before it."""
+    """Measured change: H after the step minus H before it."""
     estimates: Mapping[str, Array]
-    """By ESTIMATORS, per unit of step size; and by OF_WEIGHTS of the step itself, where it was asked for."""
+    """Estimates by ESTIMATORS, per unit of step size; optionally by OF_WEIGHTS, for the step itself."""
 
     def select(self, index: NDArray[np.int64], change: ArrayLike, **changed: Any) -> "Probe":
-        """Some of the tokens, with other measured changes."""
+        """Return a probe of selected tokens with other measured changes."""
         some = {name: getattr(self, name)[index] for name in ("p", "entropy", "weight", "updated")}
         estimates = {name: x[index] for name, x in self.estimates.items()}
         return replace(self, **some, change=np.asarray(change, dtype=np.float64), estimates=estimates, **changed)
 
 
 def probe(tokens: Tokens, plan: Plan, entropy_after: Any, more: Mapping[str, Any] | None = None, **told: Any) -> Probe:
-    """The probe of an update from its tokens (N,) as they were before it, its plan and the entropies after it.
+    """Return the probe of an update from its tokens (N,) before the step, its plan and the entropies after it.
 
-    more: further estimates, (N,) each. told: step, optimizer, lr and length of the Probe. Raises ValueError for tokens
-    without s2 and s2l.
+    more: additional estimates, (N,) each. told: step, optimizer, lr and length of the Probe. Raises ValueError if
+    tokens lack s2 or s2l.
     """
     logp, entropy = tokens.get("logp"), tokens.get("entropy")
     weight = -plan.coefficients(logp, entropy)[0] * tokens.size
@@ -78,7 +77,7 @@ def probe(tokens: Tokens, plan: Plan, entropy_after: Any, more: Mapping[str, Any
         entropy_change.own_logit(logp, entropy, weight),
         entropy_change.steer(logp, entropy, weight),
         entropy_change.opefo(logp, entropy, weight),
-        -covariance,  # large where entropy is lost
+        -covariance,  # a positive covariance lowers entropy
     )
 
     def array(x: Any) -> Array:
@@ -96,7 +95,10 @@ def probe(tokens: Tokens, plan: Plan, entropy_after: Any, more: Mapping[str, Any
 
 
 def pool(probes: list[Probe]) -> Probe:
-    """The tokens of several probes of one optimizer together; `step` is the first, `lr` and `length` are means."""
+    """Return one probe with the tokens of several probes of one optimizer.
+
+    `step` is the first probe's, `lr` and `length` are means.
+    """
     first = probes[0]
     assert {one.optimizer for one in probes} == {first.optimizer}
 
@@ -114,28 +116,28 @@ def pool(probes: list[Probe]) -> Probe:
 
 
 class Quality(NamedTuple):
-    """How well an estimator tells the change of the tokens it was tried on."""
+    """Quality of an estimator on some tokens; errors in nats²."""
 
     mse: float
-    """At step size 1."""
+    """Mean squared error at step size 1."""
     mse_lr: float
-    """At the learning rate."""
+    """Mean squared error at the learning rate."""
     relative_mse_lr: float
-    """Of the mean squared change, the error of guessing zero."""
+    """`mse_lr` as a share of the mean squared change, which is the error of guessing zero."""
     scale: float
-    """The step size at which the error is least; below 0 the estimate points the wrong way."""
+    """Step size with the smallest error; below 0 the estimate has the wrong direction."""
     mse_scaled: float
-    """At that step size."""
+    """Mean squared error at step size `scale`."""
     relative_mse_scaled: float
-    """Between 0 and 1: 1 where the estimator is no better than guessing zero at any step size."""
+    """`mse_scaled` as a share of the mean squared change, 0 to 1; at 1 no step size is better than guessing zero."""
     pearson: float
     spearman: float
     wrong_sign: float
-    """Share of the tokens that changed whose estimate has the other sign."""
+    """Share of the changed tokens whose estimate has the opposite sign."""
 
 
 def quality(estimate: Array, change: Array, lr: float) -> Quality:
-    """Of an estimate per unit of step size, (n,), against the measured change, (n,)."""
+    """Return the quality of an estimate per unit of step size, (n,), against the measured change, (n,)."""
     power, square = float(estimate @ estimate), float((change**2).mean())
     scale = float(estimate @ change / power) if power > 0 else 0.0
     mse, mse_lr, mse_scaled = (float(((size * estimate - change) ** 2).mean()) for size in (1.0, lr, scale))
@@ -154,7 +156,7 @@ def quality(estimate: Array, change: Array, lr: float) -> Quality:
 
 
 def table(found: Probe) -> dict[str, dict[str, Quality]]:
-    """`updated` and `all` tokens: the quality of each estimator."""
+    """Return the quality of each estimator on `updated` and on `all` tokens."""
     masks = {"updated": found.updated, "all": np.ones_like(found.updated)}
     return {
         where: {name: quality(x[mask], found.change[mask], found.lr) for name, x in found.estimates.items()}
@@ -163,10 +165,10 @@ def table(found: Probe) -> dict[str, dict[str, Quality]]:
 
 
 def quadrants(found: Probe, cut: str = "probability") -> dict[str, dict[str, Any]]:
-    """Sums of measured and estimated changes over the tokens of each of STEER's quadrants.
+    """Return the sums of measured and estimated changes over the tokens in each of STEER's quadrants.
 
-    cut: `probability`, above LIKELY and up to UNLIKELY as the paper has it, which leaves tokens between them out; or
-    `entropy`, at e^(−H), where Ω changes sign. Estimates are at the step size that fits the updated tokens best.
+    cut: `probability`, above LIKELY and up to UNLIKELY as in the paper, which excludes tokens in between; or
+    `entropy`, at e^(−H), where Ω changes sign. Estimates use the step size that fits the updated tokens best.
     """
     if cut == "probability":
         likely, unlikely = found.p > LIKELY, found.p <= UNLIKELY

@@ -1,4 +1,4 @@
-"""What probes have found, as a page in the form of STEER's table 7, as JSON and as a picture like its figure 12."""
+"""Results of probes as a page like STEER's table 7, as JSON, and as a picture like its figure 12."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,21 +29,22 @@ from .probe import (
 
 BINS = 15
 TAIL = 0.01
-"""Share of the tokens at each end of the measured change that the picture leaves out."""
+"""Share of tokens at each end of the measured changes that the picture excludes."""
 MILLI = 1000.0
 CUTS = {
-    "probability": f"p > {LIKELY} is likely, p ≤ {UNLIKELY} unlikely, tokens between are left out",
+    "probability": f"p > {LIKELY} is likely, p ≤ {UNLIKELY} unlikely, tokens in between are excluded",
     "entropy": "p > e^(−H) is likely",
 }
 
 
 def by_optimizer(probes: Sequence[Probe]) -> dict[str, list[Probe]]:
+    """Return the probes grouped by optimizer."""
     names = dict.fromkeys(one.optimizer for one in probes)
     return {name: [one for one in probes if one.optimizer == name] for name in names}
 
 
 def to_json(probes: Sequence[Probe]) -> dict[str, Any]:
-    """Everything but the tokens themselves: pooled over steps, and for each step."""
+    """Return all results as JSON values, pooled over steps and for each step, without the tokens."""
     return {
         name: {"pooled": _numbers(pool(some)), "steps": {str(one.step): _numbers(one) for one in some}}
         for name, some in by_optimizer(probes).items()
@@ -75,7 +76,7 @@ WHOSE = {OWN: "of the token", ALL: "of all tokens together"}
 
 
 def page(probes: Sequence[Probe], title: str) -> str:
-    """Markdown."""
+    """Return the page in Markdown."""
     knowing = any(set(OF_WEIGHTS) & set(one.estimates) for one in probes)
     parts = [f"# Estimators of the entropy change: {title}", LEGEND, *([FIRST_ORDER] if knowing else [])]
     for name, some in by_optimizer(probes).items():
@@ -85,8 +86,8 @@ def page(probes: Sequence[Probe], title: str) -> str:
         parts.append(
             f"{len(found.change)} tokens, {int(found.updated.sum())} of them updated; mean learning rate "
             f"{found.lr:.3g}, mean step {found.length:.3g} in the weights; the entropy {WHOSE.get(name, 'of a token')} "
-            f"changed by {MILLI * found.change.mean():+.2f} mnats in the mean, {MILLI * abs(found.change).mean():.2f} "
-            f"whatever the sign. Guessing zero for updated tokens has an MSE of "
+            f"changed by {MILLI * found.change.mean():+.2f} mnats on average, {MILLI * abs(found.change).mean():.2f} "
+            f"in absolute value. Guessing zero for updated tokens has an MSE of "
             f"{(found.change[found.updated] ** 2).mean():.2e}."
         )
         parts += [told(found), _quality_table(found), _step_table(some)]
@@ -95,26 +96,26 @@ def page(probes: Sequence[Probe], title: str) -> str:
 
 
 LEGEND = (
-    "Of each token of a mini-batch the entropy was measured before and after one optimizer step. MSE is in nats², with "
-    "the estimate at step size 1 (as STEER's table 7 has it), at the learning rate, and at the step size that fits "
-    "best, as a share of the mean squared change: 1 is no better than guessing zero. A best step size below 0 means "
-    "that the estimate points the wrong way. PCC and SRCC are Pearson's and Spearman's correlations, which no "
-    "step size changes."
+    "The entropy of each token of a mini-batch was measured before and after one optimizer step. MSE is in nats², with "
+    "the estimate at step size 1 (as in STEER's table 7), at the learning rate, and at the step size that fits best, "
+    "there as a share of the mean squared change: 1 is no better than guessing zero. A best step size below 0 means "
+    "that the estimate has the wrong direction. PCC and SRCC are Pearson's and Spearman's correlations, which do not "
+    "depend on the step size."
 )
 FIRST_ORDER = (
-    "The rows `output layer` and `all weights` know that tokens share weights: they are what the step did, to first "
-    "order in the weights of the output layer alone or in all of them, and η = 1 is the step itself."
+    "The rows `output layer` and `all weights` include the effect of shared weights: they are the step's first-order "
+    "effect through the output layer alone or through all weights, and η = 1 is the step itself."
 )
 
 
 def told(found: Probe) -> str:
-    """Which estimator is best for the updated tokens, and how Ω and Cov compare, in words."""
+    """Return a text that names the best estimator for the updated tokens, and compares Ω with Cov."""
     whole = table(found)["updated"]
     each = {name: whole[name] for name in ESTIMATORS}
     if not any(np.isfinite(one.spearman) for one in each.values()):
         return (
-            "Estimators cannot be compared: among the updated tokens no estimate, or no measured change, differs from "
-            "token to token, as where no token has an advantage."
+            "Estimators cannot be compared: all estimates, or all measured changes, are equal among the updated "
+            "tokens, for example if no token has an advantage."
         )
 
     def best(key: str, sign: int) -> str:
@@ -131,11 +132,11 @@ def told(found: Probe) -> str:
     has = [text for text, true in better.items() if true]
     lacks = [text for text, true in better.items() if not true]
     return (
-        f"For updated tokens the highest SRCC is that of {best('spearman', 1)}, the highest PCC that of "
-        f"{best('pearson', 1)}, the fewest wrong signs has {best('wrong_sign', -1)}, and the least error at the best "
-        f"step size, as a share of the error of guessing zero, {best('relative_mse_scaled', -1)}. Ω against Cov, which "
-        f"the paper finds better in every column: it has {', '.join(has) or 'nothing better'}"
-        + (f"; it has not {', '.join(lacks)}." if lacks else ".")
+        f"For updated tokens {best('spearman', 1)} has the highest SRCC, {best('pearson', 1)} the highest PCC, "
+        f"{best('wrong_sign', -1)} the fewest wrong signs, and {best('relative_mse_scaled', -1)} the smallest error at "
+        f"the best step size, as a share of the error of guessing zero. The paper finds Ω better than Cov in every "
+        f"column; here Ω has {', '.join(has) or 'no advantage'}"
+        + (f"; it does not have {', '.join(lacks)}." if lacks else ".")
         + "".join(
             f" First order in {'all weights' if name == 'all weights' else 'the output layer alone'} has an SRCC of "
             f"{whole[name].spearman:.3f}, {whole[name].wrong_sign:.1%} wrong signs, and leaves "
@@ -191,7 +192,7 @@ def _head(*names: str) -> list[str]:
 
 
 def summary(probes: Sequence[Probe]) -> list[RenderableType]:
-    """For the terminal: how estimators do on the updated tokens, a table for each optimizer, within 80 columns."""
+    """Return tables for the terminal: estimators on the updated tokens, one table per optimizer, within 80 columns."""
     out: list[RenderableType] = []
     for optimizer, some in by_optimizer(probes).items():
         found = pool(some)
@@ -210,9 +211,9 @@ def summary(probes: Sequence[Probe]) -> list[RenderableType]:
 
 
 def binned(estimate: Array, change: Array) -> dict[str, Array]:
-    """Mean estimate in bins of the measured change, (bins,) each: `change` in the middle, `estimate`, `tokens`.
+    """Return the mean estimate in bins of the measured change: `change` (bin centre), `estimate`, `tokens`, (bins,).
 
-    TAIL of the tokens at each end is left out, and so are empty bins.
+    Excludes a share TAIL of the tokens at each end, and empty bins.
     """
     low, high = np.quantile(change, [TAIL, 1 - TAIL])
     edges = np.linspace(low, high, BINS + 1)

@@ -1,12 +1,12 @@
-"""Training that is looked at: at chosen rollout steps, the entropies of a mini-batch before and after one update.
+"""Probed training: entropies of a mini-batch before and after one update, at chosen rollout steps.
 
     probes = Walk(config, model_path, steps=(0, 5, 10), sgd=True).walk()
 
-statistics ─► the run's own step ─► statistics ─► [back ─► a step of gradient descent ─► statistics ─► forth again]
-                                                  [back ─► one token's part of it ─► statistics ─► forth again]*
+statistics ─► the run's own step ─► statistics ─► [undo ─► a step of gradient descent ─► statistics ─► redo]
+                                                  [undo ─► one token's part of that step ─► statistics ─► redo]*
 
-The run goes on as it would have, bit for bit: what is probed is the first update of a rollout step, statistics draw
-nothing, and the weights that the run's own step led to are put back.
+The run continues bit for bit as without probes: only the first update of a rollout step is probed, statistics use no
+random numbers, and the weights after the run's own step are restored.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ from .probe import ALL, ESTIMATORS, OWN, Probe, probe
 
 
 class GradientDescent(TorchEngine):
-    """Plain gradient descent. The first step has the given length in the weights, later ones the same learning rate."""
+    """Plain gradient descent. The first step has the given length in weight space and sets the learning rate."""
 
     def __init__(self, model: PreTrainedModel, length: float) -> None:
         self.model, self.length, self.ranks = model, length, Ranks()
@@ -42,6 +42,7 @@ class GradientDescent(TorchEngine):
 
     @torch.no_grad()
     def step(self) -> float:
+        """Take a step, and return the norm of the gradient."""
         trained = [(p, p.grad) for p in self.model.parameters() if p.grad is not None]
         norm = float(nn.utils.get_total_norm([grad for _, grad in trained]))
         if self.lr is None:
@@ -54,27 +55,28 @@ class GradientDescent(TorchEngine):
 
 @dataclass
 class Watched:
-    """Which updates to look at, and what was seen."""
+    """Updates to probe, and the probes taken."""
 
     steps: frozenset[int]
+    """Rollout steps whose first update is probed."""
     sgd: bool = False
-    """Whether to also try a step of plain gradient descent, as long as the run's own."""
+    """Also probe a step of plain gradient descent with the length of the run's own step."""
     alone: int = 0
-    """Updated tokens of which to also try their own part of that step, one at a time: what it does to their entropy,
-    and to that of all tokens together."""
+    """Number of updated tokens whose own part of that step is also probed, one token at a time: its effect on the
+    token's entropy, and on the entropy of all tokens together."""
     first_order: bool = False
-    """Whether to also tell what all this does to first order in the weights."""
+    """Also estimate the changes to first order in the weights."""
     probes: list[Probe] = field(default_factory=list)
 
 
 class ProbedLearner(Learner):
-    """A learner that probes the first update of the rollout steps that are watched."""
+    """Learner that probes the first update of the watched rollout steps."""
 
     def __init__(self, learner: Learner, watched: Watched) -> None:
         vars(self).update(vars(learner))
         self.watched = watched
         self.due: int | None = None
-        """The rollout step whose first update is to be probed."""
+        """Rollout step whose first update is to be probed, or None."""
 
     def update(self, experience: Experience, step: int, watch: Watch = look_away) -> dict[str, float]:
         self.due = step if step in self.watched.steps else None
@@ -117,9 +119,9 @@ class ProbedLearner(Learner):
     def _alone(
         self, found: Probe, batch: Batch, plan: Plan, descent: GradientDescent, start: list[Tensor]
     ) -> list[Probe]:
-        """Some of the updated tokens, each when the weights take its own part of the step and nothing else.
+        """Return two probes of some updated tokens, each updated alone by its own part of the step.
 
-        Two probes: of the change of its own entropy, and of that of all tokens together.
+        The first is of the token's own entropy, the second of the entropy of all tokens together.
         """
         generator = torch.Generator().manual_seed(generator_seed("probe", self.seed, found.step))
         updated = torch.from_numpy(found.updated).nonzero()[:, 0]
@@ -128,7 +130,7 @@ class ProbedLearner(Learner):
         assert descent.lr is not None
         self._put(start)
         before = self._stats(batch).entropy.double()
-        estimates = {name: found.estimates[name] for name in ESTIMATORS}  # what else there is, is of the whole step
+        estimates = {name: found.estimates[name] for name in ESTIMATORS}  # others describe the whole step
         shared = {}
         if self.watched.first_order:
             part = torch.from_numpy(found.weight).to(before) / plan.size * descent.lr
@@ -164,15 +166,15 @@ class ProbedLearner(Learner):
 
 
 class Walked(Exception):
-    """The last step that was to be watched is over."""
+    """Signal that the last watched step is finished."""
 
 
 class Walk(Trainer):
-    """A run that is trained up to the last of `steps` and probed at each. It leaves a run log and no checkpoint.
+    """Run that trains up to the last of `steps` and probes each of them. It writes a run log but no checkpoint.
 
-    sgd, alone, first_order: what else to try, see `Watched`. resume: from the newest checkpoint in `config.out`.
-    Raises ValueError when the run takes more than one process, or lacks one of the steps, and for a bias of the output
-    layer with `first_order`.
+    sgd, alone, first_order: additional probes, see `Watched`. resume: start from the newest checkpoint in `config.out`.
+    Raises ValueError if the run needs more than one process or lacks one of the steps, and if the output layer has a
+    bias with `first_order`.
     """
 
     def __init__(
@@ -192,13 +194,13 @@ class Walk(Trainer):
         if outside:
             raise ValueError(f"step {outside[0]} is not among those of this run, {self.step} to {config.steps - 1}")
         if first_order and self.policy.output.bias is not None:
-            raise ValueError("--first-order does not know the bias that the output layer of this model has")
+            raise ValueError("--first-order does not support an output layer with a bias")
         self.last = max(steps)
         self.watched = Watched(frozenset(steps), sgd, alone, first_order)
         self.learner = ProbedLearner(self.learner, self.watched)
 
     def walk(self, report: Report = lambda step, metrics: None) -> list[Probe]:
-        """Train and return what was seen; ValueError when it had to stop, or no token looked at had a gradient."""
+        """Train, and return the probes. Raises ValueError if training stops early or no probed token has a gradient."""
 
         def seen(step: int, metrics: dict[str, float]) -> None:
             report(step, metrics)
@@ -211,15 +213,15 @@ class Walk(Trainer):
         except TrainingStoppedError as error:
             raise ValueError(str(error)) from None
         if not self.watched.probes:
-            raise ValueError("no token had a gradient in the updates looked at: nothing to compare")
+            raise ValueError("no token had a gradient in the probed updates: nothing to compare")
         return self.watched.probes
 
     def save(self) -> Path:
-        """Nothing: the run that is probed has checkpoints of its own."""
+        """No-op: the probed run has its own checkpoints."""
         return Path(self.config.out)
 
 
 def check(config: TrainConfig) -> None:
-    """Whether a run of this configuration can be probed: ValueError."""
+    """Raise ValueError unless a run of this configuration can be probed."""
     if config.engine.name != "torch" or config.nproc > 1 or config.topology.name != "local":
         raise ValueError("a probe needs one process: --engine.name torch, --nproc 1, --topology.name local")

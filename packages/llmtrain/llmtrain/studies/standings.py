@@ -1,7 +1,7 @@
-"""From runs to standings: means over seeds, the noise of a mean, and what the entropy alone explains. No torch.
+"""Standings of runs: means over seeds, noise of a mean, and the part explained by entropy alone. Torch-free.
 
-All entries train the same model on the same seeds, so that their seeds differ as much: one variance within entries,
-pooled over all of them, tells the noise far better than the few seeds of an entry can.
+All entries train the same model with the same seeds, so their seeds vary equally. One variance within entries, pooled
+over all of them, estimates the noise far better than the few seeds of one entry.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,36 +17,36 @@ from .comparison import Run
 
 Array = NDArray[np.float64]
 NOTABLE = 3.0
-"""Standard errors from which on a difference is named."""
+"""Standard errors above which a difference is listed."""
 FEWEST = 10
-"""Entries that a parabola is laid through."""
+"""Minimum number of entries for a parabola."""
 ALONE = 0.9
-"""Share of what the parabola says of an entry that is its own value, from which on it is left out: too far from others
-for them to say anything of it."""
+"""Leverage above which an entry is left out of the fit: it is so far from the others that the parabola there would
+depend almost only on the entry itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """What came of an entry."""
+    """Results of an entry."""
 
     entry: Entry
     target: float | None = None
-    """Entropy that it was to hold (nats)."""
+    """Entropy target (nats)."""
     error: str = ""
-    """Why a run of it could not end; empty when all did."""
+    """Error of a failed run; empty if all runs finished."""
     same_as: str = ""
-    """Name of an earlier entry that was trained in exactly the same way, step by step."""
+    """Name of an earlier entry with exactly the same training, step by step."""
     values: Mapping[str, Array]
-    """By metric, (seeds,) each: entropy (nats) and reward over the last third of the steps, avg@k and pass@k of the
-    last evaluation, target_error |entropy − target| where there is a target."""
+    """Values by metric, (seeds,) each: entropy (nats) and reward over the last third of the steps, avg@k and pass@k of
+    the last evaluation, and target_error |entropy − target| if there is a target."""
 
     def mean(self, metric: str) -> float:
-        """NaN where there is none."""
+        """Return the mean of a metric over seeds; NaN if it is missing."""
         return float(self.values[metric].mean()) if metric in self.values else float("nan")
 
 
 def standing(entry: Entry, runs: Sequence[Run], others: Mapping[str, Sequence[Run]]) -> Standing:
-    """That of an entry from its runs, one a seed. others: runs of the entries before it, by name."""
+    """Return the standing of an entry from its runs, one per seed. others: runs of earlier entries, by name."""
     target = runs[0].target if entry.has_target else None
     k = runs[0].k
     values = {
@@ -70,7 +70,10 @@ def _same(runs: Sequence[Run], others: Sequence[Run]) -> bool:
 
 
 def standard_error(standings: Sequence[Standing], metric: str) -> float:
-    """Of a mean over seeds, from the variance within entries, pooled; NaN with one seed. Twins count once."""
+    """Return the standard error of a mean over seeds, from the pooled variance within entries; NaN with one seed.
+
+    Entries with the same training count once.
+    """
     found = [s.values[metric] for s in standings if metric in s.values and not s.same_as]
     if not found or found[0].size < 2:
         return float("nan")
@@ -79,25 +82,29 @@ def standard_error(standings: Sequence[Standing], metric: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ByEntropy:
-    """What the entropy alone explains of a metric: a parabola in its logarithm through the means of the entries."""
+    """Part of a metric explained by entropy alone: a parabola in log entropy, fitted to the means of the entries."""
 
     metric: str
     coefficients: Array
     explained: float
-    """Share of the variance between entries, each predicted from the others; below 0: worse than their mean."""
+    """Explained share of variance between entries, each predicted from the others; below 0 worse than their mean."""
     noise: float
-    """Share of what is left that the noise of the seeds makes up; 1 or more: nothing else is left. NaN with a seed."""
+    """Share of seed noise in the residual variance; from 1 on it explains all of it. NaN with one seed."""
     apart: Mapping[str, float]
-    """Entries further than NOTABLE standard errors from it, by name, and how far; largest first."""
+    """Entries more than NOTABLE standard errors from the parabola, by name, with that distance; largest first."""
     left_out: tuple[str, ...]
-    """Entries that it is not laid through, as they lie alone."""
+    """Entries left out of the fit because they are too far from the others."""
 
     def at(self, entropy: Array) -> Array:
+        """Return the parabola at these entropies (nats)."""
         return np.asarray(np.polyval(self.coefficients, np.log(entropy)), dtype=np.float64)
 
 
 def by_entropy(standings: Sequence[Standing], metric: str) -> ByEntropy | None:
-    """None with fewer than FEWEST entries that differ. Residuals are those of a fit without the entry itself."""
+    """Return the fit of a metric to log entropy, or None with fewer than FEWEST different entries.
+
+    `explained` uses for each entry the residual of a fit without it.
+    """
     counted = [s for s in standings if not s.same_as and s.mean("entropy") > 0 and np.isfinite(s.mean(metric))]
     if len(counted) < FEWEST:
         return None
@@ -126,6 +133,6 @@ def by_entropy(standings: Sequence[Standing], metric: str) -> ByEntropy | None:
 
 
 def _parabola(standings: Sequence[Standing]) -> tuple[Array, Array]:
-    """Powers of the log entropies, (n, 3), and leverages, (n,)."""
+    """Return the powers of the log entropies, (n, 3), and the leverages, (n,)."""
     powers = np.vander(np.log([s.mean("entropy") for s in standings]), 3)
     return powers, np.einsum("ij,ji->i", powers, np.linalg.pinv(powers))

@@ -1,4 +1,4 @@
-"""Strengths: a controller with several values of one hyperparameter, and what it gives at an entropy. No torch."""
+"""Controllers with several values of one hyperparameter, and their results at a given entropy. Torch-free."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,32 +13,34 @@ from .standings import Standing
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Curve:
-    """Entries that differ in the value of one hyperparameter."""
+    """Entries that differ only in the value of one hyperparameter."""
 
     name: str
-    """The controller, and the values that they share."""
+    """Name of the controller, with the values that all entries share."""
     hyperparameter: str
     standings: tuple[Standing, ...]
-    """By rising value."""
+    """Standings in ascending order of the value."""
 
     def value(self, standing: Standing) -> float:
+        """Return the hyperparameter's value in an entry."""
         return float(standing.entry.args[self.hyperparameter])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What a controller gives at an entropy."""
+    """Interpolated results of a controller at an entropy."""
 
     curve: Curve
     value: float
-    """Of the hyperparameter, that takes it there."""
+    """Interpolated value of the hyperparameter."""
     means: dict[str, float]
+    """Interpolated means, by metric."""
     errors: dict[str, float]
     """Standard errors of the means, by metric; NaN with one seed."""
 
 
 def curves(standings: Iterable[Standing]) -> list[Curve]:
-    """All that there are among standings, of two numbers or more; an entry may be on several."""
+    """Return all curves among the standings, with at least two numeric values each; an entry may be on several."""
     found: defaultdict[tuple[str, str], list[Standing]] = defaultdict(list)
     for s in standings:
         for key, value in s.entry.args.items():
@@ -55,10 +57,11 @@ def curves(standings: Iterable[Standing]) -> list[Curve]:
 def readings(
     found: Iterable[Curve], entropy: float, metrics: Sequence[str], noise: Mapping[str, float]
 ) -> list[Reading]:
-    """What each curve gives at an entropy (nats), highest first metric first; those that do not reach it are left out.
+    """Return each curve's results at an entropy (nats), sorted by the first metric, highest first.
 
-    Metrics and the hyperparameter run straight in log entropy between two values that have it between them, the least
-    such values. The error is that of both means and both entropies, from noise: standard errors of a mean, by metric.
+    Metrics and the hyperparameter are interpolated linearly in log entropy between the lowest two neighbouring values
+    whose entropies enclose it; curves that do not reach it are left out. Errors combine those of both means and both
+    entropies. noise: standard errors of a mean, by metric.
     """
     read = [reading for curve in found if (reading := _read(curve, entropy, metrics, noise))]
     return sorted(read, key=lambda reading: -reading.means[metrics[0]])
@@ -71,7 +74,7 @@ def _read(curve: Curve, entropy: float, metrics: Sequence[str], noise: Mapping[s
             continue
         share = log(entropy / ends[0]) / log(ends[1] / ends[0])
         weights = np.array([1 - share, share])
-        off = noise["entropy"] / np.array(ends)  # of the log entropies
+        off = noise["entropy"] / np.array(ends)  # standard errors of the log entropies
         means, errors = {}, {}
         for metric in metrics:
             values = np.array([s.mean(metric) for s in pair])
@@ -84,8 +87,10 @@ def _read(curve: Curve, entropy: float, metrics: Sequence[str], noise: Mapping[s
 
 
 def share_of_noise(found: Sequence[Reading], metric: str) -> float:
-    """Of the variance between readings, what their errors make up; 1 or more: nothing else is seen. NaN for fewer than
-    three, and for equal ones without errors."""
+    """Return the share of the readings' errors in the variance between them; from 1 on they explain all of it.
+
+    NaN for fewer than three readings, and for equal ones without errors.
+    """
     if len(found) < 3:
         return float("nan")
     errors = np.array([reading.errors[metric] for reading in found])
