@@ -1,10 +1,10 @@
-"""How fast the math verifier is, what pathological answers cost, and how it judges the ground truths of real files.
+"""Speed of the math verifier, cost of pathological answers, and verdicts on the ground truths of real files.
 
     OMP_NUM_THREADS=1 python -m benchmarks.verifiers FILE... [--out docs/verifiers.md]
 
-Every ground truth is put into a box and judged against itself and, as a wrong answer, against the next question's.
-"Parsed" is against itself once more, by math-verify alone: without the short cuts for equal texts and plain numbers.
-The page is made of what was measured.
+Every ground truth is boxed and judged against itself and, as a wrong answer, against the next question's truth.
+"Parsed" judges it against itself by math-verify alone, without the short cuts for equal texts and plain numbers.
+The page is generated from the measurements.
 """
 
 import argparse
@@ -38,7 +38,7 @@ OTHERS = [
     ("y=%dx", "y=x+%d"),
 ]
 LEFT = [("\\sqrt{%dx^2}", "\\sqrt{%d}|x|"), ("%d/2x", "\\frac{%d}{2x}"), ("\\int_0^%d x dx", "%d")]
-"""What is not decided by value."""
+"""Answers that are not decided by value."""
 PATHOLOGICAL = ["9^{9^{9}}", "9**9**9", "2^{2^{2^{2^{2^{2}}}}}", "7" * 100_000, "(" * 5000, "(2^{3})" * 200, "x^" * 500]
 DIFFERENCES = [
     ("4.5\\times 10^{33}", "4.5e33"),
@@ -53,35 +53,35 @@ DIFFERENCES = [
     ("\\sin(x)", "sin(x)"),
 ]
 BAR = 1000
-"""Verdicts a second that are wanted of short answers."""
+"""Target for verdicts per second on short answers."""
 
 PAGE = """\
 # Verifiers
 
-`math` reads the final answer of a response: the last `\\boxed{{}}` that closes, else the formula, or what is said to
-the end of the sentence, after the last `####`, `Answer:` or `answer is`, else the last number. It compares it with the
-ground truth:
+`math` reads the final answer of a response: the last closed `\\boxed{{}}`, else the formula or the rest of the
+sentence after the last `####`, `Answer:` or `answer is`, else the last number. It compares it with the ground truth:
 
 1. as text, and as a plain number or fraction;
-2. by value: both are read (arithmetic, letters, roots, powers, functions, sets, tuples, intervals, unions, matrices,
+2. by value: both are parsed (arithmetic, letters, roots, powers, functions, sets, tuples, intervals, unions, matrices,
    equations, inequalities of a letter, units, scientific notation) and computed to 100 digits with numbers in place of
-   their letters. Answers that differ in a value are different; those that agree to 60 digits are equal, where no branch
-   of a root or logarithm could hide a difference;
-3. what is not read, or agrees at some places only, by [math-verify](https://github.com/huggingface/Math-Verify).
+   their letters. Answers with different values are different. Answers that agree to 60 digits are equal, unless a
+   branch of a root or logarithm could hide a difference;
+3. by [math-verify](https://github.com/huggingface/Math-Verify) if an answer cannot be parsed, or if values agree only
+   at some points.
 
-It runs in processes that can be killed: a check that hangs or crashes costs its own response only, counts as wrong, and
-is counted under `verify/timeout`, `verify/crash` and `verify/error`. Time is that of the wall: on a busy machine a slow
-check may be late, and a run not repeat; `data.verifier_timeout` is to leave room.
+It runs in processes that can be killed: a check that hangs or crashes affects only its own response, which counts as
+wrong and is counted under `verify/timeout`, `verify/crash` or `verify/error`. The limit is wall time: on a busy machine
+a slow check may exceed it, and a run may not repeat exactly; choose `data.verifier_timeout` generously.
 
-## Where it differs from math-verify
+## Differences from math-verify
 
 {differences}
 
-Capital letters are other variables than small ones (E_1 is not e_1), but a single letter or a word may be either: `(b)`
-is right for `B`, and so is `(B) 42`. Words after a number are left out as a unit, set as text or not, unless they hold
-a digit, a sign or a word that makes it another number or more than one (`5\\text{{ or 6}}`, `7 million`, `10:30 PM`).
-Numbers that are said to be equal and are not, as in `4=5`, are neither of the two. `1/2x` and other forms that people
-read in two ways are left to math-verify.
+Capital and small letters are different variables (E_1 is not e_1), but case is ignored for a single letter or word:
+`(b)` is right for `B`, and so is `(B) 42`. Words after a number are ignored as a unit, set as text or not, unless they
+contain a digit, a sign or a word that changes the number or adds another one (`5\\text{{ or 6}}`, `7 million`,
+`10:30 PM`). A false equation of numbers, such as `4=5`, equals neither of its sides. Ambiguous forms such as `1/2x` are
+left to math-verify.
 
 Made by `python -m benchmarks.verifiers FILE...`, with {workers} workers and a limit of {timeout:g} s, on {machine}.
 
@@ -89,10 +89,10 @@ Made by `python -m benchmarks.verifiers FILE...`, with {workers} workers and a l
 
 {speed}
 
-{bar} verdicts/s are wanted of short answers. math-verify takes some milliseconds for either side of what it has not
-seen before. What real files need of it is in the last table: no answer there is met twice, and all are wrong.
+The target for short answers is {bar} verdicts/s. math-verify takes some milliseconds for each side that it has not
+seen before. The last table shows the speed on real files, with no repeated answers and only wrong ones.
 
-## Answers made to hurt
+## Pathological answers
 
 {pathological}
 
@@ -100,8 +100,8 @@ seen before. What real files need of it is in the last table: no answer there is
 
 ## Ground truths of real files
 
-In `\\boxed{{}}` against itself, and against the next question's where the two differ; answers are those of
-questions, but for a question whose answer is that of the one before. "Parsed" leaves it all to math-verify.
+Each ground truth in `\\boxed{{}}` is judged against itself, and against the next question's if the two differ.
+Questions with the same answer as the previous one are left out. "Parsed" uses only math-verify.
 
 {files}
 
@@ -111,7 +111,7 @@ questions, but for a question whose answer is that of the one before. "Parsed" l
 
 @dataclass
 class Judged:
-    """What became of a file's ground truths."""
+    """Results for a file's ground truths."""
 
     name: str
     answers: int
@@ -120,7 +120,7 @@ class Judged:
     others: int
     other: float
     rate: float
-    """Verdicts a second, of answers against the next question's truth."""
+    """Verdicts per second on answers against the next question's truth."""
     misses: list[str] = field(default_factory=list)
 
 
@@ -129,7 +129,7 @@ def boxed(answer: str) -> str:
 
 
 def seconds(verify: Verifier, pairs: Sequence[tuple[str, str]]) -> tuple[float, int]:
-    """Of a check of (answer, truth), and how many are correct."""
+    """Return the seconds to check pairs of (answer, truth), and the number of correct ones."""
     start = time.perf_counter()
     verdicts = verify([boxed(a) for a, _ in pairs], [b for _, b in pairs])
     return time.perf_counter() - start, sum(verdict.correct for verdict in verdicts)
@@ -138,20 +138,20 @@ def seconds(verify: Verifier, pairs: Sequence[tuple[str, str]]) -> tuple[float, 
 def speed(verify: Verifier, n: int = 4000) -> list[list[str]]:
     kinds = {
         "numbers and fractions": [SHORT[i % len(SHORT)] for i in range(n)],
-        "a rollout: 7 of these to each expression": [
+        "a rollout: 7 of these per expression": [
             (a % i, b % i) if i % 8 == 0 else SHORT[i % len(SHORT)]
             for i, (a, b) in ((i, SYMBOLIC[i // 8 % len(SYMBOLIC)]) for i in range(n))
         ],
-        "expressions, never twice the same": [(a % i, b % i) for i in range(n // 8) for a, b in SYMBOLIC],
-        "functions, sets, intervals, units, equations, never twice the same": [
+        "expressions, without repetition": [(a % i, b % i) for i in range(n // 8) for a, b in SYMBOLIC],
+        "functions, sets, intervals, units, equations, without repetition": [
             (a % i, b % i) for i in range(1, n // 8) for a, b in OTHERS
         ],
-        "what is left to math-verify, never twice the same": [(a % i, b % i) for i in range(n // 64) for a, b in LEFT],
+        "answers left to math-verify, without repetition": [(a % i, b % i) for i in range(n // 64) for a, b in LEFT],
     }
     rows = []
     for name, pairs in kinds.items():
         rate = len(pairs) / seconds(verify, pairs)[0]
-        rows.append([name, f"{rate:,.0f}", "met" if rate >= BAR else "not met"])
+        rows.append([name, f"{rate:,.0f}", "met" if rate >= BAR else "missed"])
     return rows
 
 
@@ -166,13 +166,13 @@ def pathological(verify: Verifier) -> list[list[str]]:
 
 
 def beside_others(verify: Verifier) -> str:
-    """What answers that hang cost those that do not."""
+    """Return a sentence about the cost of two hanging answers among 1,000 others."""
     spent, correct = seconds(verify, [(answer, "5") for answer in [*[PATHOLOGICAL[-1]] * 2, *["5"] * 1000]])
-    return f"2 that hang beside 1,000 that do not: {spent:.2f} s for all of them, {correct:,} correct."
+    return f"2 hanging answers among 1,000 others: {spent:.2f} s in total, {correct:,} correct."
 
 
 def alone(answer: str, truth: str) -> bool:
-    """What math-verify says by itself."""
+    """Return the verdict of math-verify alone."""
     import math_verify
 
     logging.getLogger("math_verify").setLevel(logging.CRITICAL)
@@ -181,7 +181,7 @@ def alone(answer: str, truth: str) -> bool:
 
 
 def differences(verify: Verifier, alone: Verifier) -> list[list[str]]:
-    """What the two say of answers that math-verify reads in its own way."""
+    """Return both verifiers' verdicts on answers that math-verify reads differently."""
     answers, truths = zip(*DIFFERENCES, strict=True)
     said = zip(verify(list(map(boxed, answers)), truths), alone(answers, truths), strict=True)
     return [
@@ -223,12 +223,12 @@ def table(headings: list[str], rows: list[list[str]]) -> str:
 
 def misses(files: list[Judged]) -> str:
     told = [f"- {file.name}: {miss}" for file in files for miss in file.misses]
-    return "\n".join(["What it misses:", "", *told]) if told else "It misses none of them."
+    return "\n".join(["Missed:", "", *told]) if told else "None of them is missed."
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="+", type=Path, help="questions, as llmtrain data reads them")
+    parser.add_argument("files", nargs="+", type=Path, help="question files in a format of llmtrain data")
     parser.add_argument("--out", type=Path, help="page to write")
     given = parser.parse_args()
     with (
@@ -236,7 +236,7 @@ def main() -> None:
         get_verifier("llmtrain.verifiers.math.math_equal:equal", workers=WORKERS, timeout=TIMEOUT) as parsed,
         get_verifier("benchmarks.verifiers:alone", workers=WORKERS, timeout=TIMEOUT) as by_itself,
     ):
-        parts = {"speed": table(["answers", "verdicts/s", f"bar {BAR:,}"], speed(verify))}
+        parts = {"speed": table(["answers", "verdicts/s", f"target {BAR:,}"], speed(verify))}
         parts["pathological"] = table(["answer", "seconds", "verdict"], pathological(verify))
         parts["differences"] = table(["answer", "truth", "here", "math-verify"], differences(verify, by_itself))
         parts["together"] = beside_others(verify)
