@@ -1,10 +1,10 @@
-"""Tokens of the fullest rank over the mean, as they are sampled and as they are trained on.
+"""Tokens of the fullest rank relative to the mean, before and after responses are distributed for training.
 
     python -m benchmarks.balance
 
-Plans' batches with exponential lengths and prompts of 60 to 260 tokens; half of the groups have an advantage. Counted
-are the tokens of a mini-batch with an advantage, which go through the model forth and back; under dynamic sampling two
-batches are sampled, and of the groups with an advantage as many are trained on as one has.
+Batches of presets of `llmtrain plan`, with exponential lengths and prompts of 60 to 260 tokens; half of the groups have
+an advantage. Only tokens of a mini-batch with an advantage count, since only they need forward and backward passes.
+Under dynamic sampling two batches are sampled, and one batch of groups with an advantage is trained on.
 """
 
 import torch
@@ -23,7 +23,7 @@ ROUNDS = 10
 
 
 class AllRanks(Ranks):
-    """One process that deals for so many ranks."""
+    """Single process that distributes responses over `size` ranks."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class AllRanks(Ranks):
 
 
 def fullest(found: Collected, rank_of: Tensor, parts: tuple[Tensor, ...], ranks: int) -> list[float]:
-    """By mini-batch."""
+    """Return the tokens of the fullest rank relative to the mean, for each mini-batch."""
     tokens = found.rollouts.lengths * (found.advantage != 0)
     ratios = []
     for part in parts:
@@ -42,6 +42,7 @@ def fullest(found: Collected, rank_of: Tensor, parts: tuple[Tensor, ...], ranks:
 
 
 def row(name: str, filtered: bool) -> str:
+    """Return a preset's line of the table."""
     plan = make_plan(PRESETS[name].config)
     config, ranks = plan.layout.config, plan.layout.ranks
     n, prompts, generator = config.n, config.prompts * (1 + filtered), torch.Generator().manual_seed(0)
@@ -72,7 +73,7 @@ def row(name: str, filtered: bool) -> str:
 
 
 def main() -> None:
-    print("| responses a rank, ranks | dynamic sampling | where sampled | whole groups | responses |")
+    print("| responses per rank, ranks | dynamic sampling | where sampled | whole groups | responses |")
     print("|---|---|---|---|---|")
     for filtered in (False, True):
         for name in PLANS:

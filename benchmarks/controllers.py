@@ -1,18 +1,17 @@
-"""What it costs to plan: time and memory of every controller, public forms beside it, and top-k over ranks.
+"""Cost of a plan: time and memory of every controller, public implementations for comparison, and top-k over ranks.
 
     python benchmarks/controllers.py [--tokens 1000000] [--rank-tokens 10000000] [--json FILE]
 
-One thread, float32, processor time of the best of several calls. Bars: 60 ms for a million tokens where nothing is
-drawn, and 20 vectors of N float32 numbers beyond the tokens themselves. Controllers that draw hash the identity of
-every token that may be drawn, so that the same ones are drawn on any number of ranks; they are marked and have no bar.
-Memory is that of tensors; what a kernel takes inside itself (up to 3 vectors where the k-th largest is selected) is
-not seen.
+One thread, float32, CPU time of the fastest of several calls. Targets: 60 ms for a million tokens without random draws,
+and 20 vectors of N float32 numbers beyond the tokens themselves. Controllers that draw tokens hash the identity of
+every candidate, so that the result does not depend on the number of ranks; they are marked and have no time target.
+Memory counts tensors; buffers inside a kernel (up to 3 vectors to select the k-th largest) are not visible.
 
-The public forms are the selection of tokens as a trainer with padded (B, L) tensors computes it, for one micro-batch
-and one process: what verl's clip_cov and kl_cov losses and TRL's mask of high-entropy tokens do, written anew.
+The public forms select tokens as in a trainer with padded (B, L) tensors, for one micro-batch and one process: verl's
+clip_cov and kl_cov losses and TRL's mask of high-entropy tokens, reimplemented.
 
-Ranks are threads with a barrier: what is reported is the processor time of a rank, the rounds and the bytes it sends,
-none of which depend on how many cores there are.
+Ranks are threads with a barrier: the results are CPU time, communication rounds and bytes sent per rank, which do not
+depend on the number of cores.
 """
 
 import argparse
@@ -50,7 +49,7 @@ STATS = StepStats(entropy=0.9, step=6, total_steps=8, epoch=2, epochs=3, planned
 
 
 def tokens_of(n: int, length: int = 1000, group: int = 8) -> Tokens:
-    """n tokens of responses of `length`, `group` responses to a prompt, with numbers such as a policy gives."""
+    """Return n tokens of responses of `length`, `group` responses per prompt, with realistic values."""
     g = torch.Generator().manual_seed(0)
     entropy = 2 * torch.rand(n, generator=g) ** 2
     logp = entropy * torch.randn(n, generator=g).clamp(max=0) - 0.1 * entropy
@@ -79,7 +78,7 @@ def tokens_of(n: int, length: int = 1000, group: int = 8) -> Tokens:
 
 
 def best(work: Callable[[], object], calls: int = 7) -> float:
-    """Milliseconds of processor time of the fastest of several calls; there is one thread."""
+    """Return the CPU milliseconds of the fastest of several calls, with one thread."""
     work()
     seconds = []
     for _ in range(calls):
@@ -90,7 +89,7 @@ def best(work: Callable[[], object], calls: int = 7) -> float:
 
 
 class PeakMemory(TorchDispatchMode):
-    """Bytes of the tensors made inside and alive at once, at most; NumPy's own peak is added."""
+    """Peak bytes of live tensors created inside the context, plus NumPy's own peak."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,6 +126,7 @@ class PeakMemory(TorchDispatchMode):
 
 
 def measure(spec: str, settings: dict[str, Any], tokens: Tokens) -> dict[str, Any]:
+    """Return time and memory of a controller's plan, and whether they meet the targets."""
     controller = make(spec, **settings)
     controller.observe(STATS)
     controller.plan(tokens)
@@ -148,14 +148,14 @@ def measure(spec: str, settings: dict[str, Any], tokens: Tokens) -> dict[str, An
 
 
 def padded(x: Tensor, lengths: Tensor) -> Tensor:
-    """(N,) as (B, longest), zeros after each response."""
+    """Return a tensor (N,) as (B, longest), with zeros after each response."""
     out = x.new_zeros(len(lengths), int(lengths.max()))
     out[torch.arange(out.shape[1]) < lengths[:, None]] = x
     return out
 
 
 def public_clip_cov(logp: Tensor, old: Tensor, advantage: Tensor, mask: Tensor) -> Tensor:
-    """Factor of each token: 0 for the drawn ones."""
+    """Return the factor of each token: 0 for the drawn ones, else 1."""
     size = mask.sum()
     ratio = (logp - old).exp()
     stopped = -advantage * ratio < -advantage * ratio.clamp(0, 2)
@@ -171,7 +171,7 @@ def public_clip_cov(logp: Tensor, old: Tensor, advantage: Tensor, mask: Tensor) 
 
 
 def public_kl_cov(logp: Tensor, old: Tensor, advantage: Tensor, mask: Tensor) -> Tensor:
-    """Coefficient of each token's penalty."""
+    """Return the coefficient of each token's penalty."""
     where = (mask > 0).reshape(-1).nonzero()[:, 0]
     a, lp = advantage[mask > 0], logp[mask > 0]
     score = (a - a.mean()) * (lp - lp.mean())
@@ -182,13 +182,13 @@ def public_kl_cov(logp: Tensor, old: Tensor, advantage: Tensor, mask: Tensor) ->
 
 
 def public_forking(entropy: Tensor, mask: Tensor) -> Tensor:
-    """Mask of the fifth of the tokens with the highest entropy."""
+    """Return the mask of the 20% of tokens with the highest entropy."""
     threshold = torch.quantile(entropy[mask > 0].float(), 0.8)
     return ((entropy * mask) >= threshold) & (mask > 0)
 
 
 def compare(tokens: Tokens) -> list[dict[str, Any]]:
-    """Our whole plan against the selection alone in its public form, on the same tokens."""
+    """Compare our complete plan with the public selection alone, on the same tokens."""
     n, g = tokens.size, torch.Generator().manual_seed(1)
     lengths = torch.randint(500, 1501, (n // 2000,), generator=g)
     lengths = torch.cat([lengths, 2000 - lengths])  # 1000 on average
@@ -212,14 +212,14 @@ def compare(tokens: Tokens) -> list[dict[str, Any]]:
 
 
 class Meeting:
-    """Where threads that play ranks exchange tensors."""
+    """Exchange of tensors between threads that act as ranks."""
 
     def __init__(self, ranks: int) -> None:
         self.barrier = threading.Barrier(ranks)
         self.table: list[Tensor] = [torch.empty(0)] * ranks
 
     def exchange(self, rank: int, x: Tensor) -> Tensor:
-        """x of every rank, stacked."""
+        """Return x of every rank, stacked."""
         self.table[rank] = x
         self.barrier.wait()
         out = torch.stack(self.table)
@@ -228,7 +228,7 @@ class Meeting:
 
 
 class ThreadRank(DistReduce):
-    """The reduction of one thread among others, counting what it sends."""
+    """Reduction over threads that counts rounds and sent bytes."""
 
     def __init__(self, meeting: Meeting, rank: int) -> None:
         super().__init__()
@@ -250,7 +250,7 @@ class ThreadRank(DistReduce):
 
 
 def top_k_over_ranks(n: int, ranks: int, share: float, dtype: torch.dtype) -> dict[str, Any]:
-    """Find the share·n largest of n scores that lie on `ranks` ranks."""
+    """Find the share·n largest of n scores distributed over `ranks` ranks, and return the cost."""
     scores = torch.randn(n, generator=torch.Generator().manual_seed(2), dtype=dtype).tensor_split(ranks)
     meeting, k = Meeting(ranks), int(share * n)
     reduces = [ThreadRank(meeting, rank) for rank in range(ranks)]
@@ -278,7 +278,7 @@ def top_k_over_ranks(n: int, ranks: int, share: float, dtype: torch.dtype) -> di
 
 
 def table(title: str, rows: list[dict[str, Any]]) -> None:
-    """Print rows of one shape in columns."""
+    """Print rows with the same keys as columns."""
     cells = [list(rows[0]), *([str(v) for v in row.values()] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
     print(f"\n{title}")
@@ -296,7 +296,7 @@ def main() -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore", CompositionWarning)
     tokens = tokens_of(given.tokens)
-    with PeakMemory():  # what is imported when it first runs is not counted
+    with PeakMemory():  # excludes imports at the first call from the measurement
         make("ppo").plan(tokens)
     specs: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in list_controllers() if name not in ALIASES]
     results = {
@@ -309,7 +309,7 @@ def main() -> None:
         ],
     }
     table(f"plan of {given.tokens:,} tokens: ms, and peak memory in vectors of N float32", results["plan"])
-    table("beside the public form, which selects for one process and one micro-batch", results["public forms"])
+    table("compared with the public form, which selects for one process and one micro-batch", results["public forms"])
     table(f"top-k of {given.rank_tokens:,} tokens on {given.ranks} ranks", results["top-k over ranks"])
     if given.json:
         with open(given.json, "w") as file:

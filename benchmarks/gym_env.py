@@ -1,11 +1,11 @@
-"""Steps a second of `toybandit/SoftmaxBandit-v0`.
+"""Steps per second of `toybandit/SoftmaxBandit-v0`.
 
     python benchmarks/gym_env.py [--steps 300000] [--num_envs 1024] [--repeats 5]
 
-scalar: the bare environment, and what `gymnasium.make` returns, with its wrappers. vector: steps of all copies, from
-`gymnasium.make_vec`; and, for scale, gymnasium's own SyncVectorEnv around scalar ones. Actions are drawn beforehand;
-resets count, one after each episode of the registered length. Medians of the repeats by the clock and by CPU time,
-which is the clock of a thread that has a core to itself; the bars are for CPU time.
+scalar: the bare environment, and the result of `gymnasium.make` with its wrappers. vector: steps of all copies, from
+`gymnasium.make_vec`, and for comparison gymnasium's own SyncVectorEnv around scalar environments. Actions are drawn in
+advance; resets are included, one after each episode of the registered length. Rates are medians of the repeats, by wall
+time and by CPU time, which other processes affect less; the targets are for CPU time.
 """
 
 import argparse
@@ -27,7 +27,7 @@ SCALAR_BAR, VECTOR_BAR = 0.3e6, 10e6
 
 
 def step_scalar(env: gymnasium.Env[Any, Any], actions: list[int]) -> None:
-    """A step for each action, with a reset after each episode."""
+    """Take a step for each action, with a reset after each episode."""
     episode = gymnasium.spec(NAME).max_episode_steps or len(actions)
     env.reset(seed=0)
     for i, action in enumerate(actions, start=1):
@@ -37,14 +37,14 @@ def step_scalar(env: gymnasium.Env[Any, Any], actions: list[int]) -> None:
 
 
 def step_vector(envs: gymnasium.vector.VectorEnv[Any, Any, Any], actions: np.ndarray) -> None:
-    """A step for each row of actions (steps, num_envs)."""
+    """Take a step for each row of actions (steps, num_envs)."""
     envs.reset(seed=0)
     for row in actions:
         envs.step(row)
 
 
 def report(name: str, work: Callable[[], None], steps: int, repeats: int, bar: float | None) -> None:
-    """Print the rates of `steps` steps."""
+    """Print the median rates of `work`, which takes `steps` steps."""
     rates = []
     for _ in range(repeats):
         start = time.perf_counter(), time.process_time()

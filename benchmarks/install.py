@@ -1,9 +1,9 @@
-"""Time from an empty environment to the demo's pictures, the installation and the demo apart.
+"""Time from an empty environment to the demo's pictures, separately for installation and demo.
 
     python benchmarks/install.py
 
-Prints seconds and MiB for the installation that `make demo` needs and for what the tests add, then seconds from the
-start of the demo to its first and to its last picture. Downloads count; a warm pip cache shortens them.
+Prints seconds and MiB of the installation for `make demo`, seconds from the start of the demo to its first and last
+picture, and seconds and MiB added for the tests. Downloads are included; a warm pip cache shortens them.
 """
 
 import re
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def seconds(words: list[str], cwd: Path = ROOT) -> float:
-    """Run a command to its end; return the seconds it took. Raise CalledProcessError if it fails."""
+    """Run a command to its end, and return its seconds. Raises CalledProcessError if it fails."""
     began = time.monotonic()
     subprocess.run(words, cwd=cwd, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.monotonic() - began
@@ -46,7 +46,7 @@ def main() -> None:
         print(f"demo: first picture         {pictures[0]:6.0f} s")
         print(f"demo: last picture          {pictures[-1]:6.0f} s", flush=True)
         took = seconds([*make, f"{venv}/.installed-cpu-dev"])
-        print(f"what the tests add          {took:6.0f} s  {mib(venv) - small:6.0f} MiB")
+        print(f"added for the tests         {took:6.0f} s  {mib(venv) - small:6.0f} MiB")
 
 
 if __name__ == "__main__":

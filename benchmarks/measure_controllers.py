@@ -1,10 +1,10 @@
-"""What every surrogate and controller does to the entropy in the simulator, with its defaults.
+"""Effect of every surrogate and controller on the entropy in the simulator, with default settings.
 
     python benchmarks/measure_controllers.py [--out docs/measured.json] [--seeds 4]
-    python benchmarks/measure_controllers.py --only steer thermostat       the others stay as they were measured
+    python benchmarks/measure_controllers.py --only steer thermostat       keep the other results
 
-Environment `noisy` with 48 states and 150 rollouts; closed loops get the target .6. Writes the mean entropy over states
-and runs before the first and after the last rollout, and the mean expected reward of the last rollout's policy.
+Environment `noisy` with 48 states and 150 rollouts; closed loops have the target .6. Writes the mean entropy over
+states and runs before the first and after the last rollout, and the mean expected reward of the last rollout's policy.
 `python -m entrostat docs` reads the file. The numbers are the same on every machine up to rounding.
 """
 
@@ -22,12 +22,12 @@ STATES, ROLLOUTS, TARGET = 48, 150, 0.6
 
 
 def measure(name: str, seeds: int) -> dict[str, object]:
-    """Entropy at the start and at the end (nats) and final reward of one controller."""
+    """Return entropy at start and end (nats) and final reward of one controller."""
     kind = "surrogate" if name in names("surrogate") else "controller"
     target = TARGET if "target" in describe(name, kind)["hyperparameters"] else None
     config = Config(env="noisy", controller=name, target=target, states=STATES, rollouts=ROLLOUTS)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CompositionWarning)  # rules for one pass are measured with eight on purpose
+        warnings.simplefilter("ignore", CompositionWarning)  # also rules for one pass run with eight, on purpose
         run = simulate(config, range(seeds))
     entropy = [round(float(run.entropy[:, i].mean()), 4) for i in (0, -1)]
     return {"entropy": entropy, "reward": round(float(run.reward[:, -1].mean()), 4)}
@@ -37,7 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("docs/measured.json"))
     parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="measure these; keep what --out holds of the others")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="measure only these; keep the other results in --out")
     given = parser.parse_args()
     known = sorted((*names("surrogate"), *names("controller")))
     if given.only and (unknown := set(given.only) - set(known)):

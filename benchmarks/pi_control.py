@@ -1,14 +1,14 @@
-"""EntroPIC's PI control with gains that tune themselves, against the paper's fixed gains.
+"""EntroPIC's PI control with self-tuned gains compared with the paper's fixed gains.
 
     python benchmarks/pi_control.py [--seeds 16] [--envs noisy,on,coupled] [--out docs/pi_control.json]
 
-auto: `entropic(auto=True)`, the same everywhere. paper: Kp = 1, Ki = .01, tau = .95. By hand: Kp = 1, Ki = .05 and
-tau = 0 (.5 strictly on-policy). The last two act where α has little or no authority: tau = 0 strictly on-policy, and
-tau above the probabilities at the target.
+auto: `entropic(auto=True)`, the same in all environments. paper: Kp = 1, Ki = .01, tau = .95. By hand: Kp = 1, Ki = .05
+and tau = 0 (.5 strictly on-policy). The last two rows force auto into settings in which α has little or no effect:
+tau = 0 strictly on-policy, and tau above the probabilities at the target.
 
-For each target: |mean entropy − target| over the last third of 300 rollouts (mean over seeds); settling time, the
-rollouts until |e| stays below .05 (median over seeds, "never" when it does not); overshoot, how far the entropy falls
-below the target that it came down to (mean over seeds, nats).
+For each target: |mean entropy − target| over the last third of 300 rollouts (mean over seeds); settling time in
+rollouts until |e| stays below .05 (median over seeds, or "never"); overshoot of the falling entropy below the target
+(mean over seeds, nats).
 """
 
 import argparse
@@ -24,11 +24,11 @@ from toybandit import Config, simulate
 ENVS = ("noisy", "on", "coupled")
 TARGETS = (0.2, 0.6, 1.0, 1.4)
 BAND = 0.05
-"""Of the settling time (nats)."""
+"""Band of the settling time (nats)."""
 
 
 def variants(env: str) -> dict[str, dict[str, Any]]:
-    """Name in the table to settings of `entropic`."""
+    """Return the settings of `entropic` by name in the table."""
     return {
         "auto": {"auto": True},
         "paper": {"kp": 1.0, "ki": 0.01, "tau": 0.95},
@@ -39,7 +39,7 @@ def variants(env: str) -> dict[str, dict[str, Any]]:
 
 
 def measure(env: str, settings: dict[str, Any], seeds: int) -> dict[str, list[float]]:
-    """Numbers for each target."""
+    """Return the numbers for each target."""
     targets = torch.tensor(TARGETS, dtype=torch.float64).repeat_interleave(seeds)
     given = {**settings, "target": targets.tolist()}
     run = simulate(Config(env=env, controller="entropic", controller_args=given), list(range(seeds)) * len(TARGETS))
@@ -58,7 +58,7 @@ def measure(env: str, settings: dict[str, Any], seeds: int) -> dict[str, list[fl
 
 
 def table(results: dict[str, Any], rollouts: int = 300) -> str:
-    """In Markdown: error, settling time, overshoot."""
+    """Return a Markdown table of error, settling time and overshoot."""
     lines = [
         "| env | gains | " + " | ".join(f"target {t}: error, settling, overshoot" for t in TARGETS) + " |",
         "|---|---|" + "---|" * len(TARGETS),

@@ -1,8 +1,8 @@
-"""Tokens a second of the rollout engines, and milliseconds to send them weights, on this machine.
+"""Tokens per second of the rollout engines, and milliseconds to send them weights, on this machine.
 
     OMP_NUM_THREADS=1 python -m benchmarks.rollout
 
-The model of the presets (0.86M parameters, random weights), 64 prompts, 8 responses to each, at most 64 tokens.
+The presets' model (0.86M parameters, random weights), 64 prompts with 8 responses each of at most 64 tokens.
 """
 
 import statistics

@@ -1,17 +1,16 @@
-"""How fast the simulator is, beside the same simulation written in NumPy.
+"""Speed of the simulator compared with the same simulation in NumPy.
 
     python benchmarks/simulator.py [--runs 8,32,512] [--rollouts 20] [--sweep]
 
-An update is a pass of one run over a rollout of environment `noisy` (64 states, 16 arms, 16 responses, 8 passes), its
-share of sampling included. toybandit runs plain GRPO and two chains, each as it is and compiled, NumPy plain GRPO
-alone, in two forms: vectorised over the states and responses of a run with a loop over runs, as one would write it at
-first, and over runs as well. All use one thread and are timed in turn, in CPU seconds; the fastest of several calls
-counts. The last columns are the share of the memory bandwidth limit: the time in which one thread of this machine moves
-what a pass must at least (arms, advantages and old log-probabilities read, logits read and written) over the time that
-was needed, and what the first call took longer than that: seconds of wall time to compile, less where an earlier
-process left its machine code in torch's cache.
+An update is one pass of one run over a rollout of environment `noisy` (64 states, 16 arms, 16 responses, 8 passes),
+including its share of sampling. toybandit runs plain GRPO and two chains, each eager and compiled. NumPy runs only
+plain GRPO, in two forms: vectorised over the states and responses of a run with a loop over runs (the straightforward
+form), and vectorised over runs too. All use one thread and take turns; times are CPU seconds of the fastest of several
+calls. "of bandwidth" is the time in which one thread of this machine moves the minimum data of a pass (arms, advantages
+and old log-probabilities read, logits read and written), divided by the measured time. "first" is the extra wall time
+of the first call (seconds) for compilation, shorter if torch's cache has the machine code of an earlier process.
 
---sweep: also 512 runs of 300 rollouts, as they are and compiled, with the most memory the process ever held.
+--sweep: also 512 runs of 300 rollouts, eager and compiled, with the peak memory of the process.
 """
 
 import argparse
@@ -28,7 +27,7 @@ from toybandit.problem import draw_problem
 CLIP = 0.2
 CONTROLLERS = ("grpo", "clip_higher+entropic", "clip_higher+steer")
 NEEDED = 5
-"""Numbers of 8 bytes that a pass must move for each token."""
+"""Numbers of 8 bytes that a pass must move per token."""
 
 
 def softmax(z: np.ndarray) -> np.ndarray:
@@ -37,7 +36,7 @@ def softmax(z: np.ndarray) -> np.ndarray:
 
 
 def in_numpy(env: Environment, z: np.ndarray, q: np.ndarray, seed: int) -> np.ndarray:
-    """GRPO on logits z and success probabilities q, (..., S, K): the final mean entropy over states, (...,)."""
+    """Run GRPO on logits z with success probabilities q, (..., S, K); return the final mean entropy, (...,)."""
     rng, group, shape = np.random.default_rng(seed), env.group or 1, z.shape
     row = np.arange(z[..., 0].size)[:, None] * env.arms
     for _ in range(env.rollouts):
@@ -58,7 +57,7 @@ def in_numpy(env: Environment, z: np.ndarray, q: np.ndarray, seed: int) -> np.nd
 
 
 def fastest(work: dict[str, Callable[[], np.ndarray]], calls: int) -> dict[str, tuple[float, float]]:
-    """CPU seconds of the fastest of `calls` calls, made in turn, and wall seconds of one before them."""
+    """Return CPU seconds of the fastest of `calls` calls, made in turn, and wall seconds of a first call."""
     seconds, first = dict.fromkeys(work, np.inf), {}
     for name, function in work.items():
         start = time.perf_counter()
@@ -73,7 +72,7 @@ def fastest(work: dict[str, Callable[[], np.ndarray]], calls: int) -> dict[str, 
 
 
 def bandwidth() -> float:
-    """Bytes a second that one thread copies, reads and writes counted."""
+    """Return the bytes per second that one thread copies, counting reads and writes."""
     torch.set_num_threads(1)
     source = torch.ones(1 << 25)
     target = torch.empty_like(source)
@@ -88,6 +87,7 @@ def timed_copy(target: torch.Tensor, source: torch.Tensor) -> float:
 
 
 def compare(runs: int, rollouts: int, limit: float) -> None:
+    """Print the speeds for a number of runs. limit: memory bandwidth of one thread (bytes/s)."""
     config = Config(env="noisy", rollouts=max(rollouts * 8 // runs, 24))
     env = config.environment()
     z, q = (x.numpy() for x in draw_problem(env, torch.arange(runs), torch.float64))
@@ -103,30 +103,31 @@ def compare(runs: int, rollouts: int, limit: float) -> None:
     updates = runs * env.rollouts * env.passes
     each, all_runs = (found[name][0] for name in list(work)[:2])
     print(f"\n{runs} runs, {env.rollouts} rollouts")
-    head = f"{'updates/s':>12}{'µs a run':>10}{'x run by run':>14}{'x all runs':>12}{'of bandwidth':>14}{'first':>8}"
+    head = f"{'updates/s':>12}{'µs per run':>11}{'x run by run':>14}{'x all runs':>12}{'of bandwidth':>14}{'first':>8}"
     print(f"{'':32}{head}")
     for name, (seconds, first) in found.items():
         least = NEEDED * 8 * env.states * (env.group or 1) * updates / limit
         print(
-            f"{name:32}{updates / seconds:12,.0f}{seconds / updates * 1e6:10.1f}{each / seconds:14.2f}"
+            f"{name:32}{updates / seconds:12,.0f}{seconds / updates * 1e6:11.1f}{each / seconds:14.2f}"
             f"{all_runs / seconds:12.2f}{least / seconds:14.1%}"
             f"{max(first - seconds, 0):8.1f}"
         )
 
 
 def sweep() -> None:
+    """Print time and peak memory of 512 runs of 300 rollouts."""
     for compiled in (False, True):
         start = time.perf_counter()
         simulate(Config(controller="clip_higher+entropic", target=0.6), range(512), compile=compiled)
         seconds, held = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        name = "compiled" if compiled else "as they are"
-        print(f"\n512 runs of 300 rollouts, {name}: {seconds:.0f} s, the process held {held:.2f} GiB at most")
+        name = "compiled" if compiled else "eager"
+        print(f"\n512 runs of 300 rollouts, {name}: {seconds:.0f} s, peak memory {held:.2f} GiB")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", default="8,32,512")
-    parser.add_argument("--rollouts", type=int, default=40, help="of 8 runs; fewer of more")
+    parser.add_argument("--rollouts", type=int, default=40, help="rollouts with 8 runs; fewer with more runs")
     parser.add_argument("--sweep", action="store_true")
     given = parser.parse_args()
     limit = bandwidth()

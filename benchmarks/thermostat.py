@@ -1,15 +1,15 @@
-"""How well controllers hold an entropy in the simulator, and at what reward.
+"""Entropy errors and rewards of controllers with a target in the simulator.
 
     python benchmarks/thermostat.py [--seeds 16] [--envs noisy,on,pure,det,coupled] [--out docs/thermostat.json]
 
-thermostat has the same settings everywhere, its defaults. The published controllers have those that served them best:
-PI (`entropic`) Kp = 1, Ki = .05 on all tokens, and on those with p > .5 strictly on-policy, where acting on all has no
-authority; guided `positive_reweight` as published; `adaptive_entropy` with step .005 and ceiling .2 instead of the
+thermostat uses its defaults in all environments. The published controllers use their best settings: PI (`entropic`)
+Kp = 1, Ki = .05 on all tokens, but strictly on-policy only on tokens with p > .5, because acting on all tokens has no
+effect there; guided `positive_reweight` as published; `adaptive_entropy` with step .005 and ceiling .2 instead of the
 published 1e-4 and .005, which are too small here.
 
 First table: |mean entropy − target| over the last third of 300 rollouts, mean over seeds, and the mean expected reward
-there. Second table: reward of thermostat minus that of a published controller when thermostat is given, seed by seed,
-the entropy that the other one ended at as its target; mean ± standard error over seeds, of which there must be two.
+there. Second table: reward of thermostat minus the reward of a published controller if thermostat's target is, seed by
+seed, the entropy that the other one reached; mean ± standard error over seeds (at least two).
 """
 
 import argparse
@@ -28,7 +28,7 @@ PUBLISHED = ("PI", "guided reweighting", "adaptive entropy")
 
 
 def controllers(env: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Name in the table to controller and settings."""
+    """Return controller and settings by name in the table."""
     return {
         "thermostat, bonus": ("thermostat", {"mode": "bonus"}),
         "thermostat, reweight": ("thermostat", {"mode": "reweight"}),
@@ -40,7 +40,7 @@ def controllers(env: str) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def last_third(env: str, controller: str, settings: dict[str, Any], targets: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Mean entropy and reward over the last third, each of the shape of `targets`, (targets, seeds)."""
+    """Return mean entropy and reward over the last third, each with the shape of `targets`, (targets, seeds)."""
     seeds = list(range(targets.shape[1])) * targets.shape[0]
     given = {**settings, "target": targets.flatten().tolist()}
     run = simulate(Config(env=env, controller=controller, controller_args=given), seeds)
@@ -49,7 +49,7 @@ def last_third(env: str, controller: str, settings: dict[str, Any], targets: np.
 
 
 def measure(env: str, seeds: int) -> dict[str, Any]:
-    """Both tables of one environment."""
+    """Return the numbers of both tables for one environment."""
     targets = np.repeat(np.array(TARGETS)[:, None], seeds, 1)
     held, found = {}, {}
     for name, (controller, settings) in controllers(env).items():
@@ -76,7 +76,7 @@ def measure(env: str, seeds: int) -> dict[str, Any]:
 
 
 def tables(results: dict[str, Any]) -> str:
-    """Both tables in Markdown."""
+    """Return both tables in Markdown."""
     lines = [
         "| env | controller | " + " | ".join(f"target {t}: error, reward" for t in TARGETS) + " |",
         "|---|---|" + "---|" * len(TARGETS),
