@@ -1,4 +1,4 @@
-"""Benchmarks of the fused head beside its alternatives, alone and in a training step; writes docs/benchmarks.md.
+"""Benchmarks of the fused head and its alternatives, alone and in a training step; writes docs/benchmarks.md.
 
     python benchmarks/kernels.py time [--device cpu] [--threads 1] [--turns 3] [--vocabulary V]   the head alone
     python benchmarks/kernels.py step [--steps 3] [--threads 1]                                   a training step

@@ -1,4 +1,4 @@
-"""Training beside TRL's GRPOTrainer: seconds per rollout step on one machine; writes the end of docs/benchmarks.md.
+"""Training compared with TRL's GRPOTrainer: seconds per rollout step on one machine; writes part of docs/benchmarks.md.
 
     python benchmarks/trainer.py [--rounds 20] [--warm-up 3] [--threads N] [--model FOLDER] [--dry]
 

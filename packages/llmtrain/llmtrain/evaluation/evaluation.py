@@ -161,7 +161,7 @@ class Evaluation:
 
 
 def _read(mark: Path, now: dict[str, Any]) -> dict[str, Any]:
-    """Return the written identity. Earlier versions had the benchmarks beside the settings, whose names `now` has."""
+    """Return the written identity. Earlier versions stored benchmarks at the top level, under keys that `now` lacks."""
     try:
         then = dict(json.loads(mark.read_text()))
         if BENCHMARKS in then:

@@ -55,7 +55,7 @@ class Evaluator:
     questions: Sequence[Question]
     verify: Verify
     failures: Callable[[], Mapping[str, int]] = dict
-    """Function that returns the failed checks of `verify` on this rank so far, by kind; see `Verifier.failures`."""
+    """Function that returns the number of unfinished checks on this rank so far, by kind; see `Verifier.failures`."""
     sampling: Sampling
     """Sampling settings of the sampler; each question gets `samples` responses."""
     k: int
@@ -86,7 +86,7 @@ class Evaluator:
         """Return `eval/...` metrics of the current policy; see `named`.
 
         NaN values are left out. With several sources also `eval/<source>/...`. Calibration and entropies are at the
-        policy's temperature. `eval/verify/...` counts the failed checks of this evaluation, by kind.
+        policy's temperature. `eval/verify/...` counts checks of this evaluation that did not finish, by kind.
         """
         before = Counter(self.failures())
         found = sorted(self.ranks.gather(list(self._answered(samples))), key=lambda one: one[0])

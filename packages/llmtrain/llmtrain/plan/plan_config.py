@@ -13,7 +13,7 @@ Change = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class PlanConfig:
-    """Memory, time and cost of a run of RLVR on a cluster, estimated without touching a GPU."""
+    """Memory, time and cost of a run of RLVR on a cluster, estimated without a GPU."""
 
     model: str = "Qwen3-8B-Base"
     """Model name, or a local folder with a config.json."""

@@ -26,7 +26,7 @@ PUBLISHED = (
 
 
 def estimate(run: Published, length_share: float) -> Plan:
-    """Return the plan of a published run if its mean response is `length_share` of the longest."""
+    """Return the plan of a published run with a mean response of `length_share` times the longest."""
     config = get_preset(run.preset).config
     return make_plan(replace(config, mean_response_length=round(config.max_response_length * length_share)))
 

@@ -1,4 +1,4 @@
-"""The law R = −a·e^H + b in one run: its points, its fit, and warnings about the fit.
+"""Law R = −a·e^H + b of one run: its points, its fit, and warnings about the fit.
 
 run log ─► points (entropy, outcome) ─► fit, alternatives, forecast of `entrostat.laws` ─► warnings
 """

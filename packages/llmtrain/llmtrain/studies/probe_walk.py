@@ -76,7 +76,7 @@ class ProbedLearner(Learner):
         vars(self).update(vars(learner))
         self.watched = watched
         self.due: int | None = None
-        """Rollout step whose first update is to be probed, or None."""
+        """Rollout step whose first update will be probed, or None."""
 
     def update(self, experience: Experience, step: int, watch: Watch = look_away) -> dict[str, float]:
         self.due = step if step in self.watched.steps else None
