@@ -12,13 +12,13 @@ from llmtrain.policy.tokenizer import build_char_tokenizer
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch):
-    """A terminal wide enough for a table in one piece."""
+    """Set a terminal width at which the table does not wrap."""
     monkeypatch.setenv("COLUMNS", "200")
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A folder of a model without a chat template."""
+    """Return the folder of a model without a chat template."""
     tokenizer = build_char_tokenizer("ab")
     path = tmp_path_factory.mktemp("models") / "tiny"
     save(build_tiny(len(tokenizer), hidden=16, layers=1, heads=2, kv_heads=2, intermediate=32), tokenizer, path)
@@ -27,9 +27,9 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def mixed(parquet, verl):
-    """Twelve questions of the letter a, each thrice, and three of b.
+    """Write twelve questions of the letter a, three times each, and three of the letter b.
 
-    Whatever the weights, the states of a letter repeated are the same everywhere, so that K-means tells the two apart.
+    Repeated letters have the same states with any weights, so K-means separates the two.
     """
     rows = [verl("a" * n, str(n), "a") for n in range(1, 13)]
     return parquet(rows * 3 + [verl("b" * n, str(n), "b") for n in range(1, 4)], "mixed.parquet")

@@ -60,7 +60,7 @@ def breed_and_hang():
 
 @pytest.fixture
 def sick(tmp_path, monkeypatch):
-    """Makes a check of a function above."""
+    """Return a function that makes a check of a function above."""
     (tmp_path / "sick.py").write_text(SICK)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("PIDS", str(tmp_path / "pids"))
@@ -201,7 +201,7 @@ def elsewhere(device):
 
 
 def test_what_cannot_be_tried_is_skipped_with_the_reason(tmp_path, monkeypatch, capsys):
-    """A check may say so itself, or need another that does not work; neither is a failure."""
+    """A check may skip itself, or need another check that does not work; neither is a failure."""
     (tmp_path / "parts.py").write_text(SKIPPED)
     (tmp_path / "sick.py").write_text(SICK)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -221,7 +221,7 @@ def test_what_cannot_be_tried_is_skipped_with_the_reason(tmp_path, monkeypatch, 
 
 
 def test_gpu_checks_without_a_gpu(capsys):
-    """The driver says what is missing, and what needs it is not tried; of a subset only what is named."""
+    """The driver check names the missing part, checks that need it are skipped, and only named checks run."""
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("CUDA works here")

@@ -25,7 +25,7 @@ run = one_line_errors(evaluate)
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A model folder whose tokenizer knows chat messages."""
+    """Return a model folder whose tokenizer has a chat template."""
     path = tmp_path_factory.mktemp("model") / "tiny"
     tokenizer = build_bpe_tokenizer(["What is 1 + 2? The answer is \\boxed{3}."], 300)
     model = build_tiny(len(tokenizer), hidden=16, layers=1, heads=2, kv_heads=2, intermediate=16, max_positions=512)

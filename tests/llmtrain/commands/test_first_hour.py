@@ -1,4 +1,4 @@
-"""`llmtrain first-hour`: all of it on a CPU, and parts that fail or cannot be made."""
+"""`llmtrain first-hour`: all parts on a CPU, and parts that fail or are skipped."""
 
 import json
 import os
@@ -26,7 +26,7 @@ from llmtrain.doctor.trial_run import Failed
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """The report of a whole run, and what was printed."""
+    """Return the report of a complete run, and its output."""
     folder = tmp_path_factory.mktemp("hour")
     command = [sys.executable, "-m", "llmtrain", "first-hour", "--device", "cpu", "--out", "report.json"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=580)

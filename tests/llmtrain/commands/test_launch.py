@@ -1,4 +1,4 @@
-"""Runs on clusters: what is submitted, and what is refused."""
+"""Runs on clusters: submitted and refused commands."""
 
 from dataclasses import dataclass, replace
 
@@ -67,7 +67,7 @@ def test_topologies_that_cannot_be(small, monkeypatch, environment, address, mes
 
 @dataclass
 class Info:
-    """What a job server tells of a job that ended."""
+    """Job server's description of a finished job."""
 
     status: str
     driver_exit_code: int | None

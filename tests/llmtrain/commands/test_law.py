@@ -15,7 +15,7 @@ FALLING = 0.1 + 1.4 * np.exp(-STEPS / 20)
 
 @pytest.fixture
 def run(tmp_path):
-    """R = 0.9 − 0.2·e^H to the letter, and an evaluation every tenth step that is half of it."""
+    """Write a run with exactly R = 0.9 − 0.2·e^H, and an evaluation of half that every tenth step."""
     log = RunLog(tmp_path / "mine", {"target": None}, seed=0)
     for step, (h, r) in enumerate(zip(FALLING, 0.9 - 0.2 * np.exp(FALLING), strict=True)):
         log.log(step, {"entropy": h, "reward": r} | ({"eval/pass@1": r / 2} if step % 10 == 0 else {}))

@@ -129,7 +129,7 @@ def test_only_those_with_a_target_are_given_one(small, tmp_path):
 
 
 def test_a_run_that_was_begun_anew_is_no_other(small, tmp_path):
-    """Its folder had settings and no checkpoint, so that it was told to overwrite them."""
+    """Its folder had settings but no checkpoint, so it was started again with --overwrite."""
     (config,) = configurations(small, Entry("steer"), [0], tmp_path)
     folder = Path(config.out)
     folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""`llmtrain plan` as people and programs meet it."""
+"""`llmtrain plan` on the command line: output, JSON and errors."""
 
 import json
 import subprocess
@@ -141,7 +141,7 @@ def test_the_page_is_what_the_code_says(capsys):
 
 
 def test_a_plan_becomes_a_run(capsys, tmp_path):
-    """What is written is what `llmtrain train --config` reads; a model that is a folder goes with it."""
+    """`llmtrain train --config` reads the written file, which includes the model if it is a folder."""
     file, folder = tmp_path / "run.yaml", tmp_path / "model"
     folder.mkdir()
     shape = {"model_type": "qwen2", "hidden_size": 896, "num_hidden_layers": 24, "num_attention_heads": 14}
@@ -191,7 +191,7 @@ def test_what_the_trainer_cannot_do_is_not_written():
 
 
 def test_several_settings_after_one_flag(capsys):
-    """As fixes and advice name them."""
+    """Fixes and advice list settings in this form."""
     both = numbers(capsys, "--set", "colocated=false", "rollout_gpus=4", "staleness=1", "--gpus", "8")["config"]
     assert (both["colocated"], both["rollout_gpus"], both["staleness"], both["gpus"]) == (False, 4, 1, 8)
     assert numbers(capsys, "--set", "n=4", "--set", "gpus=16")["config"]["n"] == 4

@@ -1,4 +1,4 @@
-"""`llmtrain probe-entropy`: from flags or from a run, and what it refuses."""
+"""`llmtrain probe-entropy` from flags or from a run, and refused arguments."""
 
 import json
 from dataclasses import replace
@@ -19,7 +19,7 @@ TRIED = ("--sgd", "--alone", "2", "--first-order")
 
 @pytest.fixture(scope="module")
 def lively(small):
-    """A configuration in which every mini-batch has something to learn: a bonus on the entropy."""
+    """Return a configuration with an entropy bonus, so that every mini-batch has gradients."""
     return replace(small, controller="entropy_bonus", threads=1)
 
 

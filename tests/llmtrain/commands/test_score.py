@@ -1,4 +1,4 @@
-"""llmtrain score, and that nothing here evaluates a model's text."""
+"""llmtrain score, and a check that no code evaluates a model's text."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""What files of one name are called when they are read together."""
+"""Labels of files with the same name that are read together."""
 
 import os
 
@@ -11,7 +11,7 @@ ROW = [{"question": "1+1?", "answer": "2"}]
 
 
 def called(*names, split="test"):
-    """The data sets of each name, as its rows have them."""
+    """Return the data-set names in the rows of each file."""
     return [
         sorted({table.source for table in tables(name, split, label)})
         for name, label in zip(names, labels(names, split), strict=True)

@@ -12,7 +12,7 @@ SEEDS = st.integers(0, 2**63)
 
 @st.composite
 def mixtures(draw):
-    """A mixture and its weights; every positive weight is large enough for a draw."""
+    """Draw a mixture and its weights; every positive weight is large enough for one draw."""
     sizes = draw(st.lists(st.integers(1, 12), min_size=1, max_size=4))
     weights = draw(st.none() | st.lists(st.integers(0, 3), min_size=len(sizes), max_size=len(sizes)))
     if weights is not None and not any(weights):

@@ -1,4 +1,4 @@
-"""Prompts as the model reads them: what is said before and after a question, templates, and length."""
+"""Prompts for a model: system prompt, instruction, templates and length."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_text_and_messages_mixed_keep_their_places(tokenizer):
 
 
 def test_special_tokens_of_a_tokenizer_are_added_to_text_and_not_twice_to_messages(tokenizer):
-    """As Llama's does: a first token that the template writes too."""
+    """Llama's tokenizer adds a first token that the template adds too."""
     from copy import deepcopy
 
     from tokenizers.processors import TemplateProcessing

@@ -153,7 +153,7 @@ def test_a_folder_is_read_as_one(parquet, tmp_path):
 
 
 def damaged(good: bytes, seed: int) -> bytes:
-    """The file, cut, overwritten in places, or replaced by noise."""
+    """Return the file truncated, partly overwritten, or replaced by noise."""
     chance = random.Random(seed)
     data = bytearray(good)
     kind = seed % 4
@@ -168,7 +168,7 @@ def damaged(good: bytes, seed: int) -> bytes:
 
 
 def attempt(path, skip_bad=True):
-    """What was read, or else the error, which must be one line that names the file."""
+    """Return the questions, or the error, which must be one line that names the file."""
     try:
         return read(str(path), skip_bad=skip_bad), None
     except ValueError as error:

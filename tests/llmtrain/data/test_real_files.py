@@ -1,4 +1,4 @@
-"""Real data sets, where they lie beside the project."""
+"""Real data sets, if they are available."""
 
 from collections import Counter
 

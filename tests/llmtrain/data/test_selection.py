@@ -33,7 +33,7 @@ def test_a_size_that_cannot_be(size):
 
 
 def blobs():
-    """Three clusters, 3, 5 and 2 questions far from each other, mixed; distances from each centre are known."""
+    """Return three mixed clusters of 3, 5 and 2 questions far apart, with known distances from each centre."""
     points = np.array(
         [[0, 0], [100, 2], [0, 3], [100, -1], [50, 90], [100, 0], [0, -3], [50, 91], [100, -2], [100, 1]], np.float32
     )

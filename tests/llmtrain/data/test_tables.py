@@ -58,7 +58,7 @@ def test_what_datasets_saved(tmp_path):
 
 
 class Hub:
-    """Stands where the `datasets` library would: holds one data set, and knows what it was asked for."""
+    """Fake `datasets` library with one data set, which records its calls."""
 
     def __init__(self, held):
         self.held, self.asked = held, None

@@ -1,4 +1,4 @@
-"""Which answers are one answer."""
+"""Equal and different answers in a vote."""
 
 from llmtrain.evaluation.ballots import ballot, votes
 from llmtrain.evaluation.outcomes import ABSTAINED

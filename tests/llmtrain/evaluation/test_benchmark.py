@@ -1,4 +1,4 @@
-"""Sampling to a file: order, seeds, and an interrupted evaluation that goes on as if nothing had happened."""
+"""Sampling to a file: order, seeds, and an interrupted evaluation that resumes with the same result."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What makes an evaluation another one, so that its responses are not taken for those of the first."""
+"""Settings that make an evaluation a different one, so that it does not reuse responses."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Several ranks write what one writes."""
+"""Several ranks write the same files as one rank."""
 
 import json
 import os

@@ -110,7 +110,7 @@ def test_what_has_no_number_is_left_out():
 
 
 def test_batches_have_draws_of_their_own():
-    """Of in-training evaluation: the same prompts in every batch."""
+    """All batches have the same prompts, but different responses."""
     said = []
 
     def judge(some, responses):

@@ -25,7 +25,7 @@ def sampler(top_p, temperature=1.0):
 
 
 def drawn(logits, top_p, count=4000, temperature=1.0):
-    """Tokens at evenly spread uniform numbers, and their log-probabilities."""
+    """Return the tokens for evenly spaced uniform numbers, and their log-probabilities."""
     uniform = (torch.arange(count, dtype=torch.float64) + 0.5) / count
     return sampler(top_p, temperature)._sample(logits.expand(count, -1), uniform)
 

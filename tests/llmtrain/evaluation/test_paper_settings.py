@@ -1,4 +1,4 @@
-"""Presets of the papers, and which benchmark a name means."""
+"""Presets of the papers, and benchmarks recognised by name."""
 
 import pytest
 

@@ -18,7 +18,7 @@ from llmtrain.settings.sampling import Sampling
 
 
 def record(source, n, right, seed=0):
-    """A benchmark of six questions, of whose n responses `right(question, sample)` are right."""
+    """Return a record of six questions with n responses each, right where `right(question, sample)` is True."""
     draws = np.random.default_rng(seed)
     answered = [
         Answered.of(

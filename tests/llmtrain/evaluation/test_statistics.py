@@ -10,7 +10,7 @@ from llmtrain.policy.policy import Policy
 
 
 def plain(model, ids):
-    """log p of each next token (L − 1), and the entropy of what predicts it."""
+    """Return log p of each next token (L − 1), and the entropy of its distribution."""
     logp = model(torch.tensor([ids])).logits[0, :-1].double().log_softmax(-1).detach()
     return logp.gather(1, torch.tensor(ids[1:])[:, None])[:, 0].numpy(), -(logp.exp() * logp).sum(-1).numpy()
 

@@ -1,4 +1,4 @@
-"""How a model is found, and what ends its responses."""
+"""Loading of a model, and the tokens that stop its responses."""
 
 import pytest
 from evaluated import SAMPLING, TOKENIZER, subject

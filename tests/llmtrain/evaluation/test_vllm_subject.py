@@ -1,4 +1,4 @@
-"""Evaluation whose responses come from real vLLM."""
+"""Evaluation with responses from real vLLM."""
 
 import json
 
@@ -18,7 +18,7 @@ from llmtrain.settings.sampling import Sampling
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A model with heads as wide as vLLM needs them, sharp enough that nuclei are small."""
+    """Return the folder of a model with heads wide enough for vLLM, and sharp enough for small nuclei."""
     model = build_tiny(len(TOKENIZER), hidden=64, layers=2, heads=2, kv_heads=2, intermediate=64, seed=4)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -43,7 +43,7 @@ def test_greedy_responses_are_those_of_the_model(both):
 
 
 def test_every_token_lies_in_the_nucleus(both):
-    """And not only the likeliest does; the means are of the whole distribution at temperature 1."""
+    """Not only the most likely token is sampled; means use the whole distribution at temperature 1."""
     plain, fast = both
     nucleus = Sampling(temperature=0.8, top_p=0.6, samples=32, max_new_tokens=6)
     rollouts = fast.sample(ids(questions(4)), nucleus, seed=1)

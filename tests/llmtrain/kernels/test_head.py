@@ -103,7 +103,7 @@ def path(request):
 
 
 def accumulate(path, logits, targets):
-    """Sums and scratch by torch, or by Triton in tiles so narrow that the maximum moves between them."""
+    """Return sums and scratch by torch, or by Triton in tiles so narrow that the maximum moves between them."""
     if path == "torch":
         return rows.accumulate(logits.clone(), targets)
     from llmtrain.kernels import triton_rows
@@ -120,7 +120,7 @@ def gradient(path, *arguments):
 
 
 def combined(parts):
-    """What each rank has after `combine`, ranks being threads; they meet once for a maximum and once for a sum."""
+    """Return each rank's sums after `combine`; ranks are threads that exchange one maximum and one sum."""
     met, given, meetings = Barrier(len(parts)), {}, []
 
     def all_reduce(x, op=dist.ReduceOp.SUM, group=None):
@@ -138,7 +138,7 @@ def combined(parts):
 
 
 def by_rows(path, logits, targets, d_logp, d_entropy, starts=(0,)):
-    """Statistics (5, n) and ∂loss/∂logits (n, V), the vocabulary being divided at `starts`."""
+    """Return statistics (5, n) and ∂loss/∂logits (n, V) with the vocabulary divided at `starts`."""
     ends = [*starts[1:], logits.shape[1]]
     places = [targets - start for start in starts]
     parts = [accumulate(path, logits[:, a:b].contiguous(), y) for a, b, y in zip(starts, ends, places, strict=True)]
@@ -229,7 +229,7 @@ def test_peaked_rows(path, vocabulary, digits, offset, rivals, starts, coefficie
 @pytest.mark.parametrize("starts", [(0,), (0, 20)])
 @pytest.mark.parametrize("place", [0, 5, 25, 39])
 def test_a_nan_is_not_hidden(path, starts, place):
-    """It spoils its row, all of it, and no other."""
+    """It makes all results of its row NaN, and of no other row."""
     logits = torch.randn(3, 40, generator=torch.Generator().manual_seed(0))
     logits[1, place] = math.nan
     targets, ones = torch.tensor([3, 25, 39]), torch.ones(3)
@@ -242,7 +242,7 @@ def test_a_nan_is_not_hidden(path, starts, place):
 
 @pytest.mark.parametrize("starts", [(0,), (0, 20), (0, 10, 30)])
 def test_log_probabilities_have_no_floor(path, starts):
-    """Of a token that is impossible, and of one that is 20,000 nats below the others."""
+    """One token is impossible, another is 20,000 nats below the others."""
     logits = torch.zeros(2, 40)
     logits[0, 25], logits[1, 25] = -math.inf, -20_000.0
     targets, ones = torch.tensor([25, 25]), torch.ones(2)
@@ -255,7 +255,7 @@ def test_log_probabilities_have_no_floor(path, starts):
 
 @pytest.mark.parametrize("starts", [(0, 20), (0, 10, 20), (0, 20, 30)])
 def test_a_part_of_the_vocabulary_may_be_impossible(path, starts):
-    """All logits of the first columns are −∞ in one row and in no other: what is left is the softmax of the rest."""
+    """The first columns are −∞ in one row only: the result is the softmax over the remaining columns."""
     g = torch.Generator().manual_seed(0)
     logits = torch.randn(3, 40, generator=g)
     logits[1, :20] = -torch.inf
@@ -281,7 +281,7 @@ def test_sums_of_impossible_tokens_alone_are_zero(path):
 
 
 def test_rows_without_coefficient_are_skipped():
-    """A row whose hidden state is NaN would spoil dW if it were touched."""
+    """A row whose hidden state is NaN would make dW NaN if it were used."""
     hidden, weight, targets = inputs()
     with torch.no_grad():
         hidden[3] = math.nan

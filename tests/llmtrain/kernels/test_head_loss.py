@@ -80,7 +80,7 @@ def test_float32_against_float64(mode, vocabulary, shape):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_impossible_columns(mode):
-    """A bias of −∞ takes a token away: all is as if its column were not there, and its gradients are 0."""
+    """A bias of −∞ removes a token: results are as without its column, and its gradients are 0."""
     hidden, weight, bias, targets, plan = scene()
     here = torch.arange(len(bias)) % 5 != 1
     targets = here.nonzero()[:, 0][targets % int(here.sum())]
@@ -101,7 +101,7 @@ def test_impossible_columns(mode):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("mode", MODES)
 def test_one_hot_rows(mode, dtype):
-    """All mass on the target: nothing to learn, and nothing that is not finite."""
+    """With all mass on the target, gradients are 0 and everything is finite."""
     v = 41
     targets, weight = torch.arange(v), torch.eye(v, dtype=dtype, requires_grad=True)
     hidden = (800.0 * torch.eye(v, dtype=dtype)).requires_grad_()
@@ -136,7 +136,7 @@ def test_peaked_rows(mode, gap):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("settings", [{"top_k": 3}, {"top_k": 0, "top_p": 0.7}])
 def test_a_bonus_on_truncated_entropies(settings, mode, option):
-    """Loss and gradients of all of the plan are those of autograd through a dense softmax."""
+    """Loss and gradients of the complete plan agree with autograd through a dense softmax."""
     hidden, weight, bias, targets, plain = scene()
     controller = make("truncated_entropy_bonus+entropy_bonus", **{"truncated_entropy_bonus.coef": 0.5}, **settings)
     zero = torch.zeros_like(plain.advantage)
@@ -168,7 +168,7 @@ def test_a_bonus_on_truncated_entropies(settings, mode, option):
 
 @pytest.mark.parametrize(("chunk", "share", "tokens"), [(8, 8, 8), (None, 8, 2), (None, 20, 1)])
 def test_a_bonus_on_truncated_entropies_is_made_in_chunks(chunk, share, tokens, monkeypatch):
-    """By default a share of the 16 tokens whose logits memory allows here, but one at least."""
+    """By default a chunk is a share of the 16 tokens that memory allows here, and at least one token."""
     monkeypatch.setitem(CHUNK_BYTES, "cpu", 16 * 500 * 4)
     monkeypatch.setattr("llmtrain.kernels.truncated.SHARE", share)
     hidden, weight, *_ = scene(64, 1, 500)
@@ -259,7 +259,7 @@ def test_second_derivatives_are_refused(mode):
 @pytest.mark.parametrize("live", [0, 10, 30])
 @pytest.mark.parametrize("needed", [(True, True), (True, False), (False, True), (False, False)])
 def test_no_work_for_rows_without_coefficient_nor_for_gradients_that_nobody_needs(mode, live, needed):
-    """2·N·D·V forward; as much for the live rows' dX, for their dW, and to make their logits again."""
+    """2·N·D·V forward; the same per live row for dX, for dW, and to recompute logits."""
     n, d, v = 30, 6, 41
     hidden, weight, _, targets, _ = scene(n, d, v)
     zero = torch.zeros(n, dtype=torch.float64)

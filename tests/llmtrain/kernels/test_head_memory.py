@@ -1,4 +1,4 @@
-"""The trainer's passes over a batch never hold the logits of all its tokens: no tensor of N×V is made."""
+"""The trainer's passes over a batch never hold the logits of all tokens: there is no tensor of N×V."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ OPTIM = OptimConfig(micro_batch_tokens=B * (PROMPT + RESPONSE), mini_batch_size=
 
 @pytest.fixture(scope="module")
 def scene():
-    """A model with a large vocabulary, and more tokens in a micro-batch than the head takes at once."""
+    """Return a model with a large vocabulary, and a micro-batch with more tokens than a chunk of the head."""
     assert chunk_tokens(V, torch.device("cpu")) < N
     model = build_tiny(V, hidden=16, layers=1, heads=1, kv_heads=1, intermediate=16)
     ids = torch.randint(V, (B * (PROMPT + RESPONSE),), generator=torch.Generator().manual_seed(0))
@@ -29,7 +29,7 @@ def scene():
 
 
 def test_statistics_without_gradient(scene):
-    """As for the rollout, for evaluation and for a reference policy."""
+    """Used for the rollout, for evaluation and for a reference policy."""
     model, batch = scene
     with Largest() as largest:
         stats = Policy(model).all_stats(batch, OPTIM.micro_batch_tokens)
@@ -45,7 +45,7 @@ def test_statistics_without_gradient(scene):
 
 @pytest.mark.parametrize("controller", ["clip_higher+entropy_bonus", "gspo"])
 def test_an_update(scene, controller):
-    """Gradients made with the logits at hand, and by making these again."""
+    """Gradients in the forward pass (fused), and with recomputed logits."""
     model, batch = scene
     policy = Policy(model)
     reward = torch.arange(B) % 2 * 1.0
@@ -60,7 +60,7 @@ def test_an_update(scene, controller):
 
 
 def test_chunks_fill_the_memory_and_on_a_gpu_tiles_of_products():
-    """2^27 bytes of fp32 logits on a CPU and 2.5 * 2^30 elsewhere, of 16 to 4,096 tokens."""
+    """2^27 bytes of fp32 logits on a CPU and 2.5 * 2^30 elsewhere, for 16 to 4,096 tokens."""
     cpu, cuda = torch.device("cpu"), torch.device("cuda")
     assert [chunk_tokens(v, cpu) for v in (8192, 8193, 151_936, 2**21, 2**22)] == [4096, 4095, 220, 16, 16]
     assert [chunk_tokens(v, cuda) for v in (50_257, 151_936, 262_144, 5 * 2**20, 10**8)] == [4096, 4096, 2560, 128, 16]

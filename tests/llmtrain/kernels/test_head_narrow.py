@@ -1,4 +1,4 @@
-"""The head in bf16, and on the path for CUDA: what is rounded and what is not, and which products are narrow."""
+"""Head in bf16 and on the CUDA path: rounded and exact values, and the dtypes of products."""
 
 import pytest
 import torch
@@ -41,7 +41,7 @@ def test_bfloat16_weights(mode, option, on_cuda, request):
 
 
 def test_sums_over_tokens_are_fp32():
-    """Of 1,000 tokens alike, one a chunk: bf16 sums would stay at 256 times the first."""
+    """1,000 equal tokens, one per chunk: bf16 sums would stop at 256 times the first."""
     weight, bias = torch.zeros(2, 1).bfloat16().requires_grad_(), torch.zeros(2).bfloat16().requires_grad_()
     stats = head_stats(torch.ones(1000, 1), weight, torch.zeros(1000).long(), bias=bias, chunk=1)
     stats.logp.sum().backward()
@@ -49,7 +49,7 @@ def test_sums_over_tokens_are_fp32():
 
 
 def test_which_rows_work_and_what_they_give_to_the_products(interpreter):
-    """Triton's on CUDA, unless all is double; there the gradient comes in the dtype of the weight if no sum follows."""
+    """Triton's on CUDA unless the dtype is double; its gradient has the weight's dtype if no sum follows."""
     from llmtrain.kernels import triton_rows
 
     weight, bias, targets, slope = torch.randn(41, 6), torch.zeros(41), torch.arange(5), torch.ones(5)
@@ -86,7 +86,7 @@ def test_logits_are_kept_in_their_dtype(dtype):
 
 
 def test_slopes_keep_their_dtype_under_temperatures_in_double_precision(interpreter):
-    """The kernels compute in fp32, and take no other."""
+    """The kernels accept and compute only fp32."""
     g = torch.Generator().manual_seed(0)
     weight, hidden, heat = torch.randn(41, 6, generator=g), torch.randn(5, 6, generator=g), torch.full((5,), 0.5)
     projection, targets, slope = Projection(like_cuda(weight)), torch.arange(5), torch.ones(5)
@@ -127,7 +127,7 @@ def test_the_path_for_cuda_in_fp32(mode, interpreter):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("option", ["plain", "bias", "all"])
 def test_bfloat16_logits(mode, option):
-    """They are rounded, and nothing else is: values and gradients are those at the rounded logits, in fp32."""
+    """Only logits are rounded: values and gradients are fp32 results at the rounded logits."""
     hidden, weight, bias, targets, _ = scene(dtype=torch.float32)
     plan = scene(dtype=torch.float32, spec="grpo+entropy_bonus")[-1]
     temperature = torch.linspace(0.5, 1.5, len(targets)) if option == "all" else 1.0

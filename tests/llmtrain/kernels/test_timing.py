@@ -1,4 +1,4 @@
-"""`llmtrain bench kernels`: what it measures is right where it can be known, and the page is made of the numbers."""
+"""`llmtrain bench kernels`: measurements are right where the truth is known, and the page shows the numbers."""
 
 import importlib.util
 import json
@@ -127,7 +127,7 @@ def test_a_training_step_with_either_head():
 
 
 def test_training_beside_trl(small):
-    """Both trainers take turns at the same prompts: their responses are alike, one at a time is timed."""
+    """Both trainers take turns on the same prompts, timed one at a time; their responses are similar."""
     pytest.importorskip("trl")
     command = [sys.executable, str(ROOT / "benchmarks" / "trainer.py"), "--rounds", "3", "--warm-up", "1", "--dry"]
     command += ["--threads", "1", "--model", small.model.path]

@@ -1,4 +1,4 @@
-"""The Triton kernels: run by its interpreter on the CPU, and compiled for sm_90 without a GPU."""
+"""Triton kernels, run by the interpreter on the CPU and compiled for sm_90 without a GPU."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ TINY = torch.finfo(torch.float32).tiny
 
 
 def logits(vocabulary: int) -> torch.Tensor:
-    """Rows of every kind: uniform, one-hot, far up, far down, with impossible tokens, rising (its maximum moves)."""
+    """Return rows of all kinds: uniform, one-hot, very large, very small, with impossible tokens, rising maximum."""
     x = 3 * torch.randn(N, vocabulary, generator=torch.Generator().manual_seed(0))
     x[0] = 0.0
     x[1, 2] = 60.0
@@ -47,7 +47,7 @@ def test_sums_and_gradient(vocabulary, interpreter):
 
 
 def test_bfloat16_logits(interpreter):
-    """Sums at fp32 precision of what was rounded; a gradient within a unit of its last place, which is 2^-7 of it."""
+    """Sums of the rounded logits have fp32 precision; gradients are within a unit in the last place, 2^-7."""
     g = torch.Generator().manual_seed(1)
     x, targets = logits(700).bfloat16(), torch.randint(700, (N,), generator=g)
     targets[4] = 0
@@ -63,7 +63,7 @@ def test_bfloat16_logits(interpreter):
 
 
 def test_a_gradient_in_another_dtype(interpreter):
-    """What is written in bf16 is the fp32 gradient, rounded; the logits stay."""
+    """The bf16 output is the rounded fp32 gradient; the logits are unchanged."""
     x, targets = logits(700), torch.arange(N)
     targets[4] = 0
     slopes = torch.randn(2, N, generator=torch.Generator().manual_seed(1))
@@ -78,7 +78,7 @@ def test_a_gradient_in_another_dtype(interpreter):
 
 
 def test_a_gradient_of_some_rows(interpreter):
-    """In the order that is asked for, and all logits stay."""
+    """Rows have the requested order, and all logits are unchanged."""
     x, targets = logits(700), torch.arange(N)
     targets[4] = 0
     slopes = torch.randn(2, N, generator=torch.Generator().manual_seed(1))
@@ -150,7 +150,7 @@ print("compiled")
 
 
 def test_compiles_for_sm_90_without_double_precision(tmp_path):
-    """And no lane of the sums waits for another before all logits are read."""
+    """No lane waits for another before all logits are read."""
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
     environment["TRITON_CACHE_DIR"] = str(tmp_path)
     command = [sys.executable, "-c", COMPILE]

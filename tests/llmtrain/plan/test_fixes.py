@@ -1,4 +1,4 @@
-"""What does not fit ends in a line with a fix, and the fix works."""
+"""Configurations that do not fit end in a one-line error with a fix that works."""
 
 import re
 from dataclasses import replace
@@ -46,7 +46,7 @@ def test_the_fix_works(config, words):
 
 
 def test_an_engines_share_does_not_make_the_fix_harder():
-    """What is free for the engine is known after the other changes alone, so that the share is given up beside them."""
+    """The engine's free memory depends on the other changes, so the fix also unsets its share."""
     for config in (PlanConfig(gpus=1), PlanConfig(gpu="h20", zero_stage=0, micro_batch_tokens=200000)):
         without = find_fix(config)
         assert find_fix(replace(config, gpu_memory_utilization=0.9)) == {"gpu_memory_utilization": None} | without

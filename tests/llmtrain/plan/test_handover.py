@@ -1,4 +1,4 @@
-"""What a plan hands over to the trainer: memory that two processes share, and timeouts."""
+"""Trainer settings from a plan: memory shared by two processes, and timeouts."""
 
 from dataclasses import replace
 
@@ -12,9 +12,9 @@ from llmtrain.plan.plan_presets import PRESETS
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_both_processes_fit_on_the_gpu(name):
-    """The engine's share beside what the trainer keeps meanwhile, and the trainer's peak beside a sleeping engine.
+    """The engine fits next to the idle trainer, and the trainer's peak next to a sleeping engine.
 
-    What a sleeping engine keeps (CUDA context, CUDA graphs) is in the part `reserved`.
+    The part `reserved` includes the memory of a sleeping engine (CUDA context, CUDA graphs).
     """
     plan = make_plan(PRESETS[name].config)
     memory, total = plan.memory, plan.layout.gpu.memory

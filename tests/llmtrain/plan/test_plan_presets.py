@@ -23,7 +23,7 @@ def test_every_preset_can_be_run_and_names_its_source(name):
 
 
 def as_trained(preset: Preset, folder: Path) -> TrainConfig:
-    """The run that a preset plans, with a model and a file of questions."""
+    """Return the run of a preset, with a model and a question file."""
     plan = make_plan(preset.config)
     (folder / "config.json").write_text(json.dumps({"max_position_embeddings": plan.layout.model.max_positions}))
     (folder / "questions.jsonl").touch()
@@ -64,7 +64,7 @@ def test_a_preset_is_trained_as_it_was_planned(name, tmp_path):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_groups_are_filtered_where_the_paper_says_so(name):
-    """Entropy Mechanism, B.1 and F.2, filters; STEER, D.2, and EntroPIC, B.1, say that they do not."""
+    """Entropy Mechanism, B.1 and F.2, filters; STEER, D.2, and EntroPIC, B.1, do not."""
     preset = PRESETS[name]
     filters = name.startswith("qwen2.5-32b")
     assert preset.trainer.get("rollout.filter_groups", False) == filters

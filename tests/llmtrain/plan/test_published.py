@@ -22,7 +22,7 @@ def test_presets_assume_the_middle_length():
 
 
 def test_the_arithmetic_alone_cannot_exceed_the_fact():
-    """8 FLOP a parameter and token at the peak of 64 H20 is a bound below every estimate."""
+    """8 FLOP per parameter and token at the peak of 64 H20 is a lower bound for every estimate."""
     plan = estimate(PUBLISHED[0], 1 / 4)
     bound = 8 * plan.layout.model.body_matmul * plan.layout.tokens / (64 * 148e12)
     assert bound < sum(plan.training.values()) < 4 * bound

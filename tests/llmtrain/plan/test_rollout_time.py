@@ -1,4 +1,4 @@
-"""The rollout against step-by-step and hand calculations."""
+"""Rollout times against step-by-step and hand calculations."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ def test_prefill_once_a_group():
 
 @pytest.mark.parametrize("max_num_seqs", [5, 24, 256])
 def test_events_agree_with_a_loop_over_steps(max_num_seqs):
-    """The same responses, one token at a time."""
+    """The loop decodes the same responses one token at a time."""
     config = replace(CONFIG, max_num_seqs=max_num_seqs, mean_response_length=60, max_response_length=400)
     layout = lay_out(config)
     found = simulate(layout, Memory(layout))

@@ -61,7 +61,7 @@ def test_compute_divides_by_the_ranks(gpu):
 
 @pytest.mark.parametrize("checkpointing", [False, True])
 def test_a_reward_model_reads_twice_and_learns(checkpointing):
-    """Two passes forward, one back, one recomputed; five matrix products with the output layer."""
+    """It takes two forward passes, one backward, one recomputed, and five matrix products with the output layer."""
     parts = compute(reward_model=True, gradient_checkpointing=checkpointing)
     alone = compute(gradient_checkpointing=checkpointing)
     again = alone.get("recomputation", 0.0)
@@ -74,7 +74,7 @@ def test_a_reward_model_reads_twice_and_learns(checkpointing):
 
 
 def test_what_models_beside_the_policy_add_to_the_exchange():
-    """Once: 2 bytes of each weight. A reference is gathered for its pass, a reward model for three, and learns once."""
+    """A gather moves 2 bytes per weight: one for a reference's pass, three for a reward model, which trains once."""
     once = 2 * PARAMS * 7 / 8 / (450e9 * LINK_SHARE)
     for stage, asked, learned in ((1, 0, 5), (2, 0, 1), (3, 1, 0)):
         layouts = [
@@ -102,7 +102,7 @@ def test_exchange_by_hand():
 
 
 def test_zero_3_gathers_weights_in_every_pass():
-    """Twice in a micro-batch, and once in each pass without gradient: on two ranks counted as much."""
+    """It gathers twice per micro-batch, and once per pass without gradient; counted on two ranks."""
     once = 2 * PARAMS * 7 / 8 / (450e9 * LINK_SHARE)
     layout = lay_out(replace(CONFIG, zero_stage=3))
     plain = exchange_seconds(layout, 0.0)

@@ -43,14 +43,14 @@ def test_table_and_figure(tmp_path):
 
 
 def test_a_run_of_one_step_has_a_marker(tmp_path):
-    """Of entropy, reward and in the legend; the evaluation has one anyway."""
+    """Entropy, reward and legend have the marker; the evaluation always has one."""
     for entropies, markers in (([0.5, 0.25], 1), ([0.5], 4)):
         figure([write(tmp_path / str(markers), entropies)], tmp_path / "f.svg")
         assert (tmp_path / "f.svg").read_text().count('style="fill: #0072b2; stroke: #0072b2"/>') == markers
 
 
 def rows(runs):
-    """The cells of the table by heading, a row a run."""
+    """Return the table's cells by heading, one row per run."""
     found = table(runs)
     columns = [[column.header, *column.cells] for column in found.columns]
     headings, *lines = zip(*columns, strict=True)

@@ -1,4 +1,4 @@
-"""The first order of a step in the weights, against derivatives by autograd and against the change of a small step."""
+"""First-order effect of a step, against autograd derivatives and the measured change of a small step."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ TEMPERATURE = 0.7
 
 
 def distributions(model, batch, head=None):
-    """log p (N, V) of the response tokens, by the model's own output layer or another."""
+    """Return log p (N, V) of the response tokens, by the model's own output layer or another."""
     out = []
     for ids, prompt in zip(batch.ids.split(batch.lengths.tolist()), batch.prompt_lengths.tolist(), strict=True):
         states = model.base_model(ids[None]).last_hidden_state[0, prompt - 1 : -1]
@@ -84,7 +84,7 @@ def test_a_small_step_does_what_its_first_order_says(case):
 
 
 def test_influence_is_a_product_of_gradients(case):
-    """⟨weight·∇ log π of a token, ∇ΣH⟩, in all weights or in the output layer's apart from what it is read in by."""
+    """⟨weight·∇ log π of a token, ∇ΣH⟩, in all weights, or in the output layer without the tied input embeddings."""
     model, batch, _, _ = case
     weight = torch.randn(7)
     found = influence(Policy(model, TEMPERATURE), batch, weight, budget=8)

@@ -1,4 +1,4 @@
-"""The law in one run: which points, and when not to trust it."""
+"""Law of one run: its points, and its warnings."""
 
 import math
 

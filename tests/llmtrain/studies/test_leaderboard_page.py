@@ -1,4 +1,4 @@
-"""The page of the leaderboard, from standings."""
+"""Page of the leaderboard, from standings."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from llmtrain.studies.standings import Standing
 
 
 def ended(controller, args, entropy, reward):
-    """Two seeds of a run whose four metrics are as given, .01 apart."""
+    """Return a standing of two seeds whose four metrics differ by .01 around the given values."""
     spread = np.array([-0.005, 0.005])
     values = {"entropy": entropy + spread, **dict.fromkeys(("reward", "avg@8", "pass@8"), reward + spread)}
     return Standing(entry=Entry(controller, args), values=values)

@@ -1,4 +1,4 @@
-"""Estimates of the entropy change against the measured one, by hand and where the theory is exact."""
+"""Estimated against measured entropy changes, by hand and in cases where the theory is exact."""
 
 import math
 
@@ -14,7 +14,7 @@ ETA = 1e-6
 
 
 def tabular(controller="grpo", **settings) -> tuple[Tokens, torch.Tensor, torch.Tensor]:
-    """Tokens with logits of their own (N, V), the plan of a mini-batch of them, and the direction o − p of each."""
+    """Return tokens with separate logits (N, V), the plan of their mini-batch, and the direction o − p of each."""
     generator = torch.Generator().manual_seed(0)
     logits = 2 * torch.randn(200, 11, generator=generator, dtype=torch.float64)
     stats = policy_stats(logits)

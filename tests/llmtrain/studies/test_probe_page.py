@@ -1,4 +1,4 @@
-"""Bins of the picture and words of the page."""
+"""Bins of the picture and text of the page."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from llmtrain.studies.probe_page import BINS, binned, told
 
 
 def test_bins_by_hand():
-    """0 to 1500: the lowest and the highest 1% are out, and bins hold what lies between their edges."""
+    """Values 0 to 1500 without the lowest and highest 1%; each bin counts the values between its edges."""
     change = np.arange(1501.0)
     bins = binned(2 * change, change)
     edges = np.linspace(15, 1485, BINS + 1)
@@ -28,7 +28,7 @@ def test_empty_bins_are_left_out():
 
 @pytest.mark.parametrize(("omega", "has"), [(1, "a higher PCC, a higher SRCC"), (-1, "nothing better")])
 def test_words(omega, has):
-    """Cov is the change itself plus noise; Ω is the change or its opposite, at twice its size."""
+    """Cov is the change plus noise; Ω is plus or minus twice the change."""
     change = np.random.default_rng(0).normal(size=50)
     noise = np.random.default_rng(1).normal(size=50)
     estimates = dict.fromkeys(ESTIMATORS, np.zeros(50)) | {
@@ -49,7 +49,7 @@ def test_words(omega, has):
 
 
 def test_nothing_is_best_where_nothing_can_be_compared():
-    """No token has an advantage, and a penalty moves all."""
+    """No token has an advantage, but a penalty moves all tokens."""
     change, zeros = np.random.default_rng(0).normal(size=9), np.zeros(9)
     ones = {"p": change, "entropy": change, "weight": zeros, "updated": np.ones(9, dtype=bool)}
     estimates = dict.fromkeys(ESTIMATORS, zeros)

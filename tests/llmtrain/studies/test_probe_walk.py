@@ -1,4 +1,4 @@
-"""A run that is probed goes on as it would have; what is measured is what the steps did."""
+"""A probed run continues as without probes, and probes measure the effect of the steps."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ from llmtrain.verifiers.verdict import Verdict
 
 
 class Short(Verifier):
-    """Likes short responses: a signal where an unskilled model would get none."""
+    """Verifier that rewards short responses, so that even an untrained model gets a signal."""
 
     def __init__(self, longest):
         super().__init__()
@@ -35,14 +35,14 @@ class Short(Verifier):
 
 
 def judged(trainer, longest=5):
-    """The trainer, with a verifier that likes responses of at most so many characters."""
+    """Give the trainer a verifier that rewards responses up to a number of characters."""
     trainer.collector.task = replace(trainer.task, start_verifier=lambda: Short(longest))
     return trainer
 
 
 @pytest.fixture(scope="module")
 def walked(small, tmp_path_factory):
-    """A walk with everything that can be tried, and its run."""
+    """Return a walk with all kinds of probes, and its run."""
     config = replace(small, out=str(tmp_path_factory.mktemp("walk") / "run"), controller="clip_higher+steer")
     walk = judged(Walk(config, small.model.path, steps=(0, 3), sgd=True, alone=3, first_order=True))
     return walk, walk.walk(), config
@@ -79,7 +79,7 @@ def test_what_was_seen(walked):
 
 
 def test_the_change_of_the_probed_update_is_that_of_its_step(small, tmp_path):
-    """With one update a rollout, its weights are those of the next rollout."""
+    """With one update per rollout, the weights after it are those of the next rollout."""
     config = replace(small, out=str(tmp_path / "run"), optim=replace(small.optim, mini_batch_size=8))
     walk = judged(Walk(config, small.model.path, steps=(0,)))
     walk.learner = remembers = Remembers(walk.learner, walk.watched)
@@ -90,7 +90,7 @@ def test_the_change_of_the_probed_update_is_that_of_its_step(small, tmp_path):
 
 
 class Remembers(ProbedLearner):
-    """Keeps the mini-batch that it looks at first."""
+    """Learner that keeps the first probed mini-batch."""
 
     first: Batch | None = None
 

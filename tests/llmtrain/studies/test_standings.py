@@ -1,4 +1,4 @@
-"""What is made of runs: means, the noise of a mean, and what the entropy alone explains."""
+"""Standings of runs: means, noise of a mean, and the part explained by entropy alone."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_who_has_no_target_has_no_error():
 
 
 def test_the_standard_error_pools_the_variance_between_seeds():
-    """Variances 1 and 3 over two seeds each: √(2/2). A twin would count its entry twice."""
+    """Variances 1 and 3 over two seeds each: √(2/2). Entries with the same training count once."""
     one, three = ended("a", x=[0.0, 2**0.5]), ended("b", x=[0.0, 6**0.5])
     assert standard_error([one, three], "x") == pytest.approx(1)
     assert standard_error([one, three, ended("c", same_as="b", x=[0.0, 6**0.5])], "x") == pytest.approx(1)
@@ -58,8 +58,7 @@ def test_the_standard_error_pools_the_variance_between_seeds():
 
 
 def noisy(rng, off=0.0):
-    """Entries on a parabola in the logarithm of the entropy, but for noise of deviation .01 in each seed and the last
-    entry."""
+    """Return entries on a parabola in log entropy, with noise of deviation .01 per seed, except the last entry."""
     entropies = np.linspace(0.1, 1.2, len(NAMES))
     rewards = 0.3 - 0.1 * np.log(entropies / 0.6) ** 2
     rewards[-1] += off
@@ -79,7 +78,7 @@ def test_a_parabola_in_the_entropy_is_found():
 
 
 def test_noise_is_told_from_what_the_entropy_does_not_explain():
-    """Its share of the residual variance is 1 in the mean where there is nothing else, over many draws."""
+    """Without other effects, noise has on average a share of 1 in the residual variance, over many draws."""
     rng = np.random.default_rng(1)
     shares = [1 / by_entropy(noisy(rng), "reward").noise for _ in range(200)]
     assert np.mean(shares) == pytest.approx(1, abs=0.15)
@@ -90,7 +89,7 @@ def test_noise_is_told_from_what_the_entropy_does_not_explain():
 
 
 def test_an_entry_far_from_all_others_does_not_bend_the_parabola():
-    """Else it would lie on it, whatever its reward, and be all that is explained."""
+    """Otherwise the parabola would pass through the entry, whatever its reward, and explain nothing else."""
     rng = np.random.default_rng(3)
     entries = [
         ended(name, entropy=np.full(4, 0.2 + i / 100), reward=rng.normal(0.5, 0.01, 4)) for i, name in enumerate(NAMES)
@@ -105,7 +104,7 @@ def test_an_entry_far_from_all_others_does_not_bend_the_parabola():
 
 
 def test_how_far_an_entry_is_from_the_parabola_through_the_others():
-    """In standard errors of its mean minus what the parabola foretells, which errs as well."""
+    """The unit is the standard error of its mean minus the prediction, which has an error too."""
     entries = noisy(np.random.default_rng(1), off=-0.2)
     found = by_entropy(entries, "reward")
     *x, last = np.vander(np.log([s.mean("entropy") for s in entries]), 3)

@@ -1,4 +1,4 @@
-"""What a controller with several values of a hyperparameter gives at an entropy."""
+"""Results of a controller with several hyperparameter values, interpolated at an entropy."""
 
 from math import exp, log, sqrt
 
@@ -11,13 +11,13 @@ from llmtrain.studies.strengths import Reading, curves, readings, share_of_noise
 
 
 def ended(args, entropy, reward, controller="kl_ref", off=0.0):
-    """Two seeds, `off` above and below."""
+    """Return a standing of two seeds, `off` above and below the given values."""
     values = {"entropy": np.array([entropy, entropy]), "reward": np.array([reward - off, reward + off])}
     return Standing(entry=Entry(controller, args), values=values)
 
 
 def read(standings, entropy):
-    """Of the reward."""
+    """Return the readings of the reward."""
     noise = {metric: standard_error(standings, metric) for metric in ("entropy", "reward")}
     return readings(curves(standings), entropy, ["reward"], noise)
 
@@ -74,7 +74,7 @@ def test_the_highest_of_the_first_metric_comes_first():
 
 
 def test_the_error_is_that_of_rewards_and_of_entropies():
-    """Over many draws of two seeds at each end, readings vary as told."""
+    """Over many draws of two seeds at each end, readings vary as much as their errors say."""
     rng = np.random.default_rng(0)
     drawn, told = [], []
     for _ in range(400):

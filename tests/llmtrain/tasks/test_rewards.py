@@ -1,4 +1,4 @@
-"""Terms of the reward, worked out by hand."""
+"""Reward terms, calculated by hand."""
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ def test_bad_settings():
 
 
 def test_brevity_by_hand():
-    """Groups of three; within each from the shortest to the longest, and nothing gained by wrong responses."""
+    """Groups of three, each from shortest to longest; wrong responses gain nothing."""
     lengths = torch.tensor([10, 20, 15, 7, 7, 7, 4, 4, 3])
     correct = torch.tensor([1.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0])
     assert brief(lengths, correct, 3).tolist() == [0.5, -0.5, 0.0, 0.0, 0.0, 0.0, -0.5, -0.5, 0.5]
@@ -66,7 +66,7 @@ def test_terms_lie_beside_one_another():
 
 
 def test_a_form_takes_time_linear_in_the_response():
-    """A million tags that never close, and a million boxes, are seen through within the test's time limit."""
+    """A million unclosed tags and a million boxes are checked within the test's time limit."""
     for text in ("<think>" * 300_000, "<think></think><answer>" * 100_000, "\\boxed{" * 300_000):
         config = RewardConfig(format="tags" if text[0] == "<" else "boxed")
         assert terms([text], torch.tensor([3]), torch.zeros(1), 1, 20, config)[0, 0] == 0

@@ -1,4 +1,4 @@
-"""Tasks: questions from files and generated ones, what is left out of them, and their verifiers."""
+"""Tasks with questions from files and generated ones, skipped questions, and verifiers."""
 
 import json
 from dataclasses import replace

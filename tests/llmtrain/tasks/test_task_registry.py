@@ -1,4 +1,4 @@
-"""Tasks by name, and one of one's own that lies outside the package."""
+"""Tasks by name, and a user's task outside the package."""
 
 import sys
 
@@ -50,7 +50,7 @@ SMALL = [word for key, value in SIZES.items() for word in (f"--{key}", str(value
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """The name of a module in the working folder."""
+    """Return the name of a module in the working folder."""
     (tmp_path / "own_tasks.py").write_text(SUMS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
