@@ -26,7 +26,7 @@ def test_empty_bins_are_left_out():
     assert bins["estimate"].tolist() == [0, 3]
 
 
-@pytest.mark.parametrize(("omega", "has"), [(1, "a higher PCC, a higher SRCC"), (-1, "nothing better")])
+@pytest.mark.parametrize(("omega", "has"), [(1, "a higher PCC, a higher SRCC"), (-1, "no advantage")])
 def test_words(omega, has):
     """Cov is the change plus noise; Ω is plus or minus twice the change."""
     change = np.random.default_rng(0).normal(size=50)
