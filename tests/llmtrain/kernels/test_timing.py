@@ -75,8 +75,8 @@ def test_cases():
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "bench takes one of kernels; got nothing"),
-        (["speed"], "bench takes one of kernels; got speed"),
+        ([], "bench needs one of kernels; got nothing"),
+        (["speed"], "bench needs one of kernels; got speed"),
         (["kernels", "--turns", "0"], "--turns must be at least 1; got 0"),
         (["kernels", "--device", "cpu", "--vocabulary", "5"], "no shape has the vocabulary 5"),
         pytest.param(["kernels", "--device", "cuda"], "torch finds no GPU; run `llmtrain doctor cuda`", marks=NO_GPU),
