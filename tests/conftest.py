@@ -14,7 +14,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
     for item in items:
-        if item.get_closest_marker("browser"):
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
             item.add_marker(pytest.mark.flaky(reruns=RERUNS))
 
 

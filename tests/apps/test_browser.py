@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 FIGURE = "[data-testid=stVegaLiteChart] svg"
 LINKED = "[data-testid=stVegaLiteChart][aria-label^='Lines over rollout'] svg"
 """Selector of the playground's panels over time."""
-PATHS = list(PAGES)
+PATHS = [pytest.param(path, marks=[pytest.mark.slow] * (i > 0)) for i, path in enumerate(PAGES)]
+"""Pages; the quick tests look at the first."""
 
 
 def visit(tab: "Page", place: str) -> None:
@@ -117,6 +118,7 @@ def lines(tab: "Page") -> list[str]:
     return drawn
 
 
+@pytest.mark.slow
 def test_a_pasted_link_gives_the_same_figure(browser, tab, url):
     visit(tab, url)
     first = lines(tab)
@@ -149,6 +151,7 @@ def test_a_move_draws_into_the_picture_that_is_there(tab, url):
     assert tab.locator(LINKED).get_attribute("data-seen") == "before"
 
 
+@pytest.mark.slow
 def test_a_preset_and_the_way_back(tab, url):
     visit(tab, f"{url}/?lr=2.0")
     tab.get_by_role("button", name="Presets").click()
@@ -161,6 +164,7 @@ def test_a_preset_and_the_way_back(tab, url):
     tab.wait_for_url(re.compile(r"^[^?]*\??$"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("label", "start"), [("CSV", b"x,"), ("Parquet", b"PAR1"), ("SVG", b"<svg"), ("PNG", b"\x89PNG")]
 )
@@ -178,6 +182,7 @@ def test_downloads(tab, url, tmp_path, label, start):
         assert len(frame) > 200
 
 
+@pytest.mark.slow
 def test_the_command_repeats_what_is_shown(tab, url, tmp_path):
     """The command logs the same entropy as the download has."""
     import shlex
@@ -200,18 +205,21 @@ def test_the_command_repeats_what_is_shown(tab, url, tmp_path):
     assert entropy[:-1] == pytest.approx(logged, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_embedded_without_the_frame(tab, url):
     visit(tab, f"{url}/?embed=true&lr=2.0")
     tab.wait_for_selector(FIGURE)
     assert tab.locator("[data-testid=stMainMenu]").count() == 0
 
 
+@pytest.mark.slow
 def test_playing_moves_the_moment(tab, url):
     visit(tab, url)
     tab.get_by_text("Play", exact=True).click()
     tab.wait_for_url(re.compile(r"t=[3-9]"), timeout=20000)
 
 
+@pytest.mark.slow
 def test_dark(browser, url):
     context = browser.new_context(color_scheme="dark", viewport={"width": 1280, "height": 900})
     tab = context.new_page()

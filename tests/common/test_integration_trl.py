@@ -86,6 +86,7 @@ def dropping(tmp_path_factory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"num_iterations": 3}, {"beta": 0.5, "use_bias_correction_kl": True}])
 def test_grpo_is_trls_own_with_dropout(dropping, tmp_path, settings):
     """The same draws of dropout; a rollout's only update has ratio 1, and those of several are against TRL's.
@@ -220,6 +221,7 @@ def test_weights_are_those_of_our_own_learner(folder, tmp_path, spec, settings):
     assert spread > 0.1
 
 
+@pytest.mark.slow
 def test_micro_batches_do_not_change_the_update(folder, tmp_path):
     """One optimizer step of 16 responses in 1, 2 and 4 micro-batches; SGD, float32."""
     found = []
@@ -281,6 +283,7 @@ def rank_worker(rank: int, world: int, port: int, folder: Path, out: Path) -> No
     os._exit(0)  # a thread left by the trainer's libraries has kept a finished process from ending
 
 
+@pytest.mark.slow
 def test_two_processes_make_the_update_of_one(folder, tmp_path):
     """One plan over both, draws included, and one SGD step against our own learner's gradient of all their tokens."""
     with socket.socket() as probe:
@@ -404,6 +407,7 @@ def test_a_checkpoint_of_another_trainer_is_refused(folder, tmp_path):
         trainer.train(resume_from_checkpoint=str(tmp_path / "checkpoint-1"))
 
 
+@pytest.mark.slow
 def test_the_example_of_the_docs_runs(tmp_path):
     """As it stands but for two steps instead of forty, and a model that is not warmed up."""
     script = (ROOT / "examples/trl_countdown.py").read_text()

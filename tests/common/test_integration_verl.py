@@ -295,6 +295,7 @@ def rank_worker(rank: int, world: int, folder: str) -> None:
     dist.destroy_process_group()
 
 
+@pytest.mark.slow
 def test_one_micro_batch_on_each_of_two_ranks_is_exact(tmp_path):
     """verl averages gradients over ranks, so that each must be twice its share."""
     mp.spawn(rank_worker, args=(2, str(tmp_path)), nprocs=2)
@@ -309,6 +310,7 @@ def test_one_micro_batch_on_each_of_two_ranks_is_exact(tmp_path):
 # Loading --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_verl_loads_the_module_by_its_environment_variable():
     code = (
         "import verl; from verl.trainer.ppo.core_algos import POLICY_LOSS_REGISTRY as r;"
@@ -363,6 +365,7 @@ def test_through_verls_own_ppo_loss():
     assert "actor/pg_clipfrac" in metrics
 
 
+@pytest.mark.slow
 def test_another_version_of_verl_is_told():
     code = "import verl; verl.__version__ = '0.10.1'; import entrostat.integrations.verl"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

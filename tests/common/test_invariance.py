@@ -72,6 +72,7 @@ def test_micro_batches_and_order_do_not_change_the_gradient(spec, given_settings
     assert close(slope(spec, given_settings, batch, order), whole)
 
 
+@pytest.mark.slow
 def test_there_is_a_gradient_to_compare():
     """Every controller moves the policy in some of the ragged batches, and most in all of them."""
     for (spec, given_settings), name in zip(CONTROLLERS, IDS, strict=True):
@@ -160,6 +161,7 @@ def spread(request, tmp_path_factory):
     return lambda name: [torch.load(folder / f"{name}{rank}.pt") for rank in range(request.param)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-12)])
 def test_ranks_give_the_gradient_of_one_process(spread, dtype, tolerance):
     parts = spread("")
@@ -168,6 +170,7 @@ def test_ranks_give_the_gradient_of_one_process(spread, dtype, tolerance):
         assert close(joined, expected, tolerance), name
 
 
+@pytest.mark.slow
 def test_ranks_with_ragged_batches_add_up_to_the_gradient_of_one_process(spread):
     parts = spread("ragged-")
     for seed in SEEDS:
@@ -178,6 +181,7 @@ def test_ranks_with_ragged_batches_add_up_to_the_gradient_of_one_process(spread)
             assert close(summed[i], whole), f"{IDS[i]}, seed {seed}"
 
 
+@pytest.mark.slow
 def test_ranks_break_ties_as_one_process_does(spread):
     parts = spread("tied-")
     for seed, expected in enumerate(tied()):

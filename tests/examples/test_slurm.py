@@ -13,6 +13,8 @@ import pytest
 from llmtrain.rollout.ray.places import layout
 from llmtrain.settings.presets import read_config
 
+pytestmark = pytest.mark.slow
+
 WAYS = (1, 8, 64)
 SRUN = """\
 #!/bin/bash

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from llmtrain.process.ranks import join
+from llmtrain.process.ranks import join, leave
 from llmtrain.sequences.collected import Collected
 from llmtrain.sequences.exchange import deal, exchange
 from llmtrain.sequences.mini_batch import mini_batches
@@ -57,3 +57,4 @@ def main(out: Path) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]))
+    leave(0)

@@ -13,7 +13,7 @@ from llmtrain.policy.engine import Engine
 from llmtrain.policy.model import build_tiny
 from llmtrain.policy.policy import Policy
 from llmtrain.policy.tokenizer import build_char_tokenizer
-from llmtrain.process.ranks import DistRanks, join
+from llmtrain.process.ranks import DistRanks, join, leave
 from llmtrain.settings.config import (
     DataConfig,
     EngineConfig,
@@ -73,3 +73,4 @@ def main(out: Path) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]))
+    leave(0)

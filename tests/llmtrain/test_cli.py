@@ -123,7 +123,7 @@ def test_help_of_sft(capsys):
 def test_help_of_bench(capsys):
     for flag in ("-h", "--help"):
         assert main(["bench", flag]) == 0
-        assert "kernels    Time the fused head" in capsys.readouterr().out
+        assert "kernels    Compare the fused head" in capsys.readouterr().out
 
 
 def test_train_eval_compare(small, tmp_path, capsys):

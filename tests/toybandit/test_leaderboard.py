@@ -135,6 +135,7 @@ def test_page_and_picture(tmp_path):
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_command(tmp_path, monkeypatch):
     for name, value in (("QUICK_SEEDS", 2), ("QUICK_STATES", 2), ("QUICK_ROLLOUTS", 3)):
         monkeypatch.setattr(command, name, value)

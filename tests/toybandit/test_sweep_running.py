@@ -15,6 +15,8 @@ from toybandit.sweep.command import sweep
 from toybandit.sweep.grid import read_cells, read_grid
 from toybandit.sweep.running import run_calls
 
+pytestmark = pytest.mark.slow
+
 YAML = """
 {seeds: 2, states: 4, rollouts: 6, env: [noisy, on], target: 0.6,
  controller: [grpo, {entropic: {tau: 0, ki: [0, 0.05]}}]}

@@ -18,6 +18,7 @@ def errors(env: str, controller: str, targets: list[float], seeds: int = 4, size
     return np.abs(held - np.array(targets)[:, None])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env", ENVS)
 @pytest.mark.parametrize("mode", ["bonus", "reweight", "both"])
 def test_thermostat_holds_its_target(env, mode):
@@ -25,6 +26,7 @@ def test_thermostat_holds_its_target(env, mode):
     assert errors(env, "thermostat", targets, mode=mode).max() < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["bonus", "reweight", "both"])
 def test_thermostat_holds_its_target_when_states_share_features(mode):
     assert errors("coupled", "thermostat", [0.4, 0.9, 1.4], mode=mode).max() < 0.05
@@ -56,6 +58,7 @@ def test_planned_flow_is_the_simulators_own_prediction():
     np.testing.assert_allclose(planned, run.predicted, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_weights_lose_their_hold_with_the_advantages_and_bonuses_do_not():
     """det at 1.4: almost all groups are all-correct long before the last third."""
     bonus, weights = (

@@ -30,6 +30,7 @@ def shown(path: str) -> None:
     PAGES[path].draw()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_is_a_state_without_an_error(name):
     preset = PRESETS[name]

@@ -33,7 +33,7 @@ from llmtrain.settings.nested import to_dict
 from llmtrain.settings.presets import get_preset
 from llmtrain.training.trainer import Trainer
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

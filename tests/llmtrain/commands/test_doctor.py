@@ -74,6 +74,7 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_torch_and_gloo_work_and_unneeded_cuda_is_told(capsys):
     assert main(["doctor", "torch", "gloo", "--need", "torch,gloo", "--json", "--timeout", "60"]) == 0
     found = {line["name"]: line for line in json.loads(capsys.readouterr().out)}
@@ -84,6 +85,7 @@ def test_torch_and_gloo_work_and_unneeded_cuda_is_told(capsys):
     assert found["torch"]["seconds"] > 0
 
 
+@pytest.mark.slow
 def test_cuda_says_why_not(capsys):
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
@@ -152,6 +154,7 @@ def test_no_process_stays_behind_the_doctor_itself(sick, tmp_path, number):
     assert not alive(pid)
 
 
+@pytest.mark.slow
 def test_every_check_has_its_turn(sick, capsys):
     checks = [sick("crash"), sick("fine"), Check("gone", "no_such_package", "pip install gone")]
     assert doctor(["--json"], checks) == 0
@@ -220,6 +223,7 @@ def test_what_cannot_be_tried_is_skipped_with_the_reason(tmp_path, monkeypatch, 
     assert said.count("tried on cpu") == 2
 
 
+@pytest.mark.slow
 def test_gpu_checks_without_a_gpu(capsys):
     """The driver check names the missing part, checks that need it are skipped, and only named checks run."""
     torch = pytest.importorskip("torch")

@@ -63,6 +63,7 @@ def test_a_model_on_a_file(model, data, tmp_path, capsys):
     assert (out / "pass_at_k.png").is_file()
 
 
+@pytest.mark.slow
 def test_the_same_command_goes_on_and_another_one_is_refused(model, data, tmp_path, capsys):
     out = tmp_path / "out"
     command = [str(model), "--data", str(data), "--limit", "4", "--batch-size", "2", *brief(out)]
@@ -143,6 +144,7 @@ def test_mistakes_are_told_in_one_line(model, data, tmp_path, capsys, wrong, sai
     assert told[-1].startswith("error: ")
 
 
+@pytest.mark.slow
 def test_files_of_one_name_are_two_benchmarks_and_a_seed_may_be_negative(model, data, tmp_path, capsys):
     names = []
     for folder, row in (("g", 1), ("h", 2)):
@@ -165,6 +167,7 @@ def test_a_start_model_with_another_tokenizer_is_refused(model, data, tmp_path, 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_run_stands_for_the_model_it_began_with(model, data, tmp_path, capsys):
     folder = tmp_path / "run"
     folder.mkdir()
@@ -201,6 +204,7 @@ def test_a_run_on_files_without_held_out_ones_needs_data(tmp_path, capsys, model
     assert "name files with --data" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_real_benchmarks(real, model, tmp_path):
     files = [real(name) for name in ("amc23.parquet", "math500.parquet")]
     assert run([str(model), "--data", *files, "--limit", "3", *brief(tmp_path), "--max-prompt-length", "2000"]) == 0
@@ -230,6 +234,7 @@ def test_two_processes_do_not_evaluate_into_one_folder(model, data, tmp_path, ca
     assert not (out / "responses.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_all_ranks(model, data, tmp_path):
     out = tmp_path / "out"
     many = ["--samples", "200", "--batch-size", "200", "--nproc", "2"]

@@ -34,6 +34,7 @@ def report(tmp_path_factory):
     return json.loads((folder / "report.json").read_text()), done.stdout
 
 
+@pytest.mark.slow
 def test_every_part_ends_green_on_a_cpu(report):
     found, said = report
     assert {name: part["verdict"] for name, part in found["parts"].items()} == dict.fromkeys(PARTS, "ok")
@@ -44,6 +45,7 @@ def test_every_part_ends_green_on_a_cpu(report):
     assert found["machine"]["versions"]["torch"].startswith("2.")
 
 
+@pytest.mark.slow
 def test_trainings_are_measured_beside_their_plan(report):
     trained = {name: part["found"] for name, part in report[0]["parts"].items() if "predicted" in part["found"]}
     assert set(trained) == {"small", "small-ray", "large"}
@@ -58,6 +60,7 @@ def test_trainings_are_measured_beside_their_plan(report):
         assert "in place of this device" in run["predicted_for"]
 
 
+@pytest.mark.slow
 def test_a_killed_engine_is_named_and_the_run_resumed(report):
     found = report[0]["parts"]["kill"]["found"]
     assert "rollout engine 0" in found["said"]
@@ -65,6 +68,7 @@ def test_a_killed_engine_is_named_and_the_run_resumed(report):
     assert len(found["entropy"]) == parts.STEPS
 
 
+@pytest.mark.slow
 def test_the_same_seed_is_the_same_run(report):
     entropy = report[0]["parts"]["cpu"]["found"]["entropy"]
     assert entropy["here"] == entropy["on-cpu"]

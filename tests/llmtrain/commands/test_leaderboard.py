@@ -16,6 +16,8 @@ from llmtrain.cli import main
 from llmtrain.settings.nested import to_dict
 from llmtrain.studies.leaderboard_runs import configurations, done
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def command(small, tmp_path):

@@ -14,6 +14,8 @@ from llmtrain.settings.nested import to_dict
 from llmtrain.studies.probe import ALL, OWN
 from llmtrain.training.trainer import Trainer
 
+pytestmark = pytest.mark.slow
+
 TRIED = ("--sgd", "--alone", "2", "--first-order")
 
 

@@ -80,6 +80,7 @@ USABLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verifier", "response", "usable", "unusable", "message"), USABLE)
 def test_a_ground_truth_the_verifier_cannot_use_is_a_bad_line(
     tmp_path, capsys, verifier, response, usable, unusable, message

@@ -10,6 +10,8 @@ import pytest
 
 from llmtrain.process.local_ranks import free_port
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).parents[1] / "evaluation_ranks.py"
 
 

@@ -15,6 +15,8 @@ from llmtrain.evaluation.subject import Subject
 from llmtrain.policy.model import build_tiny, save
 from llmtrain.settings.sampling import Sampling
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -153,6 +153,7 @@ def by_rows(path, logits, targets, d_logp, d_entropy, starts=(0,)):
     return found[0], torch.cat(slopes, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("starts", [(0,), (0, 1, 30)])
 @pytest.mark.parametrize("gap", [0, 1, 4, 16, 32])
 @pytest.mark.parametrize("others", [1, 40, 1000])
@@ -189,6 +190,7 @@ def test_one_token_above_all_others(path, starts, gap, others):
     assert (by_entropy - spread).abs().max() <= 1e-5 * spread.abs().max()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     vocabulary=st.integers(4, 100),

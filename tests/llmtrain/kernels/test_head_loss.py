@@ -352,6 +352,7 @@ def vocabulary_rank(rank: int, world: int, folder: str) -> None:
     dist.destroy_process_group()
 
 
+@pytest.mark.slow
 def test_vocabulary_over_two_ranks(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[3])  # where the ranks find this file
     mp.spawn(vocabulary_rank, args=(2, str(tmp_path)), nprocs=2)

@@ -10,6 +10,7 @@ from llmtrain.kernels import head_loss, head_stats, rows
 from llmtrain.kernels.projection import Projection
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_cuda", [False, True])
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("mode", MODES)

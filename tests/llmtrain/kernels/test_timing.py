@@ -14,6 +14,8 @@ from llmtrain.commands.bench import main as bench
 from llmtrain.kernels.peers import CPU_PEERS, PEERS
 from llmtrain.kernels.timing import CPU_SHAPES, Case, Result, cases, inputs, machine, measure, read, report, rows
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 SHAPE = (2048, 4, 32_768)

@@ -149,6 +149,7 @@ print("compiled")
 """
 
 
+@pytest.mark.slow
 def test_compiles_for_sm_90_without_double_precision(tmp_path):
     """No lane waits for another before all logits are read."""
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,8 @@ from llmtrain.training.check import check, check_sft
 
 pytest.importorskip("deepspeed")
 pytestmark = pytest.mark.timeout(900)  # the first start on a machine compiles an operator
-SIZES = (1, 2, 4)
+SIZES = (1, *(pytest.param(size, marks=pytest.mark.slow) for size in (2, 4)))
+"""Numbers of ranks; the quick tests need one."""
 STAGES = ("zero0", "zero1", "zero2", "zero3")
 
 
@@ -60,14 +62,16 @@ def run_ranks(size: int, out: Path) -> None:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory, learns):
-    """What the ranks found, by their number."""
-    results = {}
-    for size in SIZES:
+    """Function that returns what so many ranks found; they run when first asked for."""
+
+    @cache
+    def of(size: int) -> dict:
         out = tmp_path_factory.mktemp(f"ranks-{size}")
         (out / "config.yaml").write_text(yaml.safe_dump(to_dict(learns)))
         run_ranks(size, out)
-        results[size] = torch.load(out / "found.pt", weights_only=True) | {"out": out}
-    return results
+        return torch.load(out / "found.pt", weights_only=True) | {"out": out}
+
+    return of
 
 
 def distance(a: torch.Tensor, b: torch.Tensor) -> float:
@@ -78,7 +82,7 @@ def distance(a: torch.Tensor, b: torch.Tensor) -> float:
 @pytest.mark.parametrize("size", SIZES)
 def test_gradients_are_those_of_the_torch_engine(found, size):
     """1e-6 relative, fp32; surrogates of tokens and of sequences, low-rank updates, and on 2 ranks every option."""
-    gradients = found[size]["gradients"]
+    gradients = found(size)["gradients"]
     assert {name for _, name in gradients} >= {"torch", *STAGES[1:]}
     assert {("lora", "zero2"), ("lora", "zero3")} <= gradients.keys()
     for (spec, name), result in gradients.items():
@@ -88,33 +92,37 @@ def test_gradients_are_those_of_the_torch_engine(found, size):
             assert result["metrics"][0][key] == pytest.approx(expected["metrics"][0][key], rel=2e-6), (spec, name, key)
 
 
+@pytest.mark.slow
 def test_options_were_among_them(found):
-    assert {n for _, n in found[2]["gradients"]} >= {"offload2", "offload3", "checkpointed2", "checkpointed3"}
+    assert {n for _, n in found(2)["gradients"]} >= {"offload2", "offload3", "checkpointed2", "checkpointed3"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
 def test_three_clipped_steps(found, stage):
     """Moments show the clipping, which AdamW's weights hide; weights show decay and warm-up."""
-    expected, result = found[2]["steps"]["torch"], found[2]["steps"][stage]
+    expected, result = found(2)["steps"]["torch"], found(2)["steps"][stage]
     assert expected["metrics"][0]["grad_norm"] > 4 * 0.05
     assert distance(result["gradient"], expected["gradient"]) < 2e-5
     assert float((result["weights"] - expected["weights"]).abs().max()) < 2e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [2, 3])
 def test_low_rank_updates_are_merged_and_sent_as_by_the_torch_engine(found, stage):
     """After three clipped steps, read as whole weights and as an adapter."""
-    expected, result = found[2]["steps"]["lora-torch"], found[2]["steps"][f"lora-{stage}"]
+    expected, result = found(2)["steps"]["lora-torch"], found(2)["steps"][f"lora-{stage}"]
     assert distance(result["gradient"], expected["gradient"]) < 2e-5
     assert float((result["weights"] - expected["weights"]).abs().max()) < 2e-6
     assert float((result["adapter"] - expected["adapter"]).abs().max()) < 5e-6
     assert 0 < len(expected["adapter"]) < len(expected["weights"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [1, 2, 3])
 def test_bf16_has_master_weights(found, stage):
     """They move as in fp32, also where bf16 would lose three steps of 1e-3 on a weight of 1; rounded, they are used."""
-    expected, result = found[2]["masters"]["torch"], found[2]["masters"][f"bf16-{stage}"]
+    expected, result = found(2)["masters"]["torch"], found(2)["masters"][f"bf16-{stage}"]
     assert torch.equal(result["weights"], result["end"].bfloat16().float())
     ones = expected["start"] == 1
     assert ones.any()
@@ -125,6 +133,7 @@ def test_bf16_has_master_weights(found, stage):
         assert torch.cosine_similarity(moves[0][some], moves[1][some], dim=0) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "training", "between"),
     [
@@ -135,7 +144,7 @@ def test_bf16_has_master_weights(found, stage):
 )
 def test_state_takes_the_bytes_that_the_plan_counts(found, stage, training, between):
     """On two ranks, a parameter: weights, gradients (of a pass, and summed in fp32), optimizer."""
-    assert found[2]["bytes"][f"bf16-{stage}"] == pytest.approx([training, between], rel=0.02)
+    assert found(2)["bytes"][f"bf16-{stage}"] == pytest.approx([training, between], rel=0.02)
     config = PlanConfig(model="Qwen3-8B-Base", gpus=2, gpu="h200", zero_stage=stage)
     memory = Memory(lay_out(config))
     parts = ("weights", "gradients", "gradients of a pass", "optimizer")
@@ -143,49 +152,55 @@ def test_state_takes_the_bytes_that_the_plan_counts(found, stage, training, betw
         assert sum(phase.get(part, 0) for part in parts) == expected * memory.layout.model.params
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["nan", "inf"])
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_fault_on_one_rank_raises_on_all_and_moves_nothing(found, stage, kind):
-    fault = found[2]["faults"][stage, kind]
+    fault = found(2)["faults"][stage, kind]
     assert fault["message"].startswith("loss is nan" if kind == "nan" else "gradient norm is")
     assert (fault["raised"], fault["moved"]) == (2, 0)
 
 
+@pytest.mark.slow
 def test_zero3_gathers_the_head_only_while_it_runs(found):
-    seen = found[2]["head"]
+    seen = found(2)["head"]
     assert {place for place, _ in seen} == {"last layer", "head", "last layer, backward", "after"}
     assert {place for place, gathered in seen if gathered} == {"head"}
     assert all(gathered for place, gathered in seen if place == "head")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["whole", "adapter"])
 def test_zero3_gathers_one_weight_at_a_time_to_send_or_save_it(found, name):
     """With the factors of its update, of rank 4 and at most 64 wide."""
-    read = found[2]["read"][name]
+    read = found(2)["read"][name]
     assert len(read["sizes"]) > 10
     for size, gathered in read["sizes"]:
         assert size <= gathered <= size + 2 * 4 * 64 * (size > 64)
     assert read["after"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["zero0", "zero2", "zero3", "bf16-2", "lora-2", "lora-3"])
 def test_a_new_engine_goes_on_from_shards_bit_for_bit(found, name):
-    shards = found[2]["shards"][name]
+    shards = found(2)["shards"][name]
     assert not torch.equal(shards["before"], shards["resumed"])
-    assert torch.equal(shards["resumed"], found[2]["steps"][name]["weights"])
+    assert torch.equal(shards["resumed"], found(2)["steps"][name]["weights"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["zero0", "zero2", "zero3"])
 def test_a_new_engine_goes_on_with_its_own_settings(found, name):
     """Learning rate, betas and weight decay of the third step are others, as on the torch engine."""
-    shards = found[2]["shards"]
+    shards = found(2)["shards"]
     expected, result = shards["edited"], shards[name]["edited"]
     assert float((expected - shards[name]["resumed"]).abs().max()) > 1e-3
     assert float((result - expected).abs().max()) < 1e-5
 
 
+@pytest.mark.slow
 def test_checkpoints_that_a_new_engine_cannot_go_on_from(found):
-    assert found[2]["shards"]["refused"] == [
+    assert found(2)["shards"]["refused"] == [
         "the checkpoint has engine.name torch, this run has deepspeed: use the same",
         "the checkpoint has world_size 3, this run has 2: use the same",
         "the checkpoint has zero_stage 1, this run has 3: use the same",
@@ -197,35 +212,39 @@ def lines(run: Path) -> list[dict]:
     return [{k: v for k, v in line.items() if not k.startswith(times)} for line in read_metrics(run)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("stage", [2, 3])
 def test_a_policy_that_is_only_asked_answers_as_before_and_is_divided_under_zero3(found, stage, dtype):
-    asked = found[2]["asked"][stage, dtype]
+    asked = found(2)["asked"][stage, dtype]
     for told in asked["told"]:
         torch.testing.assert_close(told, asked["expected"], rtol=0, atol=1e-5 if dtype == torch.float32 else 1e-2)
     shares = (0.5, 0) if stage == 3 else (1, 1)
     assert [asked[name] / asked["whole"] for name in ("kept", "gathered")] == pytest.approx(shares, abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trained", [True, False])
 def test_zero3_never_puts_a_whole_model_on_a_device(found, trained):
     """Under the other stages it is whole there anyway."""
-    assert [found[2]["placed"][stage, trained] for stage in (2, 3)] == [1, 0]
+    assert [found(2)["placed"][stage, trained] for stage in (2, 3)] == [1, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
 def test_the_reward_model_learns_on_ranks_as_in_one_process(found, stage):
-    expected, result = found[2]["rewards"]["torch"], found[2]["rewards"][stage]
+    expected, result = found(2)["rewards"]["torch"], found(2)["rewards"][stage]
     for mine, theirs in zip(result["metrics"], expected["metrics"], strict=True):
         assert mine == pytest.approx(theirs, rel=1e-4)
     assert float((result["weights"] - expected["weights"]).abs().max()) < 1e-5
     assert expected["metrics"][1]["prime/loss"] < expected["metrics"][0]["prime/loss"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [1, 2, 3])
 def test_the_reward_model_takes_steps_that_bf16_weights_would_not(found, stage):
     """Of a weight of 1 the next bf16 number is 8e-3 away, two steps of AdamW with 1e-6 go 2e-6."""
-    moved = found[2]["small steps"][f"bf16-{stage}"].abs()
+    moved = found(2)["small steps"][f"bf16-{stage}"].abs()
     assert float((moved > 1e-7).float().mean()) > 0.9
     assert float(moved.max()) < 2.5e-6
 
@@ -233,9 +252,10 @@ def test_the_reward_model_takes_steps_that_bf16_weights_would_not(found, stage):
 @pytest.fixture(params=["", "lora", "filtered", "prime"])
 def out(request, found) -> Path:
     """Where the runs lie: of all weights, of low-rank updates, of groups that differ, and with two models more."""
-    return found[2]["out"] / request.param
+    return found(2)["out"] / request.param
 
 
+@pytest.mark.slow
 def test_a_run_on_two_ranks_is_that_of_one_process(out):
     """Same prompts, draws, mini-batches and plans: every metric of three steps, evaluations too."""
     one, two = (lines(out / name) for name in ("torch", "zero3"))
@@ -249,6 +269,7 @@ def test_a_run_on_two_ranks_is_that_of_one_process(out):
     assert ["time/idle" in read_metrics(out / name)[0] for name in ("torch", "zero3")] == [False, True]
 
 
+@pytest.mark.slow
 def test_a_resumed_run_is_the_uninterrupted_one(out):
     straight, halves = (out / name for name in ("zero3", "halves"))
     assert lines(straight) == lines(halves)
@@ -256,6 +277,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(out):
     assert all(torch.equal(ends[0][key], ends[1][key]) for key in ends[0])
 
 
+@pytest.mark.slow
 def test_a_checkpoint_holds_an_ordinary_model(out, learns):
     """Whole weights, though no rank had all of them: they are those the torch engine came to."""
     models = [load(latest(out / run))[0] for run in ("torch", "zero3")]
@@ -284,6 +306,7 @@ def children(pid: int) -> list[int]:
     return [int(x) for x in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_resumable_run(learns, tmp_path):
     config = replace(learns, out=str(tmp_path / "run"))
     process = start_run(config, steps=500)
@@ -295,6 +318,7 @@ def test_ctrl_c_leaves_a_resumable_run(learns, tmp_path):
     assert out.count("zero_stage: 3") == 1
 
 
+@pytest.mark.slow
 def test_a_lost_rank_ends_the_run(learns, tmp_path):
     config = replace(learns, out=str(tmp_path / "run"))
     process = start_run(config, steps=500)

@@ -16,6 +16,8 @@ from llmtrain.sequences.collected import Collected
 from llmtrain.sequences.exchange import deal, lightest
 from llmtrain.sequences.rollouts import Rollouts, merge
 
+pytestmark = pytest.mark.slow
+
 SIZE = 3
 
 

@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_training_on_another_device_is_training_on_the_cpu(small):
     script = Path(__file__).parents[1] / "far_device.py"
     environment = os.environ | {"OMP_NUM_THREADS": "1"}

@@ -137,6 +137,7 @@ def test_an_evaluation_releases_the_gpu_before_it_measures(gpu, config):
     assert gpu.peak <= H100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lost", "message"),
     [

@@ -117,6 +117,7 @@ def test_ranks_say_nothing_of_a_run_that_the_first_refuses(run, monkeypatch, cap
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_memory_of_ranks_that_ended_while_they_started_is_given_back(monkeypatch):
     monkeypatch.setattr(launch, "free_port", lambda: 1)
     left = [Path(f"/dev/shm/deepspeed_allreduce_buffer_{os.getuid()}_127.0.0.1_1_{rank}") for rank in range(2)]
@@ -211,6 +212,7 @@ def test_ranks_but_the_first_leave_the_folder_alone(tmp_path, monkeypatch):
         assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["train", "sft"])
 def test_ctrl_c_in_the_warm_up(small, tmp_path, command, monkeypatch, capsys):
     """The folder is held by then; afterwards nothing is in the way of the same command."""
@@ -302,6 +304,7 @@ def ranks_with_a_fault(config, folder: Path, who: int | str, what: str, size: in
     return [process.returncode for process in ranks], said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("who", "what", "words"),
     [
@@ -320,12 +323,14 @@ def test_one_rank_that_fails_ends_all_and_says_why(small, tmp_path, who, what, w
     assert "error" not in said[1 - who]
 
 
+@pytest.mark.slow
 def test_what_all_ranks_refuse_is_said_once(small, tmp_path):
     codes, said = ranks_with_a_fault(small, tmp_path, "all", "refused")
     assert sorted(codes) == [1, 2]
     assert [line for text in said for line in text.splitlines() if "error" in line] == ["error: this cannot be"]
 
 
+@pytest.mark.slow
 def test_a_rank_that_is_killed_is_noticed_once(small, tmp_path):
     codes, said = ranks_with_a_fault(small, tmp_path, 2, "killed", size=3)
     assert codes == [1, 1, -9]

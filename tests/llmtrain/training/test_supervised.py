@@ -206,6 +206,7 @@ def ranks(tmp_path_factory):
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("stage", ["zero0", "zero1", "zero2", "zero3"])
 def test_two_ranks_do_what_one_does(ranks, stage):
@@ -215,6 +216,7 @@ def test_two_ranks_do_what_one_does(ranks, stage):
     assert close(found["weights"], alone["weights"])
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_two_ranks_write_one_model(ranks, tmp_path):
     build_and_warm_up(configuration(str(tmp_path / "model")), tmp_path / "model")

@@ -33,6 +33,7 @@ def command(config, *args: str) -> list[str]:
     return [sys.executable, "-m", "llmtrain", "train", "--config", str(file), *args]
 
 
+@pytest.mark.slow
 def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
     config = replace(
         small,
@@ -167,6 +168,7 @@ def test_a_gradient_that_is_not_finite_leaves_the_weights(small):
     assert torch.equal(model.get_output_embeddings().weight, before)
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_resumable_run(small, tmp_path):
     config = replace(small, out=str(tmp_path / "run"), steps=500, save_every=500)
     process = subprocess.Popen(command(config), stdout=subprocess.PIPE, text=True)

@@ -15,6 +15,8 @@ from llmtrain.training.check import check
 from llmtrain.training.trainer import Trainer
 from llmtrain.training.warmup import build_and_warm_up
 
+pytestmark = pytest.mark.slow
+
 LONG = "".join(chr(33 + i * i % 89) for i in range(999))
 """A prompt that byte pairs do not shorten much."""
 

@@ -16,6 +16,8 @@ from llmtrain.training.trainer import Trainer
 from llmtrain.training.warmup import build_and_warm_up
 from llmtrain.verifiers import Verdict, Verifier
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def wide(small, tmp_path_factory):

@@ -9,7 +9,19 @@ from toybandit.claims.registry import FAILS, HOLDS, QUICK, holds_if, judge
 SMALL = Effort(instances=12, runs=6, states=32, rollouts=100)
 
 
-@pytest.mark.parametrize("name", CLAIMS)
+LONG = (
+    "stare-target",
+    "qae-quantile",
+    "siren-anchor",
+    "thermostat",
+    "lp-reg-entropy",
+    "four-quadrants",
+    "bapo-entropy",
+)
+"""Claims that take seconds."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(x, marks=[pytest.mark.slow] * (x in LONG)) for x in CLAIMS])
 def test_verdict_is_the_expected_one(name):
     record = CLAIMS[name](SMALL)
     assert record.verdict == record.expected, record.measured
@@ -22,6 +34,7 @@ def test_verdict_is_the_expected_one(name):
         assert text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_every_picture_is_of_a_claim(name, tmp_path):
     assert name in CLAIMS

@@ -19,6 +19,7 @@ def entropies(data, prefix=""):
     return [v for name, v in data.numbers.items() if name.startswith(prefix) and name.endswith("/entropy")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [5, 6, 13, 14])
 def test_pictures_are_their_tables(number, measured, drawn_from_its_table):
     assert drawn_from_its_table(FIGURES[f"entropy-mechanism-{number}"], measured[number])

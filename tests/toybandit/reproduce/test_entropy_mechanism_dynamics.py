@@ -12,6 +12,7 @@ def measured():
     return {name: FIGURES[f"entropy-mechanism-{name}"](QUICK) for name in ("4", "12", "table-1")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["4", "12", "table-1"])
 def test_pictures_are_their_tables(name, measured, drawn_from_its_table):
     assert drawn_from_its_table(FIGURES[f"entropy-mechanism-{name}"], measured[name])

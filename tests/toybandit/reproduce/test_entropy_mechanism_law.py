@@ -15,6 +15,7 @@ def measured():
     return {number: FIGURES[f"entropy-mechanism-{number}"](QUICK) for number in NUMBERS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS)
 def test_pictures_are_their_tables(number, measured, drawn_from_its_table):
     assert drawn_from_its_table(FIGURES[f"entropy-mechanism-{number}"], measured[number])

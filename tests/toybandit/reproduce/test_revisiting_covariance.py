@@ -12,6 +12,7 @@ def measured():
     return {number: FIGURES[f"revisiting-{number}"](QUICK) for number in SETTINGS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SETTINGS)
 def test_pictures_are_their_tables(number, measured, drawn_from_its_table):
     assert drawn_from_its_table(FIGURES[f"revisiting-{number}"], measured[number])

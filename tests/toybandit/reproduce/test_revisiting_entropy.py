@@ -11,6 +11,7 @@ def measured():
     return {number: FIGURES[f"revisiting-{number}"](QUICK) for number in (1, 3, 4, 5, 12)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 3, 4, 5, 12])
 def test_pictures_are_their_tables(number, measured, drawn_from_its_table):
     assert drawn_from_its_table(FIGURES[f"revisiting-{number}"], measured[number])

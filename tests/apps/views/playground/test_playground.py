@@ -45,6 +45,7 @@ def test_arms_that_pay_more():
     assert set(playground.arms(np.array([0.5, 0.5]), np.array([0.5, 0.5]))["pays"]) == {"equal reward"}
 
 
+@pytest.mark.slow
 def test_every_environment():
     for env in ("exact", "noisy", "on", "pure", "det", "coupled", "episodes"):
         found = app(env=env, rollouts="20", states="2", passes="1")

@@ -79,6 +79,7 @@ def test_a_long_curve_is_a_line_and_nothing_to_compare_is_said():
     assert trial_pictures.difference(outcome) == "Nothing can be compared."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLAIMS)
 def test_every_claim_is_shown_as_claimed(name):
     found = app({"claim": name})

@@ -26,6 +26,8 @@ from llmtrain.rollout.rollout_engine import Request, RolloutError
 from llmtrain.settings.config import RolloutConfig
 from llmtrain.settings.sampling import Sampling
 
+pytestmark = pytest.mark.slow
+
 for module in (ray_engines, without_gpus):
     ray.cloudpickle.register_pickle_by_value(module)  # Ray's processes cannot import tests
 QUICK = RolloutConfig(max_new_tokens=4, timeout=2.0)

@@ -25,6 +25,8 @@ from llmtrain.rollout.rollout_engine import Request, RolloutError, Start
 from llmtrain.settings.config import RolloutConfig
 from llmtrain.settings.sampling import Sampling
 
+pytestmark = pytest.mark.slow
+
 ray.cloudpickle.register_pickle_by_value(ray_engines)  # Ray's processes cannot import tests
 QUICK = RolloutConfig(max_new_tokens=4, timeout=2.0)
 

@@ -18,6 +18,8 @@ from llmtrain.rollout.rollout_engine import RolloutError
 from llmtrain.rollout.vllm.sender import make_sender
 from llmtrain.rollout.vllm.vllm_engine import VLLMEngine
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def engine(tmp_path, monkeypatch):

@@ -20,6 +20,8 @@ from llmtrain.rollout.vllm.vllm_engine import VLLMEngine
 from llmtrain.rollout.vllm.vllm_start import LORA_RANKS
 from llmtrain.settings.config import ModelConfig
 
+pytestmark = pytest.mark.slow
+
 LORA = ModelConfig(lora_rank=3, lora_alpha=7.5)
 """vLLM pads the rank to 8."""
 VERSIONS = range(1, 5)

@@ -256,6 +256,7 @@ def test_fuzzed_responses_do_no_harm(math):
     assert time.monotonic() - start < 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [
