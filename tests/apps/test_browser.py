@@ -96,6 +96,7 @@ def test_every_picture_has_a_description(seen, path):
     assert [text for text in seen(path).descriptions if len(text) < 20] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS)
 def test_a_telephone_needs_no_sideways_scrolling(browser, url, path):
     context = browser.new_context(viewport={"width": 390, "height": 844})

@@ -63,6 +63,7 @@ def test_a_name_that_is_taken_twice_is_refused_with_both_places():
     assert done.stderr.endswith(twice)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["registry", "by_name", "description"])
 def test_every_controller_is_registered(module):
     code = f"from entrostat.{module} import *; import entrostat; print(*entrostat.list_controllers())"

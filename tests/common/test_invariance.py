@@ -193,6 +193,7 @@ def test_ranks_break_ties_as_one_process_does(spread):
             assert (expected[1] == 1).all()
 
 
+@pytest.mark.slow
 def test_ranks_choose_the_largest_of_all(spread):
     """Ties, infinities, zeros of both signs, k of 0 and k of all, by exchange and by histograms."""
     parts = spread("top-")

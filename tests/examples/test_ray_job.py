@@ -18,6 +18,8 @@ import pytest
 from llmtrain.rollout.ray.places import layout
 from llmtrain.settings.presets import read_config
 
+pytestmark = pytest.mark.slow
+
 WAYS = (1, 8, 64)
 FLAGS = ["--model.path", "/mnt/my model", "--data.train-files", "/mnt/train.parquet", "--out", "/mnt/runs/math"]
 

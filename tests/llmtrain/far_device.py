@@ -192,7 +192,9 @@ def main(model: Path) -> None:
             config = merge(base, changes)
             near = train(dataclasses.replace(config, out=f"{folder}/{name}-near"), model)
             with FarDevice():
-                far = train(dataclasses.replace(config, out=f"{folder}/{name}-far", device="far"), model)
+                there = dataclasses.replace(config, out=f"{folder}/{name}-far")
+            object.__setattr__(there, "device", "far")  # settings know cpu and cuda alone
+            far = train(there, model)
             keys = [
                 k
                 for k in near

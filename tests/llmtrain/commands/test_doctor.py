@@ -113,6 +113,7 @@ def test_what_does_not_work(sick, name, verdict, cause, fix):
     assert "\n" not in found.cause + found.fix
 
 
+@pytest.mark.slow
 def test_a_hanging_check_costs_its_limit(sick):
     began = time.monotonic()
     found = examine(sick("hang", 1.5))
@@ -123,6 +124,7 @@ def test_a_hanging_check_costs_its_limit(sick):
     assert "--timeout" in found.fix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "verdict"), [("breed", "works"), ("breed_and_hang", "hangs")])
 @pytest.mark.skipif(sys.platform != "linux", reason="daemons are found on Linux")
 def test_no_process_stays_behind(sick, tmp_path, name, verdict):
@@ -131,6 +133,7 @@ def test_no_process_stays_behind(sick, tmp_path, name, verdict):
     assert not alive(int(pid))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="daemons are found on Linux")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_stays_behind_the_doctor_itself(sick, tmp_path, number):
@@ -203,6 +206,7 @@ def elsewhere(device):
 """
 
 
+@pytest.mark.slow
 def test_what_cannot_be_tried_is_skipped_with_the_reason(tmp_path, monkeypatch, capsys):
     """A check may skip itself, or need another check that does not work; neither is a failure."""
     (tmp_path / "parts.py").write_text(SKIPPED)

@@ -158,6 +158,7 @@ def test_a_run_without_all_its_steps_is_a_failure(tmp_path):
     assert trial_run.steps_done(tmp_path / "none") == 0
 
 
+@pytest.mark.slow
 def test_a_command_that_does_not_end_is_ended(tmp_path):
     with pytest.raises(Failed, match=r"not finished within 0\.5 s"):
         trial_run.llmtrain(["doctor", "torch"], 0.5)

@@ -19,6 +19,7 @@ def write(path, rows):
     return str(path)
 
 
+@pytest.mark.slow
 def test_verdicts_a_line_each(tmp_path, capsys):
     rows = [{"response": f"\\boxed{{{i}}}", "ground_truth": "3"} for i in range(5)]
     source, out = write(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"

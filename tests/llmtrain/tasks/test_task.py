@@ -27,6 +27,7 @@ def task_of(*files, **settings):
     return get_task(TrainConfig(data=DataConfig(train_files=names, val_files=names[:1], **settings)))
 
 
+@pytest.mark.slow
 def test_questions_from_a_file(sums):
     task = task_of(sums)
     assert [question.ground_truth for question in task.train[0]] == [str(a + 1) for a in range(9)]

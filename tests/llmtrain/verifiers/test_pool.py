@@ -14,6 +14,8 @@ from llmtrain.verifiers import get_verifier
 from llmtrain.verifiers.pool import CheckPool
 from llmtrain.verifiers.verdict import Verdict
 
+pytestmark = pytest.mark.slow
+
 LOST = {
     "hang": ("timeout", "timed out after 0.4 s"),
     "spin": ("timeout", "timed out after 0.4 s"),

@@ -10,6 +10,8 @@ import pytest
 from llmtrain.verifiers import get_verifier
 from llmtrain.verifiers.python_tests import program
 
+pytestmark = pytest.mark.slow
+
 TESTS = ["assert add(1, 2) == 3", "assert add(-1, 1) == 0"]
 
 

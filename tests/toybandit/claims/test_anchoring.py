@@ -1,6 +1,7 @@
 """The anchored bonus: what is measured of it, and that it is proportional control."""
 
 import numpy as np
+import pytest
 
 from toybandit.claims.anchoring import ALL, TRIED, anchored, drift, near_the_anchor
 from toybandit.claims.registry import Effort
@@ -15,6 +16,7 @@ def test_the_drift_is_from_the_first_rollout():
     np.testing.assert_allclose(run.metrics["siren/anchor"][:, 2], mean[:, 0], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_larger_coefficient_rests_nearer():
     ends = [drift(anchored(EFFORT, "noisy", beta, ALL))[:, -10:].mean() for beta in (0.005, 0.05, 0.5, 5.0)]
     assert ends == sorted(ends)

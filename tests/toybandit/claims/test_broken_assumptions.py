@@ -8,6 +8,8 @@ from toybandit.claims import CLAIMS
 from toybandit.claims.registry import FAILS, Effort
 from toybandit.environments import ENVIRONMENTS
 
+pytestmark = pytest.mark.slow
+
 ON_POLICY = {"passes": 1, "lr": 1.0}
 NO_NOISE = {"reward_right": 1.0, "reward_wrong": 0.0}
 CASES = [

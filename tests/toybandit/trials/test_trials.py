@@ -8,6 +8,8 @@ import pytest
 from toybandit.claims.entropic import fixed_point_error
 from toybandit.trials import CASES, TRIALS
 
+pytestmark = pytest.mark.slow
+
 
 def extremes(parameter):
     if parameter.options:

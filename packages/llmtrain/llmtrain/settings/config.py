@@ -356,7 +356,7 @@ class TrainConfig:
     advantage: str = "grpo"
     """grpo, dr_grpo, rloo, reinforce_pp, opo, qae, w_reinforce, psr, nsr or prime (a reward model learns along).
     Hyperparameters follow the name: `qae k=0.6`."""
-    device: str = "cpu"
+    device: Literal["cpu", "cuda"] = "cpu"
     """Where the policy lives: cpu or cuda."""
     threads: NonNegativeInt = 0
     """CPU threads of each process; 0 leaves torch's choice."""
