@@ -191,10 +191,10 @@ def main(model: Path) -> None:
         for name, changes in CASES.items():
             config = merge(base, changes)
             near = train(dataclasses.replace(config, out=f"{folder}/{name}-near"), model)
-            with FarDevice():
-                there = dataclasses.replace(config, out=f"{folder}/{name}-far")
+            there = dataclasses.replace(config, out=f"{folder}/{name}-far")
             object.__setattr__(there, "device", "far")  # settings know cpu and cuda alone
-            far = train(there, model)
+            with FarDevice():
+                far = train(there, model)
             keys = [
                 k
                 for k in near
