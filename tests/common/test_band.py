@@ -46,8 +46,8 @@ def test_entrocraft_anneals_its_target():
     two = [weights(c, [0.75], step=step, total_steps=2)[0] for step in range(2)]  # targets 1 and .5
     assert two == [NEGATIVE, POSITIVE]
     for anneal in (0.5, torch.tensor([0.0, 0.5])):
-        with pytest.raises(ValueError, match=r"anneal needs StepStats\.total_steps"):
-            make("entrocraft", anneal=anneal).observe(StepStats(entropy=0.5))
+        with pytest.raises(ValueError, match=r"needs StepStats\.total_steps"):
+            make("entrocraft", target=1.0, anneal=anneal).observe(StepStats(entropy=0.5))
 
 
 @pytest.mark.parametrize("name", ["aepo", "entrocraft"])

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .plan import Plan
     from .policy_moments import PolicyStats, policy_stats
     from .reduce import DistReduce, LocalReduce
+    from .schedules import Schedule, cosine, linear, piecewise
     from .tokens import Tokens
 
 __version__ = "0.2.0"
@@ -37,20 +38,24 @@ __all__ = [
     "LocalReduce",
     "Plan",
     "PolicyStats",
+    "Schedule",
     "StepStats",
     "Tokens",
     "advantages",
     "chain",
     "controllers",
+    "cosine",
     "describe",
     "diagnose",
     "diagnostics",
     "entropy_change",
     "get_advantage",
     "laws",
+    "linear",
     "list_controllers",
     "make",
     "pi_control",
+    "piecewise",
     "policy_stats",
 ]
 
@@ -62,14 +67,18 @@ _HOME = {
     "LocalReduce": "reduce",
     "Plan": "plan",
     "PolicyStats": "policy_moments",
+    "Schedule": "schedules",
     "StepStats": "controller",
     "Tokens": "tokens",
     "chain": "chaining",
+    "cosine": "schedules",
     "describe": "description",
     "diagnose": "diagnostics",
     "get_advantage": "advantages",
+    "linear": "schedules",
     "list_controllers": "by_name",
     "make": "by_name",
+    "piecewise": "schedules",
     "policy_stats": "policy_moments",
 }
 """Module of each name above that is not itself a module."""

@@ -11,6 +11,7 @@ from . import controllers, surrogates  # noqa: F401 (their classes are registere
 from .chaining import Chain, chain
 from .controller import Controller
 from .registry import ALIASES, PRESETS, REGISTRY, hyperparameters, implied_surrogate, imported
+from .schedules import is_schedule
 from .surrogates import SurrogateController
 
 KINDS = {int: "a number", float: "a number", bool: "true or false", str: "a name"}
@@ -85,7 +86,7 @@ def with_target(spec: str, settings: Mapping[str, Any], target: float) -> dict[s
 
 def _check_kind(part: str, cls: type[Controller], hyperparameter: str, value: Any) -> None:
     kind = type(next(field.default for field in fields(cls) if field.name == hyperparameter))  # type: ignore[arg-type]
-    number = isinstance(value, Real | Tensor) and not isinstance(value, bool)
+    number = (isinstance(value, Real | Tensor) and not isinstance(value, bool)) or is_schedule(value)
     if kind in KINDS and not (number if kind in (int, float) else isinstance(value, kind)):
         raise ValueError(f"{part}: {hyperparameter} must be {KINDS[kind]}, not {value!r}")
 

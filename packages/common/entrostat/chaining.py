@@ -16,9 +16,13 @@ from .controller import Context, Controller, StepStats
 from .plan import Plan
 from .reduce import LocalReduce
 from .registry import REGISTRY, implied_surrogate
+from .scheduling import Scheduling
 from .support import Support
 from .surrogates import SurrogateController
 from .tokens import Tokens
+
+SCHEDULES = "schedules"
+"""Key of the schedules in the state of a chain."""
 
 
 class Chain(Controller):
@@ -31,6 +35,7 @@ class Chain(Controller):
         """True if the surrogate was not named, so that a longer chain may choose another."""
         self.name = "+".join(part.name for part in (surrogate, *parts))  # type: ignore[misc]
         self.samples = SampleWatch((surrogate, *parts))
+        self.scheduling = Scheduling((surrogate, *parts))
         self._needed = [(part.name, name) for part in (surrogate, *parts) for name in sorted(part.needs)]
 
     def __repr__(self) -> str:
@@ -68,20 +73,32 @@ class Chain(Controller):
 
     def observe(self, stats: StepStats) -> None:
         self.samples.rollout_ended()
+        stats = self.scheduling.observe(stats)
         for part in self._observing:
             part.observe(stats)
 
     def metrics(self) -> dict[str, Tensor]:
-        return {key: value for part in self._observing for key, value in part.metrics().items()}
+        own = {key: value for part in self._observing for key, value in part.metrics().items()}
+        return self.scheduling.metrics() | own
 
     def state_dict(self) -> dict[str, Any]:
-        return {part.name: part.state_dict() for part in self._observing}
+        scheduled = self.scheduling.state_dict()
+        return {part.name: part.state_dict() for part in self._observing} | (
+            {SCHEDULES: scheduled} if scheduled else {}
+        )
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        if set(state) != {part.name for part in self._observing}:
+        """Restore exactly what `state_dict` returned. Raises ValueError on the state of other controllers.
+
+        A state of a version without schedules is accepted: the next observation sets the numbers.
+        """
+        scheduled = {SCHEDULES} if self.scheduling.moving else set()
+        if set(state) - scheduled != {part.name for part in self._observing}:
             raise ValueError(f"state is of controllers {sorted(state)}, not of {self.name!r}")
         for part in self._observing:
             part.load_state_dict(state[part.name])
+        if SCHEDULES in state:
+            self.scheduling.load_state_dict(state[SCHEDULES])
 
     @property
     def _observing(self) -> tuple[Controller, ...]:

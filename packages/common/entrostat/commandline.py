@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 from .field_types import fit_fields, merge
 from .installation import missing
 from .plain_yaml import parse_yaml
+from .schedules import is_schedule
 
 if TYPE_CHECKING:
     from tyro.constructors import ConstructorRegistry
@@ -43,7 +44,7 @@ def parse_settings(items: Sequence[str]) -> dict[str, Any]:
         if key in settings:
             raise ValueError(f"{key} is set twice")
         try:
-            settings[key] = NUMBERS.get(value.lower(), parse_yaml(value))
+            settings[key] = value if is_schedule(value) else NUMBERS.get(value.lower(), parse_yaml(value))
         except ValueError:
             raise ValueError(f"{key}: {value!r} cannot be read; give a number, true, false or a name") from None
     return settings

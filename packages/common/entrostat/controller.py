@@ -9,6 +9,7 @@ that rollout, before the plans of that step are made.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import torch
@@ -20,6 +21,7 @@ from .draws import hash_bits, salt, uniform
 from .lazy import lazy
 from .plan import Plan
 from .reduce import LocalReduce
+from .schedules import Moving, schedule, trial_steps
 from .segments import Segments
 from .support import Support
 from .tokens import Tokens
@@ -31,8 +33,8 @@ class StepStats:
 
     entropy: float | Tensor
     """Mean entropy over the response tokens of the rollout (nats). NaN and ±inf leave every closed loop unchanged."""
-    step: int = 0
-    """Rollout step, from 0."""
+    step: int | None = None
+    """Rollout step, from 0; a chain counts its observations if None."""
     total_steps: int | None = None
     epoch: int | None = None
     """Pass over the data, from 1."""
@@ -107,7 +109,8 @@ class Controller:
     """One rule. Subclasses are dataclasses whose fields are the hyperparameters, with the paper's values as defaults.
 
     Annotations give the allowed values, see `entrostat.allowed`. A number may be a tensor (runs…,), one value per
-    leading run.
+    leading run, or a schedule, see `entrostat.schedules`: the attribute then holds the number of the moment, a tensor
+    that the chain sets once per rollout step.
     """
 
     name: ClassVar[str] = ""
@@ -128,13 +131,49 @@ class Controller:
     """True if the rule holds only for samples of the current policy; reused samples then give a warning."""
     idle_on_policy: ClassVar[bool] = False
     """True if the rule has no gradient while the policy is still the one that made the rollout."""
+    initial_only: ClassVar[tuple[str, ...]] = ()
+    """Hyperparameters that set the initial state and are not read again; they take no schedule."""
+    schedules: Mapping[str, Moving] = MappingProxyType({})
+    """Schedules by hyperparameter."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if a hyperparameter has a value that is not allowed; subclasses call this first."""
+        self.move(**{key: value for key in self._numeric() if is_moving(value := getattr(self, key))})
         for hyperparameter in fields(self):  # type: ignore[arg-type]
             name = hyperparameter.name
             wrong = complaint(getattr(self, name), allowed(type(self), name))
             self._require(wrong is None, f"{name} {wrong}")
+
+    def move(self, **schedules: Any) -> None:
+        """Let hyperparameters follow schedules, from their numbers at rollout step 0.
+
+        Raises ValueError if a schedule is invalid, or leads to a value that is not allowed at any of its knots or at
+        steps between them.
+        """
+        for name, value in schedules.items():
+            self._require(name not in self.initial_only, f"{name} only sets the initial state: it takes no schedule")
+            try:
+                found = schedule(value)
+            except ValueError as error:
+                raise ValueError(f"{self.name}: {name}: {error}") from None
+            relative = found.relative and name != "target"
+            self._require(not relative, f"{name}: only a target may be relative, such as 0.4x")
+            self.schedules = {**self.schedules, name: found}
+        others = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        steps, total = trial_steps(self.schedules.values()) if schedules else ([], 1)
+        for step in steps:
+            numbers = {name: numbers_at(moving, step, total) for name, moving in self.schedules.items()}
+            try:
+                type(self)(**{**others, **numbers})
+            except ValueError as error:
+                said = ", ".join(f"{name}={moving}" for name, moving in self.schedules.items())
+                raise ValueError(f"{error}, with {said}") from None
+        for name in schedules:
+            setattr(self, name, numbers_at(self.schedules[name], 0, total))
+
+    def _numeric(self) -> list[str]:
+        """Return the names of the numeric hyperparameters."""
+        return [field.name for field in fields(self) if type(field.default) in (int, float)]  # type: ignore[arg-type]
 
     @property
     def support(self) -> Support | None:
@@ -200,3 +239,17 @@ def as_reading(value: float | Tensor) -> Tensor:
     """Return a measurement for a control loop: float64, NaN where it is not finite."""
     reading = as_state(value)
     return torch.where(reading.isfinite(), reading, torch.nan)
+
+
+def is_moving(value: Any) -> bool:
+    """Return True if the value of a numeric hyperparameter is a schedule, or text."""
+    return isinstance(value, Moving | str)
+
+
+def numbers_at(moving: Moving, step: float, total_steps: int | None, initial: float | Tensor = 1.0) -> Tensor:
+    """Return the value of a schedule at a rollout step, float64 () or (runs…,).
+
+    initial: entropy of the first rollout (nats). Raises ValueError if total_steps is needed and None.
+    """
+    number, share = (as_state(x) for x in moving.at(step, total_steps))
+    return number + share * as_state(initial).to(number.device) if moving.relative else number

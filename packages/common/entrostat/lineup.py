@@ -8,6 +8,7 @@ from typing import Any
 from .by_name import has_target, make, names_of
 from .commandline import parse_settings
 from .registry import REGISTRY
+from .schedules import split
 
 LEFT_OUT = "rollout_correction"
 """Controller that is left out: it corrects for rollouts of another policy, which comparisons do not have."""
@@ -93,8 +94,8 @@ def _of(item: str) -> list[Entry]:
     own = [entry for entry in entries() if entry.controller == controller]
     if own and not settings:
         return own
-    pairs = [word.partition("=") for word in settings.split()]
-    choices = [[f"{key}{equals}{value}" for value in values.split(",")] for key, equals, values in pairs]
+    pairs = [word.partition("=") for word in filter(None, split(settings))]
+    choices = [[f"{key}{equals}{value}" for value in split(values, ",")] for key, equals, values in pairs]
     made = [Entry(controller, parse_settings(chosen)) for chosen in product(*choices)]
     for entry in made:
         make(controller, **entry.args)

@@ -9,6 +9,7 @@ from ..controller import Context, Controller, StepStats, as_reading, as_state, c
 from ..hyperparameters import NotNegative, Number
 from ..plan import Plan
 from ..registry import register
+from ..schedules import Knot, Schedule
 
 
 @register("aepo")
@@ -47,9 +48,10 @@ class Aepo(Controller):
 class Entrocraft(Controller):
     """Only A ≥ 0 while Ĥ > target + band, only A ≤ 0 while Ĥ < target − band, every token in between.
 
-    The target falls linearly by `anneal` over the training. Relies on positives lowering and negatives raising the
-    entropy, which holds for reused samples under a ratio clip and not strictly on-policy. Dropping all tokens of the
-    other sign is the limit of the paper's rejection sampling in which every such sample is rejected.
+    `anneal` stands for target=linear(target, target − anneal), over the whole training. Relies on positives lowering
+    and negatives raising the entropy, which holds for reused samples under a ratio clip and not strictly on-policy.
+    Dropping all tokens of the other sign is the limit of the paper's rejection sampling in which every such sample is
+    rejected.
     """
 
     target: NotNegative = 0.3
@@ -59,21 +61,23 @@ class Entrocraft(Controller):
     anneal: Number = 0.0
     """Fall of the target over the training (nats); negative for a rise."""
     state: ClassVar = ("side",)
+    initial_only: ClassVar = ("anneal",)
     controls = "weight"
     source: ClassVar = "Li et al. 2026 (Entrocraft)"
     quadrants: ClassVar = ("I", "II", "III", "IV")
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if bool((as_state(self.anneal) != 0).any()):
+            self._require("target" not in self.schedules, "target moves by its own schedule: leave anneal out")
+            ends = Knot(0, self.target), Knot(1, self.target - self.anneal)
+            self.anneal = 0.0
+            self.move(target=Schedule("linear", ends, whole=True))
         self.side = as_state(0.0)
         """Position of the entropy: 1 above the band, −1 below, 0 inside."""
 
     def observe(self, stats: StepStats) -> None:
-        anneal = as_state(self.anneal)
-        if stats.total_steps is None and bool((anneal != 0).any()):
-            raise ValueError("entrocraft: anneal needs StepStats.total_steps")
-        done = stats.step / max((stats.total_steps or 1) - 1, 1)
-        error = as_reading(stats.entropy) - (self.target - anneal * done)
+        error = as_reading(stats.entropy) - self.target
         band = as_state(self.band)
         side = (error > band).double() - (error < -band).double()
         self.side = torch.where(error.isnan(), self.side, side)

@@ -52,6 +52,7 @@ class AdaptiveEntropy(Controller):
     source: ClassVar = "Revisiting Entropy, equations 1 and 2; He et al. 2025 (Skywork-OR1)"
     quadrants: ClassVar = ("I", "II", "III", "IV")
     state: ClassVar = ("coef", "enabled")
+    initial_only: ClassVar = ("initial",)
     controls = "bonus"
 
     def __post_init__(self) -> None:

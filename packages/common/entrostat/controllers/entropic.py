@@ -64,13 +64,17 @@ class Entropic(Controller):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.log_tau = -as_state(self.target) if self.auto and self.auto_tau else as_state(self.tau).log()
         self.integral = as_state(0.0)
         self.alpha = as_state(0.0)
         self.smoothed = as_state(0.0)
         self.error = as_state(0.0)
         self.started = torch.tensor(False)
         self.plant = Plant.prior(PRIOR_GAIN)
+
+    @property
+    def log_tau(self) -> Tensor:
+        """log tau, (...,), float64."""
+        return -as_state(self.target) if self.auto and self.auto_tau else as_state(self.tau).log()
 
     @property
     def needs(self) -> frozenset[str]:

@@ -9,6 +9,10 @@ from ..controller import Context, Controller, StepStats, as_reading, as_state, c
 from ..hyperparameters import NotNegative, Number
 from ..plan import Plan
 from ..registry import register
+from ..schedules import Knot, Schedule
+
+STAGE = Schedule("linear", (Knot(0.5, 0.0), Knot(1.0, 1.0)))
+"""λ of the variant stage over the share of the training that is done."""
 
 
 @register("positive_reweight")
@@ -34,6 +38,7 @@ class PositiveReweight(Controller):
     source: ClassVar = "Revisiting Entropy, equation 5"
     quadrants: ClassVar = ("I", "II")
     state: ClassVar = ("positive_weight",)
+    initial_only: ClassVar = ("lambda_init",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,7 +55,7 @@ class PositiveReweight(Controller):
         if self.variant == "stage":
             if stats.total_steps is None:
                 raise ValueError("positive_reweight: variant 'stage' needs StepStats.total_steps")
-            self.positive_weight = as_state(min(max(2 * stats.step / max(stats.total_steps, 1) - 1, 0.0), 1.0))
+            self.positive_weight = as_state(STAGE.at((stats.step or 0) / max(stats.total_steps, 1))[0])
         elif self.variant == "epoch":
             if stats.epoch is None or stats.epochs is None:
                 raise ValueError("positive_reweight: variant 'epoch' needs StepStats.epoch and epochs")

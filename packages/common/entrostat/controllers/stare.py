@@ -42,6 +42,7 @@ class Stare(Controller):
     source: ClassVar = "Luo et al. 2026 (STARE), sections 4.1 to 4.4, and its released code"
     quadrants: ClassVar = ("II", "III")
     state: ClassVar = ("enabled", "positive_weight", "negative_weight")
+    initial_only: ClassVar = ("positive", "negative")
     controls = "weight"
 
     def __post_init__(self) -> None:

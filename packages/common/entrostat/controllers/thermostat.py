@@ -73,6 +73,7 @@ class Thermostat(Controller):
     quadrants: ClassVar = ("I", "II", "III", "IV")
     state: ClassVar = (*Plant._fields, "updates")
     last: ClassVar = True
+    initial_only: ClassVar = ("kappa",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
