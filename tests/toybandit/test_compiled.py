@@ -12,6 +12,11 @@ from toybandit import Config, compiled, simulate
 SMALL = {"states": 5, "arms": 7, "group": 6, "rollouts": 4, "passes": 3}
 KINDS = {
     "a closed loop": {"controller": "clip_higher+entropic", "target": 0.6, "controller_args": {"tau": 0.0}},
+    "schedules": {
+        "controller": "clip_higher+entropic",
+        "target": "linear(1x, 0.4x)",
+        "controller_args": {"entropic.tau": 0.0, "eps_high": ["linear(0.2, 0.3, 3)", 0.25, "cosine(0.1, 0.3, 2)"]},
+    },
     "a maximum, npg": {"controller": "clip_higher+steer", "update": "npg"},
     "moments, adam": {"controller": "thermostat", "update": "adam", "lr": 0.05},
     "expected gradient, coupled": {"controller": "entropy_bonus", "gradient": "exact", "group": None, "coupling": 0.3},

@@ -108,7 +108,7 @@ def test_grids_are_shipped():
         ("lr: fast", "lr must be a valid number"),
         ("lr: [0.1, true]", "lr must be a valid number"),
         ("lr: .inf", "lr must be finite; got inf"),
-        ("target: high", "target must be a valid number"),
+        ("target: high", "target must be a number or a schedule"),
         ("env: 3", "env must be text; got 3"),
         ("lr: -1", "lr must be positive; got -1"),
         ("states: 2.5", "states must be a valid integer"),

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 from entrostat.field_types import fit_fields
+from entrostat.schedules import check_target, plain
 
 from .environment_file import read_environment
 from .environments import ENVIRONMENTS, NOISY, Environment, Table, UpdateRule, as_tables
@@ -28,10 +29,11 @@ class Config:
     """Names of `entrostat` controllers joined by +, e.g. clip_higher+steer. grpo is plain PPO clipping 0.2 / 0.2."""
     preset: Literal["paper", "released"] = "paper"
     """Values of the controller's hyperparameters: paper or released."""
-    target: float | None = None
-    """Target entropy of the controller, nats; None keeps the controller's default."""
+    target: float | None | str = None  # noqa: RUF036 (on command lines None is read before text)
+    """Target entropy of the controller, nats, or a schedule of it (`entrostat.schedules`), such as
+    "linear(0.65, 0.15, 400)" or "0.4x"; None keeps the controller's default."""
     controller_args: Mapping[str, Any] = field(default_factory=dict)
-    """Hyperparameters of the controller. A sequence has one value for each run."""
+    """Hyperparameters of the controller: numbers, names and schedules. A sequence has one value for each run."""
     dtype: Literal["float64", "float32"] = "float64"
     """float64 or float32."""
     device: Literal["cpu", "cuda"] = "cpu"
@@ -84,9 +86,12 @@ class Config:
     """State-similarity kernel, a row and a column for each state."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "target", plain(self.target))
+        object.__setattr__(self, "controller_args", plain(self.controller_args))
         for name, value in fit_fields(Config, as_tables(vars(self))).items():
             if value != getattr(self, name):  # integers stay integers, so keys of earlier sweeps stay valid
                 object.__setattr__(self, name, value)
+        check_target(self.target)
         self.environment()
         if self.gradient == "exact" or (self.gradient is None and self._base().enumerated):
             for name in OF_GROUPS:

@@ -8,6 +8,7 @@ from torch import Tensor
 from entrostat import Chain, LocalReduce, make
 from entrostat.by_name import with_target
 from entrostat.reduce import Tie
+from entrostat.schedules import is_schedule, per_run
 
 from .config import Config
 
@@ -25,11 +26,13 @@ def build_controller(config: Config, runs: int) -> Chain:
 
 
 def _per_run(key: str, value: Any, runs: int) -> Any:
-    """Return a sequence of numbers as a tensor (runs,), and any other value unchanged."""
+    """Return a sequence as a tensor (runs,), or as one schedule if it has any; any other value unchanged."""
     if not isinstance(value, list | tuple):
         return value
     if len(value) != runs:
         raise ValueError(f"controller_args {key!r} has {len(value)} values for {runs} runs")
+    if any(map(is_schedule, value)):
+        return per_run(value)
     return torch.tensor(value, dtype=torch.float64)
 
 

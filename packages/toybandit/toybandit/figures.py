@@ -24,8 +24,9 @@ def entropy_figure(trajectory: Trajectory, path: Path) -> None:
     FigureCanvasAgg(figure)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     band(above, trajectory.entropy, f"{config.controller}, {trajectory.runs} runs: mean, lowest to highest")
-    if config.target is not None:
-        above.axhline(config.target, color="black", linestyle="--", linewidth=1, label=f"target {config.target:g}")
+    if trajectory.target is not None:
+        target = trajectory.target.mean(0)
+        above.plot(target, color="black", linestyle="--", linewidth=1, label=f"target {config.target or 'of the run'}")
     above.set(ylabel="entropy (nats)", title=f"{config.controller} in {config.env}")
     above.set_ylim(bottom=0)
     above.legend(frameon=False)

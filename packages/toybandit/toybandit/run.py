@@ -14,7 +14,7 @@ from entrostat.commandline import parse_flags, parse_settings, writing
 
 from .config import Config
 from .environments import Table
-from .trajectory import divergence
+from .trajectory import divergence, last_third
 
 DESCRIPTION = """Simulate a bandit under an entropy controller.
 
@@ -104,7 +104,7 @@ def record(config: Config, seeds: Sequence[int], out: Path, diagnostics: bool = 
     _require_finite(trajectory.entropy[:, -1].mean(), rollouts)
     trajectory.save(out / "trajectory.npz")
     entropy_figure(trajectory, out / "entropy.png")
-    target = "" if config.target is None else f", target {config.target:g}"
+    target = "" if trajectory.target is None else f", target {last_third(trajectory.target).mean():g}"
     console.print(
         f"{config.controller} in {config.env}: entropy {trajectory.entropy[:, 0].mean():.3f} → "
         f"{trajectory.entropy[:, -1].mean():.3f} nats (last third {trajectory.entropy_held.mean():.3f}{target}), "

@@ -62,6 +62,14 @@ class Trajectory:
         return last_third(self.reward).mean(1)
 
     @property
+    def target(self) -> Array | None:
+        """Target entropy at each rollout, (runs, rollouts), nats; None if the configuration sets none."""
+        moving = next((values for name, values in self.metrics.items() if name.endswith("/target")), None)
+        if moving is not None or not isinstance(self.config.target, float | int):
+            return moving
+        return np.full(self.reward.shape, float(self.config.target))
+
+    @property
     def diverged(self) -> dict[int, str]:
         """Error message of each run whose logits or entropy became non-finite, keyed by the run's index."""
         broken = ~np.isfinite(self.entropy)

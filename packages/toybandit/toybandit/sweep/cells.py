@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from entrostat.schedules import is_schedule
+
 from ..config import Config
 
 
@@ -73,4 +75,4 @@ def _together(values: list[Any]) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return (isinstance(value, int | float) and not isinstance(value, bool)) or is_schedule(value)

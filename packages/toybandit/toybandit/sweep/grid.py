@@ -2,10 +2,10 @@
 
 seeds: 8                                   seeds 0 to 7; or a list of seeds
 env: [noisy, on]                           any field of Config: a value or a list of values
-target: [0.3, 0.6]                         for controllers with a target; the others run without one
+target: [0.3, "linear(0.6, 0.3, 200)"]     for controllers with a target; the others run without one
 controller:
   - grpo
-  - entropic: {tau: 0, ki: [0.01, 0.05]}   hyperparameters: a value or a list of values each
+  - entropic: {tau: 0, ki: [0.01, 0.05]}   hyperparameters: a value, a schedule or a list each
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,6 +17,7 @@ from typing import Any
 from entrostat.by_name import has_target
 from entrostat.field_types import fit_fields
 from entrostat.plain_yaml import load_yaml
+from entrostat.schedules import check_target
 
 from ..config import Config
 from ..control import build_controller
@@ -73,6 +74,7 @@ def _product(grid: Mapping[str, Any]) -> Iterator[Cell]:
     targets = _values("target", grid["target"]) if "target" in grid else [None]
     for target in targets:
         fit_fields(Config, {"target": target})
+        check_target(target)
     controllers = list(_controllers(grid.get("controller", Config.controller)))
     for point in product(*axes.values()):
         for controller, args in controllers:

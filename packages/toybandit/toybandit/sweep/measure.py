@@ -13,7 +13,7 @@ from ..config import Config
 from ..control import build_controller
 from ..frontier import best_reward, mean_entropy, mean_reward
 from ..simulator import simulate
-from ..trajectory import Array, Trajectory
+from ..trajectory import Array, Trajectory, last_third
 from .cells import Call, Cell
 
 SETTLED = 0.05
@@ -24,8 +24,8 @@ Row = dict[str, Any]
 def measure(call: Call) -> list[Row]:
     """Simulate a call and return a row for each run with its settings, its `results`, and warnings as `note`.
 
-    The target is the controller's, its default if none was given. A run that cannot run in its environment, or that
-    diverges, has no results, and the reason as `error`.
+    The target is the controller's, its default if none was given; of one that moves, the mean over the last third. A
+    run that cannot run in its environment, or that diverges, has no results, and the reason as `error`.
     """
     targets = targets_of(call.config, len(call.cells))
     asked = [{**_asked(cell), "target": _plain(target)} for cell, target in zip(call.cells, targets, strict=True)]
@@ -35,7 +35,12 @@ def measure(call: Call) -> list[Row]:
             trajectory = simulate(call.config, call.seeds)
         except ValueError as error:
             return [{**row, "error": str(error), "note": ""} for row in asked]
-    found, diverged = results(trajectory, targets), trajectory.diverged
+    moving = trajectory.target
+    if moving is not None:
+        asked = [
+            {**row, "target": _plain(target)} for row, target in zip(asked, last_third(moving).mean(1), strict=True)
+        ]
+    found, diverged = results(trajectory, targets if moving is None else moving), trajectory.diverged
     note = "; ".join(dict.fromkeys(str(warning.message) for warning in caught))
     return [
         {**row, "error": diverged[run], "note": note}
@@ -46,18 +51,21 @@ def measure(call: Call) -> list[Row]:
 
 
 def results(trajectory: Trajectory, target: Array) -> dict[str, Array]:
-    """Return the results of each run, (runs,) each; target (runs,), NaN without one. Undefined results are NaN.
+    """Return the results of each run, (runs,) each. Undefined results are NaN.
 
-    *_held are means over the last third of the rollouts, target_error is entropy_held − target. frontier is the highest
-    reward possible at the run's final entropy, gap is frontier − reward_final; all three are NaN for episodes.
+    target: target entropy (runs,), or at each rollout (runs, rollouts); NaN without one.
+    *_held are means over the last third of the rollouts, target_error is that of entropy − target. frontier is the
+    highest reward possible at the run's final entropy, gap is frontier − reward_final; all three are NaN for episodes.
     settling is the first rollout from which the entropy stays within ±SETTLED of the target; infinity if never.
     """
+    path = np.broadcast_to(target if target.ndim == 2 else target[:, None], trajectory.reward.shape)
+    aims = np.column_stack([path[:, :1], path])
     found = {
         "entropy_initial": trajectory.entropy[:, 0],
         "entropy_final": trajectory.entropy[:, -1],
         "entropy_held": trajectory.entropy_held,
-        "target_error": trajectory.entropy_held - target,
-        "settling": settling(trajectory.entropy - target[:, None]),
+        "target_error": trajectory.entropy_held - last_third(path).mean(1),
+        "settling": settling(trajectory.entropy - aims),
         "reward_initial": trajectory.reward[:, 0],
         "reward_held": trajectory.reward_held,
     }
@@ -79,6 +87,8 @@ def settling(errors: Array, band: float = SETTLED) -> Array:
 
 def targets_of(config: Config, runs: int) -> Array:
     """Return the target of each run, (runs,), nats: the controller's default if none was given, NaN if it has none.
+
+    A moving target has its value at the first rollout, with 1 nat as the entropy of that rollout.
 
     Raises ValueError, one line, on a controller that cannot be built.
     """
