@@ -24,7 +24,7 @@ import math
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -132,7 +132,10 @@ def read_metrics(path: str | Path) -> list[dict[str, Any]]:
 
 
 def target_of(config: Mapping[str, Any]) -> float | None:
-    """Return the target entropy (nats) in a run's configuration, of trainer or simulator; None if it has none."""
+    """Return the target entropy (nats) in a run's configuration, of trainer or simulator; None if it has none.
+
+    A target that moves is not in the configuration: see `moving_target`.
+    """
     settings = config.get("controller_args")
     known = settings.items() if isinstance(settings, Mapping) else ()
     named = [value for key, value in known if str(key).rpartition(".")[2] == "target"]
@@ -140,6 +143,12 @@ def target_of(config: Mapping[str, Any]) -> float | None:
         if isinstance(found, int | float) and not isinstance(found, bool) and abs(found) <= sys.float_info.max:
             return float(found)
     return None
+
+
+def moving_target(metrics: Sequence[Mapping[str, Any]]) -> dict[int, float]:
+    """Return the target entropy (nats) at each step of a run whose target moves, by step; empty if it does not."""
+    name = next((key for line in metrics for key in line if key.endswith("/target")), None)
+    return {line["step"]: line[name] for line in metrics if name and line.get(name) is not None}
 
 
 def manifest(seed: int) -> dict[str, Any]:

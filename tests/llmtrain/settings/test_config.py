@@ -61,7 +61,7 @@ def test_the_command_line_of_the_readme():
         ("optim:\n  betas: [0.9, .inf]", r"optim.betas must be finite; got \[0.9, inf\]"),
         ("optim:\n  stats: old", "optim.stats must be one of fresh, rollout; got 'old'"),
         ("reward:\n  format: null", "reward.format must be '', 'boxed' or 'tags'; got None"),
-        ("target: abc", "target must be a valid number; got 'abc'"),
+        ("target: abc", "target must be a number or a schedule; got 'abc'"),
         ("controller_args: [k]", r"controller_args must be a mapping of keys; got \('k',\)"),
         ("a: [", "is not plain YAML"),
         ("- 1", "configuration must be a mapping of keys"),

@@ -42,6 +42,19 @@ def test_table_and_figure(tmp_path):
     assert told.value.filename == str(tmp_path / "f.png")
 
 
+def test_a_target_that_moves(tmp_path):
+    """The verdict is on its mean over the last third, and the figure has its line."""
+    log = RunLog(tmp_path / "run", {"controller": "thermostat", "target": "linear(0.9, 0.1, 8)"}, seed=0)
+    for step in range(9):
+        log.log(step, {"entropy": 0.5, "thermostat/target": 0.9 - 0.1 * step})
+    log.close()
+    run = Run.read(tmp_path / "run")
+    assert run.target == pytest.approx(0.2)
+    assert run.verdict() == "0.2 missed +150%"
+    figure([run], tmp_path / "figure.svg")
+    assert "target" not in (tmp_path / "figure.svg").read_text()
+
+
 def test_a_run_of_one_step_has_a_marker(tmp_path):
     """Entropy, reward and legend have the marker; the evaluation always has one."""
     for entropies, markers in (([0.5, 0.25], 1), ([0.5], 4)):

@@ -40,7 +40,7 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
         steps=6,
         threads=1,
         controller="steer+entropic+adaptive_entropy",
-        controller_args={"entropic.target": 0.5, "adaptive_entropy.target": 2.0, "tau": 0.3},
+        controller_args={"entropic.target": "linear(0.9x, 0.4x, 5)", "adaptive_entropy.target": 2.0, "tau": 0.3},
     )
     straight = replace(config, out=str(tmp_path / "straight"))
     subprocess.run(command(straight), check=True, capture_output=True)
@@ -98,7 +98,7 @@ class Short(Verifier):
 
 
 def test_metrics_of_a_run(small, tmp_path):
-    config = replace(small, out=str(tmp_path / "run"), controller="entropic", target=2.0)
+    config = replace(small, out=str(tmp_path / "run"), controller="entropic", target="linear(2, 1, 4)")
     seen = []
     Trainer(config, small.model.path).run(lambda step, metrics: seen.append((step, metrics)))
     lines = read_metrics(config.out)
@@ -110,6 +110,7 @@ def test_metrics_of_a_run(small, tmp_path):
     assert ["eval/avg@2" in line for line in lines] == [True, False, True, False, True]
     assert 0 < lines[0]["entropy"] < 3
     assert lines[0]["entropic/integral"] == pytest.approx(lines[0]["entropy"] - 2.0)
+    assert [line.get("entropic/target") for line in lines] == [2.0, 1.75, 1.5, 1.25, None]
 
 
 def test_samples_of_a_run_hold_their_tokens(small, tmp_path):

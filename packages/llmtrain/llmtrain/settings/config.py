@@ -14,6 +14,7 @@ from entrostat.allowed import (
     Probability,
 )
 from entrostat.field_types import check_fields
+from entrostat.schedules import check_target, plain
 
 from .sampling import Sampling
 
@@ -351,8 +352,9 @@ class TrainConfig:
     """paper (values as published) or released (as in the authors' code)."""
     controller_args: dict[str, Any] = field(default_factory=dict)
     """Hyperparameters of the controllers; on the command line `--set kp=2 --set steer.lambda_min=0.7`."""
-    target: float | None = None
-    """Entropy to hold (nats), for controllers that have a target."""
+    target: float | None | str = None  # noqa: RUF036 (on command lines None is read before text)
+    """Entropy to hold (nats), for controllers that have a target, or a schedule of it, such as
+    `linear(0.65, 0.15, 400)` and `0.4x`, which is 0.4 times the entropy of the first rollout."""
     advantage: str = "grpo"
     """grpo, dr_grpo, rloo, reinforce_pp, opo, qae, w_reinforce, psr, nsr or prime (a reward model learns along).
     Hyperparameters follow the name: `qae k=0.6`."""
@@ -402,7 +404,10 @@ class TrainConfig:
         return self.topology.rollout_engines * self.rollout.tensor_parallel_size if apart else 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "target", plain(self.target))
+        object.__setattr__(self, "controller_args", plain(self.controller_args))
         check_fields(self)
+        check_target(self.target)
         if not self.out:
             raise ValueError("out is empty: name the folder of the run")
         if self.model.path is None and self.model.hidden_size % (2 * self.model.num_heads):

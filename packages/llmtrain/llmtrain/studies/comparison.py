@@ -11,7 +11,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from entrostat.commandline import writing
-from entrostat.runlog import read_metrics, target_of
+from entrostat.runlog import moving_target, read_metrics, target_of
 
 from ..evaluation.report import MISSING, number
 from ..training.run import run_settings
@@ -60,8 +60,15 @@ class Run:
         return float(values[-max(len(values) // 3, 1) :].mean()) if len(values) else float("nan")
 
     @property
+    def targets(self) -> dict[int, float]:
+        """Target (nats) at each step if it moves; empty if it does not."""
+        return moving_target(self.metrics)
+
+    @property
     def target(self) -> float | None:
-        return target_of(self.config)
+        """Target (nats), or the mean of one that moves over the last third of the steps; None without one."""
+        late = list(self.targets.values())[-max(len(self.targets) // 3, 1) :]
+        return float(np.mean(late)) if late else target_of(self.config)
 
     @property
     def k(self) -> int:
@@ -144,7 +151,9 @@ def figure(runs: Sequence[Run], path: str | Path) -> None:
         axis.grid(alpha=0.3)
         if missing:
             axis.set_title(f"{', '.join(missing)}: {MISSING}", loc="left", fontsize="small", color="grey", wrap=True)
-    for target in sorted({run.target for run in runs if run.target is not None}):
+    for moving in (run.targets for run in runs if run.targets):
+        axes[0].plot([*moving], [*moving.values()], color="grey", linewidth=1, linestyle=(0, (1, 2)))
+    for target in sorted({run.target for run in runs if run.target is not None and not run.targets}):
         axes[0].axhline(target, color="grey", linewidth=1, linestyle=(0, (1, 2)))
         axes[0].annotate(f"target {target:g}", (0, target), textcoords="offset points", xytext=(2, 3), color="grey")
     axes[0].legend(frameon=False)

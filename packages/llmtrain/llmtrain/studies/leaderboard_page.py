@@ -23,7 +23,7 @@ def page(standings: Sequence[Standing], laws: Sequence[ByEntropy], config: Train
     parts = [
         _introduction(standings, config, seeds, told, picture),
         *map(_law, laws),
-        _at(ran, config.target, config.eval.k),
+        _at(ran, config.target if isinstance(config.target, float) else None, config.eval.k),
         _holding(ran),
         _table(ran, config.eval.k),
     ]
@@ -47,7 +47,7 @@ def _introduction(standings: Sequence[Standing], config: TrainConfig, seeds: int
     who = ALL if everyone else f"{', '.join(f'`{name}`' for name in sorted(names))} train"
     questions = ", ".join(Path(name).name for name in config.data.train_files) or config.task.name
     seen, noise = ("seed 0", "") if seeds == 1 else (f"seeds 0 to {seeds - 1}", NOISE)
-    target = "their own targets" if config.target is None else f"{config.target:g} nats"
+    target = "their own targets" if config.target is None else f"{config.target} nats"
     if any("target" in s.entry.args for s in standings):
         target += ", or the target in that column"
     return f"""# Leaderboard in a language model

@@ -128,8 +128,7 @@ class Annotator:
         reference: folder of the reference policy, if one is needed. checkpoint: folder to resume from.
         """
         self.config, self.policy, self.ranks, self.clock = config, policy, ranks, clock
-        self.proxy = controller.proxy
-        self.support = controller.support if "truncated_entropy" in controller.needs else None
+        self.controller = controller
         self.prime: ImplicitReward | None = None
         self.reference: Policy | None = None
         if reference:
@@ -155,7 +154,8 @@ class Annotator:
         batch = Batch.of(rollouts)
         with self.clock.phase("forward"):
             stats = self.policy.all_stats(batch, config.optim.micro_batch_tokens, self.ranks)
-            proxy, inside = (self._restricted(batch, within) for within in (self.proxy, self.support))
+            support = self.controller.support if "truncated_entropy" in self.controller.needs else None
+            proxy, inside = (self._restricted(batch, within) for within in (self.controller.proxy, support))
         ref_logp = None
         if self.reference is not None:
             with self.clock.phase("reference"):

@@ -89,7 +89,6 @@ class Trainer:
         self.model, self.tokenizer = self._load_model(base, state)
         self.task = self._fitting(get_task(config))
         self.policy = Policy(self.model, config.rollout.temperature, layout=config.optim.layout)
-        self.policy.support = self.controller.support
         self.engine = make_engine(config, self.policy, config.optim)
         self.ranks = self.engine.ranks
         self.clock = Clock(config.device)
@@ -283,6 +282,7 @@ class Trainer:
             found = self.collector.collect(self.step)
             self._release()
             rollouts = found.rollouts
+            self.policy.support = self.controller.support  # of the last observation, in statistics and in the update
             experience, learned = self.annotator.experience(found)
             entropy = self.ranks.mean(experience.stats.entropy)
             self.controller.observe(self._step_stats(entropy))
