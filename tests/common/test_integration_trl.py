@@ -121,6 +121,7 @@ def test_statistics_are_without_dropout(dropping, tmp_path):
     ("spec", "settings", "key"),
     [
         ("clip_higher+entropic", ENTROPIC, "entropic/alpha"),
+        ("clip_higher+entropic", ENTROPIC | {"target": "linear(1x, 0.5x, 4)"}, "entropic/target"),
         ("steer", {}, "steer/omega_max"),
         ("clip_cov", DRAWS, "clip_cov/dropped"),
     ],

@@ -254,6 +254,19 @@ def test_a_closed_loop_observes_each_rollout():
     assert call("entropic", config, cuts[0])[2]["entrostat/entropic/alpha"] != 0
 
 
+def test_a_schedule_moves_from_rollout_to_rollout():
+    """With the number of the last observed rollout; without observations a schedule is refused."""
+    config = actor("clip_higher", {"eps_high": "linear(0.28, 0.2, 4)"}, updates_per_rollout=1)
+    seen = [call("clip_higher", config)[2]["entrostat/clip_higher/eps_high"] for _ in range(4)]
+    assert seen == pytest.approx([0.28, 0.28, 0.26, 0.24])
+    state = ours.state_dict()
+    ours.LOSSES["clip_higher"].settings = None
+    ours.load_state_dict(state, config)
+    assert call("clip_higher", config)[2]["entrostat/clip_higher/eps_high"] == pytest.approx(0.22)
+    with pytest.raises(ValueError, match=r"set policy_loss\.updates_per"):
+        actor("clip_higher", {"eps_high": "linear(0.28, 0.2, 4)"}, updates_per_rollout=None)
+
+
 def test_observe_moves_the_controllers_in_use_and_state_is_restored_exactly():
     config = actor("entropic", {"tau": 0.0})
     first = call("entropic", config)[0]

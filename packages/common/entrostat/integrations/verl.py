@@ -108,8 +108,9 @@ class Settings:
         require_fields(controller, AVAILABLE, "a policy loss in verl", HINTS)
         if any(controller.state_dict().values()) and self.updates_per_rollout is None:
             raise ValueError(
-                f"controller {controller.name!r} is a closed loop: set policy_loss.updates_per_rollout to ppo_epochs · "
-                "train_batch_size / ppo_mini_batch_size, or to 0 and call entrostat.integrations.verl.observe"
+                f"controller {controller.name!r} has a schedule or a closed loop: set policy_loss.updates_per_rollout "
+                "to ppo_epochs · train_batch_size / ppo_mini_batch_size, or to 0 and call "
+                "entrostat.integrations.verl.observe"
             )
         return controller
 
