@@ -116,6 +116,14 @@ TARGET = Control(
     step=0.05,
     help="Entropy that the controller should hold.",
 )
+SCHEDULE = Control(
+    key="schedule",
+    label="Schedule of the target",
+    symbol="H*(t)",
+    default=None,
+    help="Target that moves: linear(1.4, 0.5, 60) or cosine(1.4, 0.5, 60) from the first rollout to number 60, "
+    "piecewise(0: 1.4, 30: 0.7), or 0.4x for 0.4 times the entropy of the first rollout. Empty: the target above.",
+)
 
 
 @dataclass(frozen=True)
@@ -157,7 +165,8 @@ def draw_controller() -> dict[str, Any]:
     names = CONTROLLER.draw()
     given: dict[str, Any] = {"controller": "+".join(names) or "grpo"}
     if has_target(given["controller"]):
-        given["target"] = TARGET.draw()
+        constant, moving = TARGET.draw(), SCHEDULE.draw()
+        given["target"] = constant if moving is None else moving
     settings: dict[str, Any] = {}
     for part in map(hyperparameters, names):
         if part.controls:
@@ -183,7 +192,7 @@ def config_at(values: Mapping[str, Any]) -> Config:
     names = values.get("controller", CONTROLLER.default)
     controller: dict[str, Any] = {"controller": "+".join(names) or "grpo"}
     if has_target(controller["controller"]):
-        controller["target"] = values.get("target", TARGET.default)
+        controller["target"] = values.get("schedule") or values.get("target", TARGET.default)
     settings = {key: value for key, value in values.items() if "." in key}
     plain = {key if len(names) > 1 else key.partition(".")[2]: value for key, value in settings.items()}
     return config(environment, {**controller, "controller_args": plain})

@@ -54,6 +54,18 @@ PRESETS: dict[str, Preset] = {
         notice="The thermostat solves for the coefficient whose predicted entropy change closes the gap to the target. "
         "Nothing is tuned.",
     ),
+    "anneal": Preset(
+        title="A target that falls",
+        query={
+            "controller": ("thermostat",),
+            "schedule": "linear(1.4, 0.5, 60)",
+            "thermostat.k": 0.5,
+            "thermostat.rate": 0.1,
+        },
+        notice="The target falls from 1.4 to 0.5 nats over the run: the policy explores first and decides later. The "
+        "thermostat removes the part k of the error in a rollout, so it follows at a distance of the target's fall per "
+        "rollout divided by k. Lower k to see the distance grow.",
+    ),
     "p-control": Preset(
         title="P control leaves an error",
         query={"controller": ("entropic",), "target": 0.8, "rollouts": 80, "entropic.tau": 0.0, "entropic.ki": 0.0},

@@ -55,6 +55,14 @@ def test_clip_higher_ends_above_the_default():
     assert entropy("clip-higher")[:, -1].mean() > entropy("clip-higher", controller=())[:, -1].mean()
 
 
+def test_the_thermostat_follows_a_falling_target():
+    target = np.linspace(1.4, 0.5, 61)
+    h = entropy("anneal").mean(0)
+    assert np.abs(h[21:] - target[20:60]).max() < 0.05
+    slower = entropy("anneal", **{"thermostat.k": 0.1}).mean(0)
+    assert (slower[21:] - target[20:60]).min() > 0.1
+
+
 def test_positives_fall_below_and_negatives_stay_above():
     both = entropy("collapse")[:, -1].mean()
     assert entropy("positives-only")[:, -1].mean() < both < entropy("negatives-only")[:, -1].mean()

@@ -77,7 +77,7 @@ def outcome(contender: Contender, trajectory: Trajectory) -> Outcome:
     """Return a contender with its numbers. Raises ValueError in one line if a run diverged."""
     if trajectory.diverged:
         raise ValueError(next(iter(trajectory.diverged.values())))
-    target = targets_of(contender.config, trajectory.runs)
+    target = targets_of(contender.config, trajectory.runs) if trajectory.target is None else trajectory.target
     return Outcome(contender, trajectory, results(trajectory, target))
 
 
@@ -124,12 +124,17 @@ def table(found: Sequence[Standing]) -> pd.DataFrame:
 def over_time(outcomes: Sequence[Outcome], target: float | None) -> Picture:
     """Return the picture of entropy and reward over the rollouts, with bands over all seeds and one legend for both.
 
-    target: drawn as a line if a contender holds it and a colour is left for it.
+    target: drawn as a line if a contender holds it and a colour is left for it; otherwise the first target that moves.
     """
     entropy = {found.name: found.trajectory.entropy for found in outcomes}
-    if target is not None and len(entropy) < MOST and TARGET not in entropy and holders(outcomes, target):
-        steps = max(values.shape[1] for values in entropy.values())
-        entropy[TARGET] = np.full((1, steps), target)
+    paths = [f.trajectory.target for f in outcomes if isinstance(f.contender.config.target, str)]
+    if len(entropy) < MOST and TARGET not in entropy:
+        if target is not None and holders(outcomes, target):
+            steps = max(values.shape[1] for values in entropy.values())
+            entropy[TARGET] = np.full((1, steps), target)
+        elif paths and paths[0] is not None:
+            mean = paths[0].mean(0, keepdims=True)
+            entropy[TARGET] = np.column_stack([mean, mean[:, -1:]])
     reward = {found.name: found.trajectory.reward for found in outcomes}
     panels = [
         Panel(title="Entropy H (nats)", frame=charts.bands(entropy)),

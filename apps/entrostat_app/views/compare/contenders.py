@@ -21,6 +21,7 @@ from entrostat.allowed import allowed
 from entrostat.by_name import hyperparameters
 from entrostat.commandline import parse_settings
 from entrostat.lineup import SUITED, Entry, entries
+from entrostat.schedules import is_schedule, split
 from toybandit import ENVIRONMENTS, Config, Environment
 from toybandit.control import build_controller
 from toybandit.sweep.grid import AXES
@@ -36,7 +37,7 @@ CHOICES |= {name: names for name in SETTINGS if isinstance(names := allowed(Conf
 WRITTEN = ("lr", "group", "passes", "states", "rollouts")
 """Numbers of the bandit that a pinned line always states, because the page has controls for them."""
 NAME = re.compile(r"[\w +\-.,=()/%]{1,60}")
-VALUE = re.compile(r"[\w.+\-]+")
+VALUE = re.compile(r"[\w.+\-]+|(?:linear|cosine|piecewise)\([\w.+\-:, ]*\)")
 LONGEST, PASSES, ROLLOUTS = 16, 256, 10_000
 """Upper limits on time for a link: tokens of a response, updates per rollout, rollouts."""
 LARGEST, TOKENS, KEPT = 4_096, 65_536, 2_000_000
@@ -69,8 +70,9 @@ def parse(line: str, environment: Mapping[str, Any], target: float | None = None
     controller that holds one, which the line can override, too. Raises ValueError in one line that starts with the
     contender's name.
     """
-    before, colon, rest = line.partition(":")
-    name, words = (before.strip(), rest.split()) if colon else ("", line.split())
+    *before, rest = split(line, ":") if ":" in line else [line]
+    colon, name = bool(before), before[0].strip() if before else ""
+    words = list(filter(None, split(":".join([*before[1:], rest]))))
     called = (name or " ".join(words))[:60]
     try:
         if colon and not NAME.fullmatch(name):
@@ -150,7 +152,7 @@ def _value(key: str, text: str) -> Any:
             raise ValueError(_unknown(key, text, CHOICES[key]))
         return text
     kinds = KINDS[key]
-    if str in kinds:
+    if is_schedule(text) or (str in kinds and float not in kinds):
         return text
     try:
         value = int(text) if int in kinds else float(text)

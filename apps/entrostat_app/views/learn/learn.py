@@ -137,9 +137,9 @@ def simulate(step: Step) -> dict[str, Trajectory]:
 def picture(runs: Mapping[str, Trajectory]) -> Picture:
     """Return the picture of entropy, with the target if there is one, and reward; means and ranges over seeds."""
     entropy = {name: run.entropy for name, run in runs.items()}
-    targets = [run.config.target for run in runs.values() if run.config.target is not None]
+    targets = [run.target for run in runs.values() if run.target is not None]
     if targets:
-        entropy["target"] = np.full((1, max(h.shape[1] for h in entropy.values())), targets[0])
+        entropy["target"] = np.column_stack([targets[0][:1], targets[0][:1, -1:]])
     panels = [
         Panel(title="Entropy H (nats)", frame=charts.bands(entropy)),
         Panel(title="Expected reward", frame=charts.bands({name: run.reward for name, run in runs.items()})),

@@ -53,8 +53,8 @@ def page() -> None:
 
 def panels(trajectory: Trajectory) -> list[Panel]:
     """Return panels of entropy and target, reward, measured and predicted entropy change, and controller state."""
-    entropy, reward, target = trajectory.entropy[0], trajectory.reward[0], trajectory.config.target
-    held = {} if target is None else {"target": np.full(len(entropy), target)}
+    entropy, reward, target = trajectory.entropy[0], trajectory.reward[0], trajectory.target
+    held = {} if target is None else {"target": np.append(target[0], target[0, -1])}
     assert trajectory.predicted is not None
     found = [
         Panel(title="Entropy H (nats)", frame=charts.table({"entropy": entropy, **held})),
@@ -64,7 +64,8 @@ def panels(trajectory: Trajectory) -> list[Panel]:
             frame=charts.table({"measured": np.diff(entropy), "predicted": trajectory.predicted[0]}),
         ),
     ]
-    state = {name: values[0] for name, values in trajectory.metrics.items() if np.ptp(values[0]) > 0}
+    others = {name: values[0] for name, values in trajectory.metrics.items() if not name.endswith("/target")}
+    state = {name: values for name, values in others.items() if np.ptp(values) > 0}
     if state:
         found.append(Panel(title="Controller", frame=charts.table(state)))
     return found
@@ -81,7 +82,7 @@ def summary(trajectory: Trajectory) -> str:
 
 def notice(trajectory: Trajectory) -> str:
     """Return a note on a run, made from its numbers; empty if nothing stands out."""
-    entropy, target = trajectory.entropy[0], trajectory.config.target
+    entropy, target = trajectory.entropy[0], trajectory.target
     assert trajectory.predicted is not None
     fall = entropy[0] - entropy[-1]
     early = entropy[0] - entropy[len(entropy) // 4]
@@ -89,8 +90,8 @@ def notice(trajectory: Trajectory) -> str:
     if fall > 0.1:
         parts.append(f"{100 * early / fall:.0f}% of the entropy's fall happens in the first quarter of the run.")
     if target is not None:
-        late = last_third(entropy).mean()
-        parts.append(f"Over the last third, the entropy is {late:.2f}, {late - target:+.2f} from the target.")
+        late, held = last_third(entropy).mean(), last_third(target[0]).mean()
+        parts.append(f"Over the last third, the entropy is {late:.2f}, {late - held:+.2f} from the target.")
     measured, predicted = np.diff(entropy), trajectory.predicted[0]
     spread = np.square(measured - measured.mean()).sum()
     if spread > 0:

@@ -130,6 +130,15 @@ def curves(groups: Mapping[str, Sequence[Log]], metric: str, axis: str, weight: 
     return [line for line in found if line is not None]
 
 
+def moving_targets(groups: Mapping[str, Sequence[Log]], axis: str) -> list[Curve]:
+    """Return a line for the target of each experiment whose target moves."""
+    keys = {
+        name: next((key for key in logs[0].metrics if key.endswith("/target")), "") for name, logs in groups.items()
+    }
+    found = (curve(f"target of {name}", groups[name], key, axis, 0) for name, key in keys.items() if key)
+    return [line for line in found if line is not None]
+
+
 def shortened(groups: Mapping[str, Sequence[Log]], metrics: Sequence[str]) -> list[str]:
     """Return a sentence for each line that ends early because one of its runs does."""
     found: dict[str, None] = {}

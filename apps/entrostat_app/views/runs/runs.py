@@ -171,7 +171,9 @@ def draw_curves(
         st.info(f"None of these runs has logged these metrics{known}.")
         return
     targets = sorted({t for log in logs if (t := target_of(log.config)) is not None})
-    picture = run_curves.picture(panels, axis, targets, HEIGHTS.get(len(panels), charts.HEIGHT))
+    moving = run_curves.moving_targets(groups, axis) if "entropy" in panels else []
+    drawn = {key: [*lines, *moving] if key == "entropy" else lines for key, lines in panels.items()}
+    picture = run_curves.picture(drawn, axis, targets, HEIGHTS.get(len(panels), charts.HEIGHT))
     left, right = st.columns([3, 2], gap="medium")
     with left:
         charts.show(picture, key="runs.curves")

@@ -64,6 +64,7 @@ def test_every_option_can_be_pinned(line):
         "grpo env=exact",
         "grpo env=on update=npg right_logit=1.5 reward_right=0.9",
         "entropic entropic.target=0.3",
+        "entropic target=linear(1.2, 0.4x, 30) kp=piecewise(0: 1, 5: 2)",
         "steer preset=released",
         "grpo dual_clip=inf eps_high=0.3",
         "thermostat one_sided=true",

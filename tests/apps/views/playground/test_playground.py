@@ -32,6 +32,13 @@ def test_panels_hold_the_numbers_of_the_run():
     assert "entropic/alpha" in set(state.frame["series"])
 
 
+def test_the_line_of_a_target_moves():
+    trajectory = simulations.run(Config(controller="thermostat", target="linear(1.4, 0.5, 6)", **SMALL), (0,))
+    line = playground.panels(trajectory)[0].frame.set_index("series")["value"]["target"]
+    np.testing.assert_allclose(line, [*np.linspace(1.4, 0.5, 7), *[0.5] * 6])
+    assert "thermostat/target" not in set(playground.panels(trajectory)[-1].frame["series"])
+
+
 def test_words_are_made_of_the_numbers():
     trajectory = simulations.run(Config(controller="thermostat", target=0.5, **SMALL), (0,))
     text = f"{playground.summary(trajectory)} {playground.notice(trajectory)}"
