@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import entrostat as es
-from entrostat.schedules import PerRun, is_schedule, per_run, plain, schedule
+from entrostat.schedules import PerRun, is_schedule, per_run, plain, plain_target, schedule
 
 
 def values(schedule, steps, total=None, initial=1.0):
@@ -123,6 +123,11 @@ def test_settings_hold_text():
     given_settings = {"target": es.linear(0.6, 0.2, steps=4), "kp": [1.0, es.piecewise({0: 2})], "mode": "bonus"}
     expected = {"target": "linear(0.6, 0.2, 4)", "kp": [1.0, "2"], "mode": "bonus"}
     assert plain(given_settings) == expected
+
+
+def test_targets_of_configurations():
+    given_targets = [0.4, "0.4", None, "0.4x", es.linear(1, 0.5, steps=4), "warm"]
+    assert [plain_target(target) for target in given_targets] == [0.4, 0.4, None, "0.4x", "linear(1, 0.5, 4)", "warm"]
 
 
 def test_torch_is_not_imported():

@@ -199,6 +199,13 @@ def trial_steps(schedules: Iterable[Moving]) -> tuple[list[float], int]:
     return sorted({*between, *(position * (total - 1) if whole else position for whole, position in knots)}), total
 
 
+def plain_target(target: Any) -> Any:
+    """Return the target of a configuration as a number, text or None; text of a number becomes the number."""
+    if not isinstance(target, str):
+        return plain(target)
+    return float(target) if re.fullmatch(NUMBER, target.strip()) else target
+
+
 def check_target(target: Any) -> None:
     """Raise ValueError in one line unless a target of a configuration is None, a number or a valid schedule."""
     if isinstance(target, str) and not is_schedule(target):

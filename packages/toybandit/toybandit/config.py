@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 from entrostat.field_types import fit_fields
-from entrostat.schedules import check_target, plain
+from entrostat.schedules import check_target, plain, plain_target
 
 from .environment_file import read_environment
 from .environments import ENVIRONMENTS, NOISY, Environment, Table, UpdateRule, as_tables
@@ -86,7 +86,7 @@ class Config:
     """State-similarity kernel, a row and a column for each state."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "target", plain(self.target))
+        object.__setattr__(self, "target", plain_target(self.target))
         object.__setattr__(self, "controller_args", plain(self.controller_args))
         for name, value in fit_fields(Config, as_tables(vars(self))).items():
             if value != getattr(self, name):  # integers stay integers, so keys of earlier sweeps stay valid

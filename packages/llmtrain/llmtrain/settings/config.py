@@ -14,7 +14,7 @@ from entrostat.allowed import (
     Probability,
 )
 from entrostat.field_types import check_fields
-from entrostat.schedules import check_target, plain
+from entrostat.schedules import check_target, plain, plain_target
 
 from .sampling import Sampling
 
@@ -404,7 +404,7 @@ class TrainConfig:
         return self.topology.rollout_engines * self.rollout.tensor_parallel_size if apart else 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "target", plain(self.target))
+        object.__setattr__(self, "target", plain_target(self.target))
         object.__setattr__(self, "controller_args", plain(self.controller_args))
         check_fields(self)
         check_target(self.target)
