@@ -1,7 +1,8 @@
-"""gspo and gmpo on two sequences of 2 and 3 tokens, worked out by hand."""
+"""gspo, gmpo and vespo on two sequences of 2 and 3 tokens, worked out by hand."""
 
 from math import exp, log
 
+import peers
 import pytest
 import torch
 from helpers import sampled_tokens
@@ -78,6 +79,50 @@ def test_gmpo_gradient_is_that_of_the_geometric_mean():
     torch.testing.assert_close(planned("gmpo", eps=0.25).coefficients(LOGP)[0], expected, rtol=1e-12, atol=0)
 
 
+def phi(log_w: float, k: float, lambda_: float) -> float:
+    return exp(lambda_ + k * log_w - lambda_ * exp(log_w))
+
+
+def test_vespo():
+    """The sequences' log-ratios are .4 and −.3."""
+    plan = planned("vespo")
+    slopes = [-2 * phi(0.4, 2, 3) / 5] * 2 + [3 * phi(-0.3, 3, 2) / 5] * 3
+    assert plan.coefficients(LOGP)[0].tolist() == pytest.approx(slopes, rel=1e-12)
+    losses = [slope * lp for slope, lp in zip(slopes, LOGP.tolist(), strict=True)]
+    assert plan.token_loss(LOGP).tolist() == pytest.approx(losses, rel=1e-12)
+    slopes = [2 * phi(0.4, 1, 0.5) / 5] * 2 + [-3 * phi(-0.3, 0, 4) / 5] * 3
+    plan = planned("vespo", -A, k_negative=1.0, lambda_negative=0.5, k_positive=0.0, lambda_positive=4.0)
+    assert plan.coefficients(LOGP)[0].tolist() == pytest.approx(slopes, rel=1e-12)
+    on_policy = planned("vespo").coefficients(OLD)[0]
+    assert on_policy.tolist() == pytest.approx([-2 / 5] * 2 + [3 / 5] * 3, rel=1e-12)
+
+
+def test_vespo_far_from_the_rollout_policy():
+    """A token's log-ratio counts as ±20 at most, log w as at least log 1e-8; φ of e^20 is 0."""
+    logp = OLD + torch.tensor([-30.0, 10.0, 20.0, 1.0, 0.0], dtype=torch.float64)
+    plan = planned("vespo")
+    expected = [-2 * phi(-10, 2, 3) / 5] * 2 + [0] * 3
+    assert plan.coefficients(logp)[0].tolist() == pytest.approx(expected, rel=1e-12)
+    assert plan.clipped(logp).tolist() == [False, False, True, True, True]
+    logp = OLD - torch.tensor([15.0, 15.0, 0.0, 0.0, 0.0], dtype=torch.float64)
+    assert plan.coefficients(logp)[0][0].item() == pytest.approx(-2 * phi(log(1e-8), 2, 3) / 5, rel=1e-12)
+
+
+@pytest.mark.parametrize("moved", [0.05, 0.5, 5.0])
+def test_trl_agrees_on_vespo(moved):
+    grpo_trainer = pytest.importorskip("trl.trainer.grpo_trainer", reason="pip install trl")
+    batch = peers.padded(1, moved)
+    mask = batch["response_mask"]
+
+    def theirs(logp):
+        advantages = batch["advantages"][:, :1]
+        gap = logp.detach() - batch["old_log_prob"]
+        factor = grpo_trainer.GRPOTrainer.get_gamma_weights(advantages, gap, mask, None)
+        return -(factor * advantages * logp * mask).sum() / mask.sum()
+
+    torch.testing.assert_close(peers.ours("vespo", batch), peers.with_gradient(theirs, batch), rtol=1e-11, atol=1e-15)
+
+
 def test_dropping_a_token_leaves_the_ratio_of_its_sequence():
     controller = make("gmpo+dmmpt", eps=0.25, tau=0.16, entropy_low=9.0)  # drops lp > log .16 = −1.83 where R ≥ 1
     fields = {"entropy": torch.ones(5).double(), "reward": torch.tensor([1.0, 1.0, 0.0, 0.0, 0.0]).double()}
@@ -88,7 +133,7 @@ def test_dropping_a_token_leaves_the_ratio_of_its_sequence():
     torch.testing.assert_close(plan.coefficients(LOGP)[0], expected, rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("spec", ["gspo", "gmpo"])
+@pytest.mark.parametrize("spec", ["gspo", "gmpo", "vespo"])
 def test_slices_hold_whole_sequences(spec):
     plan = planned(spec)
     plan.loss(LOGP[2:], index=slice(2, None))
@@ -109,7 +154,9 @@ def test_others_take_any_slice_whatever_their_aggregation():
     assert plan.loss(t.logp[:3], index=slice(0, 3)).isfinite()
 
 
-@pytest.mark.parametrize(("spec", "settings"), [("gspo", {"eps_low": -1.0}), ("gmpo", {"eps": -0.1})])
+@pytest.mark.parametrize(
+    ("spec", "settings"), [("gspo", {"eps_low": -1.0}), ("gmpo", {"eps": -0.1}), ("vespo", {"lambda_negative": 0.0})]
+)
 def test_bad_settings(spec, settings):
     with pytest.raises(ValueError, match=f"{spec}: {next(iter(settings))} must"):
         make(spec, **settings)

@@ -1,24 +1,29 @@
 """Surrogates with one ratio for a whole sequence. Their slices must hold whole sequences.
 
-Both have a token gradient: the sequence's ratio multiplies ∇ log π of each token, with the token's own advantage and
-weight, so that controllers act on tokens. If all tokens of a sequence have the same advantage, this is the gradient of
-the sequence objective itself.
+All have a token gradient: a function of the sequence's ratio multiplies ∇ log π of each token, with the token's own
+advantage and weight, so that controllers act on tokens. If all tokens of a sequence have the same advantage, the
+gradients of GSPO and GMPO are those of their sequence objectives.
 """
 
 from dataclasses import dataclass, replace
+from math import log
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from ..aggregation import Aggregation
-from ..hyperparameters import NotNegative
+from ..controller import column
+from ..hyperparameters import NotNegative, Positive
 from ..kl import LOG_RATIO_LIMIT, log_ratio
 from ..plan import Plan, Slice
 from ..registry import register
 from ..segments import Segments
 from ..tokens import Tokens
 from .base import SurrogateController, bounded
+
+LOG_SMALLEST = log(1e-8)
+"""Lower limit of log w in VESPO."""
 
 
 @dataclass(kw_only=True)
@@ -33,13 +38,18 @@ class SequenceSurrogate(SurrogateController):
         segments = Segments(seq_id)
         return replace(super().start(tokens), seq_id=seq_id, length=segments.spread(segments.size))
 
-    def sequence_mean(self, x: Tensor, s: Slice) -> Tensor:
-        """Return the mean of x over each token's sequence, (..., n). Raises ValueError if a sequence is not whole."""
+    def sequences(self, s: Slice) -> Segments:
+        """Return the sequences of a slice. Raises ValueError if one is not whole."""
         assert s.seq_id is not None
         assert s.length is not None
         segments = Segments(s.seq_id)
         if not torch.equal(segments.spread(segments.size), s.length):
             raise ValueError(f"surrogate {self.name!r} needs whole sequences: a slice must not split one")
+        return segments
+
+    def sequence_mean(self, x: Tensor, s: Slice) -> Tensor:
+        """Return the mean of x over each token's sequence, (..., n)."""
+        segments = self.sequences(s)
         return segments.spread(segments.mean(x.double())).to(x.dtype)
 
 
@@ -103,3 +113,46 @@ class GMPO(SequenceSurrogate):
         lower = torch.where(positive, -torch.inf, s.clip_low.log())
         upper = torch.where(positive, s.clip_high.log(), torch.inf)
         return log_ratio(logp, s.old_logp).clamp(lower, upper)
+
+
+@register("vespo")
+@dataclass(kw_only=True)
+class VESPO(SequenceSurrogate):
+    """−sg(φ)·A·log π, φ = e^λ·w^k·e^(−λw), w = Π_t π/π_old over the sequence; k and λ for A ≥ 0 and for A < 0.
+
+    φ is 1 at w = 1, highest at w = k/λ and falls to 0 on both sides. A token's log-ratio is kept within ±20, log w
+    within [log 1e-8, 20]. The authors and TRL also multiply w by the ratio of the trainer's to the rollout engine's
+    policy; here `rollout_correction` multiplies the weights.
+    """
+
+    aggregation: Aggregation = "token-mean"
+    k_positive: NotNegative = 2.0
+    """k if A ≥ 0."""
+    lambda_positive: Positive = 3.0
+    """λ if A ≥ 0."""
+    k_negative: NotNegative = 3.0
+    """k if A < 0."""
+    lambda_negative: Positive = 2.0
+    """λ if A < 0."""
+    source: ClassVar = (
+        "Shen et al. 2026 (VESPO) and its released code, compute_policy_loss_vespo; TRL, GRPOTrainer.get_gamma_weights"
+    )
+    quadrants: ClassVar = ("I", "II", "III", "IV")
+
+    def factor(self, logp: Tensor, s: Slice) -> Tensor:
+        """Return φ of each token's sequence, (..., n)."""
+        assert s.old_logp is not None
+        segments = self.sequences(s)
+        token = log_ratio(logp, s.old_logp).clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)
+        log_w = segments.spread(segments.sum(token.double())).clamp(LOG_SMALLEST, LOG_RATIO_LIMIT).to(logp.dtype)
+        positive = s.direction >= 0
+        k = torch.where(positive, column(self.k_positive, logp), column(self.k_negative, logp))
+        lambda_ = torch.where(positive, column(self.lambda_positive, logp), column(self.lambda_negative, logp))
+        return (lambda_ + k * log_w - lambda_ * log_w.exp()).exp()
+
+    def loss(self, logp: Tensor, s: Slice) -> Tensor:
+        slope = -self.factor(s.frozen, s) * s.advantage
+        return torch.where(slope != 0, slope * logp, 0.0)  # 0·−inf is NaN
+
+    def stopped(self, logp: Tensor, s: Slice) -> Tensor:
+        return self.factor(logp, s) == 0
