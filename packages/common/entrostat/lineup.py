@@ -57,6 +57,7 @@ SUITED = (
     Entry("opefo", {"estimator": "exact"}),
     Entry("positive_reweight", {"variant": "stage"}, open_loop=True),
     Entry("random_positive_clip", {"k": 0.02}),
+    Entry("repo_r", {"zeta_max": 1.0}),
     Entry("siren", {"beta": 0.5, "per_response": False}),
     Entry("stare", {"both_signs": True, "delta": 0.01}),
     Entry("steer", {"estimator": "exact"}),
