@@ -78,3 +78,13 @@ def test_no_bonus_at_the_target_and_before_an_entropy_was_seen():
     assert c.plan(tokens()).entropy_coef == 0
     c.observe(StepStats(entropy=0.5))
     assert c.plan(tokens()).entropy_coef == 0
+
+
+def test_trl_follows_the_entropy_of_the_step_before():
+    """By hand, after TRL's loop: the coefficient and the switch of a step come from the entropy of the one before."""
+    c = make("adaptive_entropy_trl", target=0.5, delta=0.25, initial=0.25)
+    seen = []
+    for entropy in (0.4, 0.4, 0.6, float("nan"), 0.4, 0.4):
+        c.observe(StepStats(entropy=entropy))
+        seen.append((float(c.parts[0].coef), -c.plan(tokens()).loss(LOGP, H).item()))
+    assert seen == [(0.25, 0), (0.5, 0.5), (0.75, 0.75), (0.75, 0.75), (0.5, 0), (0.75, 0.75)]

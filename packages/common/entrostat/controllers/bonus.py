@@ -1,6 +1,6 @@
 """Entropy bonuses in the loss: −c·H, with c fixed or adapted to the measured entropy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -80,3 +80,30 @@ class AdaptiveEntropy(Controller):
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         return plan.add_entropy_bonus(column(self.coef * self.enabled, context.tokens.advantage))
+
+
+@register("adaptive_entropy_trl")
+@dataclass(kw_only=True)
+class AdaptiveEntropyTrl(AdaptiveEntropy):
+    """`adaptive_entropy` that follows the entropy of the rollout before: coefficient and switch come one step later.
+
+    With one optimizer step per rollout and aggregation=token-mean this is TRL's `use_adaptive_entropy`, which measures
+    the entropy while it makes a step and applies the result in the next one; the first step has no bonus. With several
+    steps per rollout TRL moves the coefficient after each of them.
+    """
+
+    delta: NotNegative = 0.005
+    coef_max: Number = 1.0
+    source: ClassVar = "TRL 1.16, GRPOTrainer._compute_loss with use_adaptive_entropy; He et al. 2025 (Skywork-OR1)"
+    state: ClassVar = ("coef", "enabled", "seen")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.seen = as_state(torch.nan)
+        """Entropy of the rollout before (nats); NaN until one was observed."""
+
+    def observe(self, stats: StepStats) -> None:
+        entropy = as_reading(stats.entropy)
+        known = ~entropy.isnan()
+        super().observe(replace(stats, entropy=torch.where(known, self.seen, torch.nan)))
+        self.seen = torch.where(known, entropy, self.seen)
