@@ -13,11 +13,13 @@ RATIOS = [0.5, 0.9, 1.0, 1.25, 6.0]
 def planned(spec: str, sign: float, size: float = 2.0, **settings):
     old = torch.full((len(RATIOS),), -3.0, dtype=torch.float64)
     logp = old + torch.tensor(RATIOS, dtype=torch.float64).log()
-    tokens = Tokens(logp=logp, old_logp=old, advantage=torch.full_like(old, size * sign))
+    ids = torch.arange(len(RATIOS))
+    tokens = Tokens(logp=logp, old_logp=old, advantage=torch.full_like(old, size * sign), seq_id=ids)
     return make(spec, **settings).plan(tokens), logp
 
 
 def gradients(spec: str, sign: float, size: float = 2.0, **settings) -> list[float]:
+    """A token is a sequence of its own, so that every aggregation is the mean."""
     plan, logp = planned(spec, sign, size, **settings)
     return (plan.coefficients(logp)[0] * len(RATIOS)).tolist()
 
@@ -32,6 +34,8 @@ def gradients(spec: str, sign: float, size: float = 2.0, **settings) -> list[flo
         ("ce_gppo", {}, [-1, -1.8, -2, -2.4, -2.4], [1.2, 1.8, 2, 2.5, 12]),
         ("ce_gppo", {"beta_low": 0.5, "beta_high": 0.1}, [-1, -1.8, -2, -0.24, -0.24], [0.8, 1.8, 2, 2.5, 12]),
         ("ce_gppo", {"beta_low": 0.0, "beta_high": 0.0}, [-1, -1.8, -2, 0, 0], [0, 1.8, 2, 2.5, 12]),
+        # released: r above 3 with A < 0 has no gradient
+        ("ce_gppo", {"preset": "released"}, [-1, -1.8, -2, -2.4, -2.4], [1.2, 1.8, 2, 2.5, 0]),
         # −2·min(1/r, 3) up to r = 1.2 with A > 0; 2·min(r, 3) from .8 with A < 0
         ("aspo", {}, [-4, -2 / 0.9, -2, 0, 0], [0, 1.8, 2, 2.5, 6]),
         ("aspo", {"dual_clip": 1.5, "eps_high": 5.0}, [-3, -2 / 0.9, -2, -1.6, -1 / 3], [0, 1.8, 2, 2.5, 3]),
@@ -74,6 +78,21 @@ def test_sapo(sign, tau):
     assert slopes[2] == -2 * sign  # r = 1: the gradient of PPO
 
 
+def test_sapo_averages_within_responses_then_over_them():
+    """Two responses of 1 and 3 tokens: weights 1/2, 1/6, 1/6, 1/6; or 1/4 each by option."""
+    logp = torch.full((4,), -1.0, dtype=torch.float64)
+    tokens = Tokens(logp=logp, old_logp=logp, advantage=torch.ones_like(logp), seq_id=torch.tensor([7, 9, 9, 9]))
+    assert make("sapo").plan(tokens).coefficients(logp)[0].tolist() == pytest.approx([-1 / 2, -1 / 6, -1 / 6, -1 / 6])
+    by_token = make("sapo", aggregation="token-mean").plan(tokens)
+    assert by_token.coefficients(logp)[0].tolist() == pytest.approx([-1 / 4] * 4)
+
+
+def test_ce_gppo_dual_clip_limits_the_loss():
+    plan, logp = planned("ce_gppo", -1, preset="released")
+    assert (plan.token_loss(logp) * len(RATIOS)).tolist() == pytest.approx([1.2, 1.8, 2, 2.5, 6], rel=1e-12)
+    assert plan.clipped(logp).tolist() == [False] * 4 + [True]
+
+
 def test_cispo_loss_value():
     plan, logp = planned("cispo", 1)
     expected = [-2 * min(r, 5) * (-3 + log(r)) for r in RATIOS]
@@ -92,7 +111,12 @@ def test_what_clipping_stops():
 
 @pytest.mark.parametrize(
     ("spec", "settings"),
-    [("cispo", {"eps_low": -1.0}), ("ce_gppo", {"beta_low": -0.1}), ("sapo", {"tau_positive": 0.0})],
+    [
+        ("cispo", {"eps_low": -1.0}),
+        ("ce_gppo", {"beta_low": -0.1}),
+        ("ce_gppo", {"dual_clip": 1.0}),
+        ("sapo", {"tau_positive": 0.0}),
+    ],
 )
 def test_bad_settings(spec, settings):
     with pytest.raises(ValueError, match=f"{spec}: {next(iter(settings))} must"):

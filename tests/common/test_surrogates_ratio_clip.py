@@ -31,6 +31,16 @@ def test_rare_tokens_are_stopped_later():
     assert plan_of([0.1], ratio_max=1.3)[0].clip_high.item() == pytest.approx(1.3, rel=1e-15)
 
 
+def test_dual_clip_stops_grown_tokens_with_a_negative_advantage():
+    for settings, expected in (({}, 12.0), ({"dual_clip": 5.0}, 0.0), ({"preset": "released"}, 0.0)):
+        plan, logp = plan_of([0.001], sign=-1.0, ratio=12.0, **settings)
+        assert plan.coefficients(logp)[0].item() == pytest.approx(expected, rel=1e-12)
+        assert plan.clipped(logp).tolist() == [expected == 0]
+    assert plan.loss(logp).item() == pytest.approx(10.0, rel=1e-12)
+    assert plan.clip_low.item() == 0.5
+    assert plan_of([1.0], preset="released")[0].clip_high.item() == pytest.approx(0.5 + 0.5 * sqrt(1 + 4 * 0.28))
+
+
 def test_a_probability_that_is_zero_in_float32():
     old = torch.tensor([-200.0])
     plan = make("dcpo").plan(Tokens(logp=old, old_logp=old, advantage=torch.ones(1)))
@@ -45,7 +55,7 @@ def test_a_bound_of_zero_width_at_a_probability_that_is_zero_in_float32():
     assert plan.clip_high.tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("settings", [{"eps_low": -0.1}, {"eps_high": -0.1}, {"ratio_max": 1.0}])
+@pytest.mark.parametrize("settings", [{"eps_low": -0.1}, {"eps_high": -0.1}, {"ratio_max": 1.0}, {"dual_clip": 0.5}])
 def test_bad_settings(settings):
     with pytest.raises(ValueError, match=f"dcpo: {next(iter(settings))} must"):
         make("dcpo", **settings)

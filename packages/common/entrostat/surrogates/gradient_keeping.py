@@ -11,7 +11,7 @@ from ..hyperparameters import NotNegative, Number, Positive
 from ..kl import log_ratio
 from ..plan import Slice, beyond_bounds, importance_ratio
 from ..registry import register
-from .base import SurrogateController, never
+from .base import Aggregation, SurrogateController, never
 
 
 @register("cispo")
@@ -44,7 +44,8 @@ class CEGPPO(SurrogateController):
 
     Clipped tokens keep a bounded gradient. "Clipped below" means A < 0 and r < 1 − eps_low, "above" A > 0 and
     r > 1 + eps_high. If both betas are 0, this is PPO without dual clip. A larger beta_high raises the entropy, a
-    larger beta_low lowers it.
+    larger beta_low lowers it. The released function (compute_gppo_loss_general_beta) limits the loss of tokens with
+    A < 0 to −dual_clip·A, with 3 by default; its recipes set 10.
     """
 
     eps_low: NotNegative = 0.2
@@ -55,11 +56,14 @@ class CEGPPO(SurrogateController):
     """Share of the gradient kept below (β1)."""
     beta_high: NotNegative = 1.0
     """Share of the gradient kept above (β2)."""
-    source: ClassVar = "Su et al. 2025 (CE-GPPO)"
+    dual_clip: Annotated[Number, "(1, inf]"] = torch.inf
+    """Upper bound of the ratio if A < 0; inf disables it."""
+    presets: ClassVar = {"paper": {}, "released": {"dual_clip": 3.0}}
+    source: ClassVar = "Su et al. 2025 (CE-GPPO) and its released code"
     quadrants: ClassVar = ("II", "III")
 
     def ratio_bounds(self) -> tuple[Any, Any, Any]:
-        return 1 - self.eps_low, 1 + self.eps_high, torch.inf
+        return 1 - self.eps_low, 1 + self.eps_high, self.dual_clip
 
     def _outside(self, logp: Tensor, s: Slice) -> tuple[Tensor, Tensor]:
         """Return masks (..., n) of the tokens clipped below and above."""
@@ -73,11 +77,14 @@ class CEGPPO(SurrogateController):
         kept = log_ratio(logp, s.frozen).exp()
         low, high = column(self.beta_low, logp) * s.clip_low, column(self.beta_high, logp) * s.clip_high
         ratio = importance_ratio(logp, s.old_logp)
+        if s.dual_clip is not None:
+            ratio = torch.where(s.direction < 0, ratio.minimum(s.dual_clip), ratio)
         return -s.advantage * torch.where(below, low * kept, torch.where(above, high * kept, ratio))
 
     def stopped(self, logp: Tensor, s: Slice) -> Tensor:
         below, above = self._outside(logp, s)
-        return (below & (column(self.beta_low, logp) == 0)) | (above & (column(self.beta_high, logp) == 0))
+        beyond = beyond_bounds(logp, s) & ~below & ~above  # by the dual clip
+        return beyond | (below & (column(self.beta_low, logp) == 0)) | (above & (column(self.beta_high, logp) == 0))
 
 
 @register("aspo")
@@ -119,9 +126,11 @@ class ASPO(SurrogateController):
 class SAPO(SurrogateController):
     """−A·(4/τ)·sigmoid(τ(r − 1)), τ = tau_positive for A > 0 and tau_negative for A < 0.
 
-    At r = 1 the gradient equals PPO's; away from 1 it fades instead of stopping.
+    At r = 1 the gradient equals PPO's; away from 1 it fades instead of stopping. Averages within sequences, then over
+    them, as the paper, verl (compute_policy_loss_sapo) and TRL do.
     """
 
+    aggregation: Aggregation = "seq-mean-token-mean"
     tau_positive: Positive = 1.0
     """τ if A > 0."""
     tau_negative: Positive = 1.05

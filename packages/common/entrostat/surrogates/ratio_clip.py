@@ -92,7 +92,8 @@ class DCPO(ClippedRatio):
     """PPO between [½ + ½√max(1 − 4·eps_low/q, 0), min(½ + ½√(1 + 4·eps_high/q), ratio_max)], q = π_old of the token.
 
     The rarer a token was, the wider are its bounds, so that unlikely tokens are rarely stopped. Implements only the
-    clipping of DCPO; its standardisation of advantages over training steps is not part of a loss.
+    clipping of DCPO; its standardisation of advantages over training steps is not part of a loss. The released code
+    (compute_policy_loss_dcpo, clip_type dynamic) always has a dual clip, 10 in its recipe.
     """
 
     eps_low: NotNegative = 0.16
@@ -101,8 +102,14 @@ class DCPO(ClippedRatio):
     """ε of the upper bound."""
     ratio_max: Annotated[Number, "(1, inf]"] = 10.0
     """Upper limit of the upper bound; inf disables it."""
-    source: ClassVar = "Yang et al. 2025 (DCPO), dynamic-adaptive clipping"
+    dual_clip: Annotated[Number, "(1, inf]"] = inf
+    """Upper bound of the ratio if A < 0; inf disables it."""
+    presets: ClassVar = {"paper": {}, "released": {"eps_low": 0.2, "eps_high": 0.28, "dual_clip": 10.0}}
+    source: ClassVar = "Yang et al. 2025 (DCPO), dynamic-adaptive clipping, and its released code"
     quadrants: ClassVar = ("II", "III")
+
+    def ratio_bounds(self) -> tuple[Any, Any, Any]:
+        return 0.0, inf, self.dual_clip
 
     def start(self, tokens: Tokens) -> Plan:
         old_logp = tokens.get("old_logp")
