@@ -37,10 +37,13 @@ def test_clip_cov_draws_at_least_one():
     assert sorted(plan.weight.tolist()) == [0, 1, 1, 1]
 
 
-def test_clip_cov_released_leaves_clipped_tokens_alone():
+def test_clip_cov_draws_only_tokens_that_clipping_leaves_alive():
     old = LOGP - torch.tensor([0.0, 0.0, 0.0, 1.0], dtype=torch.float64)  # last ratio e > 1 + 1
-    assert make("clip_cov", k=0.5, omega_low=2.0, preset="released").plan(tokens(old)).weight.tolist() == [0, 1, 1, 1]
-    assert make("clip_cov", k=0.5, omega_low=2.0).plan(tokens(old)).weight.tolist() == [0, 1, 1, 0]
+    for preset in ("paper", "released"):
+        plan = make("clip_cov", preset, k=0.5, omega_low=2.0).plan(tokens(old))
+        assert plan.weight.tolist() == [0, 1, 1, 1]
+    every = make("clip_cov", k=0.5, omega_low=2.0, exclude_clipped=False).plan(tokens(old))
+    assert every.weight.tolist() == [0, 1, 1, 0]
 
 
 def test_clip_cov_needs_a_band():

@@ -44,8 +44,8 @@ def share_of_tokens(share: Number, size: int | Tensor) -> Tensor:
 class ClipCov(Controller):
     """Drop max(int(k·N), 1) tokens drawn uniformly among those with omega_low < cov < omega_high.
 
-    Entropy Mechanism, equations 8 to 10. Clips the ratio at 1 ± 1 unless the chain names a surrogate. The released
-    code does not draw tokens that the ratio clip has already stopped.
+    Entropy Mechanism, equations 8 to 10. Clips the ratio at 1 ± 1 unless the chain names a surrogate. As in the
+    released code and verl (compute_policy_loss_clip_cov), tokens that the ratio clip has already stopped are not drawn.
     """
 
     k: Share = 2e-4
@@ -54,11 +54,10 @@ class ClipCov(Controller):
     """Lower limit for the covariance of drawn tokens; −inf disables it."""
     omega_high: Annotated[Number, "[-inf, inf]"] = 5.0
     """Upper limit for the covariance of drawn tokens; inf disables it."""
-    exclude_clipped: bool = False
-    """Exclude tokens that the ratio clip has stopped from the draw."""
+    exclude_clipped: bool = True
+    """Exclude tokens that the ratio clip has stopped from the draw; false also spends the budget on them."""
     source: ClassVar = "Entropy Mechanism, equations 8 to 10"
     quadrants: ClassVar = ("I", "III")
-    presets: ClassVar = {"paper": {}, "released": {"exclude_clipped": True}}
     implied_surrogate: ClassVar = ("ppo", {"eps_low": 1.0, "eps_high": 1.0, "dual_clip": inf})
 
     def __post_init__(self) -> None:
