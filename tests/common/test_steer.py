@@ -58,7 +58,9 @@ def test_linear_mapping():
     plan = make("steer", mapping="linear").plan(tokens())
     assert plan.weight.tolist() == pytest.approx([1.2 - 0.5 * OMEGA[0] / OMEGA[1], 0.7, 1.2], rel=1e-12)
     floored = make("steer", mapping="linear", omega_floor=10.0).plan(tokens())
-    assert floored.weight.tolist() == pytest.approx([1.2 - 0.05 * OMEGA[0], 1.2 - 0.05 * OMEGA[1], 1.2], rel=1e-12)
+    assert torch.equal(floored.weight, plan.weight)  # the floor belongs to the exponential mapping
+    none = Tokens(**{**vars(tokens()), "advantage": torch.zeros(3, dtype=torch.float64)})
+    assert make("steer", mapping="linear", lambda_min=0.8).plan(none).weight.tolist() == [1.0] * 3
     every = make("steer", mapping="linear", mask_clipped=False).plan(tokens())  # where no Ω is 0
     expected = [1.2 - 0.5 * (w - min(OMEGA)) / (max(OMEGA) - min(OMEGA)) for w in OMEGA]
     assert min(OMEGA) > 0
@@ -120,3 +122,17 @@ def test_no_change_at_all_means_weight_one():
 def test_bad_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         make("steer", **settings)
+
+
+def test_the_released_preset_clips_as_the_authors_run_it():
+    """ε .2 / .28 and c = 10, unless the chain names or implies another surrogate."""
+    surrogate = make("steer", "released").surrogate
+    assert (surrogate.name, surrogate.eps_low, surrogate.eps_high, surrogate.dual_clip) == (
+        "clip_higher",
+        0.2,
+        0.28,
+        10,
+    )
+    assert make("steer").surrogate.name == "ppo"
+    assert make("ppo+steer", "released").surrogate.eps_high == 0.2
+    assert make("clip_cov+steer", "released").surrogate.eps_high == 1.0

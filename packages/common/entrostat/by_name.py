@@ -42,7 +42,7 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
     given: dict[tuple[int, str], str] = {}
     implied = not any(issubclass(cls, SurrogateController) for cls in classes)
     if implied:
-        name, asked = implied_surrogate(classes)
+        name, asked = implied_surrogate(classes, preset)
         names.append(name)
         classes.append(REGISTRY[name])
         chosen.append({**REGISTRY[name].presets.get(preset, {}), **asked})

@@ -123,6 +123,8 @@ class Controller:
     IV: A < 0, likely."""
     implied_surrogate: ClassVar[tuple[str, dict[str, Any]] | None] = None
     """Name and settings of the surrogate that the rule needs if a chain names none."""
+    released_surrogate: ClassVar[tuple[str, dict[str, Any]] | None] = None
+    """Surrogate of the authors' runs, used by the preset `released` if a chain names and implies none."""
     last: ClassVar[bool] = False
     """True if the rule depends on the plans of all other parts; `chain` puts such a part at the end."""
     state: ClassVar[tuple[str, ...]] = ()

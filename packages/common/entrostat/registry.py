@@ -69,12 +69,15 @@ def hyperparameters(cls: "type[Controller]") -> list[str]:
     return [field.name for field in fields(cls)]  # type: ignore[arg-type]
 
 
-def implied_surrogate(classes: "Sequence[type[Controller]]") -> tuple[str, dict[str, Any]]:
+def implied_surrogate(classes: "Sequence[type[Controller]]", preset: str = "paper") -> tuple[str, dict[str, Any]]:
     """Return name and settings of the surrogate that controllers ask for if a chain names none; PPO by default.
 
+    With the preset `released`, the surrogate of the authors' runs comes before that default.
     Raises ValueError if they ask for different ones.
     """
     asked = {cls.name: cls.implied_surrogate for cls in classes if cls.implied_surrogate is not None}
+    if not asked and preset == "released":
+        asked = {cls.name: cls.released_surrogate for cls in classes if cls.released_surrogate is not None}
     choices = list(asked.values()) or [("ppo", {})]
     if any(choice != choices[0] for choice in choices):
         raise ValueError(f"{' and '.join(map(repr, asked))} imply different surrogates: name one in the chain")

@@ -23,9 +23,10 @@ class Steer(Controller):
 
     Ω = |(1_clip·A/π_old)·p(1−p)(lp + H)| (STEER, theorem 1), or the exact flow with estimator="exact".
     exponential: exp(ln λ_min · Ω/max Ω) (equation 3).
-    linear: λ_max − (λ_max − λ_min)(Ω − Ω_min)/(Ω_max − Ω_min).
+    linear: λ_max − (λ_max − λ_min)(Ω − Ω_min)/(Ω_max − Ω_min), or the middle of both if all Ω are equal.
     binary: λ_min on the 20% of tokens with the largest Ω, 1 on the others (E.3).
-    Released code: no 1_clip, H at rollout time, max Ω at least 0.02, λ_min = 0.8.
+    Released code (compute_token_weights): no 1_clip, H at rollout time, λ_min = 0.8, max Ω at least 0.02 in the
+    exponential mapping; its recipe clips at 0.2 / 0.28 with c = 10.
     """
 
     mapping: Literal["exponential", "linear", "binary"] = "exponential"
@@ -41,13 +42,14 @@ class Steer(Controller):
     rollout_entropy: bool = False
     """Use H of the rollout policy instead of the current policy."""
     omega_floor: NotNegative = 0.0
-    """Lower limit for the largest Ω (nats per unit learning rate); not used by the binary mapping."""
+    """Lower limit for the largest Ω in the exponential mapping (nats per unit learning rate)."""
     source: ClassVar = "STEER, theorem 1, equation 3, appendix E.3"
     quadrants: ClassVar = ("I", "II", "III", "IV")
     presets: ClassVar = {
         "paper": {},
         "released": {"lambda_min": 0.8, "mask_clipped": False, "rollout_entropy": True, "omega_floor": 0.02},
     }
+    released_surrogate: ClassVar = ("clip_higher", {"dual_clip": 10.0})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,15 +82,16 @@ class Steer(Controller):
         omega = self.omega(plan, context)
         reduce = context.reduce
         largest = reduce.max(omega).unsqueeze(-1)
-        floored = torch.maximum(largest, column(self.omega_floor, omega))
         low = column(self.lambda_min, omega)
         if self.mapping == "exponential":
+            floored = torch.maximum(largest, column(self.omega_floor, omega))
             factor = (low.log() * omega / floored.clamp(min=torch.finfo(omega.dtype).tiny)).exp()
         elif self.mapping == "linear":
             smallest = reduce.min(omega).unsqueeze(-1)
             high = column(self.lambda_max, omega)
-            span = (floored - smallest).clamp(min=torch.finfo(omega.dtype).tiny)
-            factor = high - (high - low) * (omega - smallest) / span
+            span = largest - smallest
+            place = torch.where(span > 0, (omega - smallest) / span, 0.5)
+            factor = high - (high - low) * place
         else:
             top = reduce.top_k(omega, int(TOP_SHARE * context.size), tie=lambda: context.uniform(self.name))
             factor = torch.where(top, low, 1.0)
