@@ -23,7 +23,8 @@ SD = (1 / 3) ** 0.5  # unbiased, of (1, 0, 0)
         ("dr_grpo", [2 / 3, -1 / 3, -1 / 3, 0, 0, 0]),
         ("rloo", [1, -0.5, -0.5, 0, 0, 0]),
         # 2/3, −1/3, −1/3, 0, 0, 0 over their deviation √(6/9/5)
-        ("reinforce_pp", [x / (sqrt(2 / 15) + 1e-6) for x in (2 / 3, -1 / 3, -1 / 3, 0, 0, 0)]),
+        ("reinforce_pp", [x / sqrt(2 / 15 + 1e-8) for x in (2 / 3, -1 / 3, -1 / 3, 0, 0, 0)]),
+        ("reinforce_pp over=responses", [x / (sqrt(2 / 15) + 1e-6) for x in (2 / 3, -1 / 3, -1 / 3, 0, 0, 0)]),
     ],
 )
 def test_by_hand(name, expected):
@@ -32,12 +33,25 @@ def test_by_hand(name, expected):
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("grpo", 0.5 / (0.5**0.5 + 1e-6)), ("dr_grpo", 0.5), ("rloo", 1), ("reinforce_pp", 0.5 / (0.5**0.5 + 1e-6))],
+    [("grpo", 0.5 / (0.5**0.5 + 1e-6)), ("dr_grpo", 0.5), ("rloo", 1), ("reinforce_pp", 0.5 / (0.5 + 1e-8) ** 0.5)],
 )
 def test_a_group_of_two(name, expected):
     """Rewards 1 and 0 have the unbiased standard deviation √½."""
     found = get_advantage(name)(REWARD[:2], GROUP[:2]).tolist()
     assert found == pytest.approx([expected, -expected], rel=1e-14)
+
+
+def test_reinforce_pp_whitens_over_tokens():
+    """R − group mean is ½, −½ with 1 and 3 tokens: mean −¼, unbiased variance (9/16 + 3·1/16)/3 = ¼."""
+    length = torch.tensor([1, 3])
+    found = get_advantage("reinforce_pp")(REWARD[:2], GROUP[:2], length=length)
+    assert found.tolist() == pytest.approx([0.75 / sqrt(0.25 + 1e-8), -0.25 / sqrt(0.25 + 1e-8)], rel=1e-14)
+    by_response = get_advantage("reinforce_pp over=responses")(REWARD[:2], GROUP[:2], length=length)
+    assert by_response.tolist() == pytest.approx([0.5 / (sqrt(0.5) + 1e-6), -0.5 / (sqrt(0.5) + 1e-6)], rel=1e-14)
+    even = get_advantage("reinforce_pp")(REWARD, GROUP, length=torch.full((6,), 1))
+    torch.testing.assert_close(even, get_advantage("reinforce_pp")(REWARD, GROUP), rtol=0, atol=1e-15)
+    with pytest.raises(ValueError, match="over of the advantage 'reinforce_pp' must be one of tokens, responses"):
+        get_advantage("reinforce_pp over=groups")
 
 
 def test_the_deviation_of_reinforce_pp_is_that_of_all_ranks():

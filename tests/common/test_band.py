@@ -75,3 +75,41 @@ def test_bad_band(name):
 def test_one_closed_loop_on_the_weights():
     with pytest.raises(ValueError, match="both closed loops"):
         make("aepo+entrocraft", **{"aepo.target": 0.5})
+
+
+def test_entrocraft_released_trains_on_the_score_of_one_sign():
+    """Rewards 1, 0 and .5 have the scores 1, −1 and 0."""
+    tokens = Tokens(**{**vars(TOKENS), "reward": torch.tensor([1.0, 0.0, 0.5], dtype=torch.float64)})
+    c = make("entrocraft", "released", anneal=0.0)
+    for entropy, expected in ((0.61, A.tolist()), (0.8, [1, 0, 0]), (0.5, [0, -1, 0]), (0.69, A.tolist())):
+        c.observe(StepStats(entropy=entropy))
+        plan = c.plan(tokens)
+        assert plan.advantage.tolist() == expected
+        assert plan.keep.all()
+    c.observe(StepStats(entropy=0.8))
+    assert c.plan(tokens).info["entrocraft/dropped"].item() == pytest.approx(2 / 3)
+    signed = Tokens(**{**vars(TOKENS), "reward": torch.tensor([1.0, -1.0, 0.5], dtype=torch.float64)})
+    c = make("entrocraft", "released", anneal=0.0, wrong_reward=-1.0)
+    c.observe(StepStats(entropy=0.5))
+    assert c.plan(signed).advantage.tolist() == [0, -1, 0]
+    with pytest.raises(ValueError, match=r"'entrocraft' needs Tokens\.reward"):
+        c.plan(TOKENS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "bands"),
+    [
+        ({}, [(0.6, 0.7), (0.55, 0.65), (0.5, 0.6), (0.45, 0.55), (0.4, 0.5)]),
+        (
+            {"anneal": 0.0, "target": "cosine(0.65, 0.15)"},
+            [(0.6, 0.7), (0.526777, 0.626777), (0.35, 0.45), (0.173223, 0.273223), (0.1, 0.2)],
+        ),
+    ],
+)
+def test_entrocraft_released_bands(settings, bands):
+    """From .6–.7 to .4–.5 linearly; and to .1–.2 along a cosine."""
+    for step, (low, high) in enumerate(bands):
+        for entropy, side in ((low - 1e-5, -1), (low + 1e-5, 0), (high - 1e-5, 0), (high + 1e-5, 1)):
+            c = make("entrocraft", "released", **settings)
+            c.observe(StepStats(entropy=entropy, step=step, total_steps=5))
+            assert c.parts[0].side.item() == side

@@ -88,3 +88,18 @@ def test_trl_follows_the_entropy_of_the_step_before():
         c.observe(StepStats(entropy=entropy))
         seen.append((float(c.parts[0].coef), -c.plan(tokens()).loss(LOGP, H).item()))
     assert seen == [(0.25, 0), (0.5, 0.5), (0.75, 0.75), (0.75, 0.75), (0.5, 0), (0.75, 0.75)]
+
+
+def test_a_bonus_on_kept_tokens_is_the_mean_over_them():
+    """Two of four tokens have the largest entropy: −.1·(3 + 4)/2, whatever the policy term divides by."""
+    entropy = torch.tensor([1.0, 3.0, 2.0, 4.0], dtype=torch.float64)
+    logp = torch.full_like(entropy, -1.0)
+    tokens = Tokens(logp=logp, old_logp=logp, advantage=torch.zeros_like(entropy), entropy=entropy)
+    settings = {"share": 0.5, "coef": 0.1}
+    plan = make("forking_tokens+entropy_bonus", tokens="kept", **settings).plan(tokens)
+    assert plan.loss(logp, entropy).item() == pytest.approx(-0.1 * 3.5, rel=1e-12)
+    assert plan.coefficients(logp, entropy)[1].tolist() == pytest.approx([0, -0.05, 0, -0.05], rel=1e-12)
+    every = make("forking_tokens+entropy_bonus", **settings).plan(tokens)
+    assert every.loss(logp, entropy).item() == pytest.approx(-0.1 * 2.5, rel=1e-12)
+    with pytest.raises(ValueError, match="averages over the kept tokens itself"):
+        make("ppo+forking_tokens+entropy_bonus", denominator="kept", tokens="kept")

@@ -16,9 +16,9 @@ OLD = torch.full((5,), -2.0, dtype=torch.float64)
 A = torch.tensor([2.0, 2.0, -3.0, -3.0, -3.0], dtype=torch.float64)
 
 
-def planned(mode, cap):
+def planned(mode, cap, floor=0.0):
     tokens = Tokens(logp=OLD + 0.05, old_logp=OLD, rollout_logp=OLD - GAP, advantage=A, seq_id=SEQ)
-    return make("rollout_correction", mode=mode, cap=cap).plan(tokens)
+    return make("rollout_correction", mode=mode, cap=cap, floor=floor).plan(tokens)
 
 
 TOKEN = [exp(g) for g in GAP.tolist()]
@@ -28,6 +28,8 @@ CASES = {
     "token_mask": ([*TOKEN[:1], 0.0, *TOKEN[2:3], 0.0, *TOKEN[4:]], 2 / 5),
     "sequence_truncate": ([1.4] * 2 + SEQUENCE[2:], 2 / 5),
     "sequence_mask": ([0.0] * 2 + SEQUENCE[2:], 2 / 5),
+    "geometric_truncate": ([1.4] * 2 + [exp(0.1 / 3)] * 3, 2 / 5),
+    "geometric_mask": ([0.0] * 2 + [exp(0.1 / 3)] * 3, 2 / 5),
 }
 
 
@@ -41,6 +43,27 @@ def test_by_hand(mode):
     ratio = exp(0.05)  # within the bounds of the surrogate: ratios are those to π_old
     expected = [-w * a * ratio / 5 for w, a in zip(weight, A.tolist(), strict=True)]
     assert plan.token_loss(OLD + 0.05).tolist() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("token_truncate", [TOKEN[0], 1.4, 0.7, 1.4, TOKEN[4]]),
+        ("token_mask", [TOKEN[0], 0.0, 0.0, 0.0, TOKEN[4]]),
+        ("sequence_mask", [0.0, 0.0, *SEQUENCE[2:]]),
+    ],
+)
+def test_two_sided(mode, expected):
+    """e^−.6 is .549, below the floor."""
+    plan = planned(mode, 1.4, floor=0.7)
+    assert plan.weight.tolist() == pytest.approx(expected, rel=1e-12)
+    assert plan.keep.expand(5).tolist() == [w > 0 for w in expected]
+    assert plan.info["rollout_correction/below"].item() == (0.2 if mode.startswith("token") else 0)
+
+
+def test_icepop_is_the_released_preset():
+    part = make("rollout_correction", "released").parts[0]
+    assert (part.mode, part.floor, part.cap) == ("token_mask", 0.5, 5.0)
 
 
 @pytest.mark.parametrize("cap", [1.0, 2.0])
@@ -57,7 +80,7 @@ def test_what_the_rollout_policy_could_not_sample_is_beyond(mode):
     rollout = torch.tensor([-torch.inf, -2.0, -2.0, -2.0, -2.0], dtype=torch.float64)
     tokens = Tokens(logp=OLD, old_logp=OLD, rollout_logp=rollout, advantage=A, seq_id=SEQ)
     most = 1.4 if mode.endswith("truncate") else 0.0
-    expected = [most, most if mode.startswith("sequence") else 1.0, 1.0, 1.0, 1.0]
+    expected = [most, 1.0 if mode.startswith("token") else most, 1.0, 1.0, 1.0]
     assert make("rollout_correction", mode=mode, cap=1.4).plan(tokens).weight.tolist() == expected
 
 
@@ -92,3 +115,5 @@ def test_bad_settings():
         make("rollout_correction", mode="tis")
     with pytest.raises(ValueError, match="cap must be positive"):
         make("rollout_correction", cap=0)
+    with pytest.raises(ValueError, match="floor must not be above cap"):
+        make("rollout_correction", floor=3.0)

@@ -23,6 +23,9 @@ Advantage = Callable[..., Tensor]
 Groups = Tensor | Segments
 STD_EPS = 1e-6
 """Number added to a standard deviation before dividing by it."""
+VARIANCE_EPS = 1e-8
+"""Number added to a variance over tokens before its root, as verl does."""
+WHITENED = ("tokens", "responses")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,10 +38,12 @@ class AdvantageEntry:
     """Quadrants in which it differs from GRPO, as for controllers."""
     needs: tuple[str, ...] = ()
     """Keyword arguments that must be given."""
+    uses: tuple[str, ...] = ()
+    """Keyword arguments that may be given."""
     over_batch: bool = False
     """True if it depends on other groups, so that it takes `reduce` for a batch that is spread over several ranks."""
-    hyperparameters: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Keyword arguments with a default: meaning and allowed interval of each."""
+    hyperparameters: Mapping[str, tuple[str, str | tuple[str, ...]]] = field(default_factory=dict)
+    """Keyword arguments with a default: meaning of each, and its allowed interval or names."""
 
 
 REGISTRY: dict[str, AdvantageEntry] = {}
@@ -76,6 +81,12 @@ def advantage_needs(name: str) -> tuple[str, ...]:
     return _asked(name)[0].needs
 
 
+def advantage_uses(name: str) -> tuple[str, ...]:
+    """Return the keyword arguments that the advantage `name` takes: those it needs, and those it can do without."""
+    entry = _asked(name)[0]
+    return (*entry.needs, *entry.uses)
+
+
 def _asked(name: str) -> tuple[AdvantageEntry, dict[str, Any]]:
     """Return the registry entry and the hyperparameters that follow its name."""
     word, _, given = name.partition(" ")
@@ -86,16 +97,17 @@ def _asked(name: str) -> tuple[AdvantageEntry, dict[str, Any]]:
         if key not in entry.hyperparameters:
             known = ", ".join(entry.hyperparameters) or "none"
             raise ValueError(f"advantage {word!r} has no hyperparameter {key!r}; it has {known}")
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        words = isinstance(entry.hyperparameters[key][1], tuple)
+        if not words and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise ValueError(f"{key} of the advantage {word!r} must be a number; got {value!r}")
     _check(word, settings)
     return entry, settings
 
 
 def _check(name: str, given: Mapping[str, Any]) -> None:
-    """Raise ValueError if a hyperparameter is outside its interval; the message names it."""
-    for key, (_, interval) in REGISTRY[name].hyperparameters.items():
-        if wrong := complaint(given.get(key), interval):
+    """Raise ValueError if a hyperparameter has a value that is not allowed; the message names it."""
+    for key, (_, allowed) in REGISTRY[name].hyperparameters.items():
+        if wrong := complaint(given.get(key), allowed):
             raise ValueError(f"{key} of the advantage {name!r} {wrong}; got {given[key]}")
 
 
@@ -132,17 +144,42 @@ def rloo(reward: Tensor, group_id: Groups) -> Tensor:
     return centred * groups.spread(groups.size.to(centred) / (groups.size - 1).clamp(min=1))
 
 
-@register("reinforce_pp", source="Hu et al. 2025 (REINFORCE++, with the baseline of a group)", over_batch=True)
-def reinforce_pp(reward: Tensor, group_id: Groups, *, reduce: LocalReduce | None = None) -> Tensor:
-    """(R − group mean) / (std + 1e-6), std the unbiased standard deviation of R − group mean over the batch.
+@register(
+    "reinforce_pp",
+    source="Hu et al. 2025 (REINFORCE++, with the baseline of a group)",
+    over_batch=True,
+    uses=("length",),
+    hyperparameters={"over": ("What counts the same in mean and variance: tokens or responses.", WHITENED)},
+)
+def reinforce_pp(
+    reward: Tensor,
+    group_id: Groups,
+    *,
+    length: Tensor | None = None,
+    reduce: LocalReduce | None = None,
+    over: str = "tokens",
+) -> Tensor:
+    """(c − mean c) / √(var c + 1e-8) with c = R − group mean, mean and unbiased variance over the tokens of the batch.
 
-    Its mean over the batch is 0. The batch is the n given responses and those of all other ranks that `reduce` covers,
-    separately in each run; every response counts the same, whatever its length.
+    The batch is the n given responses and those of all other ranks that `reduce` covers, separately in each run.
+    over=tokens: each response counts by its length, as in verl (compute_reinforce_plus_plus_baseline_outcome_advantage)
+    and OpenRLHF, where a group of one has no baseline; here its advantage before whitening is 0.
+    over=responses: c / (std c + 1e-6), every response counts the same, whatever its length; the mean of c is 0.
+    length: number of tokens of each response, (n,) or (..., n); None: one for each.
     """
     reduce = reduce or LocalReduce()
     centred, _ = _centred(reward, group_id)
-    variance = reduce.sum(centred**2) / (reduce.size(reward)[0] - 1).clamp(min=1)
-    return centred / (variance.sqrt().unsqueeze(-1) + STD_EPS).to(centred)
+    if over == "responses":
+        variance = reduce.sum(centred**2) / (reduce.size(reward)[0] - 1).clamp(min=1)
+        return centred / (variance.sqrt().unsqueeze(-1) + STD_EPS).to(centred)
+    if length is None:
+        count, above = torch.ones_like(centred), centred  # whose mean is 0
+    else:
+        count = length.to(centred).expand(centred.shape)
+        mean = reduce.sum(count * centred) / reduce.sum(count).clamp(min=1)
+        above = centred - mean.unsqueeze(-1).to(centred)
+    variance = reduce.sum(count * above**2) / (reduce.sum(count) - 1).clamp(min=1)
+    return above * (variance + VARIANCE_EPS).rsqrt().unsqueeze(-1).to(above)
 
 
 @register("opo", source="Hao et al. 2025 (OPO)", needs=("length",))

@@ -70,7 +70,7 @@ def has_target(spec: str) -> bool:
     return any("target" in hyperparameters(REGISTRY[name]) for name in names_of(spec) if name in REGISTRY)
 
 
-def with_target(spec: str, settings: Mapping[str, Any], target: float) -> dict[str, Any]:
+def with_target(spec: str, settings: Mapping[str, Any], target: float | str) -> dict[str, Any]:
     """Return the hyperparameters of `spec` with a target that was given apart from them.
 
     Raises ValueError if no controller takes it, and if the hyperparameters have one already.

@@ -34,6 +34,9 @@ def check_parts(parts: Sequence[Controller]) -> None:
     for pair, reason in OPPOSITES.items():
         if pair <= names:
             raise ValueError(f"{' and '.join(map(repr, sorted(pair)))} contradict each other: {reason}")
+    settings = [vars(part) for part in parts]
+    if any(s.get("denominator") == "kept" for s in settings) and any(s.get("tokens") == "kept" for s in settings):
+        raise ValueError("entropy_bonus with tokens=kept averages over the kept tokens itself: set denominator to all")
     loops = [part for part in parts if part.controls is not None]
     for i, first in enumerate(loops):
         for second in loops[:i]:

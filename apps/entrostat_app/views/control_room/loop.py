@@ -300,8 +300,9 @@ def plant(env: str, lr: float, tau: float, entropy: float) -> LocalPlant:
 
 def errors_of(trajectory: Trajectory) -> np.ndarray:
     """Return entropy minus target, (runs, rollouts + 1), nats."""
-    assert trajectory.config.target is not None
-    return trajectory.entropy - trajectory.config.target
+    target = trajectory.target
+    assert target is not None
+    return trajectory.entropy - np.column_stack([target[:, :1], target])
 
 
 def overshoot(errors: np.ndarray) -> float:

@@ -1,7 +1,7 @@
 """Keeping the entropy in a band by choosing which sign of the advantage is learned from."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import torch
 
@@ -50,20 +50,31 @@ class Entrocraft(Controller):
 
     `anneal` stands for target=linear(target, target − anneal), over the whole training. Relies on positives lowering
     and negatives raising the entropy, which holds for reused samples under a ratio clip and not strictly on-policy.
-    Dropping all tokens of the other sign is the limit of the paper's rejection sampling in which every such sample is
-    rejected.
+    Outside the band the paper (algorithm 1) filters responses by the sign of A, while the released code trains on the
+    score of one sign, without a baseline: A = max(s, 0) above the band (RAFT++), min(s, 0) below it (NSR), s = 1 for a
+    correct response and −1 for a wrong one. Published bands: 0.6 to 0.7 falling linearly to 0.4 to 0.5 (released
+    preset), and to 0.1 to 0.2 linearly or along a cosine, target=cosine(0.65, 0.15); a fixed target of 0.5. The
+    defaults are ours, for small models.
     """
 
     target: NotNegative = 0.3
-    """Initial middle of the band (nats). No value is published; this one is ours."""
+    """Initial middle of the band (nats). Ours; the authors start at 0.65."""
     band: NotNegative = 0.02
-    """Half-width of the band (nats). Ours."""
+    """Half-width of the band (nats). Ours; the authors take 0.05."""
     anneal: Number = 0.0
     """Fall of the target over the training (nats); negative for a rise."""
+    outside: Literal["sign", "score"] = "sign"
+    """Advantage outside the band: sign keeps A of one sign, score replaces A by the score s of one sign."""
+    wrong_reward: Annotated[Number, "(-inf, 1)"] = 0.0
+    """Reward of a wrong response, if that of a correct one is 1: s = −1. Used with outside=score."""
     state: ClassVar = ("side",)
     initial_only: ClassVar = ("anneal",)
     controls = "weight"
-    source: ClassVar = "Li et al. 2026 (Entrocraft)"
+    presets: ClassVar = {
+        "paper": {},
+        "released": {"target": 0.65, "band": 0.05, "anneal": 0.2, "outside": "score"},
+    }
+    source: ClassVar = "Li et al. 2026 (Entrocraft), algorithm 1, and its released code"
     quadrants: ClassVar = ("I", "II", "III", "IV")
 
     def __post_init__(self) -> None:
@@ -76,6 +87,10 @@ class Entrocraft(Controller):
         self.side = as_state(0.0)
         """Position of the entropy: 1 above the band, −1 below, 0 inside."""
 
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"reward"} if self.outside == "score" else ())
+
     def observe(self, stats: StepStats) -> None:
         error = as_reading(stats.entropy) - self.target
         band = as_state(self.band)
@@ -84,5 +99,12 @@ class Entrocraft(Controller):
 
     def transform(self, plan: Plan, context: Context) -> Plan:
         advantage = context.tokens.advantage
-        dropped = column(self.side, advantage) * advantage < 0
+        side = column(self.side, advantage)
+        if self.outside == "score":
+            wrong = column(self.wrong_reward, advantage)
+            score = 2 * (context.tokens.get("reward").to(advantage.dtype) - wrong) / (1 - wrong) - 1
+            one_sign = (side * score).clamp(min=0) * side
+            unused = context.share((side != 0) & (one_sign == 0))
+            return plan.shape(torch.where(side == 0, advantage, one_sign), **{"entrocraft/dropped": unused})
+        dropped = side * advantage < 0
         return plan.drop(dropped, **{"entrocraft/dropped": context.share(dropped)})

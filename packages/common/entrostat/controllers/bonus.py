@@ -1,7 +1,7 @@
 """Entropy bonuses in the loss: −c·H, with c fixed or adapted to the measured entropy."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 
@@ -14,11 +14,16 @@ from ..registry import register
 @register("entropy_bonus")
 @dataclass(kw_only=True)
 class EntropyBonus(Controller):
-    """−coef·H on every token (PPO). A negative coefficient lowers the entropy."""
+    """−coef·H on every token (PPO). A negative coefficient lowers the entropy.
+
+    With tokens=kept the bonus is −coef times the mean of H over the tokens that no earlier part of the chain has
+    dropped, as in TRL with top_entropy_quantile: `forking_tokens+entropy_bonus`.
+    """
 
     coef: Number = 0.01
     """Coefficient of the bonus."""
-
+    tokens: Literal["all", "kept"] = "all"
+    """Tokens that get the bonus: all, or those kept by the earlier parts of the chain."""
     source: ClassVar = "Schulman et al. 2017 (PPO), equation 9"
     quadrants: ClassVar = ("I", "II", "III", "IV")
 
@@ -27,7 +32,13 @@ class EntropyBonus(Controller):
         return frozenset({"entropy"})
 
     def transform(self, plan: Plan, context: Context) -> Plan:
-        return plan.add_entropy_bonus(column(self.coef, context.tokens.advantage))
+        advantage = context.tokens.advantage
+        coef = column(self.coef, advantage)
+        if self.tokens == "kept":
+            kept = plan.keep.expand(advantage.shape)
+            share = context.share(kept).unsqueeze(-1).to(advantage.dtype)
+            coef = torch.where(kept, coef / share, 0.0)
+        return plan.add_entropy_bonus(coef)
 
 
 @register("adaptive_entropy")
@@ -51,7 +62,7 @@ class AdaptiveEntropy(Controller):
     """Initial coefficient."""
     source: ClassVar = "Revisiting Entropy, equations 1 and 2; He et al. 2025 (Skywork-OR1)"
     quadrants: ClassVar = ("I", "II", "III", "IV")
-    state: ClassVar = ("coef", "enabled")
+    state: ClassVar[tuple[str, ...]] = ("coef", "enabled")
     initial_only: ClassVar = ("initial",)
     controls = "bonus"
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..advantages import advantage_needs, get_advantage
+from ..advantages import advantage_needs, advantage_uses, get_advantage
 from ..controller import Context, Controller, column
 from ..hyperparameters import Share
 from ..plan import Plan
@@ -16,8 +16,10 @@ from ..segments import rank_within
 class Unlikeliness(Controller):
     """Reward R·(1 − beta·rank/G), rank 0 for the least likely response of a group of G; advantages recomputed.
 
-    Responses are ranked by their mean log π_old; equal ones share their mean rank. Replaces the advantages of the
-    mini-batch. A whole group must be in one mini-batch and on one rank. R is meant to be 0 or 1.
+    Responses are ranked by their mean log π_old; equal ones share their mean rank. Ranks run from 0 to G − 1, as in the
+    released code, so that the least likely response keeps its whole reward; the paper's text counts them from 1 to G.
+    Replaces the advantages of the mini-batch. A whole group must be in one mini-batch and on one rank. R is meant to be
+    0 or 1.
     """
 
     beta: Share = 0.25
@@ -42,5 +44,6 @@ class Unlikeliness(Controller):
         likelihood = responses.mean(tokens.get("old_logp").double()).expand(reward.shape)
         share = rank_within(likelihood, groups).to(reward.dtype) / groups.spread(groups.size)
         shaped = reward * (1 - column(self.beta, reward) * share)
-        advantage = responses.spread(get_advantage(self.advantage, context.reduce)(shaped, groups.index))
+        lengths = {"length": responses.size} if "length" in advantage_uses(self.advantage) else {}
+        advantage = responses.spread(get_advantage(self.advantage, context.reduce)(shaped, groups.index, **lengths))
         return plan.shape(advantage.to(tokens.advantage.dtype))

@@ -1,7 +1,7 @@
 """Clip bounds that depend on the token's probability and move with the progress of training."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from ..controller import StepStats, as_state, column
 from ..hyperparameters import Number, Share
@@ -9,8 +9,6 @@ from ..plan import Plan
 from ..registry import register
 from ..tokens import Tokens
 from .base import ClippedRatio
-
-VARIANTS = ("id", "did", "wide_upper", "wide_lower")
 
 
 @register("flexible_clip")
@@ -26,7 +24,7 @@ class FlexibleClip(ClippedRatio):
     wide_upper: u = 1, v = 0. wide_lower: u = 0, v = 1. The paper's third strategy, oscillatory decay, is not included.
     """
 
-    variant: Annotated[str, VARIANTS] = "id"
+    variant: Literal["id", "did", "wide_upper", "wide_lower"] = "id"
     """Strategy: id, did, wide_upper or wide_lower."""
     eps: Share = 0.2
     """Distance from 1 of a bound that is not widened."""
@@ -66,7 +64,7 @@ class FlexibleClip(ClippedRatio):
         if self.variant in ("id", "did"):
             if stats.total_steps is None:
                 raise ValueError(f"flexible_clip: variant {self.variant!r} needs StepStats.total_steps")
-            self._set(min(stats.step / max(stats.total_steps, 1), 1.0))
+            self._set(min((stats.step or 0) / max(stats.total_steps, 1), 1.0))
 
     def start(self, tokens: Tokens) -> Plan:
         old = tokens.get("old_logp").exp()

@@ -71,7 +71,7 @@ def main(args: list[str]) -> int:
     metrics = ("reward", f"pass@{base.eval.k}")
     laws = [law for metric in metrics if (law := by_entropy(standings, metric))]
     picture = path.with_suffix("") / "entropy.png"
-    draw(standings, metrics, laws, picture, base.target)
+    draw(standings, metrics, laws, picture, base.target if isinstance(base.target, float) else None)
     told = f"{PROG} {shlex.join(args)}"
     path.write_text(page(standings, laws, base, told, f"{path.stem}/{picture.name}"))
     print(path)

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from entrostat import get_advantage
-from entrostat.advantages import advantage_needs
+from entrostat.advantages import advantage_uses
 from entrostat.draws import generator_seed
 
 from ..data import Question
@@ -93,7 +93,7 @@ class Collector:
     def _advantages(self, reward: Tensor, rollouts: Rollouts) -> Tensor:
         """Return advantages, (B,); groups are still whole here."""
         place = self.config.device  # device of collectives
-        wanted = {"length": rollouts.response_lengths} if "length" in advantage_needs(self.config.advantage) else {}
+        wanted = {"length": rollouts.response_lengths} if "length" in advantage_uses(self.config.advantage) else {}
         return self.advantage(reward.to(place), rollouts.prompt_index.to(place), **wanted).cpu()
 
     def _dealt(self, found: Collected, step: int) -> Collected:

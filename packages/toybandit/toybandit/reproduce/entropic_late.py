@@ -33,7 +33,7 @@ class LateEntropic(Entropic):
     """Rollout at which control begins."""
 
     def observe(self, stats: StepStats) -> None:
-        if stats.step >= self.start:
+        if (stats.step or 0) >= self.start:
             super().observe(stats)
 
 
