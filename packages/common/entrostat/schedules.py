@@ -48,9 +48,9 @@ class Schedule:
         if len(self.knots) == 1:
             return _text(self.knots[0])
         if self.shape == "piecewise":
-            return f"piecewise({', '.join(f'{knot.position:g}: {_text(knot)}' for knot in self.knots)})"
+            return f"piecewise({', '.join(f'{_short(knot.position)}: {_text(knot)}' for knot in self.knots)})"
         values = [_text(knot) for knot in self.knots]
-        return f"{self.shape}({', '.join(values if self.whole else [*values, f'{self.knots[-1].position:g}'])})"
+        return f"{self.shape}({', '.join(values if self.whole else [*values, _short(self.knots[-1].position)])})"
 
     @property
     def relative(self) -> bool:
