@@ -37,6 +37,7 @@ class RepoR(Controller):
     )
     quadrants: ClassVar = ("I", "II", "III", "IV")
     state: ClassVar = ("current_zeta",)
+    initial_only: ClassVar = ("zeta",)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -197,7 +197,7 @@ def test_weights_come_after_what_was_asked_before_and_nobody_waits(pair):
 
 MESSAGES = {
     "nan": "rollout engine 0: a log-probability is not finite, or above 0",
-    "short": "rollout engine 0: got 5 responses instead of 6, 2 per prompt",
+    "short": "rollout engine 0: responses must be 2 for each prompt, in order (6); got 5",
     "long": "rollout engine 0: a response has 100 tokens; 1 to 4 were requested",
     "stale": "rollout engine 0: responses are of weights 2; the oldest allowed is 3",
     "raise": "rollout engine 0 failed: OSError: disk full",
@@ -303,7 +303,7 @@ def test_an_engine_uses_the_threads_it_is_given(small, monkeypatch, threads, cor
     before = torch.get_num_threads()
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     try:
-        start_here(Start(small.model.path, small.rollout, [0]), threads)
+        start_here(Start(folder=small.model.path, config=small.rollout, stop_token_ids=[0]), threads)
         assert torch.get_num_threads() == cores
     finally:
         torch.set_num_threads(before)
