@@ -57,7 +57,8 @@ def tokens() -> Tokens:
 @pytest.mark.parametrize("name", list_controllers())
 def test_logit_gradient_is_that_of_autograd(name):
     controller = make(name, **NONTRIVIAL.get(name, {}))
-    controller.observe(StepStats(entropy=torch.tensor([0.2, 0.9, 1.5], dtype=torch.float64), planned=ANCHOR))
+    entropy = torch.tensor([0.2, 0.9, 1.5], dtype=torch.float64)
+    controller.observe(StepStats(entropy=entropy, planned=ANCHOR, total_steps=4))
     seen = tokens()
     plan = controller.plan(seen, seed=torch.arange(RUNS))
     ours = logit_gradient(Policy(LOGITS), ARM, *plan.coefficients(seen.get("logp"), seen.get("entropy")))
