@@ -1,6 +1,6 @@
 """Verifiers tell right responses from wrong ones: get_verifier("math")(responses, ground_truths) -> verdicts.
 
-Importing this package needs no torch. What a response says is never executed in the calling process.
+Importing this package needs no torch. Text of a response is never executed in the calling process.
 """
 
 from .verdict import Verdict

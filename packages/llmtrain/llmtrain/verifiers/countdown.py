@@ -14,7 +14,7 @@ from fractions import Fraction
 from .verdict import Verdict
 
 ALPHABET = "0123456789+-*/()=: "
-"""Every character that occurs in prompts and responses."""
+"""Characters of prompts and responses."""
 
 MAX_RESPONSE_CHARS = 256
 MAX_DEPTH = 32
@@ -23,31 +23,31 @@ _OPERATORS = "+-*/"
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 Expression = int | tuple[str, "Expression", "Expression"]
-"""A number, or (operator, left, right)."""
+"""Number, or (operator, left, right)."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Write an expression over `numbers`, each used once, whose value is `target`."""
+    """Task to write an expression over `numbers`, each used once, whose value is `target`."""
 
     numbers: tuple[int, ...]
     target: int
 
     @property
     def key(self) -> tuple[tuple[int, ...], int]:
-        """Identity of the problem: the sorted multiset of numbers, and the target."""
+        """Return the identity of the problem: the sorted multiset of numbers, and the target."""
         return tuple(sorted(self.numbers)), self.target
 
 
 class _ParseError(Exception):
-    """The response is not an expression with a value."""
+    """Error for a response that is not an expression with a value."""
 
 
 # --- building expressions -------------------------------------------------------------------------------------------
 
 
 def _apply(op: str, a: Fraction, b: Fraction) -> Fraction | None:
-    """Value of `a op b`; None for a division by zero."""
+    """Return the value of `a op b`, or None for a division by zero."""
     if op == "+":
         return a + b
     if op == "-":
@@ -58,7 +58,7 @@ def _apply(op: str, a: Fraction, b: Fraction) -> Fraction | None:
 
 
 def _random_expression(numbers: Sequence[int], rng: random.Random) -> tuple[Fraction, Expression] | None:
-    """Merge random pairs with random operators until one value is left; None when that divides by zero."""
+    """Merge random pairs with random operators until one value is left; return None if that divides by zero."""
     items: list[tuple[Fraction, Expression]] = [(Fraction(x), x) for x in numbers]
     while len(items) > 1:
         a, ea = items.pop(rng.randrange(len(items)))
@@ -72,7 +72,7 @@ def _random_expression(numbers: Sequence[int], rng: random.Random) -> tuple[Frac
 
 
 def _render(expression: Expression) -> str:
-    """Text with no parentheses beyond those that keep the value."""
+    """Return the expression as text with as few parentheses as keep its value."""
     if isinstance(expression, int):
         return str(expression)
     op, left, right = expression
@@ -89,7 +89,7 @@ def _render(expression: Expression) -> str:
 def _search(
     items: list[tuple[Fraction, Expression]], target: Fraction, rng: random.Random
 ) -> Iterator[tuple[Fraction, Expression]]:
-    """Ways to reach `target` from `items` in random order, depth first; a + b and b + a count as one way."""
+    """Yield ways to reach `target` from `items` in random order, depth first; a + b and b + a count as one way."""
     if len(items) == 1:
         if items[0][0] == target:
             yield items[0]
@@ -111,14 +111,14 @@ def _search(
 def generate(
     n: int, seed: int, *, counts: Sequence[int] = (3,), max_number: int = 12, max_target: int = 100
 ) -> list[Problem]:
-    """`n` different solvable problems, a function of the arguments only.
+    """Return `n` different solvable problems, a function of the arguments only.
 
     Args:
-        n: how many problems.
-        seed: seed of the draw.
-        counts: how many numbers a problem may have; each problem draws one entry.
-        max_number: numbers are uniform on 1..max_number.
-        max_target: targets are whole numbers in 1..max_target.
+        n: Number of problems.
+        seed: Seed of the draw.
+        counts: Possible counts of numbers in a problem; each problem draws one entry.
+        max_number: Numbers are uniform on 1..max_number.
+        max_target: Targets are whole numbers in 1..max_target.
 
     Raises:
         ValueError: for settings with no or too few problems.
@@ -151,7 +151,7 @@ def generate(
 def split(
     n_train: int, n_test: int, seed: int, *, counts: Sequence[int] = (3,), max_number: int = 12, max_target: int = 100
 ) -> tuple[list[Problem], list[Problem]]:
-    """Disjoint (train, test) problems, alike in distribution; arguments as in `generate`."""
+    """Return disjoint (train, test) problems, alike in distribution; arguments as in `generate`."""
     problems = generate(n_test + n_train, seed, counts=counts, max_number=max_number, max_target=max_target)
     # A draw without repeats finds problems with many solutions first: unshuffled, the first part would be easier.
     random.Random(f"countdown-split-{seed}").shuffle(problems)
@@ -159,15 +159,15 @@ def split(
 
 
 def prompt(problem: Problem) -> str:
-    """Prompt text, such as "3 5 7=22:"."""
+    """Return the prompt text, such as "3 5 7=22:"."""
     return f"{' '.join(map(str, problem.numbers))}={problem.target}:"
 
 
 def solve(problem: Problem, rng: random.Random) -> str:
-    """A random correct expression.
+    """Return a random correct expression.
 
     Raises:
-        ValueError: when the problem has no solution.
+        ValueError: if the problem has no solution.
     """
     items: list[tuple[Fraction, Expression]] = [(Fraction(x), x) for x in problem.numbers]
     for _, expression in _search(items, Fraction(problem.target), rng):
@@ -176,21 +176,21 @@ def solve(problem: Problem, rng: random.Random) -> str:
 
 
 def wrong(problem: Problem, rng: random.Random) -> str:
-    """A random expression that uses every number once and has another positive whole value than the target.
+    """Return a random expression that uses every number once and has another positive whole value than the target.
 
     Raises:
-        ValueError: when none turns up (a single number has none).
+        ValueError: if none is found (a single number has none).
     """
     for _ in range(_MAX_REJECTIONS):
         found = _random_expression(problem.numbers, rng)
-        # A target is a positive whole number too, so the mistake does not show without doing the sum.
+        # Targets are positive whole numbers, too: only the sum shows the mistake.
         if found is not None and found[0].denominator == 1 and 0 < found[0] != problem.target:
             return _render(found[1])
     raise ValueError(f"no wrong expression found for {problem}")
 
 
 def examples(problems: Sequence[Problem], n: int, seed: int, *, wrong_share: float = 0.25) -> list[tuple[str, str]]:
-    """`n` (prompt, response) pairs for supervised warm-up, cycling over `problems` in order.
+    """Return `n` (prompt, response) pairs for supervised warm-up, cycling over `problems` in order.
 
     A share `wrong_share` of the responses is wrong on average, so that the warmed-up model has partial skill.
     """
@@ -211,7 +211,7 @@ def examples(problems: Sequence[Problem], n: int, seed: int, *, wrong_share: flo
 
 
 class _Parser:
-    """Recursive descent over `sum := product (± product)*`, `product := atom (×÷ atom)*`, `atom := number | (sum)`."""
+    """Parser of `sum := product (± product)*`, `product := atom (×÷ atom)*`, `atom := number | (sum)`."""
 
     def __init__(self, text: str):
         self.text = text
@@ -225,7 +225,7 @@ class _Parser:
         return value
 
     def _peek(self) -> str:
-        """Next character that is not a space; "" at the end."""
+        """Return the next character that is not a space, or "" at the end."""
         while self.text[self.at : self.at + 1] == " ":
             self.at += 1
         return self.text[self.at : self.at + 1]
@@ -273,7 +273,7 @@ class _Parser:
 
 
 def verify(problem: Problem, response: str) -> Verdict:
-    """Check a response; any text gets a verdict, none raises."""
+    """Return the verdict on a response; no text raises an error."""
     if len(response) > MAX_RESPONSE_CHARS:
         return Verdict(False, f"longer than {MAX_RESPONSE_CHARS} characters")
     if not response.strip(" "):

@@ -10,13 +10,13 @@ from .verifier import Verifier
 
 
 def exact(response: str, ground_truth: Any) -> Verdict:
-    """Are the texts equal, apart from white space around them?"""
+    """Return the verdict on equal texts; white space around them is ignored."""
     same = response.strip() == str(ground_truth).strip()
     return Verdict(same, "equal" if same else "not equal")
 
 
 def countdown_check(response: str, ground_truth: Any) -> Verdict:
-    """Verdict on an expression, alone or within the last <answer></answer>; the truth is {"numbers", "target"}.
+    """Return the verdict on an expression, alone or in the last <answer></answer>; the truth is {"numbers", "target"}.
 
     Raises:
         ValueError: for a ground truth without these fields.
@@ -34,14 +34,14 @@ def countdown_check(response: str, ground_truth: Any) -> Verdict:
 
 
 def _whole(value: Any) -> int:
-    """ValueError for what is not a whole number, such as 8.5, of which int leaves 8."""
+    """Return a whole number as int; raise ValueError for 8.5, which int would cut to 8."""
     if isinstance(value, float) and not value.is_integer():
         raise ValueError(f"{value} is not a whole number")
     return int(value)
 
 
 class DirectVerifier(Verifier):
-    """A verifier that calls its check here."""
+    """Verifier that calls its check in the calling process."""
 
     def __init__(self, check: Callable[[str, Any], Verdict]) -> None:
         super().__init__()

@@ -23,26 +23,25 @@ from .verdict import Verdict
 from .verifier import Verifier
 
 IMPORT_SECONDS = 300.0
-"""A keeper that has not imported its check by then is given up."""
+"""Time limit for a keeper to import its check."""
 GRACE_SECONDS = 30.0
-"""A keeper that is silent for this long beyond the timeout of an item is replaced."""
-
+"""Time beyond the timeout of an item after which a keeper without a reply is replaced."""
 LEAVE_SECONDS = 1.0
-"""A keeper has this long to leave by itself."""
+"""Time for a keeper to exit by itself before it is killed."""
 
 
 class Keeper:
-    """A process that runs one check at a time, and its connection."""
+    """Process that runs one check at a time, and its connection."""
 
     def __init__(self, check: str, timeout: float, memory_mib: int) -> None:
         ours, theirs = Pipe()
-        path = ["", *sys.path]  # a check may lie in the working directory, which the script `llmtrain` does not look in
+        path = ["", *sys.path]  # the script `llmtrain` does not search the working directory
         settings = {"check": check, "timeout": timeout, "memory_mib": memory_mib, "path": path}
         command = [sys.executable, "-m", "llmtrain.verifiers.worker", str(theirs.fileno())]
         fixed = {
             "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
             "OMP_NUM_THREADS": "1",
-            "PYTHONHASHSEED": "0",  # a check that goes through a set gives the same verdict in each run
+            "PYTHONHASHSEED": "0",  # sets have the same order in each run
         }
         self.process = subprocess.Popen(
             command,
@@ -57,21 +56,21 @@ class Keeper:
         self.send(settings)
 
     def send(self, message: Any) -> None:
-        """Send `message`; to a keeper that is gone, nothing: its connection then reads as ended."""
+        """Send `message`; no-op if the keeper has ended: its connection then reads as closed."""
         try:
             self.connection.send_bytes(json.dumps(message).encode())
         except (BrokenPipeError, ConnectionResetError):
             return
 
     def receive(self) -> Any:
-        """The next message; None from a keeper that is gone."""
+        """Return the next message, or None if the keeper has ended."""
         try:
             return json.loads(self.connection.recv_bytes())
         except (EOFError, ConnectionResetError, OSError):
             return None
 
     def close(self) -> None:
-        """End the process and what it started: it goes when its connection does, and is killed when it does not."""
+        """End the process and its children: close the connection, then kill what has not exited."""
         self.connection.close()
         try:
             self.process.wait(LEAVE_SECONDS)
@@ -82,17 +81,17 @@ class Keeper:
 
 
 class CheckPool(Verifier):
-    """A verifier that runs `check` in `workers` processes; for one caller at a time.
+    """Verifier that runs `check` in `workers` processes; for one caller at a time.
 
     Args:
-        check: import path `module:function` of a function (response, ground_truth) -> bool or Verdict; the module may
-            lie in the working directory.
-        workers: checks at a time.
-        timeout: seconds of wall time for one item; after that its process is killed and the item counts as wrong.
-        memory_mib: MiB that a check may allocate beyond what importing it took.
+        check: Import path `module:function` of a function (response, ground_truth) -> bool or Verdict; the module may
+            be in the working directory.
+        workers: Number of checks at a time.
+        timeout: Seconds of wall time for one item; after that its process is killed and the item counts as wrong.
+        memory_mib: MiB that a check may allocate beyond those that its import took.
 
     Raises:
-        ValueError: when `check` cannot be imported, and for a ground truth that JSON cannot carry.
+        ValueError: if `check` cannot be imported, and for a ground truth that JSON cannot encode.
     """
 
     def __init__(self, check: str, *, workers: int = 2, timeout: float = 5.0, memory_mib: int = 1024) -> None:
@@ -106,7 +105,7 @@ class CheckPool(Verifier):
         return Keeper(self.check, self.timeout, self.memory_mib)
 
     def _await_import(self, keeper: Keeper) -> None:
-        """Raises ValueError when the keeper cannot run the check."""
+        """Raise ValueError unless the keeper can run the check."""
         answered = keeper.connection.poll(IMPORT_SECONDS)
         hello = keeper.receive() if answered else None
         if hello != "ready":
@@ -115,7 +114,7 @@ class CheckPool(Verifier):
             raise ValueError(f"cannot use the check {self.check!r}: {problem}")
 
     def judge(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
-        """One verdict for each pair, in order; the fastest checks do not wait for the slowest."""
+        """Return one verdict for each pair, in order; fast checks do not wait for slow ones."""
         if not self._keepers:
             raise ValueError("this verifier is closed")
         for i, truth in enumerate(ground_truths):
@@ -138,7 +137,7 @@ class CheckPool(Verifier):
         return [verdict for verdict in verdicts if verdict]
 
     def _replace(self, keeper: Keeper) -> Keeper:
-        """A new keeper in the place of one that is gone or silent."""
+        """Return a new keeper in place of one that ended or does not reply."""
         keeper.close()
         new = self._start()
         self._keepers[self._keepers.index(keeper)] = new

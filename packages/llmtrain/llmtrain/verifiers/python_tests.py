@@ -1,16 +1,16 @@
-"""Does the Python program in a response pass its unit tests?
+"""Run the unit tests of a Python program in a response.
 
 The program is the last ```python block, else the last block without a language, else the whole response; the ground
-truth is Python text, or a list of statements such as "assert add(1, 2) == 3". Both go into a file that a process of its
-own runs: in an empty folder, with an environment that says nothing but how to hash, limits on time, memory, processes
-and file size, no network where the kernel allows, and its process group killed at the end.
+truth is Python text, or a list of statements such as "assert add(1, 2) == 3". Both go into a file that a
+separate process runs: in an empty folder, with an environment of PYTHONHASHSEED only, limits on time, memory, processes
+and file size, no network if the kernel allows that, and its process group killed at the end.
 
-What this does not protect from:
+It does not protect from:
 - reading files that the user who trains may read, among them the tests themselves: a program can look for them in its
   own file, so a reward earned this way is possible;
-- writing, where nobody else's rights prevent it, to files outside its folder (as root it runs as a user without rights
+- writing to files outside its folder, unless file permissions prevent it (as root it runs as a user without rights
   to write); many files, each under the limit, fill a disk until the check ends;
-- the network, where the kernel allows no namespaces (then also processes that left their group survive the check);
+- the network, if the kernel allows no namespaces (then also processes that left their group survive the check);
 - using the processor up to its time limit, on as many cores as it has processes;
 - faults of the kernel: for code by an adversary, train in a container or a virtual machine.
 """
@@ -37,12 +37,12 @@ MAX_PROCESSES = 16
 MAX_FILE_MIB = 16
 TAIL_BYTES = 4096
 _FENCE = re.compile(r"^[ \t]*```[ \t]*(?:[{.]*([\w+#-]+)[^`\n]*)?\r?$", re.MULTILINE)
-"""The line that opens a block, with its language, or closes one."""
+"""Line that opens a block, with its language, or closes one."""
 _PYTHON = ("python", "python3", "py")
 
 
 def program(response: str) -> str:
-    """The code of the last closed block of Python, else of the last without a language, else the whole response."""
+    """Return the last closed block of Python, else the last without a language, else the whole response."""
     last: dict[bool, str] = {}
     opening = None
     for fence in _FENCE.finditer(response):
@@ -57,7 +57,7 @@ def program(response: str) -> str:
 
 
 def tests(ground_truth: Any) -> str:
-    """The tests as text.
+    """Return the tests as text.
 
     Raises:
         ValueError: for a ground truth that is neither text nor a list of texts, or empty.
@@ -69,7 +69,7 @@ def tests(ground_truth: Any) -> str:
 
 
 class PythonVerifier(Verifier):
-    """Runs unit tests, `workers` at a time, each for at most `timeout` seconds in `memory_mib` MiB."""
+    """Verifier that runs unit tests, `workers` at a time, each for at most `timeout` seconds in `memory_mib` MiB."""
 
     def __init__(self, *, workers: int = 2, timeout: float = 5.0, memory_mib: int = 1024) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class PythonVerifier(Verifier):
         return list(self._threads.map(self._check, map(program, responses), checks))
 
     def _check(self, code: str, checks: str) -> Verdict:
-        passed = secrets.token_hex(16)  # a program that exits before its tests does not say this
+        passed = secrets.token_hex(16)  # a program that exits before its tests does not print this
         with tempfile.TemporaryDirectory(prefix="llmtrain-check-", ignore_cleanup_errors=True) as folder:
             file, out, err = (Path(folder) / name for name in ("program.py", "stdout", "stderr"))
             text = f"{code}\n\n{checks}\n\nprint('\\n{passed}', flush=True)\n"
@@ -97,7 +97,7 @@ class PythonVerifier(Verifier):
         return Verdict(False, _why(exit_code, problem), code)
 
     def _run(self, file: Path, stdout: Any, stderr: Any) -> int | None:
-        """Exit code of the program; None when it ran out of time."""
+        """Return the exit code of the program, or None if it timed out."""
         settings = {
             "program": file.name,
             "cpu_seconds": int(self.timeout) + 1,
@@ -130,14 +130,14 @@ class PythonVerifier(Verifier):
 
 
 def _tail(path: Path) -> str:
-    """The end of a file, without white space after it."""
+    """Return the end of a file, without trailing white space."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - TAIL_BYTES))
         return file.read().decode(errors="replace").rstrip()
 
 
 def _why(exit_code: int, problem: str) -> str:
-    """What is wrong, in a line."""
+    """Return the reason of a failure, in a line."""
     if name := signal_name(exit_code - 128):
         return f"the program ended by {name}"
     last = problem.rpartition("\n")[2][:200]

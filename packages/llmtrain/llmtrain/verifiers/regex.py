@@ -1,4 +1,4 @@
-"""Does a regular expression, the ground truth, match somewhere in the response?"""
+"""Check for a match of a regular expression, the ground truth, in the response."""
 
 import re
 from typing import Any
@@ -7,7 +7,9 @@ from .verdict import Verdict
 
 
 def check(response: str, ground_truth: Any) -> Verdict:
-    """Verdict on `response`, with the match as what was extracted; a pattern may backtrack forever, so run in a pool.
+    """Return the verdict on `response`, with the match as its extracted part.
+
+    A pattern may backtrack forever, so run this in a CheckPool.
 
     Raises:
         ValueError: for a ground truth that is no regular expression.

@@ -1,7 +1,7 @@
 """Run a Python program under limits: `python -I sandbox.py '{"program": ..., "cpu_seconds": ..., ...}'`.
 
 Started as a file of its own, in a folder made for it; uses the standard library only. It leaves the network and the
-other processes behind (namespaces, where the kernel allows), gives up root, sets the limits, then executes the program.
+other processes behind (namespaces, if the kernel allows), gives up root, sets the limits, then executes the program.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ FIRST_UID = 1_000_000_000
 
 
 def isolate(libc: ctypes.CDLL) -> None:
-    """Leave network, processes and shared memory of the machine, and root."""
+    """Leave network, processes and shared memory of the machine, and give up root."""
     spaces = NEW_NET | NEW_PID | NEW_IPC
     if libc.unshare(spaces) != 0:
         libc.unshare(NEW_USER | spaces)
@@ -30,9 +30,9 @@ def isolate(libc: ctypes.CDLL) -> None:
 
 
 def _leave_root(libc: ctypes.CDLL, uid: int) -> None:
-    """Become a user of its own: the limit on processes does not hold for root, and counts all processes of a user.
+    """Become a separate user: the limit on processes does not hold for root, and counts all processes of a user.
 
-    What is kept of root is reading any file, because the interpreter may be in a folder of root's.
+    Keep only root's right to read any file, because the interpreter may be in a folder of root's.
     """
     os.chown(".", uid, uid)
     libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)
@@ -46,7 +46,7 @@ def _leave_root(libc: ctypes.CDLL, uid: int) -> None:
 
 
 def limit(settings: dict[str, int]) -> None:
-    """Set the limits of this process and of those it starts."""
+    """Set the limits of this process and of its children."""
     for kind, most in (
         (resource.RLIMIT_CPU, settings["cpu_seconds"]),
         (resource.RLIMIT_AS, settings["memory_mib"] * 2**20),
@@ -61,7 +61,7 @@ def limit(settings: dict[str, int]) -> None:
 
 
 def main(settings: dict[str, int]) -> int:
-    """Exit code of the program; 128 + n when signal n ended it."""
+    """Return the exit code of the program, 128 + n if signal n ended it."""
     libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
     if libc:
         isolate(libc)
@@ -74,7 +74,7 @@ def main(settings: dict[str, int]) -> int:
 
 
 def run(settings: dict[str, int]) -> int:
-    """Run the program in a process of its own: signals do nothing to the first process of a namespace."""
+    """Run the program in a separate process: signals do nothing to the first process of a namespace."""
     pid = os.fork()
     if pid == 0:
         limit(settings)
@@ -84,7 +84,7 @@ def run(settings: dict[str, int]) -> int:
 
 
 def exit_code(pid: int) -> int:
-    """How a child ended: its exit code, or 128 + n for signal n."""
+    """Return the exit code of a child, 128 + n for signal n."""
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     return code if code >= 0 else 128 - code
 

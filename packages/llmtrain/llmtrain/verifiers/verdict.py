@@ -1,4 +1,4 @@
-"""The outcome of a check: what tasks and verifiers have in common."""
+"""Outcome of a check, shared by tasks and verifiers."""
 
 from dataclasses import dataclass
 
@@ -9,6 +9,6 @@ class Verdict:
 
     correct: bool
     reason: str
-    """What was found equal, or what is wrong."""
+    """Explanation, such as "equal as numbers" or "timed out after 5 s"."""
     extracted: str | None = None
-    """The part of the response that was judged; None where there is none, or where it is the whole response."""
+    """Part of the response that was judged; None if there is none, or if it is the whole response."""

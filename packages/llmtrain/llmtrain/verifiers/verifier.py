@@ -1,4 +1,4 @@
-"""What all verifiers are: judges of responses that may hold processes."""
+"""Base class of verifiers: judges of responses that may hold processes."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -9,18 +9,18 @@ from typing import Any
 from .verdict import Verdict
 
 FAILURES = ("timeout", "crash", "error")
-"""Kinds of checks that gave no answer."""
+"""Kinds of checks without an answer."""
 
 
 class Verifier(AbstractContextManager, ABC):
-    """Judges responses; at the end of a with block it is closed."""
+    """Judge of responses; a with block closes it."""
 
     def __init__(self) -> None:
         self.failures: dict[str, int] = Counter()
         """Checks without an answer so far, by kind, see FAILURES. Their responses count as wrong."""
 
     def __call__(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
-        """One verdict for each pair, in order.
+        """Return one verdict for each pair, in order.
 
         Raises:
             ValueError: for two sequences of different lengths, and for a ground truth the verifier cannot use.
@@ -31,7 +31,7 @@ class Verifier(AbstractContextManager, ABC):
 
     @abstractmethod
     def judge(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
-        """The verdicts, given as many ground truths as responses."""
+        """Return the verdicts, given as many ground truths as responses."""
 
     def close(self) -> None:
         """End the processes, if there are any."""

@@ -20,7 +20,7 @@ from .verifier import Verifier
 
 
 def _direct(check: Callable[[str, Any], Verdict]) -> Callable[..., Verifier]:
-    """A verifier whose check cannot hang: it runs here and needs no settings."""
+    """Return a builder of a verifier whose check cannot hang: it runs here and needs no settings."""
     return lambda **settings: DirectVerifier(check)
 
 
@@ -31,16 +31,16 @@ VERIFIERS: dict[str, Callable[..., Verifier]] = {
     "countdown": _direct(countdown_check),
     "python": PythonVerifier,
 }
-"""Name to a function that builds the verifier."""
+"""Functions that build a verifier, by name."""
 
 
 def get_verifier(name: str, *, workers: int = 2, timeout: float = 5.0, memory_mib: int = 1024) -> Verifier:
-    """The verifier `name`: one of VERIFIERS, or the import path `module:function` of a user's check.
+    """Return the verifier `name`: one of VERIFIERS, or the import path `module:function` of a user's check.
 
     Args:
-        name: which.
-        workers: checks at a time; `exact` and `countdown` need no workers and ignore all of these.
-        timeout: seconds for one item.
+        name: Name or import path.
+        workers: Number of checks at a time; `exact` and `countdown` need no workers and ignore all of these.
+        timeout: Seconds for one item.
         memory_mib: MiB that one check may use.
 
     Raises:

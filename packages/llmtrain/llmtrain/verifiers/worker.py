@@ -1,4 +1,4 @@
-"""The process behind a CheckPool: imports a check, forks the process that runs it, kills that one when it is late.
+"""Process behind a CheckPool: import a check, fork a process that runs it, kill that process after a timeout.
 
 Started as `python -m llmtrain.verifiers.worker FD`, with a connection to the pool at the file descriptor FD.
 """
@@ -19,16 +19,16 @@ from ..process.text import signal_name
 from .verdict import Verdict
 
 MAX_SHOWN = 1000
-"""Characters of `extracted` and `reason` that are sent back."""
+"""Upper limit for characters of `extracted` and `reason` that are sent back."""
 PR_SET_PDEATHSIG = 1
 _NUMPY_BOOLS = ("bool", "bool_")
-"""Names of what a comparison of NumPy's numbers gives, in its versions."""
+"""Names of NumPy's bool type, old and new."""
 
 Check = Callable[[str, Any], "bool | Verdict"]
 
 
 class Checker:
-    """A fork of this process, in a process group of its own, that answers one item after the other."""
+    """Fork of this process, in its own process group, that answers one item after the other."""
 
     def __init__(self, check: Check, memory_mib: int, pool: Connection) -> None:
         self.connection, theirs = Pipe()
@@ -47,11 +47,11 @@ class Checker:
         theirs.close()
 
     def ask(self, item: bytes, timeout: float, pool: Connection) -> bytes | None:
-        """The reply to `item`; None when the process ended instead.
+        """Return the reply to `item`, or None if the process ended instead.
 
         Raises:
-            TimeoutError: when there is no reply after `timeout` seconds.
-            EOFError: when the pool is gone before that.
+            TimeoutError: if there is no reply after `timeout` seconds.
+            EOFError: if the pool closes the connection before that.
         """
         try:
             self.connection.send_bytes(item)
@@ -63,18 +63,18 @@ class Checker:
         raise EOFError if ready else TimeoutError
 
     def end(self) -> str:
-        """Kill the process and what it started; says how it ended."""
+        """Kill the process and its children; return its exit code or signal as text."""
         self.connection.close()
         try:
             os.killpg(self.pid, signal.SIGKILL)
         except ProcessLookupError:
-            os.kill(self.pid, signal.SIGKILL)  # it has not come to setsid yet, or has ended and waits to be reaped
+            os.kill(self.pid, signal.SIGKILL)  # before setsid, or ended and not yet reaped
         status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         return signal_name(-status) or f"exit code {status}"
 
 
 def _die_with(keeper: int) -> None:
-    """End this process when the keeper ends, however that happens."""
+    """End this process when the keeper ends, for any reason."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != keeper:
@@ -82,7 +82,7 @@ def _die_with(keeper: int) -> None:
 
 
 def _limit_memory(mib: int) -> None:
-    """Let this process allocate `mib` MiB beyond what it has."""
+    """Limit this process to `mib` MiB more than it has now."""
     if sys.platform == "linux":
         with open("/proc/self/statm") as file:
             now = int(file.read().split()[0]) * resource.getpagesize()
@@ -101,34 +101,34 @@ def _answer(connection: Connection, check: Check) -> None:
 
 
 def _run(check: Check, response: str, truth: Any) -> dict[str, Any]:
-    """The reply to one item."""
+    """Return the reply to one item."""
     try:
         return _reply(check(response, truth))
-    except Exception as error:  # a user's check may raise anything; its item alone is lost
+    except Exception as error:  # a user's check may raise anything; only its item fails
         return failure("error", f"the check raised {type(error).__name__}: {error}")
 
 
 def _reply(found: Any) -> dict[str, Any]:
-    """What a check returned, as it is sent."""
+    """Return the result of a check as the message to send."""
     if isinstance(found, bool) or type(found).__name__ in _NUMPY_BOOLS:
         found = Verdict(bool(found), "correct" if found else "wrong")
     if not isinstance(found, Verdict):
         return failure("error", f"the check returned {type(found).__name__}, not a bool or a Verdict")
-    extracted = None if found.extracted is None else str(found.extracted)[:MAX_SHOWN]  # a user's may be a number
+    extracted = None if found.extracted is None else str(found.extracted)[:MAX_SHOWN]  # may be a number
     reason = str(found.reason)[:MAX_SHOWN]
     return {"correct": bool(found.correct), "reason": reason, "extracted": extracted, "failure": None}
 
 
 def failure(kind: str, reason: str) -> dict[str, Any]:
-    """The reply to an item that could not be checked; `kind` is timeout, crash or error."""
+    """Return the reply to an item that could not be checked; `kind` is timeout, crash or error."""
     return {"correct": False, "reason": reason[:MAX_SHOWN], "extracted": None, "failure": kind}
 
 
 def load(path: str) -> Check:
-    """The function at `module:function`.
+    """Return the function at `module:function`.
 
     Raises:
-        ValueError: when there is none.
+        ValueError: if there is none.
     """
     module, _, name = path.partition(":")
     try:
@@ -143,7 +143,7 @@ def load(path: str) -> Check:
 
 
 def serve(pool: Connection) -> None:
-    """Answer the pool's items until it goes."""
+    """Answer the pool's items until it closes the connection."""
     settings = json.loads(pool.recv_bytes())
     sys.path[:] = settings["path"]
     try:
@@ -170,5 +170,5 @@ def serve(pool: Connection) -> None:
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):  # nobody is there to be told any more
+    with contextlib.suppress(BrokenPipeError):  # the pool has gone
         serve(Connection(int(sys.argv[1])))
