@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..verifiers.math.answer_text import MAX_ANSWER_CHARS, compact, number, tidy
+from ..verifiers.math.answer_text import MAX_ANSWER_CHARS, compact, tidy
+from ..verifiers.math.plain_number import number
 from ..verifiers.verdict import Verdict
 from .outcomes import ABSTAINED
 

@@ -1,28 +1,31 @@
-"""Answers as text: what has no meaning is left out, plain numbers get their value. Nothing here evaluates anything."""
+"""Answers as text: remove decoration, compare words and choices. Nothing is evaluated here."""
 
 import re
-from fractions import Fraction
 from typing import Any
 
-from .answer_tokens import STYLE, WORD, spoken
+from .answer_words import STYLE, WORD, spoken
 from .final_answer import last_boxed
 
 MAX_ANSWER_CHARS = 2000
-"""A longer answer counts as wrong unread; the longest ground truths of the public benchmarks have a few hundred."""
+"""Upper limit for the length of an answer; ground truths of public benchmarks have a few hundred characters."""
 
-_PLAIN = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?: \d{3})+|\d{1,2000})(\.\d{1,2000})?")
-_FRACTION = re.compile(r"([+-]?)\\frac\{(\d{1,2000})\}\{(\d{1,2000})\}|([+-]?)(\d{1,2000})/(\d{1,2000})")
 _WHOLE = re.compile(rf"(?:{STYLE}|\\(?:boldsymbol|bm|underline|emph)\s*)\{{([^{{}}]*)\}}")
 _CHOICE = re.compile(rf"(?:{STYLE}\{{\s*)?(?:\(([A-Z])\)|([A-Z])[.)])\s*\}}?(.*)", re.DOTALL)
 _OTHER_CHOICE = re.compile(r"(?<![a-zA-Z\\])[A-Z](?![a-zA-Z])|(?<![a-zA-Z])(?:or|and|not)(?![a-zA-Z])")
-_SAME = (("\\dfrac", "\\frac"), ("\\tfrac", "\\frac"), ("\\left", ""), ("\\right", ""), ("\\!", ""), ("\\,", ""))
-_SPACE = re.compile(r"(?<!\d) | (?!\d)")
-"""Not between digits: 2 1/2 is not 21/2."""
+_SAME = [
+    (re.compile(rf"{old}(?![a-zA-Z])"), new)  # \left is not the beginning of \leftarrow
+    for old, new in (
+        *((r"\\[dtc]frac", r"\\frac"), (r"\\(?:left|right|!|,)", ""), (r"\{,\}", ",")),
+        (rf"(?<=\d)\s*(?:percent|{STYLE}\{{\s*percent\s*\}})", "%"),
+    )
+]
 _FRAME = " \t\r\n$*.`"
+_BEFORE = re.compile(r"(?:[\s$*`]|\.(?!\d))*")
+_BRACKETED = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]", re.DOTALL)
 
 
 def read_truth(ground_truth: Any) -> str:
-    """The answer within a ground truth: all of it, or what stands in its box or after ####."""
+    """Return the answer within a ground truth: all of it, or what stands in its box or after ####."""
     if isinstance(ground_truth, bool) or not isinstance(ground_truth, str | int | float):
         raise ValueError(f"the ground truth of math is text or a number, not {type(ground_truth).__name__}")
     text = str(ground_truth).rpartition("####")[2]
@@ -33,37 +36,52 @@ def read_truth(ground_truth: Any) -> str:
 
 
 def tidy(answer: str) -> str:
-    """`answer` without what has no meaning: dollar signs and styles around it, spacing, \\left, a final full stop."""
-    text = spoken(answer.strip(_FRAME))
+    """Return `answer` without decoration: dollar signs and styles around it, spacing, \\left, a final full stop."""
+    text = _bare(answer)
+    if found := _BRACKETED.fullmatch(text):
+        text = _bare(found[1] or found[2] or "")
+    text = spoken(text)
     if (found := _WHOLE.fullmatch(text)) and not WORD.fullmatch(found[1].strip()):
-        text = found[1].strip(_FRAME)
+        text = _bare(found[1])
     for old, new in _SAME:
-        # \left is not the beginning of \leftarrow
-        text = re.sub(re.escape(old) + r"(?![a-zA-Z])", lambda _, new=new: new, text) if old in text else text  # type: ignore[misc]
+        text = old.sub(new, text)
     return " ".join(text.split())
 
 
+def _bare(text: str) -> str:
+    """Return `text` without dollar signs, stars and full stops around it; .5 keeps its point."""
+    text = text.rstrip(_FRAME)
+    before = _BEFORE.match(text)
+    return text[before.end() :] if before else text
+
+
+def same_text(given: str, wanted: str) -> bool:
+    """Return whether tidy answers are equal as text, as words in any case and style, or as choices."""
+    if compact(given) == compact(wanted) or choice(given) == wanted.strip("()"):
+        return True
+    word = _word(given)
+    return word is not None and word == _word(wanted)
+
+
 def choice(text: str) -> str | None:
-    """The letter of a choice that stands before its value, as in "(B) 42"; None where there is none or another one."""
+    """Return the letter of a choice that stands before its value, as in "(B) 42"; None if none or another one does."""
     found = _CHOICE.fullmatch(text)
     return (found[1] or found[2]) if found and not _OTHER_CHOICE.search(found[3]) else None
 
 
+def _word(text: str) -> str | None:
+    """Return the small letters of an answer that is words or a letter, such as \\text{Even} or (b); None for others."""
+    found = _WHOLE.fullmatch(text)
+    inner = (found[1] if found else text).strip(" .")
+    if WORD.fullmatch(inner) or re.fullmatch(r"[a-zA-Z]|\([a-zA-Z]\)", inner):
+        return inner.strip("()").casefold()
+    return None
+
+
 def compact(text: str) -> str:
-    """`text` without spaces that separate nothing, for comparing: those beside anything but letters and digits.
+    """Return `text` without spaces that separate nothing, for comparing: those beside other than letters and digits.
 
     The space after a command goes too: public benchmarks have lost it, and \\cotx stands for \\cot x.
     """
     text = re.sub(r"(\\[a-zA-Z]+) (?=[a-zA-Z])", r"\1", text)
     return re.sub(r"(?<![a-zA-Z0-9\\\\]) | (?![a-zA-Z0-9])", "", text)
-
-
-def number(text: str) -> Fraction | None:
-    """The value of a plain number or fraction, its percent sign left out; None for any other text."""
-    text = (_SPACE.sub("", text) if " " in text else text).removeprefix("\\$").removesuffix("%").removesuffix("\\")
-    if _PLAIN.fullmatch(text):
-        return Fraction(text.replace(",", "").replace(" ", ""))
-    if found := _FRACTION.fullmatch(text):
-        sign, top, bottom = found.group(1, 2, 3) if found[2] else found.group(4, 5, 6)
-        return Fraction(int(sign + top), int(bottom)) if int(bottom) else None
-    return None

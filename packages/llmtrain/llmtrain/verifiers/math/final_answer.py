@@ -1,4 +1,4 @@
-"""The final answer of a response: in \\boxed{}, after "Answer:" or "####", or the last number.
+"""Final answer of a response: in \\boxed{}, after "Answer:" or "####", or the last number.
 
 Every search is linear in the length of the response, so that megabytes cost milliseconds.
 """
@@ -14,7 +14,7 @@ _FORMULA = (
     r"\$\$(?P<shown>.+?)\$\$|\\\[(?P<set>.+?)\\\]|\\\((?P<inline>.+?)\\\)"
     r"|\$(?P<tight>[^\s$](?:[^$\n]*[^\s$])?)\$(?!\d)|\$(?P<loose>\s[^$]*\s)\$"
 )
-"""Between dollar signs, it has a space at both ends or at neither: "$18 a day, not $20" and "$18-$20" hold none."""
+"""Formula; between dollar signs with a space at both ends or at neither: "$18 a day, not $20" has none."""
 _SENTENCE = re.compile(
     rf"(?:{_FORMULA}|(?!\n|[.!](?=[*)]*(?:\s|$))|,?\s+\(?(?:because|since|as|which)\b).)*".replace("?P<", "?P<_"),
     re.DOTALL | re.IGNORECASE,
@@ -24,19 +24,19 @@ _FILLERS = re.compile(
     r"|as follows|the|following|value|number|formula|expression|final|result|option|choice)(?=[\s*:,]))*",
     re.IGNORECASE,
 )
-"""What may stand between a mark and an answer."""
+"""Words that may stand between a mark and an answer."""
 _BEGINS_WITH_FORMULA = re.compile(rf"(?:{_FORMULA})(?P<rest>.*)", re.DOTALL)
 _MORE = re.compile(r"[^a-zA-Z\s,.*:'()-]")
 _PROSE = re.compile(r"not\b|(?:[a-zA-Z]{2,}\s+){2}[^\d]*\d", re.IGNORECASE)
-"""Not an answer, where numbers follow."""
+"""Text that is no answer if numbers follow."""
 _NUMBER = re.compile(r"-?(?:\d+(?:,\d{3}(?!\d))*(?:\.\d+)?|\.\d+)(?:\s?/\s?\d+(?![\d.]))?%?")
 _MAX_NUMBER = 64
 _LONGEST = 4000
-"""Characters after a mark that are looked at: more than an answer may have."""
+"""Upper limit for the characters after a mark that are searched: more than an answer may have."""
 
 
 def last_boxed(text: str) -> str | None:
-    """Content of the last box whose braces are balanced; None where there is none."""
+    """Return the content of the last box whose braces are balanced, or None."""
     end = len(text)
     for _ in range(_MAX_NUMBER):  # boxes that never close are few in practice and cheap to make by the million
         start = max(text.rfind(box, 0, end) for box in BOXES)
@@ -51,7 +51,7 @@ def last_boxed(text: str) -> str | None:
 
 
 def _closing_brace(text: str, opening: int, end: int) -> int | None:
-    """Index of the brace that closes the one at `opening`; None when it is not closed before `end`."""
+    """Return the index of the brace that closes the one at `opening`, or None if none does before `end`."""
     depth = 0
     for found in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, opening, end):
         if found[0] == "{":
@@ -64,15 +64,15 @@ def _closing_brace(text: str, opening: int, end: int) -> int | None:
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    """The last match, without keeping the others."""
+    """Return the last match, without keeping the others."""
     found = deque(pattern.finditer(text), maxlen=1)
     return found[0] if found else None
 
 
 def last_marked(text: str) -> str | None:
-    """What is said after the last "####", "Answer:" or "answer is"; None where that is nothing, or no answer.
+    """Return the answer after the last "####", "Answer:" or "answer is", or None if there is none.
 
-    It is the formula that begins there, or all to the end of the sentence or line where that says more than a formula.
+    It is the formula that begins there, or the text to the end of the sentence or line if that says more.
     """
     last = _last(_MARK, text)
     if last is None:
@@ -102,13 +102,13 @@ def _end(pattern: re.Pattern[str], text: str) -> int:
 
 
 def last_number(text: str) -> str | None:
-    """The last number; None where there is none, or where it has more than 64 characters."""
+    """Return the last number, or None if there is none or it has more than 64 characters."""
     last = _last(_NUMBER, text)
     return last[0] if last and len(last[0]) <= _MAX_NUMBER else None
 
 
 def final_answer(response: str) -> str | None:
-    """The final answer of `response`: the last box that closes, else what follows the last mark, else a number."""
+    """Return the final answer: the last box that closes, else the answer after the last mark, else the last number."""
     boxed = last_boxed(response)
     if boxed is not None:
         return boxed.strip() or None

@@ -1,20 +1,24 @@
-"""Is the final answer of a response mathematically equal to the ground truth?
+"""Compare the final answer of a response with the ground truth.
 
-Equal texts and plain numbers are decided here, what is understood by its value, the rest by SymPy, which may take
-forever and whose parser evaluates text: `check` is to run in a CheckPool, never in a trainer's process.
+Equal texts and plain numbers are decided here, the rest by math-verify with SymPy, which may take forever: run `check`
+in a CheckPool, never in a trainer's process.
 """
 
 from typing import Any
 
 from ..verdict import Verdict
-from .answer_text import MAX_ANSWER_CHARS, choice, compact, number, read_truth, tidy
+from .answer_text import MAX_ANSWER_CHARS, read_truth, same_text, tidy
 from .final_answer import final_answer
 from .math_equal import equal
-from .quick_equal import equal_by_value
+from .plain_number import same_number
 
 
 def check(response: str, ground_truth: Any) -> Verdict:
-    """Verdict on the final answer of `response`; `ground_truth` is a number, or text with or without \\boxed{} or ####.
+    """Return the verdict on the final answer of `response`.
+
+    Args:
+        response: Text of a model.
+        ground_truth: A number, or text with or without \\boxed{} or ####.
 
     Raises:
         ValueError: for a ground truth that is no text, no number, or empty.
@@ -26,15 +30,9 @@ def check(response: str, ground_truth: Any) -> Verdict:
     if len(answer) > MAX_ANSWER_CHARS:
         return Verdict(False, f"the answer has more than {MAX_ANSWER_CHARS} characters", answer)
     given, wanted = tidy(answer), tidy(truth)
-    if compact(given) == compact(wanted) or choice(given) == wanted.strip("()"):
+    if same_text(given, wanted):
         return Verdict(True, "equal as text", answer)
-    a, b = number(given), number(wanted)
-    if a is not None and b is not None:
-        if a == b:
-            return Verdict(True, "equal as numbers", answer)
-        if a.denominator == b.denominator == 1:
-            return Verdict(False, f"{given} is not {wanted}", answer)
-    same = equal_by_value(given, wanted)
+    same, how = same_number(given, wanted), "equal as numbers"
     if same is None:
-        same = equal(given, wanted)
-    return Verdict(same, "mathematically equal" if same else f"{given} is not {wanted}", answer)
+        same, how = equal(given, wanted), "mathematically equal"
+    return Verdict(same, how if same else f"{given} is not {wanted}", answer)

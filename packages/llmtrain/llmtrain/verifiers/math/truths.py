@@ -1,4 +1,4 @@
-"""What verifiers can use as a ground truth: a row without it is a bad row, not a wrong answer."""
+"""Ground truths that verifiers can use: a row without one is a bad row, not a wrong answer."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +13,7 @@ Usable = Callable[[Any], object]
 
 
 def anything(ground_truth: Any) -> None:
-    """Takes every ground truth."""
+    """Accept every ground truth."""
 
 
 KNOWN: dict[str, Usable] = {
@@ -22,9 +22,9 @@ KNOWN: dict[str, Usable] = {
     "countdown": partial(countdown_check, ""),
     "python": tests,
 }
-"""By verifier."""
+"""Functions that raise ValueError for an unusable ground truth, by verifier."""
 
 
 def usable(verifier: str) -> Usable:
-    """A function that raises ValueError for a ground truth that the verifier of this name cannot use."""
+    """Return a function that raises ValueError for a ground truth that the verifier of this name cannot use."""
     return KNOWN.get(verifier, anything)

@@ -1,0 +1,40 @@
+"""Plain numbers and fractions, compared exactly; a decimal also equals the number that it rounds to six places."""
+
+import re
+from fractions import Fraction
+
+_DIGITS = r"\d{1,3}(?:,\d{3})+|\d{1,3}(?: \d{3})+|\d{1,2000}"
+_POWER = r"[eE](?P<e>[+-]?\d{1,3})|(?:\\times|\\cdot|[×·*])10\^(?:\{(?P<braced>-?\d{1,3})\}|(?P<bare>-?\d{1,3}))"
+_PLAIN = re.compile(rf"(?P<digits>[+-]?(?:(?:{_DIGITS})(?:\.\d{{1,2000}})?|\.\d{{1,2000}}))(?:{_POWER})?")
+_FRACTION = re.compile(r"([+-]?)\\frac\{(\d{1,2000})\}\{(\d{1,2000})\}|([+-]?)(\d{1,2000})/(\d{1,2000})")
+_SPACE = re.compile(r"(?<!\d) | (?!\d)")
+"""Spaces, except between digits: 2 1/2 is not 21/2."""
+ROUNDED, ROUNDED_SHARE = Fraction(1, 2_000_000), Fraction(1, 100_000)
+"""Half of the sixth place, and the relative error allowed of a small decimal."""
+
+
+def number(text: str) -> Fraction | None:
+    """Return the value of a plain number or fraction, its percent sign left out; None for any other text."""
+    text = (_SPACE.sub("", text) if " " in text else text).removeprefix("\\$").removesuffix("%").removesuffix("\\")
+    if found := _PLAIN.fullmatch(text):
+        value = Fraction(found["digits"].replace(",", "").replace(" ", ""))
+        return value * Fraction(10) ** int(found["e"] or found["braced"] or found["bare"] or 0)
+    if found := _FRACTION.fullmatch(text):
+        sign, top, bottom = found.group(1, 2, 3) if found[2] else found.group(4, 5, 6)
+        return Fraction(int(sign + top), int(bottom)) if int(bottom) else None
+    return None
+
+
+def same_number(given: str, wanted: str) -> bool | None:
+    """Return whether two plain numbers are equal, 50% being 50 and 0.5; None unless both are plain numbers."""
+    a, b = number(given), number(wanted)
+    if a is None or b is None:
+        return None
+    decimal = "." in given or "." in wanted
+    if _near(a, b, decimal) or "%" not in given + wanted or given[-1:] == wanted[-1:]:
+        return _near(a, b, decimal)
+    return _near(*((a / 100, b) if "%" in given else (a, b / 100)), decimal)
+
+
+def _near(a: Fraction, b: Fraction, decimal: bool) -> bool:
+    return a == b or (decimal and abs(a - b) <= min(ROUNDED, ROUNDED_SHARE * max(abs(a), abs(b))))
