@@ -75,6 +75,19 @@ def test_grpo_is_trls_own(plain, folder, tmp_path, iterations):
     assert logged(trainer, "clip_fraction") == pytest.approx(theirs, abs=0.02)  # the mean of micro-batches
 
 
+def test_cispo_is_trls_own(folder, tmp_path):
+    """TRL's epsilon_high is the cap itself: 1.001 there is eps_high = .001 here."""
+    options = {"loss_type": "cispo", "epsilon_high": 1.001, "num_iterations": 3}
+    found = []
+    for cls, controller in ((GRPOTrainer, None), (EntrostatGRPOTrainer, {"controller": "cispo"})):
+        trainer = build(cls, folder, tmp_path, controller=controller, **options)
+        before = parameters(trainer)
+        trainer.train()
+        found.append(parameters(trainer) - before)
+    assert trainer.controller.surrogate.eps_high == pytest.approx(0.001)
+    assert relative(found[1], found[0]) < 1e-5
+
+
 @pytest.fixture(scope="module")
 def dropping(tmp_path_factory) -> Path:
     """A model whose dropout moves log-probabilities by nats."""
@@ -382,6 +395,8 @@ def test_every_controller_plans_and_has_a_gradient(rollout, name):
     [
         ({"loss_type": "grpo"}, "the controller replaces GRPOConfig.loss_type"),
         ({"epsilon_high": 0.28}, "set eps_high of the controller"),
+        ({"loss_type": "cispo", "epsilon_high": 5.0}, "the controller replaces GRPOConfig.loss_type"),
+        ({"loss_type": "cispo", "controller": {"controller": "cispo"}}, "caps the ratio at GRPOConfig.epsilon_high"),
         ({"steps_per_generation": 1}, "steps_per_generation 1 must be a multiple of gradient_accumulation_steps 2"),
         ({"controller": {"controller": "kl_ref"}}, "needs Tokens.ref_logp, .*set beta in GRPOConfig"),
         ({"controller": {"controller": "edge"}, "steps_per_generation": 4}, "all responses to a prompt"),

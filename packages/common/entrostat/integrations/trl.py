@@ -22,7 +22,7 @@ import trl
 from torch import Tensor
 from trl import GRPOConfig, GRPOTrainer
 
-from ..by_name import make
+from ..by_name import make, names_of
 from ..chaining import chain
 from ..controller import Controller, StepStats
 from ..diagnostics import EntropyTrace, diagnose
@@ -54,7 +54,7 @@ REPLACED = {
     "top_entropy_quantile": "name a controller that keeps tokens by entropy",
     "entropy_coef": "add entropy_bonus to the controller",
     "use_adaptive_entropy": "add adaptive_entropy to the controller",
-    "off_policy_mask_threshold": "name a controller that drops tokens",
+    "off_policy_mask_threshold": "add opsm to the controller and set its delta",
 }
 """Options of GRPOConfig that the controller replaces, each with the setting to use instead."""
 
@@ -81,6 +81,8 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         steps, a plan by the number of tokens of its own step.
     controller_preset: "paper" or "released".
     controller_args: hyperparameters of the controller.
+    With a controller that names `cispo`, loss_type "cispo" and epsilon_high are translated: TRL's is the cap of the
+    ratio itself, `eps_high` its distance above 1.
     All other arguments are GRPOTrainer's.
 
     A plan is made over all micro-batches and processes of an optimizer step, from statistics of the model without
@@ -106,8 +108,12 @@ class EntrostatGRPOTrainer(GRPOTrainer):
     ) -> None:
         if not trl.__version__.startswith(SUPPORTED_TRL):
             warnings.warn(f"written for TRL {SUPPORTED_TRL}x, found {trl.__version__}", stacklevel=2)
+        self.translated: dict[str, float] = {}
+        """Hyperparameters of the controller that options of GRPOConfig stand for."""
         if isinstance(controller, str):
-            self.controller = make(controller, controller_preset, **dict(controller_args or {}))
+            config = kwargs.get("args", args[2] if len(args) > 2 else None)
+            self.translated = cispo_settings(config, controller)
+            self.controller = make(controller, controller_preset, **self.translated, **dict(controller_args or {}))
         elif controller_args:
             raise ValueError("controller_args needs a controller given by name")
         else:
@@ -131,7 +137,8 @@ class EntrostatGRPOTrainer(GRPOTrainer):
     def _check(self) -> None:
         defaults = {field.name: field.default for field in dataclasses.fields(GRPOConfig)}
         for name, instead in REPLACED.items():
-            if getattr(self.args, name) != defaults[name]:
+            known = self.translated and name in ("loss_type", "epsilon_high")
+            if getattr(self.args, name) != defaults[name] and not known:
                 raise ValueError(f"the controller replaces GRPOConfig.{name}: {instead}")
         every, steps = self.args.gradient_accumulation_steps, self.args.steps_per_generation
         assert steps is not None  # GRPOConfig has derived it from the batch sizes
@@ -351,6 +358,19 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         self.controller.load_state_dict(state["controller"])
         self.trace.load_state_dict(state["trace"])
         self._planned = state["planned"]
+
+
+def cispo_settings(config: GRPOConfig | None, controller: str) -> dict[str, float]:
+    """Return the hyperparameters of `cispo` that GRPOConfig's loss_type "cispo" and epsilon_high stand for.
+
+    Empty if the loss type or the controller is another. Raises ValueError if epsilon_high is not set: TRL would then
+    cap the ratio at epsilon.
+    """
+    if config is None or config.loss_type != "cispo" or "cispo" not in names_of(controller):
+        return {}
+    if config.epsilon_high is None:
+        raise ValueError('loss_type "cispo" caps the ratio at GRPOConfig.epsilon_high: set it, as to 5.0')
+    return {"cispo.eps_high": config.epsilon_high - 1}
 
 
 @contextmanager
