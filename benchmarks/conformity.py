@@ -542,7 +542,7 @@ COMPARISONS = [
     Comparison(
         spec="entrocraft",
         preset="released",
-        settings={"anneal": 0.0, "curve": "cosine"},
+        settings={"anneal": 0.0},
         entropy=0.5,
         clone="entrocraft",
         peer="lblaoke/entrocraft compute_grpo_range_outcome_advantage, below its band",
