@@ -362,6 +362,16 @@ COMPARISONS = [
         theirs=verl_loss("cispo"),
     ),
     Comparison(
+        spec="dppo",
+        peer=VERL + "compute_policy_loss_dppo_tv",
+        theirs=verl_loss("dppo_tv", clip_ratio=0.15, clip_ratio_low=0.15, clip_ratio_high=0.15, clip_ratio_c=20.0),
+    ),
+    Comparison(
+        spec="dppo_kl",
+        peer=VERL + "compute_policy_loss_dppo_kl",
+        theirs=verl_loss("dppo_kl", clip_ratio=0.05, clip_ratio_low=0.05, clip_ratio_high=0.05, clip_ratio_c=20.0),
+    ),
+    Comparison(
         spec="sapo",
         peer=VERL + "compute_policy_loss_sapo",
         theirs=verl_loss("sapo", tau_pos=1.0, tau_neg=1.05),
