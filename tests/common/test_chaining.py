@@ -54,6 +54,7 @@ def compatible(some) -> bool:
     return len(names) == len(some) and len(set(loops)) == len(loops) and len(supports) < 2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::entrostat.CompositionWarning")
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(data=st.data(), seed=st.integers(0, 10**6))

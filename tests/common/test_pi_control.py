@@ -23,6 +23,7 @@ def test_stability_region_is_that_of_the_eigenvalues_without_one_mismatch():
     assert 0.1 < float(predicted.double().mean()) < 0.8
 
 
+@pytest.mark.slow
 def test_stability_region_is_that_of_the_simulation_without_one_mismatch():
     g, kp, ki = random_gains(5_000)
     sure = (torch.linalg.eigvals(pi_control.transition(g, kp, ki)).abs().amax(-1) - 1).abs() > 0.01

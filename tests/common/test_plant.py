@@ -75,6 +75,7 @@ def test_information_on_the_gain_fades_up_to_a_third_of_it():
     )
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10**6), gain=st.floats(0.3, 3), drift=st.floats(-0.02, 0.02))
 def test_finds_gain_and_drift_of_an_excited_plant(seed, gain, drift):
@@ -163,6 +164,7 @@ def test_a_step_of_an_unknown_signal_says_where_the_entropy_is_and_nothing_else(
     assert all(torch.equal(a, b) for a, b in zip(before[1:], after[1:], strict=True))
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10**6), scale=st.floats(1e-6, 10))
 def test_covariance_stays_positive_and_everything_finite(seed, scale):

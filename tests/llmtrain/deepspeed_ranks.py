@@ -83,6 +83,8 @@ def on_deepspeed(
 def gradients(ranks) -> dict:
     """The first gradient, for a surrogate of single tokens and one of whole sequences, and of low-rank updates."""
     chosen = {"entropy_bonus": {name: config for name, config in STAGES.items() if name != "zero0" or ranks.size < 4}}
+    if ranks.size == 1:  # in the quick tests
+        chosen = {"entropy_bonus": {name: STAGES[name] for name in ("zero2", "zero3")}}
     if ranks.size == 2:
         chosen = {"entropy_bonus": STAGES | OPTIONS, "gspo": {"zero3": STAGES["zero3"]}}
     found = {}

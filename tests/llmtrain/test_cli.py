@@ -71,6 +71,7 @@ def test_of_several_ranks_the_first_says_that_they_were_stopped(capsys, monkeypa
     assert said == ["stopped\n", ""]
 
 
+@pytest.mark.slow
 def test_what_the_trainer_needs_is_not_installed():
     code = "import sys; sys.modules['transformers'] = None; from llmtrain.cli import main; sys.exit(main(['train']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

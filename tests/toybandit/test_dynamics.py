@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pytest
 
 from toybandit import Config, Trajectory, simulate
 
@@ -25,6 +26,7 @@ def test_grpo_collapses_and_learns():
     assert (trajectory.reward[:, -1] > trajectory.reward[:, 0] + 0.08).all()
 
 
+@pytest.mark.slow
 def test_clip_bounds_order_the_entropy():
     assert (final("clip_lower") < final("grpo")).all()
     assert (final("grpo") < final("clip_higher")).all()

@@ -32,6 +32,7 @@ def test_thermostat_holds_its_target_when_states_share_features(mode):
     assert errors("coupled", "thermostat", [0.4, 0.9, 1.4], mode=mode).max() < 0.05
 
 
+@pytest.mark.slow
 def test_thermostat_finds_the_step_size_of_adam():
     assert errors("noisy", "thermostat", [0.6, 1.2], size={**SIZE, "update": "adam", "lr": 0.03}).max() < 0.01
 

@@ -2,12 +2,14 @@
 
 import gc
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from entrostat_app.launch import MAIN
 from entrostat_app.shared.garbage import spare_modules
 
 
+@pytest.mark.slow
 def test_modules_are_spared():
     spare_modules.cache_clear()
     gc.unfreeze()

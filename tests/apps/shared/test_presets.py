@@ -113,6 +113,7 @@ def click(app: AppTest, label: str) -> None:
 OWN = ("passes", "states", "rollouts")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pressed", ["Reset", "Deterministic rewards"])
 def test_what_one_page_has_by_default_stays_there(pressed):
     app = AppTest.from_file(MAIN, default_timeout=60)

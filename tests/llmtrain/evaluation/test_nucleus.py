@@ -43,6 +43,7 @@ def test_nucleus_by_hand(top_p, nucleus):
     torch.testing.assert_close(logp, p[tokens].log())  # of the whole distribution
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.6, 1.0, 1.4])
 @pytest.mark.parametrize("top_p", [0.05, 0.7, 0.95])
 def test_nucleus_is_transformers(top_p, temperature):

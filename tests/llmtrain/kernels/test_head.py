@@ -59,6 +59,7 @@ def test_gradients_with_every_option(softcap):
     assert torch.autograd.gradcheck(stats, leaves)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", ["triton", "nothing"])
 def test_the_cpu_path_needs_no_triton(block):
     done = subprocess.run([sys.executable, "-c", ON_CPU, block], capture_output=True, text=True, check=False)

@@ -111,6 +111,7 @@ def test_bfloat16_states_before_an_fp32_head(option):
     assert all(torch.equal(a, b) for a, b in zip(found, wide, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_the_path_for_cuda_in_fp32(mode, interpreter):
     *leaves, targets, plan = scene(dtype=torch.float32)

@@ -313,6 +313,7 @@ def test_a_length_penalty_is_in_the_advantage_and_not_in_the_reward(small, tmp_p
     assert set(found.reward.tolist()) <= {0.0, 1.0}
 
 
+@pytest.mark.slow
 def test_the_reference_policy_is_that_of_the_start(small, tmp_path):
     """At the first step its divergence is 0; a penalty keeps the policy nearer to it."""
     apart = {}
@@ -447,6 +448,7 @@ def test_what_libraries_make_of_a_full_disk_is_said_too(small, tmp_path, room):
     assert (tmp_path / "run/checkpoints/step-000001.part/state.pt").exists() == (room > 1)
 
 
+@pytest.mark.slow
 def test_a_bonus_on_truncated_entropies_trains(small, tmp_path):
     """With the others it changes nothing but what it adds; on its own it raises the entropy of the two likeliest."""
     settings = {"controller": "truncated_entropy_bonus", "controller_args": {"coef": 0.5}}

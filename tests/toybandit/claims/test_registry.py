@@ -17,8 +17,21 @@ LONG = (
     "lp-reg-entropy",
     "four-quadrants",
     "bapo-entropy",
+    "law-fit",
+    "law-algorithms",
+    "clip-cov",
+    "kl-cov",
+    "clip-thresholds",
+    "clip-random-rewards",
+    "cor4.1-signs",
+    "thm4.2-p-control",
+    "tau-zero",
+    "pi-stability-exact",
+    "adaptive-clip",
+    "four-quadrants-det",
+    "steer-collapse",
 )
-"""Claims that take seconds."""
+"""Claims that take a second or more."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(x, marks=[pytest.mark.slow] * (x in LONG)) for x in CLAIMS])

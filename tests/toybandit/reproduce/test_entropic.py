@@ -6,6 +6,8 @@ from toybandit.reproduce import OUT_OF_REACH
 from toybandit.reproduce.entropic import CUTS, OFF, ON, masked_tokens, p_and_pi, thresholds
 from toybandit.reproduce.registry import QUICK
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_needs_a_language_model_is_out_of_reach():
     assert {"entropic-1", "entropic-12"} <= set(OUT_OF_REACH)

@@ -14,6 +14,8 @@ from toybandit.reproduce.entropic_late import (
 )
 from toybandit.reproduce.registry import QUICK
 
+pytestmark = pytest.mark.slow
+
 
 def test_control_sleeps_until_its_start():
     run = plugged_in(QUICK, "noisy", 20)

@@ -6,6 +6,8 @@ from toybandit.reproduce.entropic import OFF, ON, TARGET
 from toybandit.reproduce.entropic_methods import methods
 from toybandit.reproduce.registry import QUICK
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_loops_hold_the_target_and_the_others_do_not(drawn_from_its_table):
     data = methods(QUICK)

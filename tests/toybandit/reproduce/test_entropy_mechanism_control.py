@@ -9,6 +9,8 @@ from toybandit.reproduce import FIGURES, QUICK, Effort
 from toybandit.reproduce.curves import train
 from toybandit.reproduce.entropy_mechanism_control import roughness
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def measured():

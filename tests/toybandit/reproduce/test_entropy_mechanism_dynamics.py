@@ -6,6 +6,8 @@ import pytest
 from toybandit.reproduce import FIGURES, QUICK
 from toybandit.reproduce.entropy_mechanism_dynamics import PUBLISHED
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def measured():

@@ -7,6 +7,8 @@ from toybandit import Config
 from toybandit.reproduce import FIGURES, QUICK
 from toybandit.reproduce.entropy_mechanism_law import FAMILY, every, family, fitted, mean_curve, progress, spaced
 
+pytestmark = pytest.mark.slow
+
 NUMBERS = (1, 2, 3, 7, 8, 10, 11)
 
 

@@ -6,6 +6,8 @@ from toybandit.reproduce import OUT_OF_REACH
 from toybandit.reproduce.opefo import balance, entropy_flow, training_dynamics, variants
 from toybandit.reproduce.registry import QUICK
 
+pytestmark = pytest.mark.slow
+
 
 def test_response_length_is_out_of_reach():
     assert {"opefo-4c", "opefo-table-1"} <= set(OUT_OF_REACH)

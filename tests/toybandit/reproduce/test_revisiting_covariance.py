@@ -6,6 +6,8 @@ import pytest
 from toybandit.reproduce import FIGURES, QUICK
 from toybandit.reproduce.revisiting_covariance import LABELS, SETTINGS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def measured():

@@ -5,6 +5,8 @@ import pytest
 from toybandit.reproduce import FIGURES, QUICK
 from toybandit.reproduce.revisiting_entropy import CLIPS, PASSES, TARGET, told
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def measured():

@@ -14,6 +14,8 @@ from toybandit.reproduce.steer import (
     weight_against_change,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_needs_a_language_model_is_out_of_reach():
     assert {"steer-6", "steer-table-3", "steer-table-5"} <= set(OUT_OF_REACH)

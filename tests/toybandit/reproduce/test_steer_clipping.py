@@ -1,7 +1,11 @@
 """STEER, figures 3 and 17."""
 
+import pytest
+
 from toybandit.reproduce.registry import QUICK
 from toybandit.reproduce.steer_clipping import BOUNDS, clipping_bounds, clipping_statistics, one_sign
+
+pytestmark = pytest.mark.slow
 
 
 def test_clipping_stops_unlikely_tokens(drawn_from_its_table):

@@ -7,6 +7,8 @@ from toybandit.reproduce.registry import QUICK
 from toybandit.reproduce.steer_estimators import binned_means, estimate_in_bins, estimate_scatter, estimators
 from toybandit.reproduce.steer_tokens import MODELS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def table_7():

@@ -1,10 +1,13 @@
 """STEER, figures 10 and 11."""
 
 import numpy as np
+import pytest
 
 from toybandit import Config, simulate
 from toybandit.reproduce.registry import QUICK
 from toybandit.reproduce.steer_properties import CLASSES, DATA, MODELS, by_class, properties
+
+pytestmark = pytest.mark.slow
 
 
 def test_classes_are_thirds_of_the_states():

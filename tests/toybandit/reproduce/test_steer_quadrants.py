@@ -1,5 +1,7 @@
 """STEER, figures 2 and 14 to 16. Training runs are those of QUICK effort: 24 states, 80 rollouts, 2 seeds."""
 
+import pytest
+
 from toybandit.reproduce.registry import QUICK
 from toybandit.reproduce.steer_quadrants import (
     CORNERS,
@@ -10,6 +12,8 @@ from toybandit.reproduce.steer_quadrants import (
     raising,
     towards,
 )
+
+pytestmark = pytest.mark.slow
 
 
 def test_entropy_is_raised_by_doubling_what_raises_it():

@@ -9,6 +9,8 @@ import torch
 from toybandit.reproduce.registry import QUICK
 from toybandit.reproduce.steer_surface import delta_surface, size_against_entropy, surfaces
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_surface_by_hand_with_two_arms():
     """With two arms p fixes H, and the exact flow is −[f − c] with f = p(log p + H), c = Σ p·f."""

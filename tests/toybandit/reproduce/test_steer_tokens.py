@@ -1,10 +1,13 @@
 """What a token does to the entropy, measured and estimated."""
 
 import numpy as np
+import pytest
 import torch
 
 from toybandit.reproduce.registry import QUICK
 from toybandit.reproduce.steer_tokens import GROUP, STEP, measure_tokens, sample_tokens
+
+pytestmark = pytest.mark.slow
 
 
 def entropy(logits):

@@ -88,6 +88,7 @@ def test_conditions(condition, text, met, broken):
     assert not condition.met(broken)
 
 
+@pytest.mark.slow
 def test_notes_say_what_is_assumed_of_a_parameter():
     case = CASES["thm1-centred"]
     assert case.note("shift") == "Assumed: E[A] = 0."

@@ -302,6 +302,7 @@ def test_the_largest_weight_of_a_model_fits_into_the_buffer_of_ipc(shape, monkey
         assert len(list(packed_tensor.packed_ipc_producer(weights, "gpu", lambda item: item[1], size))) == 1
 
 
+@pytest.mark.slow
 def test_several_workers_are_vllms_own_processes():
     """In an actor vLLM would ask Ray for them, which has not been told."""
     both = [options(RolloutConfig(tensor_parallel_size=n), "cuda", 1024) for n in (1, 2)]

@@ -384,6 +384,9 @@ def patient():
         yield verifier
 
 
+TAKES_ALL_THE_TIME = "5^{-10^{30}}"
+
+
 def pairs(table):
     return [tuple(part.strip() for part in line.split(" ; ")) for line in table.strip().split("\n") if " ; " in line]
 
@@ -391,7 +394,7 @@ def pairs(table):
 @pytest.mark.parametrize(
     ("a", "b", "equal"),
     [
-        (*pair, equal)
+        pytest.param(*pair, equal, marks=[pytest.mark.slow] * (pair[0] == TAKES_ALL_THE_TIME))
         for tables, equal in (((EQUAL, TWO_WAYS_EQUAL), True), ((DIFFERENT, TWO_WAYS_DIFFERENT), False))
         for table in tables
         for pair in pairs(table)
@@ -495,6 +498,7 @@ def finite():
         yield verifier
 
 
+@pytest.mark.slow
 @relaxed
 @given(answers, answers)
 def test_math_verify_never_finds_equal_what_differs(apart, same, a, b):
@@ -502,6 +506,7 @@ def test_math_verify_never_finds_equal_what_differs(apart, same, a, b):
         assert not same([a], [b])[0].correct
 
 
+@pytest.mark.slow
 @relaxed
 @given(st.recursive(constants, joined, max_leaves=3), atoms, atoms)
 def test_math_verify_finds_equal_what_is_the_same(patient, finite, a, b, c):
@@ -513,6 +518,7 @@ def test_math_verify_finds_equal_what_is_the_same(patient, finite, a, b, c):
         assert verdict.correct
 
 
+@pytest.mark.slow
 @relaxed
 @given(expressions, expressions)
 def test_equal_expressions_never_differ(apart, a, b):
@@ -528,6 +534,7 @@ def test_equal_expressions_never_differ(apart, a, b):
     assert not any(verdict.correct for verdict in apart(*zip(*pairs, strict=True)))
 
 
+@pytest.mark.slow
 @relaxed
 @given(expressions, st.fractions(min_value=-9, max_value=9).filter(bool))
 def test_what_is_added_makes_a_difference(patient, a, b):
