@@ -56,9 +56,9 @@ def redraws(page: Page, key: str, chart: int, moves: int) -> list[float]:
     found = []
     handle = page.locator(f".st-key-{key}").get_by_role("slider")
     handle.focus()
-    for move in range(moves):
+    for _ in range(moves):
         page.evaluate(f"() => {{ window.waiting = ({WATCH})({chart}) }}")
-        page.keyboard.press("ArrowRight" if move < moves else "ArrowLeft")
+        page.keyboard.press("ArrowRight")
         took = page.evaluate("window.waiting")
         if isfinite(took):
             found.append(took)

@@ -92,7 +92,7 @@ def draw_flow(canvas: Figure, data: Measurement) -> None:
         axes.set_xlabel("rollout")
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.1), fontsize=7, handlelength=1.8)
     panels[0].set_ylabel("entropy (nats)")
-    panels[1].set_ylabel("mnats a rollout")
+    panels[1].set_ylabel("10⁻³ nats per rollout")
 
 
 @figure(
