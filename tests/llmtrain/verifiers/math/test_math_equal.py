@@ -306,7 +306,6 @@ f(2x) ; 2f(x)
 (-3)! ; 6
 2+* ; 2
 \frac(1)(2) ; 2
-5^{-10^{30}} ; 0
 9^{9^{9}} ; 5
 f(x,y) ; 2
 \begin{vmatrix}1&2\\3&4\end{vmatrix} ; \begin{pmatrix}1&2\\3&4\end{pmatrix}
@@ -380,11 +379,8 @@ def equal_by_value(math, answer, truth):
 @pytest.fixture(scope="module")
 def patient():
     """Return the verifier with time enough on a busy machine."""
-    with get_verifier("math", workers=1, timeout=5.0) as verifier:
+    with get_verifier("math", workers=1, timeout=20.0) as verifier:
         yield verifier
-
-
-TAKES_ALL_THE_TIME = "5^{-10^{30}}"
 
 
 def pairs(table):
@@ -394,7 +390,7 @@ def pairs(table):
 @pytest.mark.parametrize(
     ("a", "b", "equal"),
     [
-        pytest.param(*pair, equal, marks=[pytest.mark.slow] * (pair[0] == TAKES_ALL_THE_TIME))
+        (*pair, equal)
         for tables, equal in (((EQUAL, TWO_WAYS_EQUAL), True), ((DIFFERENT, TWO_WAYS_DIFFERENT), False))
         for table in tables
         for pair in pairs(table)
@@ -403,6 +399,11 @@ def pairs(table):
 def test_by_hand(patient, a, b, equal):
     assert equal_by_value(patient, a, b) is equal
     assert equal_by_value(patient, b, a) is equal
+
+
+def test_a_value_that_takes_all_the_time_is_not_equal(math):
+    assert not equal_by_value(math, "5^{-10^{30}}", "0")
+    assert not equal_by_value(math, "0", "5^{-10^{30}}")
 
 
 def test_a_letter_after_a_number_is_a_unit_unless_the_truth_has_letters(patient):
@@ -473,7 +474,7 @@ answers = st.one_of(
     expressions.map(lambda x: f"z={x}"),
 )
 relaxed = settings(
-    max_examples=80,
+    max_examples=40,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
