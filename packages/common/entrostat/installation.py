@@ -10,6 +10,7 @@ EXTRAS = {
     "deepspeed": "deepspeed",
     "ray": "ray",
     "peft": "lora",
+    "gguf": "smollm",
     "vllm": "vllm",
 }
 """Extra of the distribution that provides a module, by the module's import name."""

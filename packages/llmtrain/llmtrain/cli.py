@@ -32,6 +32,7 @@ COMMANDS = {
     "eval": "Evaluate a run's newest checkpoint, or a model folder, on questions.",
     "data": "Show what files of questions hold: llmtrain data FILE...",
     "subset": "Write some questions of a file, at random or by clusters.",
+    "model": "Write a trainable model folder from a GGUF file: llmtrain model smollm2-135m.",
     "score": "Judge the responses of a file: llmtrain score --verifier math --in FILE --out FILE.",
     "law": "Fit R = −a·e^H + b to runs, predict their ends, and draw it.",
     "probe-entropy": "Compare estimators of the entropy change of tokens with the truth.",

@@ -55,7 +55,7 @@ class TaskConfig:
     """A task whose problems are generated, unless data.train_files names files of questions."""
 
     name: str = "countdown"
-    """countdown, module:function of one's own, or files, which requires data.train_files."""
+    """countdown, arithmetic, module:function of one's own, or files, which requires data.train_files."""
     train_problems: PositiveInt = 2048
     """Problems to train on, generated from `seed`."""
     test_problems: NonNegativeInt = 128

@@ -19,6 +19,16 @@ from .config import (
 )
 from .renamed import current_flags, current_keys, print_renamed
 
+SMOLLM = TrainConfig(
+    out="runs/smollm",
+    model=ModelConfig(path="models/smollm2-135m"),
+    task=TaskConfig(name="arithmetic", train_problems=4096),
+    sft=SFTConfig(examples=4096, wrong_share=0, steps=80, batch_size=16, lr=1e-4),
+    rollout=RolloutConfig(prompts=8, n=8, max_new_tokens=96),
+    optim=OptimConfig(layout="shared", lr=1e-5, mini_batch_size=4),
+    eval=EvalConfig(every=25),
+)
+"""A pretrained model of 135M parameters, which `llmtrain model smollm2-135m` writes."""
 TRAIN_EXAMPLE = "llmtrain train --preset countdown-cpu --controller entropic --target 0.4 --set tau=0"
 PRESETS: dict[str, TrainConfig] = {
     "math-cpu": TrainConfig(
@@ -37,6 +47,15 @@ PRESETS: dict[str, TrainConfig] = {
         engine=EngineConfig(name="deepspeed", zero_stage=2),
         optim=OptimConfig(layout="shared"),
         rollout=RolloutConfig(name="vllm"),
+        topology=TopologyConfig(name="ray"),
+    ),
+    "smollm-cpu": SMOLLM,
+    "smollm-ray": replace(
+        SMOLLM,
+        out="runs/smollm-ray",
+        nproc=2,
+        engine=EngineConfig(name="deepspeed", zero_stage=2),
+        rollout=replace(SMOLLM.rollout, name="vllm"),
         topology=TopologyConfig(name="ray"),
     ),
 }

@@ -1,4 +1,4 @@
-"""Generated tasks: Countdown."""
+"""Generated tasks: Countdown, and the tasks by name."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from ..data import Question
 from ..settings.config import SFTConfig, TaskConfig
 from ..verifiers import Verifier, countdown, get_verifier
+from .arithmetic import arithmetic_task
 from .task import Examples, Task
 
 if TYPE_CHECKING:
@@ -36,5 +37,5 @@ def question(problem: countdown.Problem) -> Question:
     return Question(countdown.prompt(problem), truth, source="countdown")
 
 
-TASKS = {"countdown": countdown_task}
+TASKS = {"countdown": countdown_task, "arithmetic": arithmetic_task}
 """Generated tasks by name."""

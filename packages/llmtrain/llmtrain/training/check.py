@@ -13,6 +13,7 @@ from entrostat.installation import missing
 
 from ..data.prompts import template
 from ..data.tables import check_name
+from ..policy.gguf_model import PUBLISHED
 from ..process.devices import check_device
 from ..process.local_ranks import world_size
 from ..rollout.make import engine_class
@@ -173,7 +174,8 @@ def positions(key: str, folder: Path) -> int | None:
     Raises ValueError with the key if there is no model in the folder.
     """
     if not folder.is_dir():
-        raise ValueError(f"{key}: model folder {folder} does not exist")
+        made = f"; make it with: llmtrain model {folder.name}" if folder.name in PUBLISHED else ""
+        raise ValueError(f"{key}: model folder {folder} does not exist{made}")
     try:
         found: dict[str, Any] = dict(json.loads((folder / "config.json").read_text()))
     except (OSError, TypeError, ValueError):
