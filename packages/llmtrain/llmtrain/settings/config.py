@@ -30,6 +30,8 @@ class ModelConfig:
     """Folder of the reference policy of kl_ref. None: the model that the run starts from."""
     path: str | None = None
     """Folder of a causal language model (weights and tokenizer). None: build a small Qwen2 and warm it up, once."""
+    trust_remote_code: bool = False
+    """Run the Python code of a model folder that brings its own classes (auto_map); false refuses such a folder."""
     lora_rank: NonNegativeInt = 0
     """Rank of low-rank updates (LoRA) that are trained instead of the weights; 0 trains all weights."""
     lora_alpha: PositiveFloat = 32.0

@@ -132,7 +132,8 @@ class Trainer:
         """Return model and tokenizer from the folder `base`, with LoRA updates if configured."""
         config = self.config
         dtype = torch.bfloat16 if config.engine.bf16 else torch.float32
-        model, tokenizer = load(base, dtype=dtype, device=config.device)
+        trusted = config.model.trust_remote_code
+        model, tokenizer = load(base, dtype=dtype, device=config.device, trust_remote_code=trusted)
         if config.model.lora_rank:
             attach(model, config.model, config.seed)
         if state:
@@ -163,6 +164,7 @@ class Trainer:
             whole=self.engine.whole,
             sleep_level=config.sleep_level,
             lora_rank=config.adapter_rank,
+            trust_remote_code=config.model.trust_remote_code,
         )
         return make_rollout_engine(config, start, self.ranks)
 

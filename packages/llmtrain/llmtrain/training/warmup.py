@@ -138,7 +138,9 @@ def put(part: Path, path: Path, over: bool) -> None:
 
 def first_tokenizer(config: ModelConfig, task: Task) -> PreTrainedTokenizerBase:
     """Return the tokenizer of the model to warm up."""
-    return task.build_tokenizer(config.vocab_size) if config.path is None else load_tokenizer(config.path)
+    if config.path is None:
+        return task.build_tokenizer(config.vocab_size)
+    return load_tokenizer(config.path, config.trust_remote_code)
 
 
 def first_examples(config: TrainConfig, task: Task, tokenizer: PreTrainedTokenizerBase) -> Batch:
@@ -173,7 +175,7 @@ def _tell(*lines: str) -> None:
 def first_model(config: TrainConfig, tokens: int) -> PreTrainedModel:
     """Return the model to warm up; tokens: vocabulary size of a built one."""
     if config.model.path is not None:
-        return load(config.model.path)[0]
+        return load(config.model.path, trust_remote_code=config.model.trust_remote_code)[0]
     return build_tiny(
         tokens,
         hidden=config.model.hidden_size,
