@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from entrostat.out_folder import LOCK
 from entrostat.plain_yaml import dump_yaml
 from entrostat.runlog import read_metrics
 from llmtrain.cli import main
@@ -24,7 +25,7 @@ from llmtrain.process.local_ranks import free_port
 from llmtrain.process.ranks import Ranks
 from llmtrain.settings.config import EngineConfig
 from llmtrain.settings.nested import to_dict
-from llmtrain.training.run import LOCK, STOPPED, claim, run_config, train_run
+from llmtrain.training.run import STOPPED, claim, run_config, train_run
 from llmtrain.training.trainer import Trainer
 
 
@@ -137,6 +138,32 @@ def test_nothing_is_replaced_by_accident(small, tmp_path, name, capsys):
         f"error: {tmp_path} contains {name}: choose another --out, pass --overwrite, or use llmtrain resume\n"
     )
     assert [p.relative_to(tmp_path) for p in tmp_path.rglob("*")] == [Path(name), Path(name, "mine")]
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [("sft", "notes.txt"), ("train", "checkpoints/notes.txt"), ("train", "tensorboard/notes.txt")]
+)
+def test_overwrite_removes_nothing_that_the_command_did_not_write(small, tmp_path, command, name, capsys):
+    out = tmp_path / "out"
+    for path in (out / name, out / "checkpoints" / "step-000001" / "state.pt"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+    before = contents(out)
+    assert main([command, "--out", str(out), "--overwrite", "--model.path", small.model.path, "--steps", "1"]) == 2
+    first = "checkpoints" if command == "sft" else Path(name).name
+    said = f"{first}, which this command did not write and will not remove: choose another --out, or move it away\n"
+    assert capsys.readouterr().err.endswith(said)
+    assert {name: content for name, content in contents(out).items() if name != STOPPED} == before
+
+
+def test_a_warm_up_replaces_what_a_warm_up_wrote(small, tmp_path):
+    out = tmp_path / "out"
+    given = ["sft", "--out", str(out), "--model.path", small.model.path, "--sft.steps", "0"]
+    assert main(given) == 0
+    assert main([*given, "--overwrite"]) == 0
+    (out / "mine.txt").write_text("")
+    assert main([*given, "--overwrite"]) == 2
+    assert (out / "model.safetensors").is_file()
 
 
 @pytest.mark.parametrize("command", ["train", "sft"])

@@ -1,6 +1,5 @@
 """A run from its configuration to its final message, as one process or as one of several ranks."""
 
-import fcntl
 import shutil
 import sys
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from entrostat.field_types import merge
+from entrostat.out_folder import check_own, lock_folder
 from entrostat.plain_yaml import dump_yaml, load_yaml
 
 from ..process.local_ranks import end_with_parent, is_first, is_worker
@@ -17,10 +17,10 @@ from ..settings.config import TrainConfig
 from ..settings.nested import to_dict
 from ..settings.renamed import current_keys
 
-LOCK = ".lock"
-"""Lock file in the folder of a run, held by the training process."""
 STOPPED = ".stopped"
-"""File in that folder, written by the first rank that stops with an error."""
+"""File in the folder of a run, written by the first rank that stops with an error."""
+REMOVED = {"checkpoints": ("step-*",), "tensorboard": ("events.out.*",)}
+"""Folders of a run that a new run removes, and the names that a run writes there."""
 
 
 @contextmanager
@@ -33,18 +33,7 @@ def claim(out: str, what: str = "trains") -> Iterator[None]:
     if not is_first():
         yield
         return
-    try:
-        Path(out).mkdir(parents=True, exist_ok=True)
-        lock = (Path(out) / LOCK).open("a")
-    except OSError as error:
-        raise ValueError(f"cannot write to {out}: {error.strerror}; choose another folder") from None
-    with lock:
-        try:
-            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # unlike a lock of flock, no fork inherits it
-        except BlockingIOError:
-            raise ValueError(f"another process {what} in {out}") from None
-        except OSError:
-            pass  # a file system without locks
+    with lock_folder(out, what):
         yield
 
 
@@ -77,6 +66,8 @@ def prepare(config: TrainConfig, resuming: bool) -> None:
     if resuming:
         check_whole(latest(config.out))
         return
+    for name, written in REMOVED.items():
+        check_own(Path(config.out) / name, written)
     shutil.rmtree(Path(config.out) / "checkpoints", ignore_errors=True)
     with WarmUpDisplay(config.sft.steps) as display:
         start_model(config, display)

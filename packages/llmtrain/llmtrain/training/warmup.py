@@ -43,6 +43,8 @@ PUT = (
     "max_prompt_length",
 )
 """Data settings that a tokenizer and a warm-up depend on."""
+WRITTEN = "written.json"
+"""File with the names of all files in the folder of a warm-up, which another warm-up may replace."""
 Progress = Callable[[int, float], None]
 
 
@@ -114,6 +116,8 @@ def build_and_warm_up(
     try:
         save(model, tokenizer, part, engine)
         if engine.ranks.rank == 0:
+            names = sorted(file.name for file in part.iterdir())
+            (part / WRITTEN).write_text(json.dumps([*names, WRITTEN], indent=1) + "\n")
             put(part, path, over=together)
     except Exception:
         if full := unwritable(part.parent):  # otherwise safetensors raises its own error
@@ -123,6 +127,14 @@ def build_and_warm_up(
         shutil.rmtree(part, ignore_errors=True)
     engine.ranks.barrier()
     return losses
+
+
+def written_files(folder: Path) -> list[str]:
+    """Return the names of the files that a warm-up has written into a folder; empty if it has written none."""
+    try:
+        return [str(name) for name in json.loads((folder / WRITTEN).read_bytes())]
+    except (OSError, ValueError, TypeError):
+        return []
 
 
 def put(part: Path, path: Path, over: bool) -> None:
