@@ -46,6 +46,36 @@ def test_a_run_is_not_written_over_unless_told(tmp_path, capsys):
     assert main([*command, "--overwrite"]) == 0
 
 
+HOLDER = """
+import sys, time
+from entrostat.out_folder import lock_folder
+with lock_folder(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(300)
+"""
+
+
+def test_a_folder_that_another_process_writes_to_is_left_alone(tmp_path, capsys):
+    command = ["run", *SMALL, "--out", str(tmp_path), "--overwrite"]
+    assert main(command) == 0
+    before = (tmp_path / "metrics.jsonl").stat().st_mtime_ns
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "held\n"
+        assert main(command) == 2
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert capsys.readouterr().err == f"error: another process writes in {tmp_path}\n"
+    assert (tmp_path / "metrics.jsonl").stat().st_mtime_ns == before
+
+
+def test_a_training_with_checkpoints_is_not_written_over(tmp_path, capsys):
+    (tmp_path / "checkpoints").mkdir()
+    assert main(["run", *SMALL, "--out", str(tmp_path), "--overwrite"]) == 2
+    assert "holds a training with checkpoints, which is never overwritten" in capsys.readouterr().err
+
+
 def test_a_run_that_diverges_later_says_when(tmp_path, capsys):
     flags = ["--update", "adam", "--passes", "1", "--lr", "5e307", "--out", str(tmp_path)]
     assert main(["run", *SMALL, *flags]) == 2

@@ -11,6 +11,7 @@ import tyro
 
 from entrostat.allowed import PositiveInt
 from entrostat.commandline import parse_flags, parse_settings, writing
+from entrostat.out_folder import lock_folder
 
 from .config import Config
 from .environments import Table
@@ -62,6 +63,8 @@ def run_command(args: Sequence[str]) -> int:
     flags = parse_flags(RunFlags, args, prog="toybandit run", description=DESCRIPTION)
     config = flags.config()
     out = flags.out or Path("runs") / f"{config.env}-{config.controller}"
+    if (out / "checkpoints").exists():
+        raise ValueError(f"{out} holds a training with checkpoints, which is never overwritten: choose another --out")
     if (out / "config.yaml").exists() and not flags.overwrite:
         raise ValueError(f"{out} holds a run: choose another --out, or pass --overwrite")
     from .simulator import simulate
@@ -70,7 +73,7 @@ def run_command(args: Sequence[str]) -> int:
     # Try one rollout first: a configuration that cannot run should not leave a folder behind.
     tried = simulate(replace(config, rollouts=1), seeds, diagnostics=flags.diagnostics)
     _require_finite(tried.entropy[:, -1].mean(), 1)
-    with writing(out):
+    with lock_folder(out), writing(out):
         record(config, seeds, out, flags.diagnostics)
     return 0
 
