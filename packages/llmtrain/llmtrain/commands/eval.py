@@ -234,9 +234,10 @@ def locate(given: argparse.Namespace) -> Place:
     path = Path(given.path)
     label = f"-{given.settings}" if given.settings else ""
     if (path / "checkpoints").is_dir() and (path / "config.yaml").is_file():
-        from ..policy.checkpoint import latest
+        from ..policy.checkpoint import check_unaltered, latest
 
         model = latest(path)
+        check_unaltered(model)
         return Place(run_config(path), model, path / "eval" / f"{model.name}{label}", path)
     if not (path / "config.json").is_file():
         raise ValueError(f"{path} is neither a run with checkpoints nor a model folder")

@@ -114,6 +114,7 @@ class Trainer:
         self.step = 0
         if state:
             self._restore(state, source)
+        self._saved_step = self.step if state else None
         self.rollout = self._start_rollout(base if config.adapter_rank else source)
         self.collector = Collector(
             config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock, whole_groups=keeps_groups(config)
@@ -218,7 +219,9 @@ class Trainer:
             "rng": torch.get_rng_state(),
         }
         models = {"": (self.policy, self.engine)} | self.annotator.learning
-        return save_checkpoint(self.config.out, self.step, models, self.tokenizer, state, self.kept)
+        path = save_checkpoint(self.config.out, self.step, models, self.tokenizer, state, self.kept)
+        self._saved_step = self.step
+        return path
 
     # The loop -----------------------------------------------------------------------------------------------------
 
@@ -241,7 +244,7 @@ class Trainer:
                 self.step += 1
                 if self.step % self.config.save_every == 0:
                     self.save()
-            if self.step % self.config.save_every or not self.step:  # otherwise already saved
+            if self._saved_step != self.step:
                 self.save()
             if self.config.eval.every and not self.interrupted:
                 self.log.log(self.step, self.evaluate())
