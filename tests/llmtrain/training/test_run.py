@@ -25,9 +25,10 @@ from llmtrain.policy.checkpoint import checkpoints, latest, load_state, put, str
 from llmtrain.process import local_ranks as launch
 from llmtrain.process.local_ranks import free_port
 from llmtrain.process.ranks import Ranks
+from llmtrain.process.stop_signals import STOPPING
 from llmtrain.settings.config import EngineConfig
 from llmtrain.settings.nested import to_dict
-from llmtrain.training.run import STOPPED, claim, run_config, train_run
+from llmtrain.training.run import STOPPED, claim, run_config, train_rank, train_run
 from llmtrain.training.trainer import Trainer
 
 
@@ -182,6 +183,47 @@ def test_checkpoints_are_ordered_by_number_and_strays_ignored(run, capsys):
     assert main(["resume", str(run), "--steps", "3"]) == 0
     assert f"ignored: {folder / 'step-foo'} is not a checkpoint\n" in capsys.readouterr().out
     assert latest(run).name == "step-000003"
+
+
+class Signalled(Trainer):
+    """Sends itself a signal in its second step."""
+
+    number = signal.SIGTERM
+
+    def _train_step(self):
+        if self.step == 1:
+            os.kill(os.getpid(), self.number)
+        return super()._train_step()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_a_signal_stops_after_the_step_with_a_checkpoint(small, tmp_path, monkeypatch, number, code):
+    monkeypatch.setattr(Signalled, "number", number)
+    monkeypatch.setattr("llmtrain.training.trainer.Trainer", Signalled)
+    handlers = {n: signal.getsignal(n) for n in STOPPING}
+    config = replace(small, out=str(tmp_path / "run"), steps=4, save_every=4, eval=replace(small.eval, every=0))
+    said = f"stopped after step 2; continue with: llmtrain resume {config.out}"
+    assert train_rank(config, resuming=False) == (code, said)
+    assert latest(config.out).name == "step-000002"
+    assert {n: signal.getsignal(n) for n in STOPPING} == handlers
+
+
+SIGNALS = """
+import os, signal
+from llmtrain.process.stop_signals import StopSignal
+stop = StopSignal()
+stop.heed()
+os.kill(os.getpid(), signal.{0})
+assert stop.number == signal.{0}
+os.kill(os.getpid(), signal.{0})
+print("still here")
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_the_second_signal_ends_at_once(name):
+    done = subprocess.run([sys.executable, "-c", SIGNALS.format(name)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (-getattr(signal, name), "")
 
 
 @pytest.mark.parametrize(

@@ -88,8 +88,8 @@ def train_run(config: TrainConfig, resuming: bool = False) -> int:
             prepare(config, resuming)
         ranks.barrier()
         code, said = train_rank(config, resuming, shown=is_first())
-        if code == 130:
-            ranks.barrier()  # Ctrl-C stopped all of them after the same step
+        if code > 128:
+            ranks.barrier()  # a signal stopped all of them after the same step
     except Exception as error:
         if not is_of_another(error):
             if is_first_to_stop(config.out):
@@ -115,7 +115,7 @@ def is_first_to_stop(out: str) -> bool:
 def train_rank(config: TrainConfig, resuming: bool, shown: bool = False) -> tuple[int, str]:
     """Train as one rank of a prepared run, on any machine.
 
-    Returns the exit code and the final message: 0, 1 if training had to stop, 130 after Ctrl-C.
+    Returns the exit code and the final message: 0, 1 if training had to stop, 128 + n after signal n (130: Ctrl-C).
     """
     from contextlib import nullcontext
 
@@ -133,7 +133,10 @@ def train_rank(config: TrainConfig, resuming: bool, shown: bool = False) -> tupl
     except TrainingStoppedError as error:
         return 1, f"error: {error}"
     if trainer.interrupted:
-        return 130, f"stopped after step {trainer.step}; continue with: llmtrain resume {config.out}"
+        return (
+            128 + trainer.stopped_by,
+            f"stopped after step {trainer.step}; continue with: llmtrain resume {config.out}",
+        )
     return 0, f"done: {config.out}"
 
 

@@ -7,7 +7,6 @@
 Randomness is keyed by (seed, step, purpose), so the step is all the state needed to repeat it.
 """
 
-import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -35,6 +34,7 @@ from ..policy.model import load
 from ..policy.policy import Policy
 from ..process.clock import Clock
 from ..process.gpu_memory import empty_cache, peaks
+from ..process.stop_signals import StopSignal, restore
 from ..rollout import stop_ids
 from ..rollout.make import make_rollout_engine
 from ..rollout.mismatch import mismatch
@@ -127,7 +127,9 @@ class Trainer:
         self.log: RunLog | NoLog = NoLog()
         if self.ranks.rank == 0:
             self.log = WatchedRunLog(config, resume_at=self.step if resume else None)
-        self._interrupted = False
+        self._stop = StopSignal()
+        self.stopped_by = 0
+        """Number of the signal that stopped the run; 0 if none did."""
 
     def _load_model(self, base: Path, state: dict[str, Any] | None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """Return model and tokenizer from the folder `base`, with LoRA updates if configured."""
@@ -226,15 +228,15 @@ class Trainer:
     # The loop -----------------------------------------------------------------------------------------------------
 
     def run(self, report: Report = lambda step, metrics: None) -> None:
-        """Train to the last step or to the first Ctrl-C, and write a checkpoint.
+        """Train to the last step or to the first signal that stops (see `StopSignal`), and write a checkpoint.
 
         report: called after every step with its metrics.
         Raises TrainingStoppedError if a loss is not finite, memory or disk run out or the rollout engine fails; the
         last checkpoint stays.
         """
-        previous = signal.signal(signal.SIGINT, self._on_interrupt)
+        previous = self._stop.heed(local=self.config.topology.name == "local")
         try:
-            while self.step < self.config.steps and not self.ranks.most(int(self._interrupted)):
+            while self.step < self.config.steps and not self._is_stopped():
                 every = self.config.eval.every
                 metrics = self.evaluate() if every and self.step % every == 0 else {}
                 with traced(self.config, self.step, self.ranks.rank):
@@ -254,7 +256,7 @@ class Trainer:
                 raise
             raise TrainingStoppedError(f"step {self.step}: {said}; {last_saved(self.config.out)}") from None
         finally:
-            signal.signal(signal.SIGINT, previous)
+            restore(previous)
             self.rollout.close()
             self.task.close()
             with suppress(OSError):  # a full disk is reported already
@@ -271,14 +273,14 @@ class Trainer:
             return f"{error.filename or self.config.out}: {error.strerror}"
         return unwritable(self.config.out)  # torch and safetensors raise other errors for a full disk or quota
 
-    def _on_interrupt(self, signum: int, frame: Any) -> None:
-        if self._interrupted:
-            raise KeyboardInterrupt
-        self._interrupted = True
+    def _is_stopped(self) -> bool:
+        """Return True, on all ranks, if a signal has reached one of them."""
+        self.stopped_by = self.ranks.most(self._stop.number)
+        return self.stopped_by > 0
 
     @property
     def interrupted(self) -> bool:
-        """True if Ctrl-C ended the run before its last step."""
+        """True if a signal ended the run before its last step."""
         return self.step < self.config.steps
 
     def _train_step(self) -> dict[str, float]:
