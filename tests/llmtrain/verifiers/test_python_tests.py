@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from llmtrain.verifiers import get_verifier
-from llmtrain.verifiers.python_tests import program
+from llmtrain.verifiers.python_tests import PythonVerifier, program
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ def verify():
         ("while True: pass", False, "timed out after 2 s"),
         ("held = bytearray(1 << 32)", False, "MemoryError"),
         ("f = open('big', 'wb')\nwhile True: f.write(bytes(1 << 20))", False, "File too large"),
-        ("while True: print('x' * 1000)", False, "File too large"),
+        ("while True: print('x' * 1000)", False, "more than 16 MiB of output"),
     ],
 )
 def test_programs(verify, code, correct, reason):
@@ -44,6 +44,42 @@ def test_programs(verify, code, correct, reason):
     assert verdict.correct is correct
     assert reason in verdict.reason
     assert verdict.extracted == code
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os\nos.path.exists('stdout') and os.unlink('stdout')\nos.mkfifo('stdout')",
+        "import os, shutil\nshutil.rmtree(os.getcwd())",
+        "import os\nos.path.exists('stdout') and os.unlink('stdout')\nos.mkdir('stdout')",
+        "import os\nos.path.exists('stdout') and os.unlink('stdout')\nos.symlink('/dev/zero', 'stdout')",
+        "import os\nos.path.exists('stderr') and os.unlink('stderr')\nos.symlink('/etc/passwd', 'stderr')\nos._exit(1)",
+    ],
+)
+def test_a_program_that_puts_files_in_the_place_of_its_output(verify, code):
+    """The rest of the batch is judged, soon, and nothing of the machine comes back as the reason."""
+    start = time.monotonic()
+    bad, good = verify([code, "def add(a, b): return a + b"], [TESTS] * 2)
+    assert time.monotonic() - start < 60
+    assert not bad.correct
+    assert "root:" not in bad.reason
+    assert good.correct
+
+
+def test_a_problem_of_the_machine_costs_its_own_item_only(verify, monkeypatch):
+    def fails(self, code, checks):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PythonVerifier, "_judge", fails)
+        verdict = verify(["x = 1"], [TESTS])[0]
+    assert verdict.reason == "the program could not be run: No space left on device"
+    assert verify.failures["crash"] == 1
+
+
+def test_a_process_that_keeps_the_output_open_is_not_waited_for(verify):
+    code = "import os, time\nif not os.fork():\n    os.setsid()\n    time.sleep(99)\ndef add(a, b): return a + b"
+    assert verify([code], [TESTS])[0].correct
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other kernels have other limits")

@@ -15,13 +15,9 @@ It does not protect from:
 - faults of the kernel: for code by an adversary, train in a container or a virtual machine.
 """
 
-import contextlib
 import json
-import os
 import re
 import secrets
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -30,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from ..process.text import signal_name
+from .bounded_run import Ended, run_bounded
 from .verdict import Verdict
 from .verifier import Verifier
 
@@ -81,23 +78,31 @@ class PythonVerifier(Verifier):
         return list(self._threads.map(self._check, map(program, responses), checks))
 
     def _check(self, code: str, checks: str) -> Verdict:
+        """Return the verdict on a program; a problem of the machine, such as a full disk, costs this item only."""
+        try:
+            return self._judge(code, checks)
+        except OSError as error:
+            self.failures["crash"] += 1
+            return Verdict(False, f"the program could not be run: {error.strerror}", code)
+
+    def _judge(self, code: str, checks: str) -> Verdict:
         passed = secrets.token_hex(16)  # a program that exits before its tests does not print this
         with tempfile.TemporaryDirectory(prefix="llmtrain-check-", ignore_cleanup_errors=True) as folder:
-            file, out, err = (Path(folder) / name for name in ("program.py", "stdout", "stderr"))
+            file = Path(folder) / "program.py"
             text = f"{code}\n\n{checks}\n\nprint('\\n{passed}', flush=True)\n"
             file.write_bytes(text.encode(errors="replace"))
-            with out.open("wb") as stdout, err.open("wb") as stderr:
-                exit_code = self._run(file, stdout, stderr)
-            said, problem = _tail(out), _tail(err)
-        if exit_code is None:
+            ended = self._run(file)
+        if ended.flooded:
+            return Verdict(False, f"more than {MAX_FILE_MIB} MiB of output", code)
+        if ended.exit_code is None:
             self.failures["timeout"] += 1
             return Verdict(False, f"timed out after {self.timeout:g} s", code)
-        if exit_code == 0 and said.endswith(passed):
+        if ended.exit_code == 0 and ended.out.endswith(passed):
             return Verdict(True, "all tests passed", code)
-        return Verdict(False, _why(exit_code, problem), code)
+        return Verdict(False, _why(ended.exit_code, ended.err), code)
 
-    def _run(self, file: Path, stdout: Any, stderr: Any) -> int | None:
-        """Return the exit code of the program, or None if it timed out."""
+    def _run(self, file: Path) -> Ended:
+        """Run a program in its folder, and return how it ended."""
         settings = {
             "program": file.name,
             "cpu_seconds": int(self.timeout) + 1,
@@ -106,34 +111,18 @@ class PythonVerifier(Verifier):
             "file_mib": MAX_FILE_MIB,
         }
         sandbox = str(Path(__file__).with_name("sandbox.py"))
-        process = subprocess.Popen(
+        return run_bounded(
             [sys.executable, "-I", "-S", "-B", sandbox, json.dumps(settings)],
+            timeout=self.timeout,
+            most=MAX_FILE_MIB * 2**20,
+            keep=TAIL_BYTES,
             cwd=file.parent,
             env={},
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=True,
         )
-        try:
-            return process.wait(self.timeout)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
     def close(self) -> None:
         """End the threads."""
         self._threads.shutdown()
-
-
-def _tail(path: Path) -> str:
-    """Return the end of a file, without trailing white space."""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - TAIL_BYTES))
-        return file.read().decode(errors="replace").rstrip()
 
 
 def _why(exit_code: int, problem: str) -> str:
