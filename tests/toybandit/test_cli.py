@@ -94,7 +94,15 @@ def test_a_run_that_diverges_later_says_when(tmp_path, capsys):
         (["run", "--set", "kp"], "expected key=value, got 'kp'"),
         (["run", "--seeds", "many"], "--seeds must be a valid integer; got 'many'"),
         (["run", "--update", "sgdd"], "--update must be one of sgd, npg, adam; got 'sgdd'"),
-        (["run", "--seeds", "0"], "--seeds must be at least 1; got 0"),
+        (["run", "--seeds", "0"], "--seeds must lie in [1, 100000]; got 0"),
+        (["run", "--seeds", str(10**30)], "--seeds must lie in [1, 100000]"),
+        (["run", "--group", "1"], "group must be at least 2 with advantage 'grpo': that of a group of 1 is 0"),
+        (
+            ["run", "--controller", "entropic", "--target", "100"],
+            "target 100 exceeds 2.773 nats, the greatest entropy of",
+        ),
+        (["run", "--set", f"tau={'[' * 5000}"], "tau: '[[[[[[[[[[[[...[[[[[[[[[[[[[' cannot be read"),
+        (["run", "--env", "x" * 5000], "unknown env 'xxx"),
         (["run", "--lr", "-1"], "lr must be positive; got -1.0"),
         (["run", "--lr", "inf"], "--lr must be finite; got inf"),
         (["run", "--logit-std", "inf"], "--logit_std must be finite; got inf"),
@@ -116,6 +124,7 @@ def test_errors_are_one_line(flags, message, tmp_path, monkeypatch, capsys):
     (line,) = captured.err.splitlines()
     assert line.startswith("error: ")
     assert message in line
+    assert len(line) < 1500
     assert not list(tmp_path.iterdir())
 
 
