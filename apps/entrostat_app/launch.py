@@ -1,5 +1,6 @@
-"""`entrostat-app`: open the explorer. It serves this machine only and reads run logs from one folder only."""
+"""`entrostat-app`: open the explorer. By default it serves this machine only; it reads one folder."""
 
+import contextlib
 import os
 import socket
 import sys
@@ -16,11 +17,15 @@ from entrostat.installation import missing
 MAIN = Path(__file__).parent / "main.py"
 RUNS = "ENTROSTAT_RUNS"
 """Environment variable with the folder of run logs."""
+SERVER = "STREAMLIT_SERVER_"
+"""Start of the environment variables that change Streamlit's server, which are ignored."""
+LOOPBACK = "127.0.0.1"
 DESCRIPTION = """Explore entropy control in a browser: a live bandit, the theorems, and the logs of your runs.
 
 Example: entrostat-app --runs runs --port 8501
 
-The server listens on this machine only (127.0.0.1). To use it from another machine, forward the port:
+The server listens on this machine only (127.0.0.1), whatever STREAMLIT_SERVER_* says, unless --host says otherwise.
+To use it from another machine, forward the port:
 ssh -L 8501:localhost:8501 HOST"""
 
 
@@ -31,18 +36,36 @@ class Flags:
     runs: Path = Path("runs")
     """Folder of the run logs on the page Runs; nothing outside it is read."""
     port: Annotated[int, "[1, 65535]"] = 8501
-    """Port on 127.0.0.1."""
+    """Port of the server."""
+    host: str = LOOPBACK
+    """Address to listen on. Any other than 127.0.0.1 lets other machines read the run logs, without a password."""
     browser: bool = True
     """Open the browser."""
 
 
 def command(flags: Flags) -> list[str]:
-    """Return the server's command line. Its address and allowed hosts are in .streamlit/config.toml, beside main.py."""
-    options = {"server.port": flags.port, "server.headless": str(not flags.browser).lower()}
+    """Return the server's command line: flags go before environment variables and .streamlit/config.toml."""
+    options = [
+        ("server.port", str(flags.port)),
+        ("server.headless", str(not flags.browser).lower()),
+        ("server.address", flags.host),
+        *(("server.allowedHosts", name) for name in _names(flags.host)),
+    ]
     return [
         sys.executable, "-m", "streamlit", "run", str(MAIN),
-        *(word for key, value in options.items() for word in (f"--{key}", str(value))),
+        *(word for key, value in options for word in (f"--{key}", value)),
     ]  # fmt: skip
+
+
+def _names(host: str) -> list[str]:
+    """Return the names and addresses under which the server answers when it listens on `host`."""
+    names = ["localhost", LOOPBACK]
+    if host != LOOPBACK:
+        own = socket.gethostname()
+        with contextlib.suppress(OSError):
+            names += [str(found[4][0]) for found in socket.getaddrinfo(own, None)]
+        names += [host, own, socket.getfqdn()]
+    return list(dict.fromkeys(names))
 
 
 @one_line_errors
@@ -56,18 +79,22 @@ def main(args: Sequence[str]) -> int:
     flags = parse_flags(Flags, args, prog="entrostat-app", description=DESCRIPTION)
     if flags.runs.is_file():
         raise ValueError(f"--runs {flags.runs} is a file: name the folder of the run logs")
-    _check_port(flags.port)
+    _check_port(flags.host, flags.port)
+    for name in [name for name in os.environ if name.startswith(SERVER)]:
+        del os.environ[name]
     os.environ[RUNS] = str(flags.runs.resolve())
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     words = command(flags)
     os.execv(words[0], words)
 
 
-def _check_port(port: int) -> None:
+def _check_port(host: str, port: int) -> None:
     with socket.socket() as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does: a port just freed is free
         try:
-            server.bind(("127.0.0.1", port))
+            server.bind((host, port))
+        except socket.gaierror:
+            raise ValueError(f"--host {host} is not an address of this machine") from None
         except OSError as problem:
             raise ValueError(f"port {port} is not available ({problem.strerror}): choose another --port") from None
 

@@ -74,6 +74,34 @@ def test_command_names_the_port():
     assert words[words.index("--server.headless") + 1] == "true"
 
 
+def test_the_address_is_loopback_whatever_the_environment_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STREAMLIT_SERVER_ADDRESS", "0.0.0.0")
+    monkeypatch.setenv("STREAMLIT_SERVER_ENABLE_CORS", "false")
+    monkeypatch.delenv(launch.RUNS, raising=False)
+    started = []
+    monkeypatch.setattr(launch.os, "execv", lambda _, words: started.append(words))
+    launch.main(["--port", str(free_port())])
+    (words,) = started
+    assert words[words.index("--server.address") + 1] == "127.0.0.1"
+    assert [words[i + 1] for i, word in enumerate(words) if word == "--server.allowedHosts"] == [
+        "localhost",
+        "127.0.0.1",
+    ]
+    assert not [name for name in launch.os.environ if name.startswith("STREAMLIT_SERVER_")]
+
+
+def test_another_address_is_only_taken_from_the_flag():
+    words = launch.command(launch.Flags(host="0.0.0.0"))
+    assert words[words.index("--server.address") + 1] == "0.0.0.0"
+    assert socket.gethostname() in words
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
 def test_a_port_that_is_none(capsys):
     assert launch.main(["--port", "99999"]) == 2
     assert "--port must lie in [1, 65535]" in capsys.readouterr().err

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 import yaml
 from hypothesis import given
@@ -67,3 +69,17 @@ def test_files(tmp_path):
         load_yaml(tmp_path)
     with pytest.raises(ValueError, match=r"none\.yaml: No such file"):
         load_yaml(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 10_000, "{" * 10_000, "- " * 5_000, "\n".join(" " * i + "a:" for i in range(140))]
+)
+def test_deep_nesting_is_refused_by_its_depth_and_soon(text):
+    start = time.process_time()
+    with pytest.raises(ValueError, match=r"^is not plain YAML: nested too deeply"):
+        parse_yaml(text)
+    assert time.process_time() - start < 1
+
+
+def test_forty_levels_are_read():
+    assert parse_yaml("[" * 40 + "]" * 40)

@@ -46,6 +46,36 @@ def test_a_run_is_not_written_over_unless_told(tmp_path, capsys):
     assert main([*command, "--overwrite"]) == 0
 
 
+HOLDER = """
+import sys, time
+from entrostat.out_folder import lock_folder
+with lock_folder(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(300)
+"""
+
+
+def test_a_folder_that_another_process_writes_to_is_left_alone(tmp_path, capsys):
+    command = ["run", *SMALL, "--out", str(tmp_path), "--overwrite"]
+    assert main(command) == 0
+    before = (tmp_path / "metrics.jsonl").stat().st_mtime_ns
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "held\n"
+        assert main(command) == 2
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert capsys.readouterr().err == f"error: another process writes in {tmp_path}\n"
+    assert (tmp_path / "metrics.jsonl").stat().st_mtime_ns == before
+
+
+def test_a_training_with_checkpoints_is_not_written_over(tmp_path, capsys):
+    (tmp_path / "checkpoints").mkdir()
+    assert main(["run", *SMALL, "--out", str(tmp_path), "--overwrite"]) == 2
+    assert "holds a training with checkpoints, which is never overwritten" in capsys.readouterr().err
+
+
 def test_a_run_that_diverges_later_says_when(tmp_path, capsys):
     flags = ["--update", "adam", "--passes", "1", "--lr", "5e307", "--out", str(tmp_path)]
     assert main(["run", *SMALL, *flags]) == 2
@@ -64,7 +94,15 @@ def test_a_run_that_diverges_later_says_when(tmp_path, capsys):
         (["run", "--set", "kp"], "expected key=value, got 'kp'"),
         (["run", "--seeds", "many"], "--seeds must be a valid integer; got 'many'"),
         (["run", "--update", "sgdd"], "--update must be one of sgd, npg, adam; got 'sgdd'"),
-        (["run", "--seeds", "0"], "--seeds must be at least 1; got 0"),
+        (["run", "--seeds", "0"], "--seeds must lie in [1, 100000]; got 0"),
+        (["run", "--seeds", str(10**30)], "--seeds must lie in [1, 100000]"),
+        (["run", "--group", "1"], "group must be at least 2 with advantage 'grpo': that of a group of 1 is 0"),
+        (
+            ["run", "--controller", "entropic", "--target", "100"],
+            "target 100 exceeds 2.773 nats, the greatest entropy of",
+        ),
+        (["run", "--set", f"tau={'[' * 5000}"], "tau: '[[[[[[[[[[[[...[[[[[[[[[[[[[' cannot be read"),
+        (["run", "--env", "x" * 5000], "unknown env 'xxx"),
         (["run", "--lr", "-1"], "lr must be positive; got -1.0"),
         (["run", "--lr", "inf"], "--lr must be finite; got inf"),
         (["run", "--logit-std", "inf"], "--logit_std must be finite; got inf"),
@@ -86,6 +124,7 @@ def test_errors_are_one_line(flags, message, tmp_path, monkeypatch, capsys):
     (line,) = captured.err.splitlines()
     assert line.startswith("error: ")
     assert message in line
+    assert len(line) < 1500
     assert not list(tmp_path.iterdir())
 
 

@@ -12,6 +12,7 @@ from dataclasses import is_dataclass, replace
 from errno import EDQUOT, EFBIG, EIO, ENOSPC, EROFS
 from functools import partial
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from .field_types import fit_fields, merge
@@ -27,6 +28,8 @@ NUMBERS = {name: float(name) for name in ("inf", "+inf", "-inf", "nan")}
 """Numbers that YAML writes with a leading dot, by their names without it."""
 OF_THE_DISK = (ENOSPC, EDQUOT, EFBIG, EIO, EROFS)
 """Write errors without a file name: disk full, broken or read-only, quota exceeded, file too large."""
+LONG = re.compile(r"\S{400,}")
+"""Word that an error message cuts, such as a value of thousands of characters."""
 UNREAD = 141
 """Exit code after the reader of the output has closed the pipe, as in shells."""
 
@@ -40,13 +43,15 @@ def parse_settings(items: Sequence[str]) -> dict[str, Any]:
     for item in items:
         key, equals, value = item.partition("=")
         if not equals or not key:
-            raise ValueError(f"expected key=value, got {item!r}")
+            raise ValueError(f"expected key=value, got {shortened(item)}")
         if key in settings:
             raise ValueError(f"{key} is set twice")
         try:
             settings[key] = value if is_schedule(value) else NUMBERS.get(value.lower(), parse_yaml(value))
         except ValueError:
-            raise ValueError(f"{key}: {value!r} cannot be read; give a number, true, false or a name") from None
+            raise ValueError(
+                f"{key}: {shortened(value)} cannot be read; give a number, true, false or a name"
+            ) from None
     return settings
 
 
@@ -188,11 +193,16 @@ def one_line_errors(main: Callable[[list[str]], int]) -> Main:
         except KeyboardInterrupt:
             print("stopped", file=sys.stderr)
             return 130
-        print(f"error: {said}", file=sys.stderr)
+        print(f"error: {LONG.sub(_cut, said)}", file=sys.stderr)
         return 2
 
     guarded.__doc__ = main.__doc__
     return guarded
+
+
+def _cut(word: re.Match[str]) -> str:
+    """Return the ends of a long word."""
+    return f"{word[0][:60]}…{word[0][-20:]}"
 
 
 def _unread() -> bool:

@@ -19,8 +19,31 @@ PLAIN = {
 """Types of a plain word besides text: their pattern, and the characters that such a word can begin with."""
 
 
+TOO_DEEP = "nested too deeply"
+MOST_DEEP = 40
+"""Upper limit for lists and mappings in each other."""
+
+
 class _Loader(yaml.SafeLoader):
-    """Loader that knows only the plain words above and refuses duplicate keys, of which YAML keeps only the last."""
+    """Loader that knows only the plain words above and refuses duplicate keys, of which YAML keeps only the last.
+
+    It also refuses deep nesting, which PyYAML reads in quadratic time.
+    """
+
+    depth = 0
+
+    def fetch_flow_collection_start(self, token: Any) -> None:
+        if self.flow_level >= MOST_DEEP:  # the scanner reads ahead of the composer
+            raise yaml.scanner.ScannerError(None, None, TOO_DEEP, self.get_mark())
+        super().fetch_flow_collection_start(token)
+
+    def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
+        if self.depth > MOST_DEEP:
+            raise yaml.composer.ComposerError(None, None, TOO_DEEP, self.peek_event().start_mark)
+        self.depth += 1
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node: yaml.MappingNode = super().compose_mapping_node(anchor)

@@ -41,14 +41,22 @@ class RunLog:
 
     config: plain values that YAML can write.
     resume_at: keep existing lines of steps before this one; None starts anew.
+    notes: further fields of manifest.json.
     Lines are flushed as they are written, so a reader sees a run in progress. Existing files are replaced atomically.
     """
 
-    def __init__(self, path: str | Path, config: Mapping[str, Any], seed: int, resume_at: int | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        config: Mapping[str, Any],
+        seed: int,
+        resume_at: int | None = None,
+        notes: Mapping[str, Any] | None = None,
+    ) -> None:
         self.path = Path(path)
         self.path.mkdir(parents=True, exist_ok=True)
         _replace(self.path / "config.yaml", dump_yaml(config))
-        about = manifest(seed)
+        about = manifest(seed) | dict(notes or {})
         if resume_at is not None and (first := _read_manifest(self.path / "manifest.json")):
             about = first | {"resumed": [*first.get("resumed", []), about]}
         _replace(self.path / "manifest.json", json.dumps(about, indent=2) + "\n")

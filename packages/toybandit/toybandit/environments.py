@@ -15,6 +15,8 @@ Table = tuple[tuple[float, ...], ...]
 """Rows of numbers: one for each state, or one for all states."""
 TABLES = ("success", "logits", "kernel")
 UpdateRule = Literal["sgd", "npg", "adam"]
+CENTRED = ("grpo", "dr_grpo", "rloo", "reinforce_pp", "opo", "qae")
+"""Advantages relative to the group, which are 0 in a group of one."""
 MOST_LOGITS = 1 << 24
 """Upper limit for the logits of all states (128 MiB per run), and for the entries of the coupling kernel."""
 
@@ -76,6 +78,8 @@ class Environment:
                 object.__setattr__(self, name, value)
         for name in ("branching", "right_arms"):
             _require(getattr(self, name) <= self.arms, name, f"at most the {self.arms} arms", getattr(self, name))
+        if self.group == 1 and (self.advantage or "").partition(" ")[0] in CENTRED:
+            raise ValueError(f"group must be at least 2 with advantage {self.advantage!r}: that of a group of 1 is 0")
         _require(self.lr != (), "lr", "a number, or one for each run", "none")
         _require(self.length == 1 or not self.enumerated, "length", "1 if every outcome is enumerated", self.length)
         deepest = MOST_LOGITS if self.branching == 1 else MOST_LOGITS.bit_length()

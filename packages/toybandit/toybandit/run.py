@@ -3,14 +3,14 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from math import isfinite
+from math import isfinite, log
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from entrostat.allowed import PositiveInt
 from entrostat.commandline import parse_flags, parse_settings, writing
+from entrostat.out_folder import lock_folder
 
 from .config import Config
 from .environments import Table
@@ -37,7 +37,7 @@ class RunFlags(Config):
     """Step on the mean gradient of a state."""
     settings: Annotated[tuple[str, ...], tyro.conf.arg(name="set", metavar="KEY=VALUE"), tyro.conf.UseAppendAction] = ()
     """Hyperparameter of the controller, such as kp=1; may be repeated."""
-    seeds: PositiveInt = 8
+    seeds: Annotated[int, "[1, 100000]"] = 8
     """Runs side by side, each with its own seed."""
     first_seed: int = 0
     """Seed of the first run; each further run adds 1."""
@@ -62,15 +62,22 @@ def run_command(args: Sequence[str]) -> int:
     flags = parse_flags(RunFlags, args, prog="toybandit run", description=DESCRIPTION)
     config = flags.config()
     out = flags.out or Path("runs") / f"{config.env}-{config.controller}"
+    if (out / "checkpoints").exists():
+        raise ValueError(f"{out} holds a training with checkpoints, which is never overwritten: choose another --out")
     if (out / "config.yaml").exists() and not flags.overwrite:
         raise ValueError(f"{out} holds a run: choose another --out, or pass --overwrite")
+    arms = config.environment().arms
+    if isinstance(config.target, int | float) and config.target > log(arms):
+        raise ValueError(
+            f"target {config.target:g} exceeds {log(arms):.3f} nats, the greatest entropy of {arms} arms: lower it"
+        )
     from .simulator import simulate
 
     seeds = range(flags.first_seed, flags.first_seed + flags.seeds)
     # Try one rollout first: a configuration that cannot run should not leave a folder behind.
     tried = simulate(replace(config, rollouts=1), seeds, diagnostics=flags.diagnostics)
     _require_finite(tried.entropy[:, -1].mean(), 1)
-    with writing(out):
+    with lock_folder(out), writing(out):
         record(config, seeds, out, flags.diagnostics)
     return 0
 

@@ -97,7 +97,7 @@ def test_help_says_where_it_begins(capsys):
 
 def test_what_is_no_probe_is_not_overwritten(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
-    with pytest.raises(ValueError, match="contains files other than a probe"):
+    with pytest.raises(ValueError, match=r"contains thesis\.tex, which this command did not write and will not remove"):
         probe_entropy(["--preset", "countdown-cpu", "--out", str(tmp_path), "--overwrite"])
     assert (tmp_path / "thesis.tex").exists()
 

@@ -155,7 +155,7 @@ def test_what_cannot_be_probed(small, tmp_path):
 
 
 def test_why_it_had_to_stop_is_said(small, tmp_path):
-    optim = replace(small.optim, lr=1e30, max_grad_norm=0.0)
+    optim = replace(small.optim, weight_decay=1e30, max_grad_norm=0.0)
     walk = judged(Walk(replace(small, out=str(tmp_path / "run"), optim=optim), small.model.path, steps=(0,)))
     with pytest.raises(ValueError, match=r"^step 0: loss is nan; no checkpoint was written yet$"):
         walk.walk()

@@ -11,20 +11,24 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
+from same_runs import same
 
+from entrostat.out_folder import LOCK
 from entrostat.plain_yaml import dump_yaml
 from entrostat.runlog import read_metrics
 from llmtrain.cli import main
 from llmtrain.commands import demo
 from llmtrain.commands.train import REPLACED
-from llmtrain.policy.checkpoint import latest
+from llmtrain.policy.checkpoint import checkpoints, latest, load_state, put, strays
 from llmtrain.process import local_ranks as launch
 from llmtrain.process.local_ranks import free_port
 from llmtrain.process.ranks import Ranks
+from llmtrain.process.stop_signals import STOPPING
 from llmtrain.settings.config import EngineConfig
 from llmtrain.settings.nested import to_dict
-from llmtrain.training.run import LOCK, STOPPED, claim, run_config, train_run
+from llmtrain.training.run import STOPPED, claim, run_config, train_rank, train_run
 from llmtrain.training.trainer import Trainer
 
 
@@ -76,7 +80,16 @@ def test_a_run_without_settings_is_not_resumed_with_others(run, settings, capsys
 
 @pytest.mark.parametrize(
     ("name", "kept"),
-    [("state.pt", 0.9), ("state.pt", 0), ("model.safetensors", 0.9), ("model.safetensors", None), ("config.json", 0.9)],
+    [
+        ("state.safetensors", 0.9),
+        ("state.json", 0),
+        ("model.safetensors", 0.9),
+        ("model.safetensors", None),
+        ("config.json", 0.9),
+        ("tokenizer.json", None),
+        ("checksums.json", None),
+        ("checksums.json", 0.5),
+    ],
 )
 def test_a_damaged_checkpoint_is_named_and_the_one_before(run, name, kept, capsys):
     for step, fix in ((2, "remove it to go on from step-000001"), (1, "no other is left: start the run anew")):
@@ -86,8 +99,131 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before(run, name, kept, capsy
         else:
             file.write_bytes(file.read_bytes()[: int(kept * file.stat().st_size)])
         assert main(["resume", str(run), "--steps", "3"]) == 2
-        assert capsys.readouterr().err == f"error: {file.parent} is damaged: {fix}\n"
+        assert (
+            capsys.readouterr().err
+            == f"error: {file.parent} is damaged: {name} is missing or not as it was written; {fix}\n"
+        )
         shutil.rmtree(file.parent)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "state.safetensors", "state.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("damage", ["flip", "zeros"])
+def test_bytes_that_changed_are_noticed(run, name, damage, capsys):
+    file = latest(run) / name
+    content = bytearray(file.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 64] = bytes(64) if damage == "zeros" else bytes([content[middle] ^ 1])
+    file.write_bytes(content)
+    assert main(["resume", str(run), "--steps", "3"]) == 2
+    said = f"{name} is missing or not as it was written; remove it to go on from step-000001"
+    assert capsys.readouterr().err == f"error: {latest(run)} is damaged: {said}\n"
+    assert main(["eval", str(run)]) == 2
+    assert f"{name} is missing or not as it was written" in capsys.readouterr().err
+
+
+def as_of_old(checkpoint: Path) -> Path:
+    """Write the state of a checkpoint as earlier versions did, and return its file."""
+    torch.save(load_state(checkpoint), checkpoint / "state.pt")
+    for name in ("checksums.json", "state.json", "state.safetensors"):
+        (checkpoint / name).unlink()
+    return checkpoint / "state.pt"
+
+
+def test_a_checkpoint_of_an_earlier_version_is_resumed(run):
+    before = load_state(latest(run))
+    as_of_old(latest(run))
+    assert same(load_state(latest(run)), before)
+    assert main(["resume", str(run), "--steps", "3"]) == 0
+    assert latest(run).name == "step-000003"
+
+
+def test_a_damaged_pickle_of_an_earlier_version_is_named(run, capsys):
+    file = as_of_old(latest(run))
+    whole, spots = file.read_bytes(), range(0, 2000, 97)
+    for spot in spots:
+        file.write_bytes(whole[:spot] + bytes([whole[spot] ^ 0x55]) + whole[spot + 1 :])
+        try:
+            load_state(file.parent)
+        except ValueError as error:
+            assert str(error).startswith(f"{file.parent} is damaged: state.pt")  # noqa: PT017 (some are not noticed)
+
+
+def test_resuming_a_finished_run_leaves_its_checkpoint_alone(run):
+    (run / "config.yaml").write_text((run / "config.yaml").read_text().replace("save_every: 1", "save_every: 3"))
+    before = {path: path.stat().st_mtime_ns for path in (run / "checkpoints").rglob("*")}
+    assert main(["resume", str(run)]) == 0
+    assert {path: path.stat().st_mtime_ns for path in (run / "checkpoints").rglob("*")} == before
+
+
+def test_a_checkpoint_that_is_replaced_moves_aside_first(tmp_path, monkeypatch):
+    part, path = tmp_path / "step-000001.part", tmp_path / "step-000001"
+    for folder in (part, path):
+        folder.mkdir()
+        (folder / "who").write_text(folder.name)
+    removed = []
+    monkeypatch.setattr("llmtrain.policy.checkpoint.shutil.rmtree", lambda path, **_: removed.append(path))
+    put(part, path)
+    assert (path / "who").read_text() == part.name
+    assert (tmp_path / "step-000001.old" / "who").read_text() == path.name
+    assert removed == [tmp_path / "step-000001.old"] * 2
+
+
+def test_checkpoints_are_ordered_by_number_and_strays_ignored(run, capsys):
+    folder = run / "checkpoints"
+    names = ["step-000001", "step-000002", "step-999960", "step-1000000"]
+    for name in names[2:]:
+        shutil.copytree(folder / "step-000001", folder / name)
+    (folder / "step-foo").mkdir()
+    (folder / "notes.txt").write_text("")
+    (folder / "step-000003.part").mkdir()
+    assert [path.name for path in checkpoints(run)] == names
+    assert strays(run) == ["notes.txt", "step-foo"]
+    for name in names[2:]:
+        shutil.rmtree(folder / name)
+    assert main(["resume", str(run), "--steps", "3"]) == 0
+    assert f"ignored: {folder / 'step-foo'} is not a checkpoint\n" in capsys.readouterr().out
+    assert latest(run).name == "step-000003"
+
+
+class Signalled(Trainer):
+    """Sends itself a signal in its second step."""
+
+    number = signal.SIGTERM
+
+    def _train_step(self):
+        if self.step == 1:
+            os.kill(os.getpid(), self.number)
+        return super()._train_step()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_a_signal_stops_after_the_step_with_a_checkpoint(small, tmp_path, monkeypatch, number, code):
+    monkeypatch.setattr(Signalled, "number", number)
+    monkeypatch.setattr("llmtrain.training.trainer.Trainer", Signalled)
+    handlers = {n: signal.getsignal(n) for n in STOPPING}
+    config = replace(small, out=str(tmp_path / "run"), steps=4, save_every=4, eval=replace(small.eval, every=0))
+    said = f"stopped after step 2; continue with: llmtrain resume {config.out}"
+    assert train_rank(config, resuming=False) == (code, said)
+    assert latest(config.out).name == "step-000002"
+    assert {n: signal.getsignal(n) for n in STOPPING} == handlers
+
+
+SIGNALS = """
+import os, signal
+from llmtrain.process.stop_signals import StopSignal
+stop = StopSignal()
+stop.heed()
+os.kill(os.getpid(), signal.{0})
+assert stop.number == signal.{0}
+os.kill(os.getpid(), signal.{0})
+print("still here")
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_the_second_signal_ends_at_once(name):
+    done = subprocess.run([sys.executable, "-c", SIGNALS.format(name)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (-getattr(signal, name), "")
 
 
 @pytest.mark.parametrize(
@@ -137,6 +273,32 @@ def test_nothing_is_replaced_by_accident(small, tmp_path, name, capsys):
         f"error: {tmp_path} contains {name}: choose another --out, pass --overwrite, or use llmtrain resume\n"
     )
     assert [p.relative_to(tmp_path) for p in tmp_path.rglob("*")] == [Path(name), Path(name, "mine")]
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [("sft", "notes.txt"), ("train", "checkpoints/notes.txt"), ("train", "tensorboard/notes.txt")]
+)
+def test_overwrite_removes_nothing_that_the_command_did_not_write(small, tmp_path, command, name, capsys):
+    out = tmp_path / "out"
+    for path in (out / name, out / "checkpoints" / "step-000001" / "state.pt"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+    before = contents(out)
+    assert main([command, "--out", str(out), "--overwrite", "--model.path", small.model.path, "--steps", "1"]) == 2
+    first = "checkpoints" if command == "sft" else Path(name).name
+    said = f"{first}, which this command did not write and will not remove: choose another --out, or move it away\n"
+    assert capsys.readouterr().err.endswith(said)
+    assert {name: content for name, content in contents(out).items() if name != STOPPED} == before
+
+
+def test_a_warm_up_replaces_what_a_warm_up_wrote(small, tmp_path):
+    out = tmp_path / "out"
+    given = ["sft", "--out", str(out), "--model.path", small.model.path, "--sft.steps", "0"]
+    assert main(given) == 0
+    assert main([*given, "--overwrite"]) == 0
+    (out / "mine.txt").write_text("")
+    assert main([*given, "--overwrite"]) == 2
+    assert (out / "model.safetensors").is_file()
 
 
 @pytest.mark.parametrize("command", ["train", "sft"])

@@ -1,14 +1,14 @@
 """Unit tests in a subprocess, and programs that would do harm."""
 
+import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from llmtrain.verifiers import get_verifier
-from llmtrain.verifiers.python_tests import program
+from llmtrain.verifiers.python_tests import OPEN, PythonVerifier, program
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ def verify():
         ("while True: pass", False, "timed out after 2 s"),
         ("held = bytearray(1 << 32)", False, "MemoryError"),
         ("f = open('big', 'wb')\nwhile True: f.write(bytes(1 << 20))", False, "File too large"),
-        ("while True: print('x' * 1000)", False, "File too large"),
+        ("while True: print('x' * 1000)", False, "more than 16 MiB of output"),
     ],
 )
 def test_programs(verify, code, correct, reason):
@@ -44,6 +44,42 @@ def test_programs(verify, code, correct, reason):
     assert verdict.correct is correct
     assert reason in verdict.reason
     assert verdict.extracted == code
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os\nos.path.exists('stdout') and os.unlink('stdout')\nos.mkfifo('stdout')",
+        "import os, shutil\nshutil.rmtree(os.getcwd())",
+        "import os\nos.path.exists('stdout') and os.unlink('stdout')\nos.mkdir('stdout')",
+        "import os\nos.path.exists('stdout') and os.unlink('stdout')\nos.symlink('/dev/zero', 'stdout')",
+        "import os\nos.path.exists('stderr') and os.unlink('stderr')\nos.symlink('/etc/passwd', 'stderr')\nos._exit(1)",
+    ],
+)
+def test_a_program_that_puts_files_in_the_place_of_its_output(verify, code):
+    """The rest of the batch is judged, soon, and nothing of the machine comes back as the reason."""
+    start = time.monotonic()
+    bad, good = verify([code, "def add(a, b): return a + b"], [TESTS] * 2)
+    assert time.monotonic() - start < 60
+    assert not bad.correct
+    assert "root:" not in bad.reason
+    assert good.correct
+
+
+def test_a_problem_of_the_machine_costs_its_own_item_only(verify, monkeypatch):
+    def fails(self, code, checks):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PythonVerifier, "_judge", fails)
+        verdict = verify(["x = 1"], [TESTS])[0]
+    assert verdict.reason == "the program could not be run: No space left on device"
+    assert verify.failures["crash"] == 1
+
+
+def test_a_process_that_keeps_the_output_open_is_not_waited_for(verify):
+    code = "import os, time\nif not os.fork():\n    os.setsid()\n    time.sleep(99)\ndef add(a, b): return a + b"
+    assert verify([code], [TESTS])[0].correct
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other kernels have other limits")
@@ -65,16 +101,52 @@ def test_the_environment_is_empty(verify, monkeypatch):
     assert verify([code], [TESTS])[0].correct
 
 
+SECRET = "a secret of the machine"
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="root on Linux can make namespaces")
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("raise ValueError(open({file!r}).read())", "No such file or directory"),
+        ("import os; raise ValueError(os.listdir('/etc'))", "ValueError: ["),
+        ("open({file!r}, 'w').write('x')", "No such file or directory"),
+        ("open('/etc/passwd', 'w')", "Read-only file system"),
+        ("import sys; open(sys.base_prefix + '/x', 'w')", "Read-only file system"),
+        ("import os; raise ValueError(os.listdir('/home'))", "No such file or directory"),
+        ("import os; raise ValueError(os.listdir('/proc'))", "No such file or directory"),
+    ],
+)
+def test_the_file_system_holds_the_interpreter_and_one_folder(verify, tmp_path, code, reason):
+    file = tmp_path / "secret"
+    file.write_text(SECRET)
+    verdict = verify([code.format(file=str(file))], [TESTS])[0]
+    assert not verdict.correct
+    assert reason in verdict.reason
+    assert file.read_text() == SECRET
+
+
+def test_temporary_files_and_installed_packages_can_be_used(verify):
+    code = "import tempfile, numpy\ntempfile.TemporaryFile().write(b'x')\nadd = lambda a, b: int(numpy.add(a, b))"
+    assert verify([code], [TESTS])[0].correct
+
+
+def test_a_machine_without_namespaces_is_said(monkeypatch, capsys):
+    monkeypatch.setattr(PythonVerifier, "_sees_files", lambda self: True)
+    PythonVerifier(workers=1).close()
+    assert capsys.readouterr().err == f"{OPEN}\n"
+
+
 def test_a_set_has_the_same_order_in_each_run(verify):
     code = "raise ValueError(' '.join(set('abcdefghij')))"
     assert len({verdict.reason for verdict in verify([code] * 3, [TESTS] * 3)}) == 1
 
 
-def test_the_folder_is_removed(verify):
+def test_the_folder_is_removed(verify, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     code = "import os\nopen('here', 'w').write('x')\nraise ValueError(os.getcwd())"
-    folder = Path(verify([code], [TESTS])[0].reason.partition(": ")[2])
-    assert folder.name.startswith("llmtrain-check-")
-    assert not folder.exists()
+    assert "llmtrain-check" in verify([code], [TESTS])[0].reason
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_last_closed_block_counts():

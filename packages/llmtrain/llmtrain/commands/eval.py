@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from entrostat.commandline import OF_THE_DISK, Arguments
 
@@ -106,7 +106,8 @@ def prepare(given: argparse.Namespace, place: Place) -> tuple["Evaluation", list
         raise ValueError("--verifier judges questions from files: name them with --data")
     sampling_of = sampler_settings(given, config)
     task, verifier = _task(data, config)
-    machine = {"device": given.device or config.device, "dtype": given.dtype}
+    trusted = given.trust_remote_code or config.model.trust_remote_code
+    machine = {"device": given.device or config.device, "dtype": given.dtype, "trust_remote_code": trusted}
     subject = Subject.load(place.model, stop_token_ids=tuple(config.rollout.stop_token_ids), **machine)
     use_template(subject.tokenizer, data)
     benchmarks, left_out = benchmarks_of(
@@ -132,7 +133,7 @@ def prepare(given: argparse.Namespace, place: Place) -> tuple["Evaluation", list
     return evaluation, [*task.skipped, *left_out]
 
 
-def _start(given: argparse.Namespace, subject: "Subject", machine: dict[str, str]) -> Callable[[], "Subject"] | None:
+def _start(given: argparse.Namespace, subject: "Subject", machine: dict[str, Any]) -> Callable[[], "Subject"] | None:
     """Return a loader of the start model, or None. Raises ValueError if its tokenizer differs from the subject's."""
     if given.start is None:
         return None
@@ -141,7 +142,7 @@ def _start(given: argparse.Namespace, subject: "Subject", machine: dict[str, str
     folder = _first_model(Path(given.start))
     if not (folder / "config.json").is_file():
         raise ValueError(f"--start {given.start} is not a model folder: there is no {folder / 'config.json'}")
-    if load_tokenizer(folder).get_vocab() != subject.tokenizer.get_vocab():
+    if load_tokenizer(folder, machine["trust_remote_code"]).get_vocab() != subject.tokenizer.get_vocab():
         raise ValueError(f"--start {given.start} has another tokenizer: entropies of prompts cannot be compared")
     return lambda: type(subject).load(folder, **machine)
 
@@ -221,6 +222,7 @@ def parser() -> Arguments:
     where = found.add_argument_group("machine")
     where.add_argument("--device", help="cpu or cuda; the run's device by default")
     where.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="dtype of the weights")
+    where.add_argument("--trust-remote-code", action="store_true", help="run Python code in the model folder")
     where.add_argument("--nproc", type=int, default=1, metavar="N", help="processes that share the questions")
     where.add_argument("--batch-size", type=int, default=256, metavar="N", help="responses sampled together")
     where.add_argument("--preset", default="countdown-cpu", help="task and sampling if PATH is a model folder")
@@ -232,9 +234,10 @@ def locate(given: argparse.Namespace) -> Place:
     path = Path(given.path)
     label = f"-{given.settings}" if given.settings else ""
     if (path / "checkpoints").is_dir() and (path / "config.yaml").is_file():
-        from ..policy.checkpoint import latest
+        from ..policy.checkpoint import check_unaltered, latest
 
         model = latest(path)
+        check_unaltered(model)
         return Place(run_config(path), model, path / "eval" / f"{model.name}{label}", path)
     if not (path / "config.json").is_file():
         raise ValueError(f"{path} is neither a run with checkpoints nor a model folder")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from entrostat.commandline import Arguments
+from entrostat.out_folder import check_own
 
 from ..policy.checkpoint import checkpoints, step_of
 from ..settings.config import LogConfig, TrainConfig
@@ -21,6 +22,9 @@ from ..settings.presets import read_config
 from ..training.run import run_config
 
 PROG = "llmtrain probe-entropy"
+RUN_LOG = ("config.yaml", "manifest.json", "metrics.jsonl", "samples.jsonl")
+WRITTEN = (*RUN_LOG, "probe.md", "probe.json", "probe.png", "checkpoints")
+"""Names that a probe writes, and that another one replaces."""
 
 
 def main(args: list[str]) -> int:
@@ -47,8 +51,7 @@ def main(args: list[str]) -> int:
         raise ValueError(f"{out} exists: choose another --out, or pass --overwrite")
     if any(not path.is_symlink() for path in checkpoints(out)):
         raise ValueError(f"{out} contains a run with checkpoints, which is never overwritten: choose another --out")
-    if out.exists() and any(out.iterdir()) and not (out / "config.yaml").is_file():
-        raise ValueError(f"{out} contains files other than a probe, which are not overwritten: choose another --out")
+    check_own(out, WRITTEN)
     if run and rest:
         raise ValueError(f"{PROG}: {rest[0]} cannot be given with a run, which has its own settings")
     config = run_config(run) if run else read_config(rest, PROG)

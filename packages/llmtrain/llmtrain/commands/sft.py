@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from entrostat.out_folder import LOCK, check_own
+
 from ..process.local_ranks import is_first, is_worker, launch
 from ..settings.presets import read_config
-from ..training.run import LOCK, claim
+from ..training.run import claim
 
 
 def main(args: list[str]) -> int:
@@ -17,9 +19,11 @@ def main(args: list[str]) -> int:
     there = any(path.name != LOCK for path in Path(config.out).glob("*"))
     if is_first() and there and not config.overwrite:
         raise ValueError(f"{config.out} exists: choose another --out or pass --overwrite")
-    from ..training.warmup import sft_run
+    from ..training.warmup import sft_run, written_files
 
     with claim(config.out):
+        if is_first():
+            check_own(config.out, written_files(Path(config.out)))
         if config.nproc == 1 or is_worker():
             return sft_run(config)
     return launch(["sft", *args], config.nproc)

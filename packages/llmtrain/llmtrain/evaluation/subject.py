@@ -38,6 +38,8 @@ class Subject:
     """Name of the rollout engine."""
     engine: RolloutEngine | None = None
     """Engine that samples instead of the model; statistics still come from the model."""
+    trust_remote_code: bool = False
+    """Run the Python code of a model folder that brings its own classes."""
 
     @cached_property
     def policy(self) -> Policy:
@@ -45,11 +47,19 @@ class Subject:
         return Policy(self.model)
 
     @staticmethod
-    def load(path: str | Path, *, device: str = "cpu", dtype: str = "float32", **settings: object) -> "Subject":
+    def load(
+        path: str | Path,
+        *,
+        device: str = "cpu",
+        dtype: str = "float32",
+        trust_remote_code: bool = False,
+        stop_token_ids: tuple[int, ...] = (),
+    ) -> "Subject":
         """Load a model folder. Raises ValueError if it or the device is missing."""
         check_device(device)
-        model, tokenizer = load(path, dtype=DTYPES[dtype], device=device)
-        return Subject(model.eval().to(torch.device(device)), tokenizer, **settings)  # type: ignore[arg-type]
+        model, tokenizer = load(path, dtype=DTYPES[dtype], device=device, trust_remote_code=trust_remote_code)
+        model = model.eval().to(torch.device(device))
+        return Subject(model, tokenizer, stop_token_ids, trust_remote_code=trust_remote_code)
 
     def sampled_by(self, name: str, path: str | Path, longest: int) -> "Subject":
         """Start another rollout engine, and return the subject that samples with it.
@@ -66,6 +76,7 @@ class Subject:
             model=self.model,
             tokenizer=self.tokenizer,
             sleep_level=1,
+            trust_remote_code=self.trust_remote_code,
         )
         device: Literal["cpu", "cuda"] = "cuda" if start.device == "cuda" else "cpu"
         engine_class(name).check(TrainConfig(rollout=config, device=device, model=ModelConfig(path=str(path))))

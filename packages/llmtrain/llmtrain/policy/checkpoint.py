@@ -1,11 +1,15 @@
 """Checkpoints: everything that changes during training, written atomically.
 
-<run>/checkpoints/step-000020/   model and tokenizer as transformers writes them, state.pt, and the engine's shards
+<run>/checkpoints/step-000020/   model and tokenizer as transformers writes them, state.json and state.safetensors, the
+                                 engine's shards, and the checksums of all these files in checksums.json
+
+Earlier versions wrote state.pt instead of these three files; their checkpoints are read as well.
 
 All ranks call `save_checkpoint`; rank 0 writes the files, and every rank the shards that only it holds.
 """
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,19 +19,32 @@ from typing import Any
 import torch
 from transformers import PreTrainedTokenizerBase
 
+from .checksums import FILE, altered, write_checksums
 from .engine import Engine
 from .model import is_whole, save
+from .plain_state import STRUCTURE, read_state, write_state
 from .policy import Policy
 
 KEEP = 2
 """Number of newest checkpoints of a run that are kept."""
+NAME = re.compile(r"step-(\d+)")
+"""Name of a checkpoint."""
+PART, ASIDE = ".part", ".old"
+"""Suffixes of a checkpoint that is being written, and of one that it replaces."""
 TRIED = 2**20
 """Bytes that must fit into a folder, otherwise it counts as full."""
 
 
 def checkpoints(run: str | Path) -> list[Path]:
     """Return the complete checkpoints of a run, oldest first."""
-    return sorted(p for p in (Path(run) / "checkpoints").glob("step-*") if p.suffix != ".part")
+    found = [path for path in (Path(run) / "checkpoints").glob("step-*") if NAME.fullmatch(path.name) and path.is_dir()]
+    return sorted(found, key=step_of)
+
+
+def strays(run: str | Path) -> list[str]:
+    """Return the names beside the checkpoints of a run that are neither checkpoints nor left by an interrupted save."""
+    names = sorted(path.name for path in (Path(run) / "checkpoints").glob("*"))
+    return [name for name in names if not NAME.fullmatch(name.removesuffix(PART).removesuffix(ASIDE))]
 
 
 def latest(run: str | Path) -> Path:
@@ -62,7 +79,7 @@ def save_checkpoint(
     models: trained models and their engines, by their folders in the checkpoint; the policy's folder is "".
     """
     path = Path(run) / "checkpoints" / f"step-{step:06d}"
-    part = path.with_suffix(".part")
+    part = path.with_suffix(PART)
     ranks = models[""][1].ranks
     writes = ranks.rank == 0
     if writes:
@@ -74,15 +91,25 @@ def save_checkpoint(
         engine.save_shards(part / name)
     ranks.barrier()
     if writes:
-        torch.save({"step": step, **state}, part / "state.pt")
+        write_state({"step": step, **state}, part)
+        write_checksums(part)
         flush(part)
-        shutil.rmtree(path, ignore_errors=True)
-        part.rename(path)
+        put(part, path)
         for old in checkpoints(run)[:-KEEP]:
             if old != kept:
                 shutil.rmtree(old)
     ranks.barrier()
     return path
+
+
+def put(part: Path, path: Path) -> None:
+    """Move a written checkpoint into place; one that is there moves aside first, and is removed afterwards."""
+    aside = path.with_suffix(ASIDE)
+    shutil.rmtree(aside, ignore_errors=True)
+    if path.exists():
+        path.rename(aside)
+    part.rename(path)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def unwritable(folder: str | Path) -> str:
@@ -106,14 +133,34 @@ def flush(folder: Path) -> None:
 def load_state(path: Path) -> dict[str, Any]:
     """Return the state that `save_checkpoint` wrote next to the model. Raises ValueError on a damaged checkpoint."""
     check_whole(path)
-    return torch.load(path / "state.pt", weights_only=True)
+    if (path / STRUCTURE).is_file():
+        return read_state(path)
+    try:
+        return torch.load(path / "state.pt", weights_only=True)
+    except Exception:  # a damaged pickle raises anything
+        raise damage(path, "state.pt") from None
 
 
 def check_whole(path: Path) -> None:
-    """Raise ValueError if a file of the checkpoint is missing or truncated."""
-    weights = path.glob("*.safetensors")
-    if any(weights) and all(map(is_whole, (path / "state.pt", path / "config.json", *path.rglob("*")))):
-        return
-    others = [other.name for other in checkpoints(path.parent.parent) if other < path]
+    """Raise ValueError if a file of the checkpoint is missing or not as written; without checksums, if truncated."""
+    if (path / STRUCTURE).is_file() or (path / FILE).is_file():
+        wrong = altered(path)
+    else:  # of an earlier version
+        files = (path / "model.safetensors", path / "state.pt", path / "config.json", *sorted(path.rglob("*")))
+        whole = any(path.glob("*.safetensors"))
+        wrong = next((file.name for file in files[whole:] if not is_whole(file)), "")
+    if wrong:
+        raise damage(path, wrong)
+
+
+def check_unaltered(path: Path) -> None:
+    """Raise ValueError if a folder is a checkpoint with checksums, and a file of it is missing or not as written."""
+    if (path / FILE).is_file() and (wrong := altered(path)):
+        raise damage(path, wrong)
+
+
+def damage(path: Path, name: str) -> ValueError:
+    """Return the error for a checkpoint with a damaged file; it names an earlier checkpoint if there is one."""
+    others = [other.name for other in checkpoints(path.parent.parent) if step_of(other) < step_of(path)]
     fix = f"remove it to go on from {others[-1]}" if others else "no other is left: start the run anew"
-    raise ValueError(f"{path} is damaged: {fix}")
+    return ValueError(f"{path} is damaged: {name} is missing or not as it was written; {fix}")

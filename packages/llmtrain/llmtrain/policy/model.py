@@ -21,6 +21,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from .engine import Engine
 from .lora import whole_weights
+from .own_code import refusing_code
 from .tokenizer import load_tokenizer
 
 ALIGNMENT = 64
@@ -67,16 +68,18 @@ def build_tiny(
 
 
 def load(
-    path: str | Path, *, dtype: torch.dtype = torch.float32, device: str = "cpu"
+    path: str | Path, *, dtype: torch.dtype = torch.float32, device: str = "cpu", trust_remote_code: bool = False
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Return model and tokenizer from a folder. Downloads nothing; weights stored in `dtype` are memory-mapped.
 
     device: device that will run the model. On a CPU, rounding depends on the alignment of a weight in memory, so
     weights that are mapped at an unaligned address are copied. Otherwise a run's first model, written by other
     software, and its checkpoints would be rounded differently.
+    trust_remote_code: run the Python code of a folder that brings its own model or tokenizer class.
 
     Raises:
-        ValueError: if the folder does not exist, has no weights or no tokenizer, or if a file is missing or cut off.
+        ValueError: if the folder does not exist, has no weights or no tokenizer, or if a file is missing or cut off;
+            if the folder needs its own code and that is not trusted.
     """
     if not Path(path).is_dir():
         raise ValueError(f"model folder {path} does not exist")
@@ -86,12 +89,15 @@ def load(
     if damaged := [file.name for file in files if not is_whole(file)]:
         raise ValueError(f"model folder {path} is damaged: {damaged[0]} is missing or cut off")
     disable_progress_bar()  # it would break up the run's own progress bar
-    model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, local_files_only=True)
+    with refusing_code(path):
+        model = AutoModelForCausalLM.from_pretrained(
+            path, dtype=dtype, local_files_only=True, trust_remote_code=trust_remote_code
+        )
     if device == "cpu":
         for weight in model.parameters():
             if weight.data_ptr() % ALIGNMENT:
                 weight.data = weight.data.clone()
-    return model, load_tokenizer(path)
+    return model, load_tokenizer(path, trust_remote_code)
 
 
 def is_whole(path: Path) -> bool:

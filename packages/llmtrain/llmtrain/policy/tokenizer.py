@@ -7,6 +7,8 @@ from pathlib import Path
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
+from .own_code import CodeRefusedError, refusing_code
+
 PAD = "<pad>"
 EOS = "<eos>"
 TURN = ("<|im_start|>", "<|im_end|>")
@@ -67,20 +69,27 @@ def build_bpe_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedToke
     )
 
 
-def load_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
+def load_tokenizer(folder: str | Path, trust_remote_code: bool = False) -> PreTrainedTokenizerBase:
     """Return the tokenizer in a model folder; downloads nothing.
 
     A plain tokenizer is not loaded with AutoTokenizer, which would replace it by the usual one of the model type, such
     as Qwen's for a Qwen model, which drops the spaces between the numbers of a prompt.
 
+    trust_remote_code: run the Python code of a folder that brings its own class.
+
     Raises:
-        ValueError: in one line, if there is no tokenizer or it cannot be read.
+        ValueError: in one line, if there is no tokenizer or it cannot be read, or needs code that is not trusted.
     """
     config = Path(folder) / "tokenizer_config.json"
     named = json.loads(config.read_text()).get("tokenizer_class") if config.is_file() else None
     loader = PreTrainedTokenizerFast if named in PLAIN else AutoTokenizer
     try:
-        found: PreTrainedTokenizerBase = loader.from_pretrained(folder, local_files_only=True)
+        with refusing_code(folder):
+            found: PreTrainedTokenizerBase = loader.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=trust_remote_code
+            )
+    except CodeRefusedError:
+        raise
     except Exception as error:  # the type that tokenizers raises
         there = (Path(folder) / "tokenizer.json").is_file()
         why = str(error).strip().splitlines()[0] if there else "it has no tokenizer.json"

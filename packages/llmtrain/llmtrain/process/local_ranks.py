@@ -3,7 +3,7 @@
     llmtrain train --nproc 4 --engine.name deepspeed ...
     torchrun --nproc-per-node 4 -m llmtrain train --engine.name deepspeed ...       the same; also on several machines
 
-Ctrl-C is sent to every rank once. If a rank is lost, the others are stopped too.
+Ctrl-C, SIGTERM and SIGHUP are sent to every rank once. If a rank is lost, the others are stopped too.
 """
 
 import os
@@ -16,6 +16,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from .stop_signals import STOPPING
 
 GRACE = 3.0
 """Seconds for the other ranks to end by themselves after one was lost."""
@@ -96,7 +98,7 @@ def launch(command: list[str], nproc: int) -> int:
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", max(1, cpus() // nproc)),
     }
     ranks: list[subprocess.Popen] = []
-    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.getsignal(number) for number in STOPPING}
 
     def pass_on(number: int, frame: Any) -> None:
         for process in ranks:

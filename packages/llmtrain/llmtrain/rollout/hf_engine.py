@@ -35,7 +35,7 @@ class HFEngine(RolloutEngine):
     def start(cls, start: Start) -> "HFEngine":
         """Return an engine around the trainer's own model, or around a copy of it in another process."""
         if start.model is None or start.tokenizer is None:
-            return CopyEngine(start.folder, start.config, start.device)
+            return CopyEngine(start.folder, start.config, start.device, start.trust_remote_code)
         return HFEngine(start.model, start.tokenizer, start.config, rank=start.rank, whole=start.whole)
 
     def submit(self, request: Request) -> Pending:
@@ -61,8 +61,10 @@ class HFEngine(RolloutEngine):
 class CopyEngine(HFEngine):
     """Copy of the policy that samples with transformers; updates overwrite its weights."""
 
-    def __init__(self, folder: str | Path, config: RolloutConfig, device: str = "cpu") -> None:
-        model, tokenizer = load(folder, device=device)
+    def __init__(
+        self, folder: str | Path, config: RolloutConfig, device: str = "cpu", trust_remote_code: bool = False
+    ) -> None:
+        model, tokenizer = load(folder, device=device, trust_remote_code=trust_remote_code)
         super().__init__(model, tokenizer, config)
         torch.nn.Module.to(self.model, torch.device(device))
 

@@ -87,6 +87,8 @@ class Start:
     """See `TrainConfig.sleep_level`."""
     lora_rank: int = 0
     """Rank of the LoRA adapters sent instead of weights; 0 for whole weights."""
+    trust_remote_code: bool = False
+    """Run the Python code in `folder`."""
 
 
 def check_answer(rollouts: Rollouts, request: Request, oldest: int, rank: int) -> None:

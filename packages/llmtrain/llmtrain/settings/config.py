@@ -18,6 +18,10 @@ from entrostat.schedules import check_target, plain, plain_target
 
 from .sampling import Sampling
 
+LearningRate = Annotated[float, "(0, 1]"]
+"""Learning rate of AdamW, whose steps are about as long as this, in the units of the weights."""
+Count = Annotated[int, "[1, 1000000]"]
+"""Number of problems, prompts or pairs, or of steps."""
 Seed = Annotated[int, "[0, 4294967295]"]
 """What all generators take, those of NumPy, torch and vLLM."""
 
@@ -30,23 +34,25 @@ class ModelConfig:
     """Folder of the reference policy of kl_ref. None: the model that the run starts from."""
     path: str | None = None
     """Folder of a causal language model (weights and tokenizer). None: build a small Qwen2 and warm it up, once."""
+    trust_remote_code: bool = False
+    """Run the Python code of a model folder that brings its own classes (auto_map); false refuses such a folder."""
     lora_rank: NonNegativeInt = 0
     """Rank of low-rank updates (LoRA) that are trained instead of the weights; 0 trains all weights."""
     lora_alpha: PositiveFloat = 32.0
     """Updates are multiplied by lora_alpha / lora_rank."""
     lora_target_modules: tuple[str, ...] = ()
     """Last parts of the names of the layers that get an update, such as q_proj; empty is all linear layers."""
-    hidden_size: PositiveInt = 128
+    hidden_size: Annotated[int, "[1, 65536]"] = 128
     """Width of the built model."""
-    num_layers: PositiveInt = 4
+    num_layers: Annotated[int, "[1, 1024]"] = 4
     """Layers of the built model."""
-    num_heads: PositiveInt = 4
+    num_heads: Annotated[int, "[1, 65536]"] = 4
     """Attention heads of the built model."""
-    intermediate_size: PositiveInt = 384
+    intermediate_size: Annotated[int, "[1, 1048576]"] = 384
     """Width of the built model's MLP."""
-    max_position_embeddings: PositiveInt = 256
+    max_position_embeddings: Annotated[int, "[1, 16777216]"] = 256
     """Longest prompt and response together of the built model, in tokens."""
-    vocab_size: PositiveInt = 1024
+    vocab_size: Annotated[int, "[1, 1048576]"] = 1024
     """Tokens of a model built for questions from files: byte pairs, learnt from them. Countdown takes characters."""
 
 
@@ -56,9 +62,9 @@ class TaskConfig:
 
     name: str = "countdown"
     """countdown, arithmetic, module:function of one's own, or files, which requires data.train_files."""
-    train_problems: PositiveInt = 2048
+    train_problems: Count = 2048
     """Problems to train on, generated from `seed`."""
-    test_problems: NonNegativeInt = 128
+    test_problems: Annotated[int, "[0, 1000000]"] = 128
     """Held-out problems; none of them is among the training problems."""
     seed: Seed = 0
     """Seed of the problems."""
@@ -92,7 +98,7 @@ class DataConfig:
     """Said after each question, such as "Put your final answer within \\boxed{}."."""
     verifier: str = "math"
     """Who judges: math, exact, regex, countdown, python, or a function as module:function."""
-    verifier_workers: PositiveInt = 2
+    verifier_workers: Annotated[int, "[1, 4096]"] = 2
     """Checks at a time, of each rank."""
     verifier_timeout: PositiveFloat = 5.0
     """Seconds for one check; a response whose check takes longer counts as wrong."""
@@ -109,7 +115,7 @@ class DataConfig:
 class SFTConfig:
     """Supervised warm-up of a built model: on solutions mixed with wrong ones, or on the worked solutions of files."""
 
-    examples: PositiveInt = 40000
+    examples: Annotated[int, "[1, 100000000]"] = 40000
     """Prompt and response pairs; of files, at most so many."""
     wrong_share: Probability = 0.25
     """Share of wrong responses among them, so that reinforcement learning starts from partial skill. Not of files."""
@@ -117,7 +123,7 @@ class SFTConfig:
     """Optimizer steps; 0 leaves a built model with the weights it was drawn with."""
     batch_size: PositiveInt = 64
     """Pairs a step."""
-    lr: NonNegativeFloat = 3e-3
+    lr: Annotated[float, "[0, 1]"] = 3e-3
     """Highest learning rate."""
     seed: Seed = 0
     """Seed of the weights, the pairs and their order."""
@@ -129,13 +135,13 @@ class RolloutConfig:
 
     name: str = "hf"
     """hf (the policy samples for itself), vllm (an engine of its own, which is sent the weights), or module:Class."""
-    prompts: PositiveInt = 32
+    prompts: Count = 32
     """Prompts a rollout step."""
-    n: Annotated[int, "[2, inf)"] = 8
+    n: Annotated[int, "[2, 65536]"] = 8
     """Responses to each prompt: the group."""
     temperature: PositiveFloat = 1.0
     """Sampling temperature; the policy's log-probabilities and entropy are those at this temperature."""
-    max_new_tokens: PositiveInt = 24
+    max_new_tokens: Annotated[int, "[1, 16777216]"] = 24
     """Longest response, in tokens."""
     top_p: float = 1.0
     """Must stay 1: importance ratios are of whole distributions, not of truncated ones."""
@@ -238,7 +244,7 @@ class RewardConfig:
 class PrimeConfig:
     """The implicit reward model of the advantage `prime`."""
 
-    lr: PositiveFloat = 1e-6
+    lr: LearningRate = 1e-6
     """Its learning rate."""
     beta: PositiveFloat = 0.05
     """Scale of its rewards."""
@@ -248,7 +254,7 @@ class PrimeConfig:
 class OptimConfig:
     """AdamW, and how a rollout is cut into updates."""
 
-    lr: PositiveFloat = 5e-4
+    lr: LearningRate = 5e-4
     """Learning rate."""
     betas: Annotated[tuple[float, float], "[0, 1)"] = (0.9, 0.95)
     """Decay rates of AdamW's moments."""
@@ -308,7 +314,7 @@ class EvalConfig:
     """Rollout steps between evaluations; 0 evaluates never."""
     k: PositiveInt = 8
     """k of avg@k and pass@k."""
-    samples: PositiveInt = 8
+    samples: Annotated[int, "[1, 65536]"] = 8
     """Responses to each problem, at least k."""
 
 
@@ -342,7 +348,7 @@ class TrainConfig:
     """Replace a run that lies in `out`."""
     seed: Seed = 0
     """Seed of everything that is drawn during training."""
-    steps: PositiveInt = 160
+    steps: Annotated[int, "[1, 100000000]"] = 160
     """Rollout steps."""
     save_every: PositiveInt = 20
     """Rollout steps between checkpoints; the last two are kept, and one that restarted engines load."""
@@ -360,9 +366,9 @@ class TrainConfig:
     Hyperparameters follow the name: `qae k=0.6`."""
     device: Literal["cpu", "cuda"] = "cpu"
     """Where the policy lives: cpu or cuda."""
-    threads: NonNegativeInt = 0
+    threads: Annotated[int, "[0, 4096]"] = 0
     """CPU threads of each process; 0 leaves torch's choice."""
-    nproc: PositiveInt = 1
+    nproc: Annotated[int, "[1, 65536]"] = 1
     """Ranks to start, one a GPU: on this machine, or on the Ray cluster. Leave it at 1 under torchrun."""
     model: ModelConfig = ModelConfig()
     task: TaskConfig = TaskConfig()

@@ -1,6 +1,7 @@
 """Checks of a configuration that need no model and no data file."""
 
 import json
+import math
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,6 +81,7 @@ def check(config: TrainConfig) -> None:
     check_task(config)
     check_evaluation(config)
     check_model(config)
+    check_targets(config)
     check_machine(config)
 
 
@@ -153,6 +155,31 @@ def check_model(config: TrainConfig) -> None:
     for limit, beyond in limits:
         if limit is not None and prompt + new > limit:
             raise ValueError(f"{words} plus rollout.max_new_tokens {new} exceed {beyond}")
+
+
+def check_targets(config: TrainConfig) -> None:
+    """Raise ValueError if a target exceeds log V, the greatest entropy of a model with V tokens."""
+    targets = {part.name: getattr(part, "target", None) for part in make_controller(config).parts}
+    numbers = {name: target for name, target in targets.items() if isinstance(target, int | float)}
+    if not numbers:
+        return
+    tokens = tokens_of(config)
+    for name, target in numbers.items():
+        if tokens and target > math.log(tokens):
+            raise ValueError(
+                f"target {target:g} of {name} exceeds {math.log(tokens):.3f} nats, the greatest entropy that a model "
+                f"with {tokens} tokens can have: lower it"
+            )
+
+
+def tokens_of(config: TrainConfig) -> int:
+    """Return the number of tokens of the run's model, for files an upper limit; 0 if its config.json has none."""
+    if config.model.path is not None:
+        found: dict[str, Any] = json.loads((Path(config.model.path) / "config.json").read_text())
+        return int((found.get("text_config") or found).get("vocab_size") or 0)
+    if config.data.train_files:
+        return config.model.vocab_size
+    return len(generated_task(config.task).build_tokenizer(config.model.vocab_size))
 
 
 def positions_of(model: ModelConfig, key: str = "path") -> tuple[int | None, str]:

@@ -144,9 +144,11 @@ class Annotator:
 
     def _policy_of(self, folder: Path, trains: bool = False) -> Policy:
         """Return a policy other than the trained one, loaded from a folder."""
-        model, _ = load(folder, dtype=self.policy.model.dtype, device=self.config.device)
+        config = self.config
+        trusted = config.model.trust_remote_code
+        model, _ = load(folder, dtype=self.policy.model.dtype, device=config.device, trust_remote_code=trusted)
         model = model.train(trains).requires_grad_(trains)
-        return Policy(model, self.config.rollout.temperature, layout=self.config.optim.layout)
+        return Policy(model, config.rollout.temperature, layout=config.optim.layout)
 
     def experience(self, found: Collected) -> tuple[Experience, dict[str, float]]:
         """Return experience of scored responses, and metrics. A reward model is trained on the verdicts as well."""

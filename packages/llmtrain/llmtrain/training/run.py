@@ -1,6 +1,5 @@
 """A run from its configuration to its final message, as one process or as one of several ranks."""
 
-import fcntl
 import shutil
 import sys
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from entrostat.field_types import merge
+from entrostat.out_folder import check_own, lock_folder
 from entrostat.plain_yaml import dump_yaml, load_yaml
 
 from ..process.local_ranks import end_with_parent, is_first, is_worker
@@ -17,10 +17,10 @@ from ..settings.config import TrainConfig
 from ..settings.nested import to_dict
 from ..settings.renamed import current_keys
 
-LOCK = ".lock"
-"""Lock file in the folder of a run, held by the training process."""
 STOPPED = ".stopped"
-"""File in that folder, written by the first rank that stops with an error."""
+"""File in the folder of a run, written by the first rank that stops with an error."""
+REMOVED = {"checkpoints": ("step-*",), "tensorboard": ("events.out.*",)}
+"""Folders of a run that a new run removes, and the names that a run writes there."""
 
 
 @contextmanager
@@ -33,18 +33,7 @@ def claim(out: str, what: str = "trains") -> Iterator[None]:
     if not is_first():
         yield
         return
-    try:
-        Path(out).mkdir(parents=True, exist_ok=True)
-        lock = (Path(out) / LOCK).open("a")
-    except OSError as error:
-        raise ValueError(f"cannot write to {out}: {error.strerror}; choose another folder") from None
-    with lock:
-        try:
-            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # unlike a lock of flock, no fork inherits it
-        except BlockingIOError:
-            raise ValueError(f"another process {what} in {out}") from None
-        except OSError:
-            pass  # a file system without locks
+    with lock_folder(out, what):
         yield
 
 
@@ -69,14 +58,18 @@ def print_config(config: TrainConfig) -> None:
 
 def prepare(config: TrainConfig, resuming: bool) -> None:
     """Prepare a run once for all ranks: print settings; check the checkpoint, or clear the folder and warm up."""
-    from ..policy.checkpoint import check_whole, latest
+    from ..policy.checkpoint import check_whole, latest, strays
     from .display import WarmUpDisplay
     from .warmup import start_model
 
     print_config(config)
     if resuming:
+        for name in strays(config.out):
+            print(f"ignored: {Path(config.out) / 'checkpoints' / name} is not a checkpoint")
         check_whole(latest(config.out))
         return
+    for name, written in REMOVED.items():
+        check_own(Path(config.out) / name, written)
     shutil.rmtree(Path(config.out) / "checkpoints", ignore_errors=True)
     with WarmUpDisplay(config.sft.steps) as display:
         start_model(config, display)
@@ -95,8 +88,8 @@ def train_run(config: TrainConfig, resuming: bool = False) -> int:
             prepare(config, resuming)
         ranks.barrier()
         code, said = train_rank(config, resuming, shown=is_first())
-        if code == 130:
-            ranks.barrier()  # Ctrl-C stopped all of them after the same step
+        if code > 128:
+            ranks.barrier()  # a signal stopped all of them after the same step
     except Exception as error:
         if not is_of_another(error):
             if is_first_to_stop(config.out):
@@ -122,7 +115,7 @@ def is_first_to_stop(out: str) -> bool:
 def train_rank(config: TrainConfig, resuming: bool, shown: bool = False) -> tuple[int, str]:
     """Train as one rank of a prepared run, on any machine.
 
-    Returns the exit code and the final message: 0, 1 if training had to stop, 130 after Ctrl-C.
+    Returns the exit code and the final message: 0, 1 if training had to stop, 128 + n after signal n (130: Ctrl-C).
     """
     from contextlib import nullcontext
 
@@ -140,7 +133,10 @@ def train_rank(config: TrainConfig, resuming: bool, shown: bool = False) -> tupl
     except TrainingStoppedError as error:
         return 1, f"error: {error}"
     if trainer.interrupted:
-        return 130, f"stopped after step {trainer.step}; continue with: llmtrain resume {config.out}"
+        return (
+            128 + trainer.stopped_by,
+            f"stopped after step {trainer.step}; continue with: llmtrain resume {config.out}",
+        )
     return 0, f"done: {config.out}"
 
 

@@ -86,7 +86,8 @@ class WatchedRunLog(RunLog):
     """Run log that also sends metrics to the configured sinks."""
 
     def __init__(self, config: TrainConfig, resume_at: int | None) -> None:
-        super().__init__(config.out, to_dict(config), config.seed, resume_at)
+        trusted = {"trust_remote_code": True} if config.model.trust_remote_code else {}
+        super().__init__(config.out, to_dict(config), config.seed, resume_at, trusted)
         self.sinks: list[Sink] = []
         if config.log.tensorboard:
             self.sinks.append(TensorBoard(self.path / "tensorboard", resume_at))

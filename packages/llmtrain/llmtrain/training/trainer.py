@@ -7,7 +7,6 @@
 Randomness is keyed by (seed, step, purpose), so the step is all the state needed to repeat it.
 """
 
-import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -35,6 +34,7 @@ from ..policy.model import load
 from ..policy.policy import Policy
 from ..process.clock import Clock
 from ..process.gpu_memory import empty_cache, peaks
+from ..process.stop_signals import StopSignal, restore
 from ..rollout import stop_ids
 from ..rollout.make import make_rollout_engine
 from ..rollout.mismatch import mismatch
@@ -114,6 +114,7 @@ class Trainer:
         self.step = 0
         if state:
             self._restore(state, source)
+        self._saved_step = self.step if state else None
         self.rollout = self._start_rollout(base if config.adapter_rank else source)
         self.collector = Collector(
             config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock, whole_groups=keeps_groups(config)
@@ -126,13 +127,16 @@ class Trainer:
         self.log: RunLog | NoLog = NoLog()
         if self.ranks.rank == 0:
             self.log = WatchedRunLog(config, resume_at=self.step if resume else None)
-        self._interrupted = False
+        self._stop = StopSignal()
+        self.stopped_by = 0
+        """Number of the signal that stopped the run; 0 if none did."""
 
     def _load_model(self, base: Path, state: dict[str, Any] | None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """Return model and tokenizer from the folder `base`, with LoRA updates if configured."""
         config = self.config
         dtype = torch.bfloat16 if config.engine.bf16 else torch.float32
-        model, tokenizer = load(base, dtype=dtype, device=config.device)
+        trusted = config.model.trust_remote_code
+        model, tokenizer = load(base, dtype=dtype, device=config.device, trust_remote_code=trusted)
         if config.model.lora_rank:
             attach(model, config.model, config.seed)
         if state:
@@ -163,6 +167,7 @@ class Trainer:
             whole=self.engine.whole,
             sleep_level=config.sleep_level,
             lora_rank=config.adapter_rank,
+            trust_remote_code=config.model.trust_remote_code,
         )
         return make_rollout_engine(config, start, self.ranks)
 
@@ -216,20 +221,22 @@ class Trainer:
             "rng": torch.get_rng_state(),
         }
         models = {"": (self.policy, self.engine)} | self.annotator.learning
-        return save_checkpoint(self.config.out, self.step, models, self.tokenizer, state, self.kept)
+        path = save_checkpoint(self.config.out, self.step, models, self.tokenizer, state, self.kept)
+        self._saved_step = self.step
+        return path
 
     # The loop -----------------------------------------------------------------------------------------------------
 
     def run(self, report: Report = lambda step, metrics: None) -> None:
-        """Train to the last step or to the first Ctrl-C, and write a checkpoint.
+        """Train to the last step or to the first signal that stops (see `StopSignal`), and write a checkpoint.
 
         report: called after every step with its metrics.
         Raises TrainingStoppedError if a loss is not finite, memory or disk run out or the rollout engine fails; the
         last checkpoint stays.
         """
-        previous = signal.signal(signal.SIGINT, self._on_interrupt)
+        previous = self._stop.heed(local=self.config.topology.name == "local")
         try:
-            while self.step < self.config.steps and not self.ranks.most(int(self._interrupted)):
+            while self.step < self.config.steps and not self._is_stopped():
                 every = self.config.eval.every
                 metrics = self.evaluate() if every and self.step % every == 0 else {}
                 with traced(self.config, self.step, self.ranks.rank):
@@ -239,7 +246,7 @@ class Trainer:
                 self.step += 1
                 if self.step % self.config.save_every == 0:
                     self.save()
-            if self.step % self.config.save_every or not self.step:  # otherwise already saved
+            if self._saved_step != self.step:
                 self.save()
             if self.config.eval.every and not self.interrupted:
                 self.log.log(self.step, self.evaluate())
@@ -249,7 +256,7 @@ class Trainer:
                 raise
             raise TrainingStoppedError(f"step {self.step}: {said}; {last_saved(self.config.out)}") from None
         finally:
-            signal.signal(signal.SIGINT, previous)
+            restore(previous)
             self.rollout.close()
             self.task.close()
             with suppress(OSError):  # a full disk is reported already
@@ -266,14 +273,14 @@ class Trainer:
             return f"{error.filename or self.config.out}: {error.strerror}"
         return unwritable(self.config.out)  # torch and safetensors raise other errors for a full disk or quota
 
-    def _on_interrupt(self, signum: int, frame: Any) -> None:
-        if self._interrupted:
-            raise KeyboardInterrupt
-        self._interrupted = True
+    def _is_stopped(self) -> bool:
+        """Return True, on all ranks, if a signal has reached one of them."""
+        self.stopped_by = self.ranks.most(self._stop.number)
+        return self.stopped_by > 0
 
     @property
     def interrupted(self) -> bool:
-        """True if Ctrl-C ended the run before its last step."""
+        """True if a signal ended the run before its last step."""
         return self.step < self.config.steps
 
     def _train_step(self) -> dict[str, float]:

@@ -43,6 +43,8 @@ PUT = (
     "max_prompt_length",
 )
 """Data settings that a tokenizer and a warm-up depend on."""
+WRITTEN = "written.json"
+"""File with the names of all files in the folder of a warm-up, which another warm-up may replace."""
 Progress = Callable[[int, float], None]
 
 
@@ -114,6 +116,8 @@ def build_and_warm_up(
     try:
         save(model, tokenizer, part, engine)
         if engine.ranks.rank == 0:
+            names = sorted(file.name for file in part.iterdir())
+            (part / WRITTEN).write_text(json.dumps([*names, WRITTEN], indent=1) + "\n")
             put(part, path, over=together)
     except Exception:
         if full := unwritable(part.parent):  # otherwise safetensors raises its own error
@@ -123,6 +127,14 @@ def build_and_warm_up(
         shutil.rmtree(part, ignore_errors=True)
     engine.ranks.barrier()
     return losses
+
+
+def written_files(folder: Path) -> list[str]:
+    """Return the names of the files that a warm-up has written into a folder; empty if it has written none."""
+    try:
+        return [str(name) for name in json.loads((folder / WRITTEN).read_bytes())]
+    except (OSError, ValueError, TypeError):
+        return []
 
 
 def put(part: Path, path: Path, over: bool) -> None:
@@ -138,7 +150,9 @@ def put(part: Path, path: Path, over: bool) -> None:
 
 def first_tokenizer(config: ModelConfig, task: Task) -> PreTrainedTokenizerBase:
     """Return the tokenizer of the model to warm up."""
-    return task.build_tokenizer(config.vocab_size) if config.path is None else load_tokenizer(config.path)
+    if config.path is None:
+        return task.build_tokenizer(config.vocab_size)
+    return load_tokenizer(config.path, config.trust_remote_code)
 
 
 def first_examples(config: TrainConfig, task: Task, tokenizer: PreTrainedTokenizerBase) -> Batch:
@@ -173,7 +187,7 @@ def _tell(*lines: str) -> None:
 def first_model(config: TrainConfig, tokens: int) -> PreTrainedModel:
     """Return the model to warm up; tokens: vocabulary size of a built one."""
     if config.model.path is not None:
-        return load(config.model.path)[0]
+        return load(config.model.path, trust_remote_code=config.model.trust_remote_code)[0]
     return build_tiny(
         tokens,
         hidden=config.model.hidden_size,

@@ -2,26 +2,24 @@
 
 The program is the last ```python block, else the last block without a language, else the whole response; the ground
 truth is Python text, or a list of statements such as "assert add(1, 2) == 3". Both go into a file that a
-separate process runs: in an empty folder, with an environment of PYTHONHASHSEED only, limits on time, memory, processes
-and file size, no network if the kernel allows that, and its process group killed at the end.
+separate process runs: in an empty folder, with an environment of PYTHONHASHSEED only, limits on time, memory,
+processes, output and file size, and its process group killed at the end. If the kernel allows namespaces, it has no
+network, sees no other process, and its file system holds the Python interpreter, read-only, and its own folder.
+Otherwise a line on stderr says so when the verifier starts.
 
 It does not protect from:
-- reading files that the user who trains may read, among them the tests themselves: a program can look for them in its
-  own file, so a reward earned this way is possible;
-- writing to files outside its folder, unless file permissions prevent it (as root it runs as a user without rights
-  to write); many files, each under the limit, fill a disk until the check ends;
-- the network, if the kernel allows no namespaces (then also processes that left their group survive the check);
+- a program that looks for the tests in its own file or its own process: a reward earned this way is possible;
+- many files in its folder, each under the limit, that fill a disk until the check ends;
+- without namespaces: reading files that the user who trains may read; writing to files outside its folder, unless file
+  permissions prevent it (as root it runs as a user without rights to write); the network; processes that left their
+  group and survive the check;
 - using the processor up to its time limit, on as many cores as it has processes;
 - faults of the kernel: for code by an adversary, train in a container or a virtual machine.
 """
 
-import contextlib
 import json
-import os
 import re
 import secrets
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -29,13 +27,19 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from ..process.local_ranks import is_first
 from ..process.text import signal_name
+from .bounded_run import Ended, run_bounded
 from .verdict import Verdict
 from .verifier import Verifier
 
 MAX_PROCESSES = 16
 MAX_FILE_MIB = 16
 TAIL_BYTES = 4096
+OPEN = (
+    "verifier python: this machine allows no namespaces, so programs can read the files of this user and use the "
+    "network: train in a container without secrets"
+)
 _FENCE = re.compile(r"^[ \t]*```[ \t]*(?:[{.]*([\w+#-]+)[^`\n]*)?\r?$", re.MULTILINE)
 """Line that opens a block, with its language, or closes one."""
 _PYTHON = ("python", "python3", "py")
@@ -75,65 +79,69 @@ class PythonVerifier(Verifier):
         super().__init__()
         self.timeout, self.memory_mib = timeout, memory_mib
         self._threads = ThreadPoolExecutor(workers)
+        if is_first() and self._sees_files():
+            print(OPEN, file=sys.stderr)
+
+    def _sees_files(self) -> bool:
+        """Return True if programs see files of the machine, because the kernel allows no namespaces."""
+        with tempfile.NamedTemporaryFile() as file:
+            verdict = self._judge("import os", f"assert not os.path.exists({file.name!r})")
+        return "AssertionError" in verdict.reason
 
     def judge(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
         checks = [tests(truth) for truth in ground_truths]
         return list(self._threads.map(self._check, map(program, responses), checks))
 
     def _check(self, code: str, checks: str) -> Verdict:
+        """Return the verdict on a program; a problem of the machine, such as a full disk, costs this item only."""
+        try:
+            return self._judge(code, checks)
+        except OSError as error:
+            self.failures["crash"] += 1
+            return Verdict(False, f"the program could not be run: {error.strerror}", code)
+
+    def _judge(self, code: str, checks: str) -> Verdict:
         passed = secrets.token_hex(16)  # a program that exits before its tests does not print this
         with tempfile.TemporaryDirectory(prefix="llmtrain-check-", ignore_cleanup_errors=True) as folder:
-            file, out, err = (Path(folder) / name for name in ("program.py", "stdout", "stderr"))
+            file, root = Path(folder) / "work" / "program.py", Path(folder) / "root"
+            file.parent.mkdir()
+            root.mkdir()
             text = f"{code}\n\n{checks}\n\nprint('\\n{passed}', flush=True)\n"
             file.write_bytes(text.encode(errors="replace"))
-            with out.open("wb") as stdout, err.open("wb") as stderr:
-                exit_code = self._run(file, stdout, stderr)
-            said, problem = _tail(out), _tail(err)
-        if exit_code is None:
+            ended = self._run(file, root)
+        if ended.flooded:
+            return Verdict(False, f"more than {MAX_FILE_MIB} MiB of output", code)
+        if ended.exit_code is None:
             self.failures["timeout"] += 1
             return Verdict(False, f"timed out after {self.timeout:g} s", code)
-        if exit_code == 0 and said.endswith(passed):
+        if ended.exit_code == 0 and ended.out.endswith(passed):
             return Verdict(True, "all tests passed", code)
-        return Verdict(False, _why(exit_code, problem), code)
+        return Verdict(False, _why(ended.exit_code, ended.err), code)
 
-    def _run(self, file: Path, stdout: Any, stderr: Any) -> int | None:
-        """Return the exit code of the program, or None if it timed out."""
+    def _run(self, file: Path, root: Path) -> Ended:
+        """Run a program in its folder, and return how it ended. root: empty folder for the program's file system."""
         settings = {
             "program": file.name,
+            "root": str(root),
+            "python": sorted({sys.base_prefix, sys.prefix}),
             "cpu_seconds": int(self.timeout) + 1,
             "memory_mib": self.memory_mib,
             "processes": MAX_PROCESSES,
             "file_mib": MAX_FILE_MIB,
         }
         sandbox = str(Path(__file__).with_name("sandbox.py"))
-        process = subprocess.Popen(
+        return run_bounded(
             [sys.executable, "-I", "-S", "-B", sandbox, json.dumps(settings)],
+            timeout=self.timeout,
+            most=MAX_FILE_MIB * 2**20,
+            keep=TAIL_BYTES,
             cwd=file.parent,
             env={},
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=True,
         )
-        try:
-            return process.wait(self.timeout)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
     def close(self) -> None:
         """End the threads."""
         self._threads.shutdown()
-
-
-def _tail(path: Path) -> str:
-    """Return the end of a file, without trailing white space."""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - TAIL_BYTES))
-        return file.read().decode(errors="replace").rstrip()
 
 
 def _why(exit_code: int, problem: str) -> str:

@@ -22,6 +22,7 @@ from transformers import AutoConfig
 
 from entrostat.installation import missing
 
+from ...policy.own_code import refusing_code
 from ...process.gpu_memory import empty_cache
 from ...process.local_ranks import world_size
 from ...sequences.rollouts import Rollouts
@@ -66,6 +67,7 @@ class VLLMEngine(RolloutEngine):
         transport: str | None = None,
         sleep_level: int = 0,
         lora_rank: int = 0,
+        trust_remote_code: bool = False,
     ) -> None:
         self.config, self.rank, self.device, self.lora_rank = config, rank, device, lora_rank
         self.stop_token_ids = list(stop_token_ids)
@@ -74,7 +76,8 @@ class VLLMEngine(RolloutEngine):
         """True if the process had a default process group before; otherwise vLLM makes one and destroys it."""
         self.adapter: Any = None
         """Adapter request of vLLM; None before the first update, when the model answers."""
-        model = AutoConfig.from_pretrained(folder)
+        with refusing_code(folder):
+            model = AutoConfig.from_pretrained(folder, trust_remote_code=trust_remote_code)
         check_heads(model, device)
         self.limit = config.max_model_len or model.max_position_embeddings
         workers = config.tensor_parallel_size
@@ -92,6 +95,7 @@ class VLLMEngine(RolloutEngine):
                 weight_transfer_config={"backend": "checked_adapter" if lora_rank else BACKENDS[used]},
                 worker_extension_cls="llmtrain.rollout.vllm.receiver.Extension",
                 enable_sleep_mode=self.sleep_level > 0,
+                trust_remote_code=trust_remote_code,
                 **options(config, device, self.limit, lora_rank),
             )
             self.llm.update_weight_version("0")
@@ -125,6 +129,7 @@ class VLLMEngine(RolloutEngine):
             transport=start.transport,
             sleep_level=start.sleep_level,
             lora_rank=start.lora_rank,
+            trust_remote_code=start.trust_remote_code,
         )
 
     # Requests -----------------------------------------------------------------------------------------------------

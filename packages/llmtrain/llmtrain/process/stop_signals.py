@@ -1,0 +1,51 @@
+"""Signals that stop a run after its step: Ctrl-C, and SIGTERM and SIGHUP of schedulers and terminals."""
+
+import os
+import signal
+import stat
+from collections.abc import Mapping
+from typing import Any
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+Handlers = Mapping[signal.Signals, Any]
+
+
+class StopSignal:
+    """Number of the first signal that asked the run to stop; 0 before. The second signal ends the process at once."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def heed(self, local: bool = True) -> Handlers:
+        """Handle the signals from now on, and return the previous handlers.
+
+        local: also SIGTERM and SIGHUP, which Ray handles for its actors. SIGHUP stays ignored under nohup.
+        """
+        wanted = STOPPING if local else STOPPING[:1]
+        heeded = [number for number in wanted if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN]
+        return {number: signal.signal(number, self._on_signal) for number in heeded}
+
+    def _on_signal(self, number: int, frame: Any) -> None:
+        if self.number:
+            if number == signal.SIGINT:
+                raise KeyboardInterrupt
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        self.number = number
+        if number == signal.SIGHUP:
+            _leave_terminal()
+
+
+def restore(handlers: Handlers) -> None:
+    """Restore the handlers that `StopSignal.heed` returned."""
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def _leave_terminal() -> None:
+    """Send output to /dev/null instead of a terminal, which is gone after SIGHUP: writing to it would fail."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        if stat.S_ISCHR(os.fstat(descriptor).st_mode):
+            os.dup2(nowhere, descriptor)
+    os.close(nowhere)
