@@ -254,8 +254,12 @@ class OptimConfig:
     """Decay rates of AdamW's moments."""
     weight_decay: NonNegativeFloat = 0.0
     """Decoupled weight decay."""
+    lr_schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """Learning rate after the warm-up: constant, or falling until the last step of the run, linearly or as a cosine."""
     warmup_steps: NonNegativeInt = 0
     """Optimizer steps over which the learning rate rises linearly."""
+    min_lr_ratio: Annotated[float, "[0, 1]"] = 0.0
+    """linear, cosine: learning rate at the end of the run, as a share of `lr`."""
     max_grad_norm: NonNegativeFloat = 1.0
     """Gradients are scaled down to this norm; 0 leaves them as they are."""
     mini_batch_size: PositiveInt = 16
@@ -268,6 +272,10 @@ class OptimConfig:
     """Tokens, padding included, that go through the model at once. Changes speed and memory, never the update."""
     layout: Literal["padded", "packed", "shared"] = "padded"
     """How sequences pass through the model: padded, packed (no padding) or shared (each prompt once for its group)."""
+
+    def __post_init__(self) -> None:
+        if self.min_lr_ratio and self.lr_schedule == "constant":
+            raise ValueError("optim.min_lr_ratio needs optim.lr_schedule linear or cosine: a constant rate has no end")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -382,6 +390,11 @@ class TrainConfig:
     def updates(self) -> int:
         """Optimizer steps of a rollout step; fewer where dynamic sampling has not found all groups."""
         return self.optim.ppo_epochs * self.rollout.prompts // self.optim.mini_batch_size
+
+    @property
+    def total_updates(self) -> int:
+        """Optimizer steps of the whole run, over which a learning-rate schedule extends."""
+        return self.steps * self.updates
 
     @property
     def adapter_rank(self) -> int:

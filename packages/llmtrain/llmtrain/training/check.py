@@ -13,6 +13,7 @@ from entrostat.installation import missing
 
 from ..data.prompts import template
 from ..data.tables import check_name
+from ..policy.rates import rate_of
 from ..process.devices import check_device
 from ..process.local_ranks import world_size
 from ..rollout.make import engine_class
@@ -34,7 +35,7 @@ OWNED = {
     "gradient_clipping": "optim.max_grad_norm",
     "gradient_allreduce_op": "",
     "optimizer": "optim.lr, optim.betas and optim.weight_decay",
-    "scheduler": "optim.warmup_steps",
+    "scheduler": "optim.lr_schedule and optim.warmup_steps",
     "fp16": "engine.bf16",
     "bf16": "engine.bf16",
     "amp": "engine.bf16",
@@ -84,6 +85,7 @@ def check(config: TrainConfig) -> None:
 
 def check_machine(config: TrainConfig) -> None:
     """Raise ValueError if the configuration cannot work on this machine; also called when a run is resumed."""
+    rate_of(config.optim, config.total_updates)
     check_ranks(config)
     check_mini_batches(config)
     check_sinks(config)

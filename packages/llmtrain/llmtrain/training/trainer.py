@@ -89,7 +89,7 @@ class Trainer:
         self.model, self.tokenizer = self._load_model(base, state)
         self.task = self._fitting(get_task(config))
         self.policy = Policy(self.model, config.rollout.temperature, layout=config.optim.layout)
-        self.engine = make_engine(config, self.policy, config.optim)
+        self.engine = make_engine(config, self.policy, config.optim, config.total_updates)
         self.ranks = self.engine.ranks
         self.clock = Clock(config.device)
         self.learner = Learner(

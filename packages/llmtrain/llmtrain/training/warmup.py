@@ -26,7 +26,7 @@ from ..settings.config import ModelConfig, TrainConfig
 from ..settings.nested import to_dict
 from ..tasks import Task, get_task
 from .check import check_place, positions_of
-from .supervised import encode, optim, rate, warm_up
+from .supervised import encode, optim, warm_up
 
 CACHE = Path("runs/.cache")
 SHAPE = ("hidden_size", "num_layers", "num_heads", "intermediate_size", "max_position_embeddings", "vocab_size")
@@ -98,7 +98,8 @@ def build_and_warm_up(
     if together:
         model.train().to(torch.device(config.device))
     policy = Policy(model, layout=config.optim.layout)
-    engine = make_engine(config, policy, optim(sft.lr), rate(max(sft.steps, 1)), alone=not together)
+    steps = max(sft.steps, 1)
+    engine = make_engine(config, policy, optim(sft.lr, steps), steps, alone=not together)
     if sft.steps:
         losses = warm_up(
             policy,
