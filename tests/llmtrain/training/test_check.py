@@ -44,6 +44,11 @@ def folder_of(path, **sizes) -> str:
             "target of entropic is set twice, as entropic.target and as target: leave one out",
         ),
         (["--task.test-problems", "0"], "nothing to evaluate on: raise task.test_problems, or set eval.every to 0"),
+        (
+            ["--checkpoint.keep-best", "eval/avg@8", "--eval.every", "15"],
+            "checkpoint.keep_best eval/avg@8 needs an evaluation of every checkpoint: save_every 20 must be a "
+            "multiple of eval.every, not 15",
+        ),
         (["--model.ref-path", "no/such"], "model.ref_path: model folder no/such does not exist"),
         (["--model.path", "."], r"model.path: \. is not a model folder: it has no valid config.json"),
         (["--advantage", "psr", "--reward.overlong-buffer", "12"], "'psr' needs rewards of 1 or 0: leave .*overlong"),

@@ -26,6 +26,7 @@ ABOUT = """\
 Evaluate the newest checkpoint of a run, or a model folder.
 
   llmtrain eval runs/x                                             the held-out questions of the run
+  llmtrain eval runs/x --best eval/avg@8                           its best checkpoint instead of the newest
   llmtrain eval runs/x --data amc23.parquet math500.parquet        files: parquet, jsonl, folders, hub names
   llmtrain eval Qwen2.5-Math-7B --data aime24.parquet --settings steer --rollout vllm \\
       --device cuda --dtype bfloat16
@@ -191,6 +192,13 @@ def parser() -> Arguments:
         epilog=AFTER,
     )
     found.add_argument("path", help="a run, such as runs/countdown, or a model folder")
+    found.add_argument(
+        "--best",
+        nargs="?",
+        const="",
+        metavar="METRIC",
+        help="the run's checkpoint with the highest METRIC, default checkpoint.keep_best, instead of the newest",
+    )
     what = found.add_argument_group("questions")
     what.add_argument("--data", nargs="+", metavar="FILE", help="benchmarks; without it the run's held-out questions")
     what.add_argument("--limit", type=int, default=0, metavar="Q", help="the first Q questions of each benchmark")
@@ -232,13 +240,26 @@ def locate(given: argparse.Namespace) -> Place:
     path = Path(given.path)
     label = f"-{given.settings}" if given.settings else ""
     if (path / "checkpoints").is_dir() and (path / "config.yaml").is_file():
-        from ..policy.checkpoint import latest
-
-        model = latest(path)
-        return Place(run_config(path), model, path / "eval" / f"{model.name}{label}", path)
+        config = run_config(path)
+        model = _checkpoint(path, given.best, config)
+        return Place(config, model, path / "eval" / f"{model.name}{label}", path)
+    if given.best is not None:
+        raise ValueError(f"--best chooses among the checkpoints of a run, and {path} is none")
     if not (path / "config.json").is_file():
         raise ValueError(f"{path} is neither a run with checkpoints nor a model folder")
     return Place(get_preset(given.preset), path, Path("runs") / f"eval-{path.resolve().name}{label}", None)
+
+
+def _checkpoint(run: Path, metric: str | None, config: TrainConfig) -> Path:
+    """Return the newest checkpoint of a run, or the best by a metric; "" is the run's checkpoint.keep_best."""
+    from ..policy.checkpoint import latest
+    from ..policy.retention import best
+
+    if metric is None:
+        return latest(run)
+    if not (metric or config.checkpoint.keep_best):
+        raise ValueError(f"--best needs a metric, such as eval/avg@{config.eval.k}: {run} has no checkpoint.keep_best")
+    return best(run, metric or config.checkpoint.keep_best)
 
 
 def data_config(given: argparse.Namespace, config: DataConfig) -> DataConfig:

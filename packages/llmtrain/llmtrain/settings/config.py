@@ -321,6 +321,18 @@ class EvalConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CheckpointConfig:
+    """Checkpoints that a run keeps, of those written at every `save_every` steps; the others are removed."""
+
+    keep_last: PositiveInt = 2
+    """Number of newest checkpoints."""
+    keep_every: NonNegativeInt = 0
+    """Also those at every multiple of this number of rollout steps; 0 for none."""
+    keep_best: str = ""
+    """Also the one with the highest value of this metric, such as eval/avg@8 or eval/aime24/avg@8; '' for none."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class LogConfig:
     """Who sees the metrics besides the run log."""
 
@@ -353,7 +365,7 @@ class TrainConfig:
     steps: PositiveInt = 160
     """Rollout steps."""
     save_every: PositiveInt = 20
-    """Rollout steps between checkpoints; the last two are kept, and one that restarted engines load."""
+    """Rollout steps between checkpoints; see `checkpoint` for those that are kept."""
     controller: str = "grpo"
     """Entropy controllers by name, joined by +; `python -m entrostat list` shows them."""
     controller_preset: Literal["paper", "released"] = "paper"
@@ -383,6 +395,7 @@ class TrainConfig:
     engine: EngineConfig = EngineConfig()
     topology: TopologyConfig = TopologyConfig()
     eval: EvalConfig = EvalConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
     log: LogConfig = LogConfig()
     profile: ProfileConfig = ProfileConfig()
 

@@ -128,6 +128,12 @@ def check_evaluation(config: TrainConfig) -> None:
     if config.eval.every and not (config.data.val_files if config.data.train_files else config.task.test_problems):
         more = "give data.val_files" if config.data.train_files else "raise task.test_problems"
         raise ValueError(f"nothing to evaluate on: {more}, or set eval.every to 0")
+    best, every = config.checkpoint.keep_best, config.eval.every
+    if best.startswith("eval/") and (not every or config.save_every % every):
+        raise ValueError(
+            f"checkpoint.keep_best {best} needs an evaluation of every checkpoint: save_every {config.save_every} must "
+            f"be a multiple of eval.every, not {every}"
+        )
 
 
 def check_place(path: Path) -> None:

@@ -33,6 +33,7 @@ from ..policy.engines import make_engine
 from ..policy.lora import adapter_state, adapter_weights, attach, load_adapter_state, updates, whole_weights
 from ..policy.model import load
 from ..policy.policy import Policy
+from ..policy.retention import to_keep
 from ..process.clock import Clock
 from ..process.gpu_memory import empty_cache, peaks
 from ..rollout import stop_ids
@@ -216,7 +217,11 @@ class Trainer:
             "rng": torch.get_rng_state(),
         }
         models = {"": (self.policy, self.engine)} | self.annotator.learning
-        return save_checkpoint(self.config.out, self.step, models, self.tokenizer, state, self.kept)
+        return save_checkpoint(self.config.out, self.step, models, self.tokenizer, state, self._to_keep)
+
+    def _to_keep(self) -> set[Path]:
+        """Return the checkpoints that stay, with the one that restarted engines load."""
+        return to_keep(self.config.out, self.config.checkpoint) | ({self.kept} if self.kept else set())
 
     # The loop -----------------------------------------------------------------------------------------------------
 
@@ -365,4 +370,9 @@ class Trainer:
             samples = self.evaluator.sample(self._sampler(seed))
         self._release()
         with self.clock.phase("eval"):
-            return self.evaluator.measure(samples)
+            found = self.evaluator.measure(samples)
+        wanted = self.config.checkpoint.keep_best
+        if self.step == 0 and wanted.startswith("eval/") and wanted not in found:
+            names = ", ".join(key for key in found if not key.endswith(("/low", "/high")))
+            raise TrainingStoppedError(f"checkpoint.keep_best {wanted} is not among the metrics: {names}")
+        return found
