@@ -44,6 +44,11 @@ def folder_of(path, **sizes) -> str:
             "target of entropic is set twice, as entropic.target and as target: leave one out",
         ),
         (["--task.test-problems", "0"], "nothing to evaluate on: raise task.test_problems, or set eval.every to 0"),
+        (["--eval.settings", "stear"], "unknown eval.settings 'stear'; choose from entropy_mechanism, revisiting, steer"),
+        (
+            ["--eval.max-new-tokens", "400"],
+            r"plus 400 tokens in evaluation \(eval.max_new_tokens\) exceed model.max_position_embeddings 256",
+        ),
         (
             ["--checkpoint.keep-best", "eval/avg@8", "--eval.every", "15"],
             "checkpoint.keep_best eval/avg@8 needs an evaluation of every checkpoint: save_every 20 must be a "

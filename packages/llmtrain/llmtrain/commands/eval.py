@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from entrostat.commandline import OF_THE_DISK, Arguments
 
-from ..evaluation.paper_settings import PRESETS
+from ..evaluation.paper_settings import PRESETS, in_training
 from ..process.local_ranks import end_with_parent, is_first, is_worker, launch
 from ..settings.config import DataConfig, TrainConfig
 from ..settings.presets import get_preset
@@ -276,13 +276,9 @@ def data_config(given: argparse.Namespace, config: DataConfig) -> DataConfig:
 def sampler_settings(given: argparse.Namespace, config: TrainConfig) -> Callable[[str], Sampling]:
     """Return a function from source to sampling: by --settings or as in the run, overridden by the flags."""
     said = {name: getattr(given, name) for name in FIELDS if getattr(given, name) is not None}
-    own = Sampling(
-        temperature=config.rollout.temperature,
-        samples=config.eval.samples,
-        max_new_tokens=config.rollout.max_new_tokens,
-    )
+    named = PRESETS[given.settings].of if given.settings else in_training(config)
 
     def of(source: str) -> Sampling:
-        return replace(PRESETS[given.settings].of(source) if given.settings else own, **said)
+        return replace(named(source), **said)
 
     return of

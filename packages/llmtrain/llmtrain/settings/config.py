@@ -318,6 +318,15 @@ class EvalConfig:
     """k of avg@k and pass@k."""
     samples: PositiveInt = 8
     """Responses to each problem, at least k."""
+    settings: str = ""
+    """Sample each benchmark as this paper does, see `llmtrain eval --help`; then k and samples are those of the paper.
+    '' samples as in rollouts."""
+    temperature: NonNegativeFloat | None = None
+    """Sampling temperature instead of that of `settings` or of rollouts; 0 takes the most likely token."""
+    top_p: Annotated[float | None, "(0, 1]"] = None
+    """Nucleus sampling below 1, instead of that of `settings`."""
+    max_new_tokens: PositiveInt | None = None
+    """Longest response, in tokens, instead of that of `settings` or of rollouts."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from entrostat.installation import missing
 
 from ..data.prompts import template
 from ..data.tables import check_name
+from ..evaluation.paper_settings import PRESETS, longest_response
 from ..policy.rates import rate_of
 from ..process.devices import check_device
 from ..process.local_ranks import world_size
@@ -128,6 +129,8 @@ def check_evaluation(config: TrainConfig) -> None:
     if config.eval.every and not (config.data.val_files if config.data.train_files else config.task.test_problems):
         more = "give data.val_files" if config.data.train_files else "raise task.test_problems"
         raise ValueError(f"nothing to evaluate on: {more}, or set eval.every to 0")
+    if config.eval.settings and config.eval.settings not in PRESETS:
+        raise ValueError(f"unknown eval.settings {config.eval.settings!r}; choose from {', '.join(PRESETS)}")
     best, every = config.checkpoint.keep_best, config.eval.every
     if best.startswith("eval/") and (not every or config.save_every % every):
         raise ValueError(
@@ -160,6 +163,13 @@ def check_model(config: TrainConfig) -> None:
     for limit, beyond in limits:
         if limit is not None and prompt + new > limit:
             raise ValueError(f"{words} plus rollout.max_new_tokens {new} exceed {beyond}")
+    if not config.eval.every or (longest := longest_response(config)) <= new:
+        return
+    if config.rollout.max_model_len:
+        limits.append((config.rollout.max_model_len, f"rollout.max_model_len {config.rollout.max_model_len}: raise it"))
+    for limit, beyond in limits:
+        if limit is not None and prompt + longest > limit:
+            raise ValueError(f"{words} plus {longest} tokens in evaluation (eval.max_new_tokens) exceed {beyond}")
 
 
 def positions_of(model: ModelConfig, key: str = "path") -> tuple[int | None, str]:

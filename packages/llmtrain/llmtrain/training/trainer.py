@@ -10,7 +10,6 @@ Randomness is keyed by (seed, step, purpose), so the step is all the state neede
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from entrostat.runlog import RunLog
 
 from ..data.prompts import use_template, within
 from ..evaluation.evaluator import Evaluator
+from ..evaluation.paper_settings import in_training
 from ..policy.bases import find_bases
 from ..policy.checkpoint import last_saved, latest, load_state, save_checkpoint, unwritable
 from ..policy.engine import NonFiniteError
@@ -53,7 +53,7 @@ from .telemetry import WatchedRunLog, traced
 Report = Callable[[int, dict[str, float]], None]
 LOWER = {
     "rollout": "lower rollout.prompts, rollout.max_new_tokens or rollout.gpu_memory_utilization",
-    "eval": "lower eval.samples or rollout.max_new_tokens",
+    "eval": "lower eval.samples or eval.max_new_tokens",
     "sync": "lower rollout.gpu_memory_utilization",
     "forward": "lower optim.micro_batch_tokens, or turn engine.gradient_checkpointing on",
     "optimizer": "raise engine.zero_stage, or turn engine.offload_optimizer on",
@@ -183,8 +183,8 @@ class Trainer:
             questions=self.task.test,
             verify=self.task.verify,
             failures=lambda: self.task.verifier.failures,
-            sampling=replace(config.rollout.sampling, samples=config.eval.samples),
-            k=config.eval.k,
+            sampling=in_training(config),
+            k=0 if config.eval.settings else config.eval.k,
             micro_batch_tokens=config.optim.micro_batch_tokens,
             ranks=self.ranks,
         )
@@ -360,7 +360,7 @@ class Trainer:
             self.rollout.release()
 
     def _sampler(self, seed: int) -> Sampler:
-        return Sampler(self.rollout, self.tokenizer, seed, self.ranks.size, self.evaluator.sampling)
+        return Sampler(self.rollout, self.tokenizer, seed, self.ranks.size)
 
     def evaluate(self) -> dict[str, float]:
         """Return metrics of the held-out questions, sampled with an evaluation seed."""
