@@ -29,6 +29,7 @@ from ..settings.config import TrainConfig
 from ..tasks import Task
 from ..tasks.rewards import NAMES, terms, used
 from ..verifiers import FAILURES
+from .responses import length_metrics
 
 
 class Collector:
@@ -79,7 +80,7 @@ class Collector:
         metrics = {
             "reward": self.ranks.mean(reward),
             **{f"reward/{k}": self.ranks.mean(x) for k, x, on in zip(NAMES, extra, asked, strict=True) if on},
-            "response_length": self.ranks.mean(torch.cat(lengths)),
+            **length_metrics(torch.cat(lengths), reward, self.ranks),
             "tokens": float(self.ranks.total(torch.cat(lengths).sum())),
             **self._lost_checks(failures),
             **({"groups/kept": groups / (batches * size)} if settings.filter_groups else {}),

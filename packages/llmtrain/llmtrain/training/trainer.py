@@ -48,6 +48,7 @@ from .check import keeps_groups, make_controller
 from .collect import Collector
 from .experience import Annotator, Experience
 from .learner import Learner
+from .responses import response_covariance
 from .telemetry import WatchedRunLog, traced
 
 Report = Callable[[int, dict[str, float]], None]
@@ -297,6 +298,9 @@ class Trainer:
                 "finished": self.ranks.mean(rollouts.finished),
                 "staleness": self.step - rollouts.version,
                 **learned,
+                "covariance/response": response_covariance(
+                    experience.stats.logp, rollouts.response_lengths, found.advantage, rollouts.prompt_index, self.ranks
+                ),
                 **mismatch(experience.stats.logp, rollouts.logp, self.ranks),
                 **{key: float(value) for key, value in self.controller.metrics().items()},
             }
