@@ -43,8 +43,12 @@ def folder_of(path, **sizes) -> str:
             ["--controller", "entropic", "--target", "0.4", "--set", "entropic.target=0.9"],
             "target of entropic is set twice, as entropic.target and as target: leave one out",
         ),
+        (["--reward.function", "mine"], "reward.function 'mine' is no function: give module:function"),
         (["--task.test-problems", "0"], "nothing to evaluate on: raise task.test_problems, or set eval.every to 0"),
-        (["--eval.settings", "stear"], "unknown eval.settings 'stear'; choose from entropy_mechanism, revisiting, steer"),
+        (
+            ["--eval.settings", "stear"],
+            "unknown eval.settings 'stear'; choose from entropy_mechanism, revisiting, steer",
+        ),
         (
             ["--eval.max-new-tokens", "400"],
             r"plus 400 tokens in evaluation \(eval.max_new_tokens\) exceed model.max_position_embeddings 256",

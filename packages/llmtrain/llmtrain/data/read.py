@@ -34,6 +34,7 @@ def read(
     skip_bad: bool = False,
     usable: Callable[[Any], object] | None = None,
     label: str = "",
+    keep_columns: bool = False,
 ) -> Read:
     """Return the questions of `name`, each once.
 
@@ -49,6 +50,7 @@ def read(
         split: split of a folder or a data set of the hub; a file is read completely.
         usable: raises ValueError for a ground truth that the caller cannot use; its row is bad.
         label: name of the data set for rows that do not name one, instead of its own name; see `labels`.
+        keep_columns: keep all columns of a row in `Question.columns`.
         skip_bad: skip bad rows and describe them in `skipped`; if False the first one raises.
 
     Raises:
@@ -57,7 +59,7 @@ def read(
     """
     bad: list[str] = []
     groups: dict[Any, list[Question]] = {}
-    for where, found in _rows(tables(name, split, label), prompt_key, answer_key, usable):
+    for where, found in _rows(tables(name, split, label), prompt_key, answer_key, usable, keep_columns):
         if isinstance(found, Question):
             groups.setdefault((found.source, _asked(found.prompt)), []).append(found)
         else:
@@ -79,17 +81,24 @@ def read(
 
 
 def _rows(
-    found: Iterator[Table], prompt_key: str, answer_key: str, usable: Callable[[Any], object] | None
+    found: Iterator[Table],
+    prompt_key: str,
+    answer_key: str,
+    usable: Callable[[Any], object] | None,
+    keep_columns: bool,
 ) -> Iterator[tuple[str, Question | ValueError]]:
     """Yield the place of each row, with its question or its error."""
     for table in found:
         columns = Columns.of(table, prompt_key, answer_key)
-        for number, row in table.rows(columns.names):
+        more = [name for name in table.columns if "." not in name] if keep_columns else []
+        for number, row in table.rows(list(dict.fromkeys([*columns.names, *more]))):
             where = f"{table.name}, {table.unit} {number}"
             try:
                 if isinstance(row, ValueError):
                     raise row
                 question = columns.question(row, table.source, where)
+                if keep_columns:
+                    question = replace(question, columns=row)
                 if usable:
                     usable(question.ground_truth)
             except ValueError as error:

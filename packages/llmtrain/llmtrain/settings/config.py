@@ -220,6 +220,12 @@ class TopologyConfig:
 class RewardConfig:
     """What is added to the verifier's verdict, 1 or 0; each term has a metric of its own."""
 
+    function: str = ""
+    """Reward function of one's own, module:function, whose numbers are added (reward/function); see docs/data.md."""
+    function_weight: float = 1.0
+    """Factor of its numbers."""
+    verdict_weight: float = 1.0
+    """Factor of the verdict in the reward; 0 trains on the other terms alone. The metric `reward` stays the verdict."""
     overlong_filter: bool = False
     """Responses cut off at rollout.max_new_tokens are left out of the loss (DAPO)."""
     overlong_buffer: NonNegativeInt = 0

@@ -73,8 +73,8 @@ def check(config: TrainConfig) -> None:
         raise ValueError(f"advantage {config.advantage!r} needs {', '.join(sorted(missing))}; llmtrain has none")
     if config.advantage.partition(" ")[0] in OF_VERDICTS and any(used(config.reward)):
         raise ValueError(
-            f"advantage {config.advantage!r} needs rewards of 1 or 0: leave out reward.format, reward.length_weight "
-            "and reward.overlong_buffer, or use another advantage, such as grpo"
+            f"advantage {config.advantage!r} needs rewards of 1 or 0: leave out reward.format, reward.length_weight, "
+            "reward.overlong_buffer and reward.function, or use another advantage, such as grpo"
         )
     if late := [step for step in config.profile.steps if step >= config.steps]:
         raise ValueError(f"profile.steps {late[0]}: the run has rollout steps 0 to {config.steps - 1}")
@@ -110,6 +110,8 @@ def check_sft(config: TrainConfig) -> None:
 def check_task(config: TrainConfig) -> None:
     """Raise ValueError if the task cannot work; its files are not read yet."""
     data = config.data
+    if config.reward.function and ":" not in config.reward.function:
+        raise ValueError(f"reward.function {config.reward.function!r} is no function: give module:function")
     if not data.train_files:
         if config.task.name == FILES:
             raise ValueError(NO_FILES)

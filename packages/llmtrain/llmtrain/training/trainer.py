@@ -175,6 +175,7 @@ class Trainer:
             fits = partial(within, self.tokenizer, limit=limit)
             task = task.keep(fits, f"their prompts have more than data.max_prompt_length {limit} tokens")
         assert task.verifier
+        assert task.reward or not self.config.reward.function
         return task
 
     def _evaluator(self) -> Evaluator:
