@@ -78,6 +78,8 @@ class DataConfig:
     """Column of the prompt, nested ones as a.b; empty finds prompt, question, problem or input."""
     answer_key: str = ""
     """Column of the ground truth; empty finds reward_model.ground_truth, ground_truth, answer and the like."""
+    choice_seed: Seed = 0
+    """Seed of the order of the options of multiple-choice questions (MMLU-Pro, GPQA)."""
     skip_bad: bool = False
     """Leave out rows that cannot be read, and count them; without it the first one ends the run."""
     max_prompt_length: PositiveInt = 1024

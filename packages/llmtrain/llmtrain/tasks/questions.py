@@ -59,6 +59,7 @@ def _read(
         "answer_key": config.answer_key,
         "skip_bad": config.skip_bad,
         "keep_columns": keep_columns,
+        "choice_seed": config.choice_seed,
     }
     found = []
     for name, label in zip(names, labels(names, split), strict=True):

@@ -52,6 +52,8 @@ def cached_path(config: TrainConfig) -> Path:
     key: dict[str, Any] = {"model": {"path": None} | shape, "sft": to_dict(config.sft)}
     if config.data.train_files:
         key["data"] = {name: getattr(config.data, name) for name in PUT}
+        if config.data.choice_seed:  # 0 leaves the names of older models as they were
+            key["data"]["choice_seed"] = config.data.choice_seed
         key["files"] = [_state_of(name) for name in (*config.data.train_files, config.data.chat_template)]
     else:
         key["task"] = to_dict(config.task)
