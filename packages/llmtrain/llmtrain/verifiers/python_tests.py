@@ -1,7 +1,8 @@
 """Run the unit tests of a Python program in a response.
 
 The program is the last ```python block, else the last block without a language, else the whole response; the ground
-truth is Python text, or a list of statements such as "assert add(1, 2) == 3". Both go into a file that a
+truth is Python text, a list of statements such as "assert add(1, 2) == 3", or inputs and outputs (program_cases.py).
+Both go into a file that a
 separate process runs: in an empty folder, with an environment of PYTHONHASHSEED only, limits on time, memory, processes
 and file size, no network if the kernel allows that, and its process group killed at the end.
 
@@ -30,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from ..process.text import signal_name
+from .program_cases import cases_of, with_cases
 from .verdict import Verdict
 from .verifier import Verifier
 
@@ -68,6 +70,12 @@ def tests(ground_truth: Any) -> str:
     return "\n".join(lines)
 
 
+def text_of(code: str, ground_truth: Any) -> str:
+    """Return the program with its tests. Raises ValueError for a ground truth that has none."""
+    cases = cases_of(ground_truth)
+    return with_cases(code, cases) if cases else f"{code}\n\n{tests(ground_truth)}"
+
+
 class PythonVerifier(Verifier):
     """Verifier that runs unit tests, `workers` at a time, each for at most `timeout` seconds in `memory_mib` MiB."""
 
@@ -77,14 +85,15 @@ class PythonVerifier(Verifier):
         self._threads = ThreadPoolExecutor(workers)
 
     def judge(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
-        checks = [tests(truth) for truth in ground_truths]
-        return list(self._threads.map(self._check, map(program, responses), checks))
+        codes = [program(response) for response in responses]
+        texts = [text_of(code, truth) for code, truth in zip(codes, ground_truths, strict=True)]
+        return list(self._threads.map(self._check, codes, texts))
 
-    def _check(self, code: str, checks: str) -> Verdict:
+    def _check(self, code: str, tested: str) -> Verdict:
         passed = secrets.token_hex(16)  # a program that exits before its tests does not print this
         with tempfile.TemporaryDirectory(prefix="llmtrain-check-", ignore_cleanup_errors=True) as folder:
             file, out, err = (Path(folder) / name for name in ("program.py", "stdout", "stderr"))
-            text = f"{code}\n\n{checks}\n\nprint('\\n{passed}', flush=True)\n"
+            text = f"{tested}\n\nprint('\\n{passed}', flush=True)\n"
             file.write_bytes(text.encode(errors="replace"))
             with out.open("wb") as stdout, err.open("wb") as stderr:
                 exit_code = self._run(file, stdout, stderr)
