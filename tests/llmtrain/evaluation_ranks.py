@@ -15,7 +15,6 @@ from llmtrain.process.ranks import join, leave
 from llmtrain.rollout.hf_engine import HFEngine
 from llmtrain.rollout.rollout_engine import Sampler
 from llmtrain.settings.config import RolloutConfig
-from llmtrain.settings.sampling import Sampling
 
 if __name__ == "__main__":
     out, ranks = Path(sys.argv[1]), join("cpu")
@@ -23,7 +22,7 @@ if __name__ == "__main__":
     asked = [*questions(5, "a"), *questions(2, "b")]
     engine = HFEngine(small_model(), TOKENIZER, RolloutConfig(max_new_tokens=6), rank=ranks.rank)
     evaluate = evaluator(asked, samples=4, batch_size=2, ranks=ranks)
-    metrics = evaluate(Sampler(engine, TOKENIZER, 3, ranks.size, Sampling(max_new_tokens=6)))
+    metrics = evaluate(Sampler(engine, TOKENIZER, 3, ranks.size))
     benchmarks = [Benchmark(s, some, ids(some), SAMPLING) for s, some in (("a", asked[:5]), ("b", asked[5:]))]
     whole = Evaluation(
         subject=subject(),

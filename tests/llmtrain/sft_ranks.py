@@ -23,7 +23,7 @@ from llmtrain.settings.config import (
     TaskConfig,
     TrainConfig,
 )
-from llmtrain.training.supervised import encode, optim, rate, warm_up
+from llmtrain.training.supervised import encode, optim, warm_up
 from llmtrain.training.warmup import sft_run
 
 EXAMPLES = [("1=", "22"), ("2=", "3"), ("3=", "111111111"), ("11=", "2"), ("12=", "33131"), ("1313=", "2")]
@@ -36,7 +36,7 @@ def warmed(engine_of, budget: int = 8192, layout: str = "packed") -> dict[str, t
     tokenizer = build_char_tokenizer("123=")
     model = build_tiny(len(tokenizer), hidden=32, layers=1, heads=2, kv_heads=2, intermediate=32)
     policy = Policy(model, layout=layout)
-    engine: Engine = engine_of(policy, optim(LR), rate(STEPS))
+    engine: Engine = engine_of(policy, optim(LR, STEPS), STEPS)
     settings = {"steps": STEPS, "batch_size": BATCH, "micro_batch_tokens": budget, "seed": 3}
     losses = warm_up(policy, engine, encode(tokenizer, EXAMPLES), **settings)
     with engine.whole():
@@ -56,8 +56,8 @@ def configuration(out: str, engine: EngineConfig = EngineConfig()) -> TrainConfi
     )
 
 
-def stage(policy: Policy, settings, share, ranks: DistRanks, number: int) -> DeepSpeedEngine:
-    return DeepSpeedEngine(policy, settings, EngineConfig(name="deepspeed", zero_stage=number), ranks, share)
+def stage(policy: Policy, settings, updates, ranks: DistRanks, number: int) -> DeepSpeedEngine:
+    return DeepSpeedEngine(policy, settings, EngineConfig(name="deepspeed", zero_stage=number), ranks, updates)
 
 
 def main(out: Path) -> None:

@@ -17,8 +17,18 @@ from llmtrain.settings.sampling import Sampling
 from llmtrain.verifiers.verdict import Verdict
 
 
+class Drawn(HFRollout):
+    """Takes a number of samples, or the sampling, of which it heeds the number alone."""
+
+    asked: list
+
+    def generate(self, prompt_ids, n, mine=None):
+        self.asked = [*vars(self).get("asked", []), n]
+        return super().generate(prompt_ids, getattr(n, "samples", n), mine)
+
+
 def sampler(seed=0):
-    return HFRollout(small_model(), TOKENIZER, max_new_tokens=5, generator=torch.Generator().manual_seed(seed))
+    return Drawn(small_model(), TOKENIZER, max_new_tokens=5, generator=torch.Generator().manual_seed(seed))
 
 
 def by_source(right):
@@ -37,6 +47,7 @@ def test_every_question_is_scored_in_its_own_row():
     assert 0 <= scores["eval/finished"] <= 1
     assert 0 < scores["eval/ngram_diversity"] <= 1
     assert scores["eval/reflective"] == 0
+    assert scores["eval/avg"] == scores["eval/avg@4"]
     assert all(key.count("/") == 1 or "@" in key or "covariance" in key for key in scores)  # nothing by source
 
 
@@ -88,8 +99,22 @@ def test_each_source_has_a_record_of_its_own():
     scores = evaluator(asked, by_source(lambda question: question.source == "b"))(sampler())
     assert (scores["eval/a/avg@2"], scores["eval/b/avg@2"], scores["eval/b/maj@2"]) == (0, 1, 1)
     assert scores["eval/avg@2"] == pytest.approx(2 / 5)
+    assert scores["eval/avg"] == pytest.approx(1 / 2)
     lengths = scores["eval/a/length"] * 3 + scores["eval/b/length"] * 2
     assert scores["eval/length"] == pytest.approx(lengths / 5)
+
+
+def test_each_benchmark_is_sampled_in_its_own_way():
+    """Two sources with 4 and 2 samples: records by source alone, and the mean of their averages."""
+    few, many = (Sampling(temperature=t, samples=n, max_new_tokens=6) for t, n in ((0.0, 2), (1.0, 4)))
+    asked = [*questions(1, "a"), *questions(2, "b"), *questions(2, "a")]
+    evaluate = evaluator(asked, by_source(lambda question: question.source == "b"))
+    evaluate.sampling, evaluate.k = {"a": many, "b": few}.__getitem__, 0
+    drawn = sampler()
+    scores = evaluate(drawn)
+    assert drawn.asked == [many, few]
+    assert (scores["eval/a/avg@4"], scores["eval/b/avg@2"], scores["eval/avg"]) == (0, 1, 0.5)
+    assert {key.split("/")[1] for key in scores} == {"a", "b", "avg"}
 
 
 def test_all_that_a_record_tells_has_a_name():
@@ -119,9 +144,7 @@ def test_batches_have_draws_of_their_own():
 
     for _ in range(2):
         engine = HFEngine(small_model(), TOKENIZER, RolloutConfig(max_new_tokens=6))
-        evaluator(questions(1) * 4, judge, samples=4, batch_size=2)(
-            Sampler(engine, TOKENIZER, 3, 1, Sampling(max_new_tokens=6))
-        )
+        evaluator(questions(1) * 4, judge, samples=4, batch_size=2)(Sampler(engine, TOKENIZER, 3, 1))
     assert said[0] != said[1]
     assert said[:2] == said[2:]
 

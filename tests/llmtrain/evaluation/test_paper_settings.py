@@ -2,7 +2,8 @@
 
 import pytest
 
-from llmtrain.evaluation.paper_settings import BENCHMARKS, PRESETS, benchmark
+from llmtrain.evaluation.paper_settings import BENCHMARKS, PRESETS, benchmark, in_training, longest_response
+from llmtrain.settings.config import EvalConfig, RolloutConfig, TrainConfig
 from llmtrain.settings.sampling import Sampling
 
 
@@ -59,3 +60,22 @@ def test_presets_as_the_papers_have_them():
 def test_impossible_settings_are_refused(wrong, said):
     with pytest.raises(ValueError, match=said):
         Sampling(**{"max_new_tokens": 8} | wrong)
+
+
+def run(**settings):
+    return TrainConfig(rollout=RolloutConfig(temperature=0.8, max_new_tokens=20), eval=EvalConfig(**settings))
+
+
+def test_a_run_samples_as_in_rollouts_as_a_paper_or_as_it_says():
+    own = Sampling(temperature=0.8, samples=16, max_new_tokens=20)
+    assert in_training(run(samples=16))("aime24") == own
+    steer = in_training(run(settings="steer"))
+    assert (steer("aime24"), steer("math500")) == tuple(map(PRESETS["steer"].of, ("aime24", "math500")))
+    said = in_training(run(settings="steer", temperature=0.0, top_p=1.0, max_new_tokens=9))("aime24")
+    assert said == Sampling(temperature=0.0, top_p=1.0, samples=32, max_new_tokens=9)
+
+
+def test_the_longest_response_of_an_evaluation():
+    assert longest_response(run()) == 20
+    assert longest_response(run(max_new_tokens=7)) == 7
+    assert longest_response(run(settings="steer")) == 3072

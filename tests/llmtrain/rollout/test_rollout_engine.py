@@ -46,8 +46,8 @@ def test_ranks_have_together_what_one_has_alone(policy):
 
 def test_a_sampler_deals_prompts_out(policy):
     engines = [HFEngine(*policy, CONFIG, rank=rank) for rank in range(2)]
-    samplers = [Sampler(engine, TOKENIZER, 0, 2, CONFIG.sampling) for engine in engines]
-    assert [len(sampler.generate(PROMPTS, 4)) for sampler in samplers] == [8, 4]
+    samplers = [Sampler(engine, TOKENIZER, 0, 2) for engine in engines]
+    assert [len(sampler.generate(PROMPTS, request().sampling)) for sampler in samplers] == [8, 4]
 
 
 def test_a_request_says_how_its_responses_are_drawn(policy):
@@ -66,8 +66,8 @@ def test_a_request_says_how_its_responses_are_drawn(policy):
 
 def test_each_batch_of_a_sampler_has_draws_of_its_own(policy):
     def batches(seed):
-        sampler = Sampler(HFEngine(*policy, CONFIG), TOKENIZER, seed, 1, CONFIG.sampling)
-        return [sampler.generate(PROMPTS, 4).responses() for _ in range(2)]
+        sampler = Sampler(HFEngine(*policy, CONFIG), TOKENIZER, seed, 1)
+        return [sampler.generate(PROMPTS, request().sampling).responses() for _ in range(2)]
 
     first, second = batches(3)
     assert first != second

@@ -1,5 +1,7 @@
 """Reward terms, calculated by hand."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -53,14 +55,20 @@ def test_forms(text, boxed, tags):
     for form, wanted in (("boxed", boxed), ("tags", tags)):
         config = RewardConfig(format=form, format_weight=0.25)
         found = terms([text], torch.tensor([3]), torch.zeros(1), 1, 20, config)
-        assert found.tolist() == [[0.25 * wanted], [0], [0]]
+        assert found.tolist() == [[0.25 * wanted], [0], [0], [0]]
 
 
 def test_terms_lie_beside_one_another():
     config = RewardConfig(format="boxed", format_weight=0.1, length_weight=0.2, overlong_buffer=10)
-    found = terms(["\\boxed{1}", "2"], torch.tensor([5, 15]), torch.tensor([1.0, 1.0]), 2, 20, config)
-    torch.testing.assert_close(found, torch.tensor([[0.1, 0.0], [0.1, -0.1], [0.0, -0.5]]))
-    assert dict(zip(NAMES, used(config), strict=True)) == {"format": True, "length": True, "overlong": True}
+    own = {"config": replace(config, function="my:own", function_weight=0.5), "scores": torch.tensor([2.0, -1.0])}
+    found = terms(["\\boxed{1}", "2"], torch.tensor([5, 15]), torch.tensor([1.0, 1.0]), 2, 20, **own)
+    torch.testing.assert_close(found, torch.tensor([[0.1, 0.0], [0.1, -0.1], [0.0, -0.5], [1.0, -0.5]]))
+    assert dict(zip(NAMES, used(config), strict=True)) == {
+        "format": True,
+        "length": True,
+        "overlong": True,
+        "function": False,
+    }
     assert not any(used(RewardConfig()))
     assert not terms(["\\boxed{1}", "2"], torch.tensor([5, 15]), torch.ones(2), 2, 20, RewardConfig()).any()
 

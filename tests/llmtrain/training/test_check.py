@@ -51,7 +51,21 @@ def folder_of(path, **sizes) -> str:
             ["--controller", "entropic", "--target", "100"],
             r"target 100 of entropic exceeds 3\.045 nats, the greatest entropy that a model with \d+ tokens can have",
         ),
+        (["--reward.function", "mine"], "reward.function 'mine' is no function: give module:function"),
         (["--task.test-problems", "0"], "nothing to evaluate on: raise task.test_problems, or set eval.every to 0"),
+        (
+            ["--eval.settings", "stear"],
+            "unknown eval.settings 'stear'; choose from entropy_mechanism, revisiting, steer",
+        ),
+        (
+            ["--eval.max-new-tokens", "400"],
+            r"plus 400 tokens in evaluation \(eval.max_new_tokens\) exceed model.max_position_embeddings 256",
+        ),
+        (
+            ["--checkpoint.keep-best", "eval/avg@8", "--eval.every", "15"],
+            "checkpoint.keep_best eval/avg@8 needs an evaluation of every checkpoint: save_every 20 must be a "
+            "multiple of eval.every, not 15",
+        ),
         (["--model.ref-path", "no/such"], "model.ref_path: model folder no/such does not exist"),
         (["--model.path", "."], r"model.path: \. is not a model folder: it has no valid config.json"),
         (["--advantage", "psr", "--reward.overlong-buffer", "12"], "'psr' needs rewards of 1 or 0: leave .*overlong"),

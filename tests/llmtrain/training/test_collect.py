@@ -1,5 +1,6 @@
 """Which responses a rollout step trains on, with an engine and a verifier whose answers are given."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from llmtrain.process.clock import Clock
 from llmtrain.process.ranks import Ranks
 from llmtrain.rollout.rollout_engine import RolloutError
 from llmtrain.sequences.rollouts import Rollouts
-from llmtrain.settings.config import OptimConfig, RolloutConfig, TopologyConfig, TrainConfig
+from llmtrain.settings.config import OptimConfig, RewardConfig, RolloutConfig, TopologyConfig, TrainConfig
 from llmtrain.tasks import get_task
 from llmtrain.training.collect import Collector
 from llmtrain.verifiers import Verdict, Verifier
@@ -92,6 +93,31 @@ def test_groups_of_one_reward_are_replaced():
     assert found.metrics["reward"] == pytest.approx(sum(map(sum, rewards)) / 36)
     assert found.metrics["tokens"] == 36
     assert len({tuple(map(tuple, request.prompt_ids)) for request in engine.requests}) == 3
+
+
+class Numbers:
+    """A reward function that gives these numbers to every group, and fails once a group."""
+
+    def __init__(self, numbers):
+        self.numbers, self.failures = numbers, Counter()
+
+    def score(self, groups):
+        self.failures["error"] += len(groups)
+        return [self.numbers for _ in groups]
+
+
+@pytest.mark.parametrize(("weight", "shaped"), [(1.0, [3.0, 0.0, 2.0]), (0.0, [2.0, 0.0, 2.0])])
+def test_a_function_is_added_to_the_verdict_which_stays_the_metric(weight, shaped):
+    """Groups whose numbers differ are kept, though all their verdicts may be the same."""
+    config = replace(CONFIG, reward=RewardConfig(function="my:own", function_weight=2.0, verdict_weight=weight))
+    one = collector(config, [MIXED + WRONG * 3], Engine())
+    one.task = replace(one.task, start_reward=lambda: Numbers([1.0, 0.0, 1.0]))
+    found = one.collect(0)
+    assert found.shaped.tolist() == [*shaped, *[2.0, 0.0, 2.0] * 3]
+    assert found.reward.tolist() == MIXED + WRONG * 3
+    assert found.metrics["reward"] == pytest.approx(1 / 12)
+    assert found.metrics["reward/function"] == pytest.approx(4 / 3)
+    assert found.metrics["verify/error"] == 4
 
 
 @pytest.mark.parametrize(("advantage", "expected"), [("opo", [2 / 3, -1 / 3, -1 / 3]), ("prime", [1, -0.5, -0.5])])

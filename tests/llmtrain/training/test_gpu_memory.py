@@ -72,7 +72,7 @@ def gpu(monkeypatch):
         vllm_weights, "make_sender", lambda kind, client, source, **_: Sender(gpu, client, source, SENDING)
     )
     monkeypatch.setattr(Booked, "gpu", gpu, raising=False)
-    monkeypatch.setattr(trainer, "make_engine", lambda config, policy, optim: Booked(policy.model, optim))
+    monkeypatch.setattr(trainer, "make_engine", lambda config, policy, optim, total: Booked(policy.model, optim))
 
     def place(config, policy):
         gpu.events.append("reference")

@@ -20,16 +20,17 @@ from entrostat.plain_yaml import dump_yaml
 from entrostat.runlog import read_metrics
 from llmtrain.cli import main
 from llmtrain.commands import demo
+from llmtrain.commands.eval import locate, parser
 from llmtrain.commands.train import REPLACED
-from llmtrain.policy.checkpoint import checkpoints, latest, load_state, put, strays
+from llmtrain.policy.checkpoint import checkpoints, latest, load_state, put, step_of, strays
 from llmtrain.process import local_ranks as launch
 from llmtrain.process.local_ranks import free_port
 from llmtrain.process.ranks import Ranks
 from llmtrain.process.stop_signals import STOPPING
-from llmtrain.settings.config import EngineConfig
+from llmtrain.settings.config import CheckpointConfig, EngineConfig
 from llmtrain.settings.nested import to_dict
 from llmtrain.training.run import STOPPED, claim, run_config, train_rank, train_run
-from llmtrain.training.trainer import Trainer
+from llmtrain.training.trainer import Trainer, TrainingStoppedError
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -422,6 +423,26 @@ def test_a_step_is_saved_once(small, tmp_path, every, saved):
     trainer = Saves(replace(small, out=str(tmp_path / "run"), save_every=every, eval=eval), small.model.path)
     trainer.run()
     assert trainer.saved == saved
+
+
+def test_the_best_checkpoint_is_kept_and_evaluated(small, tmp_path):
+    eval, kept = replace(small.eval, every=1), CheckpointConfig(keep_last=1, keep_best="eval/avg@2")
+    config = replace(small, out=str(tmp_path / "run"), steps=3, eval=eval, checkpoint=kept)
+    Trainer(config, small.model.path).run()
+    scores = {line["step"]: line["eval/avg@2"] for line in read_metrics(config.out)}
+    top = max((scores[step], step) for step in (1, 2))[1]  # at step 3 the newest is kept anyway
+    assert [step_of(path) for path in checkpoints(config.out)] == [top, 3]
+    first = max((scores[step], step) for step in (top, 3))[1]
+    for flags in (["--best"], ["--best", "eval/avg@2"]):
+        assert step_of(locate(parser().parse_args([config.out, *flags])).model) == first
+    with pytest.raises(ValueError, match=r"--best chooses among the checkpoints of a run"):
+        locate(parser().parse_args([str(checkpoints(config.out)[0]), "--best"]))
+
+
+def test_a_best_metric_that_no_evaluation_has_ends_the_run_at_once(small, tmp_path):
+    config = replace(small, out=str(tmp_path / "run"), checkpoint=CheckpointConfig(keep_best="eval/avg@9"))
+    with pytest.raises(TrainingStoppedError, match=r"checkpoint.keep_best eval/avg@9 is not among the metrics: eval/"):
+        Trainer(config, small.model.path).run()
 
 
 class Pressed(Ranks):

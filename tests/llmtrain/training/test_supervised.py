@@ -15,11 +15,12 @@ from llmtrain.data.prompts import encode_all
 from llmtrain.policy.engine import TorchEngine
 from llmtrain.policy.model import build_tiny, save
 from llmtrain.policy.policy import Policy
+from llmtrain.policy.rates import rate_of
 from llmtrain.policy.tokenizer import build_char_tokenizer
 from llmtrain.rollout import HFRollout
 from llmtrain.settings.config import ModelConfig
 from llmtrain.training import warmup
-from llmtrain.training.supervised import encode, optim, rate, warm_up
+from llmtrain.training.supervised import encode, optim, warm_up
 from llmtrain.training.warmup import build_and_warm_up
 from llmtrain.verifiers.countdown import ALPHABET
 
@@ -38,7 +39,7 @@ def tiny(tokenizer):
 
 def warm(model, tokenizer, examples=EXAMPLES, *, steps, lr=3e-3, layout="packed", **settings):
     policy = Policy(model, layout=layout)
-    engine = TorchEngine(model, optim(lr), rate(steps))
+    engine = TorchEngine(model, optim(lr, steps), steps)
     return warm_up(policy, engine, encode(tokenizer, examples), steps=steps, **settings)
 
 
@@ -101,12 +102,12 @@ def stop_after_one(model, into):
 
 
 def test_rate_by_hand():
-    share = rate(100)
-    assert [share(i) for i in (0, 3, 4)] == pytest.approx([0.2, 0.8, 1.0])
-    assert share(5) == 1
-    assert share(5 + 95 // 2) == pytest.approx(0.55, abs=0.01)
-    assert 0.1 < share(99) < 0.101
-    assert rate(1)(0) == 1
+    rate = rate_of(optim(1.0, 100), 100)
+    assert [rate(i) for i in (0, 3, 4)] == pytest.approx([0.2, 0.8, 1.0])
+    assert rate(5) == 1
+    assert rate(5 + 95 // 2) == pytest.approx(0.55, abs=0.01)
+    assert 0.1 < rate(99) < 0.101
+    assert rate_of(optim(1.0, 1), 1)(0) == 1
 
 
 def test_repeats_from_the_seed(tokenizer):
@@ -140,7 +141,7 @@ def test_prompts_may_be_chat_messages(tokenizer):
 def test_bad_settings(tokenizer, examples, steps, batch):
     model, some = tiny(tokenizer), encode(tokenizer, EXAMPLES).select(torch.arange(examples))
     with pytest.raises(ValueError, match="warm-up needs"):
-        warm_up(Policy(model), TorchEngine(model, optim(1.0)), some, steps=steps, batch_size=batch)
+        warm_up(Policy(model), TorchEngine(model, optim(1.0, 1), 1), some, steps=steps, batch_size=batch)
 
 
 def test_a_loss_that_is_not_finite_ends_in_a_line(tokenizer):

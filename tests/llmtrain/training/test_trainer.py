@@ -39,6 +39,7 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
         small,
         steps=6,
         threads=1,
+        optim=replace(small.optim, lr_schedule="cosine", warmup_steps=2, min_lr_ratio=0.1),
         controller="steer+entropic+adaptive_entropy",
         controller_args={"entropic.target": "linear(0.9x, 0.4x, 5)", "adaptive_entropy.target": 2.0, "tau": 0.3},
     )
@@ -104,7 +105,7 @@ def test_metrics_of_a_run(small, tmp_path):
     lines = read_metrics(config.out)
     assert [line["step"] for line in lines] == [0, 1, 2, 3, 4]
     assert [step for step, _ in seen] == [0, 1, 2, 3]
-    assert {"entropy", "reward", "entropic/alpha", "entropic/integral", "grad_norm", "tokens_per_second"} <= set(
+    assert {"entropy", "reward", "entropic/alpha", "entropic/integral", "grad_norm", "lr", "tokens_per_second"} <= set(
         lines[0]
     )
     assert ["eval/avg@2" in line for line in lines] == [True, False, True, False, True]

@@ -33,7 +33,7 @@ MOST_VALUES = 100_000
 """Upper limit for the values of a configuration."""
 SKIPPED = ("checkpoints", "models")
 """Folders that are not searched for runs."""
-HOUSEKEEPING = ("out", "overwrite", "threads", "save_every")
+HOUSEKEEPING = ("out", "overwrite", "threads", "save_every", "checkpoint")
 """Configuration keys that do not affect the numbers of a run."""
 SEEDS = ("seed", "seeds")
 PROGRAMS = ("toybandit", "llmtrain")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from entrostat.commandline import OF_THE_DISK, Arguments
 
-from ..evaluation.paper_settings import PRESETS
+from ..evaluation.paper_settings import PRESETS, in_training
 from ..process.local_ranks import end_with_parent, is_first, is_worker, launch
 from ..settings.config import DataConfig, TrainConfig
 from ..settings.presets import get_preset
@@ -26,6 +26,7 @@ ABOUT = """\
 Evaluate the newest checkpoint of a run, or a model folder.
 
   llmtrain eval runs/x                                             the held-out questions of the run
+  llmtrain eval runs/x --best eval/avg@8                           its best checkpoint instead of the newest
   llmtrain eval runs/x --data amc23.parquet math500.parquet        files: parquet, jsonl, folders, hub names
   llmtrain eval Qwen2.5-Math-7B --data aime24.parquet --settings steer --rollout vllm \\
       --device cuda --dtype bfloat16
@@ -192,6 +193,13 @@ def parser() -> Arguments:
         epilog=AFTER,
     )
     found.add_argument("path", help="a run, such as runs/countdown, or a model folder")
+    found.add_argument(
+        "--best",
+        nargs="?",
+        const="",
+        metavar="METRIC",
+        help="the run's checkpoint with the highest METRIC, default checkpoint.keep_best, instead of the newest",
+    )
     what = found.add_argument_group("questions")
     what.add_argument("--data", nargs="+", metavar="FILE", help="benchmarks; without it the run's held-out questions")
     what.add_argument("--limit", type=int, default=0, metavar="Q", help="the first Q questions of each benchmark")
@@ -234,14 +242,29 @@ def locate(given: argparse.Namespace) -> Place:
     path = Path(given.path)
     label = f"-{given.settings}" if given.settings else ""
     if (path / "checkpoints").is_dir() and (path / "config.yaml").is_file():
-        from ..policy.checkpoint import check_unaltered, latest
+        from ..policy.checkpoint import check_unaltered
 
-        model = latest(path)
+        config = run_config(path)
+        model = _checkpoint(path, given.best, config)
         check_unaltered(model)
-        return Place(run_config(path), model, path / "eval" / f"{model.name}{label}", path)
+        return Place(config, model, path / "eval" / f"{model.name}{label}", path)
+    if given.best is not None:
+        raise ValueError(f"--best chooses among the checkpoints of a run, and {path} is none")
     if not (path / "config.json").is_file():
         raise ValueError(f"{path} is neither a run with checkpoints nor a model folder")
     return Place(get_preset(given.preset), path, Path("runs") / f"eval-{path.resolve().name}{label}", None)
+
+
+def _checkpoint(run: Path, metric: str | None, config: TrainConfig) -> Path:
+    """Return the newest checkpoint of a run, or the best by a metric; "" is the run's checkpoint.keep_best."""
+    from ..policy.checkpoint import latest
+    from ..policy.retention import best
+
+    if metric is None:
+        return latest(run)
+    if not (metric or config.checkpoint.keep_best):
+        raise ValueError(f"--best needs a metric, such as eval/avg@{config.eval.k}: {run} has no checkpoint.keep_best")
+    return best(run, metric or config.checkpoint.keep_best)
 
 
 def data_config(given: argparse.Namespace, config: DataConfig) -> DataConfig:
@@ -258,13 +281,9 @@ def data_config(given: argparse.Namespace, config: DataConfig) -> DataConfig:
 def sampler_settings(given: argparse.Namespace, config: TrainConfig) -> Callable[[str], Sampling]:
     """Return a function from source to sampling: by --settings or as in the run, overridden by the flags."""
     said = {name: getattr(given, name) for name in FIELDS if getattr(given, name) is not None}
-    own = Sampling(
-        temperature=config.rollout.temperature,
-        samples=config.eval.samples,
-        max_new_tokens=config.rollout.max_new_tokens,
-    )
+    named = PRESETS[given.settings].of if given.settings else in_training(config)
 
     def of(source: str) -> Sampling:
-        return replace(PRESETS[given.settings].of(source) if given.settings else own, **said)
+        return replace(named(source), **said)
 
     return of

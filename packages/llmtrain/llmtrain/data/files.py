@@ -1,8 +1,9 @@
-"""Files as tables: parquet, jsonl (one object per line) and json (an array of objects).
+"""Files as tables: parquet, jsonl (one object per line), json (an array of objects) and csv (texts, with a header).
 
-Rows of parquet files and json arrays are numbered from 0, lines of jsonl files from 1.
+Rows of parquet files, csv files and json arrays are numbered from 0, lines of jsonl files from 1.
 """
 
+import csv
 import json
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import Any
 from ..process.text import one_line
 from .table import AT_A_TIME, Row, Table, arrow_rows, field_names
 
-KINDS = (".parquet", ".jsonl", ".json")
+KINDS = (".parquet", ".jsonl", ".json", ".csv")
 DEEP = 4
 """Depth to which nested fields of a JSON row become columns."""
 
@@ -24,7 +25,7 @@ def file_table(path: Path, name: str, source: str) -> Table:
         raise ValueError(f"{path}: unknown file type {path.suffix!r}; choose from {', '.join(KINDS)}")
     if not path.stat().st_size:
         raise ValueError(f"{path} is empty")
-    return (_parquet if path.suffix == ".parquet" else _json)(path, name, source)
+    return {".parquet": _parquet, ".csv": _csv}.get(path.suffix, _json)(path, name, source)
 
 
 def _parquet(path: Path, name: str, source: str) -> Table:
@@ -68,6 +69,27 @@ def _json(path: Path, name: str, source: str) -> Table:
         if isinstance(row, dict):
             columns.update(dict.fromkeys(_keys(row)))
     return Table(name, source, unit, list(columns), lambda _: iter(rows))
+
+
+def _csv(path: Path, name: str, source: str) -> Table:
+    """Return the table of a file with a header line; an empty cell is missing."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file, strict=True)
+            columns = list(reader.fieldnames or ())
+            rows = [(i, _cells(row)) for i, row in enumerate(reader)]
+    except (csv.Error, UnicodeError) as error:
+        raise ValueError(f"{path} is not a valid csv file: {one_line(error)}") from None
+    if not rows:
+        raise ValueError(f"{path} has no rows")
+    return Table(name, source, "row", columns, lambda _: iter(rows))
+
+
+def _cells(row: dict[str, Any]) -> Row:
+    """Return the cells of a row by column, or an error if it has more cells than the header."""
+    if None in row:  # where DictReader puts them
+        return ValueError("the row has more cells than the header")
+    return {column: cell or None for column, cell in row.items()}
 
 
 def _parse(data: bytes) -> Any:

@@ -1,6 +1,7 @@
 """Question: a prompt for the model, and the ground truth for the verifier."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 Message = dict[str, str]
@@ -25,6 +26,8 @@ class Question:
     """Number of rows with this question."""
     where: str = ""
     """File and row for errors, such as "aime24.parquet, row 3"."""
+    columns: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """All columns of the (first) row, for a reward function; empty unless they are read."""
 
     @property
     def text(self) -> str:

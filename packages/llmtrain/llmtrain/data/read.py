@@ -3,13 +3,15 @@
     questions, skipped = read("aime24.parquet")              # 30 questions, each with repeats=32
     read("gsm8k_train.jsonl"), read("openai/gsm8k:main", split="test"), read("folder", skip_bad=True)
 
-Formats: parquet (verl's form, or plain columns), jsonl, json, folders of these, and data sets saved by `datasets`.
+Formats: parquet (verl's form, plain columns, or multiple choice), jsonl, json, csv, folders of these, and data sets
+saved by `datasets`.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from .choices import Choices
 from .columns import Columns
 from .question import Prompt, Question
 from .table import Table
@@ -34,6 +36,8 @@ def read(
     skip_bad: bool = False,
     usable: Callable[[Any], object] | None = None,
     label: str = "",
+    keep_columns: bool = False,
+    choice_seed: int = 0,
 ) -> Read:
     """Return the questions of `name`, each once.
 
@@ -49,6 +53,8 @@ def read(
         split: split of a folder or a data set of the hub; a file is read completely.
         usable: raises ValueError for a ground truth that the caller cannot use; its row is bad.
         label: name of the data set for rows that do not name one, instead of its own name; see `labels`.
+        keep_columns: keep all columns of a row in `Question.columns`.
+        choice_seed: seed of the order of options in multiple-choice questions; see `choices`.
         skip_bad: skip bad rows and describe them in `skipped`; if False the first one raises.
 
     Raises:
@@ -57,7 +63,7 @@ def read(
     """
     bad: list[str] = []
     groups: dict[Any, list[Question]] = {}
-    for where, found in _rows(tables(name, split, label), prompt_key, answer_key, usable):
+    for where, found in _rows(tables(name, split, label), prompt_key, answer_key, usable, keep_columns, choice_seed):
         if isinstance(found, Question):
             groups.setdefault((found.source, _asked(found.prompt)), []).append(found)
         else:
@@ -79,17 +85,26 @@ def read(
 
 
 def _rows(
-    found: Iterator[Table], prompt_key: str, answer_key: str, usable: Callable[[Any], object] | None
+    found: Iterator[Table],
+    prompt_key: str,
+    answer_key: str,
+    usable: Callable[[Any], object] | None,
+    keep_columns: bool,
+    choice_seed: int,
 ) -> Iterator[tuple[str, Question | ValueError]]:
     """Yield the place of each row, with its question or its error."""
     for table in found:
-        columns = Columns.of(table, prompt_key, answer_key)
-        for number, row in table.rows(columns.names):
+        choices = None if prompt_key or answer_key else Choices.of(table, choice_seed)
+        columns = choices or Columns.of(table, prompt_key, answer_key)
+        more = [name for name in table.columns if "." not in name] if keep_columns else []
+        for number, row in table.rows(list(dict.fromkeys([*columns.names, *more]))):
             where = f"{table.name}, {table.unit} {number}"
             try:
                 if isinstance(row, ValueError):
                     raise row
                 question = columns.question(row, table.source, where)
+                if keep_columns:
+                    question = replace(question, columns=row)
                 if usable:
                     usable(question.ground_truth)
             except ValueError as error:

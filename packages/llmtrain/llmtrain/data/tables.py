@@ -73,6 +73,7 @@ def check_name(name: str) -> None:
 def _chosen(path: Path, split: str) -> list[Path]:
     """Return the files of a folder that belong to a split."""
     files = sorted(p for p in path.rglob("[!.]*") if p.suffix in KINDS and p.name not in ABOUT and p.is_file())
+    files = [file for file in files if file.suffix != ".csv"] or files  # csv beside other files is often about them
     if not files:
         raise ValueError(f"{path} has no file of a known type ({', '.join(KINDS)})")
     named = {file: _split(file.relative_to(path)) for file in files}

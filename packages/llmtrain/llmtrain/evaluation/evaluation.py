@@ -71,13 +71,7 @@ class Evaluation:
             ValueError: if `out` holds another evaluation, or responses without evaluation.json, and not `overwrite`.
         """
         ranks = ranks or Ranks()
-        if ranks.rank == 0:
-            self._claim(overwrite)
-        ranks.barrier()
-        try:
-            responses = self._sample(ranks)
-        finally:
-            self.subject.close()
+        responses = self.sampled(ranks, overwrite)
         if ranks.rank:
             return []
         records = self._measure(responses)
@@ -87,6 +81,17 @@ class Evaluation:
 
         draw(records, self.out)
         return records
+
+    def sampled(self, ranks: Ranks | None = None, overwrite: bool = False) -> Path:
+        """Sample and judge what is missing in `out`; return the path of responses.jsonl. Raises ValueError as `run`."""
+        ranks = ranks or Ranks()
+        if ranks.rank == 0:
+            self._claim(overwrite)
+        ranks.barrier()
+        try:
+            return self._sample(ranks)
+        finally:
+            self.subject.close()
 
     def _sample(self, ranks: Ranks) -> Path:
         plan = units(self.benchmarks, self.sequences)

@@ -33,8 +33,8 @@ class Sampler(Protocol):
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase: ...
 
-    def generate(self, prompt_ids: Sequence[list[int]], n: int) -> Rollouts:
-        """Return `n` responses to each prompt of this rank; each call draws new ones."""
+    def generate(self, prompt_ids: Sequence[list[int]], sampling: Sampling) -> Rollouts:
+        """Return `sampling.samples` responses to each prompt of this rank; each call draws new ones."""
         ...
 
 
@@ -43,8 +43,8 @@ class Samples:
     """Responses of this rank to all questions of an evaluation."""
 
     tokenizer: PreTrainedTokenizerBase
-    batches: list[Rollouts]
-    """Responses to consecutive batches of `batch_size` questions."""
+    batches: list[tuple[list[int], Rollouts]]
+    """Indices of the questions of each batch, and the responses to them."""
 
 
 @dataclass(kw_only=True)
@@ -56,10 +56,10 @@ class Evaluator:
     verify: Verify
     failures: Callable[[], Mapping[str, int]] = dict
     """Function that returns the number of unfinished checks on this rank so far, by kind; see `Verifier.failures`."""
-    sampling: Sampling
-    """Sampling settings of the sampler; each question gets `samples` responses."""
-    k: int
-    """Value of k for pass@k and maj@k, and in the name of avg@k, which uses all samples."""
+    sampling: Callable[[str], Sampling]
+    """Function from a source to the sampling of its questions."""
+    k: int = 0
+    """Value of k for pass@k and maj@k, and in the name of avg@k, which uses all samples. 0: number of samples."""
     batch_size: int = 256
     """Questions per sampling call."""
     micro_batch_tokens: int = MICRO_BATCH_TOKENS
@@ -77,15 +77,22 @@ class Evaluator:
         """Return this rank's responses to all questions. Raises ValueError if there is no question."""
         if not self.questions:
             raise ValueError("evaluation needs at least one question")
-        n, tokenizer = self.sampling.samples, sampler.tokenizer
-        batches = [self.questions[i : i + self.batch_size] for i in range(0, len(self.questions), self.batch_size)]
-        asked = [encode_all(tokenizer, [question.prompt for question in batch]) for batch in batches]
-        return Samples(tokenizer, [sampler.generate(prompt_ids, n) for prompt_ids in asked])
+        alike: dict[Sampling, list[int]] = {}
+        for i, question in enumerate(self.questions):
+            alike.setdefault(self.sampling(question.source), []).append(i)
+        batches = []
+        for sampling, places in alike.items():
+            for start in range(0, len(places), self.batch_size):
+                batch = places[start : start + self.batch_size]
+                prompt_ids = encode_all(sampler.tokenizer, [self.questions[i].prompt for i in batch])
+                batches.append((batch, sampler.generate(prompt_ids, sampling)))
+        return Samples(sampler.tokenizer, batches)
 
     def measure(self, samples: Samples) -> dict[str, float]:
         """Return `eval/...` metrics of the current policy; see `named`.
 
-        NaN values are left out. With several sources also `eval/<source>/...`. Calibration and entropies are at the
+        NaN values are left out. With several sources also `eval/<source>/...`; if these are sampled differently, of the
+        whole only `eval/avg`, the mean of avg@n over the sources. Calibration and entropies are at the
         policy's temperature. `eval/verify/...` counts checks of this evaluation that did not finish, by kind.
         """
         before = Counter(self.failures())
@@ -94,31 +101,39 @@ class Evaluator:
         answered, entropy = [one for _, one, _ in found], np.array([h for _, _, h in found])
         if len(self.start or ()) != len(entropy):  # first evaluation, or a resumed run has other questions
             self.start = entropy.tolist()
-        metrics = self._metrics("eval", answered, entropy, np.array(self.start))
-        metrics |= {f"eval/verify/{kind}": float(count) for kind, count in lost.items()}
+        metrics = {f"eval/verify/{kind}": float(count) for kind, count in lost.items()}
         sources = np.array([question.source for question in self.questions])
-        for source in sorted(set(sources)) if len(set(sources)) > 1 else ():
-            mine = np.flatnonzero(sources == source)
+        names, scores = sorted(set(sources.tolist())), list[float]()
+        if len({self.sampling(name) for name in names}) == 1:
+            metrics |= self._metrics("eval", names[0], answered, entropy, np.array(self.start))
+        for name in names:
+            mine = np.flatnonzero(sources == name)
             some = [answered[i] for i in mine]
-            metrics |= self._metrics(f"eval/{source}", some, entropy[mine], np.array(self.start)[mine])
-        return metrics
+            scores.append(float(np.mean([one.correct.mean() for one in some])))
+            if len(names) > 1:
+                metrics |= self._metrics(f"eval/{name}", name, some, entropy[mine], np.array(self.start)[mine])
+        return {"eval/avg": float(np.mean(scores))} | metrics
 
     def _answered(self, samples: Samples) -> Iterator[tuple[int, Answered, float]]:
         """Yield index, answers and prompt entropy (nats) of each question of this rank."""
-        n, rest = self.sampling.samples, (self.micro_batch_tokens, self.ranks)
-        for i, rollouts in enumerate(samples.batches):
-            start = i * self.batch_size
-            batch = self.questions[start : start + self.batch_size]
+        rest = (self.micro_batch_tokens, self.ranks)
+        for places, rollouts in samples.batches:
+            batch = [self.questions[i] for i in places]
+            n = self.sampling(batch[0].source).samples
             means = response_means(self.policy, rollouts, *rest)
             lines = answers(rollouts, means, batch, samples.tokenizer, self.verify)
             owners = rollouts.prompt_index[::n].tolist()
             entropy = prompt_entropy(self.policy, [rollouts.prompt_ids[owner] for owner in owners], *rest)
             for row, owner in enumerate(owners):
-                yield start + owner, Answered.of(lines[row * n : (row + 1) * n]), float(entropy[row])
+                yield places[owner], Answered.of(lines[row * n : (row + 1) * n]), float(entropy[row])
 
-    def _metrics(self, prefix: str, answered: Sequence[Answered], entropy: Numbers, start: Numbers) -> dict[str, float]:
-        record = measure(prefix, self.sampling, answered, entropy, start, [self.k])
-        found = {f"{prefix}/{name}": float(value) for name, value in named(record, self.k).items()}
+    def _metrics(
+        self, prefix: str, source: str, answered: Sequence[Answered], entropy: Numbers, start: Numbers
+    ) -> dict[str, float]:
+        sampling = self.sampling(source)
+        k = self.k or sampling.samples
+        record = measure(prefix, sampling, answered, entropy, start, [k])
+        found = {f"{prefix}/{name}": float(value) for name, value in named(record, k).items()}
         return {name: value for name, value in found.items() if not math.isnan(value)}
 
 

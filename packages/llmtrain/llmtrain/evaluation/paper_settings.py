@@ -6,10 +6,12 @@ A benchmark is recognised by the `data_source` of its rows or by its file name. 
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
+from ..settings.config import TrainConfig
 from ..settings.sampling import Sampling
 
 _MARKS = {
@@ -91,3 +93,26 @@ PRESETS: Mapping[str, Settings] = MappingProxyType(
     }
 )
 """Settings by name of the preset."""
+
+
+def in_training(config: TrainConfig) -> Callable[[str], Sampling]:
+    """Return a function from a source to its sampling in the evaluations of a run: eval.settings or as in rollouts."""
+    own, said = replace(config.rollout.sampling, samples=config.eval.samples), _said(config)
+
+    def of(source: str) -> Sampling:
+        return replace(PRESETS[config.eval.settings].of(source) if config.eval.settings else own, **said)
+
+    return of
+
+
+def longest_response(config: TrainConfig) -> int:
+    """Return the upper limit for response tokens in the evaluations of a run."""
+    own = in_training(config)
+    known = PRESETS[config.eval.settings].by_benchmark if config.eval.settings else ()
+    return max(own(source).max_new_tokens for source in ("", *known))
+
+
+def _said(config: TrainConfig) -> dict[str, Any]:
+    """Return the fields of Sampling that `eval` sets itself."""
+    said = {name: getattr(config.eval, name) for name in ("temperature", "top_p", "max_new_tokens")}
+    return {name: value for name, value in said.items() if value is not None}

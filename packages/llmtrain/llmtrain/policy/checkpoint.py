@@ -11,7 +11,7 @@ All ranks call `save_checkpoint`; rank 0 writes the files, and every rank the sh
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -25,8 +25,6 @@ from .model import is_whole, save
 from .plain_state import STRUCTURE, read_state, write_state
 from .policy import Policy
 
-KEEP = 2
-"""Number of newest checkpoints of a run that are kept."""
 NAME = re.compile(r"step-(\d+)")
 """Name of a checkpoint."""
 PART, ASIDE = ".part", ".old"
@@ -72,9 +70,9 @@ def save_checkpoint(
     models: Mapping[str, tuple[Policy, Engine]],
     tokenizer: PreTrainedTokenizerBase,
     state: dict[str, Any],
-    kept: Path | None = None,
+    keep: Callable[[], Collection[Path]],
 ) -> Path:
-    """Write the checkpoint of a run after `step` rollout steps, remove old ones except `kept`, and return its path.
+    """Write the checkpoint of a run after `step` rollout steps, remove all that `keep` does not return, and return it.
 
     models: trained models and their engines, by their folders in the checkpoint; the policy's folder is "".
     """
@@ -95,8 +93,9 @@ def save_checkpoint(
         write_checksums(part)
         flush(part)
         put(part, path)
-        for old in checkpoints(run)[:-KEEP]:
-            if old != kept:
+        kept = {path, *keep()}
+        for old in checkpoints(run):
+            if old not in kept:
                 shutil.rmtree(old)
     ranks.barrier()
     return path

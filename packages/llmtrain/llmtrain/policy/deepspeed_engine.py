@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from ..process.local_ranks import forget_shared_memory
 from ..process.ranks import DistRanks
 from ..settings.config import EngineConfig, OptimConfig
-from .engine import NonFiniteError, Rate, adamw, clip, set_rates
+from .engine import NonFiniteError, adamw, clip, set_rates
 from .policy import Policy
 from .stale_builds import release
 
@@ -109,7 +109,7 @@ class DeepSpeedEngine:
     """
 
     def __init__(
-        self, policy: Policy, optim: OptimConfig, config: EngineConfig, ranks: DistRanks, rate: Rate | None = None
+        self, policy: Policy, optim: OptimConfig, config: EngineConfig, ranks: DistRanks, updates: int = 0
     ) -> None:
         os.environ.setdefault("DS_ACCELERATOR", ranks.device.type)
         os.environ.setdefault("LOCAL_SIZE", os.environ.get("LOCAL_WORLD_SIZE", "1"))
@@ -122,7 +122,7 @@ class DeepSpeedEngine:
         self.optim = optim
         self.max_grad_norm = optim.max_grad_norm
         parameters = [parameter for parameter in policy.parameters() if parameter.requires_grad]
-        self.optimizer, self.scheduler = adamw(parameters, optim, ranks.device, rate)
+        self.optimizer, self.scheduler = adamw(parameters, optim, ranks.device, updates)
         if os.environ.get("LOCAL_RANK", "0") == "0":
             release()
         ranks.barrier()
@@ -139,6 +139,10 @@ class DeepSpeedEngine:
         self.loss = torch.zeros((), dtype=torch.float64)
         if config.zero_stage == 0:
             self.optimizer.register_step_pre_hook(lambda *_: self._clip())
+
+    @property
+    def lr(self) -> float:
+        return float(self.optimizer.param_groups[0]["lr"])
 
     def begin(self, slices: int) -> int:
         self.passes = self.ranks.most(slices)

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from transformers import PreTrainedModel
 
 from ..process.ranks import Ranks
 from ..settings.config import OptimConfig
+from .rates import rate_of
 
 
 class NonFiniteError(ArithmeticError):
@@ -25,6 +26,10 @@ class Engine(Protocol):
     @property
     def ranks(self) -> Ranks:
         """Processes that train together."""
+
+    @property
+    def lr(self) -> float:
+        """Learning rate of the next step."""
 
     def begin(self, slices: int) -> int:
         """Announce the passes of the next step; return the number that every rank must make."""
@@ -52,25 +57,20 @@ class Engine(Protocol):
         """Load the state that `save_shards` wrote."""
 
 
-Rate = Callable[[int], float]
-"""Function of the optimizer step, from 0, that returns a factor of the learning rate."""
-
-
 def adamw(
-    parameters: Iterable[nn.Parameter], config: OptimConfig, device: torch.device, rate: Rate | None = None
+    parameters: Iterable[nn.Parameter], config: OptimConfig, device: torch.device, updates: int = 0
 ) -> tuple[torch.optim.AdamW, LambdaLR]:
-    """Return the optimizer and its learning-rate schedule, the same in all engines; default `rate`: linear warm-up.
+    """Return the optimizer and its learning-rate schedule, the same in all engines.
 
     device: device of the run. On CUDA one kernel updates each tensor in place; torch's default there would hold copies
-    of all tensors during a step.
+    of all tensors during a step. updates: optimizer steps of the run, see `rate_of`.
     """
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     settings: dict[str, Any] = {"fused": True} if device.type == "cuda" else {}
     optimizer = torch.optim.AdamW(
         trained, lr=config.lr, betas=config.betas, weight_decay=config.weight_decay, **settings
     )
-    ramp = max(config.warmup_steps, 1)
-    return optimizer, LambdaLR(optimizer, rate or (lambda i: min((i + 1) / ramp, 1.0)))
+    return optimizer, LambdaLR(optimizer, rate_of(config, updates))
 
 
 def set_rates(optimizer: torch.optim.Optimizer, scheduler: LambdaLR, config: OptimConfig) -> None:
@@ -89,11 +89,15 @@ def clip(parameters: Iterable[nn.Parameter], most: float) -> float:
 class TorchEngine:
     """Engine of a single process. Gradients add up over `backward` calls until `step`."""
 
-    def __init__(self, model: PreTrainedModel, config: OptimConfig, rate: Rate | None = None) -> None:
+    def __init__(self, model: PreTrainedModel, config: OptimConfig, updates: int = 0) -> None:
         self.model = model
         self.config = config
         self.ranks = Ranks()
-        self.optimizer, self.scheduler = adamw(model.parameters(), config, next(model.parameters()).device, rate)
+        self.optimizer, self.scheduler = adamw(model.parameters(), config, next(model.parameters()).device, updates)
+
+    @property
+    def lr(self) -> float:
+        return float(self.optimizer.param_groups[0]["lr"])
 
     def begin(self, slices: int) -> int:
         return slices

@@ -6,25 +6,26 @@ import torch
 
 from ..process.ranks import join
 from ..settings.config import OptimConfig, TrainConfig
-from .engine import Engine, Rate, TorchEngine
+from .engine import Engine, TorchEngine
 from .policy import Policy
 
 
 def make_engine(
-    config: TrainConfig, policy: Policy, optim: OptimConfig, rate: Rate | None = None, alone: bool = False
+    config: TrainConfig, policy: Policy, optim: OptimConfig, updates: int = 0, alone: bool = False
 ) -> Engine:
     """Return the engine that a run names, or the torch engine if `alone`; applies gradient checkpointing if set.
 
+    updates: optimizer steps of the run, for the learning-rate schedule.
     deepspeed joins the process group that the environment describes.
     """
     if config.engine.gradient_checkpointing:
         policy.model.gradient_checkpointing_enable({"use_reentrant": False})
     if alone or config.engine.name == "torch":
-        return TorchEngine(policy.model, optim, rate)
+        return TorchEngine(policy.model, optim, updates)
     from .deepspeed_engine import DeepSpeedEngine  # deepspeed may not be installed
 
     ranks = join(config.device, config.engine.ddp_timeout)
-    return DeepSpeedEngine(policy, optim, config.engine, ranks, rate)
+    return DeepSpeedEngine(policy, optim, config.engine, ranks, updates)
 
 
 def place(config: TrainConfig, policy: Policy) -> None:

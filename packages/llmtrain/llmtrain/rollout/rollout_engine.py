@@ -7,7 +7,7 @@ for any split over ranks. An engine of your own subclasses RolloutEngine: `--rol
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -156,11 +156,10 @@ class Sampler:
     seed: int
     """Seed of the next batch; it grows by 1 per batch."""
     ranks: int
-    sampling: Sampling
 
-    def generate(self, prompt_ids: Sequence[list[int]], n: int) -> Rollouts:
-        """Return `n` responses to each prompt of this rank; prompts are dealt to the ranks in turn."""
+    def generate(self, prompt_ids: Sequence[list[int]], sampling: Sampling) -> Rollouts:
+        """Return `sampling.samples` responses to each prompt of this rank; prompts are dealt to the ranks in turn."""
         shares = [list(range(rank, len(prompt_ids), self.ranks)) for rank in range(self.ranks)]
-        request = Request(list(prompt_ids), replace(self.sampling, samples=n), shares, self.seed)
+        request = Request(list(prompt_ids), sampling, shares, self.seed)
         self.seed += 1
         return self.engine.submit(request)()

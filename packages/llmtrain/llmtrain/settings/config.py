@@ -84,6 +84,8 @@ class DataConfig:
     """Column of the prompt, nested ones as a.b; empty finds prompt, question, problem or input."""
     answer_key: str = ""
     """Column of the ground truth; empty finds reward_model.ground_truth, ground_truth, answer and the like."""
+    choice_seed: Seed = 0
+    """Seed of the order of the options of multiple-choice questions (MMLU-Pro, GPQA)."""
     skip_bad: bool = False
     """Leave out rows that cannot be read, and count them; without it the first one ends the run."""
     max_prompt_length: PositiveInt = 1024
@@ -226,6 +228,12 @@ class TopologyConfig:
 class RewardConfig:
     """What is added to the verifier's verdict, 1 or 0; each term has a metric of its own."""
 
+    function: str = ""
+    """Reward function of one's own, module:function, whose numbers are added (reward/function); see docs/data.md."""
+    function_weight: float = 1.0
+    """Factor of its numbers."""
+    verdict_weight: float = 1.0
+    """Factor of the verdict in the reward; 0 trains on the other terms alone. The metric `reward` stays the verdict."""
     overlong_filter: bool = False
     """Responses cut off at rollout.max_new_tokens are left out of the loss (DAPO)."""
     overlong_buffer: NonNegativeInt = 0
@@ -260,8 +268,12 @@ class OptimConfig:
     """Decay rates of AdamW's moments."""
     weight_decay: NonNegativeFloat = 0.0
     """Decoupled weight decay."""
+    lr_schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """Learning rate after the warm-up: constant, or falling until the last step of the run, linearly or as a cosine."""
     warmup_steps: NonNegativeInt = 0
     """Optimizer steps over which the learning rate rises linearly."""
+    min_lr_ratio: Annotated[float, "[0, 1]"] = 0.0
+    """linear, cosine: learning rate at the end of the run, as a share of `lr`."""
     max_grad_norm: NonNegativeFloat = 1.0
     """Gradients are scaled down to this norm; 0 leaves them as they are."""
     mini_batch_size: PositiveInt = 16
@@ -274,6 +286,10 @@ class OptimConfig:
     """Tokens, padding included, that go through the model at once. Changes speed and memory, never the update."""
     layout: Literal["padded", "packed", "shared"] = "padded"
     """How sequences pass through the model: padded, packed (no padding) or shared (each prompt once for its group)."""
+
+    def __post_init__(self) -> None:
+        if self.min_lr_ratio and self.lr_schedule == "constant":
+            raise ValueError("optim.min_lr_ratio needs optim.lr_schedule linear or cosine: a constant rate has no end")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,6 +332,27 @@ class EvalConfig:
     """k of avg@k and pass@k."""
     samples: Annotated[int, "[1, 65536]"] = 8
     """Responses to each problem, at least k."""
+    settings: str = ""
+    """Sample each benchmark as this paper does, see `llmtrain eval --help`; then k and samples are those of the paper.
+    '' samples as in rollouts."""
+    temperature: NonNegativeFloat | None = None
+    """Sampling temperature instead of that of `settings` or of rollouts; 0 takes the most likely token."""
+    top_p: Annotated[float | None, "(0, 1]"] = None
+    """Nucleus sampling below 1, instead of that of `settings`."""
+    max_new_tokens: PositiveInt | None = None
+    """Longest response, in tokens, instead of that of `settings` or of rollouts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointConfig:
+    """Checkpoints that a run keeps, of those written at every `save_every` steps; the others are removed."""
+
+    keep_last: PositiveInt = 2
+    """Number of newest checkpoints."""
+    keep_every: NonNegativeInt = 0
+    """Also those at every multiple of this number of rollout steps; 0 for none."""
+    keep_best: str = ""
+    """Also the one with the highest value of this metric, such as eval/avg@8 or eval/aime24/avg@8; '' for none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,7 +388,7 @@ class TrainConfig:
     steps: Annotated[int, "[1, 100000000]"] = 160
     """Rollout steps."""
     save_every: PositiveInt = 20
-    """Rollout steps between checkpoints; the last two are kept, and one that restarted engines load."""
+    """Rollout steps between checkpoints; see `checkpoint` for those that are kept."""
     controller: str = "grpo"
     """Entropy controllers by name, joined by +; `python -m entrostat list` shows them."""
     controller_preset: Literal["paper", "released"] = "paper"
@@ -381,6 +418,7 @@ class TrainConfig:
     engine: EngineConfig = EngineConfig()
     topology: TopologyConfig = TopologyConfig()
     eval: EvalConfig = EvalConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
     log: LogConfig = LogConfig()
     profile: ProfileConfig = ProfileConfig()
 
@@ -388,6 +426,11 @@ class TrainConfig:
     def updates(self) -> int:
         """Optimizer steps of a rollout step; fewer where dynamic sampling has not found all groups."""
         return self.optim.ppo_epochs * self.rollout.prompts // self.optim.mini_batch_size
+
+    @property
+    def total_updates(self) -> int:
+        """Optimizer steps of the whole run, over which a learning-rate schedule extends."""
+        return self.steps * self.updates
 
     @property
     def adapter_rank(self) -> int:

@@ -10,6 +10,7 @@ random numbers, and the weights after the run's own step are restored.
 """
 
 import contextlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,17 +39,22 @@ class GradientDescent(TorchEngine):
 
     def __init__(self, model: PreTrainedModel, length: float) -> None:
         self.model, self.length, self.ranks = model, length, Ranks()
-        self.lr: float | None = None
+        self.rate = math.nan
+
+    @property
+    def lr(self) -> float:
+        """Learning rate; NaN before the first step."""
+        return self.rate
 
     @torch.no_grad()
     def step(self) -> float:
         """Take a step, and return the norm of the gradient."""
         trained = [(p, p.grad) for p in self.model.parameters() if p.grad is not None]
         norm = float(nn.utils.get_total_norm([grad for _, grad in trained]))
-        if self.lr is None:
-            self.lr = self.length / norm if norm > 0 else 0.0
+        if math.isnan(self.rate):
+            self.rate = self.length / norm if norm > 0 else 0.0
         for p, grad in trained:
-            p.sub_(self.lr * grad)
+            p.sub_(self.rate * grad)
             p.grad = None
         return norm
 
@@ -88,7 +94,7 @@ class ProbedLearner(Learner):
         step, self.due = self.due, None
         tokens, start = mini.tokens(self._stats(mini.batch)), self._weights()
         assert isinstance(self.engine, TorchEngine)
-        lr = self.engine.optimizer.param_groups[0]["lr"]
+        lr = self.engine.lr
         metrics = super().optimize(mini, plan, watch)
         end = self._weights()
         length = float(torch.stack([(b - a).norm() for a, b in zip(start, end, strict=True)]).norm())
@@ -108,7 +114,6 @@ class ProbedLearner(Learner):
             descent = GradientDescent(self.policy.model, length)
             own, self.engine = self.engine, descent
             super().optimize(mini, plan)
-            assert descent.lr is not None
             found = seen("SGD", descent.lr)
             if self.watched.alone:
                 self.watched.probes += self._alone(found, mini.batch, plan, descent, start)
@@ -127,7 +132,6 @@ class ProbedLearner(Learner):
         updated = torch.from_numpy(found.updated).nonzero()[:, 0]
         chosen = updated[torch.randperm(len(updated), generator=generator)[: self.watched.alone]].sort().values
         owner = torch.repeat_interleave(torch.arange(len(batch)), batch.response_lengths)
-        assert descent.lr is not None
         self._put(start)
         before = self._stats(batch).entropy.double()
         estimates = {name: found.estimates[name] for name in ESTIMATORS}  # others describe the whole step

@@ -18,14 +18,16 @@ LEARN_FROM = 20_000
 """Upper limit for texts that a tokenizer learns its byte pairs from."""
 
 
-def question_task(config: DataConfig) -> Task:
+def question_task(config: DataConfig, keep_columns: bool = False) -> Task:
     """Return a task that trains on questions of `config.train_files` and evaluates on `config.val_files`.
+
+    keep_columns: keep all columns of training questions, for a reward function.
 
     Raises:
         ValueError: for a file that cannot be read, with its row and column.
     """
     told: list[str] = []
-    train = _read(config.train_files, config, "train", told)
+    train = _read(config.train_files, config, "train", told, keep_columns)
     test = [question for source in _read(config.val_files, config, "test", told) for question in source]
 
     def examples(asked: Sequence[Sequence[Question]], sft: SFTConfig) -> Examples:
@@ -49,8 +51,16 @@ def question_task(config: DataConfig) -> Task:
     return Task(train, test, verifier, examples, tokenizer, config.weights, tuple(told))
 
 
-def _read(names: Sequence[str], config: DataConfig, split: str, told: list[str]) -> list[list[Question]]:
-    keys = {"prompt_key": config.prompt_key, "answer_key": config.answer_key, "skip_bad": config.skip_bad}
+def _read(
+    names: Sequence[str], config: DataConfig, split: str, told: list[str], keep_columns: bool = False
+) -> list[list[Question]]:
+    keys = {
+        "prompt_key": config.prompt_key,
+        "answer_key": config.answer_key,
+        "skip_bad": config.skip_bad,
+        "keep_columns": keep_columns,
+        "choice_seed": config.choice_seed,
+    }
     found = []
     for name, label in zip(names, labels(names, split), strict=True):
         questions, skipped = read(name, split=split, usable=usable(config.verifier), label=label, **keys)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Reward terms for format and length, which are added to the verifier's reward; each has its own metric."""
+"""Reward terms beside the verdict: format, length, a function of one's own; each has its own metric."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,15 @@ from ..verifiers.math.final_answer import last_boxed
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 
 
-def terms(texts: Sequence[str], lengths: Tensor, correct: Tensor, n: int, limit: int, config: RewardConfig) -> Tensor:
+def terms(
+    texts: Sequence[str],
+    lengths: Tensor,
+    correct: Tensor,
+    n: int,
+    limit: int,
+    config: RewardConfig,
+    scores: Tensor | None = None,
+) -> Tensor:
     """Return all weighted terms of B responses, (terms, B), in the order of `NAMES`.
 
     Args:
@@ -20,6 +28,7 @@ def terms(texts: Sequence[str], lengths: Tensor, correct: Tensor, n: int, limit:
         correct: the verifier's verdicts, 1 or 0, (B,).
         n: responses per prompt.
         limit: rollout.max_new_tokens.
+        scores: numbers of the reward function (B,), if there is one.
     """
     form = torch.zeros_like(correct)
     if config.format:
@@ -27,15 +36,16 @@ def terms(texts: Sequence[str], lengths: Tensor, correct: Tensor, n: int, limit:
     brevity = torch.zeros_like(correct)
     if config.length_weight:
         brevity = config.length_weight * brief(lengths, correct, n)
-    return torch.stack([form, brevity, -overlong(lengths, limit, config)])
+    own = torch.zeros_like(correct) if scores is None else config.function_weight * scores
+    return torch.stack([form, brevity, -overlong(lengths, limit, config), own])
 
 
-NAMES = ("format", "length", "overlong")
+NAMES = ("format", "length", "overlong", "function")
 
 
 def used(config: RewardConfig) -> list[bool]:
     """Return for each of NAMES whether the configuration uses it."""
-    return [bool(config.format), bool(config.length_weight), bool(config.overlong_buffer)]
+    return [bool(config.format), bool(config.length_weight), bool(config.overlong_buffer), bool(config.function)]
 
 
 def overlong(lengths: Tensor, limit: int, config: RewardConfig) -> Tensor:

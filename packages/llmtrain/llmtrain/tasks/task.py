@@ -1,5 +1,6 @@
 """Task: training questions, held-out questions, and the verifier of their responses."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..data import Mixture, Prompt, Question
 from ..settings.config import SFTConfig
 from ..verifiers import Verifier
+from ..verifiers.reward_function import RewardFunction
 from ..verifiers.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ class Task:
     """Weights of the sources; empty draws every question once per epoch."""
     skipped: tuple[str, ...] = ()
     """Messages about skipped questions, with the reason, one line each."""
+    start_reward: Callable[[], RewardFunction] | None = None
+    """Function that starts the reward function's processes; None without one."""
 
     def examples(self, sft: SFTConfig) -> Examples:
         """Return prompts and responses for the supervised warm-up."""
@@ -60,10 +64,36 @@ class Task:
         """Return the verdict on each response to its question."""
         return self.verifier(responses, [question.ground_truth for question in questions])
 
+    @cached_property
+    def reward(self) -> RewardFunction | None:
+        """Reward function, started at first use; None without one."""
+        return self.start_reward() if self.start_reward else None
+
+    def score(self, questions: Sequence[Question], responses: Sequence[Sequence[str]]) -> list[list[float]]:
+        """Return the reward function's numbers for the responses to each question."""
+        assert self.reward
+        groups = [
+            {
+                **question.columns,
+                "prompt": question.prompt,
+                "ground_truth": question.ground_truth,
+                "data_source": question.source,
+                "responses": list(some),
+            }
+            for question, some in zip(questions, responses, strict=True)
+        ]
+        return self.reward.score(groups)
+
+    @property
+    def failures(self) -> Counter[str]:
+        """Checks and rewards without an answer so far, by kind."""
+        return Counter(self.verifier.failures) + Counter(self.reward.failures if self.reward else {})
+
     def close(self) -> None:
-        """Stop the verifier's processes."""
-        if "verifier" in self.__dict__:
-            self.verifier.close()
+        """Stop the processes of verifier and reward function."""
+        for name in ("verifier", "reward"):
+            if started := self.__dict__.get(name):
+                started.close()
 
     def keep(self, fits: Callable[[Sequence[Question]], list[Question]], why: str) -> "Task":
         """Return the task with only the questions that `fits` keeps, and messages about the others in `skipped`.

@@ -1,8 +1,12 @@
 """Tasks by name: questions from files, a generated task of TASKS, or the user's module:function."""
 
+from dataclasses import replace
+from functools import partial
+
 from entrostat.importing import attribute
 
 from ..settings.config import TaskConfig, TrainConfig
+from ..verifiers.reward_function import RewardFunction
 from .generated import TASKS
 from .questions import question_task
 from .task import Task
@@ -19,7 +23,12 @@ def get_task(config: TrainConfig) -> Task:
     """
     if config.task.name == FILES and not config.data.train_files:
         raise ValueError(NO_FILES)
-    return question_task(config.data) if config.data.train_files else generated_task(config.task)
+    reward = config.reward.function
+    found = question_task(config.data, bool(reward)) if config.data.train_files else generated_task(config.task)
+    if not reward:
+        return found
+    workers, timeout = config.data.verifier_workers, config.data.verifier_timeout * config.rollout.n
+    return replace(found, start_reward=partial(RewardFunction, reward, workers=workers, timeout=timeout))
 
 
 def generated_task(config: TaskConfig) -> Task:

@@ -14,7 +14,9 @@ from entrostat.installation import missing
 
 from ..data.prompts import template
 from ..data.tables import check_name
+from ..evaluation.paper_settings import PRESETS, longest_response
 from ..policy.gguf_model import PUBLISHED
+from ..policy.rates import rate_of
 from ..process.devices import check_device
 from ..process.local_ranks import world_size
 from ..rollout.make import engine_class
@@ -36,7 +38,7 @@ OWNED = {
     "gradient_clipping": "optim.max_grad_norm",
     "gradient_allreduce_op": "",
     "optimizer": "optim.lr, optim.betas and optim.weight_decay",
-    "scheduler": "optim.warmup_steps",
+    "scheduler": "optim.lr_schedule and optim.warmup_steps",
     "fp16": "engine.bf16",
     "bf16": "engine.bf16",
     "amp": "engine.bf16",
@@ -73,8 +75,8 @@ def check(config: TrainConfig) -> None:
         raise ValueError(f"advantage {config.advantage!r} needs {', '.join(sorted(missing))}; llmtrain has none")
     if config.advantage.partition(" ")[0] in OF_VERDICTS and any(used(config.reward)):
         raise ValueError(
-            f"advantage {config.advantage!r} needs rewards of 1 or 0: leave out reward.format, reward.length_weight "
-            "and reward.overlong_buffer, or use another advantage, such as grpo"
+            f"advantage {config.advantage!r} needs rewards of 1 or 0: leave out reward.format, reward.length_weight, "
+            "reward.overlong_buffer and reward.function, or use another advantage, such as grpo"
         )
     if late := [step for step in config.profile.steps if step >= config.steps]:
         raise ValueError(f"profile.steps {late[0]}: the run has rollout steps 0 to {config.steps - 1}")
@@ -87,6 +89,7 @@ def check(config: TrainConfig) -> None:
 
 def check_machine(config: TrainConfig) -> None:
     """Raise ValueError if the configuration cannot work on this machine; also called when a run is resumed."""
+    rate_of(config.optim, config.total_updates)
     check_ranks(config)
     check_mini_batches(config)
     check_sinks(config)
@@ -110,6 +113,8 @@ def check_sft(config: TrainConfig) -> None:
 def check_task(config: TrainConfig) -> None:
     """Raise ValueError if the task cannot work; its files are not read yet."""
     data = config.data
+    if config.reward.function and ":" not in config.reward.function:
+        raise ValueError(f"reward.function {config.reward.function!r} is no function: give module:function")
     if not data.train_files:
         if config.task.name == FILES:
             raise ValueError(NO_FILES)
@@ -129,6 +134,14 @@ def check_evaluation(config: TrainConfig) -> None:
     if config.eval.every and not (config.data.val_files if config.data.train_files else config.task.test_problems):
         more = "give data.val_files" if config.data.train_files else "raise task.test_problems"
         raise ValueError(f"nothing to evaluate on: {more}, or set eval.every to 0")
+    if config.eval.settings and config.eval.settings not in PRESETS:
+        raise ValueError(f"unknown eval.settings {config.eval.settings!r}; choose from {', '.join(PRESETS)}")
+    best, every = config.checkpoint.keep_best, config.eval.every
+    if best.startswith("eval/") and (not every or config.save_every % every):
+        raise ValueError(
+            f"checkpoint.keep_best {best} needs an evaluation of every checkpoint: save_every {config.save_every} must "
+            f"be a multiple of eval.every, not {every}"
+        )
 
 
 def check_place(path: Path) -> None:
@@ -155,6 +168,13 @@ def check_model(config: TrainConfig) -> None:
     for limit, beyond in limits:
         if limit is not None and prompt + new > limit:
             raise ValueError(f"{words} plus rollout.max_new_tokens {new} exceed {beyond}")
+    if not config.eval.every or (longest := longest_response(config)) <= new:
+        return
+    if config.rollout.max_model_len:
+        limits.append((config.rollout.max_model_len, f"rollout.max_model_len {config.rollout.max_model_len}: raise it"))
+    for limit, beyond in limits:
+        if limit is not None and prompt + longest > limit:
+            raise ValueError(f"{words} plus {longest} tokens in evaluation (eval.max_new_tokens) exceed {beyond}")
 
 
 def check_targets(config: TrainConfig) -> None:

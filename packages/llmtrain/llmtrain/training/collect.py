@@ -7,6 +7,7 @@ batches of the next k steps are requested ahead, with the current weights.
 """
 
 from collections import Counter, deque
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -29,6 +30,7 @@ from ..settings.config import TrainConfig
 from ..tasks import Task
 from ..tasks.rewards import NAMES, terms, used
 from ..verifiers import FAILURES
+from .responses import length_metrics
 
 
 class Collector:
@@ -65,7 +67,9 @@ class Collector:
             if not settings.filter_groups:
                 kept = torch.arange(size)
             else:
-                kept = self._informative(rollouts, scores[0])[: settings.prompts - groups]
+                kept = self._informative(rollouts, self._shaped(scores) if self.config.reward.function else scores[0])[
+                    : settings.prompts - groups
+                ]
             if len(kept):
                 parts.append((rollouts.keep(kept), scores[:, torch.isin(rollouts.prompt_index, kept)]))
                 groups += len(kept)
@@ -79,14 +83,14 @@ class Collector:
         metrics = {
             "reward": self.ranks.mean(reward),
             **{f"reward/{k}": self.ranks.mean(x) for k, x, on in zip(NAMES, extra, asked, strict=True) if on},
-            "response_length": self.ranks.mean(torch.cat(lengths)),
+            **length_metrics(torch.cat(lengths), reward, self.ranks),
             "tokens": float(self.ranks.total(torch.cat(lengths).sum())),
             **self._lost_checks(failures),
             **({"groups/kept": groups / (batches * size)} if settings.filter_groups else {}),
         }
         whole, scores = join([part for part, _ in parts]), torch.cat([scores for _, scores in parts], 1)
         sequence = whole.prompt_index * settings.n + torch.arange(len(whole)) % settings.n
-        shaped = scores.sum(0)
+        shaped = self._shaped(scores)
         found = Collected(whole, sequence, scores[0], shaped, self._advantages(shaped, whole), metrics, dropped)
         return found if self.ranks.size == 1 else self._dealt(found, step)
 
@@ -137,16 +141,28 @@ class Collector:
         check_answer(rollouts, request, oldest, self.ranks.rank)
         with self.clock.phase("verify"):
             texts, owners = rollouts.texts(self.tokenizer), rollouts.prompt_index.tolist()
-            before = Counter(self.task.verifier.failures)
+            before = self.task.failures
             verdicts = self.task.verify([questions[i] for i in owners], texts)
-            failures += Counter(self.task.verifier.failures) - before
             correct = torch.tensor([float(verdict.correct) for verdict in verdicts])
             n, limit = self.config.rollout.n, self.config.rollout.max_new_tokens
-            extra = terms(texts, rollouts.response_lengths, correct, n, limit, self.config.reward)
+            scores = self._scores(questions, texts, owners) if self.config.reward.function else None
+            failures += self.task.failures - before
+            extra = terms(texts, rollouts.response_lengths, correct, n, limit, self.config.reward, scores)
         if self.ranks.size > 1:
             with self.clock.phase("idle"):
                 self.ranks.barrier()  # other ranks may still be sampling
         return rollouts, torch.cat([correct[None], extra])
+
+    def _scores(self, questions: Sequence[Question], texts: Sequence[str], owners: Sequence[int]) -> Tensor:
+        """Return the reward function's numbers for this rank's responses (B,), in whole groups."""
+        n = self.config.rollout.n
+        groups = [texts[i : i + n] for i in range(0, len(texts), n)]
+        found = self.task.score([questions[i] for i in owners[::n]], groups)
+        return torch.tensor([score for group in found for score in group], dtype=torch.float32)
+
+    def _shaped(self, scores: Tensor) -> Tensor:
+        """Return the rewards to train on (B,) of scores (1 + terms, B)."""
+        return self.config.reward.verdict_weight * scores[0] + scores[1:].sum(0)
 
     def _lost_checks(self, failures: Counter[str]) -> dict[str, float]:
         """Return the number of checks in this step that gave no answer, over all ranks, by kind."""

@@ -8,6 +8,7 @@ policy's initial weights.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,7 +21,8 @@ from ..settings.config import OptimConfig, PrimeConfig
 
 def optim_of(config: PrimeConfig, optim: OptimConfig) -> OptimConfig:
     """Return optimizer settings of the reward model; `optim`: settings of the policy."""
-    return replace(optim, lr=config.lr, betas=(0.9, 0.999), weight_decay=0.0, warmup_steps=0)
+    constant: dict[str, Any] = {"lr_schedule": "constant", "warmup_steps": 0, "min_lr_ratio": 0.0}
+    return replace(optim, lr=config.lr, betas=(0.9, 0.999), weight_decay=0.0, **constant)
 
 
 class ImplicitReward:

@@ -110,10 +110,12 @@ class Learner:
                 x[index] = fresh
         tokens = mini.tokens(now)
         watch(tokens, plan)
+        lr = self.engine.lr
         with self.clock.phase("optimizer"):
             norm = self.engine.step() if passes else 0.0
         return {
             "loss": float(self.engine.ranks.total(loss_sum)),
             "grad_norm": norm,
+            "lr": lr,
             **to_floats(diagnose(tokens, plan, reduce=self.engine.ranks.reduce)),
         }

@@ -6,13 +6,11 @@ Layouts, micro-batches, engines and ranks are the same as in training, and N cou
 the update does not depend on the split of the batch.
 
     policy = Policy(model, layout="packed")
-    engine = TorchEngine(model, optim(lr=3e-3), rate(steps=900))
+    engine = TorchEngine(model, optim(lr=3e-3, steps=900), updates=900)
     losses = warm_up(policy, engine, encode(tokenizer, examples), steps=900)
 """
 
-import math
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import torch
 from transformers import PreTrainedTokenizerBase
@@ -21,29 +19,23 @@ from entrostat import Tokens, make
 
 from ..data import Prompt
 from ..data.prompts import encode_all, quoted, token_ids
-from ..policy.engine import Engine, NonFiniteError, Rate
+from ..policy.engine import Engine, NonFiniteError
 from ..policy.policy import Policy
 from ..sequences.batch import Batch, padded
 from ..settings.config import OptimConfig
 
 
-def optim(lr: float, micro_batch_tokens: int = 8192) -> OptimConfig:
-    """Return AdamW settings of the warm-up; lr: peak learning rate."""
+def optim(lr: float, steps: int) -> OptimConfig:
+    """Return AdamW settings of a warm-up of `steps` steps: `lr` is reached after 5% of them and falls to a tenth."""
     return OptimConfig(
-        lr=lr, betas=(0.9, 0.95), weight_decay=0.01, max_grad_norm=1.0, micro_batch_tokens=micro_batch_tokens
+        lr=lr,
+        betas=(0.9, 0.95),
+        weight_decay=0.01,
+        max_grad_norm=1.0,
+        lr_schedule="cosine",
+        warmup_steps=steps // 20,
+        min_lr_ratio=0.1,
     )
-
-
-def rate(steps: int) -> Rate:
-    """Return the learning-rate factor of each step: linear over the first 5% of steps, then cosine from 1 to 0.1."""
-    return partial(_share, steps=steps)
-
-
-def _share(step: int, steps: int) -> float:
-    ramp = max(1, steps // 20)
-    if step < ramp:
-        return (step + 1) / ramp
-    return 0.55 + 0.45 * math.cos(math.pi * (step - ramp) / max(1, steps - ramp))
 
 
 def warm_up(
@@ -61,7 +53,7 @@ def warm_up(
 
     Args:
         policy: keeps its training mode.
-        engine: made for this policy with the settings of `optim` and `rate`.
+        engine: made for this policy with the settings of `optim`.
         examples: see `encode`.
         steps: optimizer steps.
         batch_size: pairs per step over all ranks, drawn from one shuffle per epoch.

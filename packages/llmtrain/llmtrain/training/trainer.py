@@ -9,7 +9,6 @@ Randomness is keyed by (seed, step, purpose), so the step is all the state neede
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from entrostat.runlog import RunLog
 
 from ..data.prompts import use_template, within
 from ..evaluation.evaluator import Evaluator
+from ..evaluation.paper_settings import in_training
 from ..policy.bases import find_bases
 from ..policy.checkpoint import last_saved, latest, load_state, save_checkpoint, unwritable
 from ..policy.engine import NonFiniteError
@@ -32,6 +32,7 @@ from ..policy.engines import make_engine
 from ..policy.lora import adapter_state, adapter_weights, attach, load_adapter_state, updates, whole_weights
 from ..policy.model import load
 from ..policy.policy import Policy
+from ..policy.retention import to_keep
 from ..process.clock import Clock
 from ..process.gpu_memory import empty_cache, peaks
 from ..process.stop_signals import StopSignal, restore
@@ -47,12 +48,13 @@ from .check import keeps_groups, make_controller
 from .collect import Collector
 from .experience import Annotator, Experience
 from .learner import Learner
+from .responses import response_covariance
 from .telemetry import WatchedRunLog, traced
 
 Report = Callable[[int, dict[str, float]], None]
 LOWER = {
     "rollout": "lower rollout.prompts, rollout.max_new_tokens or rollout.gpu_memory_utilization",
-    "eval": "lower eval.samples or rollout.max_new_tokens",
+    "eval": "lower eval.samples or eval.max_new_tokens",
     "sync": "lower rollout.gpu_memory_utilization",
     "forward": "lower optim.micro_batch_tokens, or turn engine.gradient_checkpointing on",
     "optimizer": "raise engine.zero_stage, or turn engine.offload_optimizer on",
@@ -89,7 +91,7 @@ class Trainer:
         self.model, self.tokenizer = self._load_model(base, state)
         self.task = self._fitting(get_task(config))
         self.policy = Policy(self.model, config.rollout.temperature, layout=config.optim.layout)
-        self.engine = make_engine(config, self.policy, config.optim)
+        self.engine = make_engine(config, self.policy, config.optim, config.total_updates)
         self.ranks = self.engine.ranks
         self.clock = Clock(config.device)
         self.learner = Learner(
@@ -178,6 +180,7 @@ class Trainer:
             fits = partial(within, self.tokenizer, limit=limit)
             task = task.keep(fits, f"their prompts have more than data.max_prompt_length {limit} tokens")
         assert task.verifier
+        assert task.reward or not self.config.reward.function
         return task
 
     def _evaluator(self) -> Evaluator:
@@ -187,8 +190,8 @@ class Trainer:
             questions=self.task.test,
             verify=self.task.verify,
             failures=lambda: self.task.verifier.failures,
-            sampling=replace(config.rollout.sampling, samples=config.eval.samples),
-            k=config.eval.k,
+            sampling=in_training(config),
+            k=0 if config.eval.settings else config.eval.k,
             micro_batch_tokens=config.optim.micro_batch_tokens,
             ranks=self.ranks,
         )
@@ -221,9 +224,13 @@ class Trainer:
             "rng": torch.get_rng_state(),
         }
         models = {"": (self.policy, self.engine)} | self.annotator.learning
-        path = save_checkpoint(self.config.out, self.step, models, self.tokenizer, state, self.kept)
+        path = save_checkpoint(self.config.out, self.step, models, self.tokenizer, state, self._to_keep)
         self._saved_step = self.step
         return path
+
+    def _to_keep(self) -> set[Path]:
+        """Return the checkpoints that stay, with the one that restarted engines load."""
+        return to_keep(self.config.out, self.config.checkpoint) | ({self.kept} if self.kept else set())
 
     # The loop -----------------------------------------------------------------------------------------------------
 
@@ -299,6 +306,9 @@ class Trainer:
                 "finished": self.ranks.mean(rollouts.finished),
                 "staleness": self.step - rollouts.version,
                 **learned,
+                "covariance/response": response_covariance(
+                    experience.stats.logp, rollouts.response_lengths, found.advantage, rollouts.prompt_index, self.ranks
+                ),
                 **mismatch(experience.stats.logp, rollouts.logp, self.ranks),
                 **{key: float(value) for key, value in self.controller.metrics().items()},
             }
@@ -362,7 +372,7 @@ class Trainer:
             self.rollout.release()
 
     def _sampler(self, seed: int) -> Sampler:
-        return Sampler(self.rollout, self.tokenizer, seed, self.ranks.size, self.evaluator.sampling)
+        return Sampler(self.rollout, self.tokenizer, seed, self.ranks.size)
 
     def evaluate(self) -> dict[str, float]:
         """Return metrics of the held-out questions, sampled with an evaluation seed."""
@@ -372,4 +382,9 @@ class Trainer:
             samples = self.evaluator.sample(self._sampler(seed))
         self._release()
         with self.clock.phase("eval"):
-            return self.evaluator.measure(samples)
+            found = self.evaluator.measure(samples)
+        wanted = self.config.checkpoint.keep_best
+        if self.step == 0 and wanted.startswith("eval/") and wanted not in found:
+            names = ", ".join(key for key in found if not key.endswith(("/low", "/high")))
+            raise TrainingStoppedError(f"checkpoint.keep_best {wanted} is not among the metrics: {names}")
+        return found

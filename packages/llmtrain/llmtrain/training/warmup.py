@@ -26,7 +26,7 @@ from ..settings.config import ModelConfig, TrainConfig
 from ..settings.nested import to_dict
 from ..tasks import Task, get_task
 from .check import check_place, positions_of
-from .supervised import encode, optim, rate, warm_up
+from .supervised import encode, optim, warm_up
 
 CACHE = Path("runs/.cache")
 SHAPE = ("hidden_size", "num_layers", "num_heads", "intermediate_size", "max_position_embeddings", "vocab_size")
@@ -54,6 +54,8 @@ def cached_path(config: TrainConfig) -> Path:
     key: dict[str, Any] = {"model": {"path": None} | shape, "sft": to_dict(config.sft)}
     if config.data.train_files:
         key["data"] = {name: getattr(config.data, name) for name in PUT}
+        if config.data.choice_seed:  # 0 leaves the names of older models as they were
+            key["data"]["choice_seed"] = config.data.choice_seed
         key["files"] = [_state_of(name) for name in (*config.data.train_files, config.data.chat_template)]
     else:
         key["task"] = to_dict(config.task)
@@ -100,7 +102,8 @@ def build_and_warm_up(
     if together:
         model.train().to(torch.device(config.device))
     policy = Policy(model, layout=config.optim.layout)
-    engine = make_engine(config, policy, optim(sft.lr), rate(max(sft.steps, 1)), alone=not together)
+    steps = max(sft.steps, 1)
+    engine = make_engine(config, policy, optim(sft.lr, steps), steps, alone=not together)
     if sft.steps:
         losses = warm_up(
             policy,

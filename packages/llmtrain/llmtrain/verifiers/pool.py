@@ -28,6 +28,8 @@ GRACE_SECONDS = 30.0
 """Time beyond the timeout of an item after which a keeper without a reply is replaced."""
 LEAVE_SECONDS = 1.0
 """Time for a keeper to exit by itself before it is killed."""
+CRASH = {"failure": "crash", "correct": False, "reason": "the check ended its process", "extracted": None}
+"""Reply to an item whose keeper ended."""
 
 
 class Keeper:
@@ -114,18 +116,26 @@ class CheckPool(Verifier):
             raise ValueError(f"cannot use the check {self.check!r}: {problem}")
 
     def judge(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
-        """Return one verdict for each pair, in order; fast checks do not wait for slow ones."""
-        if not self._keepers:
-            raise ValueError("this verifier is closed")
+        """Return one verdict for each pair, in order."""
         for i, truth in enumerate(ground_truths):
             _require_json(i, truth)
-        verdicts: list[Verdict | None] = [None] * len(responses)
-        todo = deque(range(len(responses)))
+        replies = self.ask([list(pair) for pair in zip(responses, ground_truths, strict=True)])
+        for reply in replies:
+            if reply["failure"]:
+                self.failures[reply["failure"]] += 1
+        return [Verdict(reply["correct"], reply["reason"], reply["extracted"]) for reply in replies]
+
+    def ask(self, items: Sequence[Any]) -> list[dict[str, Any]]:
+        """Return the reply to each item, see `worker`, in order; fast items do not wait for slow ones."""
+        if not self._keepers:
+            raise ValueError("this verifier is closed")
+        replies: dict[int, dict[str, Any]] = {}
+        todo = deque(range(len(items)))
         idle, busy = list(self._keepers), dict[Connection, tuple[Keeper, int]]()
         while todo or busy:
             while todo and idle:
                 keeper, i = idle.pop(), todo.popleft()
-                keeper.send([responses[i], ground_truths[i]])
+                keeper.send(items[i])
                 busy[keeper.connection] = keeper, i
             ready = wait(list(busy), self.timeout + GRACE_SECONDS)
             heard = [connection for connection in busy if connection in ready]
@@ -133,8 +143,8 @@ class CheckPool(Verifier):
                 keeper, i = busy.pop(connection)
                 reply = keeper.receive() if heard else None
                 idle.append(keeper if reply else self._replace(keeper))
-                verdicts[i] = self._verdict(reply)
-        return [verdict for verdict in verdicts if verdict]
+                replies[i] = reply or dict(CRASH)
+        return [replies[i] for i in range(len(items))]
 
     def _replace(self, keeper: Keeper) -> Keeper:
         """Return a new keeper in place of one that ended or does not reply."""
@@ -143,13 +153,6 @@ class CheckPool(Verifier):
         self._keepers[self._keepers.index(keeper)] = new
         self._await_import(new)
         return new
-
-    def _verdict(self, reply: dict[str, Any] | None) -> Verdict:
-        if reply is None:
-            reply = {"failure": "crash", "correct": False, "reason": "the check ended its process", "extracted": None}
-        if reply["failure"]:
-            self.failures[reply["failure"]] += 1
-        return Verdict(reply["correct"], reply["reason"], reply["extracted"])
 
     def close(self) -> None:
         """End all processes."""

@@ -1,11 +1,11 @@
 """Run the unit tests of a Python program in a response.
 
 The program is the last ```python block, else the last block without a language, else the whole response; the ground
-truth is Python text, or a list of statements such as "assert add(1, 2) == 3". Both go into a file that a
-separate process runs: in an empty folder, with an environment of PYTHONHASHSEED only, limits on time, memory,
-processes, output and file size, and its process group killed at the end. If the kernel allows namespaces, it has no
-network, sees no other process, and its file system holds the Python interpreter, read-only, and its own folder.
-Otherwise a line on stderr says so when the verifier starts.
+truth is Python text, a list of statements such as "assert add(1, 2) == 3", or inputs and outputs (program_cases.py).
+Both go into a file that a separate process runs: in an empty folder, with an environment of PYTHONHASHSEED only, limits
+on time, memory, processes, output and file size, and its process group killed at the end. If the kernel allows
+namespaces, it has no network, sees no other process, and its file system holds the Python interpreter, read-only, and
+its own folder. Otherwise a line on stderr says so when the verifier starts.
 
 It does not protect from:
 - a program that looks for the tests in its own file or its own process: a reward earned this way is possible;
@@ -30,6 +30,7 @@ from typing import Any
 from ..process.local_ranks import is_first
 from ..process.text import signal_name
 from .bounded_run import Ended, run_bounded
+from .program_cases import cases_of, with_cases
 from .verdict import Verdict
 from .verifier import Verifier
 
@@ -72,6 +73,12 @@ def tests(ground_truth: Any) -> str:
     return "\n".join(lines)
 
 
+def text_of(code: str, ground_truth: Any) -> str:
+    """Return the program with its tests. Raises ValueError for a ground truth that has none."""
+    cases = cases_of(ground_truth)
+    return with_cases(code, cases) if cases else f"{code}\n\n{tests(ground_truth)}"
+
+
 class PythonVerifier(Verifier):
     """Verifier that runs unit tests, `workers` at a time, each for at most `timeout` seconds in `memory_mib` MiB."""
 
@@ -85,28 +92,31 @@ class PythonVerifier(Verifier):
     def _sees_files(self) -> bool:
         """Return True if programs see files of the machine, because the kernel allows no namespaces."""
         with tempfile.NamedTemporaryFile() as file:
-            verdict = self._judge("import os", f"assert not os.path.exists({file.name!r})")
+            code = f"import os\n\nassert not os.path.exists({file.name!r})"
+            verdict = self._judge(code, code)
         return "AssertionError" in verdict.reason
 
     def judge(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
-        checks = [tests(truth) for truth in ground_truths]
-        return list(self._threads.map(self._check, map(program, responses), checks))
+        codes = [program(response) for response in responses]
+        texts = [text_of(code, truth) for code, truth in zip(codes, ground_truths, strict=True)]
+        return list(self._threads.map(self._check, codes, texts))
 
-    def _check(self, code: str, checks: str) -> Verdict:
+    def _check(self, code: str, tested: str) -> Verdict:
         """Return the verdict on a program; a problem of the machine, such as a full disk, costs this item only."""
         try:
-            return self._judge(code, checks)
+            return self._judge(code, tested)
         except OSError as error:
             self.failures["crash"] += 1
             return Verdict(False, f"the program could not be run: {error.strerror}", code)
 
-    def _judge(self, code: str, checks: str) -> Verdict:
+    def _judge(self, code: str, tested: str) -> Verdict:
+        """Return the verdict on a program from how `tested`, the program with its tests, ends."""
         passed = secrets.token_hex(16)  # a program that exits before its tests does not print this
         with tempfile.TemporaryDirectory(prefix="llmtrain-check-", ignore_cleanup_errors=True) as folder:
             file, root = Path(folder) / "work" / "program.py", Path(folder) / "root"
             file.parent.mkdir()
             root.mkdir()
-            text = f"{code}\n\n{checks}\n\nprint('\\n{passed}', flush=True)\n"
+            text = f"{tested}\n\nprint('\\n{passed}', flush=True)\n"
             file.write_bytes(text.encode(errors="replace"))
             ended = self._run(file, root)
         if ended.flooded:

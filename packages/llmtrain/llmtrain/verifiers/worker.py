@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
 from ..process.text import signal_name
+from .scoring import scored
 from .verdict import Verdict
 
 MAX_SHOWN = 1000
@@ -94,10 +95,11 @@ def _answer(connection: Connection, check: Check) -> None:
     """Answer items until the connection ends."""
     while True:
         try:
-            response, truth = json.loads(connection.recv_bytes())
+            item = json.loads(connection.recv_bytes())
         except EOFError:
             return
-        connection.send_bytes(json.dumps(_run(check, response, truth)).encode())
+        reply = scored(check, item) if isinstance(item, dict) else _run(check, *item)
+        connection.send_bytes(json.dumps(reply).encode())
 
 
 def _run(check: Check, response: str, truth: Any) -> dict[str, Any]:

@@ -1,0 +1,40 @@
+"""Call of a user's reward function in a checker process: arguments by name, rewards of one group of responses."""
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+ONE, GROUP = ("response", "solution_str"), "responses"
+"""Names of the parameter for one response, and for those of a whole group."""
+
+
+def scored(function: Callable[..., Any], group: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the reply to one group: `scores`, and in `lost` the kind of failure of each response, or None."""
+    known = inspect.signature(function).parameters
+    everything = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
+    given = {name: value for name, value in group.items() if name != GROUP and (everything or name in known)}
+    if GROUP in known:
+        calls = [(given | {GROUP: group[GROUP]}, len(group[GROUP]))]
+    else:
+        name = next((name for name in ONE if name in known), ONE[0])
+        calls = [(given | {name: response}, 1) for response in group[GROUP]]
+    scores: list[float] = []
+    lost: list[str | None] = []
+    for arguments, count in calls:
+        try:
+            found = function(**arguments)
+            scores += _numbers(found if GROUP in known else [found], count)
+            lost += [None] * count
+        except Exception:  # a user's function may raise anything; only this call fails
+            scores += [0.0] * count
+            lost += ["error"] * count
+    return {"scores": scores, "lost": lost, "failure": None}
+
+
+def _numbers(found: Any, count: int) -> list[float]:
+    """Return finite numbers. Raise ValueError unless there are `count` of them."""
+    numbers = [float(x) for x in found]
+    if len(numbers) != count or not all(map(math.isfinite, numbers)):
+        raise ValueError(f"{count} finite numbers are needed")
+    return numbers

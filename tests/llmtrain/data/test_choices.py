@@ -1,0 +1,105 @@
+"""Multiple choice: rows as the hubs publish them, letters, and the order of options."""
+
+import csv
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmtrain.data import read
+from llmtrain.data.choices import GPQA, shuffled
+from llmtrain.data.files import file_table
+from llmtrain.verifiers.math.math_answer import check
+
+
+def pro(options, index, question="Which one?"):
+    letter = "ABCDEFGHIJ"[index] if index < 10 else "?"
+    return {"question_id": 1, "question": question, "options": options, "answer": letter, "answer_index": index}
+
+
+def option(question, letter):
+    """The text of the option with a letter."""
+    (line,) = (line for line in question.text.splitlines() if line.startswith(f"{letter}) "))
+    return line[3:]
+
+
+def test_mmlu_pro(parquet):
+    rows = [pro([f"{q}{i}" for i in range(n)], q % n, f"Which {q}?") for q, n in enumerate((10, 4, 2, 10))]
+    found = read(parquet(rows)).questions
+    assert [option(q, q.ground_truth) for q in found] == [f"{q}{q % n}" for q, n in enumerate((10, 4, 2, 10))]
+    assert found[1].text.splitlines()[:2] == ["Which 1?", ""]
+    assert [line[:3] for line in found[1].text.splitlines()[2:]] == ["A) ", "B) ", "C) ", "D) "]
+
+
+def test_gpqa_as_csv_with_lines_and_quotes_in_cells(tmp_path):
+    path = tmp_path / "gpqa_diamond.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["Record ID", *GPQA])
+        writer.writerow(["r1", 'What, "exactly",\nis it?', "42", "41", "43", "44"])
+        writer.writerow(["r2", "And this?", "x", "y", "", "z"])
+    (question,), skipped = read(str(path), skip_bad=True)
+    assert question.text.startswith('What, "exactly",\nis it?\n\nA) ')
+    assert option(question, question.ground_truth) == "42"
+    assert question.source == "gpqa_diamond"
+    assert skipped == ["gpqa_diamond.csv, row 1: column 'Incorrect Answer 2' has no text"]
+
+
+@given(st.text(), st.lists(st.text(min_size=1), min_size=2, max_size=10, unique=True), st.integers(0, 9), st.randoms())
+def test_the_order_is_that_of_the_options_not_of_the_file(text, options, seed, random):
+    other = random.sample(options, len(options))
+    orders = [[some[i] for i in shuffled(text, some, seed)] for some in (options, other)]
+    assert orders[0] == orders[1]
+    assert sorted(orders[0]) == sorted(options)
+
+
+def test_seeds_and_questions_have_orders_of_their_own(parquet):
+    path = parquet([pro(list("stuvwxyz"), 3, f"Which {i}?") for i in range(40)])
+    letters = [[q.ground_truth for q in read(path, choice_seed=seed).questions] for seed in (0, 0, 1)]
+    assert letters[0] == letters[1] != letters[2]
+    assert len(set(letters[0])) > 4
+
+
+@pytest.mark.parametrize(
+    "response", ["so \\boxed{C}", "Answer: C", "The answer is (C).", "\\boxed{\\text{C}}", "#### C"]
+)
+def test_math_judges_letters(response):
+    assert [check(response, letter).correct for letter in "ACD"] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (pro(["a", "b"], 2), "column 'answer_index' is 2, not the number of an option from 0"),
+        (pro(["a"], 0), "column 'options' is not a list of 2 to 26 texts"),
+        (pro(["a", " "], 0), "column 'options' has no text"),
+        (pro(["a", "b"], 0, ""), "column 'question' has no text"),
+    ],
+)
+def test_rows_that_cannot_be(jsonl, row, message):
+    with pytest.raises(ValueError, match=f"questions.jsonl, line 1: {message}"):
+        read(jsonl([row]))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("a,b\n", "has no rows"), ('a,b\n"x,y\n', "is not a valid csv file")],
+)
+def test_csv_files_that_cannot_be(tmp_path, text, message):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        file_table(tmp_path / "a.csv", "a.csv", "a")
+
+
+def test_plain_csv(tmp_path):
+    (tmp_path / "a.csv").write_text("\ufeff,problem,answer\n0,1+1,2\n1,1+2,3,4\n")  # pandas leaves a header empty
+    (question,), skipped = read(str(tmp_path / "a.csv"), skip_bad=True)
+    assert (question.prompt, question.ground_truth) == ("1+1", "2")
+    assert skipped == ["a.csv, row 1: the row has more cells than the header"]
+
+
+def test_in_a_folder_csv_is_read_if_there_is_nothing_else(tmp_path):
+    (tmp_path / "a.csv").write_text("problem,answer\n1+1,2\n")
+    assert [q.prompt for q in read(str(tmp_path)).questions] == ["1+1"]
+    (tmp_path / "b.jsonl").write_text('{"problem": "1+2", "answer": "3"}\n')
+    assert [q.prompt for q in read(str(tmp_path)).questions] == ["1+2"]
