@@ -49,7 +49,7 @@ def compatible(some) -> bool:
     loops = [part.controls for part in built if part.controls]
     supports = [part for part in built if part.support is not None]
     names = {name for name, _ in some}
-    if any(names >= pair for pair in OPPOSITES):
+    if any(names >= pair for pair in OPPOSITES) or sum(part.anchored for part in built) > 1:
         return False
     return len(names) == len(some) and len(set(loops)) == len(loops) and len(supports) < 2
 

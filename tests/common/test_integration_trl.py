@@ -359,6 +359,16 @@ def test_beta_adds_trls_kl_term(folder, tmp_path):
     assert max(logged(found[EntrostatGRPOTrainer], "kl")) > 0
 
 
+def test_a_thermostat_with_an_anchor_replaces_trls_kl_term(folder, tmp_path):
+    own = {"controller": "thermostat", "controller_args": {"mode": "anchor", "target": 9.0}}
+    trainer = build(EntrostatGRPOTrainer, folder, tmp_path, controller=own, beta=0.5, max_steps=2)
+    trainer.train()
+    first, second = logged(trainer, "thermostat/anchor")
+    assert first == pytest.approx(0.01)  # the policy is its reference yet
+    assert 0 <= second <= 1
+    assert not logged(trainer, "kl")
+
+
 @pytest.fixture(scope="module")
 def rollout(folder, tmp_path_factory):
     """A trainer after one update, with a reference policy, and the micro-batches of that update."""
@@ -399,6 +409,10 @@ def test_every_controller_plans_and_has_a_gradient(rollout, name):
         ({"loss_type": "cispo", "controller": {"controller": "cispo"}}, "caps the ratio at GRPOConfig.epsilon_high"),
         ({"steps_per_generation": 1}, "steps_per_generation 1 must be a multiple of gradient_accumulation_steps 2"),
         ({"controller": {"controller": "kl_ref"}}, "needs Tokens.ref_logp, .*set beta in GRPOConfig"),
+        (
+            {"controller": {"controller": "thermostat", "controller_args": {"mode": "anchor"}}},
+            "needs Tokens.ref_logp, .*set beta in GRPOConfig",
+        ),
         ({"controller": {"controller": "edge"}, "steps_per_generation": 4}, "all responses to a prompt"),
         (
             {"controller": {"controller": "unlikeliness"}, "mask_truncated_completions": True},

@@ -65,6 +65,8 @@ VARIANTS = [
     ("thermostat", {"mode": "reweight"}),
     ("thermostat", {"mode": "both", "target": 1.2}),
     ("thermostat", {"mode": "reweight", "price": "flow", "target": 1.2}),
+    ("thermostat", {"mode": "anchor", "target": 1.2}),
+    ("thermostat", {"mode": "anchor+bonus", "target": 1.2}),
     ("kl_ref+thermostat", {"beta": 0.1, "mode": "reweight"}),
     ("entropic", {"tau": 0.0, "target": 0.1, "kp": 5.0, "alpha_max": 4.0}),  # weights of both signs
     ("kl_ref", {"beta": 0.1}),

@@ -55,9 +55,9 @@ def test_tau_pulls_every_token_to_the_rollout_policy():
     slopes = [0.2 * log(new / old) for new, old in zip(NEW, OLD, strict=True)]
     expected = [a + b for a, b in zip(gradients("dppo", 1), slopes, strict=True)]
     assert gradients("dppo", 1, tau=0.1) == pytest.approx(expected, rel=1e-12)
-    tokens = Tokens(**{k: torch.zeros(1).double() for k in ("logp", "old_logp", "advantage", "ref_logp")})
-    with pytest.raises(ValueError, match="already has a penalty"):
-        make("dppo+kl_ref", tau=0.1).plan(tokens)
+    for tau in (0.1, torch.tensor([0.0, 0.1]), "linear(0, 0.1, 5)"):
+        with pytest.raises(ValueError, match="'dppo' and 'kl_ref' contradict each other: both penalise the divergence"):
+            make("dppo+kl_ref", tau=tau)
 
 
 def test_binary_kl_by_hand():

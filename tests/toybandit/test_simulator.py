@@ -85,6 +85,15 @@ def test_tokens_know_where_they_come_from():
     assert not torch.isclose(seen[2].ref_logp, seen[2].logp).all()
 
 
+@pytest.mark.parametrize("mode", ["anchor", "anchor+bonus"])
+def test_the_reference_of_a_thermostat_is_the_start(mode):
+    """A penalty to it, or what it leaves to the bonus, keeps the entropy above that of plain GRPO."""
+    run = simulate(Config(controller="thermostat", controller_args={"mode": mode, "target": 2.9}, **SMALL), range(2))
+    assert (run.metrics["thermostat/anchor"] > 0).all()
+    plain = simulate(Config(controller="grpo", **SMALL), range(2))
+    assert (run.entropy[:, -1] > plain.entropy[:, -1]).all()
+
+
 def test_no_seeds():
     with pytest.raises(ValueError, match="seeds must name at least one run"):
         simulate(Config(), [])

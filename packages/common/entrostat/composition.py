@@ -5,7 +5,7 @@ the policy has moved since the rollout.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -15,11 +15,15 @@ from .tokens import Tokens
 
 SAME_POLICY = 1e-5
 """Largest |log π − log π_old| (nats) that rounding causes between equal policies."""
-REASONS = {"weight": "the weights of tokens", "bonus": "the entropy bonus", "clip": "the clip bounds"}
+REASONS = {
+    "weight": "the weights of tokens",
+    "bonus": "the entropy bonus",
+    "clip": "the clip bounds",
+    "anchor": "the penalty to the reference policy",
+}
 OPPOSITES = {
     frozenset({"positive_only", "negative_only"}): "together they drop every token that has an advantage",
     frozenset({"adaptive_clip", "bapo"}): "both set the clip bounds",
-    frozenset({"kl_ref", "lp_reg"}): "both penalise the divergence from a policy, and a plan has one such penalty",
     frozenset({"siren", "truncated_entropy_bonus"}): "both set the bonus on truncated entropies",
 }
 
@@ -33,7 +37,12 @@ def check_parts(parts: Sequence[Controller]) -> None:
     names = {part.name for part in parts}
     for pair, reason in OPPOSITES.items():
         if pair <= names:
-            raise ValueError(f"{' and '.join(map(repr, sorted(pair)))} contradict each other: {reason}")
+            raise _contradiction(pair, reason)
+    anchored = [part.name for part in parts if part.anchored]
+    if len(anchored) > 1:
+        raise _contradiction(
+            anchored[:2], "both penalise the divergence from a policy, and a plan has one such penalty"
+        )
     settings = [vars(part) for part in parts]
     if any(s.get("denominator") == "kept" for s in settings) and any(s.get("tokens") == "kept" for s in settings):
         raise ValueError("entropy_bonus with tokens=kept averages over the kept tokens itself: set denominator to all")
@@ -53,6 +62,10 @@ def check_parts(parts: Sequence[Controller]) -> None:
             f"{who} are closed loops on one entropy: unless their targets are equal they work against each other, "
             "and the one with an integral winds up"
         )
+
+
+def _contradiction(names: Iterable[str], reason: str) -> ValueError:
+    return ValueError(f"{' and '.join(map(repr, sorted(names)))} contradict each other: {reason}")
 
 
 class SampleWatch:

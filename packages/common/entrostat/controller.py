@@ -189,8 +189,13 @@ class Controller:
 
     @property
     def controls(self) -> str | None:
-        """Actuator of a closed loop: "weight", "bonus", both as "weight+bonus", or "clip"; None for other rules."""
+        """Actuators of a closed loop: "weight", "bonus", "clip" or "anchor", joined by +; None for other rules."""
         return None
+
+    @property
+    def anchored(self) -> bool:
+        """True if its plan penalises the divergence from a policy; a plan has one such penalty at most."""
+        return False
 
     @property
     def needs(self) -> frozenset[str]:

@@ -34,6 +34,7 @@ def resumed(trainer: Trainer) -> Trainer:
     [
         ("base", {"model": ModelConfig(lora_rank=2)}),
         ("reference", {"controller": "kl_ref"}),
+        ("reference", {"controller": "thermostat", "controller_args": {"mode": "anchor"}}),
         ("reference", {"advantage": "prime"}),
     ],
 )

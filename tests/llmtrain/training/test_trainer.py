@@ -332,6 +332,19 @@ def test_the_reference_policy_is_that_of_the_start(small, tmp_path):
     assert apart[1.0] < 0.8 * apart[0.0]
 
 
+@pytest.mark.parametrize("changes", [{"lora_rank": 2}, {"advantage": "prime"}], ids=["lora", "prime"])
+def test_a_thermostat_with_an_anchor_gets_a_reference(small, tmp_path, changes):
+    rank = changes.get("lora_rank", 0)
+    config = replace(small, out=str(tmp_path / "run"), steps=2, model=replace(small.model, lora_rank=rank))
+    config = replace(config, controller="thermostat", controller_args={"mode": "anchor", "target": 9.0})
+    trainer = Trainer(replace(config, advantage=changes.get("advantage", config.advantage)), small.model.path)
+    trainer.run()
+    assert "reference" in trainer.bases
+    lines = [line["thermostat/anchor"] for line in read_metrics(config.out) if "thermostat/anchor" in line]
+    assert len(lines) == 2
+    assert all(0 <= x <= 1 for x in lines)
+
+
 def test_the_proxy_is_the_policy_that_made_the_rollout(small, tmp_path):
     """Its log-probabilities are above those of the policy, by the noise that it leaves out, or none."""
     settings = {"share": 0.9, "min_p": 0.3}

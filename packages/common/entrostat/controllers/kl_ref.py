@@ -25,6 +25,7 @@ class KLRef(Controller):
     """Estimator of the divergence: k1, k2 or k3."""
     source: ClassVar = "Shao et al. 2024 (GRPO), equation 4; Schulman 2020"
     quadrants: ClassVar = ("I", "II", "III", "IV")
+    anchored = True
 
     @property
     def needs(self) -> frozenset[str]:

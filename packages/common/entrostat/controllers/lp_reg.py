@@ -38,6 +38,7 @@ class LpReg(Controller):
     source: ClassVar = "Huang et al. 2025 (Lp-Reg)"
     quadrants: ClassVar = ("III",)
     implied_surrogate: ClassVar = ("ppo", {"eps_low": 1.0, "eps_high": 9.0, "dual_clip": inf})
+    anchored = True
 
     @property
     def needs(self) -> frozenset[str]:

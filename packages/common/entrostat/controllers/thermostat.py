@@ -1,10 +1,12 @@
-"""thermostat: solve in every update for the entropy bonus, or the token weights, that reach a target entropy.
+"""thermostat: solve in every update for the bonus, the token weights, or the penalty that reach a target entropy.
 
     observe   Ĥ, flow planned since the last Ĥ ──► Plant: filtered H, step size κ, drift d
     wanted    flow of one update = (clip(k·(target − H), ±rate) − d) / (κ · updates per rollout step)
     plan      mean φ_t + μ·mean F_t = wanted          ──► μ           (mode "bonus")
               mean m_t·φ_t = wanted                   ──► m_t         (mode "reweight")
               mean m_t·φ_t + μ·mean F_t = wanted      ──► m_t and μ   (mode "both")
+              mean φ_t + β·mean R_t = wanted          ──► β           (mode "anchor")
+              mean φ_t + β·mean R_t + μ·mean F_t = wanted  ──► first β, then μ   (mode "anchor+bonus")
 
 Derivation and measurements: docs/thermostat.md.
 """
@@ -18,7 +20,8 @@ from torch import Tensor
 from .. import entropy_change
 from ..controller import Context, Controller, StepStats, as_reading, as_state, column
 from ..hyperparameters import NotNegative, Number, Positive
-from ..plan import Plan
+from ..kl import log_ratio
+from ..plan import Plan, rounding
 from ..plant import Plant
 from ..registry import register
 from ..tokens import Tokens
@@ -28,7 +31,7 @@ from ..water_level import water_level
 @register("thermostat")
 @dataclass(kw_only=True)
 class Thermostat(Controller):
-    """Move the mean entropy by clip(k·(target − H), ±rate) per rollout step, by a bonus or by weights that are solved.
+    """Move the mean entropy by clip(k·(target − H), ±rate) per rollout step, by a solved bonus, weights or penalty.
 
     φ_t is the exact flow of token t under the plan so far, and F_t = S2LL + 2H·S2L + H²·S2 is that of a unit bonus.
     mode="bonus" adds μ·H_t with μ = (wanted flow − mean φ)/mean F, the smallest change of the logit update that has the
@@ -39,6 +42,11 @@ class Thermostat(Controller):
     mode="both" moves weights and bonus with one ν: μ = bonus_share·ν, and g_t = (∂loss/∂lp_t)²·‖e − p‖², the squared
     step of the token's logits.
 
+    mode="anchor" adds β·kl(π ‖ π_ref) with estimator k2, the one whose gradient is that of the divergence. R_t is the
+    flow of a unit of it, and β = (wanted flow − mean φ)/mean R within [0, anchor_max]. While mean R ≤ 0, as at the
+    start, where policy and reference agree, the penalty cannot raise the entropy, and β is anchor_default. Entropy
+    above the target is left to the task. mode="anchor+bonus" adds the bonus for the flow that the penalty lacks.
+
     κ, the change of entropy per unit of summed flow (the learning rate for SGD on independent logits), starts at
     `kappa` and is estimated, with `forgetting`, from the effect of earlier planned flows. A drift, with speed
     `integral`, is estimated too; it stands for all that the flow does not explain: shared parameters, curvature,
@@ -47,8 +55,8 @@ class Thermostat(Controller):
 
     target: NotNegative = 0.5
     """Target entropy (nats)."""
-    mode: Literal["bonus", "reweight", "both"] = "bonus"
-    """Actuator: bonus, reweight or both."""
+    mode: Literal["bonus", "reweight", "both", "anchor", "anchor+bonus"] = "bonus"
+    """Actuator: bonus, reweight, both, anchor (needs a reference policy), or anchor+bonus."""
     one_sided: bool = False
     """Keep the bonus from going negative: entropy above the target is then left to the task."""
     price: Literal["gradient", "flow"] = "gradient"
@@ -61,6 +69,10 @@ class Thermostat(Controller):
     """Upper limit for the planned entropy change of a rollout step (nats); inf disables it."""
     bonus_max: Positive = 1.0
     """Upper limit of |μ|."""
+    anchor_max: Positive = 1.0
+    """Upper limit of β."""
+    anchor_default: NotNegative = 0.01
+    """β while the penalty does not raise the entropy; at most anchor_max is used."""
     m_max: Annotated[Number, "(1, inf)"] = 2.0
     """Upper limit of the weights."""
     kappa: Positive = 1.0
@@ -83,11 +95,15 @@ class Thermostat(Controller):
 
     @property
     def needs(self) -> frozenset[str]:
-        return frozenset({"logp", "entropy", "s2", "s2l", "s2ll"})
+        return frozenset({"logp", "entropy", "s2", "s2l", "s2ll"} | ({"ref_logp"} if self.anchored else set()))
 
     @property
     def controls(self) -> str:
-        return {"bonus": "bonus", "reweight": "weight", "both": "weight+bonus"}[self.mode]
+        return {"reweight": "weight", "both": "weight+bonus"}.get(self.mode, self.mode)
+
+    @property
+    def anchored(self) -> bool:
+        return self.mode.startswith("anchor")
 
     def observe(self, stats: StepStats) -> None:
         entropy = as_reading(stats.entropy)
@@ -103,17 +119,25 @@ class Thermostat(Controller):
         return change / (self.plant.gain * self.updates)
 
     def transform(self, plan: Plan, context: Context) -> Plan:
-        acts = {"bonus": self._add_bonus, "reweight": self._reweight, "both": self._do_both}
+        acts = {
+            "bonus": self._add_bonus,
+            "reweight": self._reweight,
+            "both": self._do_both,
+            "anchor": self._add_anchor,
+            "anchor+bonus": self._add_anchor_and_bonus,
+        }
         return acts[self.mode](plan, context)
 
-    def _add_bonus(self, plan: Plan, context: Context) -> Plan:
-        flow = entropy_change.planned(context.tokens, plan).total
-        base, slope = context.reduce.mean(flow), context.reduce.mean(_bonus_flow(context.tokens))
+    def _add_bonus(self, plan: Plan, context: Context, base: Tensor | None = None) -> Plan:
+        """Return the plan with the bonus; base: its mean flow (...,), computed if None."""
+        if base is None:
+            base = context.reduce.mean(entropy_change.planned(context.tokens, plan).total)
+        slope = context.reduce.mean(_bonus_flow(context.tokens))
         limit = as_state(self.bonus_max).to(base)
         coef = (self.wanted_flow().to(base) - base) / slope
         coef = torch.where(slope > 0, coef, 0.0).clamp(min=0 * limit if self.one_sided else -limit, max=limit)
         info = {"thermostat/bonus": coef, **_info(base + coef * slope, base)}
-        return plan.add_entropy_bonus(column(coef, flow), **info)
+        return plan.add_entropy_bonus(column(coef, context.tokens.advantage), **info)
 
     def _reweight(self, plan: Plan, context: Context) -> Plan:
         dlogp, flow, fixed = _weighted_flow(plan, context)
@@ -138,6 +162,21 @@ class Thermostat(Controller):
         info = {"thermostat/level": solved.level, "thermostat/bonus": coef}
         info |= _info(achieved + fixed, solved.base + fixed)
         return plan.reweight(solved.weight).add_entropy_bonus(column(coef, flow), **info)
+
+    def _add_anchor(self, plan: Plan, context: Context) -> Plan:
+        t, reduce = context.tokens, context.reduce
+        base, slope = (reduce.mean(flow) for flow in (entropy_change.planned(t, plan).total, anchor_flow(t)))
+        default, limit = (as_state(x).to(base) for x in (self.anchor_default, self.anchor_max))
+        coef = torch.where(slope > 0, (self.wanted_flow().to(base) - base) / slope, default)
+        coef = coef.clamp(min=0 * limit, max=limit)
+        info = {"thermostat/anchor": coef, **_info(base + coef * slope, base)}
+        penalised = plan.add_ref_kl(column(coef, t.advantage), t.get("ref_logp"), "k2")
+        return penalised.changed(info={**plan.info, **info})
+
+    def _add_anchor_and_bonus(self, plan: Plan, context: Context) -> Plan:
+        anchored = self._add_anchor(plan, context)
+        both = self._add_bonus(anchored, context, anchored.info["thermostat/flow"])
+        return both.changed(info={**both.info, "thermostat/base_flow": anchored.info["thermostat/base_flow"]})
 
     def metrics(self) -> dict[str, Tensor]:
         return {
@@ -167,6 +206,18 @@ def _weighted_flow(plan: Plan, context: Context) -> tuple[Tensor, Tensor, Tensor
 def _bonus_flow(tokens: Tokens) -> Tensor:
     """Return F of each token, (..., N)."""
     return entropy_change.bonus(*(tokens.get(name) for name in ("entropy", "s2", "s2l", "s2ll")))
+
+
+def anchor_flow(tokens: Tokens) -> Tensor:
+    """Return R of each token, (..., N): `entropy_change.exact` with the weight −∂k2/∂lp = log π_ref − lp.
+
+    It is 0 for tokens whose policies agree within rounding, so that rounding has no sign, and for impossible tokens.
+    """
+    logp, entropy, s2, s2l = (tokens.get(name) for name in ("logp", "entropy", "s2", "s2l"))
+    ref_logp = tokens.get("ref_logp")
+    gap = log_ratio(logp, ref_logp)
+    apart = gap.isfinite() & (gap.abs() > rounding(gap) * (1 + ref_logp.abs()))
+    return entropy_change.exact(logp, entropy, s2, s2l, torch.where(apart, -gap, 0.0))
 
 
 def squared_step(logp: Tensor, s2: Tensor) -> Tensor:

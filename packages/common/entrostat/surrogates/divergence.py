@@ -40,9 +40,13 @@ class DPPO(SurrogateController):
     )
     quadrants: ClassVar[tuple[str, ...]] = ("I", "II", "III", "IV")
 
+    @property
+    def anchored(self) -> bool:
+        return "tau" in self.schedules or bool((torch.as_tensor(self.tau) > 0).any())
+
     def start(self, tokens: Tokens) -> Plan:
         plan = super().start(tokens)
-        if not bool((torch.as_tensor(self.tau) > 0).any()):
+        if not self.anchored:
             return plan
         return plan.add_ref_kl(2 * column(self.tau, tokens.advantage), tokens.get("old_logp"), "k2")
 
