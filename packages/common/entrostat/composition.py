@@ -19,6 +19,7 @@ REASONS = {"weight": "the weights of tokens", "bonus": "the entropy bonus", "cli
 OPPOSITES = {
     frozenset({"positive_only", "negative_only"}): "together they drop every token that has an advantage",
     frozenset({"adaptive_clip", "bapo"}): "both set the clip bounds",
+    frozenset({"adapo", "bapo"}): "both set the clip bounds",
     frozenset({"kl_ref", "lp_reg"}): "both penalise the divergence from a policy, and a plan has one such penalty",
     frozenset({"siren", "truncated_entropy_bonus"}): "both set the bonus on truncated entropies",
 }
