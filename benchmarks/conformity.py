@@ -186,6 +186,7 @@ def trl_loss(**options: Any) -> Theirs:
         trainer = TrlTrainer(options, logp, batch["entropy"])
         trainer.get_high_entropy_mask = GRPOTrainer.get_high_entropy_mask.__get__(trainer)
         trainer.get_off_policy_mask = GRPOTrainer.get_off_policy_mask
+        trainer.get_gamma_weights = GRPOTrainer.get_gamma_weights
         mask = batch["mask"].double()
         empty = torch.zeros(ROWS, 0, dtype=torch.long)
         inputs = {
@@ -205,7 +206,14 @@ class TrlTrainer(SimpleNamespace):
 
     def __init__(self, options: Mapping[str, Any], logp: Tensor, entropy: Tensor) -> None:
         args = SimpleNamespace(
-            delta=options.get("delta"), sapo_temperature_pos=1.0, sapo_temperature_neg=1.05, steps_per_generation=1
+            delta=options.get("delta"),
+            sapo_temperature_pos=1.0,
+            sapo_temperature_neg=1.05,
+            vespo_k_pos=2.0,
+            vespo_lambda_pos=3.0,
+            vespo_k_neg=3.0,
+            vespo_lambda_neg=2.0,
+            steps_per_generation=1,
         )
         accelerator = SimpleNamespace(
             num_processes=1,
@@ -478,6 +486,7 @@ COMPARISONS = [
         tolerance=1e-7,
         reason="TRL holds τ in float32",
     ),
+    Comparison(spec="vespo", peer=TRL + "loss_type vespo", theirs=trl_loss(loss_type="vespo")),
     Comparison(
         spec="forking_tokens",
         settings={"share": 0.5},

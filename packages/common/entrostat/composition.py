@@ -24,6 +24,7 @@ REASONS = {
 OPPOSITES = {
     frozenset({"positive_only", "negative_only"}): "together they drop every token that has an advantage",
     frozenset({"adaptive_clip", "bapo"}): "both set the clip bounds",
+    frozenset({"adapo", "bapo"}): "both set the clip bounds",
     frozenset({"siren", "truncated_entropy_bonus"}): "both set the bonus on truncated entropies",
 }
 

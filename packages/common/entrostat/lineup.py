@@ -46,6 +46,7 @@ class Entry:
 SUITED = (
     Entry("adaptive_clip", {"eps": 0.2, "delta": 0.05}),
     Entry("adaptive_entropy", {"delta": 0.005, "coef_max": 0.1}),
+    Entry("aer", {"delta": 0.005, "coef_max": 0.1}),
     Entry("bapo", {"share": 0.55}),
     Entry("clip_cov", {"k": 0.02}),
     Entry("entropic", {"tau": 0.5, "ki": 0.05}),
@@ -56,6 +57,7 @@ SUITED = (
     Entry("kl_ref", {"beta": 0.05}),
     Entry("lp_reg", {"share": 0.1}),
     Entry("opefo", {"estimator": "exact"}),
+    Entry("papo", {"estimator": "sampled"}),
     Entry("positive_reweight", {"variant": "stage"}, open_loop=True),
     Entry("random_positive_clip", {"k": 0.02}),
     Entry("repo_r", {"zeta_max": 1.0}),
