@@ -1,7 +1,6 @@
 """Ratio clipping and the reuse of samples: Revisiting Entropy, figures 3, 4; STEER, figures 3a, 17; Park et al."""
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -14,6 +13,7 @@ from entrostat.plan import Plan, importance_ratio
 from ..instruments import at_hand, probe
 from ..trajectory import Array
 from .checks import above, below, every, numbers_of, rising, settle, told
+from .memory import remember
 from .pictures import picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim
 from .runs import entropies, trajectory
@@ -40,7 +40,7 @@ EARLY = 20
 """Number of rollouts after which the reuse of samples is compared."""
 
 
-@cache
+@remember
 def clipped(effort: Effort) -> dict[str, Array]:
     """Return the entropy in `noisy` with each of CLIPS, (runs, rollouts + 1)."""
     return {name: entropies(effort, env="noisy", **config) for name, config in CLIPS.items()}
@@ -167,7 +167,7 @@ def clip_mechanism(effort: Effort) -> Finding:
     )
 
 
-@cache
+@remember
 def reuse(effort: Effort) -> dict[int, Array]:
     """Return the entropy in `noisy` with each number of passes, (runs, EARLY + 1)."""
     return {passes: entropies(effort.times(4), env="noisy", passes=passes, rollouts=EARLY) for passes in PASSES}

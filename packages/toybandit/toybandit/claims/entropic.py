@@ -1,7 +1,6 @@
 """EntroPIC: effects of positive and negative samples on the entropy, and the errors of P and PI control."""
 
 from dataclasses import replace
-from functools import cache
 
 import torch
 from matplotlib.figure import Figure
@@ -19,6 +18,7 @@ from ..simulator import simulate
 from ..trajectory import Array
 from .checks import Values, above, numbers_of, rising, settle, told
 from .ensembles import entropy_change
+from .memory import remember
 from .pictures import picture
 from .registry import HOLDS, Effort, Finding, claim, holds_if, judge
 from .runs import entropies
@@ -82,7 +82,7 @@ def positives_raise(effort: Effort, right_tilt: float) -> Values:
     return (entropy_change(logits, 1e-3 * step) > 0).double().mean(-1).numpy()
 
 
-@cache
+@remember
 def one_sign(effort: Effort) -> dict[str, Array]:
     """Return the entropy in `noisy` with one sign dropped, with and without GRPO's ratio clip, (runs, rollouts + 1)."""
     kept = {"positives": "positive_only+", "all": "", "negatives": "negative_only+"}
@@ -172,7 +172,7 @@ def fixed_point_error(kp: float) -> float:
 GAINS = {"P, Kp = 1": (1.0, 0.0), "P, Kp = 4": (4.0, 0.0), "PI": (1.0, 0.05)}
 
 
-@cache
+@remember
 def exact_runs() -> dict[str, Array]:
     """Return the entropy in `exact` under each of GAINS, (rollouts + 1,)."""
     kp, ki = zip(*GAINS.values(), strict=True)

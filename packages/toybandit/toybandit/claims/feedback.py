@@ -1,7 +1,6 @@
 """EntroPIC in sampled environments, the limits of its actuator, and the stability of its loop."""
 
 from collections.abc import Mapping
-from functools import cache
 from math import inf, log
 from typing import Any
 
@@ -20,6 +19,7 @@ from ..trajectory import Array
 from .checks import Values, above, below, between, numbers_of, settle, told
 from .ensembles import entropy as entropy_of
 from .entropic import PAPER, TARGET, TAU, alpha_star, expected_step, resting_point
+from .memory import remember
 from .registry import HOLDS, Effort, Finding, claim, holds_if, judge
 from .runs import side_by_side, trajectory
 
@@ -37,7 +37,7 @@ def late(entropy: Array) -> Values:
     return entropy[..., -(entropy.shape[-1] // 5) :].mean(-1)
 
 
-@cache
+@remember
 def controlled(effort: Effort, env: str, tau: float) -> dict[str, Array]:
     """Return the entropy under each of GAINS, (runs, rollouts + 1)."""
     kp, ki = zip(*GAINS.values(), strict=True)
@@ -235,7 +235,7 @@ def exact_loops(args: Mapping[str, Any], lr: float, rollouts: int) -> Array:
     return simulate(config, [0] * len(args["kp"])).entropy
 
 
-@cache
+@remember
 def found_limits(lr: float) -> dict[str, float]:
     """Return the largest of RATIOS on each of LINES at which PI control returns to the target in `exact`."""
     g = plant_gain(lr)

@@ -1,6 +1,5 @@
 """Entropy bonuses, and controllers with a target: Revisiting Entropy, Cheng et al., and the thermostat."""
 
-from functools import cache
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -10,6 +9,7 @@ from .checks import Check, Values, below, between, every, numbers_of, rising, se
 from .clipping import clipped
 from .covariance_rules import monotone
 from .feedback import GOAL, SLOW, late, told_errors
+from .memory import remember
 from .pictures import picture
 from .registry import HOLDS, Effort, Finding, claim, holds_if
 from .runs import entropies, side_by_side
@@ -65,7 +65,7 @@ def entropy_advantage(effort: Effort) -> Finding:
     )
 
 
-@cache
+@remember
 def held(effort: Effort, name: str, env: str) -> Array:
     """Return the entropy under one of HOLDERS, (runs, rollouts + 1)."""
     return entropies(effort, env=env, target=GOAL, **HOLDERS[name], **length(env))
