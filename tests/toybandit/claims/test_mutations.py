@@ -4,9 +4,12 @@ import math
 from types import SimpleNamespace
 
 import pytest
+import torch
 
+from entrostat import StepStats, make
+from entrostat.controllers.entropic import Entropic
 from toybandit.claims.memory import remember
-from toybandit.claims.mutations import Mutation, Swap, always, constant, negated
+from toybandit.claims.mutations import Mutation, Swap, always, constant, faults, negated
 
 
 class Base:
@@ -55,3 +58,19 @@ def test_put_back_after_an_error():
 def test_what_is_not_there_cannot_be_replaced(swap):
     with pytest.raises((AttributeError, KeyError)), swap():
         pass
+
+
+def test_faults_of_a_controller():
+    """Entropy .7 with target .6: α is .1·Kp, with the error of the other sign −.1·Kp; switched off, weights stay 1."""
+
+    def alpha():
+        controller = make("entropic", target=0.6, kp=2.0, ki=0.0)
+        controller.observe(StepStats(entropy=torch.tensor(0.7)))
+        return float(controller.metrics()["entropic/alpha"])
+
+    sign, off = faults(Entropic)
+    assert alpha() == pytest.approx(0.2)
+    with sign():
+        assert alpha() == pytest.approx(-0.2)
+    with off():
+        assert Entropic().transform("plan", None) == "plan"

@@ -8,8 +8,11 @@ The name completes "the verdict turns if …".
 
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
+
+from entrostat.controller import Controller, as_state
 
 from .memory import forgotten
 
@@ -80,3 +83,20 @@ def negated(function: Callable[..., Any]) -> Callable[..., Any]:
 def constant(value: Any) -> Change:
     """Return the change to a function that returns `value`, whatever its arguments."""
     return lambda original: lambda *args, **kwargs: value
+
+
+OFF = always(lambda self, plan, context: plan)
+"""Change of a controller's `transform` that switches it off."""
+
+
+def mirrored(observe: Callable[..., None]) -> Callable[..., None]:
+    """Return `observe` with the error of the measured entropy of the other sign."""
+    return lambda self, stats: observe(self, replace(stats, entropy=2 * as_state(self.target) - stats.entropy))
+
+
+def faults(controller: type[Controller]) -> tuple[Mutation, ...]:
+    """Return the faults that no controller with a target can have and hold it."""
+    return (
+        Mutation("the error had the other sign", Swap(controller, "observe", mirrored)),
+        Mutation("the controller were switched off", Swap(controller, "transform", OFF)),
+    )
