@@ -24,6 +24,8 @@ UNFINISHED = {
 }
 """Modules whose claims have no words, null and mutations yet."""
 LONG = (
+    "law-algorithms",
+    "law-prediction",
     "stare-target",
     "qae-quantile",
     "siren-anchor",
