@@ -1,4 +1,4 @@
-"""`toybandit verify`: its table, its page with pictures, and its exit code."""
+"""`toybandit verify`: its lines, its page with pictures, and its exit code."""
 
 import json
 from dataclasses import replace
@@ -7,9 +7,14 @@ import pytest
 
 from toybandit import cli
 from toybandit.claims import CLAIMS
+from toybandit.claims.mutations import Mutation, Swap, always
 from toybandit.claims.registry import FAILS, HOLDS
 
 TWO = ("thm1-centred", "thm1-any-advantage")
+
+
+class Made:
+    size = 1
 
 
 @pytest.fixture
@@ -27,16 +32,18 @@ def two_claims(monkeypatch):
 
 def test_report(two_claims, tmp_path, capsys):
     assert cli.main(["verify", "--quick", "--out", str(tmp_path)]) == 0
-    assert "2 claims, all verdicts as expected" in capsys.readouterr().out
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:2] == ["1/2 thm1-centred: holds", "2/2 thm1-any-advantage: fails as stated"]
+    assert printed[2].startswith("2 claims; all verdicts as expected; false failure")
     first, second = json.loads((tmp_path / "theory" / "claims.json").read_text())
     assert (first["verdict"], second["verdict"]) == (HOLDS, FAILS)
     assert second["numbers"]["slope"] == pytest.approx(1, abs=0.1)
     assert first["as_expected"] is True
     assert first["false_failure"] == 0
     page = (tmp_path / "theory.md").read_text()
-    assert "2 claims, of which 1 hold as stated and 0 have an unexpected verdict;" in page
+    assert "1 of 2 claims hold as stated. 2 claims; all verdicts as expected;" in page
     assert f"    toybandit verify --quick --out {tmp_path}" in page
-    assert "| [thm1-centred](#thm1-centred) | Entropy Mechanism | holds |" in page
+    assert "| [thm1-centred](#thm1-centred) | Entropy Mechanism | holds | " in page
     assert "**Fails as stated.** Without a baseline" in page
     assert "](theory/thm1-centred.png)" in page
     assert (tmp_path / "theory" / "thm1-centred.png").stat().st_size > 5000
@@ -46,7 +53,7 @@ def test_a_full_page_is_not_written_over_by_a_quick_one(two_claims, tmp_path, ca
     command = ["verify", "--quick", "--out", str(tmp_path)]
     (tmp_path / "theory.md").write_text("# The theory\n\n    toybandit verify --out docs\n\n--quick\n")
     assert cli.main(command) == 2
-    assert "holds claims without --quick: choose another --out, or pass --overwrite" in capsys.readouterr().err
+    assert "holds all claims without --quick: choose another --out, or pass --overwrite" in capsys.readouterr().err
     assert cli.main([*command, "--overwrite"]) == 0
     assert cli.main(command) == 0
 
@@ -56,3 +63,42 @@ def test_a_verdict_that_is_not_expected(two_claims, tmp_path, capsys):
     assert cli.main(["verify", "--quick", "--out", str(tmp_path)]) == 1
     assert "not as expected: thm1-any-advantage" in capsys.readouterr().out
     assert "fails as stated (expected: holds)" in (tmp_path / "theory.md").read_text()
+
+
+def test_named_claims_are_told_in_detail_and_written_only_on_demand(two_claims, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["verify", "thm1-centred", "--quick"]) == 0
+    first, *details, last = capsys.readouterr().out.splitlines()
+    assert first == "1/1 thm1-centred: holds"
+    assert any(line.startswith("    Measured: median slope") for line in details)
+    assert last.startswith("1 claim; all verdicts as expected")
+    assert not list(tmp_path.iterdir())
+
+
+def test_json_is_all_that_is_on_standard_output(two_claims, capsys):
+    assert cli.main(["verify", "--only", "thm1-a", "--quick", "--json"]) == 0
+    printed = capsys.readouterr()
+    (record,) = json.loads(printed.out)
+    assert (record["name"], record["as_expected"]) == ("thm1-any-advantage", True)
+    assert "1/1 thm1-any-advantage: fails as stated" in printed.err
+
+
+def test_a_page_of_all_claims_is_not_written_over_by_one_of_some(two_claims, tmp_path, capsys):
+    (tmp_path / "theory.md").write_text("# The theory\n\n    toybandit verify --power --out docs\n")
+    command = ["verify", "thm1-centred", "--out", str(tmp_path)]
+    assert cli.main(command) == 2
+    assert "holds all claims without --quick" in capsys.readouterr().err
+    assert cli.main([*command, "--overwrite", "--quick"]) == 0
+    assert cli.main([*command, "--quick"]) == 0
+
+
+def test_a_mutation_that_is_not_noticed(two_claims, tmp_path, capsys, monkeypatch):
+    nothing = Mutation("nothing changed", Swap(Made, "size", always(1)))
+    monkeypatch.setitem(CLAIMS, TWO[0], replace(CLAIMS[TWO[0]], mutations=(nothing,)))
+    command = ["verify", "--only", "thm1-c", "--quick", "--out", str(tmp_path)]
+    assert cli.main(command) == 0
+    assert cli.main([*command, "--power"]) == 1
+    printed = capsys.readouterr().out
+    assert "thm1-centred: holds; 0 of 1 mutations turn it; not noticed: nothing changed" in printed
+    assert "1 mutations, not noticed by thm1-centred" in printed
+    assert "nothing changed (not noticed)" in (tmp_path / "theory.md").read_text()

@@ -1,53 +1,71 @@
-"""`toybandit verify`: measure every claim and report its verdict."""
+"""`toybandit verify`: measure claims and report their verdicts."""
 
 import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import tyro
 
 from entrostat.commandline import parse_flags
 
-DESCRIPTION = """Check the claims of the papers by measurement: claim, assumption, predicted, measured, verdict.
+DESCRIPTION = """Check the claims of the papers by measurement, and print a line with the verdict of each.
 
-Example: toybandit verify --quick --out runs/verify
+Examples: toybandit verify --quick
+          toybandit verify law-prediction steer-sign --power
 
-Prints a table and writes theory.md, a page with pictures, and theory/claims.json. Exit code 1 if a verdict is not the
-expected one. docs/theory.md is written by: toybandit verify --out docs"""
+Without NAME and --only, all claims are measured, and theory.md, a page with pictures, and theory/claims.json are
+written. Exit code 1 if a verdict is not the expected one, or if a mutation does not turn its verdict.
+docs/theory.md is written by: toybandit verify --power --out docs"""
+DEFAULT = Path("runs/verify")
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyFlags:
     """Flags of `toybandit verify`."""
 
+    names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME")] = ()
+    """Claims to measure, with their details; none: all."""
+    only: str = ""
+    """Measure the claims with this in their name; * and ? as in a shell."""
+    power: bool = False
+    """Also measure each claim with each of its mutations, which must turn the verdict."""
     quick: bool = False
-    """Fewer random instances and runs; the same claims and tolerances."""
-    out: Path = Path("runs/verify")
-    """Folder for theory.md and its folder theory, which holds claims.json and the pictures."""
+    """Fewer random instances and runs; the same claims and thresholds."""
+    details: bool = False
+    """Print the measurements, thresholds, nulls and mutations of every claim."""
+    json: bool = False
+    """Print JSON, and the lines on standard error."""
+    out: Path | None = None
+    """Folder for theory.md and its folder theory, which holds claims.json and the pictures; runs/verify if all claims
+    are measured, else none."""
     overwrite: bool = False
-    """With --quick: overwrite a page that was made without it."""
+    """Overwrite a page of all claims, made without --quick, with a smaller one."""
 
 
 def verify_command(args: Sequence[str]) -> int:
     """Check the claims of the papers by measurement."""
     flags = parse_flags(VerifyFlags, args, prog="toybandit verify", description=DESCRIPTION)
-    from rich.console import Console
-    from rich.progress import track
-
-    from .claims import CLAIMS, report, run_claims
+    from .claims import choose, report, run_claims
     from .claims.registry import FULL, QUICK
 
-    if flags.quick and report.is_full(flags.out) and not flags.overwrite:
-        raise ValueError(f"{flags.out} holds claims without --quick: choose another --out, or pass --overwrite")
-    console = Console()
+    claims, some = choose(flags.names, flags.only), bool(flags.names or flags.only)
+    out = DEFAULT if flags.out is None and not some else flags.out
+    if out is not None and (flags.quick or some) and report.is_full(out) and not flags.overwrite:
+        raise ValueError(f"{out} holds all claims without --quick: choose another --out, or pass --overwrite")
     effort = QUICK if flags.quick else FULL
-    claims = run_claims(effort)
-    records = list(
-        track(claims, "claims", total=len(CLAIMS), console=console, disable=not console.is_terminal, transient=True)
-    )
-    report.write(records, flags.out, effort, shlex.join(["toybandit", "verify", *args]))
-    console.print(report.table(records))
-    surprises = [record.name for record in records if not record.as_expected]
-    told = f"not as expected: {', '.join(surprises)}" if surprises else "all verdicts as expected"
-    doubt = f"false failure at most {max(record.false_failure for record in records):.0e}"
-    console.print(f"{len(records)} claims, {told}; {doubt}; {flags.out}", highlight=False, soft_wrap=True)
-    return 1 if surprises else 0
+    told = sys.stderr if flags.json else sys.stdout
+    records = []
+    for record in run_claims(claims, effort, power=flags.power):
+        records.append(record)
+        print(f"{len(records):>{len(str(len(claims)))}}/{len(claims)} {report.line(record)}", file=told, flush=True)
+        if flags.details or record.name in flags.names:
+            print(report.details(record), file=told, flush=True)
+    if out is not None:
+        report.write(records, out, effort, shlex.join(["toybandit", "verify", *args]))
+    print(report.summary(records) + (f"; {out}" if out is not None else ""), file=told)
+    if flags.json:
+        print(report.as_json(records))
+    return 0 if report.succeeded(records) else 1

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from entrostat import Tokens, chain, make
+from entrostat.surrogates.ratio_clip import PPO
 from toybandit.claims.checks import rising
-from toybandit.claims.clipping import ClipProbe, clipped
+from toybandit.claims.clipping import ClipProbe, clipped, exchanged
 from toybandit.claims.registry import Effort
 from toybandit.claims.runs import entropies
 
@@ -44,3 +45,7 @@ def test_thresholds_do_nothing_on_policy():
 def test_settings_start_from_the_same_policies():
     starts = [entropy[:, 0] for entropy in clipped(EFFORT).values()]
     assert all(np.array_equal(start, starts[0]) for start in starts)
+
+
+def test_exchanged_bounds():
+    assert exchanged(PPO.ratio_bounds)(PPO(eps_low=0.1, eps_high=0.3, dual_clip=9.0)) == pytest.approx((0.7, 1.1, 9.0))

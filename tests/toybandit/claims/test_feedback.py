@@ -8,7 +8,7 @@ import torch
 
 from toybandit import Config, simulate
 from toybandit.claims.entropic import TARGET, TAU, resting_point
-from toybandit.claims.feedback import errors, late, plant_gain, resting_logit
+from toybandit.claims.feedback import errors, late, plant_gain, resting_logit, stability_mismatches
 from toybandit.claims.registry import Effort
 
 EFFORT = Effort(instances=1, runs=4, states=24, rollouts=120)
@@ -48,3 +48,9 @@ def test_late():
 def test_error_of_p_control_shrinks_with_its_gain():
     found = {name: abs(values.mean()) for name, values in errors(EFFORT, "noisy", 0.0).items()}
     assert found["PI"] < found["P, Kp = 4"] < found["P, Kp = 1"] / 2
+
+
+def test_the_condition_of_p_control_is_not_enough():
+    wrong, of_null = stability_mismatches(2000)
+    assert wrong == 0
+    assert of_null > 100

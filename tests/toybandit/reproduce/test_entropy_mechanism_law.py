@@ -54,10 +54,12 @@ def test_coefficients_do_not_depend_on_the_estimator(measured):
 
 
 def test_the_end_is_predicted(measured):
+    """Better than by the last reward seen, and by a line."""
     data = measured[10]
-    assert data.numbers["mean_rmse"] < 0.02
+    assert data.numbers["mean_rmse"] < 0.03
+    assert data.numbers["better"] == 5
     gains = [np.ptp(part.table["reward"]) for part in data.series("series").values()]
-    assert data.numbers["mean_last_error"] < 0.15 * np.mean(gains)
+    assert data.numbers["mean_last_error"] < 0.3 * np.mean(gains)
     for part in data.series("series").values():
         assert part.table["seen"].mean() == pytest.approx(0.15, abs=0.01)
 

@@ -100,11 +100,12 @@ def told(value: Any) -> str:
 
 
 def draw_claim(name: str) -> None:
-    """Draw paper, statement, assumption and prediction."""
+    """Draw paper, statement, the paper's words, assumption and our threshold."""
     claim = CLAIMS[name]
     st.caption(plain(f"{claim.paper}, {claim.source}"))
     st.markdown(rf"$\displaystyle {STATEMENTS[name]}$", text_alignment="center")  # keys cannot scroll st.latex
-    st.markdown(f"**Assumes** {plain(claim.assumption)}.  \n**Predicts** {plain(claim.predicted)}.")
+    texts = {"Says": claim.words, "Assumes": claim.assumption, "Our threshold": claim.threshold}
+    st.markdown("  \n".join(f"**{title}** {plain(text)}." for title, text in texts.items() if text))
 
 
 @st.cache_resource(max_entries=512, show_spinner="Measuring")
@@ -183,7 +184,8 @@ def draw_measurement(name: str) -> None:
         return
     doubt = f"{record.false_failure:.0e}" if record.false_failure else "0: the check draws no random numbers"
     lines = {
-        "Predicted": record.predicted,
+        "Threshold": record.threshold,
+        **({"Null": f"{record.null}: {record.measured_null}"} if record.null else {}),
         "Measured": record.measured,
         "Verdict": record.verdict if record.as_expected else f"{record.verdict}; the known one is {record.expected}",
         "Probability of another verdict with fresh seeds": doubt,

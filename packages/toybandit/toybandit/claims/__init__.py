@@ -1,9 +1,9 @@
-"""Claims of the papers, each checked by a function: claim → assumption → predicted → measured → verdict."""
+"""Claims of the papers, each checked by a function: words → assumption → threshold and null → measured → verdict."""
 
 from importlib import import_module
 
 from . import report
-from .registry import CLAIMS, Claim, Effort, Finding, Record, claim, run_claims
+from .registry import CLAIMS, Claim, Effort, Finding, Record, choose, claim, run_claims
 
 MODULES = (
     "first_order",
@@ -26,4 +26,4 @@ MODULES = (
 for _module in MODULES:
     import_module(f".{_module}", __name__)
 
-__all__ = ["CLAIMS", "Claim", "Effort", "Finding", "Record", "claim", "report", "run_claims"]
+__all__ = ["CLAIMS", "Claim", "Effort", "Finding", "Record", "choose", "claim", "report", "run_claims"]

@@ -1,13 +1,12 @@
 """A bonus that should keep the entropy of the most uncertain tokens at its initial value: SIREN."""
 
-from functools import cache
-
 import numpy as np
 from matplotlib.figure import Figure
 
 from ..trajectory import Array, Trajectory
 from .checks import Check, between, every, numbers_of, settle, told
 from .feedback import late
+from .memory import remember
 from .pictures import picture
 from .registry import Effort, Finding, claim, holds_if
 from .runs import trajectory
@@ -31,7 +30,7 @@ def anchored(effort: Effort, env: str, beta: float, top_p: float) -> Trajectory:
     return trajectory(effort, env=env, controller="siren", controller_args=args)
 
 
-@cache
+@remember
 def tried(effort: Effort, env: str, name: str) -> Trajectory:
     """Simulate runs with one of TRIED."""
     return anchored(effort, env, *TRIED[name])

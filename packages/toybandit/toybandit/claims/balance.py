@@ -1,6 +1,5 @@
 """Clip bounds that move to balance successes and failures: BAPO."""
 
-from functools import cache
 from typing import Any
 
 import torch
@@ -11,6 +10,7 @@ from entrostat import Tokens, make
 from ..trajectory import Array
 from .checks import above, numbers_of, rising, settle, told
 from .ensembles import random_vector
+from .memory import remember
 from .pictures import picture
 from .registry import Effort, Finding, claim, holds_if, judge
 from .runs import trajectory
@@ -71,7 +71,7 @@ def bapo_bounds(effort: Effort) -> Finding:
     )
 
 
-@cache
+@remember
 def balanced(effort: Effort) -> dict[str, Any]:
     """Return the runs in `noisy` of each of CONTROLLERS."""
     return {name: trajectory(effort, env="noisy", **config) for name, config in CONTROLLERS.items()}

@@ -1,6 +1,5 @@
 """The advantage's baseline as a lever of the entropy: Quantile Advantage Estimation."""
 
-from functools import cache
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from entrostat.entropy_change import policy_gradient
 from ..trajectory import Array
 from .checks import every, numbers_of, rising, settle, told
 from .ensembles import STEPS, entropy_change, random_logits, random_vector
+from .memory import remember
 from .pictures import picture
 from .registry import FAILS, Effort, Finding, claim, holds_if, judge
 from .runs import entropies
@@ -64,7 +64,7 @@ def qae_baseline(effort: Effort) -> Finding:
     )
 
 
-@cache
+@remember
 def by_quantile(effort: Effort) -> dict[str, dict[str, Array]]:
     """Return the entropy in `noisy` under each of SETTINGS with each of QUANTILES, (runs, rollouts + 1)."""
     return {

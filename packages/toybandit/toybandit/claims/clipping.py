@@ -1,24 +1,34 @@
 """Ratio clipping and the reuse of samples: Revisiting Entropy, figures 3, 4; STEER, figures 3a, 17; Park et al."""
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import inf
 from typing import Any
 
+import numpy as np
+import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from entrostat import entropy_change
 from entrostat.controller import Context
+from entrostat.draws import salt, uniform
 from entrostat.plan import Plan, importance_ratio
+from entrostat.surrogates.ratio_clip import PPO
 
+from ..environments import ENVIRONMENTS
 from ..instruments import at_hand, probe
 from ..trajectory import Array
-from .checks import above, below, every, numbers_of, rising, settle, told
+from .checks import Check, above, below, every, numbers_of, rising, settle, told
+from .memory import remember
+from .mutations import Mutation, Swap, always, constant, negated
 from .pictures import picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim
 from .runs import entropies, trajectory
 
 PAPER = "Revisiting Entropy"
+RATE = float(np.max(ENVIRONMENTS["noisy"].lr))
+"""Learning rate of `noisy`."""
 CLIPS: dict[str, dict[str, Any]] = {
     "Clip-Lower .28/.2": {"controller": "clip_lower"},
     "Clip-Free": {"controller": "clip_free"},
@@ -40,7 +50,22 @@ EARLY = 20
 """Number of rollouts after which the reuse of samples is compared."""
 
 
-@cache
+def exchanged(bounds: Callable[[PPO], tuple[Any, Any, Any]]) -> Callable[[PPO], tuple[Any, Any, Any]]:
+    """Return the ratio bounds with the widths below and above 1 exchanged."""
+
+    def other_way(self: PPO) -> tuple[Any, Any, Any]:
+        low, high, dual = bounds(self)
+        return 2 - high, 2 - low, dual
+
+    return other_way
+
+
+def drawn(logp: Tensor) -> Tensor:
+    """Return a uniform number for each token, the same ones at each call, (N,)."""
+    return uniform(salt("stopped at random"), torch.arange(logp.shape[-1]))
+
+
+@remember
 def clipped(effort: Effort) -> dict[str, Array]:
     """Return the entropy in `noisy` with each of CLIPS, (runs, rollouts + 1)."""
     return {name: entropies(effort, env="noisy", **config) for name, config in CLIPS.items()}
@@ -49,28 +74,56 @@ def clipped(effort: Effort) -> dict[str, Array]:
 @claim(
     "clip-thresholds",
     paper=PAPER,
-    source="figure 3, and STEER figure 17",
-    assumption="samples reused in 8 passes",
-    predicted="final H: Clip-Lower < default < Clip-Higher, and higher still if wider; default < Clip-Tighter",
+    source="section 6.1, figure 3, and STEER figure 17",
+    words="Clip-Higher prevents the collapse of the entropy, Clip-Lower makes it worst, and Clip-Tighter keeps more "
+    "entropy than the default",
+    assumption="noisy, samples reused in 8 passes",
+    setting="Qwen2.5-Math-7B, the same thresholds of .28, .2 and .12; the wider .5 is ours",
+    threshold="final H of Clip-Lower < default < Clip-Higher < its wider form, default < Clip-Tighter, each in paired "
+    "runs: the paper ranks curves and gives no numbers",
+    null="samples used once: the bounds then act on no token, and all must be equal",
     expected=HOLDS,
+    mutations=(
+        Mutation("the bounds were exchanged", Swap(PPO, "ratio_bounds", exchanged)),
+        Mutation("nothing were clipped", Swap(PPO, "ratio_bounds", constant((0.0, inf, inf)))),
+        Mutation("samples were used once", Swap(__name__, "entropies", lambda f: partial(f, passes=1))),
+    ),
 )
 def clip_thresholds(effort: Effort) -> Finding:
     """A wider upper bound lets unlikely successes grow and raises H; a wider lower bound lets unlikely failures shrink
     and lowers it."""
     final = {name: entropy[:, -1] for name, entropy in clipped(effort).items()}
     lower, _, default, higher, highest, tighter = final.values()
-    check = rising(lower, default, higher, highest) & rising(default, tighter)
+    once = [entropies(effort, env="on", rollouts=EARLY, **config)[:, -1] for config in CLIPS.values()]
+    gap = float(np.abs(np.subtract(once, once[0])).max())
+    check = rising(lower, default, higher, highest) & rising(default, tighter) & Check(gap == 0)
     measured = ", ".join(f"{name}: {told(values)}" for name, values in final.items())
-    return Finding(f"final H: {measured}", numbers_of(final), *settle(check))
+    return Finding(
+        f"final H: {measured}",
+        numbers_of(final) | {"largest difference, samples used once": gap},
+        *settle(check),
+        null=f"largest difference of final H after {EARLY} rollouts {gap:.0e}",
+    )
 
 
 @claim(
     "clip-free",
     paper=PAPER,
-    source="figure 3",
-    assumption="samples reused in 8 passes",
-    predicted="without clipping, the final H is above that of every clipping but Clip-Higher",
+    source="section 6.1, figure 3",
+    words="without clipping the entropy is the highest of all, except for Clip-Higher",
+    assumption="noisy, samples reused in 8 passes",
+    setting="Qwen2.5-Math-7B with few updates on a rollout",
+    threshold="final H above that of the default and of Clip-Tighter, in paired runs",
+    null="the default bounds",
     expected=FAILS,
+    mutations=(
+        Mutation(
+            "it kept the lower bound, at Clip-Tighter's .12",
+            Swap(
+                CLIPS, "Clip-Free", always({"controller": "ppo", "controller_args": {"eps_low": 0.12, "eps_high": 1e6}})
+            ),
+        ),
+    ),
 )
 def clip_free(effort: Effort) -> Finding:
     """Without a lower bound, unlikely failures go to zero probability, which costs the entropy that the missing upper
@@ -79,17 +132,30 @@ def clip_free(effort: Effort) -> Finding:
     final = {name: clipped(effort)[name][:, -1] for name in names}
     free, *others = final.values()
     measured = ", ".join(f"{name}: {told(values)}" for name, values in final.items())
-    return Finding(f"final H: {measured}", numbers_of(final), *settle(every(rising(other, free) for other in others)))
+    return Finding(
+        f"final H: {measured}",
+        numbers_of(final),
+        *settle(every(rising(other, free) for other in others)),
+        null=f"final H {told(others[0])}",
+    )
 
 
 @claim(
     "clip-random-rewards",
     paper="Park et al.",
     source="Clip-Low Increases Entropy and Clip-High Decreases Entropy, abstract",
+    words="even with random rewards, the upper bound lowers the entropy and the lower bound raises it; with symmetric "
+    "bounds it falls, and with a tighter lower bound it can rise",
     assumption="rewards drawn alike for every arm (pure), samples reused in 8 passes, bounds .8 and 1.2",
-    predicted="the upper bound lowers the entropy, the lower bound raises it; with both it falls, and with a tight "
-    "lower bound it rises",
+    setting="language models with random rewards",
+    threshold="ΔH of upper bound alone < both < none < lower bound alone, ΔH < 0 with both and > 0 with a lower bound "
+    "of .95, in paired runs: the paper states signs",
+    null="no bounds",
     expected=HOLDS,
+    mutations=(
+        Mutation("the bounds were exchanged", Swap(PPO, "ratio_bounds", exchanged)),
+        Mutation("nothing were clipped", Swap(PPO, "ratio_bounds", constant((0.0, inf, inf)))),
+    ),
 )
 def clip_random_rewards(effort: Effort) -> Finding:
     """If nothing can be learnt, the bounds decide the entropy: the upper bound keeps unlikely arms from growing back,
@@ -101,7 +167,7 @@ def clip_random_rewards(effort: Effort) -> Finding:
     upper, both, none, lower, tight = change.values()
     measured = ", ".join(f"{name} {told(values)}" for name, values in change.items())
     check = rising(upper, both, none, lower) & below(both) & above(tight)
-    return Finding(f"ΔH with {measured}", numbers_of(change), *settle(check))
+    return Finding(f"ΔH with {measured}", numbers_of(change), *settle(check), null=f"ΔH {told(none)}")
 
 
 @picture("clip-thresholds", caption="Entropy in NOISY under each choice of clipping thresholds (lower/upper).")
@@ -137,10 +203,21 @@ ClipProbe = probe(stops, "logp", "old_logp", "entropy", "s2", "s2l")
     "clip-mechanism",
     paper="STEER",
     source="section 4, figure 3a",
+    words="clipping stops mostly unlikely tokens: those at the upper bound would have raised the entropy, those at the "
+    "lower bound would have lowered it",
     assumption="GRPO, clip .2/.2, samples reused in 8 passes; first 20 rollouts",
-    predicted="the upper bound stops unlikely tokens that would raise H, the lower bound unlikely tokens that would "
-    "lower it",
+    setting="the first 10 steps of GRPO on a language model",
+    threshold="mean π_old of tokens stopped at the upper bound below that of all positives; their mean exact flow "
+    "above 0, and that of tokens stopped at the lower bound below 0: the paper shows counts",
+    null="all tokens with A > 0",
     expected=HOLDS,
+    mutations=(
+        Mutation("flows had the other sign", Swap(entropy_change, "exact", negated)),
+        Mutation(
+            "bounds stopped tokens at random",
+            Swap(Plan, "clipped", lambda f: lambda self, logp: drawn(logp) < f(self, logp).double().mean()),
+        ),
+    ),
 )
 def clip_mechanism(effort: Effort) -> Finding:
     """Both bounds stop unlikely tokens; tokens stopped at the upper bound would have raised the entropy, tokens stopped
@@ -164,26 +241,59 @@ def clip_mechanism(effort: Effort) -> Finding:
             | {f"share that lowers H, {name}": values for name, values in lowering.items()}
         ),
         *settle(check),
+        null=f"all positives: mean π_old {told(likely['positive'])}",
     )
 
 
-@cache
-def reuse(effort: Effort) -> dict[int, Array]:
-    """Return the entropy in `noisy` with each number of passes, (runs, EARLY + 1)."""
-    return {passes: entropies(effort.times(4), env="noisy", passes=passes, rollouts=EARLY) for passes in PASSES}
+@remember
+def reuse(effort: Effort) -> dict[str, Array]:
+    """Return ΔH in `noisy` after EARLY rollouts with each number of passes M, with 1/M of the step too, (runs,)."""
+
+    def change(passes: int, lr: float) -> Array:
+        entropy = entropies(effort.times(4), env="noisy", passes=passes, lr=lr, rollouts=EARLY)
+        return entropy[:, -1] - entropy[:, 0]
+
+    found = {f"M = {passes}": change(passes, RATE) for passes in PASSES}
+    return found | {f"M = {passes}, η/{passes}": change(passes, RATE / passes) for passes in PASSES[1:]}
 
 
 @claim(
     "off-policy-updates",
     paper=PAPER,
     source="section 6.2, figure 4",
-    assumption="early in training",
-    predicted="more updates on the samples of a rollout make the entropy fall faster",
+    words="more updates on a rollout amplify the change of the entropy: where it falls, it falls faster",
+    assumption="noisy, early in training: 20 rollouts",
+    setting="Qwen2.5-Math-7B, .2/.2, mini-batches of one batch instead of passes over all of it",
+    threshold="ΔH falls with each M in paired runs: the paper ranks curves. It falls less than in proportion to M, and "
+    "the null says how much of it is the number of steps alone",
+    null="M passes with a learning rate of 1/M: as long a way with more updates; must fall less than M whole steps",
     expected=HOLDS,
+    mutations=(
+        Mutation(
+            "later passes did not move the policy",
+            Swap(__name__, "entropies", lambda f: lambda effort, **config: f(effort, **{**config, "passes": 1})),
+        ),
+        Mutation(
+            "the whole way stayed the same",
+            Swap(
+                __name__,
+                "entropies",
+                lambda f: lambda effort, **config: f(effort, **{**config, "lr": RATE / config["passes"]}),
+            ),
+        ),
+    ),
 )
 def off_policy_updates(effort: Effort) -> Finding:
-    """More passes are more steps, so early in training the entropy falls further, by less with each further pass."""
-    change = {f"M = {passes}": entropy[:, -1] - entropy[:, 0] for passes, entropy in reuse(effort).items()}
-    check = rising(*reversed(change.values()))
-    measured = ", ".join(f"{name}: {told(values)}" for name, values in change.items())
-    return Finding(f"ΔH after {EARLY} rollouts: {measured}", numbers_of(change), *settle(check))
+    """More passes are more steps, so early in training the entropy falls further, by less with each further pass. With
+    the same whole way, more passes change little: it is the steps, not the age of the samples."""
+    found = reuse(effort)
+    whole = {name: found[name] for name in found if "η" not in name}
+    parts = {name: found[name] for name in found if "η" in name}
+    check = rising(*reversed(whole.values()))
+    check &= every(rising(whole[name.split(",")[0]], values) for name, values in parts.items())
+    return Finding(
+        f"ΔH after {EARLY} rollouts: " + ", ".join(f"{name}: {told(values)}" for name, values in whole.items()),
+        numbers_of(found),
+        *settle(check),
+        null="ΔH " + ", ".join(f"{name}: {told(values)}" for name, values in parts.items()),
+    )

@@ -1,13 +1,14 @@
 """EntroPIC: effects of positive and negative samples on the entropy, and the errors of P and PI control."""
 
 from dataclasses import replace
-from functools import cache
+from math import inf
 
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from entrostat import StepStats, make
+from entrostat.controllers.entropic import Entropic
 from entrostat.tokens import Tokens
 
 from ..config import Config
@@ -19,6 +20,8 @@ from ..simulator import simulate
 from ..trajectory import Array
 from .checks import Values, above, numbers_of, rising, settle, told
 from .ensembles import entropy_change
+from .memory import remember
+from .mutations import Mutation, Swap, always, faults
 from .pictures import picture
 from .registry import HOLDS, Effort, Finding, claim, holds_if, judge
 from .runs import entropies
@@ -47,31 +50,55 @@ def weighted_step(policy: Policy, old: Policy, rollout: Rollout, alpha: Tensor, 
     return -policy.p.shape[1] * logit_gradient(policy, rollout.arm, dlogp * rollout.frequency.flatten(1), None)
 
 
-def collinearity_error(logits: Tensor, success: Tensor, alpha: Tensor) -> Tensor:
+def collinearity_error(logits: Tensor, success: Tensor, alpha: Tensor, tau: float = 0.0) -> Tensor:
     """Return the maximum over states of |E[Δz_α] − (1 + α(1−2ρ))·E[Δz_0]|, relative to the state's max |E[Δz_0]|."""
     base = expected_step(logits, success, torch.zeros_like(alpha))
     rate = (Policy(logits).p * success).sum(-1, keepdim=True)
-    factor = 1 + alpha.reshape(-1, 1, 1) * (1 - 2 * rate)
-    error = (expected_step(logits, success, alpha) - factor * base).abs().amax(-1)
-    return (error / base.abs().amax(-1)).max()
+    error = (expected_step(logits, success, alpha, tau) - step_factor(alpha.reshape(-1, 1, 1), rate) * base).abs()
+    return (error.amax(-1) / base.abs().amax(-1)).max()
+
+
+def step_factor(alpha: Tensor, rate: Tensor) -> Tensor:
+    """Return 1 + α(1−2ρ) with ρ the success rate of a state."""
+    return 1 + alpha * (1 - 2 * rate)
 
 
 @claim(
     "cor4.1-collinear",
     paper=PAPER,
     source="ours, on corollary 4.1",
+    words="ours: E[Δz_α] = (1 + α(1−2ρ))·E[Δz_0], so that weights by the sign of A cannot turn the expected step",
     assumption="on-policy SGD, binary rewards, weights that depend on sign(A) alone",
-    predicted="E[Δz_α] = (1 + α(1−2ρ))·E[Δz_0]: the weights cannot turn the expected step",
+    threshold="relative error below 1e-10, the rounding of float64 with room",
+    null="the same weights on tokens with p > .5 alone, which must turn it",
     expected=HOLDS,
+    mutations=(
+        Mutation(
+            "the factor were 1 + α(1−ρ)", Swap(__name__, "step_factor", always(lambda a, rate: 1 + a * (1 - rate)))
+        ),
+        Mutation("the factor were 1 − α(1−2ρ)", Swap(__name__, "step_factor", lambda f: lambda a, rate: f(-a, rate))),
+        Mutation(
+            "the weights depended on p too",
+            Swap(__name__, "expected_step", lambda f: lambda z, q, a, tau=0.0: f(z, q, a, 0.1)),
+        ),
+    ),
 )
 def collinear(effort: Effort) -> Finding:
     """On-policy, weights by the sign of A change how far the policy moves, never its direction."""
     logits, success = draw_problem(ENVIRONMENTS["noisy"], torch.arange(effort.runs), torch.float64)
-    worst = max(
-        float(collinearity_error(logits, success, torch.full((effort.runs,), alpha, dtype=torch.float64)))
-        for alpha in (-1.0, -0.5, 0.3, 1.0)
+    worst, turned = (
+        max(
+            float(collinearity_error(logits, success, torch.full((effort.runs,), alpha, dtype=torch.float64), tau))
+            for alpha in (-1.0, -0.5, 0.3, 1.0)
+        )
+        for tau in (0.0, TAU)
     )
-    return Finding(f"relative error {worst:.0e}", {"relative error": worst}, judge(worst < 1e-10))
+    return Finding(
+        f"relative error {worst:.0e}",
+        {"relative error": worst, "relative error, p > .5": turned},
+        judge(worst < 1e-10 < turned),
+        null=f"relative error {turned:.2g}",
+    )
 
 
 def positives_raise(effort: Effort, right_tilt: float) -> Values:
@@ -82,15 +109,18 @@ def positives_raise(effort: Effort, right_tilt: float) -> Values:
     return (entropy_change(logits, 1e-3 * step) > 0).double().mean(-1).numpy()
 
 
-@cache
+KEPT = {"positives": "positive_only+", "all": "", "negatives": "negative_only+"}
+"""Signs of the advantage that are learnt from, with the part of the chain that drops the other."""
+SURROGATES = {"": "ppo", ", no clip": "clip_free"}
+
+
+@remember
 def one_sign(effort: Effort) -> dict[str, Array]:
     """Return the entropy in `noisy` with one sign dropped, with and without GRPO's ratio clip, (runs, rollouts + 1)."""
-    kept = {"positives": "positive_only+", "all": "", "negatives": "negative_only+"}
-    clips = {"": "ppo", ", no clip": "clip_free"}
     return {
         name + clip: entropies(effort, env="noisy", controller=part + surrogate)
-        for clip, surrogate in clips.items()
-        for name, part in kept.items()
+        for clip, surrogate in SURROGATES.items()
+        for name, part in KEPT.items()
     }
 
 
@@ -98,9 +128,22 @@ def one_sign(effort: Effort) -> dict[str, Array]:
     "cor4.1-signs",
     paper=PAPER,
     source="corollary 4.1",
-    assumption="binary rewards",
-    predicted="positive samples lower the entropy, negative samples raise it",
+    words="with policy gradient, positive samples alone lower the entropy, and negative samples alone raise it",
+    assumption="binary rewards, advantages of mean zero",
+    setting="the corollary has none; figure 3 shows a language model",
+    threshold="on-policy, a step on positives raises the entropy of no state; reused, final H with positives < all < "
+    "negatives in paired runs: the corollary is about signs",
+    null="learning from all samples; without a clip",
     expected=holds_if("samples are reused under a ratio clip"),
+    mutations=(
+        Mutation(
+            "the signs were exchanged",
+            Swap(KEPT, "positives", always("negative_only+")),
+            Swap(KEPT, "negatives", always("positive_only+")),
+        ),
+        Mutation("no sample were dropped", Swap(KEPT, "positives", always("")), Swap(KEPT, "negatives", always(""))),
+        Mutation("nothing were clipped", Swap(SURROGATES, "", always("clip_free"))),
+    ),
 )
 def signs(effort: Effort) -> Finding:
     """Learning from successes sharpens the policy and learning from failures flattens it if samples are reused: the
@@ -118,6 +161,8 @@ def signs(effort: Effort) -> Finding:
             | {f"final H, {name}": values for name, values in final.items()}
         ),
         *settle(replace(never, holds=not never.holds), "samples are reused under a ratio clip", reused),
+        null="final H: "
+        + ", ".join(f"{name} {told(final[name])}" for name in final if name == "all" or "no clip" in name),
     )
 
 
@@ -172,7 +217,7 @@ def fixed_point_error(kp: float) -> float:
 GAINS = {"P, Kp = 1": (1.0, 0.0), "P, Kp = 4": (4.0, 0.0), "PI": (1.0, 0.05)}
 
 
-@cache
+@remember
 def exact_runs() -> dict[str, Array]:
     """Return the entropy in `exact` under each of GAINS, (rollouts + 1,)."""
     kp, ki = zip(*GAINS.values(), strict=True)
@@ -200,6 +245,13 @@ def draw_exact(figure: Figure, effort: Effort) -> None:
     axes.legend()
 
 
+@remember
+def uncontrolled_error() -> float:
+    """Return |H − target| in `exact` at the end of a run without control."""
+    config = Config(env="exact", controller="ppo", rollouts=2500)
+    return abs(float(simulate(config, [0]).entropy[0, -1]) - TARGET)
+
+
 def error_without_drift() -> float:
     """Return P control's final error if all arms are rewarded alike and one starts likely enough for τ to act on it."""
     config = Config(
@@ -219,9 +271,20 @@ def error_without_drift() -> float:
     "thm4.2-p-control",
     paper=PAPER,
     source="theorem 4.2",
+    words="on-policy, with P control, the error of the entropy goes to 0",
     assumption="on-policy, P control (Ki = 0)",
-    predicted="the entropy error goes to 0",
+    setting="any policy; the proof takes the drift of the entropy without control to be 0",
+    threshold="error below 1e-5 nats after 2,500 rollouts: the limit is 0, and a smaller one is rounding",
+    null="no control",
     expected=holds_if("the base drift at the target is zero"),
+    mutations=(
+        Mutation(
+            "an integral part were added",
+            Swap(GAINS, "P, Kp = 1", always((1.0, 0.05))),
+            Swap(GAINS, "P, Kp = 4", always((4.0, 0.05))),
+        ),
+        *faults(Entropic)[:1],
+    ),
 )
 def p_control(effort: Effort) -> Finding:
     """P control needs an error to counter the drift of the entropy, and stops where the two cancel."""
@@ -230,6 +293,7 @@ def p_control(effort: Effort) -> Finding:
         f"error {one:.4f} at Kp = 1, {four:.4f} at Kp = 4; {still:.0e} without drift",
         {"error Kp=1": one, "error Kp=4": four, "error without drift": still},
         judge(max(one, four) < 1e-5, "the base drift at the target is zero", still < 1e-10),
+        null=f"error {uncontrolled_error():.4f}",
     )
 
 
@@ -237,17 +301,28 @@ def p_control(effort: Effort) -> Finding:
     "thm4.2-fixed-point",
     paper=PAPER,
     source="ours, on theorem 4.2",
+    words="ours: P control leaves α*/Kp with α* = (q1−q2)/(q1(1−ρ) + (1−q1)ρ)",
     assumption="exact environment, P control",
-    predicted="error = α*/Kp, α* = (q1−q2)/(q1(1−ρ) + (1−q1)ρ): .4133 at Kp = 1, .1027 at Kp = 4",
+    threshold="within 1e-5 nats at Kp = 1 and 4, the distance that is left after 2,500 rollouts",
+    null="an error in proportion to 1/Kp, from the one at Kp = 1",
     expected=HOLDS,
+    mutations=(
+        Mutation("α* were 1% larger", Swap(__name__, "alpha_star", lambda f: lambda *at: 1.01 * f(*at))),
+        Mutation("ρ were that of the target, at any Kp", Swap(__name__, "resting_point", lambda f: lambda *at: f(inf))),
+        *faults(Entropic),
+    ),
 )
 def fixed_point(effort: Effort) -> Finding:
     """The error that P control leaves is known beforehand: the α that cancels the drift, divided by the gain."""
     closed = {name: fixed_point_error(GAINS[name][0]) for name in ("P, Kp = 1", "P, Kp = 4")}
     gaps = {f"gap, {name}": abs(final_errors()[name] - error) for name, error in closed.items()}
     form = ", ".join(f"{name}: {error:.4f}" for name, error in closed.items())
+    of_null = abs(final_errors()["P, Kp = 1"] / 4 - final_errors()["P, Kp = 4"])
     return Finding(
-        f"closed form {form}; simulation within {max(gaps.values()):.0e}", gaps, judge(max(gaps.values()) < 1e-5)
+        f"closed form {form}; simulation within {max(gaps.values()):.0e}",
+        {**gaps, "gap of the null": of_null},
+        judge(max(gaps.values()) < 1e-5 < of_null),
+        null=f"off by {of_null:.0e} at Kp = 4",
     )
 
 
@@ -255,11 +330,18 @@ def fixed_point(effort: Effort) -> Finding:
     "thm4.3-pi-control",
     paper=PAPER,
     source="theorem 4.3",
+    words="with PI control the error of the entropy goes to 0",
     assumption="PI control; exact environment, base drift not zero",
-    predicted="the entropy error goes to 0",
+    setting="off-policy without a clip; here the drift comes from the reward instead",
+    threshold="error at most 1e-10 nats after 2,500 rollouts: the limit is 0",
+    null="P control, Kp = 1",
     expected=HOLDS,
+    mutations=(
+        Mutation("the sum of errors were left out", Swap(GAINS, "PI", always((1.0, 0.0)))),
+        *faults(Entropic),
+    ),
 )
 def pi_control(effort: Effort) -> Finding:
     """The sum of errors supplies the α that cancels the drift, so no error is left."""
-    error = final_errors()["PI"]
-    return Finding(f"error {error:.0e}", {"error": error}, judge(error <= 1e-10))
+    error, p = final_errors()["PI"], final_errors()["P, Kp = 1"]
+    return Finding(f"error {error:.0e}", {"error": error}, judge(error <= 1e-10), null=f"error {p:.4f}")

@@ -1,15 +1,27 @@
 """Entropy bonuses, and controllers with a target: Revisiting Entropy, Cheng et al., and the thermostat."""
 
-from functools import cache
+from collections.abc import Callable
 from typing import Any
 
+import torch
 from matplotlib.figure import Figure
+
+from entrostat.controller import Context, column
+from entrostat.controllers.bonus import AdaptiveEntropy, EntropyBonus
+from entrostat.controllers.entropy_advantage import EntropyAdvantage
+from entrostat.controllers.positive import PositiveReweight
+from entrostat.controllers.stare import Stare
+from entrostat.controllers.thermostat import Thermostat
+from entrostat.plan import Plan
+from entrostat.surrogates.adaptive_clip import AdaptiveClip
 
 from ..trajectory import Array
 from .checks import Check, Values, below, between, every, numbers_of, rising, settle, told
 from .clipping import clipped
-from .covariance_rules import monotone
+from .covariance_rules import final_entropies, told_finals
 from .feedback import GOAL, SLOW, late, told_errors
+from .memory import remember
+from .mutations import OFF, Mutation, Swap, always, faults, mirrored, negated
 from .pictures import picture
 from .registry import HOLDS, Effort, Finding, claim, holds_if
 from .runs import entropies, side_by_side
@@ -21,6 +33,13 @@ SHAPINGS = (0.1, 0.4, 1.0)
 """Values of α of the entropy advantage."""
 HELD = 0.05
 """Largest error that counts as holding the target, nats."""
+NEAR = (
+    f"mean error over the last fifth of the runs within {HELD:g} nats, a twelfth of the target: the paper shows curves "
+    "around it, without numbers"
+)
+FIXED = 0.03
+"""Coefficient of the bonus that comes near the target in `noisy`."""
+FIXED_BONUS: dict[str, Any] = {"controller_args": {"coef": FIXED}}
 HOLDERS: dict[str, dict[str, Any]] = {
     "adaptive entropy": {"controller": "adaptive_entropy", "controller_args": {"delta": 0.005, "coef_max": 0.1}},
     "Pos-Adv-Reweight": {"controller": "positive_reweight", "controller_args": {"delta": 0.05}},
@@ -31,26 +50,59 @@ HOLDERS: dict[str, dict[str, Any]] = {
 STOCHASTIC = "rewards are stochastic"
 
 
+def punishing(self: EntropyBonus, plan: Plan, context: Context) -> Plan:
+    """Return the plan with a penalty on the entropy in place of the bonus."""
+    return plan.add_entropy_bonus(-column(self.coef, context.tokens.advantage))
+
+
+def subtracting(self: EntropyAdvantage, plan: Plan, context: Context) -> Plan:
+    """Return the plan with the entropy subtracted from the advantage, within the same limit."""
+    advantage = context.tokens.advantage
+    term = column(self.alpha, advantage) * context.tokens.get("entropy")
+    return plan.shape(advantage - torch.minimum(term, advantage.abs() / column(self.kappa, advantage)))
+
+
 @claim(
     "entropy-bonus",
     paper="Entropy Mechanism",
-    source="figure 13",
+    source="appendix E, figure 13",
+    words="the entropy is highly sensitive to the coefficient of the bonus; larger ones leave more",
     assumption="noisy, samples reused in 8 passes",
-    predicted="a larger coefficient of the bonus leaves a higher final entropy",
+    setting="a language model, with coefficients of its own",
+    threshold="final H rises with each coefficient in paired runs: the paper ranks curves",
+    null="no bonus",
     expected=HOLDS,
+    mutations=(
+        Mutation("the bonus had the other sign", Swap(EntropyBonus, "transform", always(punishing))),
+        Mutation("there were no bonus", Swap(EntropyBonus, "transform", OFF)),
+    ),
 )
 def entropy_bonus(effort: Effort) -> Finding:
     """A bonus determines the final entropy, but not a value that one could choose beforehand."""
-    return monotone(effort, "entropy_bonus", {"coef": COEFFICIENTS})
+    final = final_entropies(effort, "entropy_bonus", {"coef": COEFFICIENTS})
+    none = final["coef = 0"]
+    return Finding(
+        f"final H: {told_finals(final)}",
+        numbers_of(final),
+        *settle(rising(*final.values())),
+        null=f"final H {told(none)}",
+    )
 
 
 @claim(
     "entropy-advantage",
     paper="STEER",
     source="section 4, figure 5, on Cheng et al.",
+    words="entropy as a part of the advantage makes the entropy collapse faster than under GRPO",
     assumption="noisy, samples reused in 8 passes",
-    predicted="entropy as a part of the advantage makes the entropy collapse faster than under GRPO",
+    setting="a language model",
+    threshold="final H below GRPO's for each α, in paired runs: the papers compare curves",
+    null="GRPO",
     expected=HOLDS,
+    mutations=(
+        Mutation("the entropy were subtracted", Swap(EntropyAdvantage, "transform", always(subtracting))),
+        Mutation("nothing were added", Swap(EntropyAdvantage, "transform", OFF)),
+    ),
 )
 def entropy_advantage(effort: Effort) -> Finding:
     """If the entropy is high, every sample is rewarded more, likely ones most often, and the entropy falls faster."""
@@ -59,13 +111,14 @@ def entropy_advantage(effort: Effort) -> Finding:
     final = {f"α = {alpha:g}": h for alpha, h in zip(SHAPINGS, entropy, strict=True)}
     measured = ", ".join(f"{name}: {told(h)}" for name, h in final.items())
     return Finding(
-        f"final H: {measured}, GRPO: {told(grpo)}",
+        f"final H: {measured}",
         numbers_of({**final, "GRPO": grpo}),
         *settle(every(rising(h, grpo) for h in final.values())),
+        null=f"final H {told(grpo)}",
     )
 
 
-@cache
+@remember
 def held(effort: Effort, name: str, env: str) -> Array:
     """Return the entropy under one of HOLDERS, (runs, rollouts + 1)."""
     return entropies(effort, env=env, target=GOAL, **HOLDERS[name], **length(env))
@@ -82,20 +135,36 @@ def holds_target(effort: Effort, name: str, *envs: str) -> tuple[Check, dict[str
     return every(between(error, -HELD, HELD) for error in errors.values()), errors
 
 
+@remember
+def uncontrolled(effort: Effort, *envs: str) -> dict[str, Values]:
+    """Return the error late in the runs under GRPO."""
+    return {env: late(entropies(effort, env=env, **length(env))) - GOAL for env in envs}
+
+
 def holding_finding(effort: Effort, name: str) -> Finding:
     anywhere, errors = holds_target(effort, name, "noisy", "det")
     noisy, _ = holds_target(effort, name, "noisy")
     measured = ", ".join(f"{env} {told(error)}" for env, error in errors.items())
-    return Finding(f"H − target: {measured}", numbers_of(errors), *settle(anywhere, STOCHASTIC, noisy))
+    return Finding(
+        f"H − target: {measured}",
+        numbers_of(errors),
+        *settle(anywhere, STOCHASTIC, noisy),
+        null=told_errors(uncontrolled(effort, *errors)),
+    )
 
 
 @claim(
     "adaptive-entropy",
     paper=PAPER,
-    source="equations 1 and 2",
+    source="section 3.2, equations 1 and 2, figure 1",
+    words="the bonus that is on below the target keeps the entropy from falling below it; it falls first, then "
+    "fluctuates around the target",
     assumption="noisy and det, target .6, the coefficient moves by .005 up to .1",
-    predicted="the entropy stays at the target",
+    setting="Qwen2.5-Math-7B, target .37, the entropy before training",
+    threshold=NEAR,
+    null="GRPO",
     expected=HOLDS,
+    mutations=faults(AdaptiveEntropy),
 )
 def adaptive_entropy(effort: Effort) -> Finding:
     """A bonus that is switched on below the target works even if rewards do not differ."""
@@ -105,10 +174,14 @@ def adaptive_entropy(effort: Effort) -> Finding:
 @claim(
     "pos-adv-reweight",
     paper=PAPER,
-    source="equation 5",
+    source="section 7.3, equation 5, figure 5",
+    words="a weight on tokens with A > 0 that follows the entropy maintains it around the target",
     assumption="noisy and det, target .6, λ moves by .05",
-    predicted="the entropy stays at the target",
+    setting="Qwen2.5-Math-7B, target .2",
+    threshold=NEAR,
+    null="GRPO",
     expected=holds_if(STOCHASTIC),
+    mutations=faults(PositiveReweight),
 )
 def pos_adv_reweight(effort: Effort) -> Finding:
     """Weights on advantages need advantages: once every sample of a state is right, nothing holds its entropy."""
@@ -119,15 +192,34 @@ def pos_adv_reweight(effort: Effort) -> Finding:
     "thermostat",
     paper="Ours",
     source="`entrostat.controllers.thermostat`",
+    words="ours: the bonus that is solved for in each step holds the entropy at the target in every environment",
     assumption="noisy, on, pure and det, target .6, no tuning",
-    predicted="the entropy stays at the target",
+    threshold=NEAR,
+    null=f"one fixed coefficient of the bonus, {FIXED:g}",
     expected=HOLDS,
+    mutations=(
+        Mutation("the wanted flow had the other sign", Swap(Thermostat, "wanted_flow", negated)),
+        Mutation("the controller were switched off", Swap(Thermostat, "transform", OFF)),
+    ),
 )
 def thermostat(effort: Effort) -> Finding:
     """A bonus that is solved for at every step, from the exact flow of the step without it, holds any target."""
     check, errors = holds_target(effort, "thermostat", "noisy", "on", "pure", "det")
     measured = ", ".join(f"{env} {told(error, 4)}" for env, error in errors.items())
-    return Finding(f"H − target: {measured}", numbers_of(errors), *settle(check))
+    fixed = {
+        env: entropies(effort, env=env, controller="entropy_bonus", **FIXED_BONUS, **length(env)) for env in errors
+    }
+    return Finding(
+        f"H − target: {measured}",
+        numbers_of(errors),
+        *settle(check),
+        null=told_errors({env: late(entropy) - GOAL for env, entropy in fixed.items()}),
+    )
+
+
+def without_k(bounds: Callable[[AdaptiveClip], tuple[Any, Any, Any]]) -> Callable[[AdaptiveClip], tuple[Any, Any, Any]]:
+    """Return the ratio bounds at k = 0."""
+    return lambda self: (1 - self.eps, 1 / (1 - self.eps), self.dual_clip)
 
 
 REACH = "the target lies between the entropies with k = 0 and with the largest k"
@@ -137,9 +229,15 @@ REACH = "the target lies between the entropies with k = 0 and with the largest k
     "adaptive-clip",
     paper="MAI-Thinking-1",
     source="adaptive entropy control",
+    words="an upper bound of the ratio that follows the entropy controls it",
     assumption="noisy, samples reused in 8 passes, target .6, published values",
-    predicted="the entropy stays at the target",
+    threshold=NEAR,
+    null="k = 0, the bounds without the loop",
     expected=holds_if(REACH),
+    mutations=(
+        Mutation("the error had the other sign", Swap(AdaptiveClip, "observe", mirrored)),
+        Mutation("k did not reach the bound", Swap(AdaptiveClip, "ratio_bounds", without_k)),
+    ),
 )
 def adaptive_clip(effort: Effort) -> Finding:
     """With bounds that start at .4 and 2.5, k hardly moves the entropy, which ends below the target. With bounds that
@@ -169,6 +267,7 @@ def adaptive_clip(effort: Effort) -> Finding:
             & rising(reach["k = 0"], reach["target .6"], reach["k at most"])
             & below(published["k at most"], GOAL),
         ),
+        null=f"H {told(published['k = 0'])} with eps .6, {told(reach['k = 0'])} with .2",
     )
 
 
@@ -184,9 +283,19 @@ MOVING = "both weights move with the error"
     "stare-target",
     paper="STARE",
     source="sections 4.2 to 4.4",
+    words="more weight on the least likely successes while the entropy is below the target keeps it there",
     assumption="noisy, and strictly on-policy (on), target .6; W = 1.1 on the least likely tenth of A > 0, fixed",
-    predicted="the entropy stays at the target",
+    setting="language models",
+    threshold=NEAR,
+    null="GRPO",
     expected=holds_if(MOVING),
+    mutations=(
+        *faults(Stare),
+        Mutation(
+            "the weights fell on all tokens of a sign",
+            Swap(Stare, "_least_likely", always(lambda self, among, context: among)),
+        ),
+    ),
 )
 def stare_target(effort: Effort) -> Finding:
     """Fixed weights limit the force of the loop, and training pulls harder. With steps of .01, W up to 1.5 and M down
@@ -206,7 +315,12 @@ def stare_target(effort: Effort) -> Finding:
     _, without_noise = holds_target(effort, "STARE", "det")
     found |= {f"both move, {env}": error for env, error in (both | without_noise).items()}
     fixed = [between(found[f"W = 1.1, {env}"], -HELD, HELD) for env in envs]
-    return Finding(told_errors(found), numbers_of(found), *settle(every(fixed), MOVING, check))
+    return Finding(
+        told_errors(found),
+        numbers_of(found),
+        *settle(every(fixed), MOVING, check),
+        null=told_errors(uncontrolled(effort, *envs)),
+    )
 
 
 @picture("pos-adv-reweight", caption="Mean entropy under controllers with target .6: solid noisy, dashed det.")

@@ -1,6 +1,7 @@
 """R = −a·e^H + b: Entropy Mechanism, equation 6, over the runs of a bandit."""
 
-from functools import cache
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,13 +9,20 @@ from matplotlib.figure import Figure
 from entrostat import laws
 
 from ..trajectory import Array, Trajectory
-from .checks import Check, Values, above, below, between, every, numbers_of, settle, told
+from .checks import Check, Values, above, between, every, numbers_of, rising, settle, told
+from .memory import remember
+from .mutations import Mutation, Swap, always
 from .pictures import picture
-from .registry import HOLDS, Effort, Finding, claim
+from .registry import HOLDS, Effort, Finding, claim, holds_if
 from .runs import trajectory
 
 PAPER = "Entropy Mechanism"
-ADVANTAGES = ("grpo", "rloo", "dr_grpo", "reinforce_pp")
+ROLLOUTS = 300
+"""Length of a run, at any effort: claims on the beginning of a run depend on it."""
+SEEN = 0.15
+"""Share of a run to which the law is fitted, to predict the rest."""
+SLOW = {"det": 0.03, "noisy": 0.1}
+"""Learning rates with which that share brings four fifths of the reward, as in the paper."""
 
 
 def points(run: Trajectory, rollouts: int | None = None) -> list[tuple[Array, Array]]:
@@ -22,10 +30,10 @@ def points(run: Trajectory, rollouts: int | None = None) -> list[tuple[Array, Ar
     return list(zip(run.entropy[:, :-1][:, :rollouts], run.reward[:, :rollouts], strict=True))
 
 
-@cache
-def large(effort: Effort, env: str) -> Trajectory:
+@remember
+def large(effort: Effort, env: str, **changes: Any) -> Trajectory:
     """Simulate runs of 256 states, whose means over states have little noise."""
-    return trajectory(effort.times(0.75), env=env, states=256)
+    return trajectory(effort.times(0.75), **{"env": env, "states": 256, "rollouts": ROLLOUTS, **changes})
 
 
 def fits(run: Trajectory, rollouts: int) -> tuple[Values, Values]:
@@ -37,91 +45,188 @@ def fits(run: Trajectory, rollouts: int) -> tuple[Values, Values]:
 @claim(
     "law-fit",
     paper=PAPER,
-    source="equation 6",
+    source="section 2.4, equation 6, figure 3",
+    words="R = −a·exp(H) + b describes reward over entropy precisely, for all sizes, families and tasks, with two "
+    "coefficients for over 200 points",
     assumption="GRPO, det and noisy, 256 states, while the reward rises: 150 rollouts",
-    predicted="R = −a·e^H + b: R² ≥ .95, and higher than a line's in H",
+    setting="accuracy of 11 language models on validation problems, no bonus and no KL term",
+    threshold="R² ≥ .95, so that a twentieth of the variance is left, and above the null's in paired runs",
+    null="a line in H, which has as many coefficients",
     expected=HOLDS,
+    mutations=(
+        Mutation(
+            "e^H were e^(−H)",
+            Swap(laws, "alternatives", lambda f: lambda entropy, reward: f(-entropy, reward)),
+        ),
+        Mutation(
+            "e^H were H",
+            Swap(laws, "alternatives", lambda f: lambda *at: f(*at) | {"exponential": f(*at)["linear"]}),
+        ),
+    ),
 )
 def law_fit(effort: Effort) -> Finding:
     """Reward costs entropy at a rate that hardly changes. The fit gets worse the longer the reward has been at its
     ceiling."""
-    check, lines = Check(True), []
+    check, lines, nulls = Check(True), [], []
     numbers: dict[str, Values] = {}
     for env in ("det", "noisy"):
         law, straight = fits(large(effort, env), 150)
-        early, longer = (fits(large(effort, env), rollouts)[0] for rollouts in (50, effort.rollouts))
+        early, longer = (fits(large(effort, env), rollouts)[0] for rollouts in (50, ROLLOUTS))
         check &= above(law, 0.95) & above(law - straight)
-        lines.append(
-            f"{env} {told(law, 4)} (a line in H {straight.mean():.3f}; the law over 50 rollouts {early.mean():.3f}, "
-            f"over {effort.rollouts} {longer.mean():.3f})"
-        )
+        lines.append(f"{env} {told(law, 4)} (over 50 rollouts {early.mean():.3f}, over {ROLLOUTS} {longer.mean():.3f})")
+        nulls.append(f"{env} {told(straight, 4)}")
         numbers |= {f"R², {env}": law, f"R², line in H, {env}": straight, f"R², {env}, whole run": longer}
-    return Finding("R²: " + ", ".join(lines), numbers_of(numbers), *settle(check))
+    return Finding("R²: " + ", ".join(lines), numbers_of(numbers), *settle(check), null="R² " + ", ".join(nulls))
 
 
-@cache
+ESTIMATORS: dict[str, dict[str, Any]] = {"rloo": {"advantage": "rloo"}, "dr_grpo": {"advantage": "dr_grpo"}}
+"""Estimators with a baseline of the prompt, to compare with GRPO's."""
+OTHERS: dict[str, dict[str, Any]] = {
+    "positives alone": {"controller": "positive_only+ppo"},
+    "negatives alone": {"controller": "negative_only+ppo"},
+    "reinforce_pp": {"advantage": "reinforce_pp"},
+    "initial logits of std 1": {"logit_std": 1.0},
+}
+"""Changes of what is learnt or where it starts, which must not count as equal."""
+EQUAL = 0.02
+"""Largest relative difference of a and of b that counts as none."""
+
+
+@remember
 def coefficients(effort: Effort) -> dict[str, Array]:
-    """Return a and b for each of ADVANTAGES, (2, runs)."""
-    found = {}
-    for advantage in ADVANTAGES:
-        run = trajectory(effort, env="det", advantage=advantage, rollouts=150)
-        fitted = [laws.fit(entropy, reward) for entropy, reward in points(run)]
-        found[advantage] = np.array([(law.a, law.b) for law in fitted]).T
-    return found
+    """Return a and b relative to GRPO's for ESTIMATORS and OTHERS, (2, runs)."""
+
+    def fitted(changes: Mapping[str, Any]) -> Array:
+        run = large(effort, "det", **{"rollouts": 150, **changes})
+        return np.array([(law.a, law.b) for law in (laws.fit(*at) for at in points(run))]).T
+
+    grpo = fitted({})
+    return {name: fitted(changes) / grpo for name, changes in {**ESTIMATORS, **OTHERS}.items()}
+
+
+def told_coefficients(found: Mapping[str, Array]) -> str:
+    return ", ".join(f"{name} a {told(a)}, b {told(b)}" for name, (a, b) in found.items())
 
 
 @claim(
     "law-algorithms",
     paper=PAPER,
     source="appendix B.4, figure 8b",
-    assumption="det, GRPO's clipping",
-    predicted="a and b do not depend on the advantage estimator: within 10% of GRPO's",
+    words="GRPO, RLOO and PRIME give one curve: the estimator of the advantage does not change a and b",
+    assumption="det, GRPO's clipping, 256 states, 150 rollouts; RLOO and Dr. GRPO",
+    setting="one language model and data set; PRIME's process rewards come from a second model that is trained along, "
+    "which the simulator does not have, so this arm is absent",
+    threshold=f"a and b within {EQUAL:.0%} of GRPO's in paired runs, and each null outside: with 64 states, a differs "
+    "by 1.2% from run to run (standard deviation), and learning from one sign of A moves it by 3% to 5%",
+    null="learning from one sign of A, REINFORCE++ (scaled over the batch), another initial policy",
     expected=HOLDS,
+    mutations=(
+        Mutation("RLOO learnt from failures alone", Swap(ESTIMATORS, "rloo", always(OTHERS["negatives alone"]))),
+        Mutation("RLOO learnt from successes alone", Swap(ESTIMATORS, "rloo", always(OTHERS["positives alone"]))),
+        Mutation("Dr. GRPO were scaled over the batch", Swap(ESTIMATORS, "dr_grpo", always(OTHERS["reinforce_pp"]))),
+    ),
 )
 def law_algorithms(effort: Effort) -> Finding:
-    """The exchange rate of entropy and reward is a property of the problem and the initial policy."""
+    """The exchange rate of entropy and reward is a property of the problem and of the initial policy, to within the
+    noise of a run. It is not exact: estimators that weigh successes, failures or prompts otherwise change a by a few
+    percent, another initial policy by tens."""
     found = coefficients(effort)
-    ratios = {name: values / found["grpo"] for name, values in found.items() if name != "grpo"}
-    check = every(between(each, 0.9, 1.1) for pair in ratios.values() for each in pair)
+    equal = {name: found[name] for name in ESTIMATORS}
+    other = {name: found[name] for name in OTHERS}
+    check = every(between(each, 1 - EQUAL, 1 + EQUAL) for pair in equal.values() for each in pair)
+    check &= every(above(np.abs(pair.mean(-1) - 1).max() + 0 * pair[0], EQUAL) for pair in other.values())
     return Finding(
-        "relative to GRPO: " + ", ".join(f"{name} a {told(a)}, b {told(b)}" for name, (a, b) in ratios.items()),
-        numbers_of({f"{part}, {name}": x for name, pair in ratios.items() for part, x in zip("ab", pair, strict=True)}),
+        "relative to GRPO: " + told_coefficients(equal),
+        numbers_of({f"{part}, {name}": x for name, pair in found.items() for part, x in zip("ab", pair, strict=True)}),
         *settle(check),
+        null=told_coefficients(other),
     )
+
+
+def forecasts(entropy: Array, reward: Array) -> dict[str, Array]:
+    """Return the errors of the rewards after the share SEEN of a run, predicted by law, last value and line in H."""
+    found = laws.predict_end(entropy, reward, SEEN)
+    n = found.law.n
+    line = np.polyfit(entropy[:n], reward[:n], 1)
+    predicted = {"law": found.predicted, "last value": reward[n - 1], "line in H": np.polyval(line, entropy[n:])}
+    return {name: value - reward[n:] for name, value in predicted.items()}
+
+
+def prediction_errors(run: Trajectory) -> dict[str, Values]:
+    """Return the root mean squared error of each forecast, (runs,)."""
+    found = [forecasts(*at) for at in points(run)]
+    return {name: np.array([np.sqrt((each[name] ** 2).mean()) for each in found]) for name in found[0]}
+
+
+def gain_seen(run: Trajectory) -> Values:
+    """Return the share of the run's gain in reward that the share SEEN of it brings, (runs,)."""
+    reward = run.reward
+    return (reward[:, int(SEEN * reward.shape[1])] - reward[:, 0]) / (reward[:, -1] - reward[:, 0])
+
+
+BEFORE = "the fit ends before the reward saturates"
 
 
 @claim(
     "law-prediction",
     paper=PAPER,
     source="appendix B.3, figure 10",
-    assumption="GRPO, det and noisy, 256 states",
-    predicted="the first 15% of a run predict the rest: RMSE of the reward ≤ .05",
-    expected=HOLDS,
+    words="fitted to the first 36 of 236 steps (15%), the law predicts the accuracy of the others with an RMSE of .9 "
+    "points in mathematics and 1.2 in code, and the end to .5 and 1.9",
+    assumption="GRPO, det and noisy, 256 states, 300 rollouts",
+    setting="at that step about four fifths of the gain are made (figure 2: 76% after a twelfth, 93% after a third); "
+    "our slow runs have that too, by a learning rate of .03 in det and .1 in noisy",
+    threshold="a smaller RMSE than both nulls in paired runs: a small error alone says nothing, since it is small for "
+    "every prediction once the reward has saturated",
+    null="the reward stays at its last value; a line in H, fitted to the same points",
+    expected=holds_if(BEFORE),
+    mutations=(
+        Mutation("e^H were e^(−H)", Swap(laws, "predict_end", lambda f: lambda h, *rest: f(-h, *rest))),
+        Mutation(
+            "the law were a constant, its mean so far",
+            Swap(
+                laws, "predict_end", lambda f: lambda h, r, share: f(h, r, share)._replace(predicted=mean_of(r, share))
+            ),
+        ),
+    ),
 )
 def law_prediction(effort: Effort) -> Finding:
-    """The reward that the remaining entropy will bring can be predicted early, but the prediction is too high: the last
-    of the entropy earns less than the law says."""
-    errors, ends = {}, {}
-    for env in ("det", "noisy"):
-        found = [laws.predict_end(entropy, reward) for entropy, reward in points(large(effort, env))]
-        errors[env] = np.array([prediction.rmse for prediction in found])
-        ends[env] = np.array([prediction.end_error for prediction in found])
-    measured = ", ".join(f"{env} {told(errors[env], 4)} (at the end {ends[env].mean():+.3f})" for env in errors)
+    """The law says early what reward the remaining entropy will bring, better than a constant or a line, and too high:
+    the last of the entropy earns less. At the learning rates of the environments, 93% to 98% of the gain is made by
+    then: in det, that the reward stays as it is predicts better."""
+    numbers: dict[str, Values] = {}
+    checks, lines, nulls = {}, [], []
+    for name, rates in (("as they are", dict.fromkeys(SLOW)), ("slow", SLOW)):
+        beaten = []
+        for env, lr in rates.items():
+            run = large(effort, env, **({} if lr is None else {"lr": lr}))
+            errors, seen = prediction_errors(run), gain_seen(run)
+            law, *others = errors.values()
+            beaten += [rising(law, other) for other in others]
+            lines.append(f"{env}, {name} {told(law, 4)} ({seen.mean():.0%} of the gain made)")
+            nulls += [f"{env}, {name}: " + ", ".join(f"{x} {told(errors[x], 4)}" for x in errors if x != "law")]
+            numbers |= {f"RMSE, {env}, {name}, {x}": values for x, values in errors.items()}
+            numbers[f"gain made, {env}, {name}"] = seen
+        checks[name] = every(beaten)
     return Finding(
-        f"RMSE: {measured}",
-        numbers_of(
-            {f"RMSE, {env}": values for env, values in errors.items()}
-            | {f"error at the end, {env}": values for env, values in ends.items()}
-        ),
-        *settle(every(below(values, 0.05) for values in errors.values())),
+        f"RMSE: {', '.join(lines)}",
+        numbers_of(numbers),
+        *settle(checks["as they are"], BEFORE, checks["slow"]),
+        null="RMSE " + "; ".join(nulls),
     )
+
+
+def mean_of(reward: Array, share: float) -> Array:
+    """Return the mean of the first `share` of the rewards, for each of the others."""
+    first = int(share * len(reward))
+    return np.full(len(reward) - first, reward[:first].mean())
 
 
 @picture("law-fit", caption="Expected reward against entropy of one run, and the law fitted to its first 15%.")
 def draw_law(figure: Figure, effort: Effort) -> None:
-    for axes, env in zip(figure.subplots(1, 2), ("det", "noisy"), strict=True):
-        entropy, reward = points(large(effort, env))[0]
-        law = laws.predict_end(entropy, reward).law
+    for axes, env in zip(figure.subplots(1, 2), SLOW, strict=True):
+        entropy, reward = points(large(effort, env, lr=SLOW[env]))[0]
+        law = laws.predict_end(entropy, reward, SEEN).law
         axes.plot(entropy, reward, ".", markersize=3)
         axes.plot(entropy, law(entropy), color="black", linewidth=1)
         axes.axvline(entropy[law.n], color="grey", linestyle=":")

@@ -1,6 +1,5 @@
 """OPEFO: flows of entropy that cancel to first order only if they are exact."""
 
-from functools import cache
 from typing import Any
 
 import torch
@@ -11,6 +10,7 @@ from entrostat import entropy_change, policy_stats
 from ..trajectory import Array
 from .checks import Check, between, numbers_of, settle, told
 from .ensembles import STEPS, order, random_logits, random_vector
+from .memory import remember
 from .pictures import picture
 from .registry import FAILS, Effort, Finding, claim, holds_if
 from .runs import entropies
@@ -58,7 +58,7 @@ def formula(effort: Effort) -> Finding:
     )
 
 
-@cache
+@remember
 def one_step(effort: Effort) -> dict[str, Array]:
     """Return |ΔH| of the first on-policy update of `on`, at each step size of STEPS, (len(STEPS), runs)."""
     found = {}
@@ -93,7 +93,7 @@ def draw_orders(figure: Figure, effort: Effort) -> None:
     axes.legend()
 
 
-@cache
+@remember
 def kept(effort: Effort) -> dict[str, Array]:
     """Return the entropy in `on` with small steps, (runs, rollouts + 1)."""
     return {name: entropies(effort, env="on", lr=0.1, rollouts=300, **rule) for name, rule in RULES.items()}

@@ -1,20 +1,29 @@
-"""Registry of claims. A claim is registered with the paper's statement; its function measures and judges.
+"""Registry of claims. A claim is registered with the paper's words and our threshold; its function measures and judges.
 
-    @claim("thm2", paper=..., source=..., assumption=..., predicted=..., expected=HOLDS)
+    @claim(
+        "thm2",
+        paper=..., source="theorem 2", words=..., assumption=...,     what the paper says, and where
+        threshold=..., null=..., expected=HOLDS,                      what we ask, and what must be beaten
+        mutations=(Mutation("the step had the other sign", Swap(...)),),
+    )
     def natural_policy_gradient(effort):
         "Meaning of the claim, in a sentence."
-        ... return Finding(measured, numbers, verdict)
+        ... return Finding(measured, numbers, verdict, null=...)
 
 A verdict follows from measurements alone. `expected` is the known verdict; a different one means an error in the code
-or a new result about the claim.
+or a new result about the claim. Each mutation is a fault that must turn the verdict: a claim that none can turn says
+nothing.
 """
 
-from collections.abc import Callable, Iterator
+import fnmatch
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from inspect import getdoc
 from typing import NamedTuple
 
 from ..workspace import one_thread
+from .mutations import Mutation
 
 HOLDS = "holds"
 FAILS = "fails as stated"
@@ -64,6 +73,8 @@ class Finding(NamedTuple):
     verdict: str
     false_failure: float = 0.0
     """Probability that fresh seeds give another verdict, or an upper bound; 0 if the verdict uses no random numbers."""
+    null: str = ""
+    """Measurements of the null, as text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,55 +85,107 @@ class Record:
     paper: str
     source: str
     """Place in the paper."""
+    words: str
+    """Statement of the paper, in our words."""
     meaning: str
     """Explanation in a sentence or a few."""
     assumption: str
-    predicted: str
+    setting: str
+    """Setting of the paper, if ours differs from it."""
+    threshold: str
+    """Criterion of ours for the verdict, and the reason for it."""
+    null: str
+    """Simpler explanation that the claim must beat or be told apart from."""
     measured: str
+    measured_null: str
     numbers: dict[str, float]
     verdict: str
     false_failure: float
     expected: str
+    mutations: tuple[str, ...]
+    """Names of the faults that must turn the verdict."""
+    mutated: dict[str, str] | None = None
+    """Verdict under each of the mutations; None if they were not measured."""
 
     @property
     def as_expected(self) -> bool:
         return self.verdict == self.expected
 
+    @property
+    def unnoticed(self) -> tuple[str, ...]:
+        """Mutations that left the verdict as it was."""
+        return tuple(name for name, verdict in (self.mutated or {}).items() if verdict == self.verdict)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """Claim and the function that checks it."""
+    """Claim and the function that checks it. Fields as in Record."""
 
     name: str
     paper: str
     source: str
+    words: str
     assumption: str
-    predicted: str
+    setting: str
+    threshold: str
+    null: str
     expected: str
+    mutations: tuple[Mutation, ...]
     check: Callable[[Effort], Finding]
 
-    def __call__(self, effort: Effort) -> Record:
+    def __call__(self, effort: Effort, *, power: bool = False) -> Record:
+        """Measure the claim; `power`: also under each of its mutations."""
         with one_thread():
             finding = self.check(effort)
+            mutated = {mutation.name: self.verdict_under(mutation, effort) for mutation in self.mutations if power}
         return Record(
             name=self.name,
             paper=self.paper,
             source=self.source,
+            words=self.words,
             meaning=getdoc(self.check) or "",
             assumption=self.assumption,
-            predicted=self.predicted,
+            setting=self.setting,
+            threshold=self.threshold,
+            null=self.null,
+            measured=finding.measured,
+            measured_null=finding.null,
+            numbers=finding.numbers,
+            verdict=finding.verdict,
+            false_failure=finding.false_failure,
             expected=self.expected,
-            **finding._asdict(),
+            mutations=tuple(mutation.name for mutation in self.mutations),
+            mutated=mutated if power else None,
         )
+
+    def verdict_under(self, mutation: Mutation, effort: Effort) -> str:
+        """Return the verdict that the claim gets with a fault in what it tests."""
+        with mutation():
+            return self.check(effort).verdict
 
 
 CLAIMS: dict[str, Claim] = {}
+LISTED = "docs/theory.md lists the names"
 
 
 def claim(
-    name: str, *, paper: str, source: str, assumption: str, predicted: str, expected: str
+    name: str,
+    *,
+    paper: str,
+    source: str,
+    assumption: str,
+    expected: str,
+    words: str = "",
+    setting: str = "",
+    threshold: str = "",
+    null: str = "",
+    mutations: tuple[Mutation, ...] = (),
+    predicted: str = "",
 ) -> Callable[[Callable[[Effort], Finding]], Claim]:
-    """Register the decorated function as the check of a claim."""
+    """Register the decorated function as the check of a claim.
+
+    predicted: threshold of a claim that has no words, threshold, null and mutations yet.
+    """
 
     def add(check: Callable[[Effort], Finding]) -> Claim:
         if name in CLAIMS:
@@ -131,9 +194,13 @@ def claim(
             name=name,
             paper=paper,
             source=source,
+            words=words,
             assumption=assumption,
-            predicted=predicted,
+            setting=setting,
+            threshold=threshold or predicted,
+            null=null,
             expected=expected,
+            mutations=mutations,
             check=check,
         )
         return CLAIMS[name]
@@ -141,7 +208,23 @@ def claim(
     return add
 
 
-def run_claims(effort: Effort) -> Iterator[Record]:
-    """Yield the record of every claim, one after another."""
-    for entry in CLAIMS.values():
-        yield entry(effort)
+def choose(names: Collection[str] = (), pattern: str = "") -> list[Claim]:
+    """Return the claims with these names or with `pattern` in their name (* and ? as in a shell); without both, all.
+
+    Raises ValueError on an unknown name, and if no name has the pattern.
+    """
+    for name in names:
+        if name not in CLAIMS:
+            near = get_close_matches(name, CLAIMS)
+            raise ValueError(f"unknown claim {name!r}; " + (f"did you mean {' or '.join(near)}?" if near else LISTED))
+    matching = fnmatch.filter(CLAIMS, f"*{pattern}*") if pattern else []
+    if pattern and not matching:
+        raise ValueError(f"no claim has {pattern!r} in its name; {LISTED}")
+    chosen = {*names, *matching} or CLAIMS
+    return [entry for name, entry in CLAIMS.items() if name in chosen]
+
+
+def run_claims(claims: Collection[Claim], effort: Effort, *, power: bool = False) -> Iterator[Record]:
+    """Yield the record of each claim, one after another."""
+    for entry in claims:
+        yield entry(effort, power=power)

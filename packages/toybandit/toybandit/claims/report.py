@@ -1,25 +1,25 @@
-"""Reports of records: a table in the terminal, a JSON file, and a Markdown page with pictures."""
+"""Reports of records: lines for the terminal, a JSON file, and a Markdown page with pictures."""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-
-from rich.table import Table
-from rich.text import Text
 
 from .pictures import PICTURES
 from .registry import HOLDS, Effort, Record
 
-COLUMNS = ("claim", "assumption", "predicted", "measured", "verdict")
 INTRODUCTION = """# The theory, measured
 
-Every claim of the papers that a bandit can test, with its measurement and its verdict. A verdict follows only from the
-measurements below it. `±` is one standard error over runs. *False failure* is the probability that fresh seeds give
-another verdict, from the standard errors and Student's t; it is 0 for statements about every instance or about
-expectations, which are tested on random examples. Environments are those of `toybandit/environments.py`, with {states}
-states, {rollouts} rollouts and {runs} runs unless a claim says otherwise; entropies are in nats.
+Every claim of the papers that a bandit can test, with its measurement and its verdict. *Claimed* is what the paper
+says, in our words; the papers rarely say how well a claim must hold, so *threshold* is ours, with its reason. *Null* is
+the simpler explanation that a claim must beat or be told apart from. A verdict follows only from the measurements.
+*Would turn if* names faults that were put into the code that the claim tests, one at a time, and the verdict with each:
+a claim that no fault turns would say nothing. `±` is one standard error over runs. *False failure* is the probability
+that fresh seeds give another verdict, from the standard errors and Student's t; it is 0 for statements about every
+instance or about expectations, which are tested on random examples. Environments are those of
+`toybandit/environments.py`, with {states} states, {rollouts} rollouts and {runs} runs unless a claim says otherwise;
+entropies are in nats.
 
     {command}
 
@@ -37,19 +37,73 @@ def doubt_of(record: Record) -> str:
     return f"{record.false_failure:.0e}" if record.false_failure else "0: deterministic"
 
 
-def table(records: Sequence[Record]) -> Table:
-    """Return a table for the terminal; unexpected verdicts are red."""
-    shown = Table(title="claim → assumption → predicted → measured → verdict", show_lines=True)
-    for column in COLUMNS:
-        shown.add_column(column, overflow="fold")
-    for record in records:
-        colour = "red" if not record.as_expected else "green" if record.verdict == HOLDS else "yellow"
-        shown.add_row(
-            Text.assemble((record.name, "bold"), f"\n{record.paper}, {record.source}"),
-            *map(Text, (record.assumption, record.predicted, record.measured)),
-            Text(f"{verdict_of(record)}\n", style=colour).append(f"false failure {doubt_of(record)}", style="dim"),
-        )
-    return shown
+def turning(record: Record) -> Iterator[str]:
+    """Yield the name of each mutation, with the verdict under it if measured."""
+    for name in record.mutations:
+        if record.mutated is None:
+            yield name
+        elif name in record.unnoticed:
+            yield f"{name} (not noticed)"
+        else:
+            yield f"{name} ({record.mutated[name]})"
+
+
+def facts(record: Record) -> dict[str, str]:
+    """Return titles and texts of a claim's details, without empty ones."""
+    titles = {
+        f"Claimed ({record.source})": record.words,
+        "Assumption": record.assumption,
+        "Paper's setting": record.setting,
+        "Threshold (ours)": record.threshold,
+        "Null": f"{record.null}: {record.measured_null}" if record.measured_null else record.null,
+        "Measured": record.measured,
+        "Would turn if": "; ".join(turning(record)),
+        "False failure": doubt_of(record),
+    }
+    return {title: text for title, text in titles.items() if text}
+
+
+def line(record: Record) -> str:
+    """Return the claim and its verdict as a line; with power, also the number of mutations that turn it."""
+    power = ""
+    if record.mutated is not None:
+        turned = len(record.mutated) - len(record.unnoticed)
+        power = f"; {turned} of {len(record.mutated)} mutations turn it"
+        power += "".join(f"; not noticed: {name}" for name in record.unnoticed)
+    return f"{record.name}: {verdict_of(record)}{power}"
+
+
+def details(record: Record) -> str:
+    """Return the claim's details, one indented line each."""
+    return "\n".join(f"    {title}: {text}" for title, text in facts(record).items())
+
+
+def summary(records: Sequence[Record]) -> str:
+    """Return the number of verdicts and of mutations that are not as expected, in a line."""
+    surprises = [record.name for record in records if not record.as_expected]
+    parts = [
+        f"{len(records)} claims" if len(records) > 1 else "1 claim",
+        f"not as expected: {', '.join(surprises)}" if surprises else "all verdicts as expected",
+    ]
+    if any(record.mutated is not None for record in records):
+        count = sum(len(record.mutations) for record in records)
+        deaf = [record.name for record in records if record.unnoticed or not record.mutations]
+        parts.append(f"{count} mutations, " + (f"not noticed by {', '.join(deaf)}" if deaf else "all of them noticed"))
+    return "; ".join(parts) + f"; false failure at most {max(record.false_failure for record in records):.0e}"
+
+
+def succeeded(records: Sequence[Record]) -> bool:
+    """Return True if every verdict is the expected one, and every measured mutation turns it."""
+    return all(
+        record.as_expected and not record.unnoticed and (record.mutated is None or record.mutations)
+        for record in records
+    )
+
+
+def as_json(records: Sequence[Record]) -> str:
+    """Return the records as a JSON list."""
+    content = [asdict(record) | {"as_expected": record.as_expected} for record in records]
+    return json.dumps(content, indent=2, ensure_ascii=False)
 
 
 def entry(record: Record, picture: str | None) -> str:
@@ -60,10 +114,7 @@ def entry(record: Record, picture: str | None) -> str:
         "",
         f"**{verdict[0].upper()}{verdict[1:]}.** {' '.join(record.meaning.split())}",
         "",
-        f"- **Claimed** ({record.source}): {record.predicted}",
-        f"- **Assumption**: {record.assumption}",
-        f"- **Measured**: {record.measured}",
-        f"- **False failure**: {doubt_of(record)}",
+        *(f"- **{title}**: {text}" for title, text in facts(record).items()),
         "",
     ]
     if picture is not None:
@@ -73,19 +124,18 @@ def entry(record: Record, picture: str | None) -> str:
 
 def overview(records: Sequence[Record]) -> str:
     """Return a table of all verdicts, with links to the claims; heading addresses omit the dots of names."""
-    lines = [f"[{r.name}](#{r.name.replace('.', '')}) | {r.paper} | {verdict_of(r)}" for r in records]
-    return "\n".join(f"| {line} |" for line in ("claim | paper | verdict", "--- | --- | ---", *lines)) + "\n"
+    lines = [
+        f"[{r.name}](#{r.name.replace('.', '')}) | {r.paper} | {verdict_of(r)} | {'; '.join(r.mutations)}"
+        for r in records
+    ]
+    head = ("claim | paper | verdict | would turn if", "--- | --- | --- | ---")
+    return "\n".join(f"| {line} |" for line in (*head, *lines)) + "\n"
 
 
 def page(records: Sequence[Record], effort: Effort, command: str, pictures: str) -> str:
     """Return the Markdown page; `pictures`: folder of the pictures relative to the page."""
     hold = sum(record.verdict == HOLDS for record in records)
-    surprises = sum(not record.as_expected for record in records)
-    doubt = max(record.false_failure for record in records)
-    count = (
-        f"{len(records)} claims, of which {hold} hold as stated and {surprises} have an unexpected verdict; "
-        f"false failure at most {doubt:.0e}."
-    )
+    count = f"{hold} of {len(records)} claims hold as stated. {summary(records)}."
     parts = [INTRODUCTION.format(command=command, count=count, **vars(effort)), overview(records)]
     for paper in dict.fromkeys(record.paper for record in records):
         parts.append(f"## {paper}\n")
@@ -96,17 +146,17 @@ def page(records: Sequence[Record], effort: Effort, command: str, pictures: str)
 
 
 def is_full(folder: Path) -> bool:
-    """Return True if the folder contains a page that was made without --quick."""
+    """Return True if the folder contains a page of all claims that was made without --quick."""
     path = folder / "theory.md"
-    return path.exists() and not re.search(r"^    toybandit verify\b.* --quick\b", path.read_text(), re.MULTILINE)
+    command = re.search(r"^    toybandit verify\b(.*)", path.read_text(), re.MULTILINE) if path.exists() else None
+    return command is not None and re.search(r" --(quick|only)\b|^ [^-]", command[1]) is None
 
 
 def write(records: Sequence[Record], folder: Path, effort: Effort, command: str) -> None:
     """Write theory.md into `folder`, and claims.json and the pictures into its folder theory; create missing ones."""
     inside = folder / "theory"
     inside.mkdir(parents=True, exist_ok=True)
-    content = [asdict(record) | {"as_expected": record.as_expected} for record in records]
-    (inside / "claims.json").write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    (inside / "claims.json").write_text(as_json(records) + "\n")
     for record in records:
         if record.name in PICTURES:
             PICTURES[record.name].save(effort, inside / f"{record.name}.png")

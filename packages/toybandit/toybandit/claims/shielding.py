@@ -1,6 +1,5 @@
 """A penalty that keeps unlikely tokens from being pushed out of the policy: Lp-Reg."""
 
-from functools import cache
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from entrostat.support import Support, truncated_logp
 from ..trajectory import Array
 from .checks import above, every, numbers_of, settle, told
 from .ensembles import random_logits
+from .memory import remember
 from .pictures import picture
 from .registry import Effort, Finding, claim, holds_if, judge
 from .runs import trajectory
@@ -95,7 +95,7 @@ def lp_reg_shield(effort: Effort) -> Finding:
     )
 
 
-@cache
+@remember
 def shielded(effort: Effort) -> dict[str, dict[str, Any]]:
     """Return the runs in `noisy` of each of CONTROLLERS, by the use of a rollout's samples."""
     return {

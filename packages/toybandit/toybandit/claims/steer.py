@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import torch
@@ -20,6 +19,7 @@ from ..policy import Policy
 from ..problem import draw_problem
 from ..rollout import enumerate_rollout
 from .checks import Check, Values, above, every, numbers_of, rising, settle, standard_error, told
+from .memory import remember
 from .pictures import picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim, holds_if
 from .runs import entropies, side_by_side
@@ -84,7 +84,7 @@ def ranks(x: Tensor, share: Tensor) -> Tensor:
     return torch.empty_like(x).scatter_(-1, order, sorted_share.cumsum(-1) - sorted_share / 2)
 
 
-@cache
+@remember
 def ranking(effort: Effort, spread: float = 0.0) -> dict[str, dict[str, Values]]:
     """Return mean squared error, Pearson and Spearman correlation of each of ESTIMATES, (runs,) each."""
     found, truth, share = estimates(effort, spread)
@@ -169,7 +169,7 @@ NOTABLE = 0.005
 """Smallest effect on the mean entropy of a run that counts, nats."""
 
 
-@cache
+@remember
 def intervened(effort: Effort, env: str) -> dict[str, Values]:
     """Return the mean entropy of a run under each of INTERVENTIONS minus the mean without, (runs,)."""
     rows = [(1.0, 1.0, 1.0), *(settings[:3] for settings in INTERVENTIONS.values())]
