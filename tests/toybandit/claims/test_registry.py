@@ -13,6 +13,7 @@ LONG = (
     "stare-target",
     "qae-quantile",
     "siren-anchor",
+    "siren-collapse",
     "thermostat",
     "lp-reg-entropy",
     "four-quadrants",
