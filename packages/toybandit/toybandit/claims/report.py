@@ -11,6 +11,7 @@ from rich.text import Text
 
 from .pictures import PICTURES
 from .registry import HOLDS, Effort, Record
+from .theorems import derived, symbols
 
 COLUMNS = ("claim", "assumption", "predicted", "measured", "verdict")
 INTRODUCTION = """# The theory, measured
@@ -64,6 +65,7 @@ def entry(record: Record, picture: str | None) -> str:
         f"- **Assumption**: {record.assumption}",
         f"- **Measured**: {record.measured}",
         f"- **False failure**: {doubt_of(record)}",
+        *derived(record.name, ".."),
         "",
     ]
     if picture is not None:
@@ -86,7 +88,7 @@ def page(records: Sequence[Record], effort: Effort, command: str, pictures: str)
         f"{len(records)} claims, of which {hold} hold as stated and {surprises} have an unexpected verdict; "
         f"false failure at most {doubt:.0e}."
     )
-    parts = [INTRODUCTION.format(command=command, count=count, **vars(effort)), overview(records)]
+    parts = [INTRODUCTION.format(command=command, count=count, **vars(effort)), overview(records), symbols()]
     for paper in dict.fromkeys(record.paper for record in records):
         parts.append(f"## {paper}\n")
         for record in records:
