@@ -145,7 +145,7 @@ def sign(effort: Effort) -> Finding:
     numbers |= {f"wrong sign, own logit, logit std {std:g}": share for std, share in zip(SPREADS, alone, strict=True)}
     return Finding(
         f"{min(whole):.1%} to {max(whole):.1%} of sampled tokens have the wrong sign under the whole gradient, "
-        f"{max(alone):.1%} if their own logit alone moves",
+        f"{max(alone):.1%} if their own logit alone moves (p within 1% of e^(−H) aside)",
         numbers,
         judge(max(whole) < 1e-3, OWN, max(alone) == 0),
     )

@@ -51,6 +51,7 @@ def settled(points: tuple[tuple[float, float], ...]) -> list[bool]:
     return found
 
 
+# The inequalities of appendix A.3 are not in the text at hand, so they are not compared.
 # Null: any gains, of which a third are stable in the rectangle. Mutations that turn it: 1 + c for 1 − c, the condition
 # without its square, the opposite sign of either gain in the loop.
 @claim(

@@ -81,7 +81,7 @@ def unexplained(estimate: Tensor, truth: Tensor) -> float:
 def equation_7(effort: Effort) -> Finding:
     """Theorem 1 takes one table of logits over whole responses. A language model has one for each token: the step on a
     token weighs its probability, not that of the response, which shrinks with every token. The covariance then falls
-    ever shorter of the change, by another factor in every state; from three tokens on, the one without π(y) is nearer
+    ever shorter of the change, by another factor in every state; for longer responses, the one without π(y) is nearer
     to proportion."""
     numbers: dict[str, float] = {}
     for length in LENGTHS:
