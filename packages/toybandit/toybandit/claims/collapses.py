@@ -26,8 +26,8 @@ def long_runs(effort: Effort, env: str, name: str) -> Trajectory:
     return anchored(effort, env, *TRIED[name], rollouts=ROLLOUTS)
 
 
-# Null: no bonus, which loses as many runs strictly on-policy. Mutations that turn it: top_p = 1 as the setting, the
-# bonus with the opposite sign under the condition, β = 0 under the condition.
+# Null: no bonus, which loses as many runs strictly on-policy. Mutations that turn it: top_p = 1 as the setting, β = 0
+# under the condition.
 @claim(
     "siren-collapse",
     paper=PAPER,

@@ -68,8 +68,8 @@ def unexplained(estimate: Tensor, truth: Tensor) -> float:
     return max(float(1 - (estimate @ truth) ** 2 / (estimate @ estimate) / (truth @ truth)), 0.0)
 
 
-# Null: theorem 2's covariance with A alone, which equation 7 must be told apart from; a constant multiple of nothing
-# explains 0. Mutations that turn it: A without π(y) (power 0), log π(y) replaced by π(y).
+# Null: theorem 2's covariance, with A alone, which equation 7 must beat at every length. Mutations that turn it: A
+# without π(y) in equation 7, or the two covariances swapped.
 @claim(
     "em-equation-7",
     paper=PAPER,
