@@ -26,12 +26,17 @@ UNFINISHED = {
     "balance",
     "shielding",
     "anchoring",
+    "assumption_1",
+    "responses",
+    "gains",
+    "collapses",
 }
 """Modules whose claims have no words, null and mutations yet."""
 LONG = (
     "stare-target",
     "qae-quantile",
     "siren-anchor",
+    "siren-collapse",
     "thermostat",
     "lp-reg-entropy",
     "four-quadrants",
