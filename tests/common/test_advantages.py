@@ -261,3 +261,11 @@ def test_segments_in_place_of_ids():
         keywords = {"length": torch.tensor([1, 2, 3, 4, 5])} if name == "opo" else {}
         advantage = get_advantage(name)
         assert torch.equal(advantage(reward, Segments(ids), **keywords), advantage(reward, ids, **keywords))
+
+
+@pytest.mark.parametrize("name", ["grpo", "dr_grpo", "rloo", "reinforce_pp"])
+@pytest.mark.parametrize("baseline", [-5.0, 0.3])
+def test_a_constant_in_the_rewards_has_no_effect(name, baseline):
+    reward, group = torch.linspace(0, 1, 16, dtype=torch.float64) ** 2, torch.arange(16) // 4
+    estimate = get_advantage(name)
+    torch.testing.assert_close(estimate(reward + baseline, group), estimate(reward, group), rtol=0, atol=1e-5)

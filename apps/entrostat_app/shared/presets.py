@@ -186,7 +186,7 @@ PRESETS: dict[str, Preset] = {
     "boundary": Preset(
         title="A boundary in the wrong place",
         page="theorems",
-        query={"claim": "steer-sign"},
+        query={"claim": "opefo-sign"},
         notice="A token's entropy change does not switch sign at e^(−H).",
     ),
     "bounded-sum": Preset(

@@ -21,6 +21,10 @@ UNFINISHED = {
     "balance",
     "shielding",
     "anchoring",
+    "assumption_1",
+    "responses",
+    "gains",
+    "collapses",
 }
 """Modules whose claims have no words, null and mutations yet."""
 LONG = (
@@ -29,6 +33,7 @@ LONG = (
     "stare-target",
     "qae-quantile",
     "siren-anchor",
+    "siren-collapse",
     "thermostat",
     "lp-reg-entropy",
     "four-quadrants",

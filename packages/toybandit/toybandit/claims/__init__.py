@@ -7,19 +7,23 @@ from .registry import CLAIMS, Claim, Effort, Finding, Record, choose, claim, run
 
 MODULES = (
     "first_order",
+    "responses",
     "law",
     "covariance_rules",
     "clipping",
     "holding",
     "tokens",
+    "assumption_1",
     "steer",
     "opefo",
     "entropic",
     "feedback",
+    "gains",
     "baselines",
     "balance",
     "shielding",
     "anchoring",
+    "collapses",
 )
 """Modules of the claims, in the order of the report."""
 

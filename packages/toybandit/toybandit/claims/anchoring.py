@@ -1,10 +1,14 @@
 """A bonus that should keep the entropy of the most uncertain tokens at its initial value: SIREN."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from ..trajectory import Array, Trajectory
 from .checks import Check, between, every, numbers_of, settle, told
+from .counts import count
 from .feedback import late
 from .memory import remember
 from .pictures import picture
@@ -24,10 +28,10 @@ TRIED = {f"β = {beta:g}, top_p = {p:g}": (beta, p) for beta, p in ((PUBLISHED, 
 STRONGER = "β is a thousand times as large, and every action counts"
 
 
-def anchored(effort: Effort, env: str, beta: float, top_p: float) -> Trajectory:
+def anchored(effort: Effort, env: str, beta: float, top_p: float, **config: Any) -> Trajectory:
     """Simulate runs under the rule. The quantile is the mini-batch's, since responses have only one token."""
     args = {"beta": beta, "top_p": top_p, "per_response": False}
-    return trajectory(effort, env=env, controller="siren", controller_args=args)
+    return trajectory(effort, env=env, controller="siren", controller_args=args, **config)
 
 
 @remember
@@ -41,6 +45,23 @@ def drift(run: Trajectory) -> Array:
     mean = run.metrics["siren/entropy"] / run.metrics["siren/updates"]
     found: Array = mean - mean[:, :1]
     return found
+
+
+def lost(run: Trajectory) -> NDArray[np.bool_]:
+    """Return True for each run whose H̄ is below half its anchor at the end, (runs,)."""
+    mean = run.metrics["siren/entropy"] / run.metrics["siren/updates"]
+    found: NDArray[np.bool_] = mean[:, -1] < mean[:, 0] / 2
+    return found
+
+
+def told_runs(effort: Effort, env: str, name: str) -> str:
+    """Return the late H̄ − anchor of the runs that are not lost, and the number of those that are, as text."""
+    run = tried(effort, env, name)
+    gone, error = lost(run), late(drift(run))
+    if not gone.any():
+        return told(error)
+    kept = error[~gone]
+    return f"{count(gone)} lost" + (f", {told(kept)} in the others" if len(kept) > 1 else "")
 
 
 def near_the_anchor(effort: Effort, name: str) -> tuple[Check, dict[str, Array]]:
@@ -66,7 +87,7 @@ def siren_anchor(effort: Effort) -> Finding:
     published, _, strong = (check for check, _ in checks.values())
     errors = {f"{name}, {env}": error for name, (_, found) in checks.items() for env, error in found.items()}
     reward = {f"reward, {name}": tried(effort, "noisy", name).reward[:, -1] for name in TRIED}
-    measured = ", ".join(f"{name}: {told(error)}" for name, error in errors.items())
+    measured = ", ".join(f"{name}, {env}: {told_runs(effort, env, name)}" for name in TRIED for env in ENVS)
     paid = ", ".join(f"{values.mean():.3f}" for values in reward.values())
     return Finding(
         f"H̄ − anchor, {measured}; final reward in noisy {paid}",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .pictures import PICTURES
 from .registry import HOLDS, Effort, Record
+from .theorems import derived, symbols
 
 INTRODUCTION = """# The theory, measured
 
@@ -115,6 +116,7 @@ def entry(record: Record, picture: str | None) -> str:
         f"**{verdict[0].upper()}{verdict[1:]}.** {' '.join(record.meaning.split())}",
         "",
         *(f"- **{title}**: {text}" for title, text in facts(record).items()),
+        *derived(record.name, ".."),
         "",
     ]
     if picture is not None:
@@ -136,7 +138,7 @@ def page(records: Sequence[Record], effort: Effort, command: str, pictures: str)
     """Return the Markdown page; `pictures`: folder of the pictures relative to the page."""
     hold = sum(record.verdict == HOLDS for record in records)
     count = f"{hold} of {len(records)} claims hold as stated. {summary(records)}."
-    parts = [INTRODUCTION.format(command=command, count=count, **vars(effort)), overview(records)]
+    parts = [INTRODUCTION.format(command=command, count=count, **vars(effort)), overview(records), symbols()]
     for paper in dict.fromkeys(record.paper for record in records):
         parts.append(f"## {paper}\n")
         for record in records:

@@ -162,19 +162,6 @@ def draw_boundary(figure: Figure, effort: Effort) -> None:
 
 
 @claim(
-    "steer-sign",
-    paper="STEER",
-    source="theorem 1",
-    assumption="one sampled token, full softmax gradient",
-    predicted="ΔH has the sign of −A·(lp + H): boundary at p = e^(−H)",
-    expected=FAILS,
-)
-def steer_sign(effort: Effort) -> Finding:
-    """Rewarded tokens slightly likelier than e^(−H) raise the entropy, although the theorem says that they lower it."""
-    return sign_finding(entropy_change.steer, effort)
-
-
-@claim(
     "opefo-sign",
     paper="OPEFO",
     source="equation 6",

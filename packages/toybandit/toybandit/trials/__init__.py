@@ -13,6 +13,7 @@ from .registry import TRIALS, Outcome, Parameter, Trial, trial
 MODULES = (
     "first_order",
     "tokens",
+    "moved",
     "law",
     "rules",
     "baselines",

@@ -32,7 +32,7 @@ from .rules import ENV, ROLLOUTS, SIZE
         step=0.05,
         help="1: all actions count. The published value is .8.",
     ),
-    replace(ROLLOUTS, default=40),
+    replace(ROLLOUTS, default=40, high=300),
     replace(
         ENV,
         options=("noisy", "on"),

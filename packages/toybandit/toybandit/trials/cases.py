@@ -214,6 +214,15 @@ add(
 add("tau-below-top", "feedback", {}, {"tau": 0.95}, REUSED, within("tau", high=0.8, stated=False))
 add("windup", "windup", {}, {"anti_windup": False}, equals("anti_windup", True, stated=False))
 add("pi-stability-linear", "linear-loop", {}, {"alpha_max": 0.02}, UNBOUNDED)
+add(
+    "entropic-gains",
+    "linear-loop",
+    {},
+    {"alpha_max": 0.02},
+    within("s", low=0.5, high=1.5),
+    within("c", high=0.7),
+    UNBOUNDED,
+)
 add("pi-stability-exact", "exact-loop", {}, {"alpha_max": 0.3}, UNBOUNDED)
 add("entropy-bonus", "bonus", {}, {"largest": 4.0, "lr": 8.0}, NOISY, REUSED, within("lr", high=2))
 add("entropy-advantage", "bonus", {"way": rules.ADVANTAGE, "largest": 1.0}, {"passes": 1}, NOISY, REUSED)
@@ -254,8 +263,20 @@ add(
 add("thermostat", "holding", {}, {"target": 2.9}, within("target", high=2.6))
 add("token-flow", "token-flow", {}, {"log_eta": 0.0}, TINY_STEP)
 add("token-flows-add", "first-order", {"rule": first_order.TOKENS}, {"eta": 20.0}, SMALL_STEP)
-add("sign-boundary", "token-sign", {}, {"weight": -1.0}, within("weight", low=0.1), TINY_STEP)
-add("steer-sign", "token-sign", {"boundary": tokens.INVERSE}, {"std": 0.1}, TINY_STEP)
+OWN_LOGIT = equals("moves", tokens.OWN, stated=False)
+EVERY_LOGIT = equals("moves", tokens.WHOLE)
+add("sign-boundary", "token-sign", {}, {"weight": -1.0}, within("weight", low=0.1), EVERY_LOGIT, TINY_STEP)
+add("steer-thm1", "omega", {}, {"moves": tokens.WHOLE}, OWN_LOGIT)
+add(
+    "steer-sign",
+    "token-sign",
+    {"boundary": tokens.INVERSE, "moves": tokens.OWN},
+    {"moves": tokens.WHOLE},
+    OWN_LOGIT,
+    TINY_STEP,
+)
+add("opefo-thm1", "state-change", {}, {"formula": "exact"})
+add("em-equation-7", "responses", {}, {"length": 4}, equals("length", 1, stated=False))
 add("opefo-sign", "token-sign", {"boundary": tokens.INVERSE}, {"boundary": tokens.P_STAR}, TINY_STEP)
 add("estimates-by-error", "estimates", {}, {"log_eta": 1.0}, TINY_STEP)
 add("steer-table-7", "omega-or-cov", {"spread": 0.99}, {"spread": 0.0}, within("spread", low=0.8, stated=False))
@@ -286,6 +307,15 @@ add(
     {"log_beta": -2.3},
     equals("env", "noisy", "on"),
     within("log_beta", low=0.0, stated=False),
+    within("top_p", low=1.0, stated=False),
+)
+add(
+    "siren-collapse",
+    "anchor",
+    {"env": "on", "rollouts": 300},
+    {"top_p": 0.8},
+    equals("env", "noisy", "on"),
+    within("rollouts", low=300),
     within("top_p", low=1.0, stated=False),
 )
 add("bapo-entropy", "bapo", {}, {"share": 0.4}, REUSED, NOISY, within("share", low=0.55, stated=False))

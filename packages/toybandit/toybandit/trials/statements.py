@@ -25,6 +25,10 @@ STATEMENTS: dict[str, str] = {
     "thm2-natural-gradient": over(
         r"F^{+} g = A - \bar A,", r"\Delta H = -\eta \operatorname{Cov}_p(\log p,\ A) + O(\eta^2)"
     ),
+    "em-equation-7": over(
+        r"-\Delta H \propto \operatorname{Cov}_{y \sim \pi}(\log \pi(y),\ \pi(y)\, A(y)),",
+        r"y = (y_1, \dots, y_L)",
+    ),
     "law-fit": r"R = -a\, e^{H} + b",
     "law-algorithms": r"\frac{a}{a_{\mathrm{GRPO}}},\ \frac{b}{b_{\mathrm{GRPO}}} \in [0.9,\ 1.1]",
     "law-prediction": over(
@@ -64,6 +68,10 @@ STATEMENTS: dict[str, str] = {
     "windup": over(r"S_{t+1} = S_t + e_t \ \text{ without a bound} \ \Rightarrow", r"\min_t H_t > H^* - 0.1"),
     "pi-stability-linear": over(*STABLE),
     "pi-stability-exact": over(*STABLE, r"g = -\frac{\partial\, \Delta H}{\partial \alpha}\Big|_{H^*}"),
+    "entropic-gains": over(
+        r"V = e^2 + \tfrac{gK_i}{1 - gK_i} S^2, \quad \Delta V < 0 \iff",
+        r"(1 - gK_p)^2 < 1 - gK_i, \quad 0 < gK_i < 1",
+    ),
     "entropy-bonus": over(
         r"\mathcal{L} - c\, H:", r"c_1 < c_2 \ \Rightarrow\ H_{\mathrm{end}}(c_1) < H_{\mathrm{end}}(c_2)"
     ),
@@ -98,6 +106,11 @@ STATEMENTS: dict[str, str] = {
         r"w > 0: \quad \Delta H > 0 \iff p < p^*,",
         r"p^* (\log p^* + H) = S_{2L} + H S_2, \quad p^* \ge e^{-H}",
     ),
+    "steer-thm1": over(
+        r"\Delta H = \Omega + O(\eta^2),",
+        r"\Omega = -\eta\, \mathbb{E}_{\pi}\Bigl[\tfrac{A}{\pi_{\mathrm{old}}}\, \pi (1 - \pi)(\log \pi + H)\Bigr]",
+    ),
+    "opefo-thm1": r"\Delta H = -\eta\, \mathbb{E}_{\pi}\bigl[A\,(1 - \pi)^2 (\log \pi + H)\bigr]",
     "steer-sign": r"\operatorname{sign} \Delta H = -\operatorname{sign} A\,(\log p + H)",
     "opefo-sign": r"\operatorname{sign} \Delta H = -\operatorname{sign} A\,(\log p + H)",
     "estimates-by-error": over(
@@ -132,6 +145,8 @@ STATEMENTS: dict[str, str] = {
         r"\mathcal{L} + \beta\,(\bar H - \bar H_0)^2 \ \Rightarrow\ \bar H \to \bar H_0,",
         r"\bar H: \text{ the most uncertain fifth of the tokens}",
     ),
+    "siren-collapse": r"\mathcal{L} + \beta\,(\bar H - \bar H_0)^2 \ \Rightarrow\ \bar H_T > \tfrac12 \bar H_0 \ "
+    r"\text{ in every run}",
     "bapo-entropy": r"H_{\mathrm{end}}(\mathrm{BAPO}) > H_{\mathrm{end}}(0.8,\ 1.2)",
     "opefo-run": r"\textstyle\sum_i (1 \pm \lambda^*)\, \Delta H_i = 0 \ \Rightarrow\ H_t = H_0",
 }

@@ -1,5 +1,6 @@
 """Entropy change by one sampled token: tests of formulas for its size and its sign."""
 
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -7,6 +8,7 @@ import torch
 
 from entrostat import policy_stats
 
+from ..claims.assumption_1 import alone
 from ..claims.ensembles import random_logits
 from ..claims.registry import Effort
 from ..claims.steer import ESTIMATES, estimates, estimates_of, weighted_pearson
@@ -83,6 +85,14 @@ def token_flow(estimator: str, log_eta: float, weight: float, std: float) -> Out
 
 
 P_STAR, INVERSE = "p*", "e^(−H)"
+WHOLE, OWN = "every logit", "its own logit"
+MOVES = Parameter(
+    key="moves",
+    label="What a token moves",
+    default=OWN,
+    options=(OWN, WHOLE),
+    help="The gradient of the softmax moves every logit of the state. STEER and OPEFO assume that only its own moves.",
+)
 
 
 @trial(
@@ -94,18 +104,20 @@ P_STAR, INVERSE = "p*", "e^(−H)"
         options=(P_STAR, INVERSE),
         help="Claimed probability above which a rewarded token lowers the entropy. STEER and OPEFO use e^(−H).",
     ),
+    replace(MOVES, default=WHOLE),
     LOG_ETA,
     WEIGHT,
     STD,
 )
-def token_sign(boundary: str, log_eta: float, weight: float, std: float) -> Outcome:
+def token_sign(boundary: str, moves: str, log_eta: float, weight: float, std: float) -> Outcome:
     """Every arm of 24 random policies is the sampled token once. The prediction is the measured size with the sign
     given by the boundary, so tokens on its wrong side appear mirrored."""
     logits = random_logits(STATES, ARMS, std, "trial policy")
     stats = policy_stats(logits)
     p, inverse = stats.logp.exp(), (-stats.entropy).exp()
     edge = (star(logits) if boundary == P_STAR else inverse).unsqueeze(-1)
-    _, truth = every_token(logits, torch.full_like(logits, weight), 10**log_eta)
+    weights, eta = torch.full_like(logits, weight), 10**log_eta
+    truth = alone(logits, weights, eta) if moves == OWN else every_token(logits, weights, eta)[1]
     side = (edge - p).sign() * (1.0 if boundary == P_STAR or weight >= 0 else -1.0)
     clear = (p / edge - 1).abs() > 10 * STEP
     wrong = float((p * (clear & (side * truth < 0))).sum(-1).mean())

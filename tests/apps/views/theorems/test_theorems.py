@@ -114,7 +114,7 @@ def test_a_link_gives_the_same_verdict_as_the_slider():
     [
         ("clip-thresholds", "The claim needs this assumption"),
         ("windup", "Unstated condition broken: Anti-windup: on"),
-        ("steer-sign", "All assumptions are met, and the claim holds"),
+        ("opefo-sign", "All assumptions are met, and the claim holds"),
     ],
 )
 def test_the_verdict_turns_and_turns_back(name, said):

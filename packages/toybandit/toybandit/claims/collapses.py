@@ -1,0 +1,69 @@
+"""Runs that SIREN's bonus loses: counted, since a run's entropy is near its anchor or near 0, seldom in between."""
+
+from matplotlib.figure import Figure
+
+from ..trajectory import Trajectory
+from .anchoring import ALL, ENVS, NEAR, PAPER, STRONG, TOP_P, anchored, drift, lost
+from .checks import Check, between, every, settle
+from .counts import count
+from .feedback import late
+from .memory import remember
+from .pictures import picture
+from .registry import Effort, Finding, claim, holds_if
+
+ROLLOUTS = 300
+NONE = 0.0
+"""β without a bonus."""
+TRIED = {"no bonus": (NONE, TOP_P), f"top_p = {TOP_P:g}": (STRONG, TOP_P), f"top_p = {ALL:g}": (STRONG, ALL)}
+"""Values of (β, top_p)."""
+EVERY = "every action counts"
+
+
+@remember
+def long_runs(effort: Effort, env: str, name: str) -> Trajectory:
+    """Simulate runs with one of TRIED, as long at every effort: runs are lost late."""
+    return anchored(effort, env, *TRIED[name], rollouts=ROLLOUTS)
+
+
+# Null: no bonus, which loses as many runs strictly on-policy. Mutations that turn it: top_p = 1 as the setting, β = 0
+# under the condition.
+@claim(
+    "siren-collapse",
+    paper=PAPER,
+    source="section on self-anchored regularization; the count is ours",
+    assumption=f"noisy, and strictly on-policy (on); β = {STRONG:g}, top_p = {TOP_P:g}, {ROLLOUTS} rollouts",
+    predicted="no run ends below half its anchor",
+    expected=holds_if(EVERY),
+)
+def siren_collapse(effort: Effort) -> Finding:
+    """A bonus a thousand times the published one still loses runs if only the likely actions count: strictly on-policy
+    nearly all of them, as without a bonus, each at a time of its own. A mean over runs would describe none of them."""
+    gone = {(name, env): count(lost(long_runs(effort, env, name))) for name in TRIED for env in ENVS}
+    of = {name: [gone[name, env] for env in ENVS] for name in TRIED}
+    _, stated, condition = of.values()
+    near = every(
+        between(late(drift(long_runs(effort, env, f"top_p = {ALL:g}"))), -NEAR, NEAR) & Check(not each.some)
+        for env, each in zip(ENVS, condition, strict=True)
+    )
+    none_lost = Check(not any(each.some for each in stated), min(each.doubt for each in stated))
+    told = "; ".join(f"{name}: " + ", ".join(f"{env} {gone[name, env]}" for env in ENVS) for name in TRIED)
+    return Finding(
+        f"below half the anchor, {told}",
+        {f"runs lost, {name}, {env}": float(each.some) for (name, env), each in gone.items()}
+        | {"runs": float(stated[0].total)},
+        *settle(none_lost, EVERY, near),
+    )
+
+
+@picture("siren-collapse", caption="Runs below half their anchor, by rollout, with 95% intervals: β = 5.")
+def draw_lost(figure: Figure, effort: Effort) -> None:
+    axes = figure.subplots()
+    for env in ENVS:
+        run = long_runs(effort, env, f"top_p = {TOP_P:g}")
+        mean = run.metrics["siren/entropy"] / run.metrics["siren/updates"]
+        counts = [count(column) for column in (mean < mean[:, :1] / 2).T]
+        low, high = zip(*(each.interval for each in counts), strict=True)
+        axes.plot([each.some / each.total for each in counts], label=f"{env}, top_p = {TOP_P:g}")
+        axes.fill_between(range(len(counts)), low, high, alpha=0.2)
+    axes.set(xlabel="rollout", ylabel="share of runs", ylim=(0, 1))
+    axes.legend()

@@ -1,0 +1,112 @@
+"""The covariance of whole responses: The Entropy Mechanism, equation 7."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from entrostat.entropy_change import lemma1
+
+from .ensembles import random_logits, random_vector
+from .registry import Effort, Finding, claim, holds_if, judge
+
+PAPER = "Entropy Mechanism"
+ARMS = 6
+LENGTHS = (1, 2, 3, 4)
+"""Numbers of tokens of a response, L; all ARMS^L responses are enumerated."""
+EXACT = 1e-9
+"""Largest error that counts as none."""
+
+
+class Responses(NamedTuple):
+    """All responses to a prompt, instance by instance: n instances, K arms, L tokens, K^L responses."""
+
+    logp: Tensor
+    """log π of every arm at every token, (n, L, K)."""
+    tokens: Tensor
+    """Arm of each token of each response, int64 (K^L, L)."""
+    log_likelihood: Tensor
+    """log π(y) of each response, (n, K^L)."""
+    advantage: Tensor
+    """Advantage of each response, with mean 0 under the policy, (n, K^L)."""
+
+
+def responses(effort: Effort, length: int) -> Responses:
+    """Draw policies with a table of logits for each token, N(0, 2²), and an advantage for every response."""
+    n = min(effort.instances, 100)
+    logp = torch.log_softmax(random_logits(n * length, ARMS, 2.0, f"responses {length}").reshape(n, length, ARMS), -1)
+    tokens = torch.cartesian_prod(*[torch.arange(ARMS)] * length).reshape(-1, length)
+    log_likelihood = torch.stack([logp[:, t, arm] for t, arm in enumerate(tokens.T)]).sum(0)
+    advantage = random_vector(n, len(tokens), f"responses {length} advantage")
+    mean = (log_likelihood.exp() * advantage).sum(-1, keepdim=True)
+    return Responses(logp, tokens, log_likelihood, advantage - mean)
+
+
+def fall(all_: Responses) -> Tensor:
+    """Return −ΔH of a token's entropy, mean over the L tokens, per unit learning rate of the policy gradient: (n,).
+
+    Its step on the logit of arm a at token t is Σ A(y)·π(y) over the responses with that arm there, as E[A] = 0.
+    """
+    flow = all_.log_likelihood.exp() * all_.advantage
+    step = torch.zeros_like(all_.logp)
+    for t, arm in enumerate(all_.tokens.T):
+        step[:, t].index_add_(-1, arm, flow)
+    return -lemma1(all_.logp, step).mean(-1)
+
+
+def covariance(all_: Responses, power: int) -> Tensor:
+    """Return Cov_y(log π(y)/L, π(y)^power·A(y)), (n,): power 1 is equation 7, power 0 has theorem 2's A alone."""
+    likelihood = all_.log_likelihood.exp()
+    x, y = all_.log_likelihood / all_.tokens.shape[-1], likelihood**power * all_.advantage
+    centred = x - (likelihood * x).sum(-1, keepdim=True)
+    return (likelihood * centred * y).sum(-1)
+
+
+def unexplained(estimate: Tensor, truth: Tensor) -> float:
+    """Return the squared error of the best multiple of `estimate`, relative to predicting 0: 0 if they are in
+    proportion, 1 if they are unrelated."""
+    return max(float(1 - (estimate @ truth) ** 2 / (estimate @ estimate) / (truth @ truth)), 0.0)
+
+
+# Null: theorem 2's covariance, with A alone, which equation 7 must beat at every length. Mutations that turn it: A
+# without π(y) in equation 7, or the two covariances swapped.
+@claim(
+    "em-equation-7",
+    paper=PAPER,
+    source="section 3.3, equation 7 and figure 4",
+    assumption="expected policy gradient; the whole response is the action, its log-probability is divided by L",
+    predicted="−ΔH is in proportion to Cov_y(log π(y), π(y)·A(y)), and closer to it than to Cov_y(log π(y), A(y))",
+    expected=holds_if("responses have one token"),
+)
+def equation_7(effort: Effort) -> Finding:
+    """Theorem 1 takes one table of logits over whole responses. A language model has one for each token: the step on a
+    token weighs its probability, not that of the response, which shrinks with every token. The covariance then falls
+    ever shorter of the change, by another factor in every state; for longer responses, the one without π(y) is nearer
+    to proportion."""
+    numbers: dict[str, float] = {}
+    for length in LENGTHS:
+        found = responses(effort, length)
+        truth, equation, plain = fall(found), covariance(found, 1), covariance(found, 0)
+        numbers |= {
+            f"unexplained, L = {length}": unexplained(equation, truth),
+            f"unexplained without π(y), L = {length}": unexplained(plain, truth),
+            f"median ratio, L = {length}": float((equation / truth).median()),
+            f"wrong sign, L = {length}": float((equation * truth < 0).double().mean()),
+        }
+
+    def nearer(length: int, error: float) -> bool:
+        ours, null = numbers[f"unexplained, L = {length}"], numbers[f"unexplained without π(y), L = {length}"]
+        return ours < error and ours < null
+
+    told = "; ".join(
+        f"L = {length}: {numbers[f'unexplained, L = {length}']:.2f} "
+        f"({numbers[f'unexplained without π(y), L = {length}']:.2f} without π(y)), "
+        f"ratio {numbers[f'median ratio, L = {length}']:.2f}"
+        for length in LENGTHS
+    )
+    return Finding(
+        f"share of −ΔH unexplained by the best multiple, and median of covariance / −ΔH: {told}; wrong sign in "
+        f"{numbers[f'wrong sign, L = {LENGTHS[-1]}']:.0%} of states at L = {LENGTHS[-1]}",
+        numbers,
+        judge(all(nearer(length, 1.0) for length in LENGTHS), "responses have one token", nearer(1, EXACT)),
+    )
