@@ -1,6 +1,7 @@
 """The command line: what it writes, and how it fails."""
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -88,7 +89,10 @@ def test_a_run_that_diverges_later_says_when(tmp_path, capsys):
     ("flags", "message"),
     [
         (["run", "--env", "nosy"], "unknown env 'nosy'; choose from exact, noisy"),
-        (["run", "--controller", "nope"], "unknown controller 'nope'; choose from adaptive_clip, adaptive_entropy"),
+        (
+            ["run", "--controller", "nope"],
+            "unknown controller 'nope'; choose from adapo, adaptive_clip, ",
+        ),
         (["run", "--target", "0.5"], "controller 'grpo' has no target; those with one are"),
         (["run", "--set", "kp=1"], "has the hyperparameter 'kp'"),
         (["run", "--set", "kp"], "expected key=value, got 'kp'"),
@@ -159,7 +163,7 @@ def test_help_teaches_by_example(capsys):
         with pytest.raises(SystemExit) as stop:
             main([command, "--help"])
         assert stop.value.code == 0
-        assert f"Example: toybandit {command} " in capsys.readouterr().out
+        assert re.search(f"Examples?: toybandit {command} ", capsys.readouterr().out)
 
 
 def test_help_shows_choices(capsys):

@@ -31,10 +31,10 @@ def test_preset():
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"controller": "grpoo"}, "unknown controller 'grpoo'; choose from adaptive_clip, "),
-        ({"controller": "grpoo", "target": 0.5}, "unknown controller 'grpoo'; choose from adaptive_clip, "),
+        ({"controller": "grpoo"}, "unknown controller 'grpoo'; choose from adapo, adaptive_clip, "),
+        ({"controller": "grpoo", "target": 0.5}, "unknown controller 'grpoo'; choose from adapo, adaptive_clip, "),
         ({"preset": "tuned"}, "preset must be one of paper, released; got 'tuned'"),
-        ({"target": 0.5}, "controller 'grpo' has no target; those with one are adaptive_clip, "),
+        ({"target": 0.5}, "controller 'grpo' has no target; those with one are adapo, adaptive_clip, "),
         ({"controller": "clip_lower+steer", "target": 0.5}, "controller 'clip_lower+steer' has no target"),
         ({"controller": "entropic", "target": 0.5, "controller_args": {"target": 1}}, "target is given twice"),
         ({"controller": "entropic", "controller_args": {"gain": 1}}, "has the hyperparameter 'gain'"),

@@ -34,7 +34,7 @@ def folder_of(path, **sizes) -> str:
         (["--advantage", "qae k=1"], r"k of the advantage 'qae' must lie in \(0, 1\); got 1"),
         (["--controller", "entropic", "--target", "linear(0.4, -0.1, 9)"], "entropic: target must not be negative"),
         (["--controller", "entropic", "--target", "linear(0.4)"], r"target: 'linear\(0.4\)' is no schedule"),
-        (["--target", "0.4"], "controller 'grpo' has no target; those with one are adaptive_clip, "),
+        (["--target", "0.4"], "controller 'grpo' has no target; those with one are adapo, adaptive_clip, "),
         (
             ["--controller", "entropic", "--target", "0.4", "--set", "target=0.9"],
             "the target is given twice: as target and in controller_args",

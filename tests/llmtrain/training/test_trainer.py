@@ -203,7 +203,7 @@ def test_what_an_engine_started_anew_loads_is_kept_as_well(small, tmp_path):
 
 def test_target_entropy_needs_a_controller_with_a_target(small):
     assert make_controller(replace(small, controller="entropic", target=0.4)).parts[0].target == 0.4
-    with pytest.raises(ValueError, match="controller 'grpo' has no target; those with one are adaptive_clip"):
+    with pytest.raises(ValueError, match="controller 'grpo' has no target; those with one are adapo, adaptive_clip"):
         make_controller(replace(small, target=0.4))
 
 

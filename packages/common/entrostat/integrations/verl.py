@@ -2,25 +2,33 @@
 
     VERL_USE_EXTERNAL_MODULES=entrostat.integrations.verl
     actor_rollout_ref.actor.policy_loss._target_=entrostat.integrations.verl.PolicyLossConfig
-    actor_rollout_ref.actor.policy_loss.loss_mode=entrostat/clip_cov
-    +actor_rollout_ref.actor.policy_loss.controller_args.k=0.002
+    actor_rollout_ref.actor.policy_loss.loss_mode=entrostat/steer
+    +actor_rollout_ref.actor.policy_loss.controller_args.lambda_min=0.7
 
-verl calls a policy loss with one micro-batch, without entropies; docs/verl.md lists the effect on each controller.
+    old log-probabilities ─► old entropies ─► observe
+                                                │
+    micro-batch ─► verl's engine ─► ActorWorker: entropy, groups, rewards, … ─► verl's ppo_loss ─► EntrostatLoss ─► plan
+
+verl calls a policy loss with one micro-batch; docs/verl.md lists the effect on each controller.
 Shapes: B responses of a micro-batch, T their padded length, N packed response tokens.
 """
 
-import math
+import dataclasses
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
 import verl
+from tensordict import TensorDict
 from torch import Tensor
 from verl.trainer.ppo.core_algos import agg_loss, register_policy_loss
+from verl.utils import tensordict_utils as tu
+from verl.workers.config import ActorConfig
 from verl.workers.config import PolicyLossConfig as VerlPolicyLossConfig
+from verl.workers.engine_workers import ActorRolloutRefWorker, TrainingWorker
 
 from ..by_name import list_controllers, make
 from ..chaining import Chain
@@ -29,33 +37,67 @@ from ..plan import Plan
 from ..reduce import DistReduce, LocalReduce
 from ..tokens import Tokens
 from .packing import pack, require_fields, unpack
+from .verl_batch import FROM_LOGITS, keep_old_entropy, logit_statistics, micro_batch_fields, rollout_entropies
 
 SUPPORTED_VERL = "0.9."
 PREFIX = "entrostat/"
 CHAIN = "chain"
 """Loss mode that takes its controllers from `policy_loss.controller`."""
-AVAILABLE = frozenset({"logp", "old_logp", "seq_id", "position"})
-"""Fields of Tokens that a policy loss in verl can fill, besides the advantage."""
+ALWAYS = frozenset({"logp", "old_logp", "seq_id", "position"})
+"""Fields of Tokens that verl passes to a policy loss, besides the advantage."""
+AVAILABLE = ALWAYS | {"entropy", "old_entropy", "reward", "group_id", "ref_logp", "rollout_logp", *FROM_LOGITS}
+"""Fields of Tokens that can be filled, some only with the settings in HINTS."""
+LOGITS = "only verl's FSDP engine without fused kernels shows the logits: actor.strategy=fsdp, use_fused_kernels=False"
 HINTS = {
-    "rollout_logp": "verl corrects by itself, algorithm.rollout_correction",
-    "ref_logp": "verl has a KL term of its own, actor.use_kl_loss",
-    "entropy": "verl passes no entropy to a policy loss",
-    "old_entropy": "verl passes no entropy to a policy loss",
+    "rollout_logp": "set actor_rollout_ref.rollout.calculate_log_probs=True",
+    "ref_logp": "set actor.use_kl_loss=True and actor.kl_loss_coef=0, so that verl loads the reference policy",
+    "entropy": "train with verl's ActorRolloutRefWorker, which computes it",
+    "old_entropy": "leave algorithm.rollout_correction.bypass_mode off, which skips the pass over the rollout",
+    "reward": "train with a trainer that passes rm_scores to the actor",
+    "group_id": "train with a trainer that passes uid to the actor",
+    "proxy_logp": "verl's pass over the rollout gives no log-probability under a restricted policy",
+    **dict.fromkeys(FROM_LOGITS, LOGITS),
 }
+"""Setting or reason for each field that may be missing."""
 OURS = ("aggregation", "denominator", "constant")
 """Settings of surrogates that verl's loss_agg_mode decides."""
+REPLACED = {
+    "clip_ratio": "set eps_low and eps_high in policy_loss.controller_args",
+    "clip_ratio_low": "set eps_low in policy_loss.controller_args",
+    "clip_ratio_high": "set eps_high in policy_loss.controller_args",
+    "clip_ratio_c": "set dual_clip in policy_loss.controller_args",
+    "tau_pos": "set tau_pos of sapo in policy_loss.controller_args",
+    "tau_neg": "set tau_neg of sapo in policy_loss.controller_args",
+    "entropy_coeff": "add entropy_bonus to the controller",
+}
+"""Settings of verl's actor that the controller replaces, each with the setting to use instead."""
+REPLACED_LOSS = {
+    "clip_cov_ratio": "set k of clip_cov in policy_loss.controller_args",
+    "clip_cov_lb": "set omega_low of clip_cov in policy_loss.controller_args",
+    "clip_cov_ub": "set omega_high of clip_cov in policy_loss.controller_args",
+    "kl_cov_ratio": "set k of kl_cov in policy_loss.controller_args",
+    "ppo_kl_coef": "set beta of kl_cov in policy_loss.controller_args",
+    "dro_beta": "leave it null, which is its default",
+}
+"""The same for the settings of verl's policy loss."""
+
+Loss = Callable[..., tuple[Tensor, dict[str, Any]]]
+"""verl's `ppo_loss` or a function like it, with its configuration."""
 
 
 if not verl.__version__.startswith(SUPPORTED_VERL):
     warnings.warn(f"written for verl {SUPPORTED_VERL}x, found {verl.__version__}", stacklevel=2)
 
 
+# Configuration --------------------------------------------------------------------------------------------------------
+
+
 @dataclass
 class PolicyLossConfig(VerlPolicyLossConfig):
     """verl's policy-loss configuration with the settings of controllers.
 
-    Raises ValueError, before anything is loaded, on an unknown controller or hyperparameter, on a controller that needs
-    a field of Tokens that verl does not provide, and on a closed loop that would observe nothing.
+    Raises ValueError, before anything is loaded, on an unknown controller or hyperparameter, and on a controller that
+    needs a field of Tokens that verl does not provide.
     """
 
     controller: str = ""
@@ -65,8 +107,7 @@ class PolicyLossConfig(VerlPolicyLossConfig):
     controller_args: dict = field(default_factory=dict)
     """Hyperparameters of the controller."""
     updates_per_rollout: int | None = None
-    """Optimizer steps between rollouts, ppo_epochs · train_batch_size / ppo_mini_batch_size: closed loops then observe
-    the mean of −log π_old over the tokens of each rollout. 0 if `observe` is called instead."""
+    """0 if `observe` is called instead of the actor; other numbers have no effect."""
     seed: int = 0
     """Seed of the controllers' draws."""
 
@@ -105,40 +146,45 @@ class Settings:
             if key.rpartition(".")[2] in OURS:
                 raise ValueError(f"{key}: verl's actor.loss_agg_mode decides how tokens are averaged")
         controller = make(self.spec, self.preset, **self.args)
-        require_fields(controller, AVAILABLE, "a policy loss in verl", HINTS)
-        if any(controller.state_dict().values()) and self.updates_per_rollout is None:
-            raise ValueError(
-                f"controller {controller.name!r} has a schedule or a closed loop: set policy_loss.updates_per_rollout "
-                "to ppo_epochs · train_batch_size / ppo_mini_batch_size, or to 0 and call "
-                "entrostat.integrations.verl.observe"
-            )
+        require_fields(controller, AVAILABLE, "verl", HINTS)
         return controller
 
 
-class RolloutEntropy:
-    """Mean of −log π_old over a rollout, whose expectation is the token-mean entropy at the sampling temperature.
+def check_actor(config: Any) -> None:
+    """Raise ValueError if verl's actor has a setting that its controller replaces, or lacks one that it needs.
 
-    A mini-batch ends when this process has seen its share of the rows, however they are split into micro-batches.
+    No-op for policy losses of others.
     """
+    loss = config.policy_loss
+    mode = loss.get("loss_mode", "vanilla")
+    if not mode.startswith(PREFIX):
+        return
+    for part, names, prefix in ((config, REPLACED, "actor."), (loss, REPLACED_LOSS, "actor.policy_loss.")):
+        kind = ActorConfig if part is config else VerlPolicyLossConfig
+        defaults = {f.name: f.default for f in dataclasses.fields(kind)}
+        for name, instead in names.items():
+            if part.get(name, defaults[name]) != defaults[name]:
+                raise ValueError(f"the controller replaces {prefix}{name}: {instead}")
+    controller = Settings.of(mode.removeprefix(PREFIX), loss).build()
+    missing = set()
+    if config.use_fused_kernels or not config.strategy.startswith("fsdp"):
+        missing |= set(FROM_LOGITS)
+    if not config.use_kl_loss:
+        missing.add("ref_logp")
+    require_fields(controller, AVAILABLE - missing, "verl with these settings", HINTS)
+    if "ref_logp" in controller.needs and config.kl_loss_coef:
+        raise ValueError(f"controller {controller.name!r} replaces verl's KL term: set actor.kl_loss_coef=0")
 
-    def __init__(self) -> None:
-        self.rows = 0
-        self.updates = 0
-        self.total = torch.zeros(2, dtype=torch.float64)
-        """Sum of −log π_old (nats) and number of tokens in this process."""
 
-    def add(self, old_logp: Tensor, rows: int, rows_per_update: int, updates_per_rollout: int) -> Tensor | None:
-        """Add a micro-batch. Return the totals of the rollout if this completes it, else None."""
-        self.total += torch.tensor([-old_logp.sum(dtype=torch.float64).item(), float(len(old_logp))])
-        self.rows += rows
-        if self.rows < rows_per_update:
-            return None
-        self.rows, self.updates = 0, self.updates + 1
-        if self.updates < updates_per_rollout:
-            return None
-        total = self.total
-        self.updates, self.total = 0, torch.zeros(2, dtype=torch.float64)
-        return total
+def _check_with(verls: Callable[[Any], None]) -> Callable[[Any], None]:
+    def check(config: Any) -> None:
+        verls(config)
+        check_actor(config)
+
+    return check
+
+
+# The loss -------------------------------------------------------------------------------------------------------------
 
 
 class EntrostatLoss:
@@ -154,7 +200,12 @@ class EntrostatLoss:
         self.rollouts = 0
         """Number of rollouts observed."""
         self.calls = 0
-        self.measured = RolloutEntropy()
+        self.planned: dict[str, float] = {}
+        """`Plan.info` summed over the updates since the last rollout; mean over the micro-batches of an update."""
+        self.fields: Mapping[str, Tensor] = {}
+        """Fields of Tokens in the next micro-batch that verl does not pass, (B, T) or (B,)."""
+        self.group: dist.ProcessGroup | None = None
+        """Data-parallel group of this process."""
 
     def __call__(
         self,
@@ -168,40 +219,81 @@ class EntrostatLoss:
     ) -> tuple[Tensor, dict[str, float]]:
         """Return the loss of a micro-batch and its metrics; all tensors are (B, T), `log_prob` has a gradient.
 
-        Raises ValueError in the same cases as `PolicyLossConfig`.
+        Raises ValueError in the same cases as `PolicyLossConfig`, and on micro-batches that lack a field.
         """
         if config is None:
             raise ValueError(f"policy loss {PREFIX}{self.name} needs the actor's configuration")
-        self._prepare(config, loss_agg_mode)
+        self.prepare(config, loss_agg_mode)
         batch = config.global_batch_info
-        reduce = rank_reduce(batch.get("dp_size", 1))
         mask = response_mask.bool()
-        rows = torch.arange(len(mask), device=mask.device) + reduce.offset(len(mask))
-        fields = {"logp": log_prob.detach(), "old_logp": old_log_prob, "advantage": advantages, "seq_id": rows}
-        tokens = Tokens(**pack(mask, fields))
+        self._check(config, mask, rollout_is_weights)
+        reduce = rank_reduce(batch.get("dp_size", 1), self.group)
+        first = reduce.offset(len(mask))
+        given: dict[str, Tensor] = {
+            **self.fields,
+            "logp": log_prob,
+            "old_logp": old_log_prob,
+            "advantage": advantages,
+            "seq_id": torch.arange(len(mask), device=mask.device) + first,
+        }
+        if "group_id" in given:
+            given["group_id"] = given["group_id"] + first
+        packed = pack(mask, given)
+        tokens = Tokens(**{name: value.detach() for name, value in packed.items()})
         assert self.settings is not None
         plan = self.controller.plan(tokens, reduce, seed=self.settings.seed, step=self.calls)
-        loss = unpack(mask, plan.token_loss(log_prob[mask]) / plan.scale)
+        loss = plan.token_loss(packed["logp"], packed.get("entropy"), truncated_entropy=packed.get("truncated_entropy"))
+        loss = unpack(mask, loss / plan.scale)
         if rollout_is_weights is not None:
             loss = loss * rollout_is_weights
         loss = agg_loss(loss_mat=loss, loss_mask=response_mask, loss_agg_mode=loss_agg_mode, **batch)
-        metrics = self._metrics(plan, tokens)
         self.calls += 1
-        self._feed(tokens, len(mask), batch, reduce)
-        return loss, metrics
+        size = batch.get("global_batch_size")
+        self._add_planned(plan, reduce.total(len(mask)) / size if size else 1.0)
+        return loss, self._metrics(plan, tokens)
 
-    def _prepare(self, config: Any, loss_agg_mode: str) -> None:
+    def prepare(self, config: Any, loss_agg_mode: str) -> Chain:
+        """Return the controller of this configuration, built once."""
         settings = Settings.of(self.name, config.policy_loss)
-        if settings == self.settings:
-            return
-        self.controller, self.settings = settings.build(), settings
-        self.measured, self.rollouts, self.calls = RolloutEntropy(), 0, 0
-        wanted = self.controller.surrogate.aggregation
-        if loss_agg_mode != wanted:
-            warnings.warn(
-                f"{PREFIX}{self.name} is published with loss_agg_mode {wanted!r}, here it is {loss_agg_mode!r}",
-                stacklevel=3,
+        if settings != self.settings:
+            self.controller, self.settings = settings.build(), settings
+            self.planned, self.rollouts, self.calls = {}, 0, 0
+            wanted = self.controller.surrogate.aggregation
+            if loss_agg_mode != wanted:
+                warnings.warn(
+                    f"{PREFIX}{self.name} is published with loss_agg_mode {wanted!r}, here it is {loss_agg_mode!r}",
+                    stacklevel=3,
+                )
+        return self.controller
+
+    def _check(self, config: Any, mask: Tensor, rollout_is_weights: Tensor | None) -> None:
+        """Raise ValueError if a micro-batch lacks something that the controller needs."""
+        needs, name = self.controller.needs, self.controller.name
+        require_fields(self.controller, ALWAYS | self.fields.keys(), "this batch of verl", HINTS)
+        if "rollout_logp" in needs and rollout_is_weights is not None:
+            raise ValueError(
+                f"controller {name!r} replaces verl's correction: set algorithm.rollout_correction.rollout_is=null"
             )
+        assert self.settings is not None
+        loops = any(self.controller.state_dict().values())
+        if loops and not self.rollouts and self.settings.updates_per_rollout != 0:
+            raise ValueError(
+                f"controller {name!r} has a schedule or a closed loop, which verl's ActorRolloutRefWorker feeds: with "
+                "another worker set policy_loss.updates_per_rollout=0 and call entrostat.integrations.verl.observe"
+            )
+        if "group_id" in needs:
+            _, count = self.fields["group_id"][mask.any(-1)].unique(return_counts=True)
+            if bool((count != config.rollout_n).any()):
+                raise ValueError(
+                    f"controller {name!r} needs all {config.rollout_n} responses to a prompt in one micro-batch: set "
+                    "actor.ppo_micro_batch_size_per_gpu to a multiple of rollout.n, actor.use_dynamic_bsz=False, "
+                    "actor.shuffle=False, and train on one GPU or with trainer.use_v1=False trainer.balance_batch=False"
+                )
+
+    def _add_planned(self, plan: Plan, share: float) -> None:
+        """Add a micro-batch with this share of the responses of its update."""
+        for key, value in plan.info.items():
+            self.planned[key] = self.planned.get(key, 0.0) + share * float(value)
 
     def _metrics(self, plan: Plan, tokens: Tokens) -> dict[str, float]:
         assert tokens.logp is not None
@@ -217,43 +309,119 @@ class EntrostatLoss:
         found |= {PREFIX + key: value for key, value in (plan.info | self.controller.metrics()).items()}
         return {key: float(value) for key, value in found.items()}
 
-    def _feed(self, tokens: Tokens, rows: int, batch: Mapping[str, Any], reduce: LocalReduce) -> None:
-        """Add a micro-batch to the rollout's entropy; if it completes the rollout, let the controller observe it."""
-        assert self.settings is not None
-        if not self.settings.updates_per_rollout:
-            return
-        size, ranks = batch.get("global_batch_size"), batch.get("dp_size", 1)
-        if size is None:
-            raise ValueError("updates_per_rollout needs verl's global_batch_size: set it to 0 and call observe instead")
-        if _world_size() > 1 and not isinstance(reduce, DistReduce):
-            raise ValueError(
-                f"updates_per_rollout needs every process to be a data-parallel rank, but {_world_size()} processes "
-                f"have {ranks}: set it to 0 and call observe instead"
-            )
-        assert tokens.old_logp is not None
-        total = self.measured.add(tokens.old_logp, rows, size // ranks, self.settings.updates_per_rollout)
-        if total is not None:
-            entropy, count = reduce.sum(total.to(tokens.advantage.device)[:, None]).tolist()
-            self.observe(StepStats(entropy=entropy / count if count else math.nan, step=self.rollouts))
-
-    def observe(self, stats: StepStats) -> None:
-        self.controller.observe(stats)
-        self.rollouts += 1
+    def observe(self, entropy: float, **stats: Any) -> None:
+        """Let the controller observe a rollout; stats are other fields of StepStats."""
+        given: dict[str, Any] = {"step": self.rollouts, "planned": self.planned} | stats
+        self.controller.observe(StepStats(entropy=entropy, **given))
+        self.rollouts, self.planned = self.rollouts + 1, {}
 
 
-def _world_size() -> int:
-    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-
-
-def rank_reduce(dp_size: int) -> LocalReduce:
-    """Return a reduction over all ranks if each process is a data-parallel rank, else over this process."""
-    return DistReduce() if _world_size() > 1 and _world_size() == dp_size else LocalReduce()
+def rank_reduce(dp_size: int, group: dist.ProcessGroup | None = None) -> LocalReduce:
+    """Return a reduction over the data-parallel group, or over all ranks if each process is a data-parallel rank."""
+    ranks = dist.get_world_size(group) if dist.is_available() and dist.is_initialized() else 1
+    return DistReduce(group) if ranks > 1 and ranks == dp_size else LocalReduce()
 
 
 LOSSES = {name: EntrostatLoss(name) for name in (CHAIN, *list_controllers())}
 """Registered policy losses, by controller name."""
-for _name, _loss in LOSSES.items():
-    register_policy_loss(PREFIX + _name)(_loss)
+
+
+# The actor ------------------------------------------------------------------------------------------------------------
+
+
+def with_fields(verls: Loss, config: Any) -> Loss:
+    """Return verl's `ppo_loss` of this actor, whose policy loss gets the fields of Tokens in the micro-batch too.
+
+    The loss itself for policy losses of others. verl's own term of the entropy is without gradient: a bonus is the
+    controller's.
+    """
+    loss = loss_of(config)
+    if loss is None:
+        return verls
+
+    def ppo_loss(model_output: Mapping[str, Any], data: TensorDict, dp_group: Any = None) -> Any:
+        controller = loss.prepare(config, config.loss_agg_mode)
+        loss.fields = micro_batch_fields(model_output, data, from_logits(controller))
+        loss.group = dp_group
+        detached = {k: v.detach() if k in ("entropy", "sum_pi_squared") else v for k, v in model_output.items()}
+        try:
+            return verls(model_output=detached, data=data, dp_group=dp_group)
+        finally:
+            loss.fields = {}
+
+    return ppo_loss
+
+
+def loss_of(config: Any) -> EntrostatLoss | None:
+    """Return the policy loss that the actor's configuration names; None if it is another project's."""
+    mode: str = config.policy_loss.get("loss_mode", "vanilla") if hasattr(config, "policy_loss") else ""
+    return LOSSES.get(mode.removeprefix(PREFIX)) if mode.startswith(PREFIX) else None
+
+
+def from_logits(controller: Chain) -> list[str]:
+    """Return the fields of Tokens that the controller needs from the logits."""
+    bonus = {"truncated_entropy"} if controller.support is not None else set()
+    return [name for name in FROM_LOGITS if name in controller.needs | bonus]
+
+
+class ActorWorker(TrainingWorker):
+    """verl's actor with the fields of Tokens that its policy loss lacks, and closed loops that see each rollout."""
+
+    config_of_loss: Any = None
+    old_entropy: Tensor | None = None
+    """Entropies of the last pass over a rollout (nats), jagged over prompt and response."""
+
+    def set_loss_fn(self, loss_fn: Any) -> None:
+        self.config_of_loss = loss_fn.keywords["config"]
+        super().set_loss_fn(with_fields(loss_fn, self.config_of_loss))
+
+    def infer_batch(self, data: TensorDict) -> TensorDict:
+        output = super().infer_batch(data)
+        if output is not None and "entropy" in output:
+            self.old_entropy = output["entropy"]
+        return output
+
+    def train_mini_batch(self, data: TensorDict) -> TensorDict:
+        loss = loss_of(self.config_of_loss)
+        if loss is None:
+            return super().train_mini_batch(data)
+        controller = loss.prepare(self.config_of_loss, self.config_of_loss.loss_agg_mode)
+        if self.old_entropy is not None and _same_lengths(self.old_entropy, data["input_ids"]):
+            keep_old_entropy(data, self.old_entropy)
+        assert loss.settings is not None
+        if loss.settings.updates_per_rollout != 0:
+            self._observe(loss, data)
+        names = from_logits(controller)
+        wanted = {"calculate_entropy": "entropy" in controller.needs, "calculate_sum_pi_squared": bool(names)}
+        tu.assign_non_tensor(data, **{option: True for option, on in wanted.items() if on})
+        with logit_statistics(names, controller.support):
+            return super().train_mini_batch(data)
+
+    def _observe(self, loss: EntrostatLoss, data: TensorDict) -> None:
+        reduce = rank_reduce(self.engine.get_data_parallel_size(), self.engine.get_data_parallel_group())
+        entropy = reduce.mean(rollout_entropies(data).to(self.device_name)).item()
+        steps = self.config_of_loss.optim.total_training_steps
+        loss.observe(entropy, total_steps=steps if steps > 0 else None)
+
+
+def _same_lengths(kept: Tensor, ids: Tensor) -> bool:
+    """Return True if two jagged tensors have rows of the same lengths, as the pass over the rollout of a batch has."""
+    a, b = (cast(Any, jagged).offsets().cpu() for jagged in (kept, ids))
+    return torch.equal(a, b)
+
+
+def _install() -> None:
+    """Register the policy losses, check actors as verl reads its configuration, and make verl build our actors."""
+    for name, loss in LOSSES.items():
+        register_policy_loss(PREFIX + name)(loss)
+    setattr(ActorConfig, "__post_init__", _check_with(ActorConfig.__post_init__))  # noqa: B010
+    ActorRolloutRefWorker.actor_worker_cls = ActorWorker
+
+
+_install()
+
+
+# Called by users ------------------------------------------------------------------------------------------------------
 
 
 def active() -> dict[str, EntrostatLoss]:
@@ -265,15 +433,21 @@ def observe(entropy: float, **stats: Any) -> None:
     """Let closed loops observe a rollout's token-mean entropy (nats). Call once per rollout in every actor process.
 
     stats: other fields of `entrostat.StepStats`; `step` is the number of earlier observations if not given.
+    Needed only with `updates_per_rollout=0`.
     """
     for loss in active().values():
-        loss.observe(StepStats(**({"step": loss.rollouts} | stats), entropy=entropy))
+        loss.observe(entropy, **stats)
 
 
 def state_dict() -> dict[str, Any]:
     """Return the state of this process's controllers, the same on every rank. verl's checkpoints do not contain it."""
     return {
-        name: {"controller": loss.controller.state_dict(), "rollouts": loss.rollouts, "calls": loss.calls}
+        name: {
+            "controller": loss.controller.state_dict(),
+            "rollouts": loss.rollouts,
+            "calls": loss.calls,
+            "planned": dict(loss.planned),
+        }
         for name, loss in active().items()
     }
 
@@ -285,6 +459,7 @@ def load_state_dict(state: Mapping[str, Any], config: Any) -> None:
     """
     for name, saved in state.items():
         loss = LOSSES[name]
-        loss._prepare(config, config.loss_agg_mode)
+        loss.prepare(config, config.loss_agg_mode)
         loss.controller.load_state_dict(saved["controller"])
         loss.rollouts, loss.calls = saved["rollouts"], saved["calls"]
+        loss.planned = dict(saved.get("planned", {}))

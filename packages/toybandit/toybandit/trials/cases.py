@@ -140,7 +140,15 @@ add(
 )
 SIGNAL = (within("right", low=0.6), within("wrong", high=0.3), within("rollouts", high=150))
 add("law-fit", "law", {}, {"right": 0.34, "wrong": 0.3}, *SIGNAL, equals("window", 1))
-add("law-prediction", "law", {"window": 0.15}, {"window": 0.1}, *SIGNAL, within("window", low=0.15, high=0.95))
+add(
+    "law-prediction",
+    "law",
+    {"window": 0.15, "rollouts": 100, "lr": 0.3},
+    {"lr": 1.0},
+    *SIGNAL,
+    within("window", low=0.15, high=0.95),
+    within("lr", high=0.5, stated=False),
+)
 add("law-algorithms", "law-algorithms", {}, {"std": 1.0}, equals("std", 2), *SIGNAL[:2])
 add("clip-cov", "covariance-rules", {}, {"env": "det"}, NOISY, REUSED, within("largest", high=0.1))
 add(

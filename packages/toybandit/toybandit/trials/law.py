@@ -55,12 +55,22 @@ ROLLOUTS = Parameter(
     step=10,
     help="Length of the run. The law fits worse long after the reward has reached its ceiling.",
 )
+RATE = Parameter(
+    key="lr",
+    label="Learning rate",
+    symbol="η",
+    default=1.0,
+    low=0.05,
+    high=1.0,
+    step=0.05,
+    help="With a high rate the reward saturates early; after that, every prediction of it is right.",
+)
 
 
 @lru_cache(maxsize=16)
 def points(rollouts: int, **config: object) -> tuple[Array, Array]:
     """Return entropy and expected reward before each rollout, means over RUNS, (rollouts,)."""
-    run = simulate(Config(env="det", rollouts=rollouts, passes=2, lr=1.0, **config), range(RUNS))  # type: ignore[arg-type]
+    run = simulate(Config(**{"env": "det", "rollouts": rollouts, "passes": 2, "lr": 1.0, **config}), range(RUNS))  # type: ignore[arg-type]
     return run.entropy[:, :-1].mean(0), run.reward.mean(0)
 
 
@@ -74,16 +84,17 @@ def points(rollouts: int, **config: object) -> tuple[Array, Array]:
         high=1.0,
         step=0.05,
         help="1: the law is fitted to the whole run and judged by R². Less: it is fitted to the beginning and must "
-        "predict the rest.",
+        "predict the rest better than a constant and a line.",
     ),
     RIGHT,
     WRONG,
     STATES,
     ROLLOUTS,
+    RATE,
 )
-def law(window: float, right: float, wrong: float, states: int, rollouts: int) -> Outcome:
+def law(window: float, right: float, wrong: float, states: int, rollouts: int, lr: float) -> Outcome:
     """GRPO on a small bandit: the law is fitted to the entropy and reward of a run, or of its beginning."""
-    entropy, reward = points(rollouts, states=states, reward_right=right, reward_wrong=wrong)
+    entropy, reward = points(rollouts, states=states, reward_right=right, reward_wrong=wrong, lr=lr)
     if window == 1:
         fitted = laws.fit(entropy, reward)
         predicted = fitted(entropy)
@@ -95,10 +106,15 @@ def law(window: float, right: float, wrong: float, states: int, rollouts: int) -
     else:
         found = laws.predict_end(entropy, reward, window)
         predicted = found.law(entropy)
-        holds = found.rmse <= 0.05
+        first = found.law.n
+        rest = reward[first:]
+        in_h = np.polyval(np.polyfit(entropy[:first], reward[:first], 1), entropy[first:])
+        constant, straight = (float(np.sqrt(np.mean((rest - guess) ** 2))) for guess in (reward[first - 1], in_h))
+        holds = found.rmse < min(constant, straight)
         because = (
-            f"fitted to {found.law.n} of {rollouts} points, the law predicts the other rewards with an RMSE of "
-            f"{found.rmse:.3f}, and an error of {found.end_error:+.3f} at the end; the claim is an RMSE of at most .05."
+            f"fitted to {first} of {rollouts} points, the law predicts the other rewards with an RMSE of "
+            f"{found.rmse:.4f}; {constant:.4f} if the reward stayed at its last value, {straight:.4f} by a line in H. "
+            "The claim is that the law is better than both."
         )
     return Outcome(
         x=entropy,
