@@ -3,6 +3,7 @@
     llmtrain train --preset countdown-cpu --controller entropic --target 0.4
     llmtrain train --preset countdown-cpu --controller clip_higher+steer --set lambda_min=0.8
     llmtrain resume runs/countdown
+    llmtrain train --recipe steer/qwen2.5-math-7b --shrink
     llmtrain train --preset math-cpu --data.train-files DAPO-Math-17k.parquet
     llmtrain eval runs/countdown
     llmtrain eval Qwen2.5-Math-7B --data aime24.parquet math500.parquet --settings steer
@@ -26,6 +27,7 @@ from .process.local_ranks import is_first, is_worker
 
 COMMANDS = {
     "train": "Train a policy by RLVR.",
+    "recipes": "List published runs, show their settings with sources, fetch what they need.",
     "resume": "Continue a run from its newest checkpoint.",
     "sft": "Warm a model up on examples or worked solutions: a built one, or that of model.path.",
     "compare": "Compare runs: a table, and a figure of entropy, reward and pass@k.",

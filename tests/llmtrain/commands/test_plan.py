@@ -36,7 +36,8 @@ def test_the_64_gpu_plan(capsys):
     out = run(capsys, "--preset", "qwen3-8b-64gpu")
     for words in (
         "Qwen3-8B-Base on 64 H20, 2,000 rollout steps",
-        "EntroPIC, section 5.1 and appendix B.1",
+        "EntroPIC: Entropy Stabilization",
+        "llmtrain recipes show entropic/qwen3-8b",
         "global batch",
         "gradient accumulation",
         "optimizer",
@@ -80,7 +81,7 @@ def test_gpus_and_gpu(capsys):
 def test_list(capsys):
     out = run(capsys, "--list")
     assert "qwen2.5-32b-64gpu" in out
-    assert "Entropy Mechanism, appendices F.2 and B.1" in out
+    assert "llmtrain recipes show entropy_mechanism/qwen2.5-32b-kl-cov" in out
 
 
 def test_help_teaches(capsys):

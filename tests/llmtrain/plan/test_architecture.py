@@ -11,6 +11,10 @@ PUBLISHED = {  # billions, from the model cards; without the embedding where the
     "Qwen3-8B-Base": (8.2, 6.95),
     "OpenReasoning-Nemotron-1.5B": (1.54, 1.31),
     "Qwen2.5-32B": (32.5, 31.0),
+    "Qwen2.5-14B": (14.7, 13.1),
+    "Qwen2.5-3B": (3.09, 2.77),
+    "Qwen2.5-0.5B": (0.49, 0.36),
+    "Qwen3-4B-Base": (4.0, 3.6),
 }
 
 
@@ -40,13 +44,13 @@ def test_published_counts(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_the_same_as_in_transformers(name):
     import torch
-    from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
+    from transformers import AutoConfig, AutoModelForCausalLM
 
     model = MODELS[name]
-    config, cls = (Qwen3Config, Qwen3ForCausalLM) if model.qk_norm else (Qwen2Config, Qwen2ForCausalLM)
     with torch.device("meta"):
-        made = cls(
-            config(
+        made = AutoModelForCausalLM.from_config(
+            AutoConfig.for_model(
+                model.family,
                 hidden_size=model.hidden,
                 num_hidden_layers=model.layers,
                 num_attention_heads=model.heads,

@@ -117,6 +117,7 @@ def test_a_layer_keeps_what_torch_keeps(kind):
         return sum(x.untyped_storage().nbytes() for x in kept.values()) / tokens
 
     planned = Architecture(
+        family="qwen2",
         name="small",
         layers=1,
         hidden=256,

@@ -19,7 +19,7 @@ def test_every_preset_can_be_run_and_names_its_source(name):
     plan = make_plan(preset.config)
     assert plan.memory.kv_tokens >= plan.layout.longest_sequence
     assert name.endswith(f"-{preset.config.gpus}gpu")
-    assert preset.source.startswith(("STEER", "EntroPIC", "Entropy Mechanism"))
+    assert preset.source.startswith(("STEER", "EntroPIC", "The Entropy Mechanism"))
 
 
 def as_trained(preset: Preset, folder: Path) -> TrainConfig:
@@ -64,12 +64,11 @@ def test_a_preset_is_trained_as_it_was_planned(name, tmp_path):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_groups_are_filtered_where_the_paper_says_so(name):
-    """Entropy Mechanism, B.1 and F.2, filters; STEER, D.2, and EntroPIC, B.1, do not."""
+    """Entropy Mechanism, F.2, filters, its scripts sample 3 × 256 prompts; STEER, D.2, and EntroPIC, B.1, do not."""
     preset = PRESETS[name]
     filters = name.startswith("qwen2.5-32b")
-    assert preset.trainer.get("rollout.filter_groups", False) == filters
-    assert (preset.config.oversampling > 1) == filters
-    assert ("oversampling 2" in preset.source and "not published" in preset.source) == filters
+    assert preset.trainer["rollout.filter_groups"] == filters
+    assert preset.config.oversampling == (3 if filters else 1)
     assert preset.config.live_share == 1
 
 

@@ -11,8 +11,9 @@ from entrostat.plain_yaml import dump_yaml, load_yaml
 from ..plan.cost import make_plan
 from ..plan.handover import train_settings
 from ..plan.plan_config import PlanConfig
-from ..plan.plan_presets import PRESETS, Preset, get_preset
+from ..plan.plan_presets import PRESETS, Preset, get_preset, place
 from ..plan.plan_report import show, to_json
+from ..recipes.recipe import get_recipe
 
 PROG = "llmtrain plan"
 ABOUT = f"""\
@@ -21,11 +22,12 @@ an error that names the fix.
 
   llmtrain plan --list                                  presets and the sources of their values
   llmtrain plan --preset qwen3-8b-64gpu                 the published 8B run
+  llmtrain plan --recipe steer/qwen2.5-math-7b --gpus 8 a recipe, see llmtrain recipes
   llmtrain plan --preset qwen3-8b-64gpu --gpu h100 --gpus 32 --set mean_response_length=4000
   llmtrain plan --model runs/my-model --gpus 8 --json   a local config.json; numbers for a program
   llmtrain plan --preset qwen3-8b-64gpu --write run.yaml    settings for llmtrain train --config run.yaml
 
-Settings: defaults < --preset NAME < --config FILE (YAML with the keys below) < --set KEY=VALUE < flags.
+Settings: defaults < --preset or --recipe NAME < --config FILE (YAML with the keys below) < --set KEY=VALUE < flags.
 --json prints the plan as JSON, memory in bytes and times in seconds. --write FILE writes the trainer's settings for it.
 Presets: {", ".join(PRESETS)}.
 """
@@ -35,6 +37,7 @@ def main(args: list[str]) -> int:
     """Estimate memory, time and cost of a run."""
     first = Arguments(prog=PROG, add_help=False)
     first.add_argument("--preset")
+    first.add_argument("--recipe")
     first.add_argument("--config")
     first.add_argument("--set", action="extend", nargs="+", default=[])
     first.add_argument("--json", action="store_true")
@@ -43,7 +46,9 @@ def main(args: list[str]) -> int:
     given, rest = first.parse_known_args(args)
     if given.list:
         return list_presets()
-    preset = get_preset(given.preset) if given.preset else None
+    if given.recipe and given.preset:
+        raise ValueError(f"{PROG}: --preset and --recipe exclude each other: leave one out")
+    preset = placed(given.recipe, rest) if given.recipe else get_preset(given.preset) if given.preset else None
     config = read_config(preset, given.config, given.set, rest)
     made = make_plan(config)
     if given.write:
@@ -64,6 +69,15 @@ def main(args: list[str]) -> int:
             f"wrote {given.write}: llmtrain train --config {given.write}{model} --data.train-files FILE --out runs/NAME"
         )
     return 0
+
+
+def placed(recipe: str, flags: list[str]) -> Preset:
+    """Return a recipe, placed on the GPUs that the flags name."""
+    here = Arguments(prog=PROG, add_help=False)
+    here.add_argument("--gpus", type=int)
+    here.add_argument("--gpu")
+    given, _ = here.parse_known_args(flags)
+    return place(get_recipe(recipe), given.gpus, given.gpu)
 
 
 def read_config(preset: Preset | None, file: str | None, settings: list[str], flags: list[str]) -> PlanConfig:

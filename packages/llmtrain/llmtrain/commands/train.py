@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ..cluster.start_run import start_run
 from ..process.local_ranks import is_first
+from ..reproduction.recipe_config import is_recipe, read_recipe_config
 from ..settings.presets import read_config
 
 REPLACED = ("config.yaml", "manifest.json", "metrics.jsonl", "samples.jsonl", "checkpoints", "tensorboard", "wandb_id")
@@ -12,7 +13,7 @@ REPLACED = ("config.yaml", "manifest.json", "metrics.jsonl", "samples.jsonl", "c
 
 def main(args: list[str]) -> int:
     """Start a new run, and return its exit code."""
-    config = read_config(args, "llmtrain train")
+    config = read_recipe_config(args, "llmtrain train") if is_recipe(args) else read_config(args, "llmtrain train")
     from ..training.check import check
 
     check(config)  # a mistake should not cost a warm-up

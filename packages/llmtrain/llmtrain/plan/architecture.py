@@ -15,6 +15,8 @@ class Architecture:
     """Sizes from a model's config.json, and the parameter counts derived from them."""
 
     name: str
+    family: str
+    """model_type of its config.json: qwen2, qwen3, llama or mistral."""
     layers: int
     hidden: int
     heads: int
@@ -76,38 +78,58 @@ class Architecture:
         return 2 * self.layers * max(self.kv_heads // tensor_parallel, 1) * self.head_dim * BF16
 
 
-def _model(name: str, sizes: str, *, tied: bool = False, qk_norm: bool = False, max_positions: int) -> Architecture:
-    layers, hidden, heads, kv_heads, intermediate, vocab = (int(x) for x in sizes.split())
+def _model(name: str, sizes: str, *, tied: bool = False, max_positions: int, head_dim: int = 128) -> Architecture:
+    family, *numbers = sizes.split()
+    layers, hidden, heads, kv_heads, intermediate, vocab = map(int, numbers)
+    bias, qk_norm = FAMILIES[family]
     return Architecture(
         name=name,
+        family=family,
         layers=layers,
         hidden=hidden,
         heads=heads,
         kv_heads=kv_heads,
-        head_dim=128,
+        head_dim=head_dim,
         intermediate=intermediate,
         vocab=vocab,
         tied=tied,
-        attention_bias=not qk_norm,  # Qwen2 has the bias, Qwen3 the norm
+        attention_bias=bias,
         qk_norm=qk_norm,
         max_positions=max_positions,
     )
 
 
-# Published config.json. Sizes: layers, hidden, heads, KV heads, intermediate, vocabulary.
+FAMILIES = {"qwen2": (True, False), "qwen3": (False, True), "llama": (False, False), "mistral": (False, False)}
+"""(attention_bias, qk_norm) by model_type."""
+
+# Published config.json. Sizes: model_type, layers, hidden, heads, KV heads, intermediate, vocabulary.
 # OpenReasoning-Nemotron-1.5B is Qwen2.5-1.5B's architecture; its authors evaluate it with 64K tokens of output.
 MODELS = {
     model.name.lower(): model
     for model in (
-        _model("OpenReasoning-Nemotron-1.5B", "28 1536 12 2 8960 151936", tied=True, max_positions=131072),
-        _model("Qwen2.5-Math-7B", "28 3584 28 4 18944 152064", max_positions=4096),
-        _model("Qwen2.5-7B", "28 3584 28 4 18944 152064", max_positions=131072),
-        _model("Qwen3-8B-Base", "36 4096 32 8 12288 151936", qk_norm=True, max_positions=32768),
-        _model("Qwen2.5-32B", "64 5120 40 8 27648 152064", max_positions=131072),
+        _model("OpenReasoning-Nemotron-1.5B", "qwen2 28 1536 12 2 8960 151936", tied=True, max_positions=131072),
+        _model("Qwen2.5-Math-1.5B", "qwen2 28 1536 12 2 8960 151936", tied=True, max_positions=4096),
+        _model("Qwen2.5-Math-7B", "qwen2 28 3584 28 4 18944 152064", max_positions=4096),
+        _model("Qwen2.5-0.5B", "qwen2 24 896 14 2 4864 151936", tied=True, max_positions=32768, head_dim=64),
+        _model("Qwen2.5-1.5B", "qwen2 28 1536 12 2 8960 151936", tied=True, max_positions=131072),
+        _model("Qwen2.5-3B", "qwen2 36 2048 16 2 11008 151936", tied=True, max_positions=32768),
+        _model("Qwen2.5-7B", "qwen2 28 3584 28 4 18944 152064", max_positions=131072),
+        _model("Qwen2.5-14B", "qwen2 48 5120 40 8 13824 152064", max_positions=131072),
+        _model("Qwen2.5-32B", "qwen2 64 5120 40 8 27648 152064", max_positions=131072),
+        _model("Qwen2.5-Coder-3B", "qwen2 36 2048 16 2 11008 151936", tied=True, max_positions=32768),
+        _model("Qwen2.5-Coder-7B", "qwen2 28 3584 28 4 18944 152064", max_positions=32768),
+        _model("Qwen2.5-Coder-14B", "qwen2 48 5120 40 8 13824 152064", max_positions=32768),
+        _model("Qwen3-4B-Base", "qwen3 36 2560 32 8 9728 151936", tied=True, max_positions=32768),
+        _model("Qwen3-8B-Base", "qwen3 36 4096 32 8 12288 151936", max_positions=32768),
+        _model("Qwen3-8B", "qwen3 36 4096 32 8 12288 151936", max_positions=40960),
+        _model("Llama-3.1-8B", "llama 32 4096 32 8 14336 128256", max_positions=131072),
+        _model("Llama-3.1-8B-Instruct", "llama 32 4096 32 8 14336 128256", max_positions=131072),
+        _model("Llama-3.2-3B", "llama 28 3072 24 8 8192 128256", tied=True, max_positions=131072),
+        _model("deepseek-math-7b-base", "llama 30 4096 32 32 11008 102400", max_positions=4096),
+        _model("Mistral-7B-v0.3", "mistral 32 4096 32 8 14336 32768", max_positions=32768),
+        _model("Mistral-Nemo-Base-2407", "mistral 40 5120 32 8 14336 131072", max_positions=128000),
     )
 }
-FAMILIES = {"qwen2": (True, False), "qwen3": (False, True), "llama": (False, False), "mistral": (False, False)}
-"""(attention_bias, qk_norm) by model_type."""
 USUAL_WINDOW = 4096
 """Default sliding window in tokens, as in transformers."""
 
@@ -144,6 +166,7 @@ def read_config(path: Path) -> Architecture:
     _check_window(found, positions, path)
     return Architecture(
         name=path.resolve().parent.name,
+        family=kind,
         layers=_size(found, "num_hidden_layers", path),
         hidden=hidden,
         heads=heads,

@@ -137,7 +137,10 @@ def divides(config: PlanConfig) -> bool:
 
 def _layout(config: PlanConfig) -> Layout:
     lengths = Lengths(config.mean_response, config.max_response_length)
-    return Layout(config=config, model=get_architecture(config.model), gpu=get_gpu(config.gpu), lengths=lengths)
+    model = get_architecture(config.model)
+    if config.max_positions:
+        model = replace(model, max_positions=config.max_positions)
+    return Layout(config=config, model=model, gpu=get_gpu(config.gpu), lengths=lengths)
 
 
 Problem = Callable[[], str]

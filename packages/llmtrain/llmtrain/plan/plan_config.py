@@ -38,6 +38,8 @@ class PlanConfig:
     """Longest prompt, in tokens."""
     max_response_length: Amount = 8192
     """Longest response, in tokens."""
+    max_positions: Annotated[int | None, "[1, 1e15]"] = None
+    """Longest sequence that the model is set to take, in tokens. None: max_position_embeddings of its config.json."""
     mean_prompt_length: Amount = 160
     """Mean prompt, in tokens. The default is DAPO-Math-17k's 462 characters per prompt at about three per token."""
     mean_response_length: Annotated[int | None, "[1, 1e15]"] = None

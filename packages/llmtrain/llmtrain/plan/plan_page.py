@@ -9,7 +9,7 @@ from rich.console import Console
 from . import efficiency
 from .cost import make_plan
 from .gpu import GIB, GPUS, TRAIN_SOURCES
-from .plan_presets import PRESETS, RECIPES, get_preset
+from .plan_presets import NAMES, PRESETS, get_preset
 from .plan_report import show
 from .published import LENGTH_SHARES, PUBLISHED, estimate
 
@@ -55,7 +55,7 @@ def presets() -> str:
         times = " | ".join(f"{x:,.0f}" for x in (plan.seconds, *list(plan.phases.values())[:2], plan.gpu_hours))
         memory = f"{sum(plan.memory.training.values()) / GIB:.0f} | {plan.memory.kv_tokens:,}"
         lines.append(f"| `{name}` | {preset.config.gpu} | {times} | {memory} |")
-    sources = [wrap(f"- `{name}-…`: {recipe.source}.") for name, recipe in RECIPES.items()]
+    sources = [wrap(f"- `{name}-…`: the recipe [{recipe}](recipes.md).") for name, recipe in NAMES.items()]
     return "\n".join([*lines, "", *sources, ""])
 
 

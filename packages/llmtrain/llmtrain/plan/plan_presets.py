@@ -1,12 +1,46 @@
-"""Published recipes on 1, 8 and 64 GPUs.
+"""Published recipes placed on 1, 8 and 64 GPUs.
 
-Learning settings come from the papers and do not depend on the number of GPUs; the placements are ours.
+Learning settings come from the recipe (recipes/) and do not depend on the number of GPUs; the placements are ours.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
+from entrostat.field_types import merge
+
+from ..recipes.recipe import Recipe, get_recipe
+from .fixes import find_fix, fits
 from .plan_config import PlanConfig
+
+PLANNED = MappingProxyType(
+    {
+        "steps": "steps",
+        "rollout.prompts": "prompts",
+        "rollout.n": "n",
+        "rollout.max_new_tokens": "max_response_length",
+        "data.max_prompt_length": "max_prompt_length",
+        "optim.mini_batch_size": "mini_batch_size",
+        "optim.ppo_epochs": "ppo_epochs",
+        "optim.stats": "stats",
+        "model.max_positions": "max_positions",
+    }
+)
+"""Keys of the trainer that a plan has too, with their names there."""
+INGREDIENTS = ("model.path", "data.train_files", "data.val_files", "eval.every")
+"""Keys of a recipe that need files: its model, its data sets, and evaluation on them."""
+NAMES = MappingProxyType(
+    {
+        "qwen2.5-math-7b": "steer/qwen2.5-math-7b",
+        "qwen3-8b": "entropic/qwen3-8b",
+        "nemotron-1.5b": "entropic/nemotron-1.5b",
+        "qwen2.5-32b": "entropy_mechanism/qwen2.5-32b-kl-cov",
+    }
+)
+"""Recipes by the first part of a preset's name."""
+SIZES = (1, 8, 64)
+"""Numbers of GPUs that each of them is placed on."""
 
 
 @dataclass(frozen=True)
@@ -16,110 +50,52 @@ class Preset:
     config: PlanConfig
     source: str
     """Source of the values."""
-    trainer: dict[str, Any]
+    trainer: Mapping[str, Any]
     """Published settings without a key in PlanConfig, under the trainer's keys."""
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """Values of a paper, with a placement for each number of GPUs."""
+def place(recipe: Recipe, gpus: int | None = None, gpu: str | None = None) -> Preset:
+    """Return a recipe on `gpus` GPUs of type `gpu`; None takes those of the recipe.
 
-    config: PlanConfig
-    source: str
-    trainer: dict[str, Any]
-    placements: dict[int, dict[str, Any]]
-
-
-ADAMW_1E6 = {"optim.lr": 1e-6}
-RECIPES = {
-    "qwen2.5-math-7b": Recipe(
-        PlanConfig(
-            model="Qwen2.5-Math-7B",
-            mini_batch_size=32,
-            steps=200,
-            max_prompt_length=1024,
-            max_response_length=3072,
-        ),
-        "STEER, appendix D.2: DAPO-Math-17k, 512 prompts × 8, updates of 32 prompts, 1,024 + 3,072 tokens, at most 200 "
-        "rollout steps, H20",
-        ADAMW_1E6 | {"rollout.temperature": 1.0, "controller": "steer"},
-        {
-            1: {"gpu": "h200", "offload_optimizer": True},
-            8: {"gpu": "h100"},
-            64: {"gpu": "h20", "gradient_checkpointing": False, "micro_batch_tokens": 8192},
-        },
-    ),
-    "qwen3-8b": Recipe(
-        PlanConfig(
-            model="Qwen3-8B-Base",
-            mini_batch_size=512,
-            steps=2000,
-            max_prompt_length=2048,
-            max_response_length=8192,
-        ),
-        "EntroPIC, section 5.1 and appendix B.1, on-policy: DAPO-Math-17k with two more data sets, 512 prompts × 8, "
-        "2,048 + 8,192 tokens, 2,000 rollout steps, 64 H20",
-        ADAMW_1E6 | {"rollout.temperature": 0.6, "controller": "entropic", "target": 0.1},
-        {
-            1: {"gpu": "h200", "offload_optimizer": True},
-            8: {"gpu": "h100"},
-            64: {"gpu": "h20"},
-        },
-    ),
-    "nemotron-1.5b": Recipe(
-        PlanConfig(
-            model="OpenReasoning-Nemotron-1.5B",
-            mini_batch_size=512,
-            steps=2000,
-            max_prompt_length=2048,
-            max_response_length=32768,
-            zero_stage=1,
-        ),
-        "EntroPIC, appendix B.1, reasoning model: Polaris, 2,048 + 32,768 tokens, other settings as for its 8B model, "
-        "64 H20; the number of steps is not stated for this run; 2,000 is assumed here too",
-        ADAMW_1E6 | {"rollout.temperature": 1.0, "controller": "entropic", "target": 0.4},
-        {1: {"gpu": "h100"}, 8: {"gpu": "h100"}, 64: {"gpu": "h20"}},
-    ),
-    "qwen2.5-32b": Recipe(
-        PlanConfig(
-            model="Qwen2.5-32B",
-            prompts=256,
-            mini_batch_size=32,
-            steps=300,
-            max_prompt_length=1024,
-            max_response_length=8192,
-            oversampling=2.0,
-            zero_stage=3,
-        ),
-        "Entropy Mechanism, appendices F.2 and B.1: DAPO-Math-17k, 256 prompts × 8, 8 updates a rollout, 8,192 tokens, "
-        "2,400 gradient steps; prompts whose responses are all right or all wrong are filtered out; the number of "
-        "extra samples is not published, so two batches (oversampling 2) are assumed, the minimum that can replace "
-        "filtered prompts; the prompt limit is not stated",
-        {
-            "optim.lr": 5e-7,
-            "rollout.temperature": 1.0,
-            "rollout.filter_groups": True,
-            "controller": "kl_cov",
-            "controller_args": {"k": 2e-4},
-        },
-        {
-            1: {"gpu": "h200", "offload_optimizer": True, "offload_param": True},
-            8: {"gpu": "h200", "tensor_model_parallel_size": 2},
-            64: {"gpu": "h100", "tensor_model_parallel_size": 4},
-        },
-    ),
-}
+    Without a placement in the recipe for this number, the first change that makes it fit is taken, if there is one.
+    """
+    count = gpus or recipe.gpus
+    usual = recipe.placement.get(recipe.gpus, {"gpu": "h100"})
+    own = recipe.placement.get(count, {"gpu": usual["gpu"]})
+    asked = {} if gpu is None else {"gpu": gpu}
+    config = merge(PlanConfig(), _learning(recipe) | {"gpus": count} | dict(own) | asked)
+    if (count not in recipe.placement or gpu) and not fits(config):
+        fix = _find_placement(config)
+        config = replace(config, **fix)
+    known = {*PLANNED, *INGREDIENTS}
+    trainer = {key: value.value for key, value in recipe.values.items() if key not in known}
+    source = f"{recipe.paper}; llmtrain recipes show {recipe.name} names the source of each"
+    return Preset(config, source, trainer)
 
 
-def _presets() -> dict[str, Preset]:
-    return {
-        f"{name}-{gpus}gpu": Preset(replace(recipe.config, gpus=gpus, **placement), recipe.source, recipe.trainer)
-        for name, recipe in RECIPES.items()
-        for gpus, placement in recipe.placements.items()
+def _find_placement(config: PlanConfig) -> dict[str, Any]:
+    """Return the change that makes a configuration fit on its GPUs; empty if there is none or sizes do not divide."""
+    try:
+        fix = find_fix(config)
+    except ValueError:
+        return {}
+    return {} if {"gpu", "gpus"} & set(fix) else dict(fix)
+
+
+def _learning(recipe: Recipe) -> dict[str, Any]:
+    """Return the keys of a plan that follow from a recipe's settings."""
+    settings = {key: recipe.values[name].value for name, key in PLANNED.items() if name in recipe.values}
+    extra = recipe.value("rollout.gen_batch_size", 0)
+    return settings | {
+        "model": recipe.model.rpartition("/")[2],
+        "oversampling": extra / recipe.value("rollout.prompts") if extra else 1.0,
+        "reference_model": "kl_ref" in recipe.value("controller"),
+        "reward_model": recipe.value("advantage", "grpo") == "prime",
     }
 
 
-PRESETS = _presets()
+PRESETS = {f"{name}-{gpus}gpu": place(get_recipe(recipe), gpus) for name, recipe in NAMES.items() for gpus in SIZES}
+"""The presets of `llmtrain plan` by name."""
 
 
 def get_preset(name: str) -> Preset:

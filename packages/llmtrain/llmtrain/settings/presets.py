@@ -68,10 +68,13 @@ def get_preset(name: str) -> TrainConfig:
     return PRESETS[name]
 
 
-def read_config(args: list[str], prog: str, example: str = TRAIN_EXAMPLE, out: str | None = None) -> TrainConfig:
+def read_config(
+    args: list[str], prog: str, example: str = TRAIN_EXAMPLE, out: str | None = None, base: TrainConfig | None = None
+) -> TrainConfig:
     """The configuration of a command line: defaults < --preset < --config < --set and flags.
 
-    example: shown by --help. out: a default for `out` in place of those of train and of the preset.
+    example: shown by --help. out: a default for `out` in place of those of train and of the preset. base: settings of a
+    recipe in place of the defaults; a preset cannot be named then.
     """
     first = Arguments(prog=prog, add_help=False)
     first.add_argument("--preset")
@@ -79,7 +82,9 @@ def read_config(args: list[str], prog: str, example: str = TRAIN_EXAMPLE, out: s
     first.add_argument("--set", action="extend", nargs="+", default=[])
     given, rest = first.parse_known_args(args)
     print_renamed(rest)
-    config = get_preset(given.preset) if given.preset else TrainConfig()
+    if base and given.preset:
+        raise ValueError(f"{prog}: --preset {given.preset} and --recipe exclude each other: leave one out")
+    config = base or (get_preset(given.preset) if given.preset else TrainConfig())
     config = replace(config, out=out or config.out)
     if given.config:
         settings = load_yaml(given.config)
@@ -96,7 +101,8 @@ def read_config(args: list[str], prog: str, example: str = TRAIN_EXAMPLE, out: s
         config = replace(config, controller_args={**config.controller_args, **parse_settings(given.set)})
     description = (
         "Settings: defaults < --preset < --config file.yaml < flags. "
-        f"--preset NAME: {', '.join(PRESETS)}. --config FILE: YAML with the keys below. "
+        f"--preset NAME: {', '.join(PRESETS)}. --recipe NAME: a published run, see llmtrain recipes. "
+        "--config FILE: YAML with the keys below. "
         "--set KEY=VALUE (any number of times): a hyperparameter of the controllers, such as --set kp=2. "
         f"Example: {example}"
     )

@@ -1,0 +1,97 @@
+"""`llmtrain recipes` on the command line: published runs, their settings with sources, and what they need."""
+
+from entrostat.commandline import Arguments
+
+from ..recipes.recipe import KINDS, Recipe, get_recipe, names
+from ..reproduction.ingredients import MODELS, data, data_folder, fetch, model
+
+PROG = "llmtrain recipes"
+ABOUT = """\
+Published runs as recipes; `llmtrain train --recipe NAME` trains one.
+
+  llmtrain recipes                                  all of them
+  llmtrain recipes list steer 7b                    those whose line holds all the words
+  llmtrain recipes show steer/qwen2.5-math-7b       every setting, and its source
+  llmtrain recipes fetch steer/qwen2.5-math-7b --dry-run     what must be downloaded, and where from
+  llmtrain plan --recipe steer/qwen2.5-math-7b --gpus 8      memory, time and cost
+  llmtrain train --recipe steer/qwen2.5-math-7b --shrink     a small form of it on this machine
+"""
+
+
+def main(args: list[str]) -> int:
+    """List published runs, show their settings with sources, or fetch what they need."""
+    actions = {"list": list_recipes, "show": show, "fetch": fetch_recipe}
+    if args and args[0] in ("-h", "--help"):
+        print(ABOUT)
+        return 0
+    if args and args[0] not in actions and not args[0].startswith("-"):
+        raise ValueError(f"{PROG}: unknown action {args[0]!r}; choose from {', '.join(actions)}")
+    return actions[args[0] if args else "list"](args[1:])
+
+
+def list_recipes(args: list[str]) -> int:
+    """Print a line for each recipe that holds all the words; returns the exit code."""
+    from ..reproduction.figures_of_recipes import hours_in_words
+
+    parser = Arguments(prog=f"{PROG} list", description=list_recipes.__doc__)
+    parser.add_argument("words", nargs="*", help="words that a line must hold")
+    words = [word.lower() for word in parser.parse_args(args).words]
+    rows = [line(get_recipe(name)) for name in names()]
+    kept = [row for row in rows if all(word in " ".join(row).lower() for word in words)]
+    if not kept:
+        raise ValueError(f"{PROG} list: no recipe holds {' and '.join(words)}; {PROG} lists all of them")
+    kept = [(*row, hours_in_words(get_recipe(row[0]))) for row in kept]
+    head = ("recipe", "method", "model", "data", "GPUs", "GPU-hours, estimated")
+    widths = [max(len(row[i]) for row in [head, *kept]) for i in range(len(head))]
+    for row in [head, *kept]:
+        print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    return 0
+
+
+def line(recipe: Recipe) -> tuple[str, ...]:
+    """Return name, method, model, data and GPUs of a recipe."""
+    trained = ", ".join(recipe.value("data.train_files"))
+    return recipe.name, recipe.about, recipe.model.rpartition("/")[2], trained, str(recipe.gpus)
+
+
+def show(args: list[str]) -> int:
+    """Print every setting of a recipe with its source; returns the exit code."""
+    parser = Arguments(prog=f"{PROG} show", description=show.__doc__)
+    parser.add_argument("name")
+    recipe = get_recipe(parser.parse_args(args).name)
+    print(f"{recipe.name}: {recipe.about}\n{recipe.paper}\n")
+    tables = {"settings": recipe.values, "stated, without a setting here": recipe.stated_only}
+    for title, table in tables.items():
+        print(title)
+        for key, value in table.items():
+            print(f"  {key:26} {in_words(value.value):40} {value.source}")
+        print()
+    print("sources: " + "; ".join(f"{kind}, {words}" for kind, words in KINDS.items()))
+    return 0
+
+
+def in_words(value: object) -> str:
+    """Return a value in words: lists with commas."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def fetch_recipe(args: list[str]) -> int:
+    """Download the model and the data sets of a recipe that are missing, or say which; returns the exit code."""
+    parser = Arguments(prog=f"{PROG} fetch", description=fetch_recipe.__doc__)
+    parser.add_argument("name")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be downloaded, and where from")
+    parser.add_argument("--data-dir", default=data_folder(), help="folder of the data sets")
+    parser.add_argument("--models-dir", default=MODELS, help="folder of the models")
+    given = parser.parse_args(args)
+    recipe = get_recipe(given.name)
+    items = [model(recipe, given.models_dir), *data(recipe, given.data_dir).values()]
+    if not given.dry_run:
+        for said in fetch(items):
+            print(said, flush=True)
+        return 0
+    for item in items:
+        more = ", ".join(word for word in (item.size, "asks for consent to its licence" * item.gated) if word)
+        print(f"{'there' if item.there else 'missing':8} {item.path}  from {item.source}{f' ({more})' * bool(more)}")
+    missing = sum(not item.there for item in items)
+    print(f"{missing} to download{f': llmtrain recipes fetch {recipe.name}' * bool(missing)}")
+    return 0

@@ -1,0 +1,139 @@
+"""Settings of the trainer for a recipe.
+
+    llmtrain train --recipe steer/qwen2.5-math-7b --gpus 8 --optim.lr 2e-6
+
+Settings: the recipe, placed on the GPUs by `llmtrain plan` < --config < --set and flags.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from entrostat.commandline import Arguments
+from entrostat.field_types import merge
+
+from ..plan.cost import Plan, make_plan
+from ..plan.handover import train_settings
+from ..plan.plan_presets import place
+from ..recipes.recipe import Recipe, get_recipe
+from ..settings.config import TrainConfig
+from ..settings.presets import read_config
+from .ingredients import MODELS, check_data, check_model, check_positions, data, data_folder
+
+NODE = 8
+"""GPUs of a node."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Flags of a command line that concern the recipe, not the trainer."""
+
+    recipe: Recipe
+    gpus: int
+    gpu: str | None
+    shrink: bool
+    data_dir: str
+    models_dir: str
+    rest: list[str]
+    """Remaining arguments."""
+
+
+def is_recipe(args: list[str]) -> bool:
+    """Return True if a command line names a recipe."""
+    return any(item.partition("=")[0] == "--recipe" for item in args)
+
+
+def read_asked(args: list[str], prog: str) -> Asked:
+    """Return the flags of a command line that concern the recipe."""
+    first = Arguments(prog=prog, add_help=False)
+    first.add_argument("--recipe", required=True)
+    first.add_argument("--gpus", type=int)
+    first.add_argument("--nodes", type=int)
+    first.add_argument("--gpu")
+    first.add_argument("--shrink", action="store_true")
+    first.add_argument("--data-dir", default=data_folder())
+    first.add_argument("--models-dir", default=MODELS)
+    given, rest = first.parse_known_args(args)
+    recipe = get_recipe(given.recipe)
+    if given.gpus and given.nodes:
+        raise ValueError(f"{prog}: --nodes {given.nodes} is --gpus {NODE * given.nodes}: give one of them")
+    gpus = given.gpus or NODE * (given.nodes or 0) or recipe.gpus
+    if gpus < 1:
+        raise ValueError(f"{prog}: --gpus must be at least 1; got {gpus}")
+    return Asked(recipe, gpus, given.gpu, given.shrink, given.data_dir, given.models_dir, rest)
+
+
+def planned(asked: Asked) -> Plan:
+    """Return the plan of a recipe on the GPUs asked for. Raise ValueError with the fix if it does not fit."""
+    try:
+        return make_plan(place(asked.recipe, asked.gpus, asked.gpu).config)
+    except ValueError as error:
+        raise ValueError(
+            f"recipe {asked.recipe.name} on {asked.gpus} GPUs: {error}; try `llmtrain plan --recipe "
+            f"{asked.recipe.name} --gpus N --gpu TYPE`, or --shrink for a small form of it"
+        ) from None
+
+
+def full_config(asked: Asked, plan: Plan) -> TrainConfig:
+    """Return the settings of a recipe without its model and data."""
+    preset = place(asked.recipe, asked.gpus, asked.gpu)
+    settings: dict[str, Any] = train_settings(plan, preset)
+    settings["out"] = f"runs/{asked.recipe.name}"
+    settings["eval"]["every"] = asked.recipe.value("eval.every", 0)
+    return merge(TrainConfig(), settings)
+
+
+def with_ingredients(config: TrainConfig, asked: Asked) -> TrainConfig:
+    """Return the settings with the paths of model and data sets, whether these are there or not."""
+    from .ingredients import model
+
+    recipe, found = asked.recipe, data(asked.recipe, asked.data_dir)
+    train, val = (
+        tuple(str(found[name].path) for name in recipe.value(key, ())) for key in ("data.train_files", "data.val_files")
+    )
+    return replace(
+        config,
+        model=replace(config.model, path=str(model(recipe, asked.models_dir).path)),
+        data=replace(config.data, train_files=train, val_files=val),
+        eval=config.eval if val else replace(config.eval, every=0),
+    )
+
+
+def read_recipe_config(args: list[str], prog: str) -> TrainConfig:
+    """Return the settings of a command line with --recipe. Raise ValueError if something that it needs is missing."""
+    asked = read_asked(args, prog)
+    if asked.shrink:
+        from .shrink import shrunk
+
+        return read_config(asked.rest, prog, base=shrunk(asked))
+    plan = planned(asked)
+    base = with_ingredients(full_config(asked, plan), asked)
+    config = read_config(asked.rest, prog, base=base)
+    if config.data.train_files == base.data.train_files:
+        check_data(asked.recipe, asked.data_dir)
+    if config.model.path == base.model.path:
+        check_model(asked.recipe, asked.models_dir)
+    check_positions(asked.recipe, Path(str(config.model.path)))
+    if config.device == "cuda" and not config.topology.address:
+        check_gpus(asked, plan)
+    return config
+
+
+def check_gpus(asked: Asked, plan: Plan) -> None:
+    """Raise ValueError with the command that helps if this machine has fewer or smaller GPUs than the plan."""
+    import torch
+
+    name, has = asked.recipe.name, torch.cuda.device_count()
+    if has < asked.gpus:
+        fewer = f"--gpus {has}" if has else "--shrink for a small form of it on the CPU"
+        raise ValueError(
+            f"recipe {name} is placed on {asked.gpus} GPUs and this machine has {has}: use {fewer}, "
+            f"or --topology.address HOST:PORT of a Ray cluster; `llmtrain plan --recipe {name} --gpus N` says what fits"
+        )
+    least = min(torch.cuda.get_device_properties(i).total_memory for i in range(has))
+    if least < 0.95 * plan.layout.gpu.memory:
+        gpu = plan.layout.gpu
+        raise ValueError(
+            f"recipe {name} is planned for {gpu.name.upper()} of {gpu.memory / 2**30:.0f} GiB and this machine's GPUs "
+            f"have {least / 2**30:.0f}: choose with `llmtrain plan --recipe {name} --gpu TYPE`"
+        )

@@ -1,0 +1,169 @@
+"""Small form of a recipe, which runs on a laptop in seconds.
+
+Kept are the controller and its values, the advantage, the loss, the optimizer, dynamic sampling, the data sets' names
+and their number, and the number of updates of a rollout (at most MOST_UPDATES). Replaced are
+
+- the model: a random one of the same family with a few thousand parameters, and a tokenizer of the same class;
+- the questions: ROWS made-up ones for each file, in verl's form, with its name;
+- the verifier: a random model answers nothing, so a pattern that about half of all responses match decides;
+- lengths, prompts, responses and steps; engines: one process on the CPU, unless flags name others.
+"""
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..plan.architecture import Architecture, get_architecture
+from ..plan.cost import make_plan
+from ..plan.plan_presets import place
+from ..recipes.recipe import Recipe, data_sets
+from ..settings.config import EngineConfig, TopologyConfig, TrainConfig
+from .recipe_config import Asked, full_config
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+
+MOST_UPDATES = 4
+PROMPTS, ROWS, HELD_OUT = 4, 4, 2
+"""Prompts of a rollout, and questions of a file to train and to evaluate on: a rollout is an epoch of one file."""
+PROMPT, RESPONSE = 128, 12
+"""Longest prompt and response, in tokens, which are bytes here."""
+HALF = "[a-m]"
+"""Pattern that about half of the responses of a random model match."""
+WIDTH, LAYERS, HEADS = 32, 2, 4
+STEPS = 2
+
+
+def shrunk(asked: Asked) -> TrainConfig:
+    """Return the small form of a recipe; writes its model and questions if they are not there yet."""
+    recipe = asked.recipe
+    plan = make_plan(place(recipe, _enough(recipe, asked), asked.gpu).config)
+    full = full_config(replace(asked, gpus=plan.config.gpus), plan)
+    updates = max(n for n in (1, 2, MOST_UPDATES) if n <= full.rollout.prompts // full.optim.mini_batch_size)
+    out = Path("runs/shrunk") / recipe.name
+    model = write_model(recipe, Path("runs/shrunk/models"))
+    files = write_questions(recipe, Path("runs/shrunk/data"))
+    held_out = tuple(files[name] for name in recipe.value("data.val_files", ()))
+    return replace(
+        full,
+        out=str(out),
+        overwrite=True,
+        steps=STEPS,
+        save_every=1,
+        device="cpu",
+        nproc=1,
+        threads=1,
+        model=replace(full.model, path=str(model)),
+        data=replace(
+            full.data,
+            train_files=tuple(files[name] for name in recipe.value("data.train_files")),
+            val_files=held_out,
+            max_prompt_length=PROMPT,
+            verifier="regex",
+            verifier_workers=1,
+        ),
+        rollout=replace(
+            full.rollout,
+            name="hf",
+            prompts=PROMPTS,
+            n=2,
+            max_new_tokens=RESPONSE,
+            max_model_len=PROMPT + RESPONSE,
+            tensor_parallel_size=1,
+            gen_batch_size=2 * PROMPTS if full.rollout.filter_groups else 0,
+        ),
+        reward=replace(full.reward, overlong_buffer=min(full.reward.overlong_buffer, RESPONSE // 2)),
+        optim=replace(full.optim, mini_batch_size=PROMPTS // updates, micro_batch_tokens=1024),
+        engine=EngineConfig(),
+        topology=TopologyConfig(),
+        eval=replace(full.eval, every=1 if held_out else 0, k=2, samples=2),
+        log=replace(full.log, tensorboard=False),
+    )
+
+
+def _enough(recipe: Recipe, asked: Asked) -> int:
+    """Return a number of GPUs on which the whole recipe can be planned: a laptop need not know."""
+    return recipe.gpus if recipe.gpus in recipe.placement else asked.gpus
+
+
+def write_model(recipe: Recipe, folder: Path) -> Path:
+    """Return the folder of a random model of the recipe's family, written if it is not there."""
+    name = recipe.model.rpartition("/")[2]
+    path = folder / name
+    if (path / "model.safetensors").is_file() and (path / "tokenizer.json").is_file():
+        return path
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    from ..policy.model import save
+
+    tokenizer = small_tokenizer(get_architecture(name))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = AutoModelForCausalLM.from_config(small_config(get_architecture(name), tokenizer), dtype=torch.float32)
+    path.mkdir(parents=True, exist_ok=True)
+    save(model, tokenizer, path)
+    return path
+
+
+def small_config(shape: Architecture, tokenizer: "PreTrainedTokenizerBase") -> "PretrainedConfig":
+    """Return a configuration of the same family: with grouped queries, tied embeddings and norms where it has them."""
+    from transformers import AutoConfig
+
+    return AutoConfig.for_model(
+        shape.family,
+        vocab_size=len(tokenizer),
+        hidden_size=WIDTH,
+        intermediate_size=2 * WIDTH,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        num_key_value_heads=HEADS if shape.kv_heads == shape.heads else HEADS // 2,
+        head_dim=WIDTH // HEADS,
+        max_position_embeddings=2 * (PROMPT + RESPONSE),
+        tie_word_embeddings=shape.tied,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+
+
+def small_tokenizer(shape: Architecture) -> "PreTrainedTokenizerBase":
+    """Return a tokenizer of bytes: of Qwen's class for Qwen's models, else of the plain one that Llama 3 has."""
+    from ..policy.tokenizer import CHAT_TEMPLATE, TURN, build_bpe_tokenizer
+
+    if not shape.family.startswith("qwen"):
+        return build_bpe_tokenizer([], 4 + 256)
+    from tokenizers.pre_tokenizers import ByteLevel
+    from transformers import Qwen2Tokenizer
+
+    letters = sorted(ByteLevel.alphabet())
+    vocab = {"<|endoftext|>": 0} | {letter: i for i, letter in enumerate(letters, 1)}
+    return Qwen2Tokenizer(vocab=vocab, merges=[], additional_special_tokens=list(TURN), chat_template=CHAT_TEMPLATE)
+
+
+def write_questions(recipe: Recipe, folder: Path) -> dict[str, str]:
+    """Return small files of questions by the names of the recipe's data sets, written if they are not there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = {}
+    for name in dict.fromkeys(recipe.data_sets):
+        path = folder / f"{Path(data_sets()[name]['file']).stem}.jsonl"
+        if not path.is_file():
+            train = name in recipe.value("data.train_files")
+            rows = [question(name, i) for i in range(ROWS if train else HELD_OUT)]
+            path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        found[name] = str(path)
+    return found
+
+
+def question(name: str, number: int) -> dict[str, Any]:
+    """Return a made-up question in verl's form."""
+    drawn = random.Random(f"{name} {number}")
+    asked = f"What is {drawn.randrange(100)} + {drawn.randrange(100)}?"
+    return {
+        "data_source": name,
+        "prompt": [{"role": "user", "content": asked}],
+        "reward_model": {"style": "rule", "ground_truth": HALF},
+        "extra_info": {"index": number},
+    }
