@@ -16,7 +16,6 @@ UNFINISHED = {
     "covariance_rules",
     "clipping",
     "holding",
-    "tokens",
     "steer",
     "opefo",
     "entropic",
