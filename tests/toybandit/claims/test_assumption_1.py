@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from entrostat import entropy_change
-
 from toybandit.claims.assumption_1 import (
     correlation,
     implemented,
