@@ -14,7 +14,6 @@ SMALL = Effort(instances=12, runs=6, states=32, rollouts=100)
 
 UNFINISHED = {
     "baselines",
-    "shielding",
     "anchoring",
     "collapses",
     "covariance_rules",
