@@ -230,7 +230,7 @@ def state_changes(effort: Effort) -> tuple[dict[str, Tensor], dict[str, Tensor]]
     words="the first-order change of a state's entropy by an on-policy update is −η·E_p[A·(1−p)²·(log p + H)]",
     assumption="expected on-policy update of a state, any advantage, with the whole gradient or under assumption 1",
     threshold="a smaller mean squared error than the null under one of them: the least that an estimate must do",
-    null="no change",
+    null="no change, ΔH = 0",
     expected=FAILS,
     mutations=(
         Mutation("one factor 1−p were p", Swap(STATE_FORMULAS, "equation 6", always(entropy_change.own_logit))),

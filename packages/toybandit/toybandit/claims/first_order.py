@@ -46,7 +46,7 @@ def evenly_weighted(logp: Tensor, delta: Tensor) -> Tensor:
     "of the logit",
     assumption="tabular softmax, any step Δz = η·d",
     threshold=ORDER,
-    null="no change",
+    null="no change, ΔH = 0",
     expected=HOLDS,
     mutations=(
         Mutation(SIGN, Swap(__name__, "lemma1", negated)),

@@ -141,7 +141,7 @@ def entropies_of(effort: Effort) -> dict[str, dict[str, Array]]:
     words="with the penalty the entropy does not collapse as it does under GRPO",
     assumption="noisy; samples are used once, or in 8 passes; published values, no lower ratio clip",
     threshold=f"a final entropy above the null's by at least {MARGIN} nats, more than the noise of a mean over runs",
-    null="GRPO",
+    null="GRPO without the penalty",
     expected=holds_if("a tenth of the tokens is penalised, and samples are reused"),
     mutations=(
         Mutation("the penalty were off", Swap(CONTROLLERS, f"Lp-Reg, {MORE:.0%}", always(CONTROLLERS["GRPO"]))),
