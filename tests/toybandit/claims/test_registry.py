@@ -13,7 +13,6 @@ SMALL = Effort(instances=12, runs=6, states=32, rollouts=100)
 
 
 UNFINISHED = {
-    "collapses",
     "covariance_rules",
     "clipping",
     "holding",
