@@ -5,6 +5,7 @@ from math import log
 import pytest
 import torch
 
+from entrostat import entropy_change
 from toybandit.claims.assumption_1 import (
     correlation,
     implemented,
@@ -49,5 +50,5 @@ def test_signs_are_right_where_a_logit_moves_alone():
     def opposite(logp, entropy, weight):
         return weight * (logp + entropy)
 
-    assert wrong_signs_alone(2.0, QUICK) == 0
+    assert wrong_signs_alone(2.0, QUICK, entropy_change.steer) == 0
     assert wrong_signs(opposite, QUICK, 2.0) > 0.5

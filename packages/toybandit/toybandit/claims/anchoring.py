@@ -7,10 +7,11 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..trajectory import Array, Trajectory
-from .checks import Check, between, every, numbers_of, settle, told
+from .checks import Check, below, between, every, numbers_of, settle, told
 from .counts import count
 from .feedback import late
 from .memory import remember
+from .mutations import Mutation, Swap, always
 from .pictures import picture
 from .registry import Effort, Finding, claim, holds_if
 from .runs import trajectory
@@ -75,8 +76,14 @@ def near_the_anchor(effort: Effort, name: str) -> tuple[Check, dict[str, Array]]
     paper=PAPER,
     source="section on self-anchored regularization",
     assumption=f"noisy, and strictly on-policy (on); β = {PUBLISHED:g}, the most uncertain fifth, top_p = {TOP_P:g}",
-    predicted="the mean entropy of the tokens with the bonus stays at its initial value",
+    words="the bonus keeps the mean entropy of the tokens that it acts on at its initial value",
+    threshold=f"a mean within {NEAR} nats of the anchor late in the runs, in both environments; the null is outside",
+    null="no bonus, β = 0",
     expected=holds_if(STRONGER),
+    mutations=(
+        Mutation("the bonus were off", Swap(TRIED, f"β = {STRONG:g}, top_p = {ALL:g}", always((0.0, ALL)))),
+        Mutation("β were the paper's", Swap(TRIED, f"β = {STRONG:g}, top_p = {ALL:g}", always((PUBLISHED, ALL)))),
+    ),
 )
 def siren_anchor(effort: Effort) -> Finding:
     """The squared distance from the anchor makes the bonus P control with a gain of 2β: the entropy settles where the
@@ -85,6 +92,8 @@ def siren_anchor(effort: Effort) -> Finding:
     that leaves the set gets no bonus to come back."""
     checks = {name: near_the_anchor(effort, name) for name in TRIED}
     published, _, strong = (check for check, _ in checks.values())
+    none = {env: late(drift(anchored(effort, env, 0.0, ALL))) for env in ENVS}
+    apart = every(below(values, -NEAR) for values in none.values())
     errors = {f"{name}, {env}": error for name, (_, found) in checks.items() for env, error in found.items()}
     reward = {f"reward, {name}": tried(effort, "noisy", name).reward[:, -1] for name in TRIED}
     measured = ", ".join(f"{name}, {env}: {told_runs(effort, env, name)}" for name in TRIED for env in ENVS)
@@ -92,7 +101,8 @@ def siren_anchor(effort: Effort) -> Finding:
     return Finding(
         f"H̄ − anchor, {measured}; final reward in noisy {paid}",
         numbers_of(errors | reward),
-        *settle(published, STRONGER, strong),
+        *settle(published & apart, STRONGER, strong & apart),
+        null="H̄ − anchor, " + ", ".join(f"{env} {told(values)}" for env, values in none.items()),
     )
 
 

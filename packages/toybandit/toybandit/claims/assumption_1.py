@@ -1,5 +1,7 @@
 """Theorems of STEER and OPEFO under their assumption 1: a sampled token moves its own logit alone."""
 
+from collections.abc import Callable
+
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -8,9 +10,10 @@ from entrostat import entropy_change, policy_stats
 
 from .ensembles import STEPS, median_order, random_logits, random_vector
 from .ensembles import entropy_change as measured_change
+from .mutations import Mutation, Swap, always, negated
 from .pictures import picture
 from .registry import FAILS, Effort, Finding, claim, holds_if, judge
-from .tokens import ARMS, SPREADS, STEP, wrong_signs
+from .tokens import ARMS, FEW, SPREADS, STEP, wrong_signs
 
 OWN = "a token moves its own logit alone (assumption 1)"
 EPSILON = 0.2
@@ -60,15 +63,25 @@ def implemented(logits: Tensor, old: Tensor, advantage: Tensor) -> Tensor:
     return entropy_change.steer(stats.logp, stats.entropy.unsqueeze(-1), weight).sum(-1)
 
 
-# Null: the bracket as implemented, which is of the same sign and rank, has slope 1.
-# Mutations that turn it: a dropped factor p, 1/π_old or clip indicator, the opposite sign, or the whole gradient.
 @claim(
     "steer-thm1",
     paper="STEER",
-    source="theorem 1, equations 8 and 13 to 16",
+    source="section 3.1, theorem 1, and its proof in the appendix",
+    words="the change of a state's entropy by an update of GRPO is Ω up to an error of order η²",
     assumption="a GRPO update of every action of a state, π_old other than π, clip .2/.2",
-    predicted="ΔH = Ω + O(η²): slope 2",
+    threshold=f"median slope of the error over η within {ORDER_TOLERANCE} of 2, so that all of the first order is "
+    "there, and outside for the null",
+    null="the bracket of a token as implemented and released, under assumption 1, which has the sign of Ω's terms and "
+    "lacks one factor p",
     expected=holds_if(OWN),
+    mutations=(
+        Mutation("Ω had the other sign", Swap(__name__, "omega", negated)),
+        Mutation("Ω lacked a factor p", Swap(__name__, "omega", lambda f: implemented)),
+        Mutation(
+            "Ω lacked 1/π_old", Swap(__name__, "omega", lambda f: lambda z, old, a: f(z, torch.ones_like(old), a))
+        ),
+        Mutation("tokens moved every logit", Swap(__name__, "own_step", lambda f: softmax_step)),
+    ),
 )
 def theorem_1(effort: Effort) -> Finding:
     """Ω is the first-order change if each token moves its own logit alone, and if it keeps the factor p that equations
@@ -88,6 +101,7 @@ def theorem_1(effort: Effort) -> Finding:
         f"median slope: {measured}",
         numbers,
         judge(second_order(slopes["whole gradient"]), OWN, apart and second_order(slopes["assumption 1"])),
+        null=f"slope {slopes['assumption 1, bracket as implemented']:.3f}",
     )
 
 
@@ -107,47 +121,65 @@ def draw_errors(figure: Figure, effort: Effort) -> None:
     axes.legend()
 
 
+Estimate = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Formula of a token's change from log p, H and weight."""
+
+
+def falling(logp: Tensor, entropy: Tensor, weight: Tensor) -> Tensor:
+    """Return −w: every rewarded token lowers the entropy."""
+    return -weight.expand_as(logp)
+
+
 def alone(logits: Tensor, weight: Tensor, eta: float = STEP) -> Tensor:
     """Return ΔH/η of each arm as a sampled token that moves its own logit alone, (instances, K)."""
     step = torch.diag_embed(weight * (1 - torch.softmax(logits, -1)))
     return measured_change(logits.unsqueeze(-2).expand_as(step), eta * step) / eta
 
 
-def wrong_signs_alone(std: float, effort: Effort) -> float:
-    """Return what `wrong_signs` does for STEER's estimate if the sampled token's own logit alone moves.
+def wrong_signs_alone(std: float, effort: Effort, estimate: Estimate) -> float:
+    """Return what `wrong_signs` does if the sampled token's own logit alone moves.
 
     Tokens within 1% of e^(−H) are left out: there the second order of the step decides.
     """
     logits = random_logits(effort.instances, ARMS, std, f"signs {std}")
     stats = policy_stats(logits)
     entropy, weight = stats.entropy.unsqueeze(-1), torch.ones_like(logits)
-    wrong = entropy_change.steer(stats.logp, entropy, weight) * alone(logits, weight) < 0
+    wrong = estimate(stats.logp, entropy, weight) * alone(logits, weight) < 0
     near = (stats.logp + entropy).abs() < 10 * STEP
     return float((stats.logp.exp() * (wrong & ~near)).sum(-1).mean())
 
 
-# Null: a coin has the wrong sign for half of the tokens, "every rewarded token lowers the entropy" for the share of
-# tokens below e^(−H). Mutations that turn it: the opposite sign, log p without H.
 @claim(
     "steer-sign",
     paper="STEER",
-    source="theorem 1",
+    source="section 3.1, theorem 1 and remark 3",
+    words="whether a token raises or lowers the entropy follows from the sign of −A·(log p + H): the boundary is at "
+    "p = e^(−H)",
     assumption="one sampled token",
-    predicted="ΔH has the sign of −A·(lp + H): boundary at p = e^(−H)",
+    threshold=f"the wrong sign for less than {FEW:.1%} of sampled tokens under the whole gradient, and for none if its "
+    "own logit alone moves, where the first order is exact; the null has more",
+    null="every rewarded token lowers the entropy",
     expected=holds_if(OWN),
+    mutations=(
+        Mutation("the sign were opposite", Swap(entropy_change, "steer", negated)),
+        Mutation("H were left out", Swap(entropy_change, "steer", lambda f: lambda lp, h, w: f(lp, 0 * h, w))),
+        Mutation("every rewarded token lowered the entropy", Swap(entropy_change, "steer", always(falling))),
+    ),
 )
 def sign(effort: Effort) -> Finding:
     """If only its own logit moved, a rewarded token would lower the entropy from p = e^(−H) on. The whole gradient also
     takes logit from likelier actions, so tokens slightly likelier than e^(−H) raise the entropy."""
     whole = [wrong_signs(entropy_change.steer, effort, std) for std in SPREADS]
-    alone = [wrong_signs_alone(std, effort) for std in SPREADS]
+    alone = [wrong_signs_alone(std, effort, entropy_change.steer) for std in SPREADS]
+    none = [wrong_signs_alone(std, effort, falling) for std in SPREADS]
     numbers = {f"wrong sign, logit std {std:g}": share for std, share in zip(SPREADS, whole, strict=True)}
     numbers |= {f"wrong sign, own logit, logit std {std:g}": share for std, share in zip(SPREADS, alone, strict=True)}
     return Finding(
         f"{min(whole):.1%} to {max(whole):.1%} of sampled tokens have the wrong sign under the whole gradient, "
         f"{max(alone):.1%} if their own logit alone moves (p within 1% of e^(−H) aside)",
         numbers,
-        judge(max(whole) < 1e-3, OWN, max(alone) == 0),
+        judge(max(whole) < FEW, OWN, max(alone) == 0 and min(none) > FEW),
+        null=f"wrong for {min(none):.1%} to {max(none):.1%}",
     )
 
 
@@ -191,15 +223,18 @@ def state_changes(effort: Effort) -> tuple[dict[str, Tensor], dict[str, Tensor]]
     return found, {name: measured_change(logits, STEP * step) / STEP for name, step in steps.items()}
 
 
-# Null: no change at all, whose relative mean squared error is 1. Mutations that turn it: the exact flow or the
-# own-logit part in place of equation 6, which both predict better than no change.
 @claim(
     "opefo-thm1",
     paper="OPEFO",
-    source="theorem 1, equation 6",
-    assumption="expected on-policy update of a state, any advantage",
-    predicted="ΔH = −η·E_p[A(1−p)²(log p + H)]: a smaller error than predicting no change",
+    source="section 4, theorem 1, equation 6",
+    words="the first-order change of a state's entropy by an on-policy update is −η·E_p[A·(1−p)²·(log p + H)]",
+    assumption="expected on-policy update of a state, any advantage, with the whole gradient or under assumption 1",
+    threshold="a smaller mean squared error than the null under one of them: the least that an estimate must do",
+    null="no change, ΔH = 0",
     expected=FAILS,
+    mutations=(
+        Mutation("one factor 1−p were p", Swap(STATE_FORMULAS, "equation 6", always(entropy_change.own_logit))),
+    ),
 )
 def opefo_state(effort: Effort) -> Finding:
     """The expectation over a state's actions does not repair what the formula of a single token gets wrong: it has a
@@ -216,4 +251,5 @@ def opefo_state(effort: Effort) -> Finding:
         f"the exact flow {others['exact']:.0e}",
         {f"relative MSE, {name}": x for name, x in (errors | others).items()} | {"r": r},
         judge(min(errors.values()) < 1),
+        null="relative MSE 1",
     )

@@ -11,6 +11,7 @@ from ..trajectory import Array
 from .checks import above, numbers_of, rising, settle, told
 from .ensembles import random_vector
 from .memory import remember
+from .mutations import Mutation, Swap, always, constant
 from .pictures import picture
 from .registry import Effort, Finding, claim, holds_if, judge
 from .runs import trajectory
@@ -45,9 +46,22 @@ def share_at(tokens: Tokens, low: float, high: float) -> torch.Tensor:
     "bapo-bounds",
     paper=PAPER,
     source="section 4, condition of the share and algorithm 1",
+    words="the share of the loss from tokens with A > 0 is brought up to the requested one by raising the bounds",
     assumption="any mini-batch with ratios other than 1",
-    predicted="a higher bound, upper or lower, raises the share of tokens with A > 0 in the loss",
+    threshold="no step of a bound lowers the share in any of the mini-batches, and some raise it: a search that only "
+    "raises bounds needs that",
+    null="bounds without effect, every step 0",
     expected=holds_if("the bound is the upper one"),
+    mutations=(
+        Mutation("no bound had an effect", Swap(__name__, "share_at", constant(torch.zeros(TOKENS)))),
+        Mutation(
+            "it were the share of tokens with A < 0", Swap(__name__, "share_at", lambda f: lambda *at: 1 - f(*at))
+        ),
+        Mutation(
+            "the bounds were swapped",
+            Swap(__name__, "share_at", lambda f: lambda at, low, high: f(at, 1 / high, 1 / low)),
+        ),
+    ),
 )
 def bapo_bounds(effort: Effort) -> Finding:
     """A clipped token counts with its bound. The upper bound limits the weight of successes, and limits it less as it
@@ -68,6 +82,7 @@ def bapo_bounds(effort: Effort) -> Finding:
         f"change of the share by a step: {measured}",
         numbers,
         judge(upper and lower, "the bound is the upper one", upper),
+        null="change of the share 0",
     )
 
 
@@ -85,9 +100,18 @@ def entropy_of(effort: Effort) -> dict[str, Array]:
     "bapo-entropy",
     paper=PAPER,
     source="section 5, figure 8",
-    assumption="samples reused in 8 passes, published values",
-    predicted="the final entropy is above that of a fixed clip at .8 and 1.2",
+    words="bounds that adapt to the share of successes keep the entropy higher than a fixed clip does",
+    assumption="noisy, samples reused in 8 passes, published values",
+    threshold="a higher final entropy than the null in paired runs; under the condition, also a request above "
+    "the actual share",
+    null="a fixed clip at .8 and 1.2",
     expected=holds_if("the requested share is above the actual one"),
+    mutations=(
+        Mutation("the bounds did not move", Swap(CONTROLLERS, f"BAPO, ρ = {MORE}", always(CONTROLLERS["clip .2/.2"]))),
+        Mutation(
+            "the request were that of the paper", Swap(CONTROLLERS, f"BAPO, ρ = {MORE}", always(CONTROLLERS["BAPO"]))
+        ),
+    ),
 )
 def bapo_entropy(effort: Effort) -> Finding:
     """Advantages of a group sum to 0, so successes have about half of the loss, and a share of 0.4 is met from the
@@ -97,7 +121,7 @@ def bapo_entropy(effort: Effort) -> Finding:
     final = {name: entropy[:, -1] for name, entropy in entropy_of(effort).items()}
     fixed, published, more = final.values()
     return Finding(
-        f"final H: {', '.join(f'{name} {told(values)}' for name, values in final.items())}; the actual share is "
+        f"final H: BAPO {told(published)}, with ρ = {MORE} {told(more)}; the actual share is "
         f"{told(share)}, the requested one 0.4",
         numbers_of({**{f"final H, {name}": values for name, values in final.items()}, "share": share}),
         *settle(
@@ -105,6 +129,7 @@ def bapo_entropy(effort: Effort) -> Finding:
             "the requested share is above the actual one",
             rising(fixed, more) & above(MORE - share),
         ),
+        null=f"final H {told(fixed)}",
     )
 
 

@@ -10,6 +10,7 @@ from entrostat.draws import salt, uniform
 
 from .entropic import PAPER, TARGET, TAU
 from .feedback import exact_loops, plant_gain
+from .mutations import Mutation, Swap
 from .pictures import picture
 from .registry import HOLDS, Effort, Finding, claim, judge
 
@@ -52,15 +53,25 @@ def settled(points: tuple[tuple[float, float], ...]) -> list[bool]:
 
 
 # The inequalities of appendix A.3 are not in the text at hand, so they are not compared.
-# Null: any gains, of which a third are stable in the rectangle. Mutations that turn it: 1 + c for 1 − c, the condition
-# without its square, the opposite sign of either gain in the loop.
 @claim(
     "entropic-gains",
     paper=PAPER,
     source="appendix A.2, conditions on Kp and Ki; the text's formulas are derived again from its Lyapunov function",
     assumption="e⁺ = e + d − g(Kp·e + Ki·S⁺), S⁺ = S + e; s = g·Kp, c = g·Ki",
-    predicted="every loop with (1 − s)² < 1 − c and 0 < c < 1 is stable",
+    words="the error converges to 0 under two conditions on the gains, with which the Lyapunov function falls: "
+    "(1 − s)² < 1 − c and 0 < c < 1",
+    threshold="no unstable loop among those allowed, some among those of the null, and every loop that is run settles "
+    "or not as its poles say",
+    null="any gains of the rectangle",
     expected=HOLDS,
+    mutations=(
+        Mutation(
+            "1 − c were 1 + c", Swap(__name__, "allowed", lambda f: lambda s, c: ((1 - s) ** 2 < 1 + c) & (c > 0))
+        ),
+        Mutation("any gains were allowed", Swap(__name__, "allowed", lambda f: lambda s, c: s == s)),
+        Mutation("Kp had the other sign", Swap(pi_control, "transition", lambda f: lambda g, kp, ki: f(g, -kp, ki))),
+        Mutation("Ki had the other sign", Swap(pi_control, "transition", lambda f: lambda g, kp, ki: f(g, kp, -ki))),
+    ),
 )
 def sufficient_gains(effort: Effort) -> Finding:
     """All gains that the proof allows are stable, and they are a third of those that are: areas 4/3 and 4 in the plane
@@ -80,7 +91,8 @@ def sufficient_gains(effort: Effort) -> Finding:
         "exact region",
         {"allowed but unstable": float(wrong), "allowed share of the stable": share}
         | {f"largest g·Ki, {name}": value for name, value in largest.items()},
-        judge(wrong == 0 and run == expected),
+        judge(wrong == 0 and run == expected and bool((~stable).any())),
+        null=f"{float((~stable).double().mean()):.0%} unstable",
     )
 
 

@@ -8,6 +8,7 @@ from torch import Tensor
 from entrostat.entropy_change import lemma1
 
 from .ensembles import random_logits, random_vector
+from .mutations import Mutation, Swap
 from .registry import Effort, Finding, claim, holds_if, judge
 
 PAPER = "Entropy Mechanism"
@@ -68,15 +69,25 @@ def unexplained(estimate: Tensor, truth: Tensor) -> float:
     return max(float(1 - (estimate @ truth) ** 2 / (estimate @ estimate) / (truth @ truth)), 0.0)
 
 
-# Null: theorem 2's covariance, with A alone, which equation 7 must beat at every length. Mutations that turn it: A
-# without π(y) in equation 7, or the two covariances swapped.
 @claim(
     "em-equation-7",
     paper=PAPER,
     source="section 3.3, equation 7 and figure 4",
     assumption="expected policy gradient; the whole response is the action, its log-probability is divided by L",
-    predicted="−ΔH is in proportion to Cov_y(log π(y), π(y)·A(y)), and closer to it than to Cov_y(log π(y), A(y))",
+    words="the fall of the entropy is in proportion to the covariance of log π(y) and π(y)·A(y) over responses y; in "
+    "runs, the two curves look alike",
+    setting="sampled responses of a language model, groups of one prompt, log π(y) averaged over tokens",
+    threshold=f"a smaller unexplained share than the null and than 1 at every length; under the condition, none to "
+    f"{EXACT:g}, since a proportion is exact there",
+    null="theorem 2's covariance of log π(y) and A(y), without π(y)",
     expected=holds_if("responses have one token"),
+    mutations=(
+        Mutation("A had no factor π(y)", Swap(__name__, "covariance", lambda f: lambda y, power: f(y, 0))),
+        Mutation(
+            "the two covariances were exchanged", Swap(__name__, "covariance", lambda f: lambda y, n: f(y, 1 - n))
+        ),
+        Mutation("A had a factor π(y)²", Swap(__name__, "covariance", lambda f: lambda y, power: f(y, 2 * power))),
+    ),
 )
 def equation_7(effort: Effort) -> Finding:
     """Theorem 1 takes one table of logits over whole responses. A language model has one for each token: the step on a
@@ -99,14 +110,14 @@ def equation_7(effort: Effort) -> Finding:
         return ours < error and ours < null
 
     told = "; ".join(
-        f"L = {length}: {numbers[f'unexplained, L = {length}']:.2f} "
-        f"({numbers[f'unexplained without π(y), L = {length}']:.2f} without π(y)), "
-        f"ratio {numbers[f'median ratio, L = {length}']:.2f}"
+        f"L = {length}: {numbers[f'unexplained, L = {length}']:.2f}, ratio {numbers[f'median ratio, L = {length}']:.2f}"
         for length in LENGTHS
     )
+    without = ", ".join(f"{numbers[f'unexplained without π(y), L = {length}']:.2f}" for length in LENGTHS)
     return Finding(
         f"share of −ΔH unexplained by the best multiple, and median of covariance / −ΔH: {told}; wrong sign in "
         f"{numbers[f'wrong sign, L = {LENGTHS[-1]}']:.0%} of states at L = {LENGTHS[-1]}",
         numbers,
         judge(all(nearer(length, 1.0) for length in LENGTHS), "responses have one token", nearer(1, EXACT)),
+        null=f"unexplained {without}",
     )

@@ -1,5 +1,6 @@
 """A penalty that keeps unlikely tokens from being pushed out of the policy: Lp-Reg."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from ..trajectory import Array
 from .checks import above, every, numbers_of, settle, told
 from .ensembles import random_logits
 from .memory import remember
+from .mutations import Mutation, Swap, always
 from .pictures import picture
 from .registry import Effort, Finding, claim, holds_if, judge
 from .runs import trajectory
@@ -59,13 +61,35 @@ def pushed_down(
     return plain, shielded
 
 
+def opposite(pushes: Callable[..., tuple[Tensor, Tensor]]) -> Callable[..., tuple[Tensor, Tensor]]:
+    """Return `pushed_down` with a penalty of the other sign."""
+
+    def changed(*at: Any) -> tuple[Tensor, Tensor]:
+        plain, total = pushes(*at)
+        return plain, 2 * plain - total
+
+    return changed
+
+
 @claim(
     "lp-reg-shield",
     paper=PAPER,
     source="section on the objective",
+    words="a penalty towards the renormalised proxy protects tokens of low probability that are no noise from being "
+    "pushed out by failures",
     assumption="the least likely action with at least 2 % of the likeliest one's probability, A = −1, published β = 1",
-    predicted="the penalty keeps a failure from lowering that action's probability",
+    threshold="no action with net push down at r = 1; under the condition, none at r = .6, just below the "
+    "r = .62 at which pull and push are equal if the proxy keeps everything",
+    null="no penalty: the push of A = −1 alone",
     expected=holds_if("the token has lost two fifths of its probability"),
+    mutations=(
+        Mutation(
+            "the penalty were off",
+            Swap(__name__, "pushed_down", lambda f: lambda *at: (f(*at)[0], f(*at)[0])),
+        ),
+        Mutation("the penalty had the other sign", Swap(__name__, "pushed_down", opposite)),
+        Mutation("β were half", Swap(__name__, "pushed_down", lambda f: lambda *at: f(*at, beta=0.5))),
+    ),
 )
 def lp_reg_shield(effort: Effort) -> Finding:
     """The proxy differs from the policy only by the noise that it leaves out, so on the first update it hardly pulls a
@@ -92,6 +116,8 @@ def lp_reg_shield(effort: Effort) -> Finding:
             "the token has lost two fifths of its probability",
             bool((pushed_down(old, proxy, FALLEN)[1] <= 0).all()) and float(at_held) < 1e-12,
         ),
+        null=f"net push {float(push.min()):.2f} at r = 1, {float(pushed_down(old, proxy, FALLEN)[0].min()):.2f} at "
+        f"r = {FALLEN}",
     )
 
 
@@ -112,9 +138,17 @@ def entropies_of(effort: Effort) -> dict[str, dict[str, Array]]:
     "lp-reg-entropy",
     paper=PAPER,
     source="section on experiments",
+    words="with the penalty the entropy does not collapse as it does under GRPO",
     assumption="noisy; samples are used once, or in 8 passes; published values, no lower ratio clip",
-    predicted=f"the final entropy is above GRPO's by at least {MARGIN} nats",
+    threshold=f"a final entropy above the null's by at least {MARGIN} nats, more than the noise of a mean over runs",
+    null="GRPO without the penalty",
     expected=holds_if("a tenth of the tokens is penalised, and samples are reused"),
+    mutations=(
+        Mutation("the penalty were off", Swap(CONTROLLERS, f"Lp-Reg, {MORE:.0%}", always(CONTROLLERS["GRPO"]))),
+        Mutation(
+            "the share were that of the paper", Swap(CONTROLLERS, f"Lp-Reg, {MORE:.0%}", always(CONTROLLERS["Lp-Reg"]))
+        ),
+    ),
 )
 def lp_reg_entropy(effort: Effort) -> Finding:
     """The proxy leaves out the least likely hundredth of the tokens as noise, so hardly any of them is shielded. If
@@ -122,7 +156,7 @@ def lp_reg_entropy(effort: Effort) -> Finding:
     final = {use: {name: h[:, -1] for name, h in found.items()} for use, found in entropies_of(effort).items()}
     share = {use: found["Lp-Reg"].metrics["lp_reg/shielded"].mean(-1) for use, found in shielded(effort).items()}
     measured = "; ".join(
-        f"samples {use}: " + ", ".join(f"{name} {told(values)}" for name, values in found.items())
+        f"samples {use}: " + ", ".join(f"{name} {told(values)}" for name, values in found.items() if name != "GRPO")
         for use, found in final.items()
     )
     published = every(above(found["Lp-Reg"] - found["GRPO"], MARGIN) for found in final.values())
@@ -135,6 +169,7 @@ def lp_reg_entropy(effort: Effort) -> Finding:
             | {f"share shielded, samples {use}": values for use, values in share.items()}
         ),
         *settle(published, "a tenth of the tokens is penalised, and samples are reused", above(more - grpo, MARGIN)),
+        null="final H, " + ", ".join(f"samples {use} {told(found['GRPO'])}" for use, found in final.items()),
     )
 
 

@@ -10,6 +10,7 @@ from entrostat import entropy_change, policy_stats
 
 from .ensembles import entropy_change as measured_change
 from .ensembles import median_order, random_logits, random_vector
+from .mutations import Change, Mutation, Swap, always
 from .pictures import picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim, judge
 
@@ -31,13 +32,34 @@ def every_token(logits: Tensor, weight: Tensor, eta: float = STEP) -> tuple[Tens
     return flow, measured_change(before, eta * step) / eta
 
 
+def own_part(logp: Tensor, entropy: Tensor, s2: Tensor, s2l: Tensor, weight: Tensor) -> Tensor:
+    """Return the part of the sampled token's own logit, with the arguments of the whole flow."""
+    return entropy_change.own_logit(logp, entropy, weight)
+
+
+def swapped(change: Change) -> Swap:
+    """Return the swap of the formula of the whole flow."""
+    return Swap(entropy_change, "exact", change)
+
+
 @claim(
     "token-flow",
     paper="STEER",
     source="ours; completes theorem 1, and OPEFO equation 6",
+    words="theorem 1 counts the logit of the sampled token alone; the whole first order is "
+    "−η·w·[p(lp + H) − (S2L + H·S2)], whose mean over o ~ p is 0",
     assumption="one sampled token of weight w = A·r, full softmax gradient",
-    predicted="ΔH = −η·w·[p(lp + H) − (S2L + H·S2)]: relative MSE < 1e-4 at η = 1e-3; mean over o ~ p is 0",
+    threshold="relative MSE < 1e-4 at η = 1e-3, since the second order is about η times the first and is squared; a "
+    "mean of 0 to 1e-12; the null is above 1e-4",
+    null="the part of the sampled token's own logit",
     expected=HOLDS,
+    mutations=(
+        Mutation("w had the other sign", swapped(lambda f: lambda *at: -f(*at))),
+        Mutation("the other logits were left out", swapped(lambda f: own_part)),
+        Mutation(
+            "H were left out of the others' part", swapped(lambda f: lambda lp, h, s2, s2l, w: f(lp, h, 0 * s2, s2l, w))
+        ),
+    ),
 )
 def token_flow(effort: Effort) -> Finding:
     """A sampled token moves the logits of every arm; counting them all gives its entropy change to first order."""
@@ -47,11 +69,15 @@ def token_flow(effort: Effort) -> Finding:
     relative = float(((flow - truth) ** 2).sum() / (truth**2).sum())
     correlation = float(torch.corrcoef(torch.stack([flow.flatten(), truth.flatten()]))[0, 1])
     same_weight, _ = every_token(logits, torch.ones_like(weight))
-    mean = float((policy_stats(logits).logp.exp() * same_weight).sum(-1).abs().max())
+    stats = policy_stats(logits)
+    mean = float((stats.logp.exp() * same_weight).sum(-1).abs().max())
+    own = entropy_change.own_logit(stats.logp, stats.entropy.unsqueeze(-1), weight)
+    other = float(((own - truth) ** 2).sum() / (truth**2).sum())
     return Finding(
         f"relative MSE {relative:.1e}, Pearson {correlation:.6f}, mean over o ~ p {mean:.0e}",
         {"relative MSE": relative, "Pearson": correlation, "mean": mean},
-        judge(relative < 1e-4 and mean < 1e-12),
+        judge(relative < 1e-4 < other and mean < 1e-12),
+        null=f"relative MSE {other:.2f}",
     )
 
 
@@ -65,10 +91,27 @@ def wrong_signs(estimate: Callable[[Tensor, Tensor, Tensor], Tensor], effort: Ef
     return float((stats.logp.exp() * wrong).sum(-1).mean())
 
 
+FEW = 1e-3
+"""Share of tokens that are so near the boundary that the second order of the step decides."""
+
+
+def exact_flow(logp: Tensor, entropy: Tensor, weight: Tensor) -> Tensor:
+    """Return the whole flow of each arm of states as the sampled token, (instances, K)."""
+    p = logp.exp()
+    s2, s2l = (p**2).sum(-1, keepdim=True), (p**2 * logp).sum(-1, keepdim=True)
+    return entropy_change.exact(logp, entropy, s2, s2l, weight)
+
+
 def sign_finding(estimate: Callable[[Tensor, Tensor, Tensor], Tensor], effort: Effort) -> Finding:
     shares = {f"wrong sign, logit std {std:g}": wrong_signs(estimate, effort, std) for std in SPREADS}
     low, high = min(shares.values()), max(shares.values())
-    return Finding(f"{low:.1%} to {high:.1%} of sampled tokens have the wrong sign", shares, judge(high < 1e-3))
+    exact = max(wrong_signs(exact_flow, effort, std) for std in SPREADS)
+    return Finding(
+        f"{low:.1%} to {high:.1%} of sampled tokens have the wrong sign",
+        shares,
+        judge(high < FEW),
+        null=f"{exact:.2%} at most",
+    )
 
 
 def summed_step(logits: Tensor, weight: Tensor) -> Tensor:
@@ -76,21 +119,41 @@ def summed_step(logits: Tensor, weight: Tensor) -> Tensor:
     return weight - policy_stats(logits).logp.exp() * weight.sum(-1, keepdim=True)
 
 
+def own_steps(logits: Tensor, weight: Tensor) -> Tensor:
+    """Return the step of all arms as sampled tokens that move their own logits alone, (instances, K)."""
+    return weight * (1 - policy_stats(logits).logp.exp())
+
+
 @claim(
     "token-flows-add",
     paper="STEER",
     source="ours",
+    words="theorem 1 sums the changes by the tokens of a state; so does the whole first order",
     assumption="several sampled tokens of one state, one step of the full softmax gradient",
-    predicted="ΔH = Σ of the tokens' flows up to order η²: slope 2",
+    threshold="median slope of the error over η within .1 of 2, so that all of the first order is there, and outside "
+    "for the null",
+    null="the sum of the parts of the tokens' own logits",
     expected=HOLDS,
+    mutations=(
+        Mutation("w had the other sign", swapped(lambda f: lambda *at: -f(*at))),
+        Mutation("the other logits were left out", swapped(lambda f: own_part)),
+        Mutation("a step moved the tokens' own logits alone", Swap(__name__, "summed_step", always(own_steps))),
+    ),
 )
 def token_flows_add(effort: Effort) -> Finding:
     """To first order, the entropy change of a mini-batch is the sum over its tokens, so it can be budgeted."""
     logits = random_logits(effort.instances, ARMS, 2.0, "flows add")
     weight = random_vector(effort.instances, ARMS, "flows add weight")
     flow, _ = every_token(logits, weight)
-    slope = median_order(logits, summed_step(logits, weight), flow.sum(-1))
-    return Finding(f"median slope {slope:.3f}", {"slope": slope}, judge(abs(slope - 2) <= 0.1))
+    stats, step = policy_stats(logits), summed_step(logits, weight)
+    own = entropy_change.own_logit(stats.logp, stats.entropy.unsqueeze(-1), weight)
+    slope, other = (median_order(logits, step, each.sum(-1)) for each in (flow, own))
+    return Finding(
+        f"median slope {slope:.3f}",
+        {"slope": slope},
+        judge(abs(slope - 2) <= 0.1 < abs(other - 2)),
+        null=f"slope {other:.3f}",
+    )
 
 
 def boundary(logits: Tensor) -> Tensor:
@@ -105,6 +168,19 @@ def boundary(logits: Tensor) -> Tensor:
     return low
 
 
+def naive_boundary(logits: Tensor) -> Tensor:
+    """Return e^(−H) of each instance, (instances,)."""
+    return (-policy_stats(logits).entropy).exp()
+
+
+def wrong_side(logits: Tensor, truth: Tensor, star: Tensor) -> float:
+    """Return the share of sampled tokens whose ΔH has the sign of the other side of `star`; those within 1% of it do
+    not count."""
+    p, star = policy_stats(logits).logp.exp(), star.unsqueeze(-1)
+    clear = (p / star - 1).abs() > 10 * STEP
+    return float((p * (clear & ((p < star) != (truth > 0)))).sum(-1).mean())
+
+
 def between_boundaries(logits: Tensor) -> tuple[Tensor, Tensor]:
     """Return p*/e^(−H), and the probability of the arms with e^(−H) < p < p*, (instances,) each."""
     stats = policy_stats(logits)
@@ -116,22 +192,30 @@ def between_boundaries(logits: Tensor) -> tuple[Tensor, Tensor]:
 @claim(
     "sign-boundary",
     paper="STEER",
-    source="ours, on theorem 1",
+    source="ours, on theorem 1 and remark 3",
+    words="theorem 1 puts the boundary of rewarded tokens that raise and that lower the entropy at p = e^(−H); with "
+    "the whole gradient it is at p*, where p*(log p* + H) = S2L + H·S2, and p* ≥ e^(−H)",
     assumption="one sampled token of positive weight, full softmax gradient",
-    predicted="raises the entropy if p < p*, lowers it if p > p*, where p*(log p* + H) = S2L + H·S2, p* ≥ e^(−H)",
+    threshold="no wrong side among tokens not within 1% of p*, ten times the step; at e^(−H), the null, more than "
+    "a thousandth of the tokens are on the wrong side",
+    null="the boundary at e^(−H)",
     expected=HOLDS,
+    mutations=(
+        Mutation("p* were e^(−H)", Swap(__name__, "boundary", always(naive_boundary))),
+        Mutation("p* were 10% larger", Swap(__name__, "boundary", lambda f: lambda z: 1.1 * f(z))),
+        Mutation("the token were punished", Swap(__name__, "every_token", lambda f: lambda z, w: f(z, -w))),
+    ),
 )
 def sign_boundary(effort: Effort) -> Finding:
     """A rewarded token also takes probability from likely arms, so it must be likelier than e^(−H) before it lowers
     the entropy."""
-    numbers, wrong, least = {}, 0.0, 1.0
+    numbers, wrong, least, naive = {}, 0.0, 1.0, []
     for std in SPREADS:
         logits = random_logits(effort.instances, ARMS, std, f"signs {std}")
         ratio, share = between_boundaries(logits)
         _, truth = every_token(logits, torch.ones_like(logits))
-        p, star = policy_stats(logits).logp.exp(), boundary(logits).unsqueeze(-1)
-        clear = (p / star - 1).abs() > 10 * STEP
-        wrong = max(wrong, float((p * (clear & ((p < star) != (truth > 0)))).sum(-1).mean()))
+        wrong = max(wrong, wrong_side(logits, truth, boundary(logits)))
+        naive.append(wrong_side(logits, truth, naive_boundary(logits)))
         least = min(least, float(ratio.min()))
         numbers[f"p*/e^(−H), logit std {std:g}"] = float(ratio.median())
         numbers[f"share between, logit std {std:g}"] = float(share.mean())
@@ -140,7 +224,8 @@ def sign_boundary(effort: Effort) -> Finding:
         f"wrong sign in {wrong:.0%} of tokens that are not within 1% of p*; median p*/e^(−H) {min(values[::2]):.2f} to "
         f"{max(values[::2]):.2f}, with {min(values[1::2]):.0%} to {max(values[1::2]):.0%} of sampled tokens in between",
         {**numbers, "wrong": wrong, "least p*/e^(−H)": least},
-        judge(wrong == 0 and least >= 1),
+        judge(wrong == 0 and least >= 1 and min(naive) > FEW),
+        null=f"wrong side for {min(naive):.1%} to {max(naive):.1%}",
     )
 
 
@@ -161,13 +246,29 @@ def draw_boundary(figure: Figure, effort: Effort) -> None:
     axes.legend()
 
 
+def own_truth(logits: Tensor, weight: Tensor) -> Tensor:
+    """Return the derivative of H if the sampled token moves its own logit alone, (instances, K)."""
+    stats = policy_stats(logits)
+    return entropy_change.own_logit(stats.logp, stats.entropy.unsqueeze(-1), weight)
+
+
 @claim(
     "opefo-sign",
     paper="OPEFO",
-    source="equation 6",
+    source="section 4, equation 6, and section 5.1",
+    words="the sign of a token's ΔH, −A·(1−p)²·(lp + H), tells whether its update raises or lowers the entropy",
     assumption="one sampled token, full softmax gradient",
-    predicted="ΔH = −A·(1−p)²·(lp + H), so it has the sign of −A·(lp + H)",
+    threshold=f"the wrong sign for less than {FEW:.1%} of sampled tokens: those are at the boundary, where the second "
+    "order decides",
+    null="the exact flow, which the measurement must find correct",
     expected=FAILS,
+    mutations=(
+        Mutation("the formula were the exact flow", Swap(entropy_change, "opefo", lambda f: exact_flow)),
+        Mutation(
+            "only the token's own logit moved",
+            Swap(__name__, "every_token", lambda f: lambda z, w: (f(z, w)[0], own_truth(z, w))),
+        ),
+    ),
 )
 def opefo_sign(effort: Effort) -> Finding:
     """The same boundary as STEER, and the same tokens on the wrong side of it."""
