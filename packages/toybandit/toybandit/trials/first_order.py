@@ -126,7 +126,7 @@ def first_order(rule: str, shift: float, eta: float, arms: int, std: float) -> O
 def remainder(arms: str) -> Outcome:
     """Mass m is spread evenly over all arms but one, which moves against them: the worst case found by searches."""
     logits, step = two_level(int(arms))
-    ratio = remainder_ratio(logits, step).numpy()
+    ratio = remainder_ratio(logits, step)[0].numpy()
     worst = int(ratio.argmax())
     mass = 1 - policy_stats(logits).logp[:, 0].exp().numpy()
     return Outcome(
