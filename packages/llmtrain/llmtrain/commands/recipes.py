@@ -2,7 +2,7 @@
 
 from entrostat.commandline import Arguments
 
-from ..recipes.recipe import KINDS, Recipe, get_recipe, names
+from ..recipes.recipe import KINDS, Recipe, Value, get_recipe, names
 from ..reproduction.ingredients import MODELS, data, data_folder, fetch, model
 
 PROG = "llmtrain recipes"
@@ -12,6 +12,7 @@ Published runs as recipes; `llmtrain train --recipe NAME` trains one.
   llmtrain recipes                                  all of them
   llmtrain recipes list steer 7b                    those whose line holds all the words
   llmtrain recipes show steer/qwen2.5-math-7b       every setting, and its source
+  llmtrain recipes page > docs/recipes.md           all of them as a page
   llmtrain recipes fetch steer/qwen2.5-math-7b --dry-run     what must be downloaded, and where from
   llmtrain plan --recipe steer/qwen2.5-math-7b --gpus 8      memory, time and cost
   llmtrain train --recipe steer/qwen2.5-math-7b --shrink     a small form of it on this machine
@@ -20,7 +21,7 @@ Published runs as recipes; `llmtrain train --recipe NAME` trains one.
 
 def main(args: list[str]) -> int:
     """List published runs, show their settings with sources, or fetch what they need."""
-    actions = {"list": list_recipes, "show": show, "fetch": fetch_recipe}
+    actions = {"list": list_recipes, "show": show, "page": print_page, "fetch": fetch_recipe}
     if args and args[0] in ("-h", "--help"):
         print(ABOUT)
         return 0
@@ -68,6 +69,65 @@ def show(args: list[str]) -> int:
         print()
     print("sources: " + "; ".join(f"{kind}, {words}" for kind, words in KINDS.items()))
     return 0
+
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "prompts × group": ("rollout.prompts", "rollout.n"),
+    "mini-batch": ("optim.mini_batch_size",),
+    "learning rate": ("optim.lr", "optim.lr_schedule"),
+    "prompt + response tokens": ("data.max_prompt_length", "rollout.max_new_tokens"),
+    "T": ("rollout.temperature",),
+    "steps": ("steps",),
+}
+"""Columns of the page, and the settings that they show."""
+MARKS = {"paper": "", "script": "ˢ", "verl": "ᵛ", "ours": "°"}
+"""Marks of the kinds of sources on the page."""
+HEAD = """# Recipes
+
+Published runs as files: `llmtrain train --recipe NAME` trains one, `llmtrain recipes show NAME` names the source of
+every setting. A number without a mark is stated in the paper; ˢ marks the authors' script, ᵛ a default of verl, ° our
+choice where nothing is stated. Written by `llmtrain recipes page > docs/recipes.md`.
+"""
+
+
+def print_page(args: list[str]) -> int:
+    """Print all recipes as a Markdown page; returns the exit code."""
+    Arguments(prog=f"{PROG} page", description=print_page.__doc__).parse_args(args)
+    print(page(), end="")
+    return 0
+
+
+def page() -> str:
+    """Return all recipes as a Markdown page: for each paper a table with the numbers of its runs."""
+    recipes = [get_recipe(name) for name in names()]
+    parts = [HEAD]
+    for paper in dict.fromkeys(recipe.paper for recipe in recipes):
+        rows = [row(recipe) for recipe in recipes if recipe.paper == paper]
+        head = ("recipe", "method", "controller", "model", "training data", *COLUMNS)
+        lines = [" | ".join(cells) for cells in (head, ["---"] * len(head), *rows)]
+        parts.append("\n".join([f"## {paper}", "", *(f"| {line} |" for line in lines), ""]))
+    return "\n".join(parts)
+
+
+def row(recipe: Recipe) -> tuple[str, ...]:
+    """Return the cells of a recipe on the page."""
+    args = {key.rpartition(".")[2]: value for key, value in recipe.values.items() if key.startswith("controller_args.")}
+    args |= {"target": recipe.values["target"]} if "target" in recipe.values else {}
+    told = ", ".join(f"{key} {marked(value)}" for key, value in args.items())
+    controller = f"`{recipe.value('controller')}`{f' ({told})' * bool(told)}"
+    numbers = (
+        " × ".join(marked(recipe.values[key]) for key in keys if key in recipe.values)
+        if title == "prompts × group"
+        else ", ".join(marked(recipe.values[key]) for key in keys if key in recipe.values)
+        for title, keys in COLUMNS.items()
+    )
+    trained = ", ".join(recipe.value("data.train_files"))
+    return f"`{recipe.name}`", recipe.about, controller, recipe.model.rpartition("/")[2], trained, *numbers
+
+
+def marked(value: Value) -> str:
+    """Return a value with the mark of its source."""
+    return f"{in_words(value.value)}{MARKS[value.kind]}"
 
 
 def in_words(value: object) -> str:

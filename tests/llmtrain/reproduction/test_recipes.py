@@ -1,0 +1,193 @@
+"""Recipes: every one can be planned and runs in small, and its numbers are the papers'."""
+
+import pytest
+import yaml
+
+from entrostat.runlog import read_metrics
+from llmtrain.cli import main
+from llmtrain.commands.recipes import page
+from llmtrain.policy.checkpoint import latest
+from llmtrain.recipes.recipe import KINDS, get_recipe, names
+from llmtrain.reproduction.recipe_config import planned, read_asked
+
+PAPERS = ("entropy_mechanism", "revisiting", "steer", "opefo", "entropic")
+QUICK = {"steer/qwen2.5-math-7b", "opefo/qwen2.5-math-7b", "entropic/qwen3-8b", "entropy_mechanism/qwen2.5-7b-kl-cov"}
+QUICK |= {"revisiting/qwen2.5-math-7b-clip-higher-m4", "ours/8-gpu"}
+"""One of each paper, for the quick tests."""
+
+
+def test_there_is_something_of_every_paper_and_for_every_scale():
+    per_paper = {paper: [name for name in names() if name.startswith(f"{paper}/")] for paper in PAPERS}
+    assert sum(map(len, per_paper.values())) >= 35
+    assert all(len(found) >= 5 for found in per_paper.values())
+    assert [get_recipe(f"ours/{count}-gpu").gpus for count in (1, 8, 64)] == [1, 8, 64]
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "numbers"),
+    [
+        (
+            "steer/qwen2.5-math-7b",
+            "STEER, D.2",
+            {
+                "rollout.prompts": 512,
+                "rollout.n": 8,
+                "optim.mini_batch_size": 32,
+                "optim.lr": 1e-6,
+                "data.max_prompt_length": 1024,
+                "rollout.max_new_tokens": 3072,
+                "rollout.temperature": 1.0,
+                "save_every": 10,
+            },
+        ),
+        (
+            "opefo/qwen2.5-math-7b",
+            "OPEFO, 6.1",
+            {
+                "rollout.prompts": 32,
+                "optim.mini_batch_size": 32,
+                "optim.lr": 2.83e-6,
+                "optim.warmup_steps": 10,
+                "rollout.max_new_tokens": 3000,
+            },
+        ),
+        ("opefo/qwen3-4b", "OPEFO, 6.1", {"rollout.max_new_tokens": 8000, "optim.lr": 2.83e-6}),
+        (
+            "entropic/qwen3-8b",
+            "EntroPIC, 5.1 and B.1",
+            {
+                "rollout.prompts": 512,
+                "rollout.n": 8,
+                "optim.mini_batch_size": 512,
+                "rollout.temperature": 0.6,
+                "data.max_prompt_length": 2048,
+                "rollout.max_new_tokens": 8192,
+                "optim.lr": 1e-6,
+                "target": 0.1,
+                "steps": 2000,
+            },
+        ),
+        ("entropic/qwen3-8b-off-policy", "EntroPIC, B.1", {"optim.mini_batch_size": 128, "target": 0.1}),
+        ("entropic/qwen3-8b-temperature-1", "EntroPIC, D.2", {"rollout.temperature": 1.0, "target": 0.3}),
+        (
+            "entropic/nemotron-1.5b",
+            "EntroPIC, B.1",
+            {"rollout.max_new_tokens": 32_768, "rollout.temperature": 1.0, "target": 0.4},
+        ),
+        (
+            "revisiting/qwen2.5-math-7b-grpo-m4",
+            "Revisiting Entropy, B and 6.2",
+            {
+                "rollout.prompts": 256,
+                "rollout.n": 16,
+                "optim.mini_batch_size": 64,
+                "rollout.max_new_tokens": 4096,
+                "optim.lr_schedule": "cosine",
+            },
+        ),
+        ("revisiting/qwen2.5-math-7b-grpo-m1", "Revisiting Entropy, 6.2", {"optim.mini_batch_size": 256}),
+        (
+            "entropy_mechanism/law-qwen2.5-7b",
+            "Entropy Mechanism, B.1",
+            {"rollout.prompts": 256, "rollout.n": 8, "optim.mini_batch_size": 128, "optim.lr": 5e-7},
+        ),
+        (
+            "entropy_mechanism/qwen2.5-7b-kl-cov",
+            "Entropy Mechanism, F.2",
+            {"rollout.prompts": 256, "rollout.n": 8, "rollout.max_new_tokens": 8192, "controller_args.k": 2e-3},
+        ),
+        (
+            "entropy_mechanism/qwen2.5-7b-clip-cov",
+            "Entropy Mechanism, F.2",
+            {"controller_args.k": 2e-4, "controller_args.omega_low": 1, "controller_args.omega_high": 5},
+        ),
+    ],
+)
+def test_numbers_of_the_papers(name, where, numbers):
+    recipe = get_recipe(name)
+    assert {key: recipe.value(key) for key in numbers} == numbers, where
+    assert {recipe.values[key].kind for key in numbers} <= {"paper", "script"}
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_recipe_can_be_planned_and_names_its_sources(name):
+    recipe = get_recipe(name)
+    assert all(value.kind in KINDS for value in (*recipe.values.values(), *recipe.stated_only.values()))
+    assert recipe.about
+    assert recipe.paper
+    plan = planned(read_asked(["--recipe", name], "llmtrain train"))
+    assert plan.memory.kv_tokens >= plan.layout.longest_sequence
+
+
+@pytest.mark.parametrize("name", [pytest.param(x, marks=[pytest.mark.slow] * (x not in QUICK)) for x in names()])
+def test_every_recipe_runs_in_small(name, tmp_path_factory, monkeypatch):
+    """Two steps with an evaluation and a checkpoint, under the recipe's controller and rules; models are shared."""
+    shared = tmp_path_factory.getbasetemp() / "shrunk"
+    shared.mkdir(exist_ok=True)
+    monkeypatch.chdir(shared)
+    out = f"runs/{name}"
+    assert main(["train", "--recipe", name, "--shrink", "--overwrite", "--out", out]) == 0
+    lines = read_metrics(out)
+    assert [line["step"] for line in lines][:2] == [0, 1]
+    assert latest(out).name == "step-000002"
+    recipe, run = get_recipe(name), yaml.safe_load((shared / out / "config.yaml").read_text())
+    assert run["controller"] == recipe.value("controller")
+    assert run["optim"]["lr_schedule"] == recipe.value("optim.lr_schedule", "constant")
+    if recipe.value("data.val_files"):
+        assert any(key.startswith("eval/") for line in lines for key in line)
+
+
+def test_a_small_run_goes_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "--recipe", "steer/qwen2.5-math-7b", "--shrink", "--out", "run", "--steps", "1"]) == 0
+    assert main(["resume", "run", "--steps", "2"]) == 0
+    assert [line["step"] for line in read_metrics("run")] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (
+            ["train", "--recipe", "steer/qwen2.5-math"],
+            "unknown recipe 'steer/qwen2.5-math': did you mean steer/qwen2.5-",
+        ),
+        (
+            ["train", "--recipe", "steer/qwen2.5-math-7b"],
+            "run `llmtrain recipes fetch steer/qwen2.5-math-7b --data-dir",
+        ),
+        (["train", "--recipe", "ours/8-gpu", "--preset", "math-cpu", "--shrink"], "exclude each other: leave one out"),
+        (["train", "--recipe", "ours/8-gpu", "--gpus", "8", "--nodes", "2"], "give one of them"),
+        (["plan", "--recipe", "none"], "unknown recipe 'none'"),
+        (["recipes", "list", "no-such-word"], "no recipe holds no-such-word"),
+        (["recipes", "run"], "unknown action 'run'; choose from list, show, page, fetch"),
+    ],
+)
+def test_mistakes_are_one_line(args, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(args) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+
+
+def test_what_must_be_downloaded(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folders = ["--data-dir", "data", "--models-dir", "models"]
+    assert main(["recipes", "fetch", "steer/qwen2.5-math-7b", "--dry-run", *folders]) == 0
+    said = capsys.readouterr().out
+    assert "missing  models/Qwen2.5-Math-7B  from Qwen/Qwen2.5-Math-7B (about 15 GB)" in said
+    assert "missing  data/DAPO-Math-17k.parquet" in said
+    assert said.endswith("8 to download: llmtrain recipes fetch steer/qwen2.5-math-7b\n")
+
+
+def test_every_setting_is_shown_with_its_source(capsys):
+    assert main(["recipes", "show", "steer/qwen2.5-math-7b"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "rollout.prompts 512 paper D.2" in said
+    assert "optim.betas 0.9, 0.999 verl's default" in said
+    assert "eval.every 10 not stated: our choice" in said
+
+
+def test_the_page_is_that_of_the_files(pytestconfig):
+    """When this fails: llmtrain recipes page > docs/recipes.md"""
+    assert (pytestconfig.rootpath / "docs" / "recipes.md").read_text() == page()
