@@ -13,7 +13,7 @@ from llmtrain.cli import main
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["trian"], ["unknown command 'trian'", "train, resume"]),
+        (["trian"], ["unknown command 'trian'", "train, recipes, resume"]),
         (["train", "--preset", "gpu"], ["unknown preset 'gpu'", "countdown-cpu"]),
         (["train", "--config", "none.yaml"], ["none.yaml", "No such file"]),
         (["train", "--controller", "stear"], ["unknown controller 'stear'", "steer"]),

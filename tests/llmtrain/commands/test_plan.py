@@ -37,7 +37,7 @@ def test_the_64_gpu_plan(capsys):
     for words in (
         "Qwen3-8B-Base on 64 H20, 2,000 rollout steps",
         "EntroPIC: Entropy Stabilization",
-        "llmtrain recipes show entropic/qwen3-8b",
+        "entropic/qwen3-8b names the source of each",
         "global batch",
         "gradient accumulation",
         "optimizer",
