@@ -12,8 +12,6 @@ from toybandit.claims.registry import FAILS, HOLDS, QUICK, holds_if, judge
 SMALL = Effort(instances=12, runs=6, states=32, rollouts=100)
 
 
-UNFINISHED = {"steer"}
-"""Modules whose claims have no words, null and mutations yet."""
 LONG = (
     "law-algorithms",
     "law-prediction",
@@ -42,11 +40,7 @@ LONG = (
 """Claims that take a second or more."""
 
 
-def finished(name):
-    return CLAIMS[name].check.__module__.rpartition(".")[2] not in UNFINISHED
-
-
-@pytest.mark.parametrize("name", list(filter(finished, CLAIMS)))
+@pytest.mark.parametrize("name", CLAIMS)
 def test_every_claim_says_what_it_must_beat_and_what_turns_it(name):
     found = CLAIMS[name]
     assert all((found.words, found.threshold, found.null, found.mutations))
@@ -54,15 +48,10 @@ def test_every_claim_says_what_it_must_beat_and_what_turns_it(name):
     assert len(set(names)) == len(names)
 
 
-def test_no_finished_module_is_called_unfinished():
-    modules = {entry.check.__module__.rpartition(".")[2] for name, entry in CLAIMS.items() if not finished(name)}
-    assert modules == UNFINISHED
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "mutation"),
-    [pytest.param(x, m, id=f"{x}: {m.name}") for x in filter(finished, CLAIMS) for m in CLAIMS[x].mutations],
+    [pytest.param(x, m, id=f"{x}: {m.name}") for x in CLAIMS for m in CLAIMS[x].mutations],
 )
 def test_every_mutation_turns_its_verdict(name, mutation):
     assert CLAIMS[name].verdict_under(mutation, SMALL) != CLAIMS[name].expected
@@ -79,8 +68,7 @@ def test_verdict_is_the_expected_one(name):
     assert record.meaning.endswith(".")
     for text in (record.paper, record.source, record.assumption, record.threshold):
         assert text
-    if finished(name):
-        assert record.measured_null
+    assert record.measured_null
 
 
 @pytest.mark.slow
@@ -114,9 +102,12 @@ def test_a_claim_without_condition_holds_or_fails():
     assert (judge(True), judge(False)) == (HOLDS, FAILS)
 
 
+EMPTY = dict.fromkeys(("paper", "source", "words", "assumption", "threshold", "null"), "") | {"expected": HOLDS}
+
+
 def test_names_are_unique():
     with pytest.raises(ValueError, match="claim 'lemma1-order' is registered twice"):
-        claim("lemma1-order", paper="", source="", assumption="", expected=HOLDS)(lambda effort: Finding("", {}, ""))
+        claim("lemma1-order", **EMPTY, mutations=())(lambda effort: Finding("", {}, ""))
     with pytest.raises(ValueError, match="claim 'law-fit' has two pictures"):
         picture("law-fit", caption="")(lambda figure, effort: None)
 
@@ -161,10 +152,7 @@ def made(monkeypatch):
     monkeypatch.setattr(registry, "CLAIMS", {})
     return claim(
         "made",
-        paper="",
-        source="",
-        assumption="",
-        expected=HOLDS,
+        **EMPTY,
         mutations=(
             Mutation("the sign were wrong", Swap(Made, "sign", lambda x: -x)),
             Mutation("it were larger", Swap(Made, "sign", lambda x: 2 * x)),

@@ -173,19 +173,15 @@ def claim(
     *,
     paper: str,
     source: str,
+    words: str,
     assumption: str,
+    threshold: str,
+    null: str,
     expected: str,
-    words: str = "",
+    mutations: tuple[Mutation, ...],
     setting: str = "",
-    threshold: str = "",
-    null: str = "",
-    mutations: tuple[Mutation, ...] = (),
-    predicted: str = "",
 ) -> Callable[[Callable[[Effort], Finding]], Claim]:
-    """Register the decorated function as the check of a claim.
-
-    predicted: threshold of a claim that has no words, threshold, null and mutations yet.
-    """
+    """Register the decorated function as the check of a claim."""
 
     def add(check: Callable[[Effort], Finding]) -> Claim:
         if name in CLAIMS:
@@ -197,7 +193,7 @@ def claim(
             words=words,
             assumption=assumption,
             setting=setting,
-            threshold=threshold or predicted,
+            threshold=threshold,
             null=null,
             expected=expected,
             mutations=mutations,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from ..problem import draw_problem
 from ..rollout import enumerate_rollout
 from .checks import Check, Values, above, every, numbers_of, rising, settle, standard_error, told
 from .memory import remember
+from .mutations import Mutation, Swap, always, negated
 from .pictures import picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim, holds_if
 from .runs import entropies, side_by_side
@@ -96,6 +98,13 @@ def ranking(effort: Effort, spread: float = 0.0) -> dict[str, dict[str, Values]]
     }
 
 
+def no_change(effort: Effort) -> Values:
+    """Return the mean squared error of the estimate that no token changes the entropy, (runs,)."""
+    _, truth, share = estimates(effort, 0.0)
+    found: Values = (share * truth**2).sum(-1).numpy()
+    return found
+
+
 def told_metrics(found: Mapping[str, Mapping[str, Values]]) -> str:
     return "; ".join(
         f"{metric}: " + ", ".join(f"{name} {values.mean():.2g}" for name, values in each.items())
@@ -107,16 +116,28 @@ def told_metrics(found: Mapping[str, Mapping[str, Values]]) -> str:
     "estimates-by-error",
     paper=PAPER,
     source="ours, on table 7",
+    words="(ours) the more of a token's effect an estimate includes, the smaller its error: exact flow, own logit, "
+    "Ω and OPEFO's formula, covariance",
     assumption="tokens of the first rollout of noisy, GRPO advantage",
-    predicted="mean squared error of ΔH: exact < own logit alone < Ω and OPEFO's < Cov",
+    threshold="mean squared errors in this order in paired runs, and the first two below the null's",
+    null="no change: every token's ΔH is 0",
     expected=HOLDS,
+    mutations=(
+        Mutation("the exact flow had the other sign", Swap(entropy_change, "exact", negated)),
+        Mutation("the own logit's part were Ω", Swap(entropy_change, "own_logit", always(entropy_change.steer))),
+    ),
 )
 def estimates_by_error(effort: Effort) -> Finding:
     """An estimate that includes more of a token's effect has a smaller error; the exact flow includes all of it."""
-    error = ranking(effort)["MSE"]
+    error, unchanged = ranking(effort)["MSE"], no_change(effort)
     check = rising(error["exact"], error["own logit"], error["STEER"], error["Cov"])
-    check &= rising(error["own logit"], error["OPEFO"], error["Cov"])
-    return Finding(told_metrics({"MSE": error}), numbers_of(dict(error)), *settle(check))
+    check &= rising(error["own logit"], error["OPEFO"], error["Cov"]) & rising(error["own logit"], unchanged)
+    return Finding(
+        told_metrics({"MSE": error}),
+        numbers_of({**error, "no change": unchanged}),
+        *settle(check),
+        null=f"MSE {unchanged.mean():.2g}",
+    )
 
 
 def better_than_cov(found: Mapping[str, Mapping[str, Values]]) -> Check:
@@ -128,10 +149,22 @@ def better_than_cov(found: Mapping[str, Mapping[str, Values]]) -> Check:
 @claim(
     "steer-table-7",
     paper=PAPER,
-    source="table 7",
+    source="section 3.1 and table 7",
+    words="the mean squared error of Ω is smaller than that of Cov by orders of magnitude, and its correlations with "
+    "the true ΔH of a token, Pearson and Spearman, are much higher, Spearman's above .6",
     assumption="tokens of the first rollout of noisy, GRPO advantage",
-    predicted="Ω has a smaller error and larger Pearson and Spearman correlations with the true ΔH than Cov",
+    setting="tokens of language models in training with GRPO",
+    threshold="a smaller error and larger correlations than the null's in paired runs; how much smaller depends on the "
+    "policy",
+    null="Cov, the estimate of the covariance law",
     expected=holds_if(UNLIKE),
+    mutations=(
+        Mutation("Ω had the other sign", Swap(entropy_change, "steer", negated)),
+        Mutation(
+            "Ω left out that a token's own state has an entropy",
+            Swap(entropy_change, "steer", lambda f: lambda logp, entropy, advantage: advantage),
+        ),
+    ),
 )
 def steer_table_7(effort: Effort) -> Finding:
     """Ω compares a token with its own state, Cov with the mini-batch: this matters if states differ, as the paper
@@ -147,6 +180,7 @@ def steer_table_7(effort: Effort) -> Finding:
         f"{told_metrics(alike)}. With logits scaled by factors from almost 0 to 2: {told_metrics(unlike)}",
         numbers_of(numbers),
         *settle(better_than_cov(alike), UNLIKE, better_than_cov(unlike)),
+        null=told_metrics({metric: {"Cov": found["Cov"]} for metric, found in unlike.items()}) + " where states differ",
     )
 
 
@@ -169,6 +203,19 @@ NOTABLE = 0.005
 """Smallest effect on the mean entropy of a run that counts, nats."""
 
 
+REWARDS = {"stochastic": ("noisy", "on"), "deterministic": ("det",)}
+"""Environments of the claims on the quadrants."""
+WORDS = (
+    "masking a tenth of the tokens of quadrant I or III, or doubling those of II or IV, raises the entropy above "
+    "GRPO's, and the opposite lowers it"
+)
+SETTING = "language models; 5% to 20% of the tokens, ε .2/.2 to raise the entropy and .2/.28 to lower it"
+THRESHOLD = (
+    f"each of the eight moves the mean entropy of paired runs in this direction by at least {NOTABLE} nats, far "
+    "above rounding"
+)
+
+
 @remember
 def intervened(effort: Effort, env: str) -> dict[str, Values]:
     """Return the mean entropy of a run under each of INTERVENTIONS minus the mean without, (runs,)."""
@@ -186,44 +233,63 @@ def as_predicted(effects: Mapping[str, Values]) -> Check:
     return every(above(INTERVENTIONS[name][3] * effect, NOTABLE) for name, effect in effects.items())
 
 
-def quadrant_finding(effort: Effort, *envs: str) -> Finding:
+def quadrant_finding(effort: Effort, rewards: str) -> Finding:
+    envs = REWARDS[rewards]
     lines: list[str] = []
     numbers: dict[str, float] = {}
     for env in envs:
         effects = intervened(effort, env)
-        t = min(abs(float(x.mean())) / standard_error(x) for x in effects.values())
+        t = min(abs(float(x.mean())) / max(standard_error(x), 1e-300) for x in effects.values())
         told_effects = ", ".join(f"{name} {x.mean():+.3f}" for name, x in effects.items())
         lines.append(f"{env}: {told_effects}; smallest |t| {t:.1f}")
         numbers |= numbers_of({f"{env}, {name}": x for name, x in effects.items()})
     check = every(as_predicted(intervened(effort, env)) for env in envs)
-    return Finding("change of mean H in " + "; in ".join(lines), numbers, *settle(check))
+    return Finding("change of mean H in " + "; in ".join(lines), numbers, *settle(check), null="change of mean H 0")
 
 
 @claim(
     "four-quadrants",
     paper=PAPER,
-    source="appendix C.3",
+    source="appendix C.3, figures 14 to 16",
+    words=WORDS,
     assumption="stochastic rewards (noisy, on); 10% of the tokens of a quadrant masked or doubled",
-    predicted="less of I or III and more of II or IV raises H; the opposite lowers it",
+    setting=SETTING,
+    threshold=THRESHOLD,
+    null="no effect on the entropy",
     expected=HOLDS,
+    mutations=(
+        Mutation("a mask left its tokens as they are", Swap(INTERVENTIONS, "mask III", always((-1.0, 0.0, 1.0, 1)))),
+        Mutation(
+            "the advantage's sign were the other in one of them",
+            Swap(INTERVENTIONS, "double II", always((-1.0, 0.0, 2.0, 1))),
+        ),
+        Mutation(
+            "likely and unlikely were exchanged in one of them",
+            Swap(INTERVENTIONS, "double I", always((1.0, 0.0, 2.0, -1))),
+        ),
+    ),
 )
 def four_quadrants(effort: Effort) -> Finding:
     """Rewarding likely tokens and punishing unlikely ones lowers the entropy; the other two raise it."""
-    return quadrant_finding(effort, "noisy", "on")
+    return quadrant_finding(effort, "stochastic")
 
 
 @claim(
     "four-quadrants-det",
     paper=PAPER,
-    source="appendix C.3",
+    source="appendix C.3, figures 14 to 16",
+    words=WORDS,
     assumption="deterministic rewards (det); 10% of the tokens of a quadrant masked or doubled",
-    predicted="less of I or III and more of II or IV raises H; the opposite lowers it",
+    setting=SETTING,
+    threshold=THRESHOLD,
+    null="no effect on the entropy",
     expected=FAILS,
+    mutations=(Mutation("rewards were stochastic", Swap(REWARDS, "deterministic", always(("noisy",)))),),
 )
 def four_quadrants_det(effort: Effort) -> Finding:
     """Once every sample of a state is right, its advantages are 0, and weights on them have no more effect: the effects
     are small, and quadrant IV, likely tokens that fail, has none."""
-    return quadrant_finding(effort.times(0.5), "det")
+    return quadrant_finding(effort.times(0.5), "deterministic")
 
 
 @picture("four-quadrants", caption="Mean entropy of a run minus GRPO's; ±2 standard errors.")
@@ -254,31 +320,62 @@ class OwnLogit(Steer):
         return entropy_change.own_logit(t.get("logp"), t.get("entropy"), weight).abs()
 
 
+FREE = {"eps_low": 0.99, "eps_high": 5.0}
+"""Clip bounds of the paper's figure 8, with which almost nothing is clipped."""
+RULES: dict[str, dict[str, Any]] = {"STEER": {"controller": "ppo+steer"}}
+"""The rule that must keep the entropy; a chain with ppo, which takes the clip bounds."""
+
+
 @claim(
     "steer-collapse",
     paper=PAPER,
     source="section 6, figure 8",
-    assumption="noisy, exponential weights",
-    predicted="entropy does not collapse: at least half of it is left",
+    words="with almost no clipping, where GRPO's entropy collapses, STEER's falls at first and then stays steady",
+    assumption="noisy, exponential weights, clip .99/5",
+    setting="language models, ε .99/5; also measured here at .2/.2",
+    threshold="at least half of the initial entropy is left at the end, for both values of λ_min: the figure shows a "
+    "plateau without a number",
+    null="GRPO with the same bounds",
     expected=FAILS,
+    mutations=(
+        Mutation(
+            "STEER were a controller that holds its target",
+            Swap(RULES, "STEER", always({"controller": "ppo+thermostat", "target": 1.2, "without": "lambda_min"})),
+        ),
+    ),
 )
 def steer_collapse(effort: Effort) -> Finding:
-    """The weights slow down the tokens that move the entropy most, in either direction, and so delay its fall. The
-    delay depends on Ω: with one more factor p, the own-logit part, strong weights help less or not at all."""
-    effort, varied = effort.times(0.5), {"lambda_min": LAMBDAS}
-    with at_hand(steer_own_logit=OwnLogit):
-        runs = {
-            name: side_by_side(effort, varied, env="noisy", controller=controller)
-            for name, controller in (("Ω", "steer"), ("own-logit Ω", "steer_own_logit"))
-        }
-    grpo = entropies(effort, env="noisy", controller="grpo")
-    final = {"GRPO": grpo[:, -1]} | {
-        f"λ_min = {low}, {name}": entropy[i, :, -1] for name, entropy in runs.items() for i, low in enumerate(LAMBDAS)
+    """The weights slow down the tokens that move the entropy most, in either direction, and so delay its fall; they do
+    not stop it, at the paper's clip bounds or at GRPO's. The delay depends on Ω: with one more factor p, the own-logit
+    part, strong weights help less or not at all."""
+    effort = effort.times(0.5)
+    grpo = {
+        name: entropies(effort, env="noisy", controller="grpo", controller_args=args) for name, args in BOUNDS.items()
     }
-    start = grpo[:, 0]
-    check = every(above(final[f"λ_min = {low}, Ω"] - start / 2) for low in LAMBDAS)
+    start = grpo["clip .99/5"][:, 0]
+    final = {
+        f"{name}, λ_min = {low}, Ω": weighted(effort, low, args) for name, args in BOUNDS.items() for low in LAMBDAS
+    }
+    with at_hand(steer_own_logit=OwnLogit):
+        own = side_by_side(effort, {"lambda_min": LAMBDAS}, env="noisy", controller="steer_own_logit")
+    final |= {f"clip .2/.2, λ_min = {low}, own-logit Ω": own[i, :, -1] for i, low in enumerate(LAMBDAS)}
+    check = every(above(final[f"clip .99/5, λ_min = {low}, Ω"] - start / 2) for low in LAMBDAS)
+    ends = {f"{name}, GRPO": entropy[:, -1] for name, entropy in grpo.items()}
     return Finding(
         f"from {told(start)}: " + ", ".join(f"{name} {told(values)}" for name, values in final.items()),
-        numbers_of({"initial H": start} | {f"final H, {name}": values for name, values in final.items()}),
+        numbers_of({"initial H": start} | {f"final H, {name}": values for name, values in (ends | final).items()}),
         *settle(check),
+        null="final H " + ", ".join(f"{name} {told(values)}" for name, values in ends.items()),
     )
+
+
+BOUNDS: dict[str, dict[str, float]] = {"clip .99/5": FREE, "clip .2/.2": {}}
+"""Clip bounds of the runs, by name."""
+
+
+def weighted(effort: Effort, low: float, bounds: Mapping[str, float]) -> Values:
+    """Return the final entropy of the runs of RULES with λ_min = `low` under these clip bounds, (runs,)."""
+    rule = dict(RULES["STEER"])
+    args = {**bounds, "lambda_min": low}
+    args.pop(rule.pop("without", ""), None)
+    return entropies(effort, env="noisy", controller_args=args, **rule)[:, -1]
