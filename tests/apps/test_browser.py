@@ -172,7 +172,7 @@ def test_a_preset_and_the_way_back(tab, url):
     tab.get_by_role("button", name="Presets").click()
     tab.get_by_role("button", name="Positives only").click()
     tab.wait_for_url(re.compile("controller=positive_only"))
-    assert comes(lambda: "lr=" not in tab.url)
+    tab.wait_for_url(lambda address: "lr=" not in address)
     tab.keyboard.press("Escape")
     tab.get_by_role("button", name="Reset", exact=True).click()
     tab.wait_for_url(re.compile(r"^[^?]*\??$"))

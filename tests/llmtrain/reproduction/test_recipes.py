@@ -163,6 +163,7 @@ def test_a_small_run_goes_on(tmp_path, monkeypatch):
     ],
 )
 def test_mistakes_are_one_line(args, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.delenv("ENTROSTAT_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
     assert main(args) == 2
     said = capsys.readouterr().err
