@@ -82,7 +82,7 @@ def test_a_run_without_settings_is_not_resumed_with_others(run, settings, capsys
 @pytest.mark.parametrize(
     ("name", "kept"),
     [
-        ("state.safetensors", 0.9),
+        ("state.tensors", 0.9),
         ("state.json", 0),
         ("model.safetensors", 0.9),
         ("model.safetensors", None),
@@ -107,7 +107,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before(run, name, kept, capsy
         shutil.rmtree(file.parent)
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "state.safetensors", "state.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("name", ["model.safetensors", "state.tensors", "state.json", "tokenizer_config.json"])
 @pytest.mark.parametrize("damage", ["flip", "zeros"])
 def test_bytes_that_changed_are_noticed(run, name, damage, capsys):
     file = latest(run) / name
@@ -125,7 +125,7 @@ def test_bytes_that_changed_are_noticed(run, name, damage, capsys):
 def as_of_old(checkpoint: Path) -> Path:
     """Write the state of a checkpoint as earlier versions did, and return its file."""
     torch.save(load_state(checkpoint), checkpoint / "state.pt")
-    for name in ("checksums.json", "state.json", "state.safetensors"):
+    for name in ("checksums.json", "state.json", "state.tensors"):
         (checkpoint / name).unlink()
     return checkpoint / "state.pt"
 

@@ -1,6 +1,6 @@
 """Checkpoints: everything that changes during training, written atomically.
 
-<run>/checkpoints/step-000020/   model and tokenizer as transformers writes them, state.json and state.safetensors, the
+<run>/checkpoints/step-000020/   model and tokenizer as transformers writes them, state.json and state.tensors, the
                                  engine's shards, and the checksums of all these files in checksums.json
 
 Earlier versions wrote state.pt instead of these three files; their checkpoints are read as well.

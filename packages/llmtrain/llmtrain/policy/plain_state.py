@@ -1,7 +1,7 @@
-"""State of a checkpoint as plain data: structure and numbers in state.json, tensors in state.safetensors. No pickle.
+"""State of a checkpoint as plain data: structure and numbers in state.json, tensors in state.tensors. No pickle.
 
 JSON has no tuples, no keys but text and no tensors, so these are written as {"tuple": [...]}, {"dict": [[key, value]]}
-and {"tensor": name in state.safetensors}.
+and {"tensor": name in state.tensors}.
 """
 
 import json
@@ -12,7 +12,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-STRUCTURE, TENSORS = "state.json", "state.safetensors"
+STRUCTURE, TENSORS = "state.json", "state.tensors"
+"""The tensors are in the format of safetensors; vLLM takes every file with that ending for weights of the model."""
 
 
 def write_state(state: dict[str, Any], folder: Path) -> None:
