@@ -14,7 +14,7 @@ def write_checksums(folder: Path) -> None:
     """Write the checksums of all files in a folder and below."""
     names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     with ThreadPoolExecutor(THREADS) as pool:
-        found = dict(zip(names, pool.map(lambda name: _sha256(folder / name), names), strict=True))
+        found = dict(zip(names, pool.map(lambda name: sha256(folder / name), names), strict=True))
     (folder / FILE).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
@@ -25,11 +25,11 @@ def altered(folder: Path) -> str:
     except (OSError, ValueError, TypeError):
         return FILE
     with ThreadPoolExecutor(THREADS) as pool:
-        found = pool.map(lambda name: _sha256(folder / name), expected)
+        found = pool.map(lambda name: sha256(folder / name), expected)
         return next((name for name, now in zip(expected, found, strict=True) if now != expected[name]), "")
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
     """Return the SHA-256 of a file; empty if it cannot be read."""
     try:
         with path.open("rb") as file:

@@ -4,7 +4,6 @@ transformers reads such a file but refuses to save what it has read, because it 
 are plain fp32 tensors by then, are moved into a fresh model of the same configuration, and that model is saved.
 """
 
-import hashlib
 import json
 import shutil
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from entrostat.installation import install_command
+
+from .checksums import sha256
 
 ORIGIN = "origin.json"
 """File in the model folder that names the GGUF file and its checksum."""
@@ -50,12 +51,6 @@ PUBLISHED = {
 """Models by name."""
 
 
-def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def convert(name: str, out: Path) -> bool:
     """Write the model of a GGUF file to the folder `out`; return False if the folder has this model already.
 
@@ -75,7 +70,7 @@ def convert(name: str, out: Path) -> bool:
             raise ValueError(f"{source} is not a GGUF file")
     if find_spec("gguf") is None:
         raise ValueError(f"gguf is not installed: {install_command('smollm')}")
-    origin = {"file": source.name, "sha256": checksum(source)}
+    origin = {"file": source.name, "sha256": sha256(source)}
     if published and origin["sha256"] != published.sha256:
         raise ValueError(f"{source} is not the published file: its SHA-256 is {origin['sha256']}; install it again")
     if out.exists():
