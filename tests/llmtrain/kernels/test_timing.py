@@ -101,7 +101,7 @@ def test_the_page_is_made_of_the_numbers():
     found = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
     kernels, heading, trainer = (ROOT / "docs" / "benchmarks.md").read_text().partition("\n## Training against TRL")
     assert kernels == script().page(found)
-    assert heading[1:] + trainer == script("trainer").section(found["trainer"])
+    assert heading[1:] + trainer == script("trainer").sections(found["trainer"])
 
 
 def test_the_page_says_what_was_missed_and_what_was_not_measured():
