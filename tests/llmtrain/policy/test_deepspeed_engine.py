@@ -340,7 +340,7 @@ def test_a_lost_rank_ends_the_run(learns, tmp_path):
         ({"name": "fsdp"}, "engine.name must be one of torch, deepspeed; got 'fsdp'"),
         ({"zero_stage": 2, "offload_param": True}, "engine.offload_param needs engine.zero_stage 3 or higher; got 2"),
         ({"zero_stage": 0, "bf16": True}, "engine.bf16 needs engine.zero_stage 1 or higher; got 0"),
-        ({"name": "torch", "bf16": True}, "engine.bf16 needs engine.name deepspeed"),
+        ({"name": "torch", "offload_optimizer": True}, "engine.offload_optimizer needs engine.name deepspeed"),
         ({"name": "torch", "deepspeed": {"steps_per_print": 1}}, "engine.deepspeed needs engine.name deepspeed"),
     ],
 )

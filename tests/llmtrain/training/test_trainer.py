@@ -20,7 +20,7 @@ from llmtrain.policy.checkpoint import checkpoints, latest, load_state
 from llmtrain.policy.engine import NonFiniteError, TorchEngine
 from llmtrain.policy.model import load
 from llmtrain.policy.policy import Policy
-from llmtrain.settings.config import RewardConfig, TopologyConfig
+from llmtrain.settings.config import EngineConfig, RewardConfig, TopologyConfig
 from llmtrain.settings.nested import to_dict
 from llmtrain.training.check import make_controller
 from llmtrain.training.trainer import Trainer, TrainingStoppedError
@@ -460,6 +460,24 @@ def test_what_libraries_make_of_a_full_disk_is_said_too(small, tmp_path, room):
     with no_file_over(size), pytest.raises(TrainingStoppedError, match="File too large; no checkpoint was written"):
         trainer.run()
     assert (tmp_path / "run/checkpoints/step-000001.part/tokenizer.json").exists() == (room > 1)
+
+
+@pytest.mark.slow
+def test_products_in_bf16_train_and_resume_to_the_same_bits(small, tmp_path):
+    """Rollout, learner and reference are rounded alike; the checkpoint is fp32."""
+    config = replace(small, engine=EngineConfig(bf16=True), controller="kl_ref", steps=4, threads=1)
+    straight, halves = (replace(config, out=str(tmp_path / name)) for name in ("straight", "halves"))
+    Trainer(straight, small.model.path).run()
+    Trainer(replace(halves, steps=2), small.model.path).run()
+    Trainer(halves, small.model.path, resume=True).run()
+    ends = [latest(run.out) for run in (straight, halves)]
+    assert same(*(load_state(end) for end in ends))
+    started = Trainer(straight, small.model.path)
+    found = started.collector.collect(0)
+    experience = started.annotator.experience(found)[0]
+    torch.testing.assert_close(experience.ref_logp, experience.stats.logp)
+    assert 0 < (found.rollouts.logp - experience.stats.logp).abs().mean() < 0.02  # padded otherwise
+    assert load(ends[0])[0].dtype == torch.float32
 
 
 @pytest.mark.slow

@@ -8,18 +8,23 @@ from ..process.ranks import join
 from ..settings.config import OptimConfig, TrainConfig
 from .engine import Engine, TorchEngine
 from .policy import Policy
+from .precision import compute_in_bf16
 
 
 def make_engine(
     config: TrainConfig, policy: Policy, optim: OptimConfig, updates: int = 0, alone: bool = False
 ) -> Engine:
-    """Return the engine that a run names, or the torch engine if `alone`; applies gradient checkpointing if set.
+    """Return the engine that a run names, or the torch engine if `alone`.
+
+    Applies gradient checkpointing and the torch engine's bf16 if they are set.
 
     updates: optimizer steps of the run, for the learning-rate schedule.
     deepspeed joins the process group that the environment describes.
     """
     if config.engine.gradient_checkpointing:
         policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+    if config.engine.name == "torch" and config.engine.bf16:
+        compute_in_bf16(policy.model)
     if alone or config.engine.name == "torch":
         return TorchEngine(policy.model, optim, updates)
     from .deepspeed_engine import DeepSpeedEngine  # deepspeed may not be installed
@@ -34,5 +39,7 @@ def place(config: TrainConfig, policy: Policy) -> None:
         from .deepspeed_engine import divide
 
         divide(policy, replace(config.engine, offload_optimizer=False), torch.device(config.device))
-    else:
-        policy.to(config.device)
+        return
+    policy.to(config.device)
+    if config.engine.name == "torch" and config.engine.bf16:
+        compute_in_bf16(policy.model)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
+from ..policy.precision import keeping_casts
 from ..sequences.rollouts import Rollouts
 from .roomy_cache import make_cache
 
@@ -85,7 +86,7 @@ class HFRollout:
         was_training = self.model.training
         self.model.eval()
         try:
-            with torch.inference_mode():
+            with torch.inference_mode(), keeping_casts(self.model.device):
                 together = self._together(chosen, prompt_ids, n)
                 parts = [
                     self._decode([prompt_ids[i] for i in some], n, uniforms[some].flatten(0, 1)) for some in together

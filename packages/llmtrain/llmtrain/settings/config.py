@@ -305,7 +305,8 @@ class EngineConfig:
     offload_param: bool = False
     """deepspeed: keep weights in CPU memory while they are not used; needs zero_stage 3."""
     bf16: bool = False
-    """deepspeed: bf16 weights and activations, fp32 master weights; needs zero_stage 1 or higher."""
+    """deepspeed: bf16 weights and activations, fp32 master weights; needs zero_stage 1 or higher. torch: fp32 weights,
+    bf16 products (autocast) everywhere but in the output layer."""
     ddp_timeout: PositiveFloat = 1800.0
     """deepspeed: seconds that a rank waits for the others in a collective; more than rollout.timeout."""
     gradient_checkpointing: bool = False
@@ -316,9 +317,9 @@ class EngineConfig:
     def __post_init__(self) -> None:
         least = {"offload_optimizer": 1, "offload_param": 3, "bf16": 1, "deepspeed": 0}
         for key, stage in least.items():
-            if getattr(self, key) and self.name == "torch":
+            if getattr(self, key) and self.name == "torch" and key != "bf16":
                 raise ValueError(f"engine.{key} needs engine.name deepspeed")
-            if getattr(self, key) and self.zero_stage < stage:
+            if getattr(self, key) and self.name == "deepspeed" and self.zero_stage < stage:
                 raise ValueError(f"engine.{key} needs engine.zero_stage {stage} or higher; got {self.zero_stage}")
 
 

@@ -136,7 +136,8 @@ class Trainer:
     def _load_model(self, base: Path, state: dict[str, Any] | None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """Return model and tokenizer from the folder `base`, with LoRA updates if configured."""
         config = self.config
-        dtype = torch.bfloat16 if config.engine.bf16 else torch.float32
+        alone = config.engine.name == "torch"
+        dtype = torch.bfloat16 if config.engine.bf16 and not alone else torch.float32
         trusted = config.model.trust_remote_code
         model, tokenizer = load(base, dtype=dtype, device=config.device, trust_remote_code=trusted)
         if config.model.lora_rank:
@@ -145,7 +146,7 @@ class Trainer:
             load_adapter_state(model, state["lora"])
         use_template(tokenizer, config.data)
         model.train()
-        if config.engine.name == "torch":  # DeepSpeed casts and partitions it first
+        if alone:  # DeepSpeed casts and partitions it first
             torch.nn.Module.to(model, torch.device(config.device))
         return model, tokenizer
 

@@ -1,0 +1,32 @@
+"""Products of a model's body in bf16, by autocast, with fp32 weights.
+
+A processor with AVX512-BF16 or AMX multiplies matrices in bf16 two to three times as fast as in fp32. The output layer
+stays in fp32, because bf16 would round logits to 8 bits, and so do norms, gradients and the optimizer.
+"""
+
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+
+def compute_in_bf16(model: PreTrainedModel) -> None:
+    """Make the body of an fp32 model, everything but its output layer, multiply in bf16; its states are fp32."""
+    body = model.base_model
+    forward = body.forward
+
+    def in_bf16(*args: Any, **kwargs: Any) -> Any:
+        with torch.autocast(model.device.type, torch.bfloat16):
+            output = forward(*args, **kwargs)
+        output.last_hidden_state = output.last_hidden_state.float()
+        return output
+
+    body.forward = in_bf16
+
+
+def keeping_casts(device: torch.device) -> torch.autocast:
+    """Return a context that keeps the bf16 weights of a body from one pass to the next; casts nothing by itself.
+
+    Weights must not change inside.
+    """
+    return torch.autocast(device.type, enabled=False)
