@@ -188,7 +188,9 @@ def test_other_errors_keep_their_traceback():
         broken([])
 
 
-@pytest.mark.parametrize("words", ["entrostat docs", "toybandit run --help", "llmtrain train --help"])
+@pytest.mark.parametrize(
+    "words", [pytest.param("entrostat docs", marks=pytest.mark.slow), "toybandit run --help", "llmtrain train --help"]
+)
 def test_whoever_reads_the_output_may_go(words):
     """Such as `head`, and less."""
     reader, writer = os.pipe()

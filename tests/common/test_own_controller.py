@@ -70,6 +70,7 @@ def test_what_cannot_be_used_is_named(module, path, words):
         es.make(f"ppo+{path}")
 
 
+@pytest.mark.slow
 def test_from_the_command_line_of_the_simulator(module, tmp_path):
     words = "-m toybandit run --env det --states 4 --rollouts 3 --controller clip_higher+own_rules:HalfWeight"
     done = subprocess.run([sys.executable, *words.split(), "--set", "factor=0.1"], capture_output=True, text=True)

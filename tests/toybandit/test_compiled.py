@@ -34,7 +34,9 @@ def assert_equal(fast, slow):
 
 
 @needs_compiler
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind == "a closed loop")) for kind in KINDS]
+)
 def test_equal_to_what_is_not_compiled(kind):
     config = Config(**SMALL | KINDS[kind])
     with warnings.catch_warnings():

@@ -92,6 +92,7 @@ def test_a_page_of_all_claims_is_not_written_over_by_one_of_some(two_claims, tmp
     assert cli.main([*command, "--quick"]) == 0
 
 
+@pytest.mark.slow
 def test_a_mutation_that_is_not_noticed(two_claims, tmp_path, capsys, monkeypatch):
     nothing = Mutation("nothing changed", Swap(Made, "size", always(1)))
     monkeypatch.setitem(CLAIMS, TWO[0], replace(CLAIMS[TWO[0]], mutations=(nothing,)))

@@ -127,6 +127,7 @@ def test_what_one_page_has_by_default_stays_there(pressed):
     assert [app.sidebar.slider(key=key).value for key in OWN] == [2, 8, 40]
 
 
+@pytest.mark.slow
 def test_what_was_moved_goes_along():
     app = AppTest.from_file(MAIN, default_timeout=60)
     visit(app, "")

@@ -28,6 +28,7 @@ def scene():
     return model, Batch(ids, torch.full((B,), PROMPT), torch.full((B,), RESPONSE))
 
 
+@pytest.mark.slow
 def test_statistics_without_gradient(scene):
     """Used for the rollout, for evaluation and for a reference policy."""
     model, batch = scene
@@ -43,7 +44,7 @@ def test_statistics_without_gradient(scene):
     torch.testing.assert_close(stats.logp, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("controller", ["clip_higher+entropy_bonus", "gspo"])
+@pytest.mark.parametrize("controller", [pytest.param("clip_higher+entropy_bonus", marks=pytest.mark.slow), "gspo"])
 def test_an_update(scene, controller):
     """Gradients in the forward pass (fused), and with recomputed logits."""
     model, batch = scene

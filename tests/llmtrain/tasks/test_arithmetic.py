@@ -58,6 +58,7 @@ def test_questions_are_split_without_overlap_and_repeat_with_the_seed():
     assert draw(420, 4) != draw(420, 3)
 
 
+@pytest.mark.slow
 def test_worked_solutions_are_right_for_the_verifier():
     task = arithmetic_task(TaskConfig(name="arithmetic", train_problems=7, test_problems=14))
     verdicts = task.verify(task.test, [q.solution for q in task.test])

@@ -24,7 +24,6 @@ LONG = (
     "four-quadrants",
     "bapo-entropy",
     "law-fit",
-    "law-algorithms",
     "clip-cov",
     "kl-cov",
     "clip-thresholds",
@@ -36,6 +35,10 @@ LONG = (
     "adaptive-clip",
     "four-quadrants-det",
     "steer-collapse",
+    "clip-free",
+    "thm4.2-fixed-point",
+    "windup",
+    "adaptive-entropy",
 )
 """Claims that take a second or more."""
 
@@ -79,6 +82,7 @@ def test_every_picture_is_of_a_claim(name, tmp_path):
     assert (tmp_path / "picture.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_quick_false_failure_rates_of_what_is_cheap():
     """All of them are in the report; these take a second."""
     for name in ("off-policy-updates", "clip-mechanism", "opefo-one-step"):

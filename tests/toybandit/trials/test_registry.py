@@ -69,6 +69,7 @@ def test_nearest_rising_of_a_known_case():
     np.testing.assert_allclose(nearest_rising(np.array([1.0, 3.0, 2.0, 4.0, 0.0])), [1.0, 2.25, 2.25, 2.25, 2.25])
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None)
 @given(
     st.lists(st.floats(-5, 5), min_size=1, max_size=8),

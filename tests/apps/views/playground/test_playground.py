@@ -61,7 +61,16 @@ def test_every_environment():
 
 
 @pytest.mark.parametrize(
-    "controller", ["steer", "clip_cov", "gspo", "opefo", "positive_reweight", "clip_free", "kl_ref"]
+    "controller",
+    [
+        pytest.param("steer", marks=pytest.mark.slow),
+        "clip_cov",
+        "gspo",
+        "opefo",
+        "positive_reweight",
+        "clip_free",
+        "kl_ref",
+    ],
 )
 def test_controllers_with_all_their_controls(controller):
     found = app(controller=controller, rollouts="20", states="2")

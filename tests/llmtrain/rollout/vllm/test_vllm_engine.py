@@ -286,7 +286,9 @@ def test_release_is_a_no_op_on_a_cpu(engine):
     assert len(ask(engine)) == 40
 
 
-@pytest.mark.parametrize("shape", [(151_936, 1536), (152_064, 3584), (152_064, 5120)])
+@pytest.mark.parametrize(
+    "shape", [(151_936, 1536), (152_064, 3584), pytest.param((152_064, 5120), marks=pytest.mark.slow)]
+)
 def test_the_largest_weight_of_a_model_fits_into_the_buffer_of_ipc(shape, monkeypatch):
     """vLLM's own packing, of an embedding without storage."""
     from vllm.distributed.weight_transfer import packed_tensor

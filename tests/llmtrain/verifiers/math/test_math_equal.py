@@ -437,7 +437,7 @@ def test_nothing_takes_long(math, answer):
     assert time.monotonic() - start < 10
 
 
-@pytest.mark.parametrize("form", ["%s", "-%s", "\\frac{1}{%s}", "(%s, 2)"])
+@pytest.mark.parametrize("form", ["%s", "-%s", "\\frac{1}{%s}", pytest.param("(%s, 2)", marks=pytest.mark.slow)])
 def test_whole_numbers_are_compared_to_the_last_digit(math, form):
     a, b = (form % ("9" * 80 + last) for last in "12")
     assert not equal_by_value(math, a, b)
