@@ -119,6 +119,16 @@ def test_countdown_is_a_task_of_questions():
     assert len(task.build_tokenizer(0)) == len(countdown.ALPHABET) + 2
 
 
+def test_the_wide_countdown_has_problems_for_long_runs_that_do_not_repeat():
+    task = get_task(TrainConfig(task=TaskConfig(name="countdown-wide", train_problems=16384, test_problems=512)))
+    keys = {(tuple(sorted(q.ground_truth["numbers"])), q.ground_truth["target"]) for q in (*task.train[0], *task.test)}
+    assert len(keys) == 16384 + 512
+    largest = [max(max(numbers), target) for numbers, target in keys]
+    assert 200 < max(largest) <= 250
+    with pytest.raises(ValueError, match=r"found only 4756 of 10000 .* as task.name countdown-wide does, or lower"):
+        get_task(TrainConfig(task=TaskConfig(train_problems=9488, test_problems=512)))
+
+
 def test_a_verifier_starts_when_it_is_asked_for():
     started = []
 

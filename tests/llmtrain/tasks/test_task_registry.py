@@ -69,7 +69,11 @@ def test_a_task_of_ones_own_is_warmed_up_trained_and_evaluated(own):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("sudoku", "error: unknown task 'sudoku'; choose from countdown, arithmetic, files, or give module:function\n"),
+        (
+            "sudoku",
+            "error: unknown task 'sudoku'; choose from countdown, countdown-wide, arithmetic, files, or give "
+            "module:function\n",
+        ),
         (
             "own_tasks:none",
             "error: task 'own_tasks:none' cannot be imported: module 'own_tasks' has no attribute",

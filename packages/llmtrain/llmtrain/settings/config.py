@@ -61,7 +61,7 @@ class TaskConfig:
     """A task whose problems are generated, unless data.train_files names files of questions."""
 
     name: str = "countdown"
-    """countdown, arithmetic, module:function of one's own, or files, which requires data.train_files."""
+    """countdown, countdown-wide, arithmetic, module:function of one's own, or files, which needs data.train_files."""
     train_problems: Count = 2048
     """Problems to train on, generated from `seed`."""
     test_problems: Annotated[int, "[0, 1000000]"] = 128
