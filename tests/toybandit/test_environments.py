@@ -2,6 +2,7 @@
 
 import pytest
 
+from toybandit import Config, simulate
 from toybandit.environments import MOST_LOGITS, Environment
 
 
@@ -16,6 +17,19 @@ def test_the_largest_there_are():
     assert Environment(states=2**20).rows * 16 == MOST_LOGITS
     assert Environment(states=4096, coupling=0.1).rows == 4096
     assert Environment(length=40).rows == 64 * 40  # a chain, whose rows do not double
+
+
+@pytest.mark.slow
+def test_entropy_leads_out_of_the_trap_and_larger_groups_do_not():
+    """Share of states in which the rare arm is likelier than the tempting one, after as many rollouts."""
+
+    def escaped(**settings):
+        p = simulate(Config(env="trap", **settings), range(4)).probabilities
+        return (p[..., 1] > p[..., 0]).mean()
+
+    assert escaped() == escaped(group=64) == escaped(rollouts=600) == 0
+    held = [escaped(controller="thermostat", target=target) for target in (0.2, 0.8, 1.4)]
+    assert 0.1 < held[0] < held[1] - 0.1 < held[2] - 0.2
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,8 @@ ENVIRONMENT = (
         options=tuple(name for name in ENVIRONMENTS),
         help="noisy: right arms are rewarded with probability .6, others .3. on: strictly on-policy. pure: no learning "
         "signal. det: right arms are always rewarded, others never. coupled: an update of one state moves the others. "
-        "exact: one state, expected gradient. episodes: four tokens per response.",
+        "exact: one state, expected gradient. episodes: four tokens per response. trap: the likeliest arm pays half of "
+        "the time, one that is hardly drawn always.",
     ),
     Control(
         key="lr",

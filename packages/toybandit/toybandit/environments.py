@@ -152,7 +152,15 @@ ENVIRONMENTS: dict[str, Environment] = {
     "det": replace(NOISY, reward_right=1.0, reward_wrong=0.0),
     "coupled": replace(NOISY, coupling=0.3),
     "episodes": replace(NOISY, states=16, length=4, branching=2),
+    "trap": replace(
+        NOISY,
+        states=16,
+        logit_std=0.5,
+        logits=((2.0, -2.5, *7 * (1.0, 0.0)),),
+        success=((0.5, 1.0, *14 * (0.3,)),),
+    ),
 }
 """exact: one state, expected gradient. noisy: the default. on: strictly on-policy. pure: no signal, so any entropy
 change comes from the algorithm. det: 0/1 rewards, so groups become all-correct and A = 0. coupled: states share
-features. episodes: responses of four tokens, so rules for sequences act on sequences."""
+features. episodes: responses of four tokens, so rules for sequences act on sequences. trap: the likeliest arm pays half
+of the time; one that the initial policy seldom draws, with a probability of about .0025, always pays."""
