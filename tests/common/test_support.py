@@ -30,6 +30,11 @@ def test_which_actions_count(support, expected):
     assert support.mask(P.log()).tolist() == expected
 
 
+def test_a_temperature_acts_on_what_is_left():
+    found = truncated_logp(P.log(), Support(top_k=2, temperature=torch.tensor(0.5))).exp()
+    assert found.tolist() == pytest.approx([0, 16 / 25, 0, 9 / 25], rel=1e-12)
+
+
 def test_every_run_its_own():
     support = Support(top_k=torch.tensor([1.0, 3.0]), top_p=torch.tensor([1.0, 0.5]))
     found = support.mask(P.log().expand(2, 5, 4))

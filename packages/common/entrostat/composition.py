@@ -25,6 +25,7 @@ OPPOSITES = {
     frozenset({"positive_only", "negative_only"}): "together they drop every token that has an advantage",
     frozenset({"adaptive_clip", "bapo"}): "both set the clip bounds",
     frozenset({"adapo", "bapo"}): "both set the clip bounds",
+    frozenset({"arbitrary_entropy", "lp_reg"}): "both need log π of a proxy, and tokens have one",
     frozenset({"siren", "truncated_entropy_bonus"}): "both set the bonus on truncated entropies",
 }
 

@@ -184,7 +184,7 @@ class Controller:
 
     @property
     def proxy(self) -> Support | None:
-        """Actions that `Tokens.proxy_logp` is restricted to; None if it is not needed."""
+        """Actions and temperature of the policy of `Tokens.proxy_logp`; None if it is not needed."""
         return None
 
     @property

@@ -47,6 +47,7 @@ SUITED = (
     Entry("adaptive_clip", {"eps": 0.2, "delta": 0.05}),
     Entry("adaptive_entropy", {"delta": 0.005, "coef_max": 0.1}),
     Entry("aer", {"delta": 0.005, "coef_max": 0.1}),
+    Entry("arbitrary_entropy", {"temperature_high": 2.0, "temperature_low": 0.5, "gap_max": 1.0}),
     Entry("bapo", {"share": 0.55}),
     Entry("clip_cov", {"k": 0.02}),
     Entry("entropic", {"tau": 0.5, "ki": 0.05}),

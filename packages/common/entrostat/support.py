@@ -1,4 +1,4 @@
-"""Entropy of a policy restricted to its likeliest actions."""
+"""Policy restricted to its likeliest actions, at another temperature, and its entropy."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ class Support:
     """Set of likely actions: the `top_k` likeliest of the smallest set with probability at least `top_p`, without those
     below `min_p` times the largest probability.
 
-    A tensor has one value per leading run, (runs…,).
+    The policy on the set is p^(1/temperature), renormalised. A tensor has one value per leading run, (runs…,).
     """
 
     top_k: int | float | Tensor = 0
@@ -20,6 +20,8 @@ class Support:
     """Total probability that the set must reach; 1 disables the limit."""
     min_p: float | Tensor = 0.0
     """Lower limit for an action's probability, relative to the likeliest action's; 0 disables it."""
+    temperature: float | Tensor = 1.0
+    """Above 1 the policy on the set is flatter than p. Only for a proxy: a bonus on the truncated entropy has 1."""
 
     def mask(self, logp: Tensor) -> Tensor:
         """Return a mask of the actions in the set, bool (..., V), for log p (..., V). Ties prefer the lower index."""
@@ -47,8 +49,9 @@ def _per_run(value: int | float | Tensor, logp: Tensor) -> Tensor:
 
 
 def truncated_logp(logp: Tensor, support: Support) -> Tensor:
-    """Return log p restricted to the support and renormalised, −inf outside: (..., V). The set has no gradient."""
-    return torch.log_softmax(logp.masked_fill(~support.mask(logp.detach()), -torch.inf), -1)
+    """Return log of p^(1/temperature) on the support, renormalised, −inf outside: (..., V). No gradient of the set."""
+    inside = logp.masked_fill(~support.mask(logp.detach()), -torch.inf)
+    return torch.log_softmax(inside / _per_run(support.temperature, logp).to(logp.dtype), -1)
 
 
 def truncated_entropy(logp: Tensor, support: Support) -> Tensor:

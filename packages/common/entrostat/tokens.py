@@ -44,8 +44,8 @@ class Tokens:
     ref_logp: Tensor | None = None
     """log π_ref(o_t) under a reference policy (nats)."""
     proxy_logp: Tensor | None = None
-    """log π_old(o_t) with π_old restricted to the controller's `proxy` and renormalised (nats); −inf outside; filled by
-    the code that has the logits at rollout time."""
+    """log π_old(o_t) with π_old restricted to the controller's `proxy`, at its temperature (nats); −inf outside; filled
+    by the code that has the logits at rollout time."""
     seq_id: Tensor | None = None
     """Id of the response (integers, unique over all ranks)."""
     group_id: Tensor | None = None

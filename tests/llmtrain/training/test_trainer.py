@@ -366,6 +366,20 @@ def test_the_proxy_is_the_policy_that_made_the_rollout(small, tmp_path):
     assert all(0 < line["lp_reg/shielded"] < 0.9 and line["lp_reg/pull"] > 0 for line in lines)
 
 
+def test_the_proxy_at_another_temperature(small, tmp_path):
+    """Hotter at first, where log-probabilities differ less, and colder after a rollout above the target."""
+    settings = {"temperature_high": 3.0, "temperature_low": 0.25, "target": 0.0}
+    config = replace(
+        small, out=str(tmp_path / "run"), steps=2, controller="arbitrary_entropy", controller_args=settings
+    )
+    trainer = Trainer(config, small.model.path)
+    experience = trainer.annotator.experience(trainer.collector.collect(0))[0]
+    assert experience.proxy_logp.std() < 0.5 * experience.stats.logp.std()
+    trainer.collector.used = 0
+    trainer.run()
+    assert float(trainer.controller.proxy.temperature) == 0.25
+
+
 def test_the_truncated_entropy_is_that_of_the_policy_that_made_the_rollout(small, tmp_path):
     settings = {"tau": 0.5, "beta": 0.5, "top_p": 0.9}
     config = replace(small, out=str(tmp_path / "run"), steps=3, controller="siren", controller_args=settings)

@@ -55,7 +55,7 @@ HINTS = {
     "old_entropy": "leave algorithm.rollout_correction.bypass_mode off, which skips the pass over the rollout",
     "reward": "train with a trainer that passes rm_scores to the actor",
     "group_id": "train with a trainer that passes uid to the actor",
-    "proxy_logp": "verl's pass over the rollout gives no log-probability under a restricted policy",
+    "proxy_logp": "verl's pass over the rollout gives no log-probability under a proxy",
     **dict.fromkeys(FROM_LOGITS, LOGITS),
 }
 """Setting or reason for each field that may be missing."""

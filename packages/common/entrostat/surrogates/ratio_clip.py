@@ -93,7 +93,8 @@ class DCPO(ClippedRatio):
 
     The rarer a token was, the wider are its bounds, so that unlikely tokens are rarely stopped. Implements only the
     clipping of DCPO; its standardisation of advantages over training steps is not part of a loss. The released code
-    (compute_policy_loss_dcpo, clip_type dynamic) always has a dual clip, 10 in its recipe.
+    (compute_policy_loss_dcpo, clip_type dynamic) always has a dual clip, 10 in its recipe. The distribution-centric
+    DCPO of Li et al. (arXiv 2601.12730) is `arbitrary_entropy`.
     """
 
     eps_low: NotNegative = 0.16
