@@ -49,6 +49,7 @@ class ActorConfig:
 
 BONUSES = ("entropy", "truncated_entropy")
 AVAILABLE = [name for name in es.list_controllers() if es.make(name).needs <= ours.AVAILABLE]
+WHOLE_GROUPS = [name for name in AVAILABLE if "group_id" in es.make(name).needs]
 REFUSED = [name for name in es.list_controllers() if name not in AVAILABLE]
 
 
@@ -75,7 +76,7 @@ def batch(dtype=torch.float64) -> dict[str, torch.Tensor]:
 
 
 def fields(rows: torch.Tensor | slice = slice(None)) -> dict[str, torch.Tensor]:
-    """What the actor adds for the responses `rows`: entropies, moments, groups and rewards."""
+    """Fields that the actor adds for the responses `rows`: entropies, moments, groups and rewards."""
     g = torch.Generator().manual_seed(4)
     names = ("entropy", "old_entropy", "truncated_entropy", "ref_logp", "rollout_logp")
     made = {name: torch.rand(ROWS, LENGTH, generator=g, dtype=torch.float64) * 2 for name in names}
@@ -182,7 +183,7 @@ def gradients(name: str, config: ActorConfig, rows: torch.Tensor | slice = slice
 
 
 def micro_batches_change(name: str) -> bool:
-    """Whether the gradient of the mini-batch depends on its cut into four micro-batches; closed loops have moved."""
+    """Return True if a cut into four micro-batches changes the gradient of the mini-batch; closed loops have moved."""
     config = actor(name, mode=es.make(name).surrogate.aggregation)
     call(name, config)
     ours.observe(2.0, total_steps=10, planned={"siren/entropy": 9.0, "siren/updates": 1.0})
@@ -224,9 +225,23 @@ def test_a_batch_without_a_field_is_told(name, missing, message):
         loss(**data, config=actor(name))
 
 
-def test_a_group_in_two_micro_batches_is_told():
-    with pytest.raises(ValueError, match=r"needs all 3 responses to a prompt in one micro-batch: set actor\.ppo_micro"):
-        call("edge", actor("edge"), torch.arange(4))
+@pytest.mark.parametrize("name", WHOLE_GROUPS)
+def test_a_group_in_two_micro_batches_is_told(name):
+    """The second of its two micro-batches has one response of the group, the first all but one."""
+    message = (
+        r"^controller '\w+\+?\w*' needs all 3 responses to a prompt in one micro-batch: set actor\.ppo_micro[^\n]+$"
+    )
+    for rows in (torch.arange(5), torch.arange(5, 9)):
+        with pytest.raises(ValueError, match=message):
+            call(name, actor(name), rows)
+
+
+def test_the_docs_say_who_needs_whole_groups():
+    page = (DOCS / "verl.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| exact \| micro-batches must hold whole groups", page, flags=re.M)
+    assert sorted(rows) == sorted(WHOLE_GROUPS)
+    *others, last = (f"`{name}`" for name in sorted(WHOLE_GROUPS))
+    assert f"{', '.join(others)} and {last} compare the responses to a prompt" in page
 
 
 def test_verls_correction_beside_ours_is_told():
