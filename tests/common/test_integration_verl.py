@@ -1,6 +1,7 @@
 """verl's policy losses, called as verl calls them, and through verl itself."""
 
 import importlib
+import json
 import math
 import os
 import re
@@ -414,6 +415,28 @@ def test_one_micro_batch_on_each_of_two_ranks_is_exact(tmp_path):
             assert all(torch.allclose(part[key].double(), expected.double(), rtol=1e-12) for part in parts), key
         else:
             torch.testing.assert_close(torch.cat([part[key] for part in parts]) / 2, expected, rtol=1e-9, atol=1e-12)
+
+
+# Training -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_two_rollouts_of_verls_own_actor_are_the_plans(tmp_path):
+    """Four optimizer steps of a tiny model, the second of a rollout with ratios other than 1, and a loop that moves."""
+    script = Path(__file__).parent / "verl_two_rollouts.py"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-W", "ignore", "-P", str(script), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["gap"] < 1e-4
+    assert found["moved"] > 1e-3
+    assert (found["calls"], found["rollouts"]) == (4, 2)
+    assert found["coef"] == pytest.approx([0.1, 0.1])
+    for metrics in found["metrics"]:
+        assert metrics["actor/ppo_kl"] != 0
+        assert metrics["actor/pg_clipfrac"] > 0
+    assert [m["entrostat/adaptive_entropy/coef"] for m in found["metrics"]] == pytest.approx([0.05, 0.1])
 
 
 # Loading --------------------------------------------------------------------------------------------------------------
