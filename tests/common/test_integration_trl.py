@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -86,6 +87,40 @@ def test_cispo_is_trls_own(folder, tmp_path):
         found.append(parameters(trainer) - before)
     assert trainer.controller.surrogate.eps_high == pytest.approx(0.001)
     assert relative(found[1], found[0]) < 1e-5
+
+
+ONE_MICRO_BATCH = {"per_device_train_batch_size": 16, "gradient_accumulation_steps": 1}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("loss_type", "settings"), [("grpo", {}), ("dr_grpo", {}), ("bnpo", ONE_MICRO_BATCH)])
+def test_loss_types_are_trls_own(folder, tmp_path, loss_type, settings):
+    """After three updates on a rollout, by SGD, which sees the size of a gradient; bnpo's micro-batch is the step."""
+    settings = settings | {"optim": "sgd", "learning_rate": 1.0, "max_grad_norm": 0.0, "max_steps": 3}
+    found = []
+    for cls, controller in ((GRPOTrainer, None), (EntrostatGRPOTrainer, {"controller": "grpo"})):
+        trainer = build(cls, folder, tmp_path, controller=controller, num_iterations=3, loss_type=loss_type, **settings)
+        before = parameters(trainer)
+        trainer.train()
+        found.append(parameters(trainer) - before)
+    assert relative(found[1], found[0]) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("loss_type", "controller", "expected"),
+    [
+        ("dapo", "grpo", ("token-mean", 1.0)),
+        ("dapo", "gspo", ("seq-mean-token-mean", 1.0)),
+        ("bnpo", "gspo", ("token-mean", 1.0)),
+        ("grpo", "steer", ("seq-mean-token-mean", 1.0)),
+        ("dr_grpo", "clip_higher+steer", ("fixed", 8 * 2 * 8.0)),
+    ],
+)
+def test_loss_types_stand_for_an_aggregation(folder, tmp_path, loss_type, controller, expected):
+    """The constant is 8 responses of a micro-batch, 2 micro-batches of a step, and 8 tokens of a response."""
+    trainer = build(EntrostatGRPOTrainer, folder, tmp_path, controller={"controller": controller}, loss_type=loss_type)
+    surrogate = trainer.controller.surrogate
+    assert (surrogate.aggregation, surrogate.constant) == expected
 
 
 @pytest.fixture(scope="module")
@@ -341,6 +376,14 @@ def test_resume_restores_the_controller_and_the_run(folder, tmp_path):
     assert torch.equal(parameters(resumed), parameters(whole))
 
 
+def test_progress_is_a_line_of_the_chosen_metrics_instead_of_all(folder, tmp_path, capsys):
+    trainer = build(EntrostatGRPOTrainer, folder, tmp_path, controller={"progress": ["entropy", "none"]}, max_steps=1)
+    trainer.train()
+    lines = [line for line in capsys.readouterr().out.splitlines() if "entropy" in line]
+    assert lines[0] == f"step 1/1: entropy {logged(trainer, 'entropy')[0]:.3g}"
+    assert not any("{" in line for line in lines)
+
+
 def test_evaluation_moves_nothing(folder, tmp_path):
     trainer = build(EntrostatGRPOTrainer, folder, tmp_path, controller={"controller": "entropic"}, max_steps=1)
     trainer.train()
@@ -403,7 +446,13 @@ def test_every_controller_plans_and_has_a_gradient(rollout, name):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"loss_type": "grpo"}, "the controller replaces GRPOConfig.loss_type"),
+        ({"loss_type": "sapo"}, "the controller replaces GRPOConfig.loss_type: name its surrogate in the controller"),
+        ({"loss_type": "grpo", "controller": {"controller": es.make("grpo")}}, "replaces GRPOConfig.loss_type"),
+        ({"loss_type": "grpo", "epsilon_high": 0.28}, "set eps_high of the controller"),
+        (
+            {"loss_type": "grpo", "controller": {"controller": "grpo", "controller_args": {"aggregation": "fixed"}}},
+            'GRPOConfig.loss_type "grpo" decides the aggregation: drop aggregation',
+        ),
         ({"epsilon_high": 0.28}, "set eps_high of the controller"),
         ({"loss_type": "cispo", "epsilon_high": 5.0}, "the controller replaces GRPOConfig.loss_type"),
         ({"loss_type": "cispo", "controller": {"controller": "cispo"}}, "caps the ratio at GRPOConfig.epsilon_high"),
@@ -442,7 +491,7 @@ def test_the_example_of_the_docs_runs(tmp_path):
     """As it stands but for two steps instead of forty, and a model that is not warmed up."""
     script = (ROOT / "examples/trl_countdown.py").read_text()
     assert f"```python\n{script}```" in (ROOT / "docs/trl.md").read_text()
-    assert len([line for line in script.splitlines() if line.strip()]) == 15
+    assert len([line for line in script.splitlines() if line.strip()]) == 16
     tokenizer = build_char_tokenizer(ALPHABET)
     model = build_tiny(len(tokenizer), hidden=32, layers=2, heads=2, kv_heads=2, intermediate=64)
     save(model, tokenizer, tmp_path / "m")
@@ -452,4 +501,4 @@ def test_the_example_of_the_docs_runs(tmp_path):
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "runs/trl/checkpoint-2" / STATE_FILE).is_file()
-    assert "adaptive_entropy/coef" in done.stdout + done.stderr
+    assert re.search(r"^step 2/2: reward \S+, entropy \S+, adaptive_entropy/coef \S+$", done.stdout, flags=re.M)

@@ -11,7 +11,7 @@ Written for TRL 1.16. Shapes: B responses of a micro-batch, T their padded lengt
 
 import dataclasses
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -31,6 +31,7 @@ from ..policy_moments import policy_stats
 from ..reduce import DistReduce, LocalReduce
 from ..tokens import Tokens
 from .packing import pack, require_fields
+from .trl_progress import show_progress
 
 STATE_FILE = "entrostat.pt"
 """File of a checkpoint with the state of the controller."""
@@ -46,7 +47,7 @@ MOMENT_TOKENS = 512
 """Number of tokens whose moments are computed from logits at once."""
 
 REPLACED = {
-    "loss_type": "name a surrogate, and `aggregation`, in the controller",
+    "loss_type": "name its surrogate in the controller",
     "epsilon": "set eps_low and eps_high of the controller",
     "epsilon_high": "set eps_high of the controller",
     "delta": "set dual_clip of the controller",
@@ -57,6 +58,9 @@ REPLACED = {
     "off_policy_mask_threshold": "add opsm to the controller and set its delta",
 }
 """Options of GRPOConfig that the controller replaces, each with the setting to use instead."""
+
+AGGREGATION = {"bnpo": "token-mean", "grpo": "seq-mean-token-mean", "dr_grpo": "fixed"}
+"""Average over tokens that a loss type of GRPOConfig stands for; their surrogate is the controller's."""
 
 FORWARD_INPUTS = (
     "pixel_values",
@@ -81,8 +85,10 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         steps, a plan by the number of tokens of its own step.
     controller_preset: "paper" or "released".
     controller_args: hyperparameters of the controller.
-    With a controller that names `cispo`, loss_type "cispo" and epsilon_high are translated: TRL's is the cap of the
-    ratio itself, `eps_high` its distance above 1.
+    progress: metrics to print at each log, in one line, instead of a progress bar and all metrics; empty for TRL's way.
+    loss_type "grpo", "dr_grpo" and "bnpo" set the `aggregation` of the controller's surrogate; the default, "dapo",
+    leaves the surrogate's own. With a controller that names `cispo`, loss_type "cispo" and epsilon_high are translated:
+    TRL's is the cap of the ratio itself, `eps_high` its distance above 1.
     All other arguments are GRPOTrainer's.
 
     A plan is made over all micro-batches and processes of an optimizer step, from statistics of the model without
@@ -104,16 +110,18 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         controller: str | Controller = "grpo",
         controller_preset: str = "paper",
         controller_args: Mapping[str, Any] | None = None,
+        progress: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
         if not trl.__version__.startswith(SUPPORTED_TRL):
             warnings.warn(f"written for TRL {SUPPORTED_TRL}x, found {trl.__version__}", stacklevel=2)
-        self.translated: dict[str, float] = {}
+        self.translated: dict[str, Any] = {}
         """Hyperparameters of the controller that options of GRPOConfig stand for."""
         if isinstance(controller, str):
             config = kwargs.get("args", args[2] if len(args) > 2 else None)
-            self.translated = cispo_settings(config, controller)
-            self.controller = make(controller, controller_preset, **self.translated, **dict(controller_args or {}))
+            given = dict(controller_args or {})
+            self.translated = loss_type_settings(config, controller, given)
+            self.controller = make(controller, controller_preset, **self.translated, **given)
         elif controller_args:
             raise ValueError("controller_args needs a controller given by name")
         else:
@@ -132,13 +140,17 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         """Number of micro-batches in a rollout."""
         super().__init__(*args, **kwargs)
         self._check()
+        if progress:
+            show_progress(self, progress)
         self.reduce = DistReduce() if self.accelerator.num_processes > 1 else LocalReduce()
 
     def _check(self) -> None:
         defaults = {field.name: field.default for field in dataclasses.fields(GRPOConfig)}
+        known = {"loss_type"} if self.translated else set()
+        if "cispo.eps_high" in self.translated:
+            known.add("epsilon_high")
         for name, instead in REPLACED.items():
-            known = self.translated and name in ("loss_type", "epsilon_high")
-            if getattr(self.args, name) != defaults[name] and not known:
+            if getattr(self.args, name) != defaults[name] and name not in known:
                 raise ValueError(f"the controller replaces GRPOConfig.{name}: {instead}")
         every, steps = self.args.gradient_accumulation_steps, self.args.steps_per_generation
         assert steps is not None  # GRPOConfig has derived it from the batch sizes
@@ -360,17 +372,30 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         self._planned = state["planned"]
 
 
-def cispo_settings(config: GRPOConfig | None, controller: str) -> dict[str, float]:
-    """Return the hyperparameters of `cispo` that GRPOConfig's loss_type "cispo" and epsilon_high stand for.
+def loss_type_settings(config: GRPOConfig | None, controller: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the hyperparameters that GRPOConfig's loss_type stands for, and epsilon_high if that is "cispo".
 
-    Empty if the loss type or the controller is another. Raises ValueError if epsilon_high is not set: TRL would then
-    cap the ratio at epsilon.
+    Empty for the default, "dapo", and for a loss type that is another surrogate than the controller's. given:
+    hyperparameters set beside it. Raises ValueError if they set the aggregation too, and if epsilon_high is not set for
+    "cispo": TRL would then cap the ratio at epsilon.
     """
-    if config is None or config.loss_type != "cispo" or "cispo" not in names_of(controller):
+    if config is None:
         return {}
-    if config.epsilon_high is None:
-        raise ValueError('loss_type "cispo" caps the ratio at GRPOConfig.epsilon_high: set it, as to 5.0')
-    return {"cispo.eps_high": config.epsilon_high - 1}
+    if config.loss_type == "cispo" and "cispo" in names_of(controller):
+        if config.epsilon_high is None:
+            raise ValueError('loss_type "cispo" caps the ratio at GRPOConfig.epsilon_high: set it, as to 5.0')
+        return {"cispo.eps_high": config.epsilon_high - 1}
+    if config.loss_type not in AGGREGATION:
+        return {}
+    found: dict[str, Any] = {"aggregation": AGGREGATION[config.loss_type]}
+    if found["aggregation"] == "fixed":  # the largest number of tokens of an optimizer step
+        rows = config.per_device_train_batch_size * config.gradient_accumulation_steps * config.world_size
+        assert config.max_completion_length is not None  # as in TRL's own loss
+        found["constant"] = float(rows * config.max_completion_length)
+    for key in given:
+        if key.rpartition(".")[2] in found:
+            raise ValueError(f'GRPOConfig.loss_type "{config.loss_type}" decides the aggregation: drop {key}')
+    return found
 
 
 @contextmanager
