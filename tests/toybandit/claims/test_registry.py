@@ -39,6 +39,14 @@ LONG = (
     "thm4.2-fixed-point",
     "windup",
     "adaptive-entropy",
+    "vespo-staleness",
+    "repo-r-target",
+    "adapo-target",
+    "aer-target",
+    "papo-polarity",
+    "papo-target",
+    "flexible-clip-bounds",
+    "flexible-clip-strategies",
 )
 """Claims that take a second or more."""
 

@@ -24,6 +24,11 @@ MODULES = (
     "shielding",
     "anchoring",
     "collapses",
+    "trust_region",
+    "staleness",
+    "start_entropy",
+    "polarity",
+    "flexible",
 )
 """Modules of the claims, in the order of the report."""
 

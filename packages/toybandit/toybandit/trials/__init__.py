@@ -25,6 +25,10 @@ MODULES = (
     "control",
     "stability",
     "opefo",
+    "trust_region",
+    "staleness",
+    "polarity",
+    "flexible",
 )
 """Modules of the trials."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from . import balance, baselines, first_order, opefo, quadrants, rules, shielding, tokens
+from . import balance, baselines, first_order, flexible, opefo, quadrants, rules, shielding, tokens
 from .control import CLOSED_FORM, LOST
 from .registry import TRIALS, Outcome, Parameter, Trial
 
@@ -328,3 +328,49 @@ add(
 )
 add("bapo-entropy", "bapo", {}, {"share": 0.4}, REUSED, NOISY, within("share", low=0.55, stated=False))
 add("opefo-run", "opefo-run", {}, {"estimator": opefo.PAPER}, EXACT_FLOW, equals("coupling", 0), within("lr", high=0.2))
+add("dppo-mask", "mask", {}, {"passes": 1}, REUSED, NOISY)
+add("dppo-learning", "learning", {}, {"passes": 1}, REUSED, NOISY)
+add("vespo-staleness", "staleness", {}, {"kernel": "φ = w"}, equals("kernel", "VESPO"), REUSED)
+NEAR_START = {"target": 1.45}
+add(
+    "repo-r-target",
+    "holding",
+    {"controller": "REPO-R", "env": "on", **LONG, **NEAR_START},
+    {"env": "noisy"},
+    equals("env", "on", stated=False),
+)
+add(
+    "adapo-target",
+    "holding",
+    {"controller": "ADAPO", "passes": 8, "rollouts": 80, "lr": 0.5},
+    {"target": 2.0},
+    NOISY,
+    within("target", low=0.55, high=0.65, stated=False),
+)
+add(
+    "aer-target",
+    "holding",
+    {"controller": "AER", **LONG},
+    {"env": "det"},
+    equals("env", "noisy", stated=False),
+    within("target", high=1),
+)
+add("papo-polarity", "polarity", {}, {"gamma": 0.0}, within("gamma", low=0.1))
+add(
+    "papo-target",
+    "holding",
+    {"controller": "PAPO", **LONG},
+    {"env": "det"},
+    equals("env", "noisy", "on", stated=False),
+    within("target", high=1),
+)
+add("flexible-clip-bounds", "flexible-clip", {}, {"passes": 1}, REUSED, NOISY)
+add(
+    "flexible-clip-strategies",
+    "flexible-clip",
+    {"variant": flexible.DID},
+    {"variant": flexible.ID},
+    REUSED,
+    NOISY,
+    equals("variant", flexible.DID, stated=False),
+)

@@ -12,6 +12,7 @@ from ..claims.entropic import alpha_star, resting_point
 from ..claims.feedback import SETTLED, late
 from ..claims.holding import HELD, HOLDERS
 from ..claims.runs import entropies, trajectory
+from ..claims.start_entropy import SMOOTH, WIDER
 from ..config import Config
 from ..simulator import simulate
 from ..trajectory import Array
@@ -201,6 +202,14 @@ RATE = describe("thermostat")["hyperparameters"]["rate"]["default"]
 """Default upper limit for the thermostat's entropy change per rollout, nats."""
 UNDERSHOOT = 0.1
 """Smallest fall below the target that counts, nats."""
+TRIED: dict[str, dict[str, Any]] = HOLDERS | {
+    "thermostat": {"controller": "thermostat", "controller_args": {"rate": RATE}},
+    "REPO-R": {"controller": "repo_r", "controller_args": {"zeta_max": WIDER}},
+    "ADAPO": {"controller": "adapo"},
+    "AER": {"controller": "aer", "controller_args": SMOOTH},
+    "PAPO": {"controller": "papo"},
+}
+"""Controllers with a target, with their hyperparameters."""
 
 
 @trial(
@@ -238,10 +247,11 @@ def windup(anti_windup: bool, kp: float, ki: float, tau: float, alpha_max: float
         key="controller",
         label="Controller",
         default="thermostat",
-        options=tuple(HOLDERS),
+        options=tuple(TRIED),
         help="adaptive entropy: a bonus that is on below the target. Pos-Adv-Reweight: a weight on rewarded tokens. "
         "thermostat: a bonus that is solved for. adaptive clip: the upper bound of the ratio, from .8 and 1.25. STARE: "
-        "weights on the least likely tokens of either sign.",
+        "weights on the least likely tokens of either sign. REPO-R: weights by log π. ADAPO: the upper bound, by "
+        "factors. AER: a bonus for prompts that are not solved. PAPO: weights by the sign of each token's flow.",
     ),
     Parameter(
         key="env",
@@ -260,7 +270,7 @@ def windup(anti_windup: bool, kp: float, ki: float, tau: float, alpha_max: float
         high=8.0,
         step=0.5,
         help="Largest step in a rollout, relative to its value in `toybandit verify`, which has longer runs. 4: the "
-        "bonus moves by .02, the weight by .2, or the entropy by .08 nats.",
+        "bonus moves by .02, the weight by .2, or the entropy by .08 nats. REPO-R, ADAPO and PAPO have no such step.",
     ),
     replace(PASSES, default=2),
     replace(ROLLOUTS, default=40),
@@ -269,9 +279,10 @@ def windup(anti_windup: bool, kp: float, ki: float, tau: float, alpha_max: float
 def holding(controller: str, env: str, target: float, speed: float, passes: int, rollouts: int, lr: float) -> Outcome:
     """A controller with a target, over 8 runs of 8 states; judged is the mean entropy in the last fifth of the runs."""
     settings: dict[str, Any] = {"env": env, "lr": lr, "passes": 1 if env == "on" else passes, "rollouts": rollouts}
-    holder = HOLDERS[controller]
-    args = dict(holder.get("controller_args", {"rate": RATE}))
-    args["delta" if "delta" in args else "rate"] *= speed
+    holder = TRIED[controller]
+    args = dict(holder.get("controller_args", {}))
+    for step in {"delta", "rate"} & set(args):
+        args[step] *= speed
     entropy = entropies(SIZE, target=target, **settings, **{**holder, "controller_args": args})
     end = float(late(entropy).mean())
     return over_time(

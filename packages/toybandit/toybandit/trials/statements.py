@@ -149,5 +149,36 @@ STATEMENTS: dict[str, str] = {
     r"\text{ in every run}",
     "bapo-entropy": r"H_{\mathrm{end}}(\mathrm{BAPO}) > H_{\mathrm{end}}(0.8,\ 1.2)",
     "opefo-run": r"\textstyle\sum_i (1 \pm \lambda^*)\, \Delta H_i = 0 \ \Rightarrow\ H_t = H_0",
+    "dppo-mask": over(
+        r"|p - p_{\mathrm{old}}| > \delta \ \text{ stops likely tokens},",
+        r"|r - 1| > \varepsilon \ \text{ stops unlikely ones}",
+    ),
+    "dppo-learning": r"\bar R(\text{DPPO}) > \bar R(\text{GRPO})",
+    "vespo-staleness": over(
+        r"\nabla = -\varphi(w)\, A\, \nabla \log \pi, \quad w = \textstyle\prod_t r_t,",
+        r"\varphi(w) = e^{\lambda} w^k e^{-\lambda w} \ \Rightarrow\ R_{\mathrm{end}} > R_{\mathrm{half}}",
+    ),
+    "repo-r-target": over(
+        r"A \to |A|\,\bigl(\operatorname{sign} A - \zeta_t \log \pi\bigr),",
+        r"\zeta_t \uparrow \ \text{ if } H < H_0 \ \Rightarrow\ H \to H_0",
+    ),
+    "adapo-target": over(r"r \le 1 + E_t, \quad \log E_{t+1} = \log E_t \pm \delta", r"\Rightarrow\ H \to H_0"),
+    "aer-target": over(
+        r"\mathcal{L} - c_t\,(1 - \bar R)\, H, \quad c_{t+1} = c_t \pm \delta", r"\Rightarrow\ H \to 0.4\, H_0"
+    ),
+    "papo-polarity": over(
+        r"A \to (1 + \gamma \operatorname{sign} \Delta H_i)\, A",
+        r"\Rightarrow\ H_{\mathrm{end}} > H_{\mathrm{end}}^{\mathrm{GRPO}}",
+    ),
+    "papo-target": over(
+        r"A \to (1 + \gamma\, u \operatorname{sign} \Delta H_i)\, A, \quad u \propto H^* - H",
+        r"\Rightarrow\ H \to H^*",
+    ),
+    "flexible-clip-bounds": over(
+        r"r \le \frac{1 + b}{1 - a\, p_{\mathrm{old}}},\ a < 0",
+        r"\Rightarrow\ H_{\mathrm{end}} > H_{\mathrm{end}}(\varepsilon = 0.2)",
+    ),
+    "flexible-clip-strategies": r"\varepsilon_{\mathrm{high}}(t),\ \varepsilon_{\mathrm{low}}(t) \ \Rightarrow\ "
+    r"H_{\mathrm{end}} > H_{\mathrm{end}}(\varepsilon = 0.2) + 0.1",
 }
 """Statements by the name of their claim."""
