@@ -153,7 +153,7 @@ def test_unknown_claims(names, pattern, message):
 
 
 class Made:
-    """What the claim below tests."""
+    """Subject of the claim that `made` registers."""
 
     sign = 1.0
 
