@@ -149,7 +149,7 @@ add(
     within("window", low=0.15, high=0.95),
     within("lr", high=0.5, stated=False),
 )
-add("law-algorithms", "law-algorithms", {}, {"std": 1.0}, equals("std", 2), *SIGNAL[:2])
+add("law-algorithms", "law-algorithms", {}, {"std": 1.0}, equals("std", 2), *SIGNAL)
 add("clip-cov", "covariance-rules", {}, {"env": "det"}, NOISY, REUSED, within("largest", high=0.1))
 add(
     "kl-cov",

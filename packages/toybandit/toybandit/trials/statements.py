@@ -30,7 +30,7 @@ STATEMENTS: dict[str, str] = {
         r"y = (y_1, \dots, y_L)",
     ),
     "law-fit": r"R = -a\, e^{H} + b",
-    "law-algorithms": r"\frac{a}{a_{\mathrm{GRPO}}},\ \frac{b}{b_{\mathrm{GRPO}}} \in [0.9,\ 1.1]",
+    "law-algorithms": r"\frac{a}{a_{\mathrm{GRPO}}},\ \frac{b}{b_{\mathrm{GRPO}}} \in [0.98,\ 1.02]",
     "law-prediction": over(
         r"\hat R(H) = -\hat a\, e^{H} + \hat b \ \text{ from the first 15\%},", r"\mathrm{RMSE}(\hat R, R) \le 0.05"
     ),
