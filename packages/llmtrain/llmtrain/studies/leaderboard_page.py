@@ -38,7 +38,8 @@ READ = """Results are interpolated, linearly in the logarithm of the entropy, be
 whose entropies enclose this one. ± is the standard error of the interpolation."""
 NOISE = """; all are means over seeds. ± is the standard error of each
 number in a column, from the variance between the seeds of an entry, pooled over entries. It covers the effect of other
-seeds, not of another model"""
+seeds, not of another model. A difference of two rows has √2 times that error: rows less than three errors apart may
+change places with other seeds"""
 
 
 def _introduction(standings: Sequence[Standing], config: TrainConfig, seeds: int, told: str, picture: str) -> str:
