@@ -1,5 +1,6 @@
 """Symbols, derivations and tests of the theorems, as the report prints them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from toybandit.claims import CLAIMS
 from toybandit.claims.theorems import SYMBOLS, TESTS, THEOREM_OF, THEOREMS, derived, symbols
 
-FOLDER = Path(__file__).parents[3] / TESTS
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / TESTS
 
 
 def test_every_test_file_belongs_to_one_theorem():
@@ -34,5 +36,18 @@ def test_lines_of_the_report():
         "[test_steer_theorem_1.py](../tests/theory/test_steer_theorem_1.py)):"
     )
     assert len(lines) == 3
-    assert derived("clip-free", "..") == []
+    assert derived("clip-free", "..") == [
+        "- **Tested in** [test_clipping.py](../tests/toybandit/claims/test_clipping.py)"
+    ]
     assert all(f"| {symbol} |" in symbols() for symbol in SYMBOLS)
+
+
+def test_the_page_links_every_claim_to_a_test_that_exists():
+    page = (ROOT / "docs/theory.md").read_text(encoding="utf-8")
+    sections = {section.partition("\n")[0]: section for section in page.split("\n### ")[1:]}
+    assert set(sections) == set(CLAIMS)
+    for claim, section in sections.items():
+        lines = derived(claim, "..")
+        assert "\n".join(lines) in section
+        assert (ROOT / "docs" / re.search(r"\]\((.+?)\)", lines[0])[1]).exists(), claim
+    assert symbols() in page

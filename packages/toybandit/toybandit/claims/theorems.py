@@ -1,15 +1,19 @@
 """Theorems behind the claims: their symbols, a derivation in about three lines, and the test that states each.
 
-The report prints these. A claim belongs to at most one theorem.
+The report prints these. A claim belongs to at most one theorem; one without is tested in the file of its module.
 """
 
 from dataclasses import dataclass
 
+from .registry import CLAIMS
+
 TESTS = "tests/theory"
-"""Folder of the tests, in the repository."""
+"""Folder of the theorems' tests, in the repository."""
+OTHERS = "tests/toybandit/claims"
+"""Folder of the tests of claims without a theorem, test_MODULE.py."""
 
 SYMBOLS: dict[str, str] = {
-    "z, p": "logits of a state, (K,), and its policy p = softmax(z)",
+    "z, p, K": "logits of a state, (K,), its policy p = softmax(z), and the number of arms",
     "H, lp": "entropy −Σ p log p in nats, and log p of a sampled token",
     "η, Δz": "step size, and the change of the logits; ΔH is the change of H",
     "A, ρ": "advantage, and the expected reward of a state; a binary reward R has A = R − ρ",
@@ -22,6 +26,8 @@ SYMBOLS: dict[str, str] = {
     "e, S": "H − H*, the error from the target, and the sum of errors",
     "g, d": "fall of H per unit of α, and its drift without control; α = Kp·e + Ki·S",
     "s, c": "g·Kp and g·Ki",
+    "ε, β": "distance of a clip bound from the ratio 1, and the coefficient of a penalty or bonus",
+    "τ, k": "probability from which EntroPIC's α acts on a token, and the share of tokens that a rule acts on",
 }
 """Meaning of each symbol."""
 
@@ -209,12 +215,13 @@ def symbols() -> str:
 
 
 def derived(claim: str, root: str) -> list[str]:
-    """Return the lines of a claim's page entry on its theorem: test and derivation; none if it has no theorem.
+    """Return the lines of a claim's page entry on its test, and the derivation if it has a theorem.
 
     root: path from the page to the repository's root.
     """
     theorem = THEOREM_OF.get(claim)
     if theorem is None:
-        return []
+        test = f"test_{CLAIMS[claim].check.__module__.rpartition('.')[2]}.py"
+        return [f"- **Tested in** [{test}]({root}/{OTHERS}/{test})"]
     link = f"[{theorem.test}]({root}/{TESTS}/{theorem.test})"
     return [f"- **Derivation** ({theorem.name}; tested in {link}):", *(f"    - {line}" for line in theorem.derivation)]
