@@ -73,6 +73,13 @@ def test_a_run_samples_as_in_rollouts_as_a_paper_or_as_it_says():
     assert (steer("aime24"), steer("math500")) == tuple(map(PRESETS["steer"].of, ("aime24", "math500")))
     said = in_training(run(settings="steer", temperature=0.0, top_p=1.0, max_new_tokens=9))("aime24")
     assert said == Sampling(temperature=0.0, top_p=1.0, samples=32, max_new_tokens=9)
+    assert in_training(run(settings="steer", max_samples=4))("aime24").samples == 4
+    assert in_training(run(settings="steer", max_samples=4))("math500").samples == 1
+
+
+def test_an_upper_limit_for_samples_needs_a_papers_settings():
+    with pytest.raises(ValueError, match=r"eval\.max_samples limits the samples of eval\.settings"):
+        EvalConfig(max_samples=4)
 
 
 def test_the_longest_response_of_an_evaluation():

@@ -6,9 +6,11 @@ import yaml
 from entrostat.runlog import read_metrics
 from llmtrain.cli import main
 from llmtrain.commands.recipes import page
+from llmtrain.evaluation.paper_settings import longest_response
 from llmtrain.policy.checkpoint import latest
 from llmtrain.recipes.recipe import KINDS, get_recipe, names
-from llmtrain.reproduction.recipe_config import planned, read_asked
+from llmtrain.reproduction.recipe_config import full_config, planned, read_asked, with_ingredients
+from llmtrain.training.check import check_evaluation
 
 PAPERS = ("entropy_mechanism", "revisiting", "steer", "opefo", "entropic")
 QUICK = {"steer/qwen2.5-math-7b", "opefo/qwen2.5-math-7b", "entropic/qwen3-8b", "entropy_mechanism/qwen2.5-7b-kl-cov"}
@@ -115,8 +117,15 @@ def test_every_recipe_can_be_planned_and_names_its_sources(name):
     assert all(value.kind in KINDS for value in (*recipe.values.values(), *recipe.stated_only.values()))
     assert recipe.about
     assert recipe.paper
-    plan = planned(read_asked(["--recipe", name], "llmtrain train"))
+    asked = read_asked(["--recipe", name], "llmtrain train")
+    plan = planned(asked)
     assert plan.memory.kv_tokens >= plan.layout.longest_sequence
+    config = full_config(asked, plan)
+    assert config.eval.settings == recipe.value("eval.settings", "")
+    assert config.checkpoint.keep_best == recipe.value("checkpoint.keep_best", "")
+    longest = config.data.max_prompt_length + longest_response(config)
+    assert longest <= config.rollout.max_model_len <= (plan.layout.model.max_positions or longest)
+    check_evaluation(with_ingredients(config, asked))
 
 
 @pytest.mark.parametrize("name", [pytest.param(x, marks=[pytest.mark.slow] * (x not in QUICK)) for x in names()])
@@ -133,8 +142,13 @@ def test_every_recipe_runs_in_small(name, tmp_path_factory, monkeypatch):
     recipe, run = get_recipe(name), yaml.safe_load((shared / out / "config.yaml").read_text())
     assert run["controller"] == recipe.value("controller")
     assert run["optim"]["lr_schedule"] == recipe.value("optim.lr_schedule", "constant")
+    assert run["eval"]["settings"] == recipe.value("eval.settings", "")
+    assert (
+        run["checkpoint"]["keep_best"].partition("@")[0] == recipe.value("checkpoint.keep_best", "").partition("@")[0]
+    )
     if recipe.value("data.val_files"):
-        assert any(key.startswith("eval/") for line in lines for key in line)
+        assert run["checkpoint"]["keep_best"] in ("", *lines[-1])
+        assert "eval/avg" in lines[-1]
 
 
 def test_a_small_run_goes_on(tmp_path, monkeypatch):

@@ -98,9 +98,12 @@ PRESETS: Mapping[str, Settings] = MappingProxyType(
 def in_training(config: TrainConfig) -> Callable[[str], Sampling]:
     """Return a function from a source to its sampling in the evaluations of a run: eval.settings or as in rollouts."""
     own, said = replace(config.rollout.sampling, samples=config.eval.samples), _said(config)
+    if not config.eval.settings:
+        return lambda source: replace(own, **said)
 
     def of(source: str) -> Sampling:
-        return replace(PRESETS[config.eval.settings].of(source) if config.eval.settings else own, **said)
+        found = PRESETS[config.eval.settings].of(source)
+        return replace(found, samples=min(found.samples, config.eval.max_samples or found.samples), **said)
 
     return of
 

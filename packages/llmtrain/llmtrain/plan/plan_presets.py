@@ -28,8 +28,8 @@ PLANNED = MappingProxyType(
     }
 )
 """Keys of the trainer that a plan has too, with their names there."""
-INGREDIENTS = ("model.path", "data.train_files", "data.val_files", "eval.every")
-"""Keys of a recipe that need files: its model, its data sets, and evaluation on them."""
+INGREDIENTS = ("model.path", "data.train_files", "data.val_files", "eval.every", "checkpoint.keep_best")
+"""Keys of a recipe that need files: its model, its data sets, evaluation on them, and the choice by an evaluation."""
 NAMES = MappingProxyType(
     {
         "qwen2.5-math-7b": "steer/qwen2.5-math-7b",

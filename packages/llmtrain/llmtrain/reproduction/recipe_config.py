@@ -12,6 +12,7 @@ from typing import Any
 from entrostat.commandline import Arguments
 from entrostat.field_types import merge
 
+from ..evaluation.paper_settings import longest_response
 from ..plan.cost import Plan, make_plan
 from ..plan.handover import train_settings
 from ..plan.plan_presets import place
@@ -75,12 +76,20 @@ def planned(asked: Asked) -> Plan:
 
 
 def full_config(asked: Asked, plan: Plan) -> TrainConfig:
-    """Return the settings of a recipe without its model and data."""
+    """Return the settings of a recipe without its model and data; engines take its evaluations' responses too."""
     preset = place(asked.recipe, asked.gpus, asked.gpu)
     settings: dict[str, Any] = train_settings(plan, preset)
     settings["out"] = f"runs/{asked.recipe.name}"
     settings["eval"]["every"] = asked.recipe.value("eval.every", 0)
-    return merge(TrainConfig(), settings)
+    settings["checkpoint"] = {"keep_best": asked.recipe.value("checkpoint.keep_best", "")}
+    config = merge(TrainConfig(), settings)
+    longest = config.data.max_prompt_length + longest_response(config)
+    if longest > plan.memory.kv_tokens:
+        raise ValueError(
+            f"recipe {asked.recipe.name}: a prompt and response in evaluation take {longest} tokens and the engine's "
+            f"memory {plan.memory.kv_tokens:.0f}: lower --eval.max-new-tokens or plan on larger GPUs with --gpu"
+        )
+    return replace(config, rollout=replace(config.rollout, max_model_len=max(config.rollout.max_model_len, longest)))
 
 
 def with_ingredients(config: TrainConfig, asked: Asked) -> TrainConfig:

@@ -11,6 +11,7 @@ and their number, and the number of updates of a rollout (at most MOST_UPDATES).
 
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,8 @@ HALF = "[a-m]"
 """Pattern that about half of the responses of a random model match."""
 WIDTH, LAYERS, HEADS = 32, 2, 4
 STEPS = 2
+SAMPLES = 2
+"""Upper limit for the responses to a question in an evaluation."""
 
 
 def shrunk(asked: Asked) -> TrainConfig:
@@ -78,7 +81,15 @@ def shrunk(asked: Asked) -> TrainConfig:
         optim=replace(full.optim, mini_batch_size=PROMPTS // updates, micro_batch_tokens=1024),
         engine=EngineConfig(),
         topology=TopologyConfig(),
-        eval=replace(full.eval, every=1 if held_out else 0, k=2, samples=2),
+        eval=replace(
+            full.eval,
+            every=1 if held_out else 0,
+            k=SAMPLES,
+            samples=SAMPLES,
+            max_samples=SAMPLES if full.eval.settings else 0,
+            max_new_tokens=RESPONSE,
+        ),
+        checkpoint=replace(full.checkpoint, keep_best=re.sub(r"@\d+$", f"@{SAMPLES}", full.checkpoint.keep_best)),
         log=replace(full.log, tensorboard=False),
     )
 
@@ -162,7 +173,7 @@ def question(name: str, number: int) -> dict[str, Any]:
     drawn = random.Random(f"{name} {number}")
     asked = f"What is {drawn.randrange(100)} + {drawn.randrange(100)}?"
     return {
-        "data_source": name,
+        "data_source": data_sets()[name].get("source", name),
         "prompt": [{"role": "user", "content": asked}],
         "reward_model": {"style": "rule", "ground_truth": HALF},
         "extra_info": {"index": number},

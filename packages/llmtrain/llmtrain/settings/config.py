@@ -336,12 +336,18 @@ class EvalConfig:
     settings: str = ""
     """Sample each benchmark as this paper does, see `llmtrain eval --help`; then k and samples are those of the paper.
     '' samples as in rollouts."""
+    max_samples: NonNegativeInt = 0
+    """settings: upper limit for the responses to each problem, and for k; 0 for none."""
     temperature: NonNegativeFloat | None = None
     """Sampling temperature instead of that of `settings` or of rollouts; 0 takes the most likely token."""
     top_p: Annotated[float | None, "(0, 1]"] = None
     """Nucleus sampling below 1, instead of that of `settings`."""
     max_new_tokens: PositiveInt | None = None
     """Longest response, in tokens, instead of that of `settings` or of rollouts."""
+
+    def __post_init__(self) -> None:
+        if self.max_samples and not self.settings:
+            raise ValueError("eval.max_samples limits the samples of eval.settings: without it set eval.samples")
 
 
 @dataclass(frozen=True, kw_only=True)
