@@ -91,7 +91,7 @@ def test_there_is_something_of_every_paper_and_for_every_scale():
         (
             "entropy_mechanism/law-qwen2.5-7b",
             "Entropy Mechanism, B.1",
-            {"rollout.prompts": 256, "rollout.n": 8, "optim.mini_batch_size": 128, "optim.lr": 5e-7},
+            {"rollout.prompts": 256, "rollout.n": 8, "optim.lr": 5e-7},
         ),
         (
             "entropy_mechanism/qwen2.5-7b-kl-cov",
@@ -206,3 +206,11 @@ def test_every_setting_is_shown_with_its_source(capsys):
 def test_the_page_is_that_of_the_files(pytestconfig):
     """When this fails: llmtrain recipes page > docs/recipes.md"""
     assert (pytestconfig.rootpath / "docs" / "recipes.md").read_text() == page()
+
+
+def test_the_laws_runs_have_2400_updates():
+    """Entropy Mechanism, 2.3: 2,400 gradient steps; F.2 and the scripts: 8 updates of 32 prompts a rollout."""
+    for name in (name for name in names() if name.startswith("entropy_mechanism/law-")):
+        recipe = get_recipe(name)
+        updates = recipe.value("rollout.prompts") // recipe.value("optim.mini_batch_size")
+        assert (updates, updates * recipe.value("steps")) == (8, 2400)
