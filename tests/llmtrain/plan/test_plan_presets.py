@@ -64,7 +64,7 @@ def test_a_preset_is_trained_as_it_was_planned(name, tmp_path):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_groups_are_filtered_where_the_paper_says_so(name):
-    """Entropy Mechanism, F.2, filters, its scripts sample 3 × 256 prompts; STEER, D.2, and EntroPIC, B.1, do not."""
+    """Entropy Mechanism, F.2, filters; STEER, D.2, and EntroPIC, B.1, do not."""
     preset = PRESETS[name]
     filters = name.startswith("qwen2.5-32b")
     assert preset.trainer["rollout.filter_groups"] == filters

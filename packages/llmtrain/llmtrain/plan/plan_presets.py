@@ -30,6 +30,8 @@ PLANNED = MappingProxyType(
 """Keys of the trainer that a plan has too, with their names there."""
 INGREDIENTS = ("model.path", "data.train_files", "data.val_files", "eval.every", "checkpoint.keep_best")
 """Keys of a recipe that need files: its model, its data sets, evaluation on them, and the choice by an evaluation."""
+FILTERED = 3.0
+"""Prompts sampled for each one kept where groups are filtered; the first scripts of Entropy Mechanism drew as many."""
 NAMES = MappingProxyType(
     {
         "qwen2.5-math-7b": "steer/qwen2.5-math-7b",
@@ -85,10 +87,10 @@ def _find_placement(config: PlanConfig) -> dict[str, Any]:
 def _learning(recipe: Recipe) -> dict[str, Any]:
     """Return the keys of a plan that follow from a recipe's settings."""
     settings = {key: recipe.values[name].value for name, key in PLANNED.items() if name in recipe.values}
-    extra = recipe.value("rollout.gen_batch_size", 0)
+    filtered = recipe.value("rollout.filter_groups", False)
     return settings | {
         "model": recipe.model.rpartition("/")[2],
-        "oversampling": extra / recipe.value("rollout.prompts") if extra else 1.0,
+        "oversampling": FILTERED if filtered else 1.0,
         "reference_model": "kl_ref" in recipe.value("controller"),
         "reward_model": recipe.value("advantage", "grpo") == "prime",
     }
