@@ -17,7 +17,7 @@ TESTS = ["assert add(1, 2) == 3", "assert add(-1, 1) == 0"]
 
 @pytest.fixture(scope="module")
 def verify():
-    with get_verifier("python", workers=1, timeout=2.0, memory_mib=512) as verifier:
+    with get_verifier("python", workers=1, timeout=6.0, memory_mib=512) as verifier:
         yield verifier
 
 
@@ -33,7 +33,7 @@ def verify():
         ("import os; os._exit(0)", False, "exit code 0 before its tests"),
         ("import sys; sys.exit(-1)", False, "exit code 255 before its tests"),
         ("import os; os.abort()", False, "SIGABRT"),
-        ("while True: pass", False, "timed out after 2 s"),
+        ("while True: pass", False, "timed out after 6 s"),
         ("held = bytearray(1 << 32)", False, "MemoryError"),
         ("f = open('big', 'wb')\nwhile True: f.write(bytes(1 << 20))", False, "File too large"),
         ("while True: print('x' * 1000)", False, "more than 16 MiB of output"),
@@ -67,7 +67,7 @@ def test_a_program_that_puts_files_in_the_place_of_its_output(verify, code):
 
 
 def test_a_problem_of_the_machine_costs_its_own_item_only(verify, monkeypatch):
-    def fails(self, code, checks):
+    def fails(self, code, plan):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
@@ -99,6 +99,105 @@ def test_the_environment_is_empty(verify, monkeypatch):
         "assert not {'', os.getcwd()} & set(sys.path), sys.path\ndef add(a, b): return a + b"
     )
     assert verify([code], [TESTS])[0].correct
+
+
+EQUAL = """
+class Equal(int):
+    def __eq__(self, other): return True
+    def __ne__(self, other): return False
+    def __bool__(self): return True
+    __lt__ = __le__ = __gt__ = __ge__ = __contains__ = __eq__
+    __hash__ = None
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        EQUAL + "def add(a, b): return Equal(a * 7 + 1)",
+        EQUAL.replace("(int)", "") + "def add(a, b): return Equal()",
+        EQUAL + "add = Equal(1)",
+        "import builtins\nbuiltins.AssertionError = ValueError\ndef add(a, b): raise AssertionError",
+        "from unittest.mock import ANY\ndef add(a, b): return ANY",
+        "from unittest.mock import ANY\nadd = type(ANY).__new__",
+        "import sys\ndef add(a, b):\n    print(sys._getframe(1).f_globals)\n    sys.exit(0)",
+        "import os\nprint(*(open(name).read() for name in os.listdir('.')))\nos._exit(0)",
+        "import os\ndef add(a, b):\n    for n in range(3, 9): os.write(n, b'{}\\n')",
+    ],
+)
+def test_an_answer_that_meddles_with_the_comparison(verify, code):
+    assert not verify([code], [TESTS])[0].correct
+
+
+def test_a_test_gives_nothing_away_but_what_it_hands_over(verify):
+    """A callback can be called, but leads to no name of the tests."""
+    code = "def each(f, items):\n    assert f(2) == 4\n    return f.__globals__"
+    verdict = verify([code], ["double = lambda x: 2 * x\nassert each(double, [1]) == [2]"])[0]
+    assert verdict.reason == "AttributeError: __globals__"
+
+
+SORTS = """
+import math
+from collections import Counter, defaultdict, deque, namedtuple
+from typing import List
+class NotFound(ValueError): pass
+class Stack:
+    def __init__(self, items=()): self.items = list(items)
+    def push(self, item): self.items.append(item)
+    def __len__(self): return len(self.items)
+    def __add__(self, other): return Stack(self.items + other.items)
+    def __eq__(self, other): return self.items == other.items
+    def __iter__(self): return iter(self.items)
+def sort(items: List[int]): items.sort()
+def same(items): return items
+def find(items, item):
+    if item not in items: raise NotFound(f"no {item}")
+    return items.index(item)
+def count(text): return Counter(text)
+def point(): return namedtuple("P", "x y")(1, 2)
+def apply(f, x): return f(f(x))
+def reverse(node):
+    before = None
+    while node: node.next, before, node = before, node, node.next
+    return before
+def numbers(n): yield from range(n)
+def half(x): return x / 2
+def sum(a, b): return a + b + 1
+def array(x):
+    import numpy
+    return numpy.array(x) * 2
+"""
+
+
+@pytest.mark.parametrize(
+    "tested",
+    [
+        "a = [3, 1]\nsort(a)\nassert a == [1, 3]",
+        "a = [[3, 1], {1: [2]}]\nb = same(a)\nassert b is a\nsort(a[0])\nassert b == [[1, 3], {1: [2]}]",
+        "try:\n    find([1], 2)\nexcept NotFound as error:\n    assert str(error) == 'no 2'\nelse:\n    assert False",
+        "try:\n    find([1], 2)\nexcept ValueError:\n    pass\nelse:\n    assert False",
+        "assert count('aab') == {'a': 2, 'b': 1}\nassert count('aab').most_common(1) == [('a', 2)]",
+        "assert point() == (1, 2) and point().x == 1\nx, y = point()\nassert y == 2",
+        "assert apply(lambda x: 2 * x, 3) == 12\nassert apply(str, 3) == '3'",
+        "s = Stack([1])\ns.push(2)\nassert len(s) == 2 and list(s) == [1, 2] and isinstance(s, Stack)\n"
+        "assert s + Stack([3]) == Stack([1, 2, 3]) and s != Stack()\ns.items.append(9)",
+        "class Node:\n    def __init__(self, v, n=None): self.v, self.next = v, n\n"
+        "n = reverse(Node(1, Node(2)))\nassert (n.v, n.next.v, n.next.next) == (2, 1, None)",
+        "assert list(numbers(3)) == [0, 1, 2]\nassert sorted(numbers(2)) == [0, 1]",
+        "assert math.isclose(half(3), 1.5)\nassert half(float('inf')) == float('inf')",
+        "assert sum(1, 2) == 4",
+        "assert half(6) == sum([1, 2])",
+        "import numpy as np\nassert (array([1, 2]) == np.array([2, 4])).all() and array(np.ones(2)).shape == (2,)",
+        "def check(candidate):\n    assert candidate(4) == 2\n    assert isinstance(candidate(4), float)\ncheck(half)",
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(half(2), 1)\n"
+        "if __name__ == '__main__': assert unittest.main(exit=False, argv=['']).result.testsRun == 1",
+        "assert same(2**200) == 2**200 and same({1, (2, 3)}) == {1, (2, 3)} and same(b'x') == b'x'",
+        "from decimal import Decimal\nassert same(Decimal('1.5')) == Decimal('1.5') and same(1j) == 1j",
+    ],
+)
+def test_tests_of_many_kinds(verify, tested):
+    verdict = verify([SORTS], [tested])[0]
+    assert verdict.correct, verdict.reason
 
 
 SECRET = "a secret of the machine"

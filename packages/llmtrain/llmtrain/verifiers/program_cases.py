@@ -10,21 +10,16 @@ import json
 from typing import Any
 
 STDIO = """
-import io as _io, sys as _sys
-_program = compile({code!r}, "program", "exec")
 for _number, (_given, _wanted) in enumerate({cases!r}):
-    _sys.stdin, _sys.stdout = _io.TextIOWrapper(_io.BytesIO(_given.encode())), _io.StringIO()
-    try:
-        exec(_program, {{"__name__": "__main__"}})
-    except SystemExit:
-        pass
-    finally:
-        _found, _sys.stdout = _sys.stdout.getvalue(), _sys.__stdout__
+    _found = run_program(_given)
     assert _found.split() == _wanted.split(), f"case {{_number}}: {{_found[:60]!r}}, not {{_wanted[:60]!r}}"
 """
 CALLS = """
 import json as _json
-_call = {name!r} in globals() and globals()[{name!r}] or getattr(Solution(), {name!r})
+try:
+    _call = of_answer({name!r})
+except KeyError:
+    _call = getattr(of_answer("Solution")(), {name!r})
 for _number, (_given, _wanted) in enumerate(_json.loads({cases!r})):
     _found = _json.loads(_json.dumps(_call(*_given)))
     _first = _wanted[0] if isinstance(_wanted, list) and len(_wanted) == 1 else _wanted
@@ -42,22 +37,22 @@ def cases_of(ground_truth: Any) -> dict[str, Any] | None:
     return ground_truth if isinstance(ground_truth, dict) else None
 
 
-def with_cases(code: str, cases: dict[str, Any]) -> str:
-    """Return Python text that ends normally only if `code` passes all cases.
+def tests_of(cases: dict[str, Any]) -> str:
+    """Return Python text that ends normally only if the program passes all cases: see answer_link.py for its names.
 
     Raises ValueError for cases without as many outputs as inputs, or with inputs of the wrong kind.
     """
     inputs, outputs, name = cases.get("inputs"), cases.get("outputs"), cases.get("fn_name")
     if not isinstance(inputs, list) or not isinstance(outputs, list) or not inputs or len(inputs) != len(outputs):
         raise ValueError(
-            "the unit tests of a program as an object are lists of as many outputs as inputs, at least one"
+            "the ground truth of python is its unit tests; an object has lists of as many outputs as inputs, not empty"
         )
     pairs = list(zip(inputs, outputs, strict=True))
     if name:
         if not all(isinstance(given, list) for given in inputs):
-            raise ValueError(f"each of the inputs of fn_name {name} is a list of arguments")
-        return f"{code}\n{CALLS.format(name=name, cases=json.dumps(pairs))}"
-    texts = [tuple("\n".join(x) if isinstance(x, list) else x for x in pair) for pair in pairs]
+            raise ValueError(f"each of the inputs of fn_name {name!s:.60} is a list of arguments")
+        return CALLS.format(name=name, cases=json.dumps(pairs))
+    texts = [tuple("\n".join(map(str, x)) if isinstance(x, list) else x for x in pair) for pair in pairs]
     if not all(isinstance(x, str) for pair in texts for x in pair):
         raise ValueError("inputs and outputs of a program are texts, or lists of lines")
-    return STDIO.format(code=code, cases=texts)
+    return STDIO.format(cases=texts)

@@ -2,13 +2,15 @@
 
 The program is the last ```python block, else the last block without a language, else the whole response; the ground
 truth is Python text, a list of statements such as "assert add(1, 2) == 3", or inputs and outputs (program_cases.py).
-Both go into a file that a separate process runs: in an empty folder, with an environment of PYTHONHASHSEED only, limits
-on time, memory, processes, output and file size, and its process group killed at the end. If the kernel allows
-namespaces, it has no network, sees no other process, and its file system holds the Python interpreter, read-only, and
-its own folder. Otherwise a line on stderr says so when the verifier starts.
+The program runs in one process and its tests in another, which compare plain values (answer_link.py): each in an empty
+folder, with an environment of PYTHONHASHSEED only, limits on time, memory, processes, output and file size, and their
+process group killed at the end. If the kernel allows namespaces, each has no network, sees no other process, and its
+file system holds the Python interpreter, read-only, and its own folder. Otherwise a line on stderr says so when the
+verifier starts.
 
 It does not protect from:
-- a program that looks for the tests in its own file or its own process: a reward earned this way is possible;
+- tests that compare objects of the program's own classes, or ask them whether they are right: the program decides;
+- without namespaces: a program that looks for the tests in the files of its user;
 - many files in its folder, each under the limit, that fill a disk until the check ends;
 - without namespaces: reading files that the user who trains may read; writing to files outside its folder, unless file
   permissions prevent it (as root it runs as a user without rights to write); the network; processes that left their
@@ -30,13 +32,14 @@ from typing import Any
 from ..process.local_ranks import is_first
 from ..process.text import signal_name
 from .bounded_run import Ended, run_bounded
-from .program_cases import cases_of, with_cases
+from .program_cases import cases_of, tests_of
 from .verdict import Verdict
 from .verifier import Verifier
 
 MAX_PROCESSES = 16
 MAX_FILE_MIB = 16
 TAIL_BYTES = 4096
+LINK = Path(__file__).with_name("answer_link.py")
 OPEN = (
     "verifier python: this machine allows no namespaces, so programs can read the files of this user and use the "
     "network: train in a container without secrets"
@@ -73,10 +76,12 @@ def tests(ground_truth: Any) -> str:
     return "\n".join(lines)
 
 
-def text_of(code: str, ground_truth: Any) -> str:
-    """Return the program with its tests. Raises ValueError for a ground truth that has none."""
+def plan_of(ground_truth: Any) -> tuple[str, str]:
+    """Return the tests as text, and the role of the program (answer_link.py). Raise ValueError if there are none."""
     cases = cases_of(ground_truth)
-    return with_cases(code, cases) if cases else f"{code}\n\n{tests(ground_truth)}"
+    if cases is None:
+        return tests(ground_truth), "answer"
+    return tests_of(cases), "answer" if cases.get("fn_name") else "program"
 
 
 class PythonVerifier(Verifier):
@@ -93,50 +98,45 @@ class PythonVerifier(Verifier):
         """Return True if programs see files of the machine, because the kernel allows no namespaces."""
         with tempfile.NamedTemporaryFile() as file:
             code = f"import os\n\nassert not os.path.exists({file.name!r})"
-            verdict = self._judge(code, code)
-        return "AssertionError" in verdict.reason
+            return "AssertionError" in self._judge(code, ("pass", "answer")).reason
 
     def judge(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
         codes = [program(response) for response in responses]
-        texts = [text_of(code, truth) for code, truth in zip(codes, ground_truths, strict=True)]
-        return list(self._threads.map(self._check, codes, texts))
+        plans = [plan_of(truth) for truth in ground_truths]
+        return list(self._threads.map(self._check, codes, plans))
 
-    def _check(self, code: str, tested: str) -> Verdict:
+    def _check(self, code: str, plan: tuple[str, str]) -> Verdict:
         """Return the verdict on a program; a problem of the machine, such as a full disk, costs this item only."""
         try:
-            return self._judge(code, tested)
+            return self._judge(code, plan)
         except OSError as error:
             self.failures["crash"] += 1
             return Verdict(False, f"the program could not be run: {error.strerror}", code)
 
-    def _judge(self, code: str, tested: str) -> Verdict:
-        """Return the verdict on a program from how `tested`, the program with its tests, ends."""
-        passed = secrets.token_hex(16)  # a program that exits before its tests does not print this
+    def _judge(self, code: str, plan: tuple[str, str]) -> Verdict:
+        """Return the verdict on a program from how its tests end, or itself if it ends before them."""
+        passed = secrets.token_hex(16)  # only the process of the tests knows it
+        tested, role = plan
+        texts = {role: code, "tests": f"{tested}\n\nprint('\\n{passed}', flush=True)\n"}
         with tempfile.TemporaryDirectory(prefix="llmtrain-check-", ignore_cleanup_errors=True) as folder:
-            file, root = Path(folder) / "work" / "program.py", Path(folder) / "root"
-            file.parent.mkdir()
-            root.mkdir()
-            text = f"{tested}\n\nprint('\\n{passed}', flush=True)\n"
-            file.write_bytes(text.encode(errors="replace"))
-            ended = self._run(file, root)
+            ended = self._run([_process(Path(folder), name, text) for name, text in texts.items()])
         if ended.flooded:
             return Verdict(False, f"more than {MAX_FILE_MIB} MiB of output", code)
         if ended.exit_code is None:
             self.failures["timeout"] += 1
             return Verdict(False, f"timed out after {self.timeout:g} s", code)
-        if ended.exit_code == 0 and ended.out.endswith(passed):
+        if ended.exit_code == 0 and passed in ended.out:
             return Verdict(True, "all tests passed", code)
         return Verdict(False, _why(ended.exit_code, ended.err), code)
 
-    def _run(self, file: Path, root: Path) -> Ended:
-        """Run a program in its folder, and return how it ended. root: empty folder for the program's file system."""
+    def _run(self, processes: list[dict[str, str]]) -> Ended:
+        """Run the program and its tests, and return how the first of the two ended."""
         settings = {
-            "program": file.name,
-            "root": str(root),
+            "processes": processes,
             "python": sorted({sys.base_prefix, sys.prefix}),
             "cpu_seconds": int(self.timeout) + 1,
             "memory_mib": self.memory_mib,
-            "processes": MAX_PROCESSES,
+            "most_processes": MAX_PROCESSES,
             "file_mib": MAX_FILE_MIB,
         }
         sandbox = str(Path(__file__).with_name("sandbox.py"))
@@ -145,13 +145,23 @@ class PythonVerifier(Verifier):
             timeout=self.timeout,
             most=MAX_FILE_MIB * 2**20,
             keep=TAIL_BYTES,
-            cwd=file.parent,
+            cwd=Path(__file__).parent,
             env={},
         )
 
     def close(self) -> None:
         """End the threads."""
         self._threads.shutdown()
+
+
+def _process(folder: Path, role: str, text: str) -> dict[str, str]:
+    """Return the settings of a process, with a folder of its own in which its files are."""
+    work, root = folder / role / "work", folder / role / "root"
+    work.mkdir(parents=True)
+    root.mkdir()
+    (work / "program.py").write_bytes(LINK.read_bytes())
+    (work / "text.py").write_bytes(text.encode(errors="replace"))
+    return {"role": role, "folder": str(work), "root": str(root)}
 
 
 def _why(exit_code: int, problem: str) -> str:

@@ -1,8 +1,8 @@
-"""Run a Python program under limits: `python -I sandbox.py '{"program": ..., "cpu_seconds": ..., ...}'`.
+"""Run a program and its tests under limits: `python -I sandbox.py '{"processes": [...], "cpu_seconds": ..., ...}'`.
 
-Started as a file of its own, in a folder made for it; uses the standard library only. It leaves the network, the other
+Started as a file of its own; uses the standard library only. Each of the two processes leaves the network, the other
 processes and the files of the machine behind (namespaces, if the kernel allows), gives up root, sets the limits, then
-executes the program.
+executes the program.py in its folder, with a socket to the other one.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import sys
 from typing import Any
 
@@ -74,7 +75,7 @@ def limit(settings: dict[str, Any]) -> None:
         (resource.RLIMIT_FSIZE, settings["file_mib"] * 2**20),
         (resource.RLIMIT_NOFILE, 64),
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NPROC, settings["processes"]),
+        (resource.RLIMIT_NPROC, settings["most_processes"]),
     ):
         hard = resource.getrlimit(kind)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -82,25 +83,40 @@ def limit(settings: dict[str, Any]) -> None:
 
 
 def main(settings: dict[str, Any]) -> int:
-    """Return the exit code of the program, 128 + n if signal n ended it."""
+    """Return the exit code of the process that ends first, 128 + n if signal n ended it."""
     libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+    ends = socket.socketpair()
+    for end, process in zip(ends, settings["processes"], strict=True):
+        if os.fork() == 0:
+            os._exit(start(libc, settings, process, end.fileno()))
+    for end in ends:
+        end.close()
+    code = os.waitstatus_to_exitcode(os.wait()[1])
+    return code if code >= 0 else 128 - code
+
+
+def start(libc: ctypes.CDLL | None, settings: dict[str, Any], process: dict[str, str], channel: int) -> int:
+    """Return the exit code of a process in a folder of its own. channel: its end of the socket."""
+    os.chdir(process["folder"])
     if libc:
-        isolate(libc, settings["root"], settings["python"])
+        isolate(libc, process["root"], settings["python"])
     pid = os.fork()
     if pid == 0:  # the first process of the new namespace: when it ends, all others there end
         if libc:
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        os._exit(run(settings))
+        os._exit(run(settings, process["role"], channel))
     return exit_code(pid)
 
 
-def run(settings: dict[str, Any]) -> int:
+def run(settings: dict[str, Any], role: str, channel: int) -> int:
     """Run the program in a separate process: signals do nothing to the first process of a namespace."""
     pid = os.fork()
     if pid == 0:
         limit(settings)
+        os.set_inheritable(channel, True)
         seed = {"PYTHONHASHSEED": "0"}  # sets have the same order in each run; -I would not read it: -s -P is the rest
-        os.execve(sys.executable, [sys.executable, "-s", "-P", "-B", str(settings["program"])], os.environ | seed)
+        command = [sys.executable, "-s", "-P", "-B", "program.py", role, "text.py", str(channel)]
+        os.execve(sys.executable, command, os.environ | seed)
     return exit_code(pid)
 
 

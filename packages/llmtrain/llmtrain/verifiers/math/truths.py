@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import regex
 from ..direct import countdown_check
-from ..python_tests import tests
+from ..python_tests import plan_of
 from .answer_text import read_truth
 
 Usable = Callable[[Any], object]
@@ -20,7 +20,7 @@ KNOWN: dict[str, Usable] = {
     "math": read_truth,
     "regex": partial(regex.check, ""),
     "countdown": partial(countdown_check, ""),
-    "python": tests,
+    "python": plan_of,
 }
 """Functions that raise ValueError for an unusable ground truth, by verifier."""
 
