@@ -74,6 +74,7 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
         "prompt_entropy",
         "trace",
         "rng",
+        "roll_backs",
         "step",
     } == set(weights[0])
     from safetensors.torch import load_file

@@ -15,7 +15,7 @@ import logging
 import math
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from ..process.local_ranks import forget_shared_memory
 from ..process.ranks import DistRanks
 from ..settings.config import EngineConfig, OptimConfig
-from .engine import NonFiniteError, adamw, clip, set_rates
+from .engine import NonFiniteError, adamw, always, clip, set_rates
 from .policy import Policy
 from .stale_builds import release
 
@@ -118,6 +118,7 @@ class DeepSpeedEngine:
         logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
         warnings.filterwarnings("ignore", r".*is deprecated. Please use", FutureWarning, "torch.distributed")
         self.ranks = ranks
+        self.allows: Callable[[float], bool] = always
         self.config = config
         self.optim = optim
         self.max_grad_norm = optim.max_grad_norm
@@ -167,8 +168,12 @@ class DeepSpeedEngine:
         norm = self.norm if self.config.zero_stage == 0 else float(self.deepspeed.get_global_grad_norm())
         if not math.isfinite(norm):  # DeepSpeed has not changed the weights
             raise NonFiniteError(f"gradient norm is {norm}")
+        self.allows(norm)  # may raise; DeepSpeed has taken the step
         self.scheduler.step()
         return norm
+
+    def discard(self) -> None:
+        raise TypeError("DeepSpeed cannot forget gradients")  # training/check.py refuses such settings
 
     def _clip(self) -> None:
         """Clip gradients before a step of stage 0, when every rank holds the sum of all gradients."""

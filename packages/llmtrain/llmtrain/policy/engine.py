@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,12 +20,20 @@ class NonFiniteError(ArithmeticError):
     """Error on a NaN or infinite loss or gradient; the weights are unchanged by the update."""
 
 
+def always(norm: float) -> bool:
+    """Return True: any finite gradient makes a step."""
+    return True
+
+
 class Engine(Protocol):
     """Interface of an engine for learner and trainer. All ranks make the same calls in the same order."""
 
     @property
     def ranks(self) -> Ranks:
         """Processes that train together."""
+
+    allows: Callable[[float], bool]
+    """Function of the gradient norm that returns False if the step must not be taken."""
 
     @property
     def lr(self) -> float:
@@ -42,6 +50,9 @@ class Engine(Protocol):
 
         Raises NonFiniteError on every rank if a loss or the norm is not finite; the weights are then unchanged.
         """
+
+    def discard(self) -> None:
+        """Forget the gradients of this step. Only the torch engine can."""
 
     def whole(self, parameters: Iterable[nn.Parameter] | None = None) -> contextlib.AbstractContextManager:
         """Gather weights on every rank inside the context: all of them, to sample, or `parameters`, to read."""
@@ -93,6 +104,7 @@ class TorchEngine:
         self.model = model
         self.config = config
         self.ranks = Ranks()
+        self.allows: Callable[[float], bool] = always
         self.optimizer, self.scheduler = adamw(model.parameters(), config, next(model.parameters()).device, updates)
 
     @property
@@ -112,10 +124,14 @@ class TorchEngine:
         norm = clip(self.model.parameters(), self.config.max_grad_norm)
         if not math.isfinite(norm):
             raise NonFiniteError(f"gradient norm is {norm}")
-        self.optimizer.step()
-        self.scheduler.step()
-        self.optimizer.zero_grad()
+        if self.allows(norm):
+            self.optimizer.step()
+            self.scheduler.step()
+        self.discard()
         return norm
+
+    def discard(self) -> None:
+        self.optimizer.zero_grad()
 
     def whole(self, parameters: Iterable[nn.Parameter] | None = None) -> contextlib.AbstractContextManager:
         return contextlib.nullcontext()

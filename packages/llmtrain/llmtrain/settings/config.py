@@ -362,6 +362,50 @@ class CheckpointConfig:
     """Also the one with the highest value of this metric, such as eval/avg@8 or eval/aime24/avg@8; '' for none."""
 
 
+Policy = Literal["warn", "skip", "stop", "roll_back"]
+"""What is done at a limit: see training/guard.py."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardConfig:
+    """Limits of an update, and what is done beyond them: warn, skip the update, stop with a checkpoint, or roll back to
+    the last checkpoint and lower the learning rate. A limit of 0 is none."""
+
+    non_finite: Literal["skip", "stop", "roll_back"] = "stop"
+    """If loss or gradient is NaN or infinite; entropy and mismatch then stop or roll back. No such update is taken."""
+    loss: Policy = "warn"
+    """If the absolute loss of an update is above loss_above."""
+    loss_above: NonNegativeFloat = 0.0
+    """Largest absolute loss of an update."""
+    grad_norm: Policy = "warn"
+    """If the norm of a gradient, before it is scaled down, is above grad_norm_above."""
+    grad_norm_above: NonNegativeFloat = 0.0
+    """Largest norm of a gradient."""
+    entropy: Policy = "warn"
+    """If the mean entropy of a rollout is below entropy_below or above entropy_above; skip leaves out its updates."""
+    entropy_below: NonNegativeFloat = 0.0
+    """Least mean entropy, in nats."""
+    entropy_above: NonNegativeFloat = 0.0
+    """Largest mean entropy, in nats."""
+    mismatch: Policy = "warn"
+    """If mismatch/kl between sampler and trainer is above mismatch_above; skip leaves out the rollout's updates."""
+    mismatch_above: NonNegativeFloat = 0.0
+    """Largest mismatch/kl, in nats."""
+    lr_factor: Annotated[float, "(0, 1]"] = 0.5
+    """roll_back: factor of the learning rate, once more at each roll-back."""
+    roll_backs: PositiveInt = 3
+    """roll_back: how often; then the run stops."""
+
+    def limits(self, name: str) -> bool:
+        """Return True if the quantity of this name has a limit."""
+        return any(getattr(self, f"{name}_{end}", 0.0) for end in ("above", "below"))
+
+    def does(self, policy: str) -> list[str]:
+        """Return the names of the settings that have this policy."""
+        names = ("non_finite", *(name for name in ("loss", "grad_norm", "entropy", "mismatch") if self.limits(name)))
+        return [f"guard.{name}" for name in names if getattr(self, name) == policy]
+
+
 @dataclass(frozen=True, kw_only=True)
 class LogConfig:
     """Who sees the metrics besides the run log."""
@@ -426,6 +470,7 @@ class TrainConfig:
     topology: TopologyConfig = TopologyConfig()
     eval: EvalConfig = EvalConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
+    guard: GuardConfig = GuardConfig()
     log: LogConfig = LogConfig()
     profile: ProfileConfig = ProfileConfig()
 

@@ -28,6 +28,7 @@ from ..process.ranks import Ranks
 from ..sequences.batch import Batch
 from ..settings.config import TrainConfig
 from ..training.experience import Experience
+from ..training.guard import RollBackError
 from ..training.learner import Learner, Watch, look_away
 from ..training.trainer import Report, Trainer, TrainingStoppedError
 from .first_order import first_order, influence
@@ -214,7 +215,7 @@ class Walk(Trainer):
         try:
             with contextlib.suppress(Walked):
                 self.run(seen)
-        except TrainingStoppedError as error:
+        except (TrainingStoppedError, RollBackError) as error:
             raise ValueError(str(error)) from None
         if not self.watched.probes:
             raise ValueError("no token had a gradient in the probed updates: nothing to compare")

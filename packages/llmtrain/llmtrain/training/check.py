@@ -84,7 +84,23 @@ def check(config: TrainConfig) -> None:
     check_evaluation(config)
     check_model(config)
     check_targets(config)
+    check_guard(config)
     check_machine(config)
+
+
+def check_guard(config: TrainConfig) -> None:
+    """Raise ValueError if a guard has a policy that engine or topology do not have."""
+    guard = config.guard
+    skips = [name for name in guard.does("skip") if name not in ("guard.entropy", "guard.mismatch")]
+    if skips and config.engine.name == "deepspeed":
+        raise ValueError(f"{skips[0]} skip needs engine.name torch: DeepSpeed cannot leave out an update; use stop")
+    backs = guard.does("roll_back")
+    if backs and (config.topology.name != "local" or config.rollout.name != "hf"):
+        raise ValueError(f"{backs[0]} roll_back needs topology.name local and rollout.name hf; use stop")
+    if 0 < guard.entropy_above <= guard.entropy_below:
+        raise ValueError(
+            f"guard.entropy_above {guard.entropy_above:g} must exceed guard.entropy_below {guard.entropy_below:g}"
+        )
 
 
 def check_machine(config: TrainConfig) -> None:

@@ -17,13 +17,14 @@ from entrostat import Chain, Plan, Tokens, diagnose
 from entrostat.diagnostics import merge, to_floats
 
 from ..kernels import HeadStats
-from ..policy.engine import Engine
+from ..policy.engine import Engine, NonFiniteError
 from ..policy.policy import Policy
 from ..process.clock import Clock
 from ..sequences.batch import padded
 from ..sequences.mini_batch import mini_batches
 from ..settings.config import OptimConfig
 from .experience import Experience
+from .guard import Guard
 
 POLICY_FIELDS = frozenset({"logp", "entropy", "s2", "s2l", "s2ll"})
 """Fields of Tokens that are statistics of the current policy."""
@@ -47,9 +48,11 @@ class Learner:
         seed: int,
         clock: Clock,
         updates: int,
+        guard: Guard | None = None,
     ) -> None:
         """updates: optimizer steps per full rollout step; numbers the updates of a run."""
         self.clock = clock
+        self.guard = guard or Guard()
         self.updates = updates
         self.policy = policy
         self.engine = engine
@@ -77,8 +80,15 @@ class Learner:
             updates.append({**self.optimize(mini, plan, watch), **info})
             for key, value in info.items():
                 planned[key] += value
+            if self.guard.stops_for:
+                break
         self.planned = dict(planned)
         return to_floats(merge(updates))
+
+    def leave_out(self) -> dict[str, float]:
+        """Take no update of a rollout step; return no metrics."""
+        self.planned = {}
+        return {}
 
     def _mini_batches(self, experience: Experience, step: int) -> Iterator[Tensor]:
         """Yield this rank's sequences of each update; updates take whole groups, the same in each pass."""
@@ -99,23 +109,35 @@ class Learner:
         live = mini.owner[plan.active().cpu()].unique()
         slices = self.policy.slices(mini.batch, live, self.config.micro_batch_tokens)
         passes = self.engine.begin(len(slices))
-        for some in padded(slices, passes):
-            index = mini.batch.response_index(some).to(now.logp.device)
-            with self.clock.phase("forward"):
-                loss, stats = self.policy.loss(mini.batch, some, plan, index)
-            with self.clock.phase("backward"):
-                self.engine.backward(loss)
-            loss_sum += loss.detach().cpu()
-            for x, fresh in zip(now, stats, strict=True):
-                x[index] = fresh
-        tokens = mini.tokens(now)
-        watch(tokens, plan)
         lr = self.engine.lr
-        with self.clock.phase("optimizer"):
-            norm = self.engine.step() if passes else 0.0
+        try:
+            for some in padded(slices, passes):
+                index = mini.batch.response_index(some).to(now.logp.device)
+                with self.clock.phase("forward"):
+                    loss, stats = self.policy.loss(mini.batch, some, plan, index)
+                loss_sum += loss.detach().cpu()
+                with self.clock.phase("backward"):
+                    self.engine.backward(loss)
+                for x, fresh in zip(now, stats, strict=True):
+                    x[index] = fresh
+            tokens = mini.tokens(now)
+            watch(tokens, plan)
+            total = float(self.engine.ranks.total(loss_sum))
+            norm = self._step(total) if passes else 0.0
+        except NonFiniteError as error:
+            self.guard.passes(error)
+            self.engine.discard()
+            return {}
         return {
-            "loss": float(self.engine.ranks.total(loss_sum)),
+            "loss": total,
             "grad_norm": norm,
             "lr": lr,
             **to_floats(diagnose(tokens, plan, reduce=self.engine.ranks.reduce)),
         }
+
+    def _step(self, loss: float) -> float:
+        """Take an optimizer step unless a guard forbids it; return the norm of the gradient."""
+        allows = self.guard.allows
+        self.engine.allows = lambda norm: allows("loss", abs(loss)) and allows("grad_norm", norm)
+        with self.clock.phase("optimizer"):
+            return self.engine.step()

@@ -119,19 +119,33 @@ def train_rank(config: TrainConfig, resuming: bool, shown: bool = False) -> tupl
     """
     from contextlib import nullcontext
 
+    from ..policy.checkpoint import last_saved
     from .display import TrainDisplay
+    from .guard import RollBackError
     from .trainer import Trainer, TrainingStoppedError
     from .warmup import start_model
 
     trainer = Trainer(config, config.out if resuming else start_model(config), resume=resuming)
     if shown:
         print("".join(f"{line}\n" for line in trainer.task.skipped), end="")
-    display = TrainDisplay(config.controller, config.steps, trainer.step) if shown else nullcontext(unseen)
-    try:
-        with display as report:
-            trainer.run(report)
-    except TrainingStoppedError as error:
-        return 1, f"error: {error}"
+    while True:
+        display = TrainDisplay(config.controller, config.steps, trainer.step) if shown else nullcontext(unseen)
+        try:
+            with display as report:
+                trainer.run(report)
+        except TrainingStoppedError as error:
+            return 1, f"error: {error}"
+        except RollBackError as error:
+            said = f"{error}; {last_saved(config.out)}"
+        else:
+            break
+        times = trainer.roll_backs + 1
+        if times > config.guard.roll_backs:
+            return 1, f"error: {said}; guard.roll_backs {config.guard.roll_backs} are used up"
+        del trainer  # and its memory
+        trainer = Trainer(config, config.out, resume=True, roll_backs=times)
+        if shown:
+            print(f"guard: {said}; rolled back, learning rate × {config.guard.lr_factor**times:g}", file=sys.stderr)
     if trainer.interrupted:
         return (
             128 + trainer.stopped_by,

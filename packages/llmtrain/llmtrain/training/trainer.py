@@ -9,6 +9,7 @@ Randomness is keyed by (seed, step, purpose), so the step is all the state neede
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ from ..tasks import Task, get_task
 from .check import keeps_groups, make_controller
 from .collect import Collector
 from .experience import Annotator, Experience
+from .guard import Guard, RollBackError
 from .learner import Learner
 from .responses import response_covariance
 from .telemetry import WatchedRunLog, traced
@@ -79,7 +81,10 @@ class NoLog:
 class Trainer:
     """Training run; `resume` continues from the newest checkpoint in `config.out`."""
 
-    def __init__(self, config: TrainConfig, model_path: str | Path, resume: bool = False) -> None:
+    def __init__(
+        self, config: TrainConfig, model_path: str | Path, resume: bool = False, roll_backs: int | None = None
+    ) -> None:
+        """roll_backs: how often the run was rolled back; None takes the number in the checkpoint."""
         if config.threads:
             torch.set_num_threads(config.threads)
         self.config = config
@@ -91,9 +96,13 @@ class Trainer:
         self.model, self.tokenizer = self._load_model(base, state)
         self.task = self._fitting(get_task(config))
         self.policy = Policy(self.model, config.rollout.temperature, layout=config.optim.layout)
-        self.engine = make_engine(config, self.policy, config.optim, config.total_updates)
+        known = state["roll_backs"] if state and "roll_backs" in state else 0
+        self.roll_backs = known if roll_backs is None else roll_backs
+        lowered = replace(config.optim, lr=config.optim.lr * config.guard.lr_factor**self.roll_backs)
+        self.engine = make_engine(config, self.policy, lowered, config.total_updates)
         self.ranks = self.engine.ranks
         self.clock = Clock(config.device)
+        self.guard = Guard(config.guard, prints=self.ranks.rank == 0)
         self.learner = Learner(
             self.policy,
             self.engine,
@@ -102,6 +111,7 @@ class Trainer:
             seed=config.seed,
             clock=self.clock,
             updates=config.updates,
+            guard=self.guard,
         )
         self.annotator = Annotator(
             config,
@@ -223,6 +233,7 @@ class Trainer:
             "trace": self.trace.state_dict(),
             "prompt_entropy": self.evaluator.start,
             "rng": torch.get_rng_state(),
+            "roll_backs": self.roll_backs,
         }
         models = {"": (self.policy, self.engine)} | self.annotator.learning
         path = save_checkpoint(self.config.out, self.step, models, self.tokenizer, state, self._to_keep)
@@ -240,10 +251,12 @@ class Trainer:
 
         report: called after every step with its metrics.
         Raises TrainingStoppedError if a loss is not finite, memory or disk run out or the rollout engine fails; the
-        last checkpoint stays.
+        last checkpoint stays. Raises RollBackError if a guard asks for that.
         """
         previous = self._stop.heed(local=self.config.topology.name == "local")
         try:
+            if self._saved_step is None and self.config.guard.does("roll_back"):
+                self.save()
             while self.step < self.config.steps and not self._is_stopped():
                 every = self.config.eval.every
                 metrics = self.evaluate() if every and self.step % every == 0 else {}
@@ -252,13 +265,20 @@ class Trainer:
                 self.log.log(self.step, metrics)
                 report(self.step, metrics)
                 self.step += 1
-                if self.step % self.config.save_every == 0:
+                stops_for = self.guard.stops_for
+                if self.step % self.config.save_every == 0 or stops_for:
                     self.save()
+                if stops_for:
+                    raise TrainingStoppedError(f"step {self.step - 1}: {stops_for}; {last_saved(self.config.out)}")
             if self._saved_step != self.step:
                 self.save()
             if self.config.eval.every and not self.interrupted:
                 self.log.log(self.step, self.evaluate())
         except Exception as error:
+            if isinstance(error, NonFiniteError) and self.config.guard.non_finite == "roll_back":
+                raise RollBackError(f"step {self.step}: {error}") from None
+            if isinstance(error, RollBackError):
+                raise RollBackError(f"step {self.step}: {error}") from None
             said = self._reason(error)
             if not said:
                 raise
@@ -300,6 +320,9 @@ class Trainer:
             self.policy.support = self.controller.support  # of the last observation, in statistics and in the update
             experience, learned = self.annotator.experience(found)
             entropy = self.ranks.mean(experience.stats.entropy)
+            gap = mismatch(experience.stats.logp, rollouts.logp, self.ranks)
+            near = self.guard.allows("mismatch", gap.get("mismatch/kl", 0.0))
+            proceeds = self.guard.allows("entropy", entropy) and near
             self.controller.observe(self._step_stats(entropy))
             metrics = {
                 **to_floats(self.trace.observe(entropy)),
@@ -310,11 +333,12 @@ class Trainer:
                 "covariance/response": response_covariance(
                     experience.stats.logp, rollouts.response_lengths, found.advantage, rollouts.prompt_index, self.ranks
                 ),
-                **mismatch(experience.stats.logp, rollouts.logp, self.ranks),
+                **gap,
                 **{key: float(value) for key, value in self.controller.metrics().items()},
             }
             shown, table = self._shown(experience)
-            updates = self.learner.update(experience, self.step, watch=table.see)
+            take = partial(self.learner.update, experience, self.step, watch=table.see)
+            updates = take() if proceeds else self.learner.leave_out()
             self.trace.expect(updates.get("flow/total"))
         times = self.clock.read()
         seconds = sum(times.values()) - times.get("time/eval", 0.0)
@@ -323,6 +347,8 @@ class Trainer:
         return (metrics | updates | metrics | peaks()) | {
             "tokens_per_second": speed,
             "tokens_per_second_per_gpu": speed / (self.ranks.size + self.config.engine_gpus),
+            **self.guard.metrics(),
+            **({"guard/roll_backs": float(self.roll_backs)} if self.config.guard.does("roll_back") else {}),
             **times,
             "time/step": seconds,
         }
