@@ -92,7 +92,7 @@ def test_a_kmeans_subset(mixed, model, tmp_path, capsys):
     assert re.search(r"1 +12 +12 +80.0%", said)
     assert "12 of 15 questions (80.0%)" in said
     assert {q.source for q in read(str(out)).questions} == {"a"}
-    assert subset([*args, "--size", "13"]) == 0
+    assert subset([*args, "--size", "13", "--overwrite"]) == 0
     assert re.search(r"2 +3 +1 +6.7%", capsys.readouterr().out)
 
 
@@ -113,6 +113,17 @@ def test_the_input_is_not_overwritten(mixed, tmp_path):
         with pytest.raises(ValueError, match="is the input itself or one of its files: choose another"):
             subset(["--data", data, "--method", "random", "--size", "5", "--out", out])
     assert (tmp_path / "mixed.parquet").read_bytes() == before
+
+
+def test_a_file_is_replaced_only_if_asked(mixed, tmp_path, capsys):
+    out = tmp_path / "out.parquet"
+    out.write_text("mine")
+    args = ["subset", "--data", mixed, "--method", "random", "--size", "5", "--out", str(out)]
+    assert main(args) == 2
+    assert capsys.readouterr().err == f"error: {out} exists: choose another --out, or pass --overwrite\n"
+    assert out.read_text() == "mine"
+    assert main([*args, "--overwrite"]) == 0
+    assert len(read(str(out)).questions) == 5
 
 
 def test_text_that_the_tokenizer_does_not_know(jsonl, model, tmp_path, capsys):

@@ -112,6 +112,17 @@ def test_a_full_disk_takes_a_line(tmp_path, capsys):
     assert capsys.readouterr().err.endswith(f"error: {out}: File too large\n")
 
 
+def test_a_file_is_replaced_only_if_asked(tmp_path, capsys):
+    source, out = write(tmp_path / "in.jsonl", [{"response": "a", "ground_truth": "a"}]), tmp_path / "out.jsonl"
+    out.write_text("mine")
+    args = ["score", "--verifier", "exact", "--in", source, "--out", str(out)]
+    assert main(args) == 2
+    assert capsys.readouterr().err == f"error: {out} exists: choose another --out, or pass --overwrite\n"
+    assert out.read_text() == "mine"
+    assert main([*args, "--overwrite"]) == 0
+    assert json.loads(out.read_text())["correct"]
+
+
 def test_bad_arguments(tmp_path):
     source = write(tmp_path / "in.jsonl", [])
     with pytest.raises(ValueError, match="nowhere is not a file"):

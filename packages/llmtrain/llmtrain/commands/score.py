@@ -41,6 +41,7 @@ def main(args: list[str]) -> int:
     parser.add_argument("--out", required=True, help="jsonl to write: correct, extracted, reason")
     parser.add_argument("--workers", type=int, default=2, help="parallel checks")
     parser.add_argument("--timeout", type=float, default=5.0, help="time limit per response (seconds)")
+    parser.add_argument("--overwrite", action="store_true", help="replace the file of --out")
     parser.add_argument("--skip-bad", action="store_true", help="skip and count lines that cannot be read")
     given = parser.parse_args(args)
     source, out = Path(given.source), Path(given.out)
@@ -48,6 +49,8 @@ def main(args: list[str]) -> int:
         raise ValueError(f"{source} is not a file")
     if out.resolve() == source.resolve():
         raise ValueError(f"--out {out} is the input itself")
+    if out.exists() and not given.overwrite:
+        raise ValueError(f"{out} exists: choose another --out, or pass --overwrite")
     bad: list[str] = []
     with get_verifier(given.verifier, workers=given.workers, timeout=given.timeout) as verifier:
         judged, correct = _score(verifier, source, out, bad if given.skip_bad else None, usable(given.verifier))

@@ -5,7 +5,8 @@ llmtrain subset --data DAPO-Math-17k.parquet --model models/qwen --method pass-r
     --rollout vllm --device cuda --out learnable.parquet
 
 pass-rate keeps the questions whose share of correct responses lies within --low and --high, both included. Responses
-are kept in OUT-responses, beside --out, and an interrupted command continues there.
+are kept in OUT-responses, beside --out: the same command, also with other bounds, continues there and replaces OUT.
+Another file is replaced with --overwrite only.
 """
 
 import argparse
@@ -57,6 +58,9 @@ def main(args: list[str]) -> int:
     source, out = Path(given.data).resolve(), Path(given.out).resolve()
     if out.exists() and source in (out, *out.parents):
         raise ValueError(f"--out {given.out} is the input itself or one of its files: choose another")
+    goes_on = given.method == "pass-rate" and _responses(out).exists()
+    if out.exists() and not (given.overwrite or goes_on):
+        raise ValueError(f"{given.out} exists: choose another --out, or pass --overwrite")
     from ..data.selection import random_subset
     from ..data.write import write
 
@@ -72,13 +76,18 @@ def main(args: list[str]) -> int:
     return 0
 
 
+def _responses(out: Path) -> Path:
+    """Return the folder of the responses from which the file `out` is chosen."""
+    return out.with_name(f"{out.stem}-responses")
+
+
 def _learnable(questions: Sequence[Question], given: argparse.Namespace) -> list[int]:
     """Print the number of questions by pass rate, and return the indices of those within the bounds."""
     from ..data.selection import random_subset
     from ..evaluation.asking import ask
 
     out = Path(given.out)
-    lines = ask(Path(given.model), questions, given, out.with_name(f"{out.stem}-responses"))
+    lines = ask(Path(given.model), questions, given, _responses(out))
     right = {i: sum(line["correct"] for line in some) for i, some in lines}
     for count in range(given.samples + 1):
         print(f"{count} of {given.samples} correct: {sum(n == count for n in right.values()):,} questions")
