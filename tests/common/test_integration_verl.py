@@ -21,6 +21,7 @@ import entrostat as es
 
 core_algos = pytest.importorskip("verl.trainer.ppo.core_algos", reason="pip install --no-deps -c constraints.txt verl")
 ours = importlib.import_module("entrostat.integrations.verl")
+verl_settings = importlib.import_module("entrostat.integrations.verl_settings")
 DOCS = Path(__file__).parents[2] / "docs"
 ROWS, LENGTH, GROUP = 12, 9, 3
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -49,7 +50,7 @@ class ActorConfig:
 
 
 BONUSES = ("entropy", "truncated_entropy")
-AVAILABLE = [name for name in es.list_controllers() if es.make(name).needs <= ours.AVAILABLE]
+AVAILABLE = [name for name in es.list_controllers() if es.make(name).needs <= verl_settings.AVAILABLE]
 WHOLE_GROUPS = [name for name in AVAILABLE if "group_id" in es.make(name).needs]
 REFUSED = [name for name in es.list_controllers() if name not in AVAILABLE]
 
@@ -292,7 +293,7 @@ def test_metrics_of_a_micro_batch_without_tokens():
 def test_settings_that_the_controller_replaces_are_refused(name, options, policy, message):
     """When verl reads its configuration, before anything is loaded; with verl's configuration class and with ours."""
     given = {"strategy": "fsdp", "rollout_n": 1, "ppo_micro_batch_size_per_gpu": 1, **options}
-    for kind in (ours.PolicyLossConfig, ours.VerlPolicyLossConfig):
+    for kind in (ours.PolicyLossConfig, verl_settings.VerlPolicyLossConfig):
         with pytest.raises(ValueError, match=message):
             ours.ActorConfig(**given, policy_loss=kind(loss_mode=f"entrostat/{name}", **policy))
         if not message.startswith(("needs", "replaces", "only")):

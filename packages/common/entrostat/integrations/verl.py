@@ -13,10 +13,8 @@ verl calls a policy loss with one micro-batch; docs/verl.md lists the effect on 
 Shapes: B responses of a micro-batch, T their padded length, N packed response tokens.
 """
 
-import dataclasses
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 import torch
@@ -27,10 +25,9 @@ from torch import Tensor
 from verl.trainer.ppo.core_algos import agg_loss, register_policy_loss
 from verl.utils import tensordict_utils as tu
 from verl.workers.config import ActorConfig
-from verl.workers.config import PolicyLossConfig as VerlPolicyLossConfig
 from verl.workers.engine_workers import ActorRolloutRefWorker, TrainingWorker
 
-from ..by_name import list_controllers, make
+from ..by_name import list_controllers
 from ..chaining import Chain
 from ..controller import StepStats
 from ..plan import Plan
@@ -38,48 +35,10 @@ from ..reduce import DistReduce, LocalReduce
 from ..tokens import Tokens
 from .packing import pack, require_fields, unpack
 from .verl_batch import FROM_LOGITS, keep_old_entropy, logit_statistics, micro_batch_fields, rollout_entropies
+from .verl_settings import ALWAYS, CHAIN, HINTS, PREFIX, Settings, check_actor
+from .verl_settings import PolicyLossConfig as PolicyLossConfig
 
 SUPPORTED_VERL = "0.9."
-PREFIX = "entrostat/"
-CHAIN = "chain"
-"""Loss mode that takes its controllers from `policy_loss.controller`."""
-ALWAYS = frozenset({"logp", "old_logp", "seq_id", "position"})
-"""Fields of Tokens that verl passes to a policy loss, besides the advantage."""
-AVAILABLE = ALWAYS | {"entropy", "old_entropy", "reward", "group_id", "ref_logp", "rollout_logp", *FROM_LOGITS}
-"""Fields of Tokens that can be filled, some only with the settings in HINTS."""
-LOGITS = "only verl's FSDP engine without fused kernels shows the logits: actor.strategy=fsdp, use_fused_kernels=False"
-HINTS = {
-    "rollout_logp": "set actor_rollout_ref.rollout.calculate_log_probs=True",
-    "ref_logp": "set actor.use_kl_loss=True and actor.kl_loss_coef=0, so that verl loads the reference policy",
-    "entropy": "train with verl's ActorRolloutRefWorker, which computes it",
-    "old_entropy": "leave algorithm.rollout_correction.bypass_mode off, which skips the pass over the rollout",
-    "reward": "train with a trainer that passes rm_scores to the actor",
-    "group_id": "train with a trainer that passes uid to the actor",
-    "proxy_logp": "verl's pass over the rollout gives no log-probability under a proxy",
-    **dict.fromkeys(FROM_LOGITS, LOGITS),
-}
-"""Setting or reason for each field that may be missing."""
-OURS = ("aggregation", "denominator", "constant")
-"""Settings of surrogates that verl's loss_agg_mode decides."""
-REPLACED = {
-    "clip_ratio": "set eps_low and eps_high in policy_loss.controller_args",
-    "clip_ratio_low": "set eps_low in policy_loss.controller_args",
-    "clip_ratio_high": "set eps_high in policy_loss.controller_args",
-    "clip_ratio_c": "set dual_clip in policy_loss.controller_args",
-    "tau_pos": "set tau_pos of sapo in policy_loss.controller_args",
-    "tau_neg": "set tau_neg of sapo in policy_loss.controller_args",
-    "entropy_coeff": "add entropy_bonus to the controller",
-}
-"""Settings of verl's actor that the controller replaces, each with the setting to use instead."""
-REPLACED_LOSS = {
-    "clip_cov_ratio": "set k of clip_cov in policy_loss.controller_args",
-    "clip_cov_lb": "set omega_low of clip_cov in policy_loss.controller_args",
-    "clip_cov_ub": "set omega_high of clip_cov in policy_loss.controller_args",
-    "kl_cov_ratio": "set k of kl_cov in policy_loss.controller_args",
-    "ppo_kl_coef": "set beta of kl_cov in policy_loss.controller_args",
-    "dro_beta": "leave it null, which is its default",
-}
-"""The same for the settings of verl's policy loss."""
 
 Loss = Callable[..., tuple[Tensor, dict[str, Any]]]
 """verl's `ppo_loss` or a function like it, with its configuration."""
@@ -87,101 +46,6 @@ Loss = Callable[..., tuple[Tensor, dict[str, Any]]]
 
 if not verl.__version__.startswith(SUPPORTED_VERL):
     warnings.warn(f"written for verl {SUPPORTED_VERL}x, found {verl.__version__}", stacklevel=2)
-
-
-# Configuration --------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class PolicyLossConfig(VerlPolicyLossConfig):
-    """verl's policy-loss configuration with the settings of controllers.
-
-    Raises ValueError, before anything is loaded, on an unknown controller or hyperparameter, and on a controller that
-    needs a field of Tokens that verl does not provide.
-    """
-
-    controller: str = ""
-    """Controller names joined by +, for loss_mode "entrostat/chain"."""
-    controller_preset: str = "paper"
-    """Preset of the controller: paper or released."""
-    controller_args: dict = field(default_factory=dict)
-    """Hyperparameters of the controller."""
-    updates_per_rollout: int | None = None
-    """0 if `observe` is called instead of the actor; other numbers have no effect."""
-    seed: int = 0
-    """Seed of the controllers' draws."""
-
-    def __post_init__(self) -> None:
-        if self.loss_mode.startswith(PREFIX):
-            Settings.of(self.loss_mode.removeprefix(PREFIX), self).build()
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Settings of the controller, from a loss mode and a policy-loss configuration."""
-
-    spec: str
-    preset: str
-    args: Mapping[str, Any]
-    updates_per_rollout: int | None
-    seed: int
-
-    @staticmethod
-    def of(name: str, config: Any) -> "Settings":
-        """Return the settings in any configuration with `get`; defaults if its `_target_` is not PolicyLossConfig."""
-        spec = (config.get("controller", "") or "") if name == CHAIN else name
-        if not spec:
-            raise ValueError(f"loss_mode {PREFIX}{CHAIN} needs policy_loss.controller, names joined by +")
-        return Settings(
-            spec,
-            config.get("controller_preset", "paper"),
-            dict(config.get("controller_args", None) or {}),
-            config.get("updates_per_rollout", None),
-            config.get("seed", 0),
-        )
-
-    def build(self) -> Chain:
-        """Return the controller. Raises ValueError if verl cannot run it, or on a setting that averages tokens."""
-        for key in self.args:
-            if key.rpartition(".")[2] in OURS:
-                raise ValueError(f"{key}: verl's actor.loss_agg_mode decides how tokens are averaged")
-        controller = make(self.spec, self.preset, **self.args)
-        require_fields(controller, AVAILABLE, "verl", HINTS)
-        return controller
-
-
-def check_actor(config: Any) -> None:
-    """Raise ValueError if verl's actor has a setting that its controller replaces, or lacks one that it needs.
-
-    No-op for policy losses of others.
-    """
-    loss = config.policy_loss
-    mode = loss.get("loss_mode", "vanilla")
-    if not mode.startswith(PREFIX):
-        return
-    for part, names, prefix in ((config, REPLACED, "actor."), (loss, REPLACED_LOSS, "actor.policy_loss.")):
-        kind = ActorConfig if part is config else VerlPolicyLossConfig
-        defaults = {f.name: f.default for f in dataclasses.fields(kind)}
-        for name, instead in names.items():
-            if part.get(name, defaults[name]) != defaults[name]:
-                raise ValueError(f"the controller replaces {prefix}{name}: {instead}")
-    controller = Settings.of(mode.removeprefix(PREFIX), loss).build()
-    missing = set()
-    if config.use_fused_kernels or not config.strategy.startswith("fsdp"):
-        missing |= set(FROM_LOGITS)
-    if not config.use_kl_loss:
-        missing.add("ref_logp")
-    require_fields(controller, AVAILABLE - missing, "verl with these settings", HINTS)
-    if "ref_logp" in controller.needs and config.kl_loss_coef:
-        raise ValueError(f"controller {controller.name!r} replaces verl's KL term: set actor.kl_loss_coef=0")
-
-
-def _check_with(verls: Callable[[Any], None]) -> Callable[[Any], None]:
-    def check(config: Any) -> None:
-        verls(config)
-        check_actor(config)
-
-    return check
 
 
 # The loss -------------------------------------------------------------------------------------------------------------
@@ -408,6 +272,14 @@ def _same_lengths(kept: Tensor, ids: Tensor) -> bool:
     """Return True if two jagged tensors have rows of the same lengths, as the pass over the rollout of a batch has."""
     a, b = (cast(Any, jagged).offsets().cpu() for jagged in (kept, ids))
     return torch.equal(a, b)
+
+
+def _check_with(verls: Callable[[Any], None]) -> Callable[[Any], None]:
+    def check(config: Any) -> None:
+        verls(config)
+        check_actor(config)
+
+    return check
 
 
 def _install() -> None:
