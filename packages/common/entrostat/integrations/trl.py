@@ -22,7 +22,7 @@ import trl
 from torch import Tensor
 from trl import GRPOConfig, GRPOTrainer
 
-from ..by_name import make, names_of
+from ..by_name import make
 from ..chaining import chain
 from ..controller import Controller, StepStats
 from ..diagnostics import EntropyTrace, diagnose
@@ -32,6 +32,7 @@ from ..reduce import DistReduce, LocalReduce
 from ..tokens import Tokens
 from .packing import pack, require_fields
 from .trl_progress import show_progress
+from .trl_settings import check_replaced, loss_type_settings
 
 STATE_FILE = "entrostat.pt"
 """File of a checkpoint with the state of the controller."""
@@ -45,22 +46,6 @@ OWN = "entrostat."
 """Key prefix of tensors added to TRL's batches; they are (B, T) or (B,), so that TRL shuffles and splits them."""
 MOMENT_TOKENS = 512
 """Number of tokens whose moments are computed from logits at once."""
-
-REPLACED = {
-    "loss_type": "name its surrogate in the controller",
-    "epsilon": "set eps_low and eps_high of the controller",
-    "epsilon_high": "set eps_high of the controller",
-    "delta": "set dual_clip of the controller",
-    "importance_sampling_level": "name a sequence-level surrogate in the controller",
-    "top_entropy_quantile": "name a controller that keeps tokens by entropy",
-    "entropy_coef": "add entropy_bonus to the controller",
-    "use_adaptive_entropy": "add adaptive_entropy to the controller",
-    "off_policy_mask_threshold": "add opsm to the controller and set its delta",
-}
-"""Options of GRPOConfig that the controller replaces, each with the setting to use instead."""
-
-AGGREGATION = {"bnpo": "token-mean", "grpo": "seq-mean-token-mean", "dr_grpo": "fixed"}
-"""Average over tokens that a loss type of GRPOConfig stands for; their surrogate is the controller's."""
 
 FORWARD_INPUTS = (
     "pixel_values",
@@ -145,13 +130,7 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         self.reduce = DistReduce() if self.accelerator.num_processes > 1 else LocalReduce()
 
     def _check(self) -> None:
-        defaults = {field.name: field.default for field in dataclasses.fields(GRPOConfig)}
-        known = {"loss_type"} if self.translated else set()
-        if "cispo.eps_high" in self.translated:
-            known.add("epsilon_high")
-        for name, instead in REPLACED.items():
-            if getattr(self.args, name) != defaults[name] and name not in known:
-                raise ValueError(f"the controller replaces GRPOConfig.{name}: {instead}")
+        check_replaced(self.args, self.translated)
         every, steps = self.args.gradient_accumulation_steps, self.args.steps_per_generation
         assert steps is not None  # GRPOConfig has derived it from the batch sizes
         self._slices = steps
@@ -370,32 +349,6 @@ class EntrostatGRPOTrainer(GRPOTrainer):
         self.controller.load_state_dict(state["controller"])
         self.trace.load_state_dict(state["trace"])
         self._planned = state["planned"]
-
-
-def loss_type_settings(config: GRPOConfig | None, controller: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hyperparameters that GRPOConfig's loss_type stands for, and epsilon_high if that is "cispo".
-
-    Empty for the default, "dapo", and for a loss type that is another surrogate than the controller's. given:
-    hyperparameters set beside it. Raises ValueError if they set the aggregation too, and if epsilon_high is not set for
-    "cispo": TRL would then cap the ratio at epsilon.
-    """
-    if config is None:
-        return {}
-    if config.loss_type == "cispo" and "cispo" in names_of(controller):
-        if config.epsilon_high is None:
-            raise ValueError('loss_type "cispo" caps the ratio at GRPOConfig.epsilon_high: set it, as to 5.0')
-        return {"cispo.eps_high": config.epsilon_high - 1}
-    if config.loss_type not in AGGREGATION:
-        return {}
-    found: dict[str, Any] = {"aggregation": AGGREGATION[config.loss_type]}
-    if found["aggregation"] == "fixed":  # the largest number of tokens of an optimizer step
-        rows = config.per_device_train_batch_size * config.gradient_accumulation_steps * config.world_size
-        assert config.max_completion_length is not None  # as in TRL's own loss
-        found["constant"] = float(rows * config.max_completion_length)
-    for key in given:
-        if key.rpartition(".")[2] in found:
-            raise ValueError(f'GRPOConfig.loss_type "{config.loss_type}" decides the aggregation: drop {key}')
-    return found
 
 
 @contextmanager
