@@ -15,9 +15,8 @@ from ..claims.runs import entropies, trajectory
 from ..claims.start_entropy import SMOOTH, WIDER
 from ..config import Config
 from ..simulator import simulate
-from ..trajectory import Array
 from .registry import Outcome, Parameter, trial
-from .rules import PASSES, ROLLOUTS, SIZE
+from .rules import PASSES, ROLLOUTS, SIZE, over_time
 
 KP = Parameter(
     key="kp",
@@ -82,19 +81,6 @@ LR = Parameter(
     step=0.1,
     help="Step on the mean gradient of a state.",
 )
-
-
-def over_time(entropy: Array, predicted: float, holds: bool, because: str) -> Outcome:
-    """Return the outcome of mean entropy before each rollout, (rollouts + 1,), and the number that it should reach."""
-    return Outcome(
-        x=np.arange(len(entropy), dtype=np.float64),
-        x_title="rollout",
-        predicted=np.full(len(entropy), predicted),
-        measured=entropy,
-        y_title="mean entropy H (nats)",
-        holds=holds,
-        because=because,
-    )
 
 
 ERROR_ZERO, CLOSED_FORM = "H = H*", "H = H* − α*/Kp"

@@ -8,9 +8,8 @@ from ..claims.opefo import KEPT
 from ..claims.runs import entropies
 from ..config import Config
 from ..simulator import simulate
-from .control import over_time
 from .registry import Outcome, Parameter, trial
-from .rules import SIZE
+from .rules import SIZE, over_time
 
 PAPER, EXACT = "paper", "exact"
 ESTIMATOR = Parameter(

@@ -7,7 +7,7 @@ from ..claims.runs import side_by_side, trajectory
 from ..claims.steer import LIKELY, NOTABLE, UNLIKELY
 from ..instruments import Region, at_hand
 from .registry import Outcome, Parameter, nearest_rising, trial
-from .rules import PASSES, ROLLOUTS, SIZE
+from .rules import PASSES, ROLLOUTS, SIZE, over_time
 
 I, II = "I: likely, rewarded", "II: unlikely, rewarded"
 III, IV = "III: unlikely, punished", "IV: likely, punished"
@@ -176,13 +176,10 @@ def steer_collapse(lambda_min: float, rollouts: int, passes: int, env: str) -> O
         SIZE, {"lambda_min": [lambda_min]}, env=env, controller="steer", passes=passes, rollouts=rollouts
     )[0].mean(0)
     half = entropy[0] / 2
-    return Outcome(
-        x=np.arange(rollouts + 1, dtype=np.float64),
-        x_title="rollout",
-        predicted=np.full(rollouts + 1, half),
-        measured=entropy,
-        y_title="mean entropy H (nats)",
-        holds=bool(entropy[-1] >= half),
-        because=f"of {entropy[0]:.2f} nats, {entropy[-1]:.2f} are left after {rollouts} rollouts; the claim is at "
-        f"least half, {half:.2f}.",
+    return over_time(
+        entropy,
+        half,
+        bool(entropy[-1] >= half),
+        f"of {entropy[0]:.2f} nats, {entropy[-1]:.2f} are left after {rollouts} rollouts; the claim is at least half, "
+        f"{half:.2f}.",
     )

@@ -57,16 +57,26 @@ FLAT = 1e-9
 """Largest difference of entropies that counts as rounding, nats."""
 
 
-def ends_above(measured: Values, fixed: Values, under: str, margin: float = 0.0) -> Outcome:
-    """Return the outcome of the claim that `measured` ends above `fixed`, the runs under `under`, (rollouts + 1,)."""
+def over_time(measured: Values, predicted: Values | float, holds: bool, because: str) -> Outcome:
+    """Return the outcome of a claim on the mean entropy before each rollout and at the end, (rollouts + 1,)."""
     return Outcome(
         x=np.arange(len(measured), dtype=np.float64),
         x_title="rollout",
-        predicted=np.maximum(measured, fixed + margin),
+        predicted=np.broadcast_to(np.asarray(predicted, dtype=np.float64), measured.shape),
         measured=measured,
         y_title="mean entropy H (nats)",
-        holds=bool(measured[-1] > fixed[-1] + margin),
-        because=f"H ends at {measured[-1]:.3f}, and at {fixed[-1]:.3f} under {under}.",
+        holds=holds,
+        because=because,
+    )
+
+
+def ends_above(measured: Values, fixed: Values, under: str, margin: float = 0.0) -> Outcome:
+    """Return the outcome of the claim that `measured` ends above `fixed`, the runs under `under`, (rollouts + 1,)."""
+    return over_time(
+        measured,
+        np.maximum(measured, fixed + margin),
+        bool(measured[-1] > fixed[-1] + margin),
+        f"H ends at {measured[-1]:.3f}, and at {fixed[-1]:.3f} under {under}.",
     )
 
 
@@ -175,14 +185,11 @@ def kl_cov_is_grpo(beta: float, k: float, passes: int, rollouts: int) -> Outcome
         penalised = entropies(SIZE, controller="kl_cov", controller_args={"beta": beta, "k": k}, **shared)
     grpo = entropies(SIZE, controller="clip_free", **shared)
     difference = float(np.abs(penalised - grpo).max())
-    return Outcome(
-        x=np.arange(rollouts + 1, dtype=np.float64),
-        x_title="rollout",
-        predicted=grpo.mean(0),
-        measured=penalised.mean(0),
-        y_title="mean entropy H (nats)",
-        holds=difference < 1e-12,
-        because=f"the entropies of a run under KL-Cov and under GRPO differ by at most {difference:.1e} nats.",
+    return over_time(
+        penalised.mean(0),
+        grpo.mean(0),
+        difference < 1e-12,
+        f"the entropies of a run under KL-Cov and under GRPO differ by at most {difference:.1e} nats.",
     )
 
 
