@@ -28,7 +28,7 @@ SIDES = {"contracting": 0.0, "expanding": 99.0}
 def reweighted(effort: Effort, env: str, target: float | None) -> Array:
     """Return the entropy under PAPO with this target, or under GRPO, (runs, rollouts + 1)."""
     rule: dict[str, Any] = {} if target is None else {"controller": "papo", "target": target}
-    return entropies(effort, env=env, **rule, **length(env))
+    return entropies(effort.times(0.5), env=env, **rule, **length(env))
 
 
 def by_sign(*at: Any) -> Tensor:
