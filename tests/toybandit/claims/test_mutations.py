@@ -9,7 +9,7 @@ import torch
 from entrostat import StepStats, make
 from entrostat.controllers.entropic import Entropic
 from toybandit.claims.memory import remember
-from toybandit.claims.mutations import Mutation, Swap, always, constant, faults, negated
+from toybandit.claims.mutations import Mutation, Swap, always, constant, faults, negated, scaled
 
 
 class Base:
@@ -58,6 +58,20 @@ def test_put_back_after_an_error():
 def test_what_is_not_there_cannot_be_replaced(swap):
     with pytest.raises((AttributeError, KeyError)), swap():
         pass
+
+
+def test_a_method_that_reads_another_number():
+    class Rule:
+        width = 2.0
+
+        def double(self, x):
+            return 2 * self.width * x
+
+    rule = Rule()
+    with Swap(Rule, "double", scaled("width", -0.5))():
+        assert rule.double(3) == -6
+        assert rule.width == 2
+    assert rule.double(3) == 12
 
 
 def test_faults_of_a_controller():

@@ -8,6 +8,7 @@ The name completes "the verdict turns if …".
 
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -83,6 +84,20 @@ def negated(function: Callable[..., Any]) -> Callable[..., Any]:
 def constant(value: Any) -> Change:
     """Return the change to a function that returns `value`, whatever its arguments."""
     return lambda original: lambda *args, **kwargs: value
+
+
+def scaled(name: str, factor: float) -> Change:
+    """Return the change of a controller's method to one that reads its number `name` times `factor`."""
+
+    def change(method: Callable[..., Any]) -> Callable[..., Any]:
+        def changed(self: Controller, *args: Any) -> Any:
+            other = copy(self)
+            setattr(other, name, getattr(self, name) * factor)
+            return method(other, *args)
+
+        return changed
+
+    return change
 
 
 OFF = always(lambda self, plan, context: plan)

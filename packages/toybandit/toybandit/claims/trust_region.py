@@ -1,7 +1,6 @@
 """Tokens stopped by the divergence of their policies instead of their importance ratio: DPPO."""
 
-from collections.abc import Callable, Mapping
-from copy import copy
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -16,7 +15,7 @@ from ..trajectory import Trajectory
 from .checks import Values, every, numbers_of, rising, settle, told
 from .clipping import EARLY, RATE
 from .memory import remember
-from .mutations import Change, Mutation, Swap, always
+from .mutations import Change, Mutation, Swap, always, scaled
 from .registry import HOLDS, Effort, Finding, claim
 from .runs import trajectory
 
@@ -33,7 +32,6 @@ RULES: dict[str, dict[str, Any]] = {
 """Rules that are compared; no mask: the importance-weighted policy gradient."""
 FASTER = 4 * RATE
 """Learning rate at which a policy without a mask collapses within EARLY rollouts."""
-Beyond = Callable[[DPPO, Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 def by_ratio(self: DPPO, logp: Tensor, old_logp: Tensor) -> tuple[Tensor, Tensor]:
@@ -45,17 +43,6 @@ def by_ratio(self: DPPO, logp: Tensor, old_logp: Tensor) -> tuple[Tensor, Tensor
 def none(self: DPPO, logp: Tensor, old_logp: Tensor) -> tuple[Tensor, Tensor]:
     """Return masks without a token."""
     return torch.zeros_like(logp, dtype=torch.bool), torch.zeros_like(logp, dtype=torch.bool)
-
-
-def narrow(beyond: Beyond) -> Beyond:
-    """Return the masks at a hundredth of the limit."""
-
-    def changed(self: DPPO, logp: Tensor, old_logp: Tensor) -> tuple[Tensor, Tensor]:
-        other = copy(self)
-        other.delta = self.delta / 100
-        return beyond(other, logp, old_logp)
-
-    return changed
 
 
 def of_both(change: Change) -> tuple[Swap, Swap]:
@@ -148,7 +135,7 @@ def early(effort: Effort, name: str, lr: float) -> Trajectory:
     expected=HOLDS,
     mutations=(
         Mutation("the masks were by the ratio", *of_both(always(by_ratio))),
-        Mutation("the limits were a hundredth", *of_both(narrow)),
+        Mutation("the limits were a hundredth", *of_both(scaled("delta", 0.01))),
     ),
 )
 def dppo_learning(effort: Effort) -> Finding:
