@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("equal_entropy", "evaluation", "leaderboard_lm", "pi_control", "theory", "thermostat")
+PAGES = ("equal_entropy", "evaluation", "leaderboard", "leaderboard_lm", "pi_control", "theory", "thermostat")
 STATED = {
     "seeds": r"\bseeds?\b",
     "errors": r"±|standard error|\binterval|\b95%",
-    "what would change it": r"\bwould\b|may\s+change places",
+    "what would change it": r"\bwould\b|may\s+change\s+places",
 }
 
 

@@ -129,6 +129,9 @@ def test_page_and_picture(tmp_path):
     holding = text.partition("## Holding the target")[2].partition("## noisy")[0]
     assert "`entropic`" in holding
     assert "`ppo`" not in holding
+    assert "The interval of the first row's worst case overlaps with none of the other 0." in holding
+    assert "percentile bootstrap intervals over the 2 seeds" in text
+    assert text.count("The interval of the first row's reward overlaps with") == 1
     tables = [line for line in text.splitlines() if line.startswith("| `")]
     assert len(tables) == 1 + 2
     draw(panels, {"noisy": TINY}, range(2), tmp_path / "x.png")

@@ -45,7 +45,8 @@ for all. Controllers with a target aim at {TARGET:g} nats.
 | gap | highest reward of any policy with the same entropy, minus the reward |
 | settling | rollouts until the entropy stays within ±{SETTLED:g} of the target to the end, median over seeds |
 
-Brackets are {LEVEL:.0%} percentile bootstrap intervals over seeds. A state has {arms} equally good arms, so the
+Brackets are {LEVEL:.0%} percentile bootstrap intervals over the {seeds} seeds; rows whose intervals overlap may change
+places with other seeds. A state has {arms} equally good arms, so the
 frontier is flat up to log {arms} = {flat:.3f} nats: below that, entropy costs no reward, and the whole gap
 is reward that has not been learnt."""
 
@@ -58,7 +59,11 @@ def _holding(panels: Mapping[str, Sequence[Standing]]) -> str:
             if s.target_error is not None:
                 errors.setdefault((s.entry.controller, s.entry.setting), {})[env] = s.target_error
     worst = sorted(errors.items(), key=lambda item: max(error.value for error in item[1].values()))
-    lines = ["## Holding the target", "", "Target error; the smallest worst case first.", ""]
+    about = "Target error; the smallest worst case first."
+    if worst:
+        first, *others = (max(found.values()) for _, found in worst)
+        about += "\n" + _first("worst case", [other.low <= first.high for other in others])
+    lines = ["## Holding the target", "", about, ""]
     lines += ["| " + " | ".join(("controller", "values", *panels)) + " |", "|" + "---|" * (2 + len(panels))]
     for (controller, setting), found in worst:
         cells = (number(found.get(env), 4) for env in panels)
@@ -73,11 +78,22 @@ def _section(env: str, environment: Environment, standings: Sequence[Standing]) 
         f"{environment.passes}, learning rate {environment.lr}, coupling of states {environment.coupling:g}. "
         "Highest reward first."
     )
+    rewards = [standing.reward for standing in standings if standing.reward]
+    if rewards:
+        about += "\n" + _first("reward", [other.high >= rewards[0].low for other in rewards[1:]])
     lines = [f"## {env}", "", about, "", "| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
     lines += [_row(standing) for standing in standings if not standing.error]
     if failed:
         lines += ["", "Could not run:", "", *(f"- `{standing.entry.name}`: {standing.error}" for standing in failed)]
     return "\n".join(lines)
+
+
+def _first(what: str, others: Sequence[bool]) -> str:
+    """Return the sentence on the first row of a table; others: True where a later row's interval overlaps with its."""
+    count = sum(others)
+    if not count:
+        return f"The interval of the first row's {what} overlaps with none of the other {len(others)}."
+    return f"The interval of the first row's {what} overlaps with {count} of the other {len(others)}; any may be first."
 
 
 def _row(standing: Standing) -> str:

@@ -26,7 +26,7 @@ def draw(
 ) -> None:
     """Write the picture of standings by environment; configurations and seeds give the bandits of the frontiers."""
     rows = (len(panels) + 1) // 2
-    figure = Figure(figsize=(17, 7.5 * rows))
+    figure = Figure(figsize=(17, 9.5 * rows))
     figure.subplots_adjust(left=0.05, right=0.82, wspace=0.7, bottom=0.09 / rows, top=1 - 0.07 / rows, hspace=0.15)
     FigureCanvasAgg(figure)
     for i, (env, standings) in enumerate(panels.items()):
