@@ -1,6 +1,10 @@
 """Recipes: every one can be planned and runs in small, and its numbers are the papers'."""
 
+import json
+import os
+
 import pytest
+import torch
 import yaml
 from published import numbers
 
@@ -10,6 +14,7 @@ from llmtrain.commands.recipes import page
 from llmtrain.evaluation.paper_settings import longest_response
 from llmtrain.policy.checkpoint import latest
 from llmtrain.recipes.recipe import KINDS, get_recipe, names
+from llmtrain.reproduction.ingredients import data
 from llmtrain.reproduction.recipe_config import full_config, planned, read_asked, with_ingredients
 from llmtrain.training.check import check_evaluation
 
@@ -107,6 +112,69 @@ def test_mistakes_are_one_line(args, message, capsys, tmp_path, monkeypatch):
     assert said.count("\n") == 1
 
 
+class Card:
+    """GPU of a machine."""
+
+    total_memory = 0
+
+
+@pytest.fixture
+def equipped(tmp_path, monkeypatch):
+    """Folder with empty files for the data sets of two recipes and a model, and no GPU."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("steer/qwen2.5-math-7b", "entropy_mechanism/llama3.1-8b-grpo"):
+        for item in data(get_recipe(name), "data").values():
+            item.path.parent.mkdir(exist_ok=True)
+            item.path.touch()
+    folder = tmp_path / "models" / "Qwen2.5-Math-7B"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps({"max_position_embeddings": 4096}))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("args", "gpus", "message"),
+    [
+        (["steer/qwen2.5-math-7b", "--data-dir", "data", "--models-dir", "none"], 0, "`llmtrain recipes fetch steer/"),
+        (["entropy_mechanism/llama3.1-8b-grpo", "--data-dir", "data"], 0, "accept its licence at https://hugging"),
+        (["steer/qwen2.5-math-7b", "--data-dir", "gone"], 0, "gone lacks DAPO-Math-17k.parquet, aime24.parquet"),
+        (["steer/qwen2.5-math-7b", "--data-dir", "data"], 0, "this machine has 0: use --shrink for a small form"),
+        (["steer/qwen2.5-math-7b", "--data-dir", "data"], 2, "placed on 8 GPUs and this machine has 2: use --gpus 2"),
+        (["steer/qwen2.5-math-7b", "--data-dir", "data"], 8, "for H100 of 80 GiB and this machine's GPUs have 40:"),
+        (["revisiting/qwen2.5-math-7b-grpo-m4", "--data-dir", "data"], 0, "max_position_embeddings to 5120 in"),
+        (
+            ["steer/qwen2.5-math-7b", "--data-dir", "data", "--gpus", "1"],
+            1,
+            "of host memory and this machine has 0: use",
+        ),
+        (["steer/qwen2.5-math-7b", "--gpus", "3"], 0, "must be a multiple of the 3 ranks: use gpus=2"),
+    ],
+)
+def test_what_is_missing_is_one_line_with_the_command_that_helps(args, gpus, message, equipped, capsys, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr(Card, "total_memory", (40 if gpus == 8 else 141) * 2**30)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: Card)
+    monkeypatch.setattr(os, "sysconf", lambda name: 1)
+    assert main(["train", "--recipe", *args]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+    assert not (equipped / "runs").exists()
+
+
+def test_what_cannot_be_fetched_is_named_with_the_command_for_elsewhere(equipped, capsys, monkeypatch):
+    def offline(*args, **kwargs):
+        raise OSError("no network")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
+    assert main(["recipes", "fetch", "entropy_mechanism/llama3.1-8b-grpo", "--data-dir", "data"]) == 2
+    said = capsys.readouterr().err
+    assert "(OSError: no network): accept its licence at https://huggingface.co/meta-llama/Llama-3.1-8B and `hf" in said
+    assert "`hf download meta-llama/Llama-3.1-8B --local-dir models/Llama-3.1-8B` where there is a network" in said
+    assert said.count("\n") == 1
+
+
 def test_what_must_be_downloaded(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folders = ["--data-dir", "data", "--models-dir", "models"]
@@ -115,6 +183,12 @@ def test_what_must_be_downloaded(capsys, tmp_path, monkeypatch):
     assert "missing  models/Qwen2.5-Math-7B  from Qwen/Qwen2.5-Math-7B (about 15 GB)" in said
     assert "missing  data/DAPO-Math-17k.parquet" in said
     assert said.endswith("8 to download: llmtrain recipes fetch steer/qwen2.5-math-7b\n")
+
+
+def test_what_is_to_be_known_of_a_data_set_is_said(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["recipes", "fetch", "entropic/qwen3-8b", "--dry-run", "--data-dir", "data"]) == 0
+    assert "from Open-Reasoner-Zero/orz_math_57k_collection (address not verified; the" in capsys.readouterr().out
 
 
 def test_every_setting_is_shown_with_its_source(capsys):

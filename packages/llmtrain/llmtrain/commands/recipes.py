@@ -150,7 +150,8 @@ def fetch_recipe(args: list[str]) -> int:
             print(said, flush=True)
         return 0
     for item in items:
-        more = ", ".join(word for word in (item.size, "asks for consent to its licence" * item.gated) if word)
+        words = (item.size, "asks for consent to its licence" * item.gated, item.note)
+        more = "; ".join(word for word in words if word)
         print(f"{'there' if item.there else 'missing':8} {item.path}  from {item.source}{f' ({more})' * bool(more)}")
     missing = sum(not item.there for item in items)
     print(f"{missing} to download{f': llmtrain recipes fetch {recipe.name}' * bool(missing)}")

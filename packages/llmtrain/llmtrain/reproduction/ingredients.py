@@ -21,7 +21,7 @@ MODELS = "models"
 
 def data_folder() -> str:
     """Return the usual folder of data sets: that of ENTROSTAT_DATA, or `data`."""
-    return os.environ.get("ENTROSTAT_DATA", "data")
+    return os.environ.get("ENTROSTAT_DATA") or "data"
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,22 @@ class Ingredient:
     hub: str
     """Kind of repository on the hub, model or dataset; empty for a file with an address, made for one to be made."""
     size: str = ""
+    note: str = ""
+    """What to know before it is used, such as an address that is not verified."""
 
     @property
     def there(self) -> bool:
         """True if it lies in its place."""
         return (self.path / "config.json").is_file() if self.hub == "model" else self.path.exists()
+
+    @property
+    def by_hand(self) -> str:
+        """Command that gets it on a machine with a network."""
+        kind = " --repo-type dataset" * (self.hub == "dataset")
+        return {
+            "made": f"run `{self.source}` in {self.path.parent}",
+            "": f"run `curl -L -o {self.path} {self.source}` where there is a network",
+        }.get(self.hub, f"run `hf download {self.source}{kind} --local-dir {self.path}` where there is a network")
 
     @property
     def gated(self) -> bool:
@@ -73,7 +84,8 @@ def data(recipe: Recipe, folder: str) -> dict[str, Ingredient]:
     for name in dict.fromkeys(recipe.data_sets):
         entry = data_sets()[name]
         kind = next(kind for kind in SOURCES if kind in entry)
-        found[name] = Ingredient(name, Path(folder) / entry["file"], entry[kind], SOURCES[kind])
+        path = Path(folder) / entry["file"]
+        found[name] = Ingredient(name, path, entry[kind], SOURCES[kind], note=entry.get("note", ""))
     return found
 
 
@@ -123,16 +135,17 @@ def fetch(items: list[Ingredient]) -> Iterator[str]:
         try:
             _download(item)
         except Exception as error:  # the hub, its client and the network raise different errors
-            word = f"; accept its licence at https://huggingface.co/{item.source} and run `hf auth login`" * item.gated
-            raise ValueError(
-                f"{item.source} cannot be fetched: {type(error).__name__}: {one_line(error)}{word}"
-            ) from None
+            consent = (
+                f"accept its licence at https://huggingface.co/{item.source} and `hf auth login`, or " * item.gated
+            )
+            cause = f"{type(error).__name__}: {one_line(error, 160)}"
+            raise ValueError(f"{item.source} cannot be fetched ({cause}): {consent}{item.by_hand}") from None
         yield f"fetched   {item.path}"
 
 
 def _download(item: Ingredient) -> None:
     if item.hub == "made":
-        raise ValueError(f"make it in {item.path.parent} with: {item.source}")
+        raise ValueError("it is made from another file")
     if item.hub:
         from huggingface_hub import snapshot_download
 

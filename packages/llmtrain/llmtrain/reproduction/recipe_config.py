@@ -5,6 +5,7 @@
 Settings: the recipe, placed on the GPUs by `llmtrain plan` < --config < --set and flags.
 """
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,7 @@ def read_recipe_config(args: list[str], prog: str) -> TrainConfig:
 
 
 def check_gpus(asked: Asked, plan: Plan) -> None:
-    """Raise ValueError with the command that helps if this machine has fewer or smaller GPUs than the plan."""
+    """Raise ValueError with the command that helps if this machine has fewer or smaller GPUs or less memory."""
     import torch
 
     name, has = asked.recipe.name, torch.cuda.device_count()
@@ -145,4 +146,10 @@ def check_gpus(asked: Asked, plan: Plan) -> None:
         raise ValueError(
             f"recipe {name} is planned for {gpu.name.upper()} of {gpu.memory / 2**30:.0f} GiB and this machine's GPUs "
             f"have {least / 2**30:.0f}: choose with `llmtrain plan --recipe {name} --gpu TYPE`"
+        )
+    host = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if host < (needed := max(plan.memory.host, plan.memory.loading)):
+        raise ValueError(
+            f"recipe {name} on {asked.gpus} GPUs needs {needed / 2**30:.0f} GiB of host memory and this machine has "
+            f"{host / 2**30:.0f}: use more GPUs, so that less is offloaded; `llmtrain plan --recipe {name} --gpus N`"
         )
