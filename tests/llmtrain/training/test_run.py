@@ -166,7 +166,7 @@ def test_a_checkpoint_that_is_replaced_moves_aside_first(tmp_path, monkeypatch):
     put(part, path)
     assert (path / "who").read_text() == part.name
     assert (tmp_path / "step-000001.old" / "who").read_text() == path.name
-    assert removed == [tmp_path / "step-000001.old"] * 2
+    assert removed == [tmp_path / "step-000001.old"]
 
 
 def test_checkpoints_are_ordered_by_number_and_strays_ignored(run, capsys):

@@ -28,7 +28,7 @@ from .policy import Policy
 NAME = re.compile(r"step-(\d+)")
 """Name of a checkpoint."""
 PART, ASIDE = ".part", ".old"
-"""Suffixes of a checkpoint that is being written, and of one that it replaces."""
+"""Suffixes of a checkpoint that is being written or removed, and of one that is being replaced."""
 TRIED = 2**20
 """Bytes that must fit into a folder, otherwise it counts as full."""
 
@@ -81,7 +81,9 @@ def save_checkpoint(
     ranks = models[""][1].ranks
     writes = ranks.rank == 0
     if writes:
-        shutil.rmtree(part, ignore_errors=True)
+        recover(run)
+        for left in path.parent.glob(f"step-*{PART}"):
+            shutil.rmtree(left, ignore_errors=True)
         part.mkdir(parents=True)
     ranks.barrier()
     for name, (policy, engine) in models.items():
@@ -96,7 +98,8 @@ def save_checkpoint(
         kept = {path, *keep()}
         for old in checkpoints(run):
             if old not in kept:
-                shutil.rmtree(old)
+                left = old.rename(old.with_suffix(PART))  # so that no checkpoint is ever half there
+                shutil.rmtree(left)
     ranks.barrier()
     return path
 
@@ -104,11 +107,19 @@ def save_checkpoint(
 def put(part: Path, path: Path) -> None:
     """Move a written checkpoint into place; one that is there moves aside first, and is removed afterwards."""
     aside = path.with_suffix(ASIDE)
-    shutil.rmtree(aside, ignore_errors=True)
+    for left in path.parent.glob(f"step-*{ASIDE}"):
+        shutil.rmtree(left, ignore_errors=True)
     if path.exists():
         path.rename(aside)
     part.rename(path)
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def recover(run: str | Path) -> None:
+    """Move checkpoints back that were moved aside by a save that was killed before the new one was in place."""
+    for aside in (Path(run) / "checkpoints").glob(f"step-*{ASIDE}"):
+        if not aside.with_suffix("").exists():
+            aside.rename(aside.with_suffix(""))
 
 
 def unwritable(folder: str | Path) -> str:

@@ -58,12 +58,13 @@ def print_config(config: TrainConfig) -> None:
 
 def prepare(config: TrainConfig, resuming: bool) -> None:
     """Prepare a run once for all ranks: print settings; check the checkpoint, or clear the folder and warm up."""
-    from ..policy.checkpoint import check_whole, latest, strays
+    from ..policy.checkpoint import check_whole, latest, recover, strays
     from .display import WarmUpDisplay
     from .warmup import start_model
 
     print_config(config)
     if resuming:
+        recover(config.out)
         for name in strays(config.out):
             print(f"ignored: {Path(config.out) / 'checkpoints' / name} is not a checkpoint")
         check_whole(latest(config.out))
