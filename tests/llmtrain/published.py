@@ -67,7 +67,7 @@ STEER = Paper(
         "qwen2.5-14b": {"model.path": "Qwen/Qwen2.5-14B"},
         # table 5 and D.1
         "qwen2.5-coder-7b": {"model.path": "Qwen/Qwen2.5-Coder-7B", "data.train_files": ["archercoder"]}
-        | dict.fromkeys(("data.val_files", "checkpoint.keep_best"), UNSTATED),
+        | {"data.val_files": ["livecodebench"], "checkpoint.keep_best": UNSTATED},
     },
     methods={
         "": {"controller": "clip_higher+steer"}

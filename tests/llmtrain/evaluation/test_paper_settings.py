@@ -41,6 +41,7 @@ def test_presets_as_the_papers_have_them():
     for paper in ("steer", "opefo"):
         assert {(x.temperature, x.top_p) for x in map(PRESETS[paper].of, BENCHMARKS)} == {(1, 0.7)}
         assert {name: PRESETS[paper].of(name).samples for name in ("aime25", "gsm8k")} == {"aime25": 32, "gsm8k": 1}
+    assert PRESETS["steer"].of("livecodebench").samples == 4
     four = [PRESETS["entropic"].of(name).samples for name in ("math500", "olympiadbench", "minerva_math", "aime24")]
     assert four == [4, 4, 4, 32]
     assert {(x.temperature, x.top_p) for x in map(PRESETS["entropic"].of, BENCHMARKS)} == {(0.6, 0.95)}

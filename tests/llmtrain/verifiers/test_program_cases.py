@@ -8,6 +8,7 @@ from llmtrain.verifiers import get_verifier
 
 STDIO = {"inputs": ["1 2\n", "3 4\n"], "outputs": ["3\n", "7"]}
 CALLS = {"inputs": [[1, 2], [3, 4]], "outputs": [3, [7]], "fn_name": "add"}
+KODCODE = "from solution import add\n\ndef test_a():\n    assert add(1, 2) == 3\n\ndef test_b():\n    assert add(0, 2)"
 READS = "a, b = map(int, input().split())\nprint(a + b)"
 ADD = "def add(a, b):\n    return a + b"
 SOLUTION = "class Solution:\n    def add(self, a, b):\n        return a + b"
@@ -27,6 +28,15 @@ def python():
         ("import sys\na, b = map(int, sys.stdin.buffer.read().split())\nsys.stdout.write(f'{a + b} ')", STDIO, True),
         (READS + "\nexit()", STDIO, True),
         ("print(3)", STDIO, False),
+        ("print(0.50, 'a')", {"inputs": [""], "outputs": ["0.5 a\n"]}, True),
+        ("print(0.51)", {"inputs": [""], "outputs": ["0.5"]}, False),
+        (
+            "def f(x: List[int]):\n    return Counter(x)[1]",
+            {"inputs": [[[1, 1]]], "outputs": [2], "fn_name": "f"},
+            True,
+        ),
+        (ADD, KODCODE, True),
+        (ADD.replace("+", "-"), KODCODE, False),
         ("import os\nos._exit(0)", STDIO, False),
         ("print(", STDIO, False),
         (READS, {"inputs": [["1 2"]], "outputs": [["3"]]}, True),

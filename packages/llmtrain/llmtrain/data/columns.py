@@ -14,7 +14,9 @@ from .question import Message, Prompt, Question
 from .table import Table
 
 PROMPTS = ("prompt", "question", "problem", "input")
-ANSWERS = ("reward_model.ground_truth", "ground_truth", "answer", "solution", "target")
+TESTS = ("test_cases", "input_output", "test")
+"""Columns of a program's tests: of AceCode, of TACO and APPS, and of KodCode, whose solution is a program."""
+ANSWERS = ("reward_model.ground_truth", "ground_truth", "answer", *TESTS, "solution", "target")
 SOLUTIONS = ("solution", "extra_info.solution", "extra_info.answer")
 SOURCE = "data_source"
 SHOWN = 30

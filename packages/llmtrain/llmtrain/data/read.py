@@ -3,8 +3,8 @@
     questions, skipped = read("aime24.parquet")              # 30 questions, each with repeats=32
     read("gsm8k_train.jsonl"), read("openai/gsm8k:main", split="test"), read("folder", skip_bad=True)
 
-Formats: parquet (verl's form, plain columns, or multiple choice), jsonl, json, csv, folders of these, and data sets
-saved by `datasets`.
+Formats: parquet (verl's form, plain columns, multiple choice, LiveCodeBench), jsonl, json, csv, folders of these, and
+data sets saved by `datasets`.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from .choices import Choices
 from .columns import Columns
+from .live_code import LiveCode
 from .question import Prompt, Question
 from .table import Table
 from .tables import tables
@@ -94,8 +95,8 @@ def _rows(
 ) -> Iterator[tuple[str, Question | ValueError]]:
     """Yield the place of each row, with its question or its error."""
     for table in found:
-        choices = None if prompt_key or answer_key else Choices.of(table, choice_seed)
-        columns = choices or Columns.of(table, prompt_key, answer_key)
+        known = None if prompt_key or answer_key else Choices.of(table, choice_seed) or LiveCode.of(table)
+        columns = known or Columns.of(table, prompt_key, answer_key)
         more = [name for name in table.columns if "." not in name] if keep_columns else []
         for number, row in table.rows(list(dict.fromkeys([*columns.names, *more]))):
             where = f"{table.name}, {table.unit} {number}"

@@ -24,6 +24,7 @@ _MARKS = {
     "omni_math": r"omni\W*_?math",
     "gsm8k": r"gsm\W*_?8k",
     "countdown": r"countdown",
+    "livecodebench": r"live\W*_?code\W*_?bench|code_generation_lite",
 }
 BENCHMARKS = tuple(_MARKS)
 COMPETITIONS = ("aime24", "aime25", "amc23")
@@ -67,12 +68,11 @@ def _entropic(max_new_tokens: int, model: str) -> Settings:
     )
 
 
-def _nucleus(source: str, max_new_tokens: int) -> Settings:
-    return Settings(
-        source,
-        Sampling(top_p=0.7, samples=1, max_new_tokens=max_new_tokens),
-        _same(COMPETITIONS, Sampling(top_p=0.7, samples=32, max_new_tokens=max_new_tokens)),
-    )
+def _nucleus(source: str, max_new_tokens: int, **samples: int) -> Settings:
+    """Return settings with top-p 0.7; samples: other numbers of samples by benchmark."""
+    once = Sampling(top_p=0.7, samples=1, max_new_tokens=max_new_tokens)
+    many = dict.fromkeys(COMPETITIONS, 32) | samples
+    return Settings(source, once, MappingProxyType({name: replace(once, samples=n) for name, n in many.items()}))
 
 
 PRESETS: Mapping[str, Settings] = MappingProxyType(
@@ -86,7 +86,7 @@ PRESETS: Mapping[str, Settings] = MappingProxyType(
             "Revisiting Entropy, Appendix B: 64 samples for every benchmark; length as in its rollouts",
             Sampling(samples=64, max_new_tokens=4096),
         ),
-        "steer": _nucleus("STEER, D.2 and table 3; length of its Qwen2.5 models", 3072),
+        "steer": _nucleus("STEER, D.2, tables 3 and 5; length of its Qwen2.5 models", 3072, livecodebench=4),
         "opefo": _nucleus("OPEFO, 6.1; length as in its rollouts with Qwen2.5-Math-7B", 3000),
         "entropic": _entropic(8192, "non-thinking"),
         "entropic_reasoning": _entropic(65536, "reasoning"),

@@ -32,7 +32,7 @@ from typing import Any
 from ..process.local_ranks import is_first
 from ..process.text import signal_name
 from .bounded_run import Ended, run_bounded
-from .program_cases import cases_of, tests_of
+from .program_cases import IMPORTS, cases_of, tests_of
 from .verdict import Verdict
 from .verifier import Verifier
 
@@ -44,6 +44,24 @@ OPEN = (
     "verifier python: this machine allows no namespaces, so programs can read the files of this user and use the "
     "network: train in a container without secrets"
 )
+IMPORTED = re.compile(r"^(from solution import|import solution\b)", re.MULTILINE)
+"""Line of tests that import the program as a module, as KodCode's do; their functions test_... are then called."""
+SOLUTION = """
+import sys as _sys, types as _types
+class _Solution(_types.ModuleType):
+    def __getattr__(self, name):
+        try:
+            return of_answer(name)
+        except KeyError:
+            raise AttributeError(name) from None
+_sys.modules["solution"] = _Solution("solution")
+"""
+RUN_ALL = """
+_tests = [_value for _name, _value in list(globals().items()) if _name.startswith("test_") and callable(_value)]
+assert _tests, "no function test_... to call"
+for _test in _tests:
+    _test()
+"""
 _FENCE = re.compile(r"^[ \t]*```[ \t]*(?:[{.]*([\w+#-]+)[^`\n]*)?\r?$", re.MULTILINE)
 """Line that opens a block, with its language, or closes one."""
 _PYTHON = ("python", "python3", "py")
@@ -76,12 +94,16 @@ def tests(ground_truth: Any) -> str:
     return "\n".join(lines)
 
 
-def plan_of(ground_truth: Any) -> tuple[str, str]:
-    """Return the tests as text, and the role of the program (answer_link.py). Raise ValueError if there are none."""
+def plan_of(ground_truth: Any) -> tuple[str, str, str]:
+    """Return the tests as text, the role of the program (answer_link.py), and what is imported before it.
+
+    Raises ValueError for a ground truth without tests.
+    """
     cases = cases_of(ground_truth)
     if cases is None:
-        return tests(ground_truth), "answer"
-    return tests_of(cases), "answer" if cases.get("fn_name") else "program"
+        told = tests(ground_truth)
+        return f"{SOLUTION}\n{told}\n{RUN_ALL}" if IMPORTED.search(told) else told, "answer", ""
+    return (tests_of(cases), "answer", IMPORTS) if cases.get("fn_name") else (tests_of(cases), "program", "")
 
 
 class PythonVerifier(Verifier):
@@ -98,14 +120,14 @@ class PythonVerifier(Verifier):
         """Return True if programs see files of the machine, because the kernel allows no namespaces."""
         with tempfile.NamedTemporaryFile() as file:
             code = f"import os\n\nassert not os.path.exists({file.name!r})"
-            return "AssertionError" in self._judge(code, ("pass", "answer")).reason
+            return "AssertionError" in self._judge(code, ("pass", "answer", "")).reason
 
     def judge(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
         codes = [program(response) for response in responses]
         plans = [plan_of(truth) for truth in ground_truths]
         return list(self._threads.map(self._check, codes, plans))
 
-    def _check(self, code: str, plan: tuple[str, str]) -> Verdict:
+    def _check(self, code: str, plan: tuple[str, str, str]) -> Verdict:
         """Return the verdict on a program; a problem of the machine, such as a full disk, costs this item only."""
         try:
             return self._judge(code, plan)
@@ -113,11 +135,12 @@ class PythonVerifier(Verifier):
             self.failures["crash"] += 1
             return Verdict(False, f"the program could not be run: {error.strerror}", code)
 
-    def _judge(self, code: str, plan: tuple[str, str]) -> Verdict:
+    def _judge(self, code: str, plan: tuple[str, str, str]) -> Verdict:
         """Return the verdict on a program from how its tests end, or itself if it ends before them."""
         passed = secrets.token_hex(16)  # only the process of the tests knows it
-        tested, role = plan
-        texts = {role: code, "tests": f"{tested}\n\nprint('\\n{passed}', flush=True)\n"}
+        tested, role, imports = plan
+        before = "" if "from __future__" in code else imports
+        texts = {role: before + code, "tests": f"{tested}\n\nprint('\\n{passed}', flush=True)\n"}
         with tempfile.TemporaryDirectory(prefix="llmtrain-check-", ignore_cleanup_errors=True) as folder:
             ended = self._run([_process(Path(folder), name, text) for name, text in texts.items()])
         if ended.flooded:
