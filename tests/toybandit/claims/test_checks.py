@@ -7,7 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toybandit.claims.checks import Check, above, below, between, every, numbers_of, rising, settle, student_tail, told
+from toybandit.claims.checks import (
+    Check,
+    above,
+    below,
+    between,
+    clearance,
+    every,
+    numbers_of,
+    rising,
+    settle,
+    student_tail,
+    told,
+)
 from toybandit.claims.registry import FAILS, HOLDS, holds_if
 
 VALUES = np.array([1.0, 2.0, 3.0, 4.0])  # mean 2.5, standard deviation 1.291, standard error .6455
@@ -34,6 +46,13 @@ def test_above_and_below():
     assert above(VALUES, 2.0).doubt == pytest.approx(student_tail(0.5 / (2**0.5 * 0.6454972), 3))
     assert above(VALUES, 2.0).doubt == below(VALUES, 2.0).doubt
     assert above(VALUES, 2.5) == Check(False, pytest.approx(0.5))
+
+
+def test_distance_in_standard_errors():
+    """Mean 3 of 2 and 4: a standard error of 1. Equal runs have none."""
+    assert clearance(np.array([2.0, 4.0])) == pytest.approx(3.0)
+    assert clearance(np.array([2.0, 4.0]), 5.0) == pytest.approx(2.0)
+    assert (clearance(np.ones(2)), clearance(np.zeros(2))) == (inf, 0.0)
 
 
 def test_runs_that_all_agree_leave_no_doubt():

@@ -50,14 +50,18 @@ def standard_error(values: Values) -> float:
     return float(values.std(ddof=1) / sqrt(len(values)))
 
 
+def clearance(values: Values, bound: float = 0.0) -> float:
+    """Return the distance of the mean over runs from `bound` in standard errors; without any, ∞, or 0 at the bound."""
+    distance, error = abs(float(values.mean()) - bound), standard_error(values)
+    return distance / error if error > 0 else (inf if distance else 0.0)
+
+
 def above(values: Values, bound: float = 0.0) -> Check:
     """Return the check that the mean over runs is above `bound`.
 
     The mean of as many fresh runs differs from the measured mean by √2 standard errors times Student's t.
     """
-    distance, error = float(values.mean()) - bound, sqrt(2) * standard_error(values)
-    t = abs(distance) / error if error > 0 else (inf if distance else 0.0)
-    return Check(distance > 0, student_tail(t, len(values) - 1))
+    return Check(float(values.mean()) > bound, student_tail(clearance(values, bound) / sqrt(2), len(values) - 1))
 
 
 def below(values: Values, bound: float = 0.0) -> Check:

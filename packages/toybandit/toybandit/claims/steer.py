@@ -19,7 +19,7 @@ from ..instruments import Region, at_hand
 from ..policy import Policy
 from ..problem import draw_problem
 from ..rollout import enumerate_rollout
-from .checks import Check, Values, above, every, numbers_of, rising, settle, standard_error, told
+from .checks import Check, Values, above, clearance, every, numbers_of, rising, settle, standard_error, told
 from .memory import remember
 from .mutations import Mutation, Swap, always, negated
 from .pictures import picture
@@ -239,7 +239,7 @@ def quadrant_finding(effort: Effort, rewards: str) -> Finding:
     numbers: dict[str, float] = {}
     for env in envs:
         effects = intervened(effort, env)
-        t = min(abs(float(x.mean())) / max(standard_error(x), 1e-300) for x in effects.values())
+        t = min(clearance(x) for x in effects.values())
         told_effects = ", ".join(f"{name} {x.mean():+.3f}" for name, x in effects.items())
         lines.append(f"{env}: {told_effects}; smallest |t| {t:.1f}")
         numbers |= numbers_of({f"{env}, {name}": x for name, x in effects.items()})
