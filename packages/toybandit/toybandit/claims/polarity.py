@@ -56,8 +56,8 @@ def by_sign(*at: Any) -> Tensor:
     ),
 )
 def papo_polarity(effort: Effort) -> Finding:
-    """The exact flow knows the direction of every token, also where samples are reused and clipped, and weights of 1.5
-    and .5 move the entropy further than any other weights here: up to above its initial value with random rewards."""
+    """The exact flow knows the direction of tokens, also where samples are reused and clipped. Weights of 1.5 and .5
+    move the entropy far: strictly on-policy to above its initial value, or to a quarter of GRPO's."""
     final: dict[str, Values] = {}
     checks, lines, nulls = [], [], []
     for env in ENVS:
@@ -92,9 +92,9 @@ def papo_polarity(effort: Effort) -> Finding:
     ),
 )
 def papo_target(effort: Effort) -> Finding:
-    """Weights in proportion to the error are P control, and its gain is high enough here to rest within a band's tenth
-    of the target. Weights on advantages need advantages: once every sample of a state is right, nothing is left to
-    weigh, as for Pos-Adv-Reweight."""
+    """Weights in proportion to the error are P control, and its gain is high enough here to rest within a quarter of
+    the band from the target. Weights on advantages need advantages: once every sample of a state is right, nothing is
+    left to weigh, as for Pos-Adv-Reweight."""
     errors = {env: late(reweighted(effort, env, GOAL)) - GOAL for env in ENVS}
     none = {env: late(reweighted(effort, env, None)) - GOAL for env in ENVS}
     checks = {env: between(error, -HELD, HELD) for env, error in errors.items()}

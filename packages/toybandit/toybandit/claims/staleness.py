@@ -66,8 +66,8 @@ def stale(effort: Effort, kernel: str, passes: int) -> Trajectory:
 )
 def vespo_staleness(effort: Effort) -> Finding:
     """The ratio of a response is a product, and a few responses with a large product take over the step: without the
-    kernel the policy becomes sure within a few rollouts, of arms that happened to pay. The kernel gives those responses
-    no weight. It keeps the reward, not the entropy, which falls further the more updates there are."""
+    kernel the policy becomes sure before it has learnt what pays. The kernel gives those responses next to no weight.
+    It keeps the reward, not the entropy, which falls further the more updates there are."""
     runs = {name: {passes: stale(effort, name, passes) for passes in PASSES} for name in KERNELS}
     end = {name: {m: run.reward[:, -1] for m, run in found.items()} for name, found in runs.items()}
     half = {m: run.reward[:, run.reward.shape[1] // 2] for m, run in runs["VESPO"].items()}

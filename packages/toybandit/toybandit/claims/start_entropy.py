@@ -60,7 +60,7 @@ ONCE = f"samples are used once, and |ζ| may be {WIDER:g}"
 def repo_r_target(effort: Effort) -> Finding:
     """ζ raises the weight of unlikely successes and lowers that of unlikely failures. With |ζ| up to .05 this slows the
     fall of the entropy and does not stop it; with .2 it holds the initial entropy strictly on-policy. If samples are
-    reused, the ratio clip stops the tokens that it favours, and the entropy settles lower."""
+    reused under a ratio clip, the entropy settles lower."""
     envs = "noisy", "on"
     found = {f"|ζ| ≤ .05, {env}": missed(under(effort, env, "repo_r", "1x"), 1) for env in envs}
     wide = {f"|ζ| ≤ {WIDER:g}, {env}": missed(under(effort, env, "repo_r", "1x", zeta_max=WIDER), 1) for env in envs}

@@ -96,7 +96,7 @@ def told_shares(found: Mapping[str, Values]) -> str:
 )
 def dppo_mask(effort: Effort) -> Finding:
     """A ratio of 1.2 is a small change of an unlikely token and cannot be reached by a token with p above .83. The mask
-    by divergence stops hardly any unlikely token and a few likely ones, nearly all of them while they fall."""
+    by divergence stops hardly any unlikely token, and a few likely ones."""
     clip, found = shares(effort, "grpo"), {name: shares(effort, rule) for name, rule in MASKS.items()}
     check = every(
         rising(each["unlikely"], clip["unlikely"]) & rising(clip["likely"], each["likely"]) for each in found.values()
