@@ -42,8 +42,9 @@ def test_curves_are_means_with_bands():
     assert list(table["series"]) == ["a"] * 9 + ["long name"] * 9
     np.testing.assert_array_equal(table["rollout"], [*range(9), *range(9)])
     np.testing.assert_array_equal(table["entropy"][:9], run.entropy[:, :9].mean(0))
-    np.testing.assert_array_equal(table["reward_low"][9:], run.reward.min(0))
-    np.testing.assert_array_equal(table["entropic/alpha_high"][:9], run.metrics["entropic/alpha"].max(0))
+    np.testing.assert_allclose(table["reward_low"][9:], run.reward.mean(0) - np.abs(np.diff(run.reward, axis=0)[0]))
+    alpha = run.metrics["entropic/alpha"]  # of two runs, two standard errors are their difference
+    np.testing.assert_allclose(table["entropic/alpha_high"][:9], alpha.mean(0) + np.abs(alpha[1] - alpha[0]))
 
 
 def test_stack_repeats_what_is_one_for_the_row():
@@ -57,4 +58,5 @@ def test_headline_is_the_last_third():
     found = headline({"x": run})
     assert list(found) == ["x/entropy", "x/reward"]
     assert found["x/entropy"] == pytest.approx(run.entropy[:, 7:].mean(), rel=1e-14)
+    assert found["x/reward"].error == pytest.approx(np.abs(np.diff(run.reward_held))[0] / 2)
     assert found["x/reward"] == pytest.approx(run.reward[:, 6:].mean(), rel=1e-14)

@@ -2,11 +2,10 @@
 
 import matplotlib
 import numpy as np
-import pytest
 from matplotlib.figure import Figure
 
 from toybandit.reproduce import Measurement
-from toybandit.reproduce.drawing import COLOURS, LOOK, bars, entropy_and_reward, line_style, lines, point_style
+from toybandit.reproduce.drawing import COLOURS, LOOK, entropy_and_reward, line_style, lines, point_style, whiskers
 
 DATA = Measurement(
     {
@@ -52,12 +51,9 @@ def test_two_panels_and_a_legend():
     assert [text.get_text() for text in canvas.legends[0].get_texts()] == ["a", "b"]
 
 
-def test_bars_have_whiskers():
-    axes = Figure().subplots()
-    bars(axes, ["a", "b"], [1.0, 2.0], low=[0.5, 1.5], high=[2.0, 2.25])
-    assert [bar.get_height() for bar in axes.patches] == [1, 2]
-    (segments,) = [c.get_segments() for c in axes.collections]
-    assert segments[0][:, 1].tolist() == pytest.approx([0.5, 2.0])
+def test_whiskers_are_distances():
+    table = {"y": np.array([1.0, 2.0]), "y_low": np.array([0.5, 1.5]), "y_high": np.array([2.0, 2.25])}
+    assert whiskers(table, "y").tolist() == [[0.5, 0.5], [1.0, 0.25]]
 
 
 def test_every_setting_is_one_of_matplotlib():

@@ -57,4 +57,4 @@ def test_regularisation_raises_entropy_and_costs_reward(number, measured):
 def test_roughness_by_hand():
     run = train(Effort(runs=1, scale=0), states=2, rollouts=6)
     entropy = np.array([[9.0, 0, 5, 1, 1, 2, 2]])  # steps of the last third: 1 and 0
-    assert roughness(replace(run, entropy=entropy)) == pytest.approx(0.5)
+    assert roughness(replace(run, entropy=entropy)) == pytest.approx([0.5])

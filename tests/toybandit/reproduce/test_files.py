@@ -9,9 +9,10 @@ from matplotlib.image import imread
 
 from toybandit.reproduce import FULL, QUICK, Measurement, Reproduction
 from toybandit.reproduce.files import command, save
+from toybandit.uncertainty import Measured
 
 TABLE = {"series": np.array(["a", "b"]), "x": np.array([1, 2]), "y": np.array([0.1, 1 / 3])}
-DATA = Measurement(TABLE, {"n": 2.0, "never": float("inf")}, "so")
+DATA = Measurement(TABLE, {"n": Measured(2.0, 0.5), "never": float("inf")}, "so")
 
 
 @pytest.fixture
@@ -19,7 +20,9 @@ def reproduction():
     def draw(canvas, data):
         canvas.subplots().plot(data.table["x"], data.table["y"])
 
-    return Reproduction(name="x-1", source="X, figure 1", shows="a line", measure=lambda effort: DATA, draw=draw)
+    return Reproduction(
+        name="x-1", source="X, figure 1", shows="a line", changes_if="not", measure=lambda effort: DATA, draw=draw
+    )
 
 
 def test_four_files(reproduction, tmp_path):
@@ -43,7 +46,8 @@ def test_the_manifest_says_how_to_make_it_again(reproduction, tmp_path):
     record = json.loads((tmp_path / "x-1.json").read_text())
     assert record["command"] == "toybandit reproduce x-1 --quick"
     assert record["numbers"] == {"n": 2.0, "never": None}
-    assert record["seeds"] == [0, 1]
+    assert record["standard_errors"] == {"n": 0.5}
+    assert (record["seeds"], record["sample"], record["changes_if"]) == ([0, 1], "2 seeds", "not")
     assert (record["source"], record["shows"], record["found"]) == ("X, figure 1", "a line", "so")
     assert {"versions", "git_revision", "created"} <= set(record)
     assert command("x-1", FULL) == "toybandit reproduce x-1"

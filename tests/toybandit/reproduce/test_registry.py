@@ -26,7 +26,9 @@ def test_a_name_is_taken_once(name):
     with pytest.raises(ValueError, match=f"'{name}' is registered twice"):
         out_of_reach(name, "")
     with pytest.raises(ValueError, match=f"'{name}' is registered twice"):
-        figure(name, source="", shows="", draw=lambda canvas, data: None)(lambda effort: Measurement({}, {}, ""))
+        figure(name, source="", shows="", changes_if="", draw=lambda canvas, data: None)(
+            lambda effort: Measurement({}, {}, "")
+        )
 
 
 def test_what_is_asked_for_is_there():
@@ -37,6 +39,7 @@ def test_what_is_asked_for_is_there():
     for made in FIGURES.values():
         assert made.source
         assert made.shows
+        assert made.changes_if
     assert all(OUT_OF_REACH.values())
 
 

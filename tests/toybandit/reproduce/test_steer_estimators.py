@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from toybandit.reproduce.registry import QUICK
-from toybandit.reproduce.steer_estimators import binned_means, estimate_in_bins, estimate_scatter, estimators
+from toybandit.reproduce.steer_estimators import bin_edges, binned_means, estimate_in_bins, estimate_scatter, estimators
 from toybandit.reproduce.steer_tokens import MODELS
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def test_covariance_is_worst_where_states_differ(table_7):
 
 def test_binned_means_by_hand():
     truth = np.repeat([0.0, 1.0, 2.0], 50)
-    means = binned_means(3 * truth, truth)
+    means = binned_means(3 * truth, truth, bin_edges(truth))
     assert means["measured"].tolist() == [0, 1]  # the highest edge closes the last bin
     assert means["estimate"].tolist() == [0, 3]
     assert means["tokens"].tolist() == [50, 50]

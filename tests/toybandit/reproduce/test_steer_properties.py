@@ -13,8 +13,8 @@ pytestmark = pytest.mark.slow
 def test_classes_are_thirds_of_the_states():
     rollout, entropy = by_class(QUICK)
     run = simulate(Config(states=24, rollouts=80), range(2))
-    assert entropy.shape == (rollout.size, len(CLASSES))
-    np.testing.assert_allclose(entropy.mean(1), run.entropy.mean(0)[rollout.astype(int)], rtol=1e-9)
+    assert entropy.shape == (2, rollout.size, len(CLASSES))
+    np.testing.assert_allclose(entropy.mean(2), run.entropy[:, rollout.astype(int)], rtol=1e-9)
 
 
 def test_entropy_falls_smoothly_and_together(drawn_from_its_table):

@@ -14,6 +14,7 @@ from ..config import Config
 from ..settings import simulate_settings
 from ..simulator import simulate
 from ..trajectory import Trajectory
+from ..uncertainty import Measured, band, mean
 from .registry import Effort
 
 STATES, ROLLOUTS = 48, 150
@@ -41,8 +42,8 @@ def sweep(effort: Effort, key: str, values: Sequence[float], **changes: Any) -> 
 def curves(runs: Mapping[str, Trajectory], *metrics: str) -> dict[str, np.ndarray]:
     """Return a tidy table, with the rollouts of one trajectory after another as rows.
 
-    Columns: series, rollout, then the mean over runs, `_low` and `_high` (lowest and highest run) of the entropy, the
-    expected reward and the named metrics.
+    Columns: series, rollout, then the mean over runs with its band, `_low` and `_high`, of the entropy, the expected
+    reward and the named metrics.
     """
     columns: dict[str, list[np.ndarray]] = {}
     for name, trajectory in runs.items():
@@ -52,8 +53,8 @@ def curves(runs: Mapping[str, Trajectory], *metrics: str) -> dict[str, np.ndarra
         shown = {"entropy": trajectory.entropy[:, :steps], "reward": trajectory.reward}
         shown |= {metric: trajectory.metrics[metric] for metric in metrics}
         for column, values in shown.items():
-            for suffix, number in (("", values.mean(0)), ("_low", values.min(0)), ("_high", values.max(0))):
-                columns.setdefault(column + suffix, []).append(number)
+            for part, numbers in band(column, values).items():
+                columns.setdefault(part, []).append(numbers)
     longest = max(len(name) for name in runs)
     return {
         column: np.concatenate(parts).astype(f"U{longest}") if column == "series" else np.concatenate(parts)
@@ -67,10 +68,10 @@ def stack(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
     return {key: np.concatenate([np.atleast_1d(part[key]) for part in parts]) for key in parts[0]}
 
 
-def headline(runs: Mapping[str, Trajectory]) -> dict[str, float]:
+def headline(runs: Mapping[str, Trajectory]) -> dict[str, Measured]:
     """Return each series' mean over runs and the last third of the rollouts, as NAME/entropy and NAME/reward."""
     return {
-        f"{name}/{key}": float(values.mean())
+        f"{name}/{key}": mean(values)
         for name, trajectory in runs.items()
         for key, values in (("entropy", trajectory.entropy_held), ("reward", trajectory.reward_held))
     }

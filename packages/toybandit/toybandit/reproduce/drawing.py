@@ -1,6 +1,6 @@
 """Style of the pictures: colours and dashes that everyone can distinguish, lines with bands, labelled axes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -50,14 +50,20 @@ def point_style(i: int) -> dict[str, Any]:
     return {"color": colour(i), "marker": MARKERS[i % len(MARKERS)], "linestyle": "none", **hollow}
 
 
-def lines(axes: Axes, data: Measurement, x: str, y: str, *, split: str = "series", band: bool = True) -> None:
+def lines(axes: Axes, data: Measurement, x: str, y: str, *, split: str = "series") -> None:
     """Draw a line for each series, with a band from `y`_low to `y`_high if the table has them."""
     for i, (name, part) in enumerate(data.series(split).items()):
         table: Mapping[str, Any] = part.table
         axes.plot(table[x], table[y], label=name, **line_style(i))
-        if band and f"{y}_low" in table:
+        if f"{y}_low" in table:
             low, high = table[f"{y}_low"], table[f"{y}_high"]
             axes.fill_between(table[x], low, high, color=colour(i), alpha=0.15, linewidth=0)
+
+
+def whiskers(table: Mapping[str, Any], column: str) -> np.ndarray:
+    """Return the distances from a column to its `_low` and `_high`, (2, rows), for errorbar."""
+    low, value, high = (np.asarray(table[f"{column}{end}"], dtype=float) for end in ("_low", "", "_high"))
+    return np.stack([value - low, high - value])
 
 
 def entropy_and_reward(canvas: Figure, data: Measurement, *, columns: int = 0, title: str | None = None) -> None:
@@ -80,12 +86,3 @@ TIGHT: Mapping[str, Any] = {"fontsize": 7.5, "columnspacing": 1.2, "handlelength
 def legend_above(axes: Axes, title: str, columns: int = 2) -> None:
     """Put the legend above the axes, with a title."""
     axes.legend(title=title, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, **TIGHT)
-
-
-def bars(axes: Axes, names: Sequence[str], values: Sequence[float], low: Any = None, high: Any = None) -> None:
-    """Draw a bar for each name, with a whisker from low to high if they are given."""
-    where = np.arange(len(names))
-    whisker = None if low is None else np.abs(np.stack([low, high]) - np.asarray(values))
-    axes.bar(where, values, color=[colour(i) for i in range(len(names))], yerr=whisker, capsize=3, width=0.65)
-    axes.set_xticks(where, list(names))
-    axes.grid(axis="x", visible=False)

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..trajectory import Trajectory
+from ..uncertainty import Measured, mean
 from .curves import curves, stack, train
 from .drawing import entropy_and_reward, lines
 from .registry import Effort, Measurement, figure, out_of_reach
@@ -28,9 +29,9 @@ out_of_reach("entropic-1", "scores on mathematics benchmarks; tables 1 to 4 like
 out_of_reach("entropic-12", "reflection words in responses")
 
 
-def error_at_end(run: Trajectory) -> float:
+def error_at_end(run: Trajectory) -> Measured:
     """Return the mean entropy over the last tenth of the rollouts minus TARGET, nats."""
-    return float(run.entropy[:, -(run.reward.shape[1] // 10) :].mean() - TARGET)
+    return mean(run.entropy[:, -(run.reward.shape[1] // 10) :].mean(1) - TARGET)
 
 
 def controlled(effort: Effort, env: str, **args: Any) -> Trajectory:
@@ -61,6 +62,8 @@ def kinds(cut: tuple[float, float]) -> dict[str, dict[str, float]]:
     "entropic-3",
     source="EntroPIC, figure 3",
     shows="training without likely or unlikely, positive or negative tokens",
+    changes_if="a mask moved the entropy against its quadrant by two standard errors, or likely tokens had the "
+    "largest effect in most settings",
     draw=lambda canvas, data: entropy_and_reward(canvas, data, columns=3),
 )
 def masked_tokens(effort: Effort) -> Measurement:
@@ -68,11 +71,11 @@ def masked_tokens(effort: Effort) -> Measurement:
     shown: dict[str, Trajectory] = {}
     for env_name, env in ENVIRONMENTS.items():
         plain = train(effort, env=env)
-        numbers[f"all tokens, {env_name}"] = float(plain.entropy_held.mean())
+        numbers[f"all tokens, {env_name}"] = mean(plain.entropy_held)
         regions = {f"{kind}, {cut}": region for cut, at in CUTS.items() for kind, region in kinds(at).items()}
         masked = train_touched(effort, regions, env=env)
         for name, run in masked.items():
-            numbers[f"no {name}, {env_name}"] = float((run.entropy_held - plain.entropy_held).mean())
+            numbers[f"no {name}, {env_name}"] = mean(run.entropy_held - plain.entropy_held)
         if env_name == OFF:
             shown = {"all tokens": plain} | {f"no {kind}": masked[f"{kind}, {SHOWN}"] for kind in kinds(CUTS[SHOWN])}
     names = tuple(kinds(CUTS[SHOWN]))
@@ -112,6 +115,7 @@ def draw_control(canvas: Figure, data: Measurement) -> None:
     "entropic-5",
     source="EntroPIC, figure 5",
     shows="entropy (dotted: its target) and coefficient without control, with P and with PI control",
+    changes_if="P's error were within two standard errors of zero in a case, or PI's as large as P's",
     draw=draw_control,
 )
 def p_and_pi(effort: Effort) -> Measurement:
@@ -157,6 +161,7 @@ def draw_thresholds(canvas: Figure, data: Measurement) -> None:
     "entropic-11",
     source="EntroPIC, figure 11",
     shows="PI control (dotted: its target) through all tokens, those above 0.5 and those above 0.95",
+    changes_if="τ = 0.95 had the smallest error",
     draw=draw_thresholds,
 )
 def thresholds(effort: Effort) -> Measurement:

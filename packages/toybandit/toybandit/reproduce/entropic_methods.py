@@ -6,6 +6,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ..trajectory import Trajectory
+from ..uncertainty import Measured, mean
 from .curves import curves, stack, train
 from .entropic import ENVIRONMENTS, LONG, OFF, ON, TARGET, entropy_panels, error_at_end
 from .registry import Effort, Measurement, figure
@@ -37,6 +38,7 @@ def draw_methods(canvas: Figure, data: Measurement) -> None:
     "entropic-6",
     source="EntroPIC, figures 6 and 7",
     shows="entropy under five methods, on- and off-policy (dotted: the target, for methods with one)",
+    changes_if="an entropy grew on-policy, or a method with a target ended two standard errors and .05 nats from it",
     draw=draw_methods,
 )
 def methods(effort: Effort) -> Measurement:
@@ -48,8 +50,9 @@ def methods(effort: Effort) -> Measurement:
         }
         rows.append({"panel": env_name, **curves(runs)})
         for name, run in runs.items():
-            numbers[f"end, {name}, {env_name}"] = TARGET + error_at_end(run)
-            numbers[f"reward, {name}, {env_name}"] = float(run.reward[:, -1].mean())
+            error = error_at_end(run)
+            numbers[f"end, {name}, {env_name}"] = Measured(TARGET + error, error.error)
+            numbers[f"reward, {name}, {env_name}"] = mean(run.reward[:, -1])
     on, off = (", ".join(f"{name} {numbers[f'end, {name}, {env}']:.2f}" for name in METHODS) for env in (ON, OFF))
     found = (
         "In the paper, Clip-Cov and negatives only lose control on-policy (their entropy grows), the adaptive bonus "

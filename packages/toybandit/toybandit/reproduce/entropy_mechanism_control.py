@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..trajectory import Trajectory, last_third
+from ..trajectory import Array, Trajectory, last_third
+from ..uncertainty import highest, mean
 from .curves import curves, headline, stack, sweep, train
 from .drawing import entropy_and_reward, legend_above, lines
 from .registry import Effort, Measurement, figure, out_of_reach
@@ -19,6 +20,8 @@ tokens; here a sample is a whole response, and they would select one sample per 
     "entropy-mechanism-5",
     source="Entropy Mechanism, figure 5",
     shows="entropy and reward of GRPO, Clip-Higher, Clip-Cov and KL-Cov",
+    changes_if="Clip-Cov or KL-Cov kept no more entropy than GRPO, or ended with no less reward, by two "
+    "standard errors",
     draw=entropy_and_reward,
 )
 def methods(effort: Effort) -> Measurement:
@@ -30,7 +33,8 @@ def methods(effort: Effort) -> Measurement:
     }
     numbers = headline(runs)
     entropy, reward = (
-        ", ".join(f"{name} {numbers[f'{name}/{key}']:.3f}" for name in runs) for key in ("entropy", "reward")
+        ", ".join(f"{name} {numbers[f'{name}/{key}']:.{digits}f}" for name in runs)
+        for key, digits in (("entropy", 2), ("reward", 4))
     )
     return Measurement(
         curves(runs),
@@ -48,15 +52,17 @@ def draw_shares(canvas: Figure, data: Measurement) -> None:
     canvas.axes[0].set(ylabel="entropy (nats)")
 
 
-def roughness(trajectory: Trajectory) -> float:
-    """Return the standard deviation of the entropy change per rollout over the last third, mean over runs."""
-    return float(last_third(np.diff(trajectory.entropy)).std(1).mean())
+def roughness(trajectory: Trajectory) -> Array:
+    """Return the standard deviation of the entropy change per rollout over the last third, (runs,)."""
+    return last_third(np.diff(trajectory.entropy)).std(1)
 
 
 @figure(
     "entropy-mechanism-6",
     source="Entropy Mechanism, figure 6",
     shows="entropy under Clip-Cov with growing shares, and under KL-Cov with growing coefficients",
+    changes_if="the entropy fell from one strength to the next, or KL-Cov's steps scattered less by two "
+    "standard errors",
     draw=draw_shares,
 )
 def strengths(effort: Effort) -> Measurement:
@@ -67,16 +73,19 @@ def strengths(effort: Effort) -> Measurement:
     table = stack([{**curves(runs), "method": method} for method, runs in methods.items()])
     numbers = {f"{method}/{key}": value for method, runs in methods.items() for key, value in headline(runs).items()}
     alike = {"Clip-Cov": f"k = {SHARE:g}", "KL-Cov": "beta = 1"}
-    rough = {f"{method}/roughness": roughness(methods[method][name]) for method, name in alike.items()}
+    rough = {method: roughness(methods[method][name]) for method, name in alike.items()}
+    numbers |= {f"{method}/roughness": mean(values) for method, values in rough.items()}
+    numbers["roughness of KL-Cov − Clip-Cov"] = mean(rough["KL-Cov"] - rough["Clip-Cov"])
     spans = {method: [numbers[f"{method}/{name}/entropy"] for name in runs] for method, runs in methods.items()}
     return Measurement(
         table,
-        numbers | rough,
+        numbers,
         "As in the paper, entropy grows with the share of samples clipped ("
         f"{spans['Clip-Cov'][0]:.2f} to {spans['Clip-Cov'][-1]:.2f} nats) and with the KL coefficient "
         f"({spans['KL-Cov'][0]:.2f} to {spans['KL-Cov'][-1]:.2f}). But KL-Cov's curves are not steadier here: at "
         f"about the same entropy ({alike['KL-Cov']} and {alike['Clip-Cov']}) its steps scatter by "
-        f"{rough['KL-Cov/roughness']:.4f} nats, Clip-Cov's by {rough['Clip-Cov/roughness']:.4f}.",
+        f"{numbers['KL-Cov/roughness']:.4f} nats, Clip-Cov's by {numbers['Clip-Cov/roughness']:.4f} (difference "
+        f"{numbers['roughness of KL-Cov − Clip-Cov']:+.4f}).",
     )
 
 
@@ -85,12 +94,14 @@ def against_none(runs: Mapping[str, Trajectory], effect: str) -> Measurement:
     numbers = headline(runs)
     entropy = [numbers[f"{name}/entropy"] for name in runs]
     reward = [numbers[f"{name}/reward"] for name in runs]
-    best = list(runs)[int(np.argmax(reward))]
+    best, *equals = highest({name: run.reward_held for name, run in runs.items()})
+    also = f", and not told apart from it with {', '.join(equals)}" if equals else ""
     return Measurement(
         curves(runs),
         numbers,
         f"{effect} Here, from the smallest to the largest coefficient, entropy goes from {entropy[0]:.2f} to "
-        f"{entropy[-1]:.2f} nats and reward from {reward[0]:.3f} to {reward[-1]:.3f}; reward is highest with {best}.",
+        f"{entropy[-1]:.2f} nats and reward from {reward[0]:.3f} to {reward[-1]:.3f}; reward is highest with "
+        f"{best}{also}.",
     )
 
 
@@ -98,6 +109,7 @@ def against_none(runs: Mapping[str, Trajectory], effect: str) -> Measurement:
     "entropy-mechanism-13",
     source="Entropy Mechanism, figure 13",
     shows="entropy and reward with an entropy loss, for growing coefficients",
+    changes_if="some coefficient gave more reward than none by two standard errors",
     draw=entropy_and_reward,
 )
 def entropy_loss(effort: Effort) -> Measurement:
@@ -111,6 +123,7 @@ def entropy_loss(effort: Effort) -> Measurement:
     "entropy-mechanism-14",
     source="Entropy Mechanism, figure 14",
     shows="entropy and reward with a KL penalty towards the initial policy, for growing coefficients",
+    changes_if="some coefficient gave more reward than none by two standard errors",
     draw=entropy_and_reward,
 )
 def reference_kl(effort: Effort) -> Measurement:

@@ -7,8 +7,10 @@ from entrostat.correlation import spearman
 
 from ..config import Config
 from ..simulator import simulate
+from ..trajectory import Array
+from ..uncertainty import FACTOR, band, errors, jackknife, mean
 from .curves import size, stack
-from .drawing import colour, line_style, lines
+from .drawing import colour, lines
 from .registry import Effort, Measurement, figure
 from .snapshots import covariances
 
@@ -28,6 +30,7 @@ def draw_dynamics(canvas: Figure, data: Measurement) -> None:
     "entropy-mechanism-4",
     source="Entropy Mechanism, figure 4",
     shows="the entropy lost in a rollout, and the prediction of theorem 1, η times a covariance, on-policy",
+    changes_if="the covariance became negative, or measured over predicted were two standard errors from 1",
     draw=draw_dynamics,
 )
 def dynamics(effort: Effort) -> Measurement:
@@ -39,18 +42,20 @@ def dynamics(effort: Effort) -> Measurement:
         {
             "series": name,
             "rollout": found.rollout,
-            "change": values.mean(1),
-            "change_low": values.min(1),
-            "change_high": values.max(1),
+            **band("change", values.T),
         }
         for name, values in series.items()
     ]
-    numbers = {
-        "spearman": spearman(found.drop.mean(1), predicted.mean(1)),
-        "spearman_of_a_run": float(np.mean([spearman(*pair) for pair in zip(found.drop.T, predicted.T, strict=True)])),
-        "measured_over_predicted": float(found.drop.sum() / predicted.sum()),
-        "smallest_covariance": float(predicted.mean(1).min()),
-    }
+
+    def agreement(drop: Array, predicted: Array) -> dict[str, float]:
+        return {
+            "spearman": spearman(drop.mean(0), predicted.mean(0)),
+            "spearman_of_a_run": float(np.mean([spearman(*pair) for pair in zip(drop, predicted, strict=True)])),
+            "measured_over_predicted": float(drop.sum() / predicted.sum()),
+            "smallest_covariance": float(predicted.mean(0).min()),
+        }
+
+    numbers = jackknife(agreement, found.drop.T, predicted.T)
     return Measurement(
         stack(rows),
         numbers,
@@ -69,7 +74,10 @@ def draw_tail(canvas: Figure, data: Measurement) -> None:
     axes = canvas.subplots()
     where = np.arange(len(data.table["top"]))
     for i, column in enumerate(("published", "measured")):
-        axes.bar(where + 0.38 * (i - 0.5), data.table[column], width=0.36, label=column, color=colour(i))
+        whisker = FACTOR * data.table["error"] if column == "measured" else None
+        axes.bar(
+            where + 0.38 * (i - 0.5), data.table[column], 0.36, yerr=whisker, label=column, color=colour(i), capsize=3
+        )
     axes.set_xticks(where, [f"top {top:g}%" for top in data.table["top"]])
     axes.set(ylabel="mean (log π − mean)(A − mean)")
     axes.grid(axis="x", visible=False)
@@ -80,21 +88,24 @@ def draw_tail(canvas: Figure, data: Measurement) -> None:
     "entropy-mechanism-table-1",
     source="Entropy Mechanism, table 1",
     shows="mean covariance of the samples with the largest covariance, at the first update",
+    changes_if="the factor were as large as the paper's",
     draw=draw_tail,
 )
 def tail(effort: Effort) -> Measurement:
     config = Config(env="on", states=effort.of(4096), rollouts=1)
     metrics = simulate(config, range(effort.runs), diagnostics=True).metrics
-    measured = np.array([metrics[f"covariance/top_{top}%"].mean() for top in PUBLISHED])
+    measured = np.stack([metrics[f"covariance/top_{top}%"].mean(1) for top in PUBLISHED], -1)
     published = np.array(list(PUBLISHED.values()))
-    mean = float(metrics["covariance/mean"].mean())
-    numbers = {f"top_{top}%": float(value) for top, value in zip(PUBLISHED, measured, strict=True)}
+    numbers = {f"top_{top}%": mean(values) for top, values in zip(PUBLISHED, measured.T, strict=True)}
+    numbers |= {"mean": mean(metrics["covariance/mean"].mean(1))}
+    numbers |= jackknife(lambda tops: {"factor": tops[:, 0].mean() / tops[:, -1].mean()}, measured)
+    top = np.array([float(top) for top in PUBLISHED])
     return Measurement(
-        {"top": np.array([float(top) for top in PUBLISHED]), "published": published, "measured": measured},
-        numbers | {"mean": mean},
+        {"top": top, "published": published, "measured": measured.mean(0), "error": errors(measured)},
+        numbers,
         f"In the paper, the top 0.02% of tokens have {published[0] / published[-1]:.0f} times the covariance of the "
         f"top 20%, and the mean is 0.003. Here a sample is a whole response, not a token: the factor is "
-        f"{measured[0] / measured[-1]:.1f} and the mean {mean:.3f}.",
+        f"{numbers['factor']:.1f} and the mean {numbers['mean']:.3f}.",
     )
 
 
@@ -103,8 +114,7 @@ GROUPS = ("hard", "medium", "easy")
 
 def draw_difficulty(canvas: Figure, data: Measurement) -> None:
     axes = canvas.subplots()
-    for i, (name, part) in enumerate(data.series("series").items()):
-        axes.plot(part.table["rollout"], part.table["covariance"], label=name, **line_style(i))
+    lines(axes, data, "rollout", "covariance")
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set(xlabel="rollout", ylabel="Cov(log π, π·A) (nats)")
     axes.legend(title="states by initial accuracy")
@@ -114,25 +124,36 @@ def draw_difficulty(canvas: Figure, data: Measurement) -> None:
     "entropy-mechanism-12",
     source="Entropy Mechanism, figure 12",
     shows="covariance of states that are hard, medium and easy for the initial policy",
+    changes_if="easy states kept the larger covariance to the end",
     draw=draw_difficulty,
 )
 def difficulty(effort: Effort) -> Measurement:
     config = Config(env="det", passes=1, lr=0.25, **size(effort))
     found = covariances(config, range(effort.runs), effort.of(SNAPSHOTS, 12))
     group = np.digitize(found.accuracy[0], np.quantile(found.accuracy[0], [1 / 3, 2 / 3]))
-    means = {name: found.policy_gradient[:, group == i].mean(1) for i, name in enumerate(GROUPS)}
+    means = {name: group_mean(found.policy_gradient, group == i) for i, name in enumerate(GROUPS)}
     accuracy = {name: float(found.accuracy[0][group == i].mean()) for i, name in enumerate(GROUPS)}
     rows = [
-        {"series": f"{name}, {accuracy[name]:.0%}", "rollout": found.rollout, "covariance": means[name]}
+        {"series": f"{name}, {accuracy[name]:.0%}", "rollout": found.rollout, **band("covariance", means[name])}
         for name in GROUPS
     ]
-    ahead = means["easy"] > means["hard"]
+    ahead = means["easy"].mean(0) > means["hard"].mean(0)
     crossing = float(found.rollout[int(np.argmin(ahead))]) if not ahead.all() else float("inf")
-    numbers = {f"{name}_at_first": float(mean[0]) for name, mean in means.items()}
+    numbers: dict[str, float] = {"crossing": crossing}
+    for name, values in means.items():
+        numbers |= {f"{name}_at_first": mean(values[:, 0]), f"{name}_at_last": mean(values[:, -1])}
+    later = (means["hard"] - means["easy"])[:, ~np.logical_and.accumulate(ahead)]
+    numbers["hard_over_easy_later"] = mean(later.mean(1)) if later.size else float("nan")
     return Measurement(
         stack(rows),
-        {**numbers, "crossing": crossing, **{f"{name}_at_last": float(mean[-1]) for name, mean in means.items()}},
+        numbers,
         "In the paper, easier prompts have higher covariance. Here this holds at first (hard "
         f"{numbers['hard_at_first']:.3f}, easy {numbers['easy_at_first']:.3f}), but the order is reversed from "
-        f"rollout {crossing:.0f} on: the covariance of easy states falls first.",
+        f"rollout {crossing:.0f} on, when hard states are ahead by {numbers['hard_over_easy_later']:.4f} on average: "
+        "the covariance of easy states falls first.",
     )
+
+
+def group_mean(values: Array, inside: Array) -> Array:
+    """Return the mean over the states inside a group, (runs, rollouts), of values (rollouts, runs, S)."""
+    return np.asarray((values * inside).sum(-1) / inside.sum(-1)).T

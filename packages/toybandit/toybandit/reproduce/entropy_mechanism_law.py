@@ -4,8 +4,9 @@ Bandits with several numbers of arms, spreads of the initial logits and qualitie
 families of language models. The policy's expected reward, which the simulator knows, replaces validation accuracy.
 """
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from entrostat import laws
 
 from ..environments import ENVIRONMENTS
 from ..trajectory import Array
+from ..uncertainty import FACTOR, Measured, band, jackknife
 from .curves import stack, train
-from .drawing import colour, line_style, lines, point_style
+from .drawing import colour, line_style, lines, point_style, whiskers
 from .polynomials import polynomial, r_squared
 from .registry import Effort, Measurement, figure
 
@@ -38,24 +40,35 @@ FAMILY: Mapping[str, Mapping[str, Any]] = {
 
 @cache
 def family(effort: Effort, env: str) -> dict[str, tuple[Array, Array]]:
-    """Return, for every bandit of FAMILY, mean entropy and expected reward over runs before each rollout."""
-    return {name: mean_curve(effort, env=env, **changes) for name, changes in FAMILY.items()}
+    """Return `long_runs` of every bandit of FAMILY."""
+    return {name: long_runs(effort, env=env, **changes) for name, changes in FAMILY.items()}
 
 
-def mean_curve(effort: Effort, **changes: Any) -> tuple[Array, Array]:
-    """Return the means over long runs of entropy and expected reward before each rollout."""
+def long_runs(effort: Effort, **changes: Any) -> tuple[Array, Array]:
+    """Return entropy and expected reward before each rollout, (runs, rollouts) each. Laws are fitted to their means."""
     trajectory = train(effort, rollouts=effort.of(300, 120), **changes)
-    return trajectory.entropy[:, :-1].mean(0), trajectory.reward.mean(0)
+    return trajectory.entropy[:, :-1], trajectory.reward
+
+
+def points(
+    axes: Axes, table: Mapping[str, Any], shown: NDArray[np.intp], label: str | None = None, **style: Any
+) -> None:
+    """Draw rows of a table as reward against entropy, with whiskers."""
+    x, y = (whiskers(table, name)[:, shown] for name in ("entropy", "reward"))
+    axes.errorbar(table["entropy"][shown], table["reward"][shown], y, x, label=label, elinewidth=0.7, **style)
 
 
 def draw_collapse(canvas: Figure, data: Measurement) -> None:
     left, right = canvas.subplots(1, 2)
     table = data.table
-    left.plot(table["rollout"], table["entropy"], label="entropy (nats)", **line_style(0))
-    left.plot(table["rollout"], table["reward"], label="expected reward", **line_style(1))
+    for i, (column, label) in enumerate((("entropy", "entropy (nats)"), ("reward", "expected reward"))):
+        left.plot(table["rollout"], table[column], label=label, **line_style(i))
+        left.fill_between(
+            table["rollout"], table[f"{column}_low"], table[f"{column}_high"], color=colour(i), alpha=0.15, linewidth=0
+        )
     left.set(xlabel="rollout", ylim=(0, None))
     left.legend()
-    right.plot(table["entropy"], table["reward"], label="measured", markersize=3, **point_style(0))
+    points(right, table, spaced(np.asarray(table["entropy"], dtype=float), 20), "measured", **point_style(0))
     for i, (column, label) in enumerate((("law", "−a·exp(H) + b"), ("linear", "linear")), start=1):
         right.plot(table["entropy"], table[column], label=label, **line_style(i))
     right.set(xlabel="entropy (nats)", ylabel="expected reward")
@@ -66,23 +79,30 @@ def draw_collapse(canvas: Figure, data: Measurement) -> None:
     "entropy-mechanism-1",
     source="Entropy Mechanism, figure 1",
     shows="entropy collapses while reward saturates; reward against entropy with the exponential fit",
+    changes_if="a line explained as much of the reward as the law, or the law as much as the parabola",
     draw=draw_collapse,
 )
 def collapse(effort: Effort) -> Measurement:
-    entropy, reward = mean_curve(effort)
-    law = laws.fit(entropy, reward)
-    shapes = {
-        "law": law(entropy),
-        "linear": polynomial(entropy, reward, 1),
-        "quadratic": polynomial(entropy, reward, 2),
-    }
-    score = {f"r2_{name}": r_squared(reward, fitted) for name, fitted in shapes.items()}
+    entropy, reward = long_runs(effort)
+
+    def shapes(h: Array, r: Array) -> dict[str, Array]:
+        return {"law": laws.fit(h, r)(h), "linear": polynomial(h, r, 1), "quadratic": polynomial(h, r, 2)}
+
+    def quality(entropy: Array, reward: Array) -> dict[str, float]:
+        h, r = entropy.mean(0), reward.mean(0)
+        law = laws.fit(h, r)
+        score = {f"r2_{name}": r_squared(r, fitted) for name, fitted in shapes(h, r).items()}
+        return {"a": law.a, "b": law.b, "ceiling": law.ceiling, "last_reward": float(r[-1]), **score}
+
+    numbers = jackknife(quality, entropy, reward)
+    rollout = np.arange(reward.shape[1])
+    fitted = shapes(entropy.mean(0), reward.mean(0))
     return Measurement(
-        {"rollout": np.arange(len(entropy)), "entropy": entropy, "reward": reward, **shapes},
-        {"a": law.a, "b": law.b, "ceiling": law.ceiling, "last_reward": float(reward[-1]), **score},
-        f"The paper trades entropy for reward along R = −a·exp(H) + b. Here R² is {score['r2_law']:.3f}, against "
-        f"{score['r2_linear']:.3f} for a line and {score['r2_quadratic']:.3f} for a parabola, which has one more "
-        f"coefficient. The law's ceiling at H = 0 is {law.ceiling:.3f}; the best arms pay "
+        {"rollout": rollout, **band("entropy", entropy), **band("reward", reward), **fitted},
+        numbers,
+        f"The paper trades entropy for reward along R = −a·exp(H) + b. Here R² is {numbers['r2_law']:.3f}, against "
+        f"{numbers['r2_linear']:.3f} for a line and {numbers['r2_quadratic']:.4f} for a parabola, which has one more "
+        f"coefficient. The law's ceiling at H = 0 is {numbers['ceiling']:.3f}; the best arms pay "
         f"{ENVIRONMENTS['noisy'].reward_right:g}.",
     )
 
@@ -98,29 +118,34 @@ def draw_consumption(canvas: Figure, data: Measurement) -> None:
     "entropy-mechanism-2",
     source="Entropy Mechanism, figure 2",
     shows="entropy consumed and reward gained over training, mean of eleven bandits",
+    changes_if="less than half of either were over after a third of training",
     draw=draw_consumption,
 )
 def consumption(effort: Effort) -> Measurement:
-    curves = family(effort, "noisy").values()
-    shares = {
-        "entropy consumed": np.stack([progress(entropy) for entropy, _ in curves]),
-        "reward gained": np.stack([progress(reward) for _, reward in curves]),
-    }
+    curves = list(family(effort, "noisy").values())
+    kinds = ("entropy consumed", "reward gained")
+    shares = {kind: np.stack([progress(curve[i].mean(0)) for curve in curves]) for i, kind in enumerate(kinds)}
     training = np.linspace(0, 100, shares["reward gained"].shape[1])
     rows = [
         {"series": name, "training": training, "share": s.mean(0), "share_low": s.min(0), "share_high": s.max(0)}
         for name, s in shares.items()
     ]
     at = {"twelfth": len(training) // 12, "third": len(training) // 3}
-    numbers = {
-        f"{name.split()[0]}_at_a_{part}": float(s[:, i].mean()) for name, s in shares.items() for part, i in at.items()
-    }
+
+    def spent(*curves: Array) -> dict[str, float]:
+        return {
+            f"{kind.split()[0]}_at_a_{part}": float(np.mean([progress(c.mean(0))[i] for c in curves[k::2]]))
+            for k, kind in enumerate(kinds)
+            for part, i in at.items()
+        }
+
+    numbers = jackknife(spent, *chain(*curves))
     return Measurement(
         stack(rows),
         numbers,
         "In the paper, a twelfth of training uses 73% of the entropy and brings 76% of the reward, a third 94% and "
-        f"93%. Here a twelfth uses {numbers['entropy_at_a_twelfth']:.0f}% and brings "
-        f"{numbers['reward_at_a_twelfth']:.0f}%, a third {numbers['entropy_at_a_third']:.0f}% and "
+        f"93%. Here a twelfth uses {numbers['entropy_at_a_twelfth']:.0f}% of the entropy and brings "
+        f"{numbers['reward_at_a_twelfth']:.0f}% of the reward, a third {numbers['entropy_at_a_third']:.0f}% and "
         f"{numbers['reward_at_a_third']:.0f}%. Bands: lowest to highest bandit.",
     )
 
@@ -143,25 +168,44 @@ def beside(axes: Axes, title: str) -> None:
 def draw_fits(canvas: Figure, data: Measurement) -> None:
     axes = canvas.subplots()
     for i, (name, part) in enumerate(data.series("series").items()):
-        entropy, reward = part.table["entropy"], part.table["reward"]
+        entropy = part.table["entropy"]
         shown = spaced(entropy, 12)
-        axes.plot(entropy[shown], reward[shown], label=name, **point_style(i))
+        points(axes, part.table, shown, name, **point_style(i))
         axes.plot(entropy, part.table["law"], color=colour(i), linewidth=1)
     axes.set(xlabel="entropy (nats)", ylabel="expected reward")
     beside(axes, "measured; line: fit")
 
 
-def fitted(curves: Mapping[str, tuple[Array, Array]]) -> tuple[dict[str, Array], dict[str, float]]:
-    """Return the table of curves with their laws, and a, b, ceiling, R² and a line's R², each as NAME/number."""
+def fitted(curves: Mapping[str, tuple[Array, Array]]) -> tuple[dict[str, Array], dict[str, Measured]]:
+    """Return the table of runs (entropy, reward) with the laws of their means, and the `coefficients`."""
     rows: list[dict[str, Any]] = []
-    numbers: dict[str, float] = {}
     for name, (entropy, reward) in curves.items():
+        law = laws.fit(entropy.mean(0), reward.mean(0))
+        measured = band("entropy", entropy) | band("reward", reward)
+        rows.append({"series": name, **measured, "law": law(entropy.mean(0))})
+    return stack(rows), jackknife(partial(coefficients_of, tuple(curves)), *chain(*curves.values()))
+
+
+def coefficients_of(names: Sequence[str], *curves: Array) -> dict[str, float]:
+    """Return a, b, ceiling, R² and its excess over a line's as NAME/number, and their extremes and spread over names.
+
+    curves: entropy and reward of each name in turn, (runs, rollouts).
+    """
+    numbers: dict[str, float] = {}
+    for name, *pair in zip(names, curves[::2], curves[1::2], strict=True):
+        entropy, reward = (runs.mean(0) for runs in pair)
         law = laws.fit(entropy, reward)
-        rows.append({"series": name, "entropy": entropy, "reward": reward, "law": law(entropy)})
-        linear = r_squared(reward, polynomial(entropy, reward, 1))
-        found = {"a": law.a, "b": law.b, "ceiling": law.ceiling, "r2": law.r2}
-        numbers |= {f"{name}/{key}": value for key, value in {**found, "r2_linear": linear}.items()}
-    return stack(rows), numbers
+        excess = law.r2 - r_squared(reward, polynomial(entropy, reward, 1))
+        found = {"a": law.a, "b": law.b, "ceiling": law.ceiling, "r2": law.r2, "r2_over_line": excess}
+        numbers |= {f"{name}/{key}": value for key, value in found.items()}
+    for key in ("r2", "ceiling"):
+        numbers |= {f"least_{key}": min(every(numbers, key)), f"largest_{key}": max(every(numbers, key))}
+    return numbers | {f"{key}_spread": np.ptp(every(numbers, key)) / every(numbers, key).mean() for key in ("a", "b")}
+
+
+def beyond(numbers: Mapping[str, Measured], key: str, bound: float) -> int:
+    """Return how many series have a number `key` that is more than two standard errors above the bound."""
+    return sum(value > bound + FACTOR * value.error for name, value in numbers.items() if name.endswith(f"/{key}"))
 
 
 def every(numbers: Mapping[str, float], key: str) -> Array:
@@ -172,13 +216,14 @@ def every(numbers: Mapping[str, float], key: str) -> Array:
 def family_fits(effort: Effort, env: str) -> Measurement:
     best = ENVIRONMENTS[env].reward_right
     table, numbers = fitted(family(effort, env))
-    r2, linear, ceiling = every(numbers, "r2"), every(numbers, "r2_linear"), every(numbers, "ceiling")
     return Measurement(
         table,
         numbers,
-        f"The paper's law fits every model. Here R² is between {r2.min():.3f} and {r2.max():.3f}, higher than a line's "
-        f"in {(r2 > linear).sum()} of {len(r2)} bandits. Its ceiling at H = 0 is between {ceiling.min():.3f} and "
-        f"{ceiling.max():.3f}, in {(ceiling > best).sum()} of them above the {best:g} that the best arms pay.",
+        f"The paper's law fits every model. Here R² is between {numbers['least_r2']:.3f} and "
+        f"{numbers['largest_r2']:.4f}, higher than a line's in {beyond(numbers, 'r2_over_line', 0)} of {len(FAMILY)} "
+        f"bandits. Its ceiling at H = 0 is between {numbers['least_ceiling']:.3f} and "
+        f"{numbers['largest_ceiling']:.3f}, in {beyond(numbers, 'ceiling', best)} of them above the {best:g} that the "
+        "best arms pay (both by more than two standard errors).",
     )
 
 
@@ -186,6 +231,7 @@ def family_fits(effort: Effort, env: str) -> Measurement:
     "entropy-mechanism-3",
     source="Entropy Mechanism, figure 3",
     shows="reward against entropy of eleven bandits with uncertain rewards, with their fits",
+    changes_if="a line fitted some bandits as well, or no ceiling exceeded what the best arms pay",
     draw=draw_fits,
 )
 def fits(effort: Effort) -> Measurement:
@@ -196,6 +242,7 @@ def fits(effort: Effort) -> Measurement:
     "entropy-mechanism-7",
     source="Entropy Mechanism, figure 7",
     shows="the same on another task, with certain rewards of 0 and 1",
+    changes_if="a line fitted some bandits as well, or no ceiling exceeded what the best arms pay",
     draw=draw_fits,
 )
 def fits_of_another_task(effort: Effort) -> Measurement:
@@ -209,26 +256,26 @@ ADVANTAGES = ("grpo", "dr_grpo", "rloo", "reinforce_pp")
     "entropy-mechanism-8",
     source="Entropy Mechanism, figure 8b",
     shows="reward against entropy under four advantage estimators",
+    changes_if="a or b differed by more than a tenth between estimators",
     draw=draw_fits,
 )
 def fits_of_algorithms(effort: Effort) -> Measurement:
-    table, numbers = fitted({name: mean_curve(effort, advantage=name) for name in ADVANTAGES})
-    spread = {f"{key}_spread": float(np.ptp(every(numbers, key)) / every(numbers, key).mean()) for key in ("a", "b")}
+    table, numbers = fitted({name: long_runs(effort, advantage=name) for name in ADVANTAGES})
     return Measurement(
         table,
-        numbers | spread,
+        numbers,
         "In the paper, the coefficients do not depend on the algorithm. Here a differs by "
-        f"{100 * spread['a_spread']:.0f}% and b by {100 * spread['b_spread']:.1f}% between the lowest and the highest.",
+        f"{numbers['a_spread']:.1%} and b by {numbers['b_spread']:.2%} between the lowest and the highest.",
     )
 
 
 def draw_prediction(canvas: Figure, data: Measurement) -> None:
     axes = canvas.subplots()
     for i, (name, part) in enumerate(data.series("series").items()):
-        entropy, reward, seen = part.table["entropy"], part.table["reward"], part.table["seen"] == 1
+        entropy, seen = part.table["entropy"], part.table["seen"] == 1
         shown = spaced(entropy, 16)
-        axes.plot(entropy[shown], reward[shown], **(point_style(i) | {"markerfacecolor": "white"}))
-        axes.plot(entropy[shown][seen[shown]], reward[shown][seen[shown]], label=name, **point_style(i))
+        points(axes, part.table, shown, **(point_style(i) | {"markerfacecolor": "white"}))
+        points(axes, part.table, shown[seen[shown]], name, **point_style(i))
         axes.plot(entropy, part.table["predicted"], color=colour(i), linewidth=1)
     axes.set(xlabel="entropy (nats)", ylabel="expected reward")
     axes.invert_xaxis()
@@ -245,42 +292,59 @@ SLOW = 0.1
     "entropy-mechanism-10",
     source="Entropy Mechanism, figure 10",
     shows="the rest of training predicted from its first 15%, given the entropy",
+    changes_if="the last reward seen, or a line in H, predicted the rest as well in some bandit",
     draw=draw_prediction,
 )
 def prediction(effort: Effort) -> Measurement:
+    names = [f"{arms} arms" for arms in SIZES]
+    curves = [long_runs(effort, env="noisy", lr=SLOW, **FAMILY[name]) for name in names]
     rows: list[dict[str, Any]] = []
-    numbers: dict[str, float] = {}
-    for arms in SIZES:
-        name = f"{arms} arms"
-        entropy, reward = mean_curve(effort, env="noisy", lr=SLOW, **FAMILY[name])
-        found = laws.predict_end(entropy, reward, SEEN)
-        n = found.law.n
-        seen = (np.arange(len(entropy)) < n).astype(int)
-        predicted = found.law(entropy)
-        rows.append({"series": name, "entropy": entropy, "reward": reward, "predicted": predicted, "seen": seen})
-        line = np.polyval(np.polyfit(entropy[:n], reward[:n], 1), entropy[n:])
-        for null, value in {"last_value": reward[n - 1], "line": line}.items():
-            numbers[f"{name}/rmse_{null}"] = float(np.sqrt(((value - reward[n:]) ** 2).mean()))
-        numbers[f"{name}/rmse"] = found.rmse
-        numbers[f"{name}/last_error"] = found.end_error
-    errors, last = every(numbers, "rmse"), np.abs(every(numbers, "last_error"))
-    constant, straight = every(numbers, "rmse_last_value"), every(numbers, "rmse_line")
-    better = int((errors < np.minimum(constant, straight)).sum())
+    for name, (entropy, reward) in zip(names, curves, strict=True):
+        law = laws.predict_end(entropy.mean(0), reward.mean(0), SEEN).law
+        seen = (np.arange(reward.shape[1]) < law.n).astype(int)
+        measured = band("entropy", entropy) | band("reward", reward)
+        rows.append({"series": name, **measured, "predicted": law(entropy.mean(0)), "seen": seen})
+
+    def predicted(*curves: Array) -> dict[str, float]:
+        numbers: dict[str, float] = {}
+        for name, *pair in zip(names, curves[::2], curves[1::2], strict=True):
+            numbers |= {f"{name}/{key}": value for key, value in prediction_errors(*pair).items()}
+        for key in ("rmse", "rmse_last_value", "rmse_line"):
+            numbers[f"mean_{key}"] = every(numbers, key).mean()
+        numbers["mean_last_error"] = np.abs(every(numbers, "last_error")).mean()
+        return numbers | {"worst_rmse": max(every(numbers, "rmse"))}
+
+    numbers = jackknife(predicted, *chain(*curves))
+    better = beyond(numbers, "advantage", 0)
     return Measurement(
         stack(rows),
-        numbers | {"mean_rmse": float(errors.mean()), "mean_last_error": float(last.mean()), "better": float(better)},
+        numbers | {"better": better},
         "From the first 15% of training the paper predicts the rest to 0.9 points (RMSE, math) and the end to 0.5. "
-        f"Here the mean RMSE is {100 * errors.mean():.1f} points, the worst {100 * errors.max():.1f}, and the mean "
-        f"error at the end {100 * last.mean():.1f}. That the reward stays at its last value has an RMSE of "
-        f"{100 * constant.mean():.1f}, a line in H {100 * straight.mean():.1f}: the law is better than both in "
-        f"{better} of {len(errors)} bandits. The learning rate is {SLOW:g}: with .5, the reward has nearly saturated "
-        "by then, and there is little to predict.",
+        f"Here the mean RMSE is {numbers['mean_rmse']:.2%}, the worst {numbers['worst_rmse']:.2%}, and the mean "
+        f"error at the end {numbers['mean_last_error']:.2%} (points of reward). That the reward stays at its last "
+        f"value has an RMSE of {numbers['mean_rmse_last_value']:.2%}, a line in H {numbers['mean_rmse_line']:.2%}: the "
+        f"law is better than both, by more than two standard errors, in {better} of {len(SIZES)} bandits. The learning "
+        f"rate is {SLOW:g}: with .5, the reward has nearly saturated by then, and there is little to predict.",
     )
+
+
+def prediction_errors(entropy: Array, reward: Array) -> dict[str, float]:
+    """Return the RMSE of the law, of the last reward seen and of a line, the law's error at the end, and its advantage.
+
+    The advantage is the smaller of the two other RMSEs minus the law's.
+    """
+    h, r = entropy.mean(0), reward.mean(0)
+    found = laws.predict_end(h, r, SEEN)
+    n = found.law.n
+    others = {"last_value": r[n - 1], "line": np.polyval(np.polyfit(h[:n], r[:n], 1), h[n:])}
+    rmse = {f"rmse_{name}": float(np.sqrt(((value - r[n:]) ** 2).mean())) for name, value in others.items()}
+    return {"rmse": found.rmse, "last_error": found.end_error, **rmse, "advantage": min(rmse.values()) - found.rmse}
 
 
 def draw_coefficients(canvas: Figure, data: Measurement) -> None:
     for i, (axes, key) in enumerate(zip(canvas.subplots(1, 2), ("a", "b"), strict=True)):
-        axes.semilogx(data.table["arms"], data.table[key], **point_style(i))
+        axes.set_xscale("log")
+        axes.errorbar(data.table["arms"], data.table[key], whiskers(data.table, key), capsize=2, **point_style(i))
         axes.semilogx(data.table["arms"], data.table[f"{key}_log_linear"], label="log-linear", color="black")
         if key == "a":
             axes.semilogx(data.table["arms"], data.table["a_power"], label="power", color=colour(i), linestyle="--")
@@ -294,24 +358,38 @@ def draw_coefficients(canvas: Figure, data: Measurement) -> None:
     "entropy-mechanism-11",
     source="Entropy Mechanism, figure 11",
     shows="the coefficients a and b against the size of the bandit",
+    changes_if="a line in log K explained a as well as a power of K",
     draw=draw_coefficients,
 )
 def coefficients(effort: Effort) -> Measurement:
-    curves = family(effort, "noisy")
-    fits = [laws.fit(*curves[f"{arms} arms"]) for arms in SIZES]
-    size, a, b = np.log(SIZES), np.array([law.a for law in fits]), np.array([law.b for law in fits])
-    shapes = {
-        "a_log_linear": polynomial(size, a, 1),
-        "b_log_linear": polynomial(size, b, 1),
-        "a_power": np.exp(polynomial(size, np.log(a), 1)),
-    }
-    power = float(np.polyfit(size, np.log(a), 1)[0])
-    r2 = {f"r2_{name}": r_squared(a if name[0] == "a" else b, fitted) for name, fitted in shapes.items()}
+    size = np.log(SIZES)
+    names = [f"{arms} arms" for arms in SIZES]
+    curves = [family(effort, "noisy")[name] for name in names]
+
+    def shapes(a: Array, b: Array) -> dict[str, Array]:
+        return {
+            "a_log_linear": polynomial(size, a, 1),
+            "b_log_linear": polynomial(size, b, 1),
+            "a_power": np.exp(polynomial(size, np.log(a), 1)),
+        }
+
+    def scaling(*curves: Array) -> dict[str, float]:
+        numbers = coefficients_of(names, *curves)
+        a, b = every(numbers, "a"), every(numbers, "b")
+        r2 = {f"r2_{name}": r_squared(a if name[0] == "a" else b, fit) for name, fit in shapes(a, b).items()}
+        return {**numbers, **r2, "power": float(np.polyfit(size, np.log(a), 1)[0])}
+
+    r2 = jackknife(scaling, *chain(*curves))
+    columns: dict[str, Array] = {}
+    for key in ("a", "b"):
+        values = [r2[f"{name}/{key}"] for name in names]
+        error = FACTOR * np.array([value.error for value in values])
+        columns |= {key: np.array(values), f"{key}_low": values - error, f"{key}_high": values + error}
     return Measurement(
-        {"arms": np.array(SIZES), "a": a, "b": b, **shapes},
-        {**r2, "power": power},
+        {"arms": np.array(SIZES), **columns, **shapes(columns["a"], columns["b"])},
+        r2,
         "In the paper, a and b are log-linear in the model's size. Here a line in log K explains "
         f"{r2['r2_a_log_linear']:.0%} of the variance of a and {r2['r2_b_log_linear']:.0%} of the variance of b. "
-        f"Instead, a is a power of the number of arms, K to the {power:.2f} ({r2['r2_a_power']:.1%}): exp(H) grows "
-        "with K, but the reward that it buys does not.",
+        f"Instead, a is a power of the number of arms, K to the {r2['power']:.2f} ({r2['r2_a_power']:.2%}): exp(H) "
+        "grows with K, but the reward that it buys does not.",
     )

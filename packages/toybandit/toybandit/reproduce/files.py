@@ -13,6 +13,7 @@ from PIL import Image
 
 from entrostat.runlog import manifest
 
+from ..uncertainty import Measured
 from .drawing import LOOK, SIZE
 from .registry import QUICK, Effort, Measurement, Reproduction
 
@@ -49,7 +50,14 @@ def save(reproduction: Reproduction, data: Measurement, effort: Effort, folder: 
         "source": reproduction.source,
         "shows": reproduction.shows,
         "found": data.found,
+        "changes_if": reproduction.changes_if,
         "numbers": {key: value if isfinite(value) else None for key, value in data.numbers.items()},
+        "standard_errors": {
+            key: value.error
+            for key, value in data.numbers.items()
+            if isinstance(value, Measured) and isfinite(value.error)
+        },
+        "sample": data.sample or f"{effort.runs} seeds",
         "seeds": list(range(effort.runs)),
         "scale": effort.scale,
     }

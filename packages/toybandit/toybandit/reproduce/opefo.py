@@ -15,8 +15,9 @@ from entrostat.plan import Plan, importance_ratio
 
 from ..instruments import at_hand, probe
 from ..trajectory import Array, Trajectory
+from ..uncertainty import band, jackknife, mean, ordered
 from .curves import curves, stack, train
-from .drawing import colour, entropy_and_reward, line_style, lines
+from .drawing import colour, entropy_and_reward, line_style, lines, whiskers
 from .registry import Effort, Measurement, figure, out_of_reach
 
 MILLI = 1000.0
@@ -87,7 +88,9 @@ def draw_flow(canvas: Figure, data: Measurement) -> None:
             rollout, value = line.table["rollout"], line.table["value"].astype(float)
             scale = 1.0 if name == "entropy" else MILLI / SHRUNK if "eq. 6" in series else MILLI
             label = f"{series} ÷ {SHRUNK:g}" if "eq. 6" in series else series
+            low, high = (scale * line.table[f"value_{end}"].astype(float) for end in ("low", "high"))
             axes.plot(rollout, scale * value, label=label, **line_style(i))
+            axes.fill_between(rollout, low, high, color=colour(i), alpha=0.15, linewidth=0)
         axes.set_title(name)
         axes.set_xlabel("rollout")
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.1), fontsize=7, handlelength=1.8)
@@ -99,6 +102,8 @@ def draw_flow(canvas: Figure, data: Measurement) -> None:
     "opefo-2",
     source="OPEFO, figure 2",
     shows="entropy, net entropy flow, and the flow of the tokens that Clip-Higher stops",
+    changes_if="a stopped flow had the other sign, or equation 6 summed to the entropy lost, within two "
+    "standard errors",
     draw=draw_flow,
 )
 def entropy_flow(effort: Effort) -> Measurement:
@@ -109,33 +114,36 @@ def entropy_flow(effort: Effort) -> Measurement:
     rows: list[dict[str, Any]] = []
 
     def add(panel: str, series: str, values: Array) -> None:
-        mean = values[:, :steps].mean(0).reshape(-1, WINDOW).mean(1)
-        rows.append({"panel": panel, "series": series, "rollout": rollout, "value": mean})
+        windows = values[:, :steps].reshape(len(values), -1, WINDOW).mean(-1)
+        rows.append({"panel": panel, "series": series, "rollout": rollout, **band("value", windows)})
 
     numbers: dict[str, float] = {}
     for name, run in runs.items():
         add("entropy", name, run.entropy)
     for name, run in runs.items():
-        numbers[f"measured, {name}"] = float(np.diff(run.entropy).sum(1).mean())
+        totals = {"measured": np.diff(run.entropy).sum(1)}
         add("net flow", f"{name}, measured", np.diff(run.entropy))
         add("net flow", f"{name}, eq. 6", run.metrics["net/paper"])
+        totals |= {f"net, {estimate}": run.metrics[f"net/{estimate}"].sum(1) for estimate in ("exact", "paper")}
+        numbers |= {f"{quantity}, {name}": mean(values) for quantity, values in totals.items()}
         for estimate in ("exact", "paper"):
-            numbers[f"net, {estimate}, {name}"] = float(run.metrics[f"net/{estimate}"].sum(1).mean())
+            parts = totals[f"net, {estimate}"], totals["measured"]
+            numbers |= jackknife(
+                lambda net, moved, key=f"{estimate} / measured, {name}": {key: net.sum() / moved.sum()}, *parts
+            )
     for bound in ("upper", "lower"):
         for estimate, label in (("exact", "exact"), ("paper", "eq. 6")):
             values = higher.metrics[f"{bound}/{estimate}"]
             add("stopped tokens", f"{bound}, {label}", values)
-            numbers[f"{bound}, {estimate}"] = float(values.sum(1).mean())
+            numbers[f"{bound}, {estimate}"] = mean(values.sum(1))
             numbers[f"{bound}, {estimate}, rollouts above 0"] = float((values.mean(0) > 0).mean())
-    size = {name: numbers[f"net, paper, {name}"] / numbers[f"measured, {name}"] for name in runs}
     found = (
         "The paper shows a net flow that is strongly negative at first and then vanishes, and Clip-Higher stopping "
         f"tokens that raise the entropy at the upper bound and lower it at the lower. All of this holds here: stopped "
         f"tokens would have moved it by {numbers['upper, exact']:+.1f} and {numbers['lower, exact']:+.1f} nats. But "
-        f"equation 6 is not an entropy change: it sums to {size['GRPO']:.0f} times the entropy that GRPO lost, "
-        f"{size['on-policy']:.0f} times on-policy; the exact flow to "
-        f"{numbers['net, exact, GRPO'] / numbers['measured, GRPO']:.2f} and "
-        f"{numbers['net, exact, on-policy'] / numbers['measured, on-policy']:.2f} times."
+        f"equation 6 is not an entropy change: it sums to {numbers['paper / measured, GRPO']:.1f} times the "
+        f"entropy that GRPO lost, {numbers['paper / measured, on-policy']:.1f} times on-policy; the exact flow to "
+        f"{numbers['exact / measured, GRPO']:.3f} and {numbers['exact / measured, on-policy']:.3f} times."
     )
     return Measurement(stack(rows), numbers, found)
 
@@ -144,15 +152,16 @@ def entropy_flow(effort: Effort) -> Measurement:
     "opefo-4a",
     source="OPEFO, figures 4a and 4b",
     shows="entropy and reward of GRPO, its on-policy variant, an entropy bonus, Clip-Higher and OPEFO",
+    changes_if="OPEFO ended within two standard errors of its first entropy, or of GRPO's reward",
     draw=lambda canvas, data: entropy_and_reward(canvas, data, columns=3),
 )
 def training_dynamics(effort: Effort) -> Measurement:
     runs = {name: train(effort, **changes) for name, changes in TRAINED.items()}
     numbers: dict[str, float] = {}
     for name, run in runs.items():
-        numbers[name] = float(run.entropy_held.mean())
-        numbers[f"{name}, start"] = float(run.entropy[:, 0].mean())
-        numbers[f"{name}, reward"] = float(run.reward[:, -1].mean())
+        numbers[name] = mean(run.entropy_held)
+        numbers[f"{name}, start"] = mean(run.entropy[:, 0])
+        numbers[f"{name}, reward"] = mean(run.reward[:, -1])
     ends = ", ".join(f"{name} {numbers[name]:.2f}" for name in TRAINED)
     found = (
         "In the paper, GRPO and its on-policy variant collapse, the bonus inflates the entropy, and OPEFO keeps it "
@@ -176,6 +185,7 @@ def draw_balance(canvas: Figure, data: Measurement) -> None:
     "opefo-5",
     source="OPEFO, figure 5",
     shows="the balance λ* over a training run",
+    changes_if="λ* were negative at some rollout, or its mean of the paper's size",
     draw=draw_balance,
 )
 def balance(effort: Effort) -> Measurement:
@@ -185,13 +195,13 @@ def balance(effort: Effort) -> Measurement:
     }
     numbers: dict[str, float] = {}
     for name, run in runs.items():
-        mean = run.metrics["opefo/lambda"].mean(0)
-        third = mean.size // 3
+        balances = run.metrics["opefo/lambda"]
+        third = balances.shape[1] // 3
         numbers |= {
-            f"{name}, mean": float(mean.mean()),
-            f"{name}, first third": float(mean[:third].mean()),
-            f"{name}, last third": float(mean[-third:].mean()),
-            f"{name}, rollouts above 0": float((mean > 0).mean()),
+            f"{name}, mean": mean(balances.mean(1)),
+            f"{name}, first third": mean(balances[:, :third].mean(1)),
+            f"{name}, last third": mean(balances[:, -third:].mean(1)),
+            f"{name}, rollouts above 0": float((balances.mean(0) > 0).mean()),
         }
     paper, exact = (f"{numbers[f'{name}, first third']:.2f} to {numbers[f'{name}, last third']:.2f}" for name in runs)
     found = (
@@ -207,9 +217,9 @@ def draw_variants(canvas: Figure, data: Measurement) -> None:
     for axes, column, label in ((panels[0], "entropy", "final entropy (nats)"), (panels[1], "reward", "final reward")):
         for i, (step, part) in enumerate(data.series("step").items()):
             where = np.arange(part.table["variant"].size) + 0.38 * (i - 0.5)
-            value, low, high = (part.table[f"{column}{end}"].astype(float) for end in ("", "_low", "_high"))
+            value = part.table[column].astype(float)
             axes.barh(
-                where, value, xerr=[value - low, high - value], height=0.36, color=colour(i), label=step, capsize=2
+                where, value, xerr=whiskers(part.table, column), height=0.36, color=colour(i), label=step, capsize=2
             )
             axes.set_yticks(np.arange(where.size), part.table["variant"].astype(str))
         axes.set(xlabel=label)
@@ -224,26 +234,28 @@ def draw_variants(canvas: Figure, data: Measurement) -> None:
     "opefo-table-2",
     source="OPEFO, table 2",
     shows="entropy (dotted: at the start) and reward at the end of training with variants of the balance",
+    changes_if="OPEFO ended within two standard errors of its first entropy, or above GRPO in reward",
     draw=draw_variants,
 )
 def variants(effort: Effort) -> Measurement:
     rows: list[dict[str, Any]] = []
     numbers: dict[str, float] = {}
+    ends: dict[tuple[str, float], dict[str, Array]] = {}
     for step in STEPS:
         for name, changes in VARIANTS.items():
             run = train(effort, env="on", lr=step, rollouts=effort.of(LONG, 100), **changes)
-            start = float(run.entropy[:, 0].mean())
-            row: dict[str, Any] = {"step": f"η = {step:g}", "variant": name, "start": start}
+            start = mean(run.entropy[:, 0])
+            row: dict[str, Any] = {"step": f"η = {step:g}", "variant": name, "start": float(start)}
             for column, values in (("entropy", run.entropy[:, -1]), ("reward", run.reward[:, -1])):
-                row |= {column: values.mean(), f"{column}_low": values.min(), f"{column}_high": values.max()}
-                numbers[f"{name}, {column}, η = {step:g}"] = float(values.mean())
+                row |= {part: numbers_of.item() for part, numbers_of in band(column, values).items()}
+                ends.setdefault((column, step), {})[name] = values
+                numbers[f"{name}, {column}, η = {step:g}"] = mean(values)
             rows.append(row)
             numbers["start"] = start
-    order = sorted(VARIANTS, key=lambda name: numbers[f"{name}, entropy, η = 1"])
-    best = sorted(VARIANTS, key=lambda name: numbers[f"{name}, reward, η = 1"])
+    order, best = (ordered(ends[column, STEPS[0]], spec) for column, spec in (("entropy", ".2f"), ("reward", ".3f")))
     found = (
         "The paper's scores rise from GRPO over static and the one-sided variants to OPEFO. Here the entropy rises in "
-        f"this order ({' < '.join(order)}), and the reward falls ({' < '.join(best)}). From {numbers['start']:.2f} "
+        f"this order ({order}), and the reward falls ({best}). From {numbers['start']:.2f} "
         f"nats, OPEFO ends at {numbers['OPEFO, entropy, η = 1']:.2f} and {numbers['OPEFO, entropy, η = 0.1']:.2f} "
         f"(η = 1 and 0.1): its flow is not zero. The exact balance ends at {numbers['exact, entropy, η = 1']:.2f} and "
         f"{numbers['exact, entropy, η = 0.1']:.2f}: its flow is zero to first order in the step."

@@ -13,7 +13,9 @@ INTRODUCTION = """# Figures of the papers, reproduced in a bandit
 
 Every picture comes from the command under it, which also writes its table (CSV), its numbers and an SVG;
 `toybandit reproduce all --page docs/figures.md` makes all of them and this page.
-If the bandit does not show the paper's result, the text says so. Bands reach from the lowest to the highest run.
+If the bandit does not show the paper's result, the text says so. After ± stands one standard error over seeds, by the
+jackknife for fits and correlations; bands and whiskers reach two of them to either side, unless the text says another
+range. In an order, a < b are two standard errors of their paired difference apart, a ≈ b are not.
 """
 
 
@@ -45,8 +47,10 @@ def write_page(page: Path, folder: Path) -> None:
 
 
 def _cell(record: dict[str, str], picture: str) -> str:
-    shows, found, source, command = (html.escape(record[key]) for key in ("shows", "found", "source", "command"))
+    keys = ("shows", "found", "source", "command", "sample", "changes_if")
+    shows, found, source, command, sample, changes_if = (html.escape(record[key]) for key in keys)
     return (
         f'<td width="{100 // COLUMNS}%" valign="top">\n<b>{source}</b>: {shows}<br>\n'
-        f'<img src="{picture}" alt="{shows}" width="100%"><br>\n{found}<br>\n<code>{command}</code>\n</td>'
+        f'<img src="{picture}" alt="{shows}" width="100%"><br>\n{found}<br>\n'
+        f"<i>{sample}. Would change if {changes_if}.</i><br>\n<code>{command}</code>\n</td>"
     )

@@ -2,7 +2,7 @@
 
     def draw(canvas, data): ...                    canvas: an empty matplotlib Figure; data: the Measurement
 
-    @figure("entropy-mechanism-2", source="Entropy Mechanism, figure 2", shows="...", draw=draw)
+    @figure("entropy-mechanism-2", source="Entropy Mechanism, figure 2", shows="...", changes_if="...", draw=draw)
     def entropy_against_reward(effort): ... return Measurement(table, numbers, found)
 
 Tests check the numbers. The picture contains nothing that is not in the table.
@@ -44,9 +44,11 @@ class Measurement(NamedTuple):
     table: Mapping[str, NDArray[Any]]
     """Columns of equal length, one row for each mark of the picture; text columns name the series."""
     numbers: Mapping[str, float]
-    """Main results of the picture, as numbers."""
+    """Main results of the picture: `Measured` if they have a standard error."""
     found: str
     """Main results in a sentence or two: the paper's result, and the result here."""
+    sample: str = ""
+    """Independent samples behind the standard errors; empty: a run for each seed of the effort."""
 
     def series(self, column: str) -> dict[str, "Measurement"]:
         """Return a measurement for each value of a text column, in order of appearance."""
@@ -71,6 +73,8 @@ class Reproduction:
     """Paper and figure."""
     shows: str
     """Content of the figure, in one line."""
+    changes_if: str
+    """Measurement that would have changed the findings, as a clause after "if"."""
     measure: Measure
     draw: Draw
 
@@ -84,12 +88,14 @@ OUT_OF_REACH: dict[str, str] = {}
 """Figures that a bandit cannot show, with the reason."""
 
 
-def figure(name: str, *, source: str, shows: str, draw: Draw) -> Callable[[Measure], Reproduction]:
+def figure(name: str, *, source: str, shows: str, changes_if: str, draw: Draw) -> Callable[[Measure], Reproduction]:
     """Register the decorated function as the measurement of a figure."""
 
     def add(measure: Measure) -> Reproduction:
         _check_new(name)
-        FIGURES[name] = Reproduction(name=name, source=source, shows=shows, measure=measure, draw=draw)
+        FIGURES[name] = Reproduction(
+            name=name, source=source, shows=shows, changes_if=changes_if, measure=measure, draw=draw
+        )
         return FIGURES[name]
 
     return add

@@ -5,7 +5,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from ..trajectory import Trajectory
+from ..trajectory import Array, Trajectory
+from ..uncertainty import Measured, jackknife, mean, ordered
 from .curves import curves, headline, stack, train
 from .drawing import entropy_and_reward, legend_above, lines
 from .entropy_mechanism_control import SHARE
@@ -21,6 +22,7 @@ ADAPTIVE: Mapping[str, Any] = {"delta": 0.005, "coef_max": 0.2}
     "revisiting-1",
     source="Revisiting Entropy, figure 1",
     shows="entropy and reward when adaptive regularisation keeps the initial entropy",
+    changes_if="most of the gain were lost at the initial entropy, or none of it",
     draw=entropy_and_reward,
 )
 def without_trading(effort: Effort) -> Measurement:
@@ -29,14 +31,15 @@ def without_trading(effort: Effort) -> Measurement:
     kept = train(effort, controller="adaptive_entropy", target=target, controller_args=ADAPTIVE)
     runs = {"GRPO": plain, "adaptive, target H at the start": kept}
     numbers = headline(runs)
-    gain = {name: numbers[f"{name}/reward"] - float(run.reward[:, 0].mean()) for name, run in runs.items()}
-    share = gain["adaptive, target H at the start"] / gain["GRPO"]
+    gains = [run.reward_held - run.reward[:, 0] for run in (kept, plain)]
+    share = jackknife(lambda kept, plain: {"share_of_gain": kept.mean() / plain.mean()}, *gains)
     return Measurement(
         curves(runs),
-        numbers | {"target": target, "share_of_gain": share},
+        numbers | share | {"target": target},
         "In the paper, accuracy grows at the initial entropy, and further than without regularisation. Here "
-        f"{share:.0%} of GRPO's gain in reward comes at {numbers['adaptive, target H at the start/entropy']:.2f} nats "
-        f"(start {target:.2f}): most of the gain needs no loss of entropy, but GRPO ends higher.",
+        f"{share['share_of_gain']:.1%} of GRPO's gain in reward comes at "
+        f"{numbers['adaptive, target H at the start/entropy']:.2f} nats (start {target:.2f}): most of it needs no "
+        "loss of entropy, but GRPO ends higher.",
     )
 
 
@@ -53,13 +56,13 @@ CLIPS = {
     "revisiting-3",
     source="Revisiting Entropy, figure 3",
     shows="entropy and reward under five clipping thresholds",
+    changes_if="a neighbouring pair of the order changed by more than two standard errors",
     draw=entropy_and_reward,
 )
 def clipping(effort: Effort) -> Measurement:
     runs = {name: train(effort, controller=controller) for name, controller in CLIPS.items()}
     numbers = headline(runs)
-    order = sorted(CLIPS, key=lambda name: numbers[f"{name}/entropy"])
-    told = " < ".join(f"{name} {numbers[f'{name}/entropy']:.2f}" for name in order)
+    told = ordered({name: run.entropy_held for name, run in runs.items()}, ".2f")
     return Measurement(
         curves(runs),
         numbers,
@@ -74,33 +77,34 @@ EARLY = 20
 """Rollout of the early comparison of runs."""
 
 
-def off_policy(effort: Effort, controller: str) -> tuple[dict[str, Trajectory], dict[str, float]]:
-    """Return runs with several numbers of updates per rollout, and their entropy early and late."""
+def off_policy(effort: Effort, controller: str) -> tuple[dict[str, Trajectory], dict[str, Measured], str, str]:
+    """Return runs with several numbers of updates per rollout, their numbers, and the order early and late as text."""
     runs = {f"M = {passes}": train(effort, controller=controller, passes=passes) for passes in PASSES}
-    early = {f"{name}/early": float(run.entropy[:, EARLY].mean()) for name, run in runs.items()}
-    return runs, headline(runs) | early
+    early = {name: run.entropy[:, EARLY] for name, run in runs.items()}
+    late = {name: run.entropy_held for name, run in runs.items()}
+    numbers = headline(runs) | {f"{name}/early": mean(values) for name, values in early.items()}
+    return runs, numbers, told(early), told(late)
 
 
-def told(numbers: Mapping[str, float], key: str) -> str:
-    """Return the numbers of updates in the order of their `key`, as text."""
-    order = sorted(PASSES, key=lambda passes: numbers[f"M = {passes}/{key}"])
-    return " < ".join(f"{numbers[f'M = {passes}/{key}']:.2f} (M = {passes})" for passes in order)
+def told(entropy: Mapping[str, Array]) -> str:
+    """Return series in the order of their mean entropy, as text."""
+    return ordered({f"{name}:": values for name, values in entropy.items()}, ".2f")
 
 
 @figure(
     "revisiting-4",
     source="Revisiting Entropy, figure 4",
     shows="entropy and reward with 1, 2, 4 and 8 updates per rollout, default clipping",
+    changes_if="the early order held in the last third",
     draw=entropy_and_reward,
 )
 def off_policy_updates(effort: Effort) -> Measurement:
-    runs, numbers = off_policy(effort, "grpo")
+    runs, numbers, early, late = off_policy(effort, "grpo")
     return Measurement(
         curves(runs),
         numbers,
         "In the paper, more updates per rollout make entropy fall faster. Here this holds early on "
-        f"({told(numbers, 'early')} nats at rollout {EARLY}), but in the last third the order is "
-        f"{told(numbers, 'entropy')}.",
+        f"({early} nats at rollout {EARLY}), but in the last third the order is {late}.",
     )
 
 
@@ -108,16 +112,17 @@ def off_policy_updates(effort: Effort) -> Measurement:
     "revisiting-12",
     source="Revisiting Entropy, figure 12",
     shows="the same with Clip-Higher",
+    changes_if="the entropy grew with any number of updates",
     draw=entropy_and_reward,
 )
 def off_policy_updates_higher(effort: Effort) -> Measurement:
-    runs, numbers = off_policy(effort, "clip_higher")
+    runs, numbers, early, late = off_policy(effort, "clip_higher")
     return Measurement(
         curves(runs),
         numbers,
         "In the paper, entropy grows under Clip-Higher, faster with more updates. Here it falls from the start, "
-        f"early on faster with more updates ({told(numbers, 'early')} nats at rollout {EARLY}); in the last third the "
-        f"order is {told(numbers, 'entropy')}: many updates no longer mean the least entropy.",
+        f"early on faster with more updates ({early} nats at rollout {EARLY}); in the last third the "
+        f"order is {late}: many updates no longer mean the least entropy.",
     )
 
 
@@ -143,7 +148,7 @@ LOOSE = {"eps_low": 1.0, "eps_high": 1.0}
 def draw_methods(canvas: Figure, data: Measurement) -> None:
     panels = data.series("panel")
     for axes, (name, part) in zip(canvas.subplots(1, 2, sharey=True), panels.items(), strict=True):
-        lines(axes, part, "rollout", "entropy", band=False)
+        lines(axes, part, "rollout", "entropy")
         axes.set(xlabel="rollout", ylim=(0, None))
         legend_above(axes, name)
     canvas.axes[0].set(ylabel="entropy (nats)")
@@ -153,6 +158,7 @@ def draw_methods(canvas: Figure, data: Measurement) -> None:
     "revisiting-5",
     source="Revisiting Entropy, figure 5",
     shows="entropy under methods that regulate it",
+    changes_if="a method named were on the other side of GRPO, or the target missed, by two standard errors",
     draw=draw_methods,
 )
 def methods(effort: Effort) -> Measurement:
@@ -164,8 +170,8 @@ def methods(effort: Effort) -> Measurement:
     drawn = train(effort, controller="random_positive_clip+ppo", controller_args={**LOOSE, "k": SHARE})
     numbers = headline({**panels["baselines"], **panels["positive-advantage reweighting"]})
     numbers |= headline({"loose clip": loose, "Rand-Pos-Clip, loose clip": drawn})
-    staged = panels["positive-advantage reweighting"]["stage-based"].entropy.mean(0)
-    numbers["stage-based/rise"] = float(staged.max() - staged[0])
+    staged = panels["positive-advantage reweighting"]["stage-based"].entropy
+    numbers |= jackknife(lambda h: {"stage-based/rise": h.mean(0).max() - h.mean(0)[0]}, staged)
     h = {name.removesuffix("/entropy"): value for name, value in numbers.items() if name.endswith("/entropy")}
     return Measurement(
         stack([{**curves(runs), "panel": panel} for panel, runs in panels.items()]),
@@ -176,7 +182,8 @@ def methods(effort: Effort) -> Measurement:
         f"entropy-guided reweighting ({h['entropy-guided']:.2f}). Rand-Pos-Clip helps little "
         f"({h['Rand-Pos-Clip']:.2f}), and not at all under Clip-Cov's loose ratio clip "
         f"({h['Rand-Pos-Clip, loose clip']:.2f}, against {h['loose clip']:.2f} without Rand-Pos-Clip). Reweighting by "
-        "stages raises entropy at first in the paper, but not here.",
+        f"stages raises entropy at first in the paper, but not here (highest value minus the first "
+        f"{numbers['stage-based/rise']:.3f}).",
     )
 
 

@@ -14,9 +14,10 @@ from entrostat.plan import Plan
 from ..config import Config
 from ..instruments import at_hand, binned, probe
 from ..simulator import simulate
-from ..trajectory import Trajectory
+from ..trajectory import Array, Trajectory
+from ..uncertainty import FACTOR, band, jackknife, mean
 from .curves import curves, size, stack, sweep, train
-from .drawing import entropy_and_reward, line_style, lines
+from .drawing import entropy_and_reward, line_style, lines, whiskers
 from .registry import Effort, Measurement, figure
 
 BINS = 10
@@ -47,8 +48,12 @@ def draw_clipped(canvas: Figure, data: Measurement) -> None:
     for i, (name, part) in enumerate(data.series("series").items()):
         table = {key: values.astype(float) for key, values in part.table.items() if key != "series"}
         where = table["p"] + (i - 0.5) * 0.04
-        left.bar(where, table["clipped"], width=0.04, color=line_style(i)["color"], label=name)
-        right.plot(table["p"], 100 * table["share"], marker="o", label=name, **line_style(i))
+        left.bar(
+            where, table["clipped"], 0.04, yerr=whiskers(table, "clipped"), color=line_style(i)["color"], label=name
+        )
+        right.errorbar(
+            table["p"], 100 * table["share"], 100 * whiskers(table, "share"), marker="o", label=name, **line_style(i)
+        )
     left.set(xlabel="rollout probability", ylabel="clipped tokens in an update")
     right.set(xlabel="rollout probability", ylabel="clipped, % of such tokens")
     canvas.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=2)
@@ -58,23 +63,29 @@ def draw_clipped(canvas: Figure, data: Measurement) -> None:
     "steer-3a",
     source="STEER, figure 3a",
     shows="tokens that the ratio clip stops in the first 10 rollouts, by their probability",
+    changes_if="stopped tokens were as likely as all tokens of their sign, within two standard errors",
     draw=draw_clipped,
 )
 def clipping_statistics(effort: Effort) -> Measurement:
     with at_hand(probe=probe(clipped_by_probability, "logp", "old_logp")):
         config = Config(controller="grpo+probe", states=size(effort)["states"], rollouts=FIRST)
-        seen = {name: values.mean() for name, values in simulate(config, range(effort.runs)).metrics.items()}
+        seen = {name: values.mean(1) for name, values in simulate(config, range(effort.runs)).metrics.items()}
     rows: list[Mapping[str, Any]] = []
     numbers: dict[str, float] = {}
     centres = (np.arange(BINS) + 0.5) / BINS
     for kind, label in KINDS.items():
-        every = np.array([seen[f"{kind}/all/{b}"] for b in range(BINS)])
-        clipped = np.array([seen[f"{kind}/clipped/{b}"] for b in range(BINS)])
-        share = np.divide(clipped, every, out=np.zeros(BINS), where=every > 0)
-        rows.append({"series": label, "p": centres, "clipped": clipped, "share": share})
+        every, clipped = (
+            np.stack([seen[f"{kind}/{mask}/{b}"] for b in range(BINS)], -1) for mask in ("all", "clipped")
+        )
+        shares = jackknife(shares_clipped, clipped, every)
+        each = [shares.pop(str(b)) for b in range(BINS)]
+        low, high = ([value + end * FACTOR * value.error for value in each] for end in (-1, 1))
+        columns = {**band("clipped", clipped), "share": each, "share_low": low, "share_high": high}
+        rows.append({"series": label, "p": centres, **columns})
         for mask in ("all", "clipped"):
-            numbers[f"mean p, {kind}, {mask}"] = float(seen[f"{kind}/{mask}/p"] / seen[f"{kind}/{mask}/count"])
-        numbers[f"share, {kind}"] = float(clipped.sum() / every.sum())
+            totals = seen[f"{kind}/{mask}/p"], seen[f"{kind}/{mask}/count"]
+            numbers |= jackknife(lambda p, n, key=f"mean p, {kind}, {mask}": {key: p.sum() / n.sum()}, *totals)
+        numbers[f"share, {kind}"] = shares["all"]
     found = (
         "In the paper, mostly unlikely tokens are clipped. Here too: tokens stopped at the upper bound had a "
         f"mean probability of {numbers['mean p, high, clipped']:.2f} (all with A > 0: "
@@ -82,6 +93,13 @@ def clipping_statistics(effort: Effort) -> Measurement:
         f"{numbers['mean p, low, all']:.2f})."
     )
     return Measurement(stack(rows), numbers, found)
+
+
+def shares_clipped(clipped: Array, every: Array) -> dict[str, float]:
+    """Return the share of clipped tokens in each bin, 0 in an empty one, and in all; both are (runs, bins)."""
+    stopped, tokens = clipped.sum(0), every.sum(0)
+    share = np.divide(stopped, tokens, out=np.zeros(BINS), where=tokens > 0)
+    return {**{str(b): value for b, value in enumerate(share)}, "all": stopped.sum() / tokens.sum()}
 
 
 def draw_bounds(canvas: Figure, data: Measurement) -> None:
@@ -98,6 +116,7 @@ def draw_bounds(canvas: Figure, data: Measurement) -> None:
     "steer-3bc",
     source="STEER, figures 3b, 3c and 17",
     shows="entropy under four upper and four lower bounds of the ratio",
+    changes_if="the order of a neighbouring pair of bounds were reversed",
     draw=draw_bounds,
 )
 def clipping_bounds(effort: Effort) -> Measurement:
@@ -108,9 +127,9 @@ def clipping_bounds(effort: Effort) -> Measurement:
         runs = {f"ε = {bound:g}": run for bound, run in zip(BOUNDS, swept, strict=True)}
         rows.append({"panel": title, **curves(runs)})
         for bound, run in zip(BOUNDS, swept, strict=True):
-            mean = run.entropy.mean(0)
-            numbers[f"{key} = {bound:g}"] = float(run.entropy_held.mean())
-            numbers[f"{key} = {bound:g}, rebound"] = float(mean[-1] - mean.min())
+            numbers[f"{key} = {bound:g}"] = mean(run.entropy_held)
+            rebound = f"{key} = {bound:g}, rebound"
+            numbers |= jackknife(lambda h, rebound=rebound: {rebound: h.mean(0)[-1] - h.mean(0).min()}, run.entropy)
     highs, lows = (
         ", ".join(f"{numbers[f'{key} = {bound:g}']:.2f}" for bound in BOUNDS) for key in ("eps_high", "eps_low")
     )
@@ -127,6 +146,8 @@ def clipping_bounds(effort: Effort) -> Measurement:
     "steer-3d",
     source="STEER, figure 3d",
     shows="training on positives or on negatives only",
+    changes_if="the three differed on-policy by more than the smaller steps explain, or negatives alone kept "
+    "no more than GRPO with reused samples",
     draw=entropy_and_reward,
 )
 def one_sign(effort: Effort) -> Measurement:
@@ -136,7 +157,7 @@ def one_sign(effort: Effort) -> Measurement:
     for env in ("noisy", "on"):
         for name, spec in specs.items():
             trajectory = train(effort, env=env, controller=spec)
-            numbers[f"{name}, {env}"] = float(trajectory.entropy_held.mean())
+            numbers[f"{name}, {env}"] = mean(trajectory.entropy_held)
             if env == "noisy":
                 runs[name] = trajectory
     reused, fresh = (

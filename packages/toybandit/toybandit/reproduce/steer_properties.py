@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from ..config import Config
 from ..simulator import simulate
 from ..trajectory import Array
+from ..uncertainty import band, jackknife
 from .curves import size, stack, train
 from .drawing import lines
 from .registry import Effort, Measurement, figure
@@ -29,7 +30,7 @@ SNAPSHOTS = 9
 
 
 def by_class(effort: Effort) -> tuple[Array, Array]:
-    """Return rollouts, and the mean entropy of each class of states before them, (snapshots, classes), nats."""
+    """Return rollouts, and the mean entropy of each class of states before them, (runs, snapshots, classes), nats."""
     run = simulate(Config(**size(effort)), range(effort.runs), keep_policies=True)
     assert run.policies is not None
     rollout = np.linspace(0, run.reward.shape[1], SNAPSHOTS).round().astype(int)
@@ -38,7 +39,7 @@ def by_class(effort: Effort) -> tuple[Array, Array]:
     order = (p[0] * run.success).sum(-1).argsort(-1)
     ranked = np.take_along_axis(entropy, order[None], -1)
     thirds = np.array_split(ranked, len(CLASSES), -1)
-    return rollout.astype(float), np.stack([third.mean((1, 2)) for third in thirds], -1)
+    return rollout.astype(float), np.stack([third.mean(2).T for third in thirds], -1)
 
 
 def draw_properties(canvas: Figure, data: Measurement) -> None:
@@ -55,6 +56,7 @@ def draw_properties(canvas: Figure, data: Measurement) -> None:
     "steer-10",
     source="STEER, figures 10 and 11",
     shows="entropy under GRPO for other bandits, other rewards and other classes of states",
+    changes_if="one of the curves rose, other than by the rebound named, or a class did not fall with the others",
     draw=draw_properties,
 )
 def properties(effort: Effort) -> Measurement:
@@ -62,17 +64,17 @@ def properties(effort: Effort) -> Measurement:
     numbers: dict[str, float] = {}
     for panel, settings in (("models", MODELS), ("data", DATA)):
         for name, changes in settings.items():
-            mean = train(effort, **changes).entropy.mean(0)
-            rows.append({"panel": panel, "series": name, "rollout": np.arange(mean.size), "entropy": mean})
-            numbers[f"start, {name}"] = float(mean[0])
-            numbers[f"kept, {name}"] = float(mean[-1] / mean[0])
-            numbers[f"rebound, {name}"] = float(mean[-1] - mean.min())
-            numbers[f"largest step, {name}"] = float(np.abs(np.diff(mean)).max() / mean[0])
-    rollout, entropy = by_class(effort)
+            entropy = train(effort, **changes).entropy
+            steps = np.arange(entropy.shape[1])
+            rows.append({"panel": panel, "series": name, "rollout": steps, **band("entropy", entropy)})
+            numbers |= {f"{key}, {name}": value for key, value in jackknife(fall, entropy).items()}
+    rollout, classes = by_class(effort)
     for i, name in enumerate(CLASSES):
-        rows.append({"panel": "classes of states", "series": name, "rollout": rollout, "entropy": entropy[:, i]})
-        numbers[f"kept, {name}"] = float(entropy[-1, i] / entropy[0, i])
-    numbers["least correlation of classes"] = float(np.corrcoef(entropy.T).min())
+        rows.append(
+            {"panel": "classes of states", "series": name, "rollout": rollout, **band("entropy", classes[..., i])}
+        )
+        numbers[f"kept, {name}"] = jackknife(fall, classes[..., i])["kept"]
+    numbers |= jackknife(lambda h: {"least correlation of classes": np.corrcoef(h.mean(0).T).min()}, classes)
     kept = [numbers[f"kept, {name}"] for name in (*MODELS, *DATA)]
     step = max(numbers[f"largest step, {name}"] for name in (*MODELS, *DATA))
     found = (
@@ -83,3 +85,10 @@ def properties(effort: Effort) -> Measurement:
         f"it ends {numbers['rebound, reward .9 / .1']:.2f} nats above its minimum."
     )
     return Measurement(stack(rows), numbers, found)
+
+
+def fall(entropy: Array) -> dict[str, float]:
+    """Return the first mean entropy, the share kept, the end minus the minimum, and the largest step over the first."""
+    mean = entropy.mean(0)
+    step = np.abs(np.diff(mean)).max() / mean[0]
+    return {"start": mean[0], "kept": mean[-1] / mean[0], "rebound": mean[-1] - mean.min(), "largest step": step}

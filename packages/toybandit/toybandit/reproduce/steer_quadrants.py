@@ -8,11 +8,12 @@ from matplotlib.figure import Figure
 
 from entrostat.diagnostics import QUADRANTS
 
-from ..trajectory import Trajectory
+from ..trajectory import Array, Trajectory
+from ..uncertainty import FACTOR, Measured, jackknife, mean
 from .curves import curves, stack
 from .drawing import lines
 from .registry import Effort, Measurement, figure
-from .steer_tokens import sample_tokens
+from .steer_tokens import about, blocks, sample_tokens
 from .touched import train_touched
 
 NUMERALS = dict(zip(QUADRANTS, ("I", "II", "III", "IV"), strict=True))
@@ -65,6 +66,7 @@ def draw_plane(canvas: Figure, data: Measurement) -> None:
     "steer-2",
     source="STEER, figure 2",
     shows="the measured entropy change of tokens in the advantage–probability plane",
+    changes_if="a quadrant had its direction in no more than half of its tokens",
     draw=draw_plane,
 )
 def quadrant_plane(effort: Effort) -> Measurement:
@@ -72,26 +74,30 @@ def quadrant_plane(effort: Effort) -> Measurement:
     bins = (tokens.advantage, tokens.p)
     total = np.histogram2d(*bins, bins=(A_EDGES, P_EDGES), weights=tokens.own)[0]
     count = np.histogram2d(*bins, bins=(A_EDGES, P_EDGES))[0]
-    numbers = {}
-    for name, corner in CORNERS.items():
-        inside = (tokens.advantage * corner.sign > 0) & (tokens.p > corner.p_low) & (tokens.p <= corner.p_high)
-        numbers[f"{name}: share of tokens"] = float(inside.mean())
-        numbers[f"{name}: as claimed"] = float(((tokens.own[inside] > 0) == corner.raises).mean())
-    likely = tokens.p > np.exp(-tokens.entropy)
-    acting = tokens.own != 0
-    claimed = ((tokens.advantage > 0) != likely)[acting]
-    numbers["all tokens, cut at e^(−H): as claimed"] = float((claimed == (tokens.own[acting] > 0)).mean())
+    numbers = jackknife(as_claimed, *map(blocks, (tokens.advantage, tokens.p, tokens.entropy, tokens.own)))
     with np.errstate(invalid="ignore"):
         flow = MILLI * total / count
     a, p = np.meshgrid(A_EDGES[:-1], P_EDGES[:-1], indexing="ij")
     agreed = [numbers[f"{name}: as claimed"] for name in CORNERS]
     found = (
         "The paper gives each quadrant a direction. Here it is right for "
-        f"{min(agreed):.1%} (least) to {max(agreed):.1%} of a quadrant's tokens when cut at p = 0.2 and 0.8, and for "
+        f"{min(agreed):.1%} to {max(agreed):.2%} of a quadrant's tokens when cut at p = 0.2 and 0.8, and for "
         f"{numbers['all tokens, cut at e^(−H): as claimed']:.1%} of all tokens when cut at e^(−H)."
     )
     table = {"advantage": a.T, "p": p.T, "flow": flow.T, "tokens": count.T}
-    return Measurement({name: values.flatten() for name, values in table.items()}, numbers, found)
+    return Measurement({name: values.flatten() for name, values in table.items()}, numbers, found, about(effort))
+
+
+def as_claimed(advantage: Array, p: Array, entropy: Array, change: Array) -> dict[str, float]:
+    """Return each corner's share of the tokens, and the share of its tokens that change the entropy as claimed."""
+    numbers = {}
+    for name, corner in CORNERS.items():
+        inside = (advantage * corner.sign > 0) & (p > corner.p_low) & (p <= corner.p_high)
+        numbers[f"{name}: share of tokens"] = float(inside.mean())
+        numbers[f"{name}: as claimed"] = float(((change[inside] > 0) == corner.raises).mean())
+    acting = change != 0
+    claimed = ((advantage > 0) != (p > np.exp(-entropy)))[acting]
+    return {**numbers, "all tokens, cut at e^(−H): as claimed": float((claimed == (change[acting] > 0)).mean())}
 
 
 def touch(
@@ -113,12 +119,6 @@ def touch(
     return {name: [next(runs) for _ in shares] for name in CORNERS}
 
 
-def paired_t(after: Trajectory, before: Trajectory) -> float:
-    """Return the paired t statistic over seeds of the difference in held entropy."""
-    difference = after.entropy_held - before.entropy_held
-    return float(difference.mean() / (difference.std(ddof=1) / np.sqrt(difference.size)))
-
-
 def towards(raises: bool, upwards: bool) -> float:
     """Return the weight that moves entropy in the wanted direction: 2 if the quadrant already does, else 0 (masked)."""
     return 2.0 if raises == upwards else 0.0
@@ -131,7 +131,7 @@ def deed(name: str, upwards: bool) -> str:
 
 def draw_schemes(canvas: Figure, data: Measurement) -> None:
     axes = canvas.subplots()
-    lines(axes, data, "rollout", "entropy", band=False)
+    lines(axes, data, "rollout", "entropy")
     axes.set(xlabel="rollout", ylabel="entropy (nats)")
     axes.set_ylim(bottom=0)
     axes.legend()
@@ -141,6 +141,7 @@ def draw_schemes(canvas: Figure, data: Measurement) -> None:
     "steer-14",
     source="STEER, figure 14",
     shows="four ways to raise the entropy by reweighting a tenth of one quadrant",
+    changes_if="one of the four did not raise it in NOISY by two standard errors, or all did with 0/1 rewards",
     draw=draw_schemes,
 )
 def four_schemes(effort: Effort) -> Measurement:
@@ -148,8 +149,7 @@ def four_schemes(effort: Effort) -> Measurement:
     numbers = {}
     for env in ("noisy", "on", "det"):
         for name, (before, after) in touch(effort, True, (0.0, 0.1), env=env).items():
-            numbers[f"{name}: lift, {env}"] = float((after.entropy_held - before.entropy_held).mean())
-            numbers[f"{name}: t, {env}"] = paired_t(after, before)
+            numbers[f"{name}: lift, {env}"] = mean(after.entropy_held - before.entropy_held)
             if env == "noisy":
                 runs.setdefault("GRPO", before)
                 runs[f"{deed(name, True)} 10% of {NUMERALS[name]}"] = after
@@ -157,10 +157,9 @@ def four_schemes(effort: Effort) -> Measurement:
     def lifts(env: str) -> str:
         return ", ".join(f"{NUMERALS[name]} {numbers[f'{name}: lift, {env}']:+.3f}" for name in CORNERS)
 
-    least = min(numbers[f"{name}: t, noisy"] for name in CORNERS)
     found = (
-        f"In the paper, all four raise the entropy. Here, change in nats over the last third: NOISY {lifts('noisy')} "
-        f"(smallest t over seeds {least:.1f}); strictly on-policy {lifts('on')}; with 0/1 rewards, where right groups "
+        f"In the paper, all four raise the entropy. Here, change in nats over the last third: NOISY {lifts('noisy')}; "
+        f"strictly on-policy {lifts('on')}; with 0/1 rewards, where right groups "
         f"soon have no advantage left, {lifts('det')}."
     )
     return Measurement(curves(runs), numbers, found)
@@ -169,7 +168,7 @@ def four_schemes(effort: Effort) -> Measurement:
 def draw_panels(canvas: Figure, data: Measurement) -> None:
     panels = canvas.subplots(2, 2, sharex=True, sharey=True)
     for axes, (name, part) in zip(panels.flat, data.series("panel").items(), strict=True):
-        lines(axes, part, "rollout", "entropy", band=False)
+        lines(axes, part, "rollout", "entropy")
         axes.set_title(name)
         axes.set_ylim(bottom=0)
     for axes in panels[1]:
@@ -180,17 +179,21 @@ def draw_panels(canvas: Figure, data: Measurement) -> None:
 
 
 def quadrant_panels(effort: Effort, upwards: bool, surrogate: str) -> tuple[Measurement, int]:
-    """Measure each quadrant reweighted in three shares, and count the quadrants that work at the largest share."""
+    """Measure each quadrant reweighted in three shares, and count those that work at the largest share.
+
+    To work, the change of the entropy must have the sign wanted and exceed FACTOR of its standard errors.
+    """
     rows: list[Mapping[str, Any]] = []
-    numbers = {}
+    numbers: dict[str, Measured] = {}
     for name, trajectories in touch(effort, upwards, (0.0, *SHARES), surrogate).items():
         runs = dict(zip((UNTOUCHED, *(f"{share:.0%}" for share in SHARES)), trajectories, strict=True))
         rows.append({"panel": f"{deed(name, upwards)} {NUMERALS[name]}, {name}", **curves(runs)})
         for share, trajectory in runs.items():
             if share != UNTOUCHED:
-                numbers[f"{name}, {share}"] = float((trajectory.entropy_held - runs[UNTOUCHED].entropy_held).mean())
+                numbers[f"{name}, {share}"] = mean(trajectory.entropy_held - runs[UNTOUCHED].entropy_held)
     sign = 1 if upwards else -1
-    worked = sum(sign * numbers[f"{name}, {SHARES[-1]:.0%}"] > 0 for name in CORNERS)
+    largest = [numbers[f"{name}, {SHARES[-1]:.0%}"] for name in CORNERS]
+    worked = sum(sign * change > FACTOR * change.error for change in largest)
     return Measurement(stack(rows), numbers, ""), worked
 
 
@@ -204,6 +207,7 @@ def graded(numbers: Mapping[str, float]) -> int:
     "steer-15",
     source="STEER, figure 15",
     shows="raising the entropy through each quadrant, by 5%, 10% and 20% of its tokens",
+    changes_if="a quadrant's effect at 20% had the other sign or were within two standard errors of zero",
     draw=draw_panels,
 )
 def raising(effort: Effort) -> Measurement:
@@ -221,6 +225,7 @@ def raising(effort: Effort) -> Measurement:
     "steer-16",
     source="STEER, figure 16",
     shows="lowering the entropy through each quadrant, by 5%, 10% and 20% of its tokens",
+    changes_if="a quadrant's effect at 20% had the other sign or were within two standard errors of zero",
     draw=draw_panels,
 )
 def lowering(effort: Effort) -> Measurement:

@@ -15,10 +15,11 @@ from entrostat.draws import normal, salt, uniform
 
 from ..token_surface import exact_flow
 from ..trajectory import Array
+from ..uncertainty import band, jackknife
 from .curves import stack
-from .drawing import line_style
+from .drawing import colour, line_style
 from .registry import Effort, Measurement, figure
-from .steer_tokens import sample_tokens
+from .steer_tokens import about, blocks, sample_tokens
 
 ARMS = 16
 GRID = (97, 73)
@@ -55,6 +56,7 @@ def draw_surface(canvas: Figure, data: Measurement) -> None:
     "steer-1",
     source="STEER, figure 1",
     shows="the surface δ(p, H), against the exact entropy change of the same token",
+    changes_if="δ had the sign of the exact flow wherever p and H can occur",
     draw=draw_surface,
 )
 def delta_surface(effort: Effort) -> Measurement:
@@ -77,7 +79,8 @@ def delta_surface(effort: Effort) -> Measurement:
         f"same, but only {numbers['possible']:.0%} of the plane can occur with {ARMS} arms, and on "
         f"{numbers['wrong sign']:.0%} of that the sign is wrong: the true boundary is at a larger p."
     )
-    return Measurement({name: values.flatten().numpy() for name, values in table.items()}, numbers, found)
+    columns = {name: values.flatten().numpy() for name, values in table.items()}
+    return Measurement(columns, numbers, found, "Exact, without seeds")
 
 
 def expected_size(effort: Effort, arms: int) -> dict[str, Array]:
@@ -108,7 +111,7 @@ def by_entropy(sizes: dict[str, Array], arms: int) -> list[dict[str, Any]]:
             "arms": f"{arms} arms",
             "series": name,
             "entropy": np.array([entropy[bins == b].mean() for b in full]),
-            "size": np.array([values[bins == b].mean() for b in full]),
+            **stack([band("size", values[bins == b]) for b in full]),
         }
         for name, values in sizes.items()
         if name != "entropy"
@@ -125,7 +128,9 @@ def draw_by_entropy(canvas: Figure, data: Measurement) -> None:
 
 def sizes_by_entropy(axes: Axes, data: Measurement, title: str) -> None:
     for i, (name, part) in enumerate(data.series("series").items()):
-        axes.plot(part.table["entropy"], part.table["size"], label=name, **line_style(i))
+        x, low, high = (part.table[column] for column in ("entropy", "size_low", "size_high"))
+        axes.plot(x, part.table["size"], label=name, **line_style(i))
+        axes.fill_between(x, low, high, color=colour(i), alpha=0.15, linewidth=0)
     axes.set(xlabel="entropy of the state (nats)", title=title)
     axes.set_ylim(bottom=0)
 
@@ -134,6 +139,7 @@ def sizes_by_entropy(axes: Axes, data: Measurement, title: str) -> None:
     "steer-4a",
     source="STEER, figures 4a and 4b",
     shows="size of a token's entropy change, against the entropy of its state",
+    changes_if="the correlation were within two standard errors of zero, or the exact size largest in the last bin",
     draw=draw_by_entropy,
 )
 def size_against_entropy(effort: Effort) -> Measurement:
@@ -145,14 +151,15 @@ def size_against_entropy(effort: Effort) -> Measurement:
         for row in means:
             numbers[f"{row['series']}: H of the largest change, {arms} arms"] = row["entropy"][row["size"].argmax()]
     tokens = sample_tokens(effort, "mixed")
-    measured = spearman(tokens.entropy, np.abs(tokens.own))
-    numbers |= {"spearman of H and measured |ΔH|": measured}
+    key = "spearman of H and measured |ΔH|"
+    pair = map(blocks, (tokens.entropy, np.abs(tokens.own)))
+    numbers |= jackknife(lambda entropy, size: {key: spearman(entropy, size)}, *pair)
     few, many = (numbers[f"exact: H of the largest change, {arms} arms"] for arms in COUNTS)
     found = (
         "The paper infers from δ, and sees in training, that tokens of high entropy change the entropy more. Tokens of "
-        f"GRPO in the bandit agree: Spearman {measured:.2f} between H and the measured |ΔH|. But the trend ends before "
-        f"the largest H: the exact size is largest at {few:.1f} of {log(COUNTS[0]):.1f} nats with {COUNTS[0]} arms and "
-        f"at {many:.1f} of {log(COUNTS[1]):.1f} with {COUNTS[1]}, and vanishes for uniform states; Ω, which lacks a "
-        "factor p, grows further."
+        f"GRPO in the bandit agree: Spearman {numbers[key]:.2f} between H and the measured |ΔH|. But the trend ends "
+        f"before the largest H: the exact size is largest at {few:.1f} of {log(COUNTS[0]):.1f} nats with {COUNTS[0]} "
+        f"arms and at {many:.1f} of {log(COUNTS[1]):.1f} with {COUNTS[1]}, and vanishes for uniform states; Ω, which "
+        f"lacks a factor p, grows further (means in {BINS} bins of H)."
     )
-    return Measurement(stack(rows), numbers, found)
+    return Measurement(stack(rows), numbers, found, about(effort))

@@ -28,6 +28,8 @@ GROUP = 16
 STEP = 0.5
 """η on the mean gradient of a state, as in NOISY."""
 ROLLOUTS = 10
+BLOCKS = 16
+"""Blocks of states for standard errors: states are independent, the tokens of one are not."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,6 +46,17 @@ class Sample:
     """Measured change of H if the state takes the mean step of its group."""
     estimates: dict[str, Array]
     """Change of H by each estimator, first order in the step."""
+
+
+def blocks(values: Array) -> Array:
+    """Return values of tokens, (N,), as (BLOCKS, N/BLOCKS): every BLOCKS-th state is in the same block."""
+    return values.reshape(-1, BLOCKS, GROUP).swapaxes(0, 1).reshape(BLOCKS, -1)
+
+
+def about(effort: Effort) -> str:
+    """Return the independent samples of a figure of tokens, as text."""
+    states = effort.of(STATES, 128)
+    return f"{GROUP} tokens of each of {states} states, one run per spread of logits; ± over {BLOCKS} blocks of states"
 
 
 def sample_tokens(effort: Effort, model: str) -> Sample:
