@@ -11,7 +11,7 @@ from ..trajectory import Array
 from .checks import above, numbers_of, rising, settle, told
 from .ensembles import random_vector
 from .memory import remember
-from .mutations import Mutation, Swap, always, constant
+from .mutations import Mutation, Swap, constant
 from .pictures import picture
 from .registry import Effort, Finding, claim, holds_if, judge
 from .runs import trajectory
@@ -107,9 +107,9 @@ def entropy_of(effort: Effort) -> dict[str, Array]:
     null="a fixed clip at .8 and 1.2",
     expected=holds_if("the requested share is above the actual one"),
     mutations=(
-        Mutation("the bounds did not move", Swap(CONTROLLERS, f"BAPO, ρ = {MORE}", always(CONTROLLERS["clip .2/.2"]))),
         Mutation(
-            "the request were that of the paper", Swap(CONTROLLERS, f"BAPO, ρ = {MORE}", always(CONTROLLERS["BAPO"]))
+            "the bounds did not move",
+            Swap("entrostat.controllers.bapo", "_bounds", lambda f: lambda low, high, *rest: f(low, low, *rest)),
         ),
     ),
 )

@@ -1,6 +1,7 @@
 """The advantage's baseline as a lever of the entropy: Quantile Advantage Estimation."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 import torch
@@ -9,12 +10,13 @@ from torch import Tensor
 
 from entrostat import policy_stats
 from entrostat.entropy_change import policy_gradient
+from entrostat.surrogates.ratio_clip import PPO
 
 from ..trajectory import Array
 from .checks import Check, Values, above, every, numbers_of, rising, settle, told
 from .ensembles import STEPS, entropy_change, random_logits, random_vector
 from .memory import remember
-from .mutations import Mutation, Swap, always
+from .mutations import Mutation, Swap, always, constant
 from .pictures import picture
 from .registry import FAILS, Effort, Finding, claim, holds_if, judge
 from .runs import entropies
@@ -110,7 +112,7 @@ def raises(final: Mapping[str, Values]) -> Check:
     f"least {LEVER} nats over all steps: a third of the initial entropy, to count as a lever",
     null="the clip is the lever: K in reused samples without it",
     expected=holds_if("samples are reused under a ratio clip"),
-    mutations=(Mutation("no ratio were clipped", Swap(SETTINGS, CLIPPED, always(SETTINGS["reused, no clip"]))),),
+    mutations=(Mutation("no ratio were clipped", Swap(PPO, "ratio_bounds", constant((0.0, inf, inf)))),),
 )
 def qae_quantile(effort: Effort) -> Finding:
     """A low K learns from successes, and the upper bound stops the unlikely ones; a high K learns from failures, and

@@ -4,14 +4,16 @@ from typing import Any
 
 import torch
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from entrostat import entropy_change, policy_stats
+from entrostat.controllers.opefo import Opefo
 
 from ..trajectory import Array
 from .checks import Check, below, between, numbers_of, settle, told
 from .ensembles import STEPS, order, random_logits, random_vector
 from .memory import remember
-from .mutations import Mutation, Swap, always
+from .mutations import OFF, Mutation, Swap, always
 from .pictures import picture
 from .registry import FAILS, Effort, Finding, claim, holds_if
 from .runs import entropies
@@ -27,9 +29,15 @@ RULES: dict[str, dict[str, Any]] = {
     "OPEFO, exact flow": {"controller": "opefo", "controller_args": {"estimator": "exact"}},
 }
 
+
+def own_logit_flow(logp: Tensor, entropy: Tensor, s2: Tensor, s2l: Tensor, weight: Tensor) -> Tensor:
+    """Return the part of the exact flow that the token's own logit causes, (..., n)."""
+    return entropy_change.own_logit(logp, entropy, weight)
+
+
 FAULTS = (
-    Mutation("the exact flow were equation 6's", Swap(RULES, "OPEFO, exact flow", always(RULES["OPEFO"]))),
-    Mutation("the weight were 0", Swap(RULES, "OPEFO, exact flow", always(RULES["GRPO"]))),
+    Mutation("the exact flow left out the other logits", Swap(entropy_change, "exact", always(own_logit_flow))),
+    Mutation("the weights were off", Swap(Opefo, "transform", OFF)),
 )
 """Mutations of what the condition asks for."""
 

@@ -8,13 +8,14 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from entrostat import Tokens, make, policy_stats
+from entrostat.controllers.lp_reg import LpReg
 from entrostat.support import Support, truncated_logp
 
 from ..trajectory import Array
 from .checks import above, every, numbers_of, settle, told
 from .ensembles import random_logits
 from .memory import remember
-from .mutations import Mutation, Swap, always
+from .mutations import Mutation, Swap, scaled
 from .pictures import picture
 from .registry import Effort, Finding, claim, holds_if, judge
 from .runs import trajectory
@@ -144,10 +145,8 @@ def entropies_of(effort: Effort) -> dict[str, dict[str, Array]]:
     null="GRPO without the penalty",
     expected=holds_if("a tenth of the tokens is penalised, and samples are reused"),
     mutations=(
-        Mutation("the penalty were off", Swap(CONTROLLERS, f"Lp-Reg, {MORE:.0%}", always(CONTROLLERS["GRPO"]))),
-        Mutation(
-            "the share were that of the paper", Swap(CONTROLLERS, f"Lp-Reg, {MORE:.0%}", always(CONTROLLERS["Lp-Reg"]))
-        ),
+        Mutation("the penalty were off", Swap(LpReg, "transform", scaled("beta", 0.0))),
+        Mutation("the penalty had the other sign", Swap(LpReg, "transform", scaled("beta", -1.0))),
     ),
 )
 def lp_reg_entropy(effort: Effort) -> Finding:
