@@ -6,12 +6,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from entrostat.controllers.siren import Siren
+
 from ..trajectory import Array, Trajectory
 from .checks import Check, below, between, every, numbers_of, settle, told
 from .counts import count
 from .feedback import late
 from .memory import remember
-from .mutations import Mutation, Swap, always
+from .mutations import Mutation, Swap, scaled
 from .pictures import picture
 from .registry import Effort, Finding, claim, holds_if
 from .runs import trajectory
@@ -81,8 +83,8 @@ def near_the_anchor(effort: Effort, name: str) -> tuple[Check, dict[str, Array]]
     null="no bonus, β = 0",
     expected=holds_if(STRONGER),
     mutations=(
-        Mutation("the bonus were off", Swap(TRIED, f"β = {STRONG:g}, top_p = {ALL:g}", always((0.0, ALL)))),
-        Mutation("β were the paper's", Swap(TRIED, f"β = {STRONG:g}, top_p = {ALL:g}", always((PUBLISHED, ALL)))),
+        Mutation("the bonus were off", Swap(Siren, "transform", scaled("beta", 0.0))),
+        Mutation("β were the paper's", Swap(Siren, "transform", scaled("beta", PUBLISHED / STRONG))),
     ),
 )
 def siren_anchor(effort: Effort) -> Finding:

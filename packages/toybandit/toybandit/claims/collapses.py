@@ -2,13 +2,15 @@
 
 from matplotlib.figure import Figure
 
+from entrostat.controllers.siren import Siren
+
 from ..trajectory import Trajectory
 from .anchoring import ALL, ENVS, NEAR, PAPER, STRONG, TOP_P, anchored, drift, lost
 from .checks import Check, between, every, settle
 from .counts import count
 from .feedback import late
 from .memory import remember
-from .mutations import Mutation, Swap, always
+from .mutations import Mutation, Swap, always, scaled
 from .pictures import picture
 from .registry import Effort, Finding, claim, holds_if
 
@@ -38,7 +40,7 @@ def long_runs(effort: Effort, env: str, name: str) -> Trajectory:
     expected=holds_if(EVERY),
     mutations=(
         Mutation("every action counted", Swap(TRIED, f"top_p = {TOP_P:g}", always((STRONG, ALL)))),
-        Mutation("the bonus were off", Swap(TRIED, f"top_p = {ALL:g}", always((NONE, ALL)))),
+        Mutation("the bonus were off", Swap(Siren, "transform", scaled("beta", 0.0))),
     ),
 )
 def siren_collapse(effort: Effort) -> Finding:
