@@ -45,14 +45,19 @@ def parse_settings(items: Sequence[str]) -> dict[str, Any]:
         if not equals or not key:
             raise ValueError(f"expected key=value, got {shortened(item)}")
         if key in settings:
-            raise ValueError(f"{key} is set twice")
+            raise ValueError(f"{_named(key)} is set twice")
         try:
             settings[key] = value if is_schedule(value) else NUMBERS.get(value.lower(), parse_yaml(value))
         except ValueError:
             raise ValueError(
-                f"{key}: {shortened(value)} cannot be read; give a number, true, false or a name"
+                f"{_named(key)}: {shortened(value)} cannot be read; give a number, true, false or a name"
             ) from None
     return settings
+
+
+def _named(key: str) -> str:
+    """Return a key for an error message of one line."""
+    return key if key.isprintable() else shortened(key)
 
 
 def parse_flags(cls: type[T], args: Sequence[str], *, prog: str, description: str, default: T | None = None) -> T:

@@ -144,7 +144,10 @@ def load_state(path: Path) -> dict[str, Any]:
     """Return the state that `save_checkpoint` wrote next to the model. Raises ValueError on a damaged checkpoint."""
     check_whole(path)
     if (path / STRUCTURE).is_file():
-        return read_state(path)
+        try:
+            return read_state(path)
+        except Exception:  # another program may have written it, with the right checksums
+            raise damage(path, STRUCTURE) from None
     try:
         return torch.load(path / "state.pt", weights_only=True)
     except Exception:  # a damaged pickle raises anything

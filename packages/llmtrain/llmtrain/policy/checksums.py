@@ -21,8 +21,10 @@ def write_checksums(folder: Path) -> None:
 def altered(folder: Path) -> str:
     """Return the first file that is missing or differs from its checksum; empty if there is none."""
     try:
-        expected: dict[str, str] = dict(json.loads((folder / FILE).read_bytes()))
-    except (OSError, ValueError, TypeError):
+        expected: dict[str, str] = json.loads((folder / FILE).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return FILE
+    if not isinstance(expected, dict):
         return FILE
     with ThreadPoolExecutor(THREADS) as pool:
         found = pool.map(lambda name: sha256(folder / name), expected)
@@ -34,5 +36,5 @@ def sha256(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
+    except (OSError, ValueError):  # also a name that no file can have
         return ""

@@ -63,7 +63,7 @@ def tests_of(cases: dict[str, Any]) -> str:
     pairs = list(zip(inputs, outputs, strict=True))
     if name:
         if not all(isinstance(given, list) for given in inputs):
-            raise ValueError(f"each of the inputs of fn_name {name!s:.60} is a list of arguments")
+            raise ValueError(f"each of the inputs of fn_name {name!r:.60} is a list of arguments")
         return CALLS.format(name=name, cases=json.dumps(pairs))
     texts = [tuple("\n".join(map(str, x)) if isinstance(x, list) else x for x in pair) for pair in pairs]
     if not all(isinstance(x, str) for pair in texts for x in pair):
