@@ -39,6 +39,7 @@ COMMANDS = {
     "score": "Judge the responses of a file: llmtrain score --verifier math --in FILE --out FILE.",
     "law": "Fit R = −a·e^H + b to runs, predict their ends, and draw it.",
     "probe-entropy": "Compare estimators of the entropy change of tokens with the truth.",
+    "claims": "Ask the claims of the papers in a language model, beside the bandit's verdicts.",
     "leaderboard": "Train under every controller and rank them.",
     "demo": "Warm up a small model and train it under four controllers; draw runs/demo/entropy.png.",
     "plan": "Estimate memory, time and cost of a run without a GPU.",

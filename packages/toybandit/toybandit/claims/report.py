@@ -20,7 +20,7 @@ a claim that no fault turns would say nothing. `±` is one standard error over r
 that fresh seeds give another verdict, from the standard errors and Student's t; it is 0 for statements about every
 instance or about expectations, which are tested on random examples. Environments are those of
 `toybandit/environments.py`, with {states} states, {rollouts} rollouts and {runs} runs unless a claim says otherwise;
-entropies are in nats.
+entropies are in nats. Some of the claims are also [asked in a language model](claims_lm.md).
 
     {command}
 

@@ -1,0 +1,176 @@
+"""Registry of claims that can be asked in a language model, each with its threshold, its null and its faults.
+
+    @claim("clip-free", needs=("grpo", "clip_free"), threshold=..., null=..., faults={"...": change of Measured})
+    def clip_free(measured): ... return Finding(text, null, margins)
+
+The names are those of toybandit's claims, whose records have the papers' words. A margin is a difference, one value for
+each seed, that is positive if the claim is true; the verdict follows from the margins' intervals alone.
+"""
+
+import fnmatch
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from inspect import getdoc
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+HOLDS, FAILS, OPEN = "holds", "fails as stated", "open"
+TOKENS = "tokens"
+"""Entry of `Claim.needs` for updates by one token; other entries are names of runs."""
+QUANTILES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+"""97.5% quantiles of Student's t with 1 to 10 degrees of freedom."""
+SEEDS = range(2, len(QUANTILES) + 2)
+"""Numbers of seeds with an interval."""
+
+
+class TokenSteps(NamedTuple):
+    """Tokens of one mini-batch, each updated alone by a small step of gradient descent; (n,) each, in nats."""
+
+    p: Array
+    """Probability of the token."""
+    weight: Array
+    """Factor of ∇ log π, which has the sign of the advantage."""
+    change: Array
+    """Measured change of the entropy at the token's place."""
+    exact: Array
+    """Exact flow of a tabular policy, per unit of step size."""
+    own: Array
+    """Part of the flow by the token's own logit, per unit of step size."""
+    total: Array
+    """Measured change of the entropies of all tokens of the mini-batch together."""
+    first_order: Array
+    """First-order estimate of `total`, with shared weights."""
+
+
+class Measured(NamedTuple):
+    """Measurements that claims are judged by; runs of one seed have the same problems and the same start."""
+
+    entropy: Mapping[str, Array]
+    """Mean entropy of each rollout by name of the run, (seeds, steps)."""
+    reward: Mapping[str, Array]
+    """Mean reward of each rollout by name of the run, (seeds, steps)."""
+    tokens: Sequence[TokenSteps]
+    """Updates by one token, by seed."""
+
+
+Fault = Callable[[Measured], Measured]
+"""Change of the measurements that a fault in what the claim tests would make."""
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """Difference that is positive if a part of the claim is true."""
+
+    name: str
+    values: Array
+    """One value for each seed, (seeds,)."""
+
+    @property
+    def mean(self) -> float:
+        return float(self.values.mean())
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95% interval of the mean over seeds, by Student's t."""
+        n = len(self.values)
+        half = QUANTILES[n - 2] * float(self.values.std(ddof=1)) / sqrt(n)
+        return self.mean - half, self.mean + half
+
+
+class Finding(NamedTuple):
+    """Result of a claim's function."""
+
+    measured: str
+    null: str
+    """Measurements of the null."""
+    margins: tuple[Margin, ...]
+
+    @property
+    def verdict(self) -> str:
+        """HOLDS if all intervals are above 0, FAILS if one is below 0, else OPEN."""
+        intervals = [margin.interval for margin in self.margins]
+        if all(low > 0 for low, _ in intervals):
+            return HOLDS
+        return FAILS if any(high < 0 for _, high in intervals) else OPEN
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """Claim with its result."""
+
+    name: str
+    meaning: str
+    threshold: str
+    null: str
+    finding: Finding
+    mutated: Mapping[str, str]
+    """Verdict with each fault."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """Claim and the function that checks it."""
+
+    name: str
+    needs: tuple[str, ...]
+    """Names of the runs it is judged by, or TOKENS."""
+    threshold: str
+    """Criterion of ours, set before the measurement, and the reason for it."""
+    null: str
+    """Simpler explanation that the claim must beat."""
+    faults: Mapping[str, Fault]
+    """Faults that turn a verdict that holds; a name completes "the verdict turns if …"."""
+    check: Callable[[Measured], Finding]
+
+    def __call__(self, measured: Measured) -> Record:
+        """Judge the claim, and judge it with each of its faults."""
+        return Record(
+            name=self.name,
+            meaning=" ".join((getdoc(self.check) or "").split()),
+            threshold=self.threshold,
+            null=self.null,
+            finding=self.check(measured),
+            mutated={name: self.check(fault(measured)).verdict for name, fault in self.faults.items()},
+        )
+
+
+CLAIMS: dict[str, Claim] = {}
+
+
+def claim(name: str, **fields: Any) -> Callable[[Callable[[Measured], Finding]], Claim]:
+    """Register the decorated function as the check of a claim; fields as in Claim."""
+
+    def add(check: Callable[[Measured], Finding]) -> Claim:
+        if name in CLAIMS:
+            raise ValueError(f"claim {name!r} is registered twice")
+        CLAIMS[name] = Claim(name=name, check=check, **fields)
+        return CLAIMS[name]
+
+    return add
+
+
+def choose(names: Collection[str] = (), pattern: str = "") -> list[Claim]:
+    """Return the claims with these names or with `pattern` in their name (* and ? as in a shell); without both, all.
+
+    Raises ValueError on an unknown name, and if no name has the pattern.
+    """
+    listed = f"choose from {', '.join(CLAIMS)}"
+    for name in names:
+        if name not in CLAIMS:
+            near = get_close_matches(name, CLAIMS)
+            raise ValueError(f"unknown claim {name!r}; " + (f"did you mean {' or '.join(near)}?" if near else listed))
+    matching = fnmatch.filter(CLAIMS, f"*{pattern}*") if pattern else []
+    if pattern and not matching:
+        raise ValueError(f"no claim has {pattern!r} in its name; {listed}")
+    chosen = {*names, *matching} or CLAIMS
+    return [entry for name, entry in CLAIMS.items() if name in chosen]
+
+
+def told(values: Array, digits: int = 3) -> str:
+    """Return mean ± standard error over seeds as text."""
+    return f"{values.mean():.{digits}f} ± {values.std(ddof=1) / sqrt(len(values)):.{digits}f}"
