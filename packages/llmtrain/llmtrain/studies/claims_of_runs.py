@@ -148,8 +148,8 @@ def of_grpo(entropy: bool) -> Fault:
     faults={"e^H were e^(−H)": of_grpo(True), "reward and entropy were of different rollouts": of_grpo(False)},
 )
 def law_fit(measured: Measured) -> Finding:
-    """Reward costs entropy at a rate that hardly changes. A short run shows this only as far as its reward rises by more
-    than the noise of its prompts, about .04 for a point."""
+    """Reward costs entropy at a rate that hardly changes. A short run shows this only as far as its reward rises by
+    more than the noise of its prompts, about .04 for a point."""
     entropy, reward = (
         x.reshape(len(x), -1, WINDOW).mean(-1) for x in (measured.entropy["grpo"], measured.reward["grpo"])
     )
