@@ -197,6 +197,15 @@ class Signalled(Trainer):
         return super()._train_step()
 
 
+@pytest.fixture
+def not_under_nohup():
+    """Default handling of SIGHUP, which tests under nohup, and what they start, would ignore."""
+    was = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, was)
+
+
+@pytest.mark.usefixtures("not_under_nohup")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
 def test_a_signal_stops_after_the_step_with_a_checkpoint(small, tmp_path, monkeypatch, number, code):
     monkeypatch.setattr(Signalled, "number", number)
@@ -221,6 +230,7 @@ print("still here")
 """
 
 
+@pytest.mark.usefixtures("not_under_nohup")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_the_second_signal_ends_at_once(name):
     done = subprocess.run([sys.executable, "-c", SIGNALS.format(name)], capture_output=True, text=True, check=False)
