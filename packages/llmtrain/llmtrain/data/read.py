@@ -3,8 +3,8 @@
     questions, skipped = read("aime24.parquet")              # 30 questions, each with repeats=32
     read("gsm8k_train.jsonl"), read("openai/gsm8k:main", split="test"), read("folder", skip_bad=True)
 
-Formats: parquet (verl's form, plain columns, multiple choice, LiveCodeBench), jsonl, json, csv, folders of these, and
-data sets saved by `datasets`.
+Formats: parquet (verl's form, plain columns, multiple choice, LiveCodeBench, IF-Eval), jsonl, json, csv, folders of
+these, and data sets saved by `datasets`.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from .choices import Choices
 from .columns import Columns
+from .instruction_rows import InstructionRows
 from .live_code import LiveCode
 from .question import Prompt, Question
 from .table import Table
@@ -95,7 +96,7 @@ def _rows(
 ) -> Iterator[tuple[str, Question | ValueError]]:
     """Yield the place of each row, with its question or its error."""
     for table in found:
-        known = None if prompt_key or answer_key else Choices.of(table, choice_seed) or LiveCode.of(table)
+        known = None if prompt_key or answer_key else _known(table, choice_seed)
         columns = known or Columns.of(table, prompt_key, answer_key)
         more = [name for name in table.columns if "." not in name] if keep_columns else []
         for number, row in table.rows(list(dict.fromkeys([*columns.names, *more]))):
@@ -112,6 +113,11 @@ def _rows(
                 yield where, error
             else:
                 yield where, question
+
+
+def _known(table: Table, choice_seed: int) -> Choices | LiveCode | InstructionRows | None:
+    """Return the columns of a benchmark that is published in a form of its own; None for other tables."""
+    return Choices.of(table, choice_seed) or LiveCode.of(table) or InstructionRows.of(table)
 
 
 def _asked(prompt: Prompt) -> Any:

@@ -10,7 +10,7 @@ def add_model_flags(parser: argparse._ActionsContainer, samples: int) -> None:
     parser.add_argument("--top-p", type=float, default=1.0, help="nucleus sampling below 1")
     parser.add_argument("--max-new-tokens", type=int, default=1024, help="longest response (default %(default)s)")
     parser.add_argument("--max-prompt-length", type=int, default=1024, help="skip longer prompts (default %(default)s)")
-    parser.add_argument("--verifier", default="math", help="math, exact, regex, python, or module:function")
+    parser.add_argument("--verifier", default="math", help="math, exact, regex, python, ifeval, or module:function")
     parser.add_argument("--system-prompt", default="", help="system message for prompts without one")
     parser.add_argument("--instruction", default="", help="text added after each question")
     parser.add_argument("--chat-template", default="", metavar="FILE", help="Jinja template instead of the tokenizer's")

@@ -99,7 +99,7 @@ class DataConfig:
     instruction: str = ""
     """Said after each question, such as "Put your final answer within \\boxed{}."."""
     verifier: str = "math"
-    """Who judges: math, exact, regex, countdown, python, or a function as module:function."""
+    """Who judges: math, exact, regex, countdown, python, ifeval, or a function as module:function."""
     verifier_workers: Annotated[int, "[1, 4096]"] = 2
     """Checks at a time, of each rank."""
     verifier_timeout: PositiveFloat = 5.0

@@ -29,6 +29,7 @@ VERIFIERS: dict[str, Callable[..., Verifier]] = {
     "exact": _direct(exact),
     "regex": partial(CheckPool, "llmtrain.verifiers.regex:check"),
     "countdown": _direct(countdown_check),
+    "ifeval": partial(CheckPool, "llmtrain.verifiers.if_eval:check"),
     "python": PythonVerifier,
 }
 """Functions that build a verifier, by name."""

@@ -1,0 +1,225 @@
+"""IF-Eval: instructions that a program can check, by their published names (Zhou et al., arXiv 2311.07911).
+
+    check("no comma here", {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]})
+
+A response is right if it follows all of its instructions (prompt level, strict). Meanings follow
+google-research/instruction_following_eval, except that sentences are split at `.`, `!` and `?`, that words are runs of
+letters, digits and underscores, and that languages are detected only if the package langdetect is installed: without it
+the case of letters is checked alone, and a question that asks for a language is refused.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from typing import Any
+
+from .verdict import Verdict
+
+OPTIONS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
+"""Answers that constrained_response allows."""
+RULES: dict[str, Callable[..., bool]] = {}
+"""Checks by name of the instruction; they take the response and the instruction's arguments."""
+
+
+def check(response: str, ground_truth: Any) -> Verdict:
+    """Return the verdict on a response. Raises ValueError for a ground truth that names no known instructions."""
+    names, arguments = instructions(ground_truth)
+    for name, given in zip(names, arguments, strict=True):
+        if not response.strip() or not RULES[name](response, **given):
+            return Verdict(False, f"does not follow {name}", "")
+    return Verdict(True, "follows all instructions", "")
+
+
+def instructions(ground_truth: Any) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return names and arguments of the instructions. Raises ValueError in one line if they cannot be checked."""
+    found = ground_truth if isinstance(ground_truth, Mapping) else {}
+    names, arguments = found.get("instruction_id_list"), found.get("kwargs")
+    if not isinstance(names, list) or not isinstance(arguments, list) or not names or len(names) != len(arguments):
+        raise ValueError("the ground truth of ifeval is an object with equally long instruction_id_list and kwargs")
+    if unknown := [name for name in names if name not in RULES]:
+        raise ValueError(f"unknown instruction {unknown[0]!r}; IF-Eval has {', '.join(RULES)}")
+    if "language:response_language" in names and not find_spec("langdetect"):
+        raise ValueError("language:response_language needs a package: pip install langdetect")
+    return names, [{key: value for key, value in (given or {}).items() if value is not None} for given in arguments]
+
+
+def rule(name: str) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
+    """Return a decorator that enters a check under the name of its instruction."""
+
+    def enter(function: Callable[..., bool]) -> Callable[..., bool]:
+        RULES[name] = function
+        return function
+
+    return enter
+
+
+def enough(count: int, wanted: int, relation: str) -> bool:
+    """Return True if a count is `at least` or `less than` the wanted one, as the relation says."""
+    return count < wanted if relation == "less than" else count >= wanted
+
+
+def english(text: str) -> bool:
+    """Return True if a text is English, or if no language can be detected."""
+    if not find_spec("langdetect"):
+        return True
+    return speaks(text, "en")
+
+
+def speaks(text: str, language: str) -> bool:
+    """Return True if a text is in a language, or if none can be detected."""
+    import langdetect
+
+    try:
+        return bool(langdetect.detect(text) == language)
+    except langdetect.LangDetectException:
+        return True
+
+
+def parts(text: str, mark: str) -> list[str] | None:
+    """Return the parts between marks, without empty ones at the ends; None if one in between is empty."""
+    found = [part.strip() for part in text.split(mark)]
+    found = found[not found[0] : len(found) - (len(found) > 1 and not found[-1])]
+    return found if all(found) else None
+
+
+@rule("keywords:existence")
+def _(text: str, keywords: list[str]) -> bool:
+    return all(re.search(word, text, re.IGNORECASE) for word in keywords)
+
+
+@rule("keywords:frequency")
+def _(text: str, keyword: str, frequency: int, relation: str) -> bool:
+    return enough(len(re.findall(keyword.strip(), text, re.IGNORECASE)), frequency, relation)
+
+
+@rule("keywords:forbidden_words")
+def _(text: str, forbidden_words: list[str]) -> bool:
+    return not any(re.search(rf"\b{word}\b", text, re.IGNORECASE) for word in forbidden_words)
+
+
+@rule("keywords:letter_frequency")
+def _(text: str, letter: str, let_frequency: int, let_relation: str) -> bool:
+    return enough(text.lower().count(letter.strip().lower()), let_frequency, let_relation)
+
+
+@rule("language:response_language")
+def _(text: str, language: str) -> bool:
+    return speaks(text, language)
+
+
+@rule("length_constraints:number_sentences")
+def _(text: str, num_sentences: int, relation: str) -> bool:
+    found = re.findall(r"[^.!?\s][^.!?]*(?:[.!?]+|$)", text)
+    return enough(len(found), num_sentences, relation)
+
+
+@rule("length_constraints:number_paragraphs")
+def _(text: str, num_paragraphs: int) -> bool:
+    found = parts(text, "***")
+    return found is not None and len(found) == num_paragraphs
+
+
+@rule("length_constraints:number_words")
+def _(text: str, num_words: int, relation: str) -> bool:
+    return enough(len(re.findall(r"\w+", text)), num_words, relation)
+
+
+@rule("length_constraints:nth_paragraph_first_word")
+def _(text: str, num_paragraphs: int, nth_paragraph: int, first_word: str) -> bool:
+    found = text.split("\n\n")
+    filled = sum(bool(paragraph.strip()) for paragraph in found)
+    if filled != num_paragraphs or nth_paragraph > filled:
+        return False
+    words = found[nth_paragraph - 1].split()
+    return bool(words) and re.split(r"[.,?!'\"]", words[0].lstrip("'\""))[0].lower() == first_word.lower()
+
+
+@rule("detectable_content:number_placeholders")
+def _(text: str, num_placeholders: int) -> bool:
+    return len(re.findall(r"\[.*?\]", text)) >= num_placeholders
+
+
+@rule("detectable_content:postscript")
+def _(text: str, postscript_marker: str) -> bool:
+    marker = postscript_marker.strip().lower()
+    spaced = {"p.p.s": r"p\.\s?p\.\s?s", "p.s.": r"p\.\s?s\."}.get(marker, re.escape(marker))
+    return re.search(spaced, text.lower()) is not None
+
+
+@rule("detectable_format:number_bullet_lists")
+def _(text: str, num_bullets: int) -> bool:
+    return len(re.findall(r"^\s*(?:\*[^*\n]|-)", text, re.MULTILINE)) == num_bullets
+
+
+@rule("detectable_format:constrained_response")
+def _(text: str) -> bool:
+    return any(option in text for option in OPTIONS)
+
+
+@rule("detectable_format:number_highlighted_sections")
+def _(text: str, num_highlights: int) -> bool:
+    found = [*re.findall(r"\*([^\n*]*)\*", text), *re.findall(r"\*\*([^\n*]*)\*\*", text)]
+    return sum(bool(inside.strip()) for inside in found) >= num_highlights
+
+
+@rule("detectable_format:multiple_sections")
+def _(text: str, section_spliter: str, num_sections: int) -> bool:
+    return len(re.findall(rf"{section_spliter.strip()}\s?\d+", text)) >= num_sections
+
+
+@rule("detectable_format:json_format")
+def _(text: str) -> bool:
+    bare = re.sub(r"^```(?:json)?|```$", "", text.strip(), flags=re.IGNORECASE)
+    try:
+        json.loads(bare)
+    except ValueError:
+        return False
+    return True
+
+
+@rule("detectable_format:title")
+def _(text: str) -> bool:
+    return any(title.strip(" <>") for title in re.findall(r"<<([^\n]+)>>", text))
+
+
+@rule("combination:two_responses")
+def _(text: str) -> bool:
+    found = parts(text, "******")
+    return found is not None and len(found) == 2 and found[0] != found[1]
+
+
+@rule("combination:repeat_prompt")
+def _(text: str, prompt_to_repeat: str) -> bool:
+    return text.strip().lower().startswith(prompt_to_repeat.strip().lower())
+
+
+@rule("startend:end_checker")
+def _(text: str, end_phrase: str) -> bool:
+    return text.strip().strip('"').lower().endswith(end_phrase.strip().lower())
+
+
+@rule("startend:quotation")
+def _(text: str) -> bool:
+    return re.fullmatch(r'\s*".*"\s*', text, re.DOTALL) is not None
+
+
+@rule("change_case:capital_word_frequency")
+def _(text: str, capital_frequency: int, capital_relation: str) -> bool:
+    words = re.findall(r"\w[\w'’-]*", text)
+    return enough(sum(word.isupper() for word in words), capital_frequency, capital_relation)
+
+
+@rule("change_case:english_capital")
+def _(text: str) -> bool:
+    return text.isupper() and english(text)
+
+
+@rule("change_case:english_lowercase")
+def _(text: str) -> bool:
+    return text.islower() and english(text)
+
+
+@rule("punctuation:no_comma")
+def _(text: str) -> bool:
+    return "," not in text

@@ -1,0 +1,121 @@
+"""IF-Eval: each instruction followed and not, and rows as the hub publishes them."""
+
+import json
+from importlib.util import find_spec
+
+import pytest
+
+from llmtrain.data import read
+from llmtrain.verifiers import get_verifier
+from llmtrain.verifiers.if_eval import RULES, check
+
+LEAST, LESS = {"relation": "at least"}, {"relation": "less than"}
+CASES = [
+    ("keywords:existence", {"keywords": ["sun", "moon"]}, "Sun and moon.", "The sun."),
+    ("keywords:frequency", LEAST | {"keyword": "a", "frequency": 2}, "a, A", "a"),
+    ("keywords:frequency", LESS | {"keyword": "cat", "frequency": 2}, "one cat", "cat cat"),
+    ("keywords:forbidden_words", {"forbidden_words": ["can"]}, "a candle", "I Can"),
+    ("keywords:letter_frequency", {"letter": "Q", "let_frequency": 2, "let_relation": "at least"}, "qQ", "q"),
+    ("length_constraints:number_sentences", LEAST | {"num_sentences": 3}, "One. Two! Three?", "One... two!"),
+    ("length_constraints:number_sentences", LESS | {"num_sentences": 2}, "Only one", "One. Two."),
+    ("length_constraints:number_paragraphs", {"num_paragraphs": 2}, "***\na\n***\nb", "a\n***\n***\nb"),
+    ("length_constraints:number_words", LESS | {"num_words": 3}, "two words", "not two words"),
+    (
+        "length_constraints:nth_paragraph_first_word",
+        {"num_paragraphs": 2, "nth_paragraph": 2, "first_word": "yes"},
+        "a\n\n'Yes, b",
+        "a\n\nno",
+    ),
+    ("detectable_content:number_placeholders", {"num_placeholders": 2}, "[a] and [b]", "[a]"),
+    ("detectable_content:postscript", {"postscript_marker": "P.S."}, "x\np. s. y", "x ps"),
+    ("detectable_content:postscript", {"postscript_marker": "P.P.S"}, "P.P.S. y", "P.S. y"),
+    ("detectable_format:number_bullet_lists", {"num_bullets": 2}, "* a\n- b", "* a\n**b**"),
+    ("detectable_format:constrained_response", {}, "My answer is no.", "No."),
+    ("detectable_format:number_highlighted_sections", {"num_highlights": 2}, "*a* and **b**", "*a* and * *"),
+    (
+        "detectable_format:multiple_sections",
+        {"section_spliter": "Section", "num_sections": 2},
+        "Section 1\na\nSection 2\nb",
+        "Section 1\na",
+    ),
+    ("detectable_format:json_format", {}, '```json\n{"a": 1}\n```', "{a: 1}"),
+    ("detectable_format:title", {}, "<<Joy>>\nx", "<< >>\nx"),
+    ("combination:two_responses", {}, "a\n******\nb", "a\n******\na"),
+    ("combination:repeat_prompt", {"prompt_to_repeat": "Say it"}, "say it\nit", "it"),
+    ("startend:end_checker", {"end_phrase": "The end."}, 'x "the end."', "The end. x"),
+    ("startend:quotation", {}, '"a\nb"', '"a'),
+    (
+        "change_case:capital_word_frequency",
+        {"capital_frequency": 2, "capital_relation": "at least"},
+        "BIG WELL-KNOWN dog",
+        "BIG dog",
+    ),
+    ("change_case:english_capital", {}, "THIS IS AN ENGLISH SENTENCE.", "This is English."),
+    ("change_case:english_lowercase", {}, "this is an english sentence.", "This is English."),
+    ("punctuation:no_comma", {}, "a b", "a, b"),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "right", "wrong"), CASES)
+def test_instructions(name, given, right, wrong):
+    truth = {"instruction_id_list": [name], "kwargs": [given]}
+    assert check(right, truth).correct
+    assert not check(wrong, truth).correct
+    assert check(wrong, truth).reason == f"does not follow {name}"
+
+
+def test_all_published_instructions_but_the_language_are_tried():
+    assert {name for name, *_ in CASES} | {"language:response_language"} == set(RULES)
+    assert len(RULES) == 25
+
+
+def test_all_instructions_of_a_question_count_and_none_is_followed_by_silence():
+    truth = {"instruction_id_list": ["punctuation:no_comma", "detectable_format:title"], "kwargs": [{}, None]}
+    assert [check(text, truth).correct for text in ("<<a>>", "<<a, b>>", "a", " ")] == [True, False, False, False]
+
+
+def test_rows_as_the_hub_publishes_them(parquet):
+    row = {
+        "key": 1,
+        "prompt": "Write.",
+        "instruction_id_list": ["punctuation:no_comma"],
+        "kwargs": [{"num_words": None}],
+    }
+    (question,) = read(parquet([row], "ifeval.parquet")).questions
+    assert question.ground_truth == {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
+    with get_verifier("ifeval", workers=1, timeout=20.0) as verify:
+        assert [v.correct for v in verify(["a b", "a, b"], [question.ground_truth] * 2)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"prompt": " "}, "column 'prompt' is empty"),
+        ({"instruction_id_list": []}, "column 'instruction_id_list' is no list of names"),
+        ({"kwargs": []}, "column 'kwargs' is no list of 1 objects"),
+    ],
+)
+def test_a_broken_row_names_its_column(changed, said, tmp_path):
+    path = tmp_path / "ifeval.jsonl"
+    row = {"prompt": "Write.", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
+    path.write_text(json.dumps(row | changed))
+    with pytest.raises(ValueError, match=said):
+        read(str(path))
+
+
+@pytest.mark.parametrize(
+    ("truth", "said"),
+    [
+        ("42", "is an object with equally long instruction_id_list and kwargs"),
+        ({"instruction_id_list": ["rhyme"], "kwargs": [{}]}, "unknown instruction 'rhyme'"),
+    ],
+)
+def test_a_ground_truth_without_instructions_is_refused(truth, said):
+    with pytest.raises(ValueError, match=said):
+        check("x", truth)
+
+
+@pytest.mark.skipif(find_spec("langdetect") is not None, reason="langdetect is installed")
+def test_a_language_needs_its_detector():
+    with pytest.raises(ValueError, match="pip install langdetect"):
+        check("x", {"instruction_id_list": ["language:response_language"], "kwargs": [{"language": "de"}]})
