@@ -141,6 +141,16 @@ def test_dotted_columns(jsonl, parquet):
         assert (question.prompt, question.ground_truth) == ("2?", 8)
 
 
+def test_sources_by_a_column_of_ones_own(jsonl):
+    """As MATH's levels: `Level 5`, or a number, in the row or deeper; a row without one has the name of the file."""
+    rows = [{"level": "Level 5", "extra": {"n": 3}}, {"level": "Level 1", "extra": {"n": 2}}, {"extra": None}]
+    path = jsonl([{"problem": f"{i}?", "answer": "1"} | row for i, row in enumerate(rows)], "math.jsonl")
+    assert [q.source for q in read(path, source_key="level").questions] == ["Level 5", "Level 1", "math"]
+    assert [q.source for q in read(path, source_key="extra.n").questions] == ["3", "2", "math"]
+    with pytest.raises(ValueError, match=r"no column 'grade' \(source_key\); its columns: problem, answer, level"):
+        read(path, source_key="grade")
+
+
 def test_a_folder_is_read_as_one(parquet, tmp_path):
     for i in range(2):
         parquet([{"question": q, "answer": "1"} for q in ("same?", f"{i}?")], f"sums/train-{i}-of-2.parquet")

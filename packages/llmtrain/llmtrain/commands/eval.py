@@ -41,7 +41,15 @@ and maj@k with intervals, length, entropy of responses and prompts, diversity, c
 and figures. Ctrl-C loses at most one batch: rerun the same command to resume.
 """
 FIELDS = ("temperature", "top_p", "samples", "max_new_tokens")
-DATA_FIELDS = ("prompt_key", "answer_key", "system_prompt", "instruction", "chat_template", "max_prompt_length")
+DATA_FIELDS = (
+    "prompt_key",
+    "answer_key",
+    "source_key",
+    "system_prompt",
+    "instruction",
+    "chat_template",
+    "max_prompt_length",
+)
 
 
 @dataclass(frozen=True)
@@ -206,6 +214,7 @@ def parser() -> Arguments:
     what.add_argument("--verifier", help="verifier for files: math, exact, regex, python, or module:function")
     what.add_argument("--prompt-key", help="column of the prompt")
     what.add_argument("--answer-key", help="column of the ground truth")
+    what.add_argument("--source-key", help="column by which results are told apart, such as level")
     what.add_argument("--skip-bad", action="store_true", help="skip and count rows that cannot be read")
     what.add_argument("--system-prompt", help="system message for prompts without one")
     what.add_argument("--instruction", help="text added after each question")

@@ -34,7 +34,7 @@ class Columns(NamedTuple):
     source: str
 
     @classmethod
-    def of(cls, table: Table, prompt: str = "", answer: str = "") -> "Columns":
+    def of(cls, table: Table, prompt: str = "", answer: str = "", source: str = "") -> "Columns":
         """Return the requested columns, or else columns with a known name.
 
         Raises:
@@ -43,7 +43,9 @@ class Columns(NamedTuple):
         answer = _choose(table, answer, ANSWERS, "an answer", "answer_key")
         solution = next((c for c in SOLUTIONS if c in table.columns and c != answer), "")
         prompt = _choose(table, prompt, PROMPTS, "a prompt", "prompt_key")
-        return cls(prompt, answer, solution, SOURCE if SOURCE in table.columns else "")
+        if source:
+            source = _choose(table, source, (), "a source", "source_key")
+        return cls(prompt, answer, solution, source or (SOURCE if SOURCE in table.columns else ""))
 
     @property
     def names(self) -> list[str]:
@@ -61,6 +63,7 @@ class Columns(NamedTuple):
         found = _value(row, self.solution) if self.solution else None
         solution = worked if worked is not None else found if isinstance(found, str) and found.strip() else None
         named = _value(row, self.source) if self.source else None
+        named = str(named) if isinstance(named, int) else named
         return Question(prompt, truth, named if isinstance(named, str) and named else source, solution, 1, where)
 
 

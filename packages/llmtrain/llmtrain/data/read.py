@@ -34,6 +34,7 @@ def read(
     *,
     prompt_key: str = "",
     answer_key: str = "",
+    source_key: str = "",
     split: str = "train",
     skip_bad: bool = False,
     usable: Callable[[Any], object] | None = None,
@@ -52,6 +53,7 @@ def read(
             `datasets.save_to_disk`.
         prompt_key: column of the prompt, dotted for a field within a column; "" for the first of `columns.PROMPTS`.
         answer_key: column of the ground truth; "" for the first of `columns.ANSWERS`.
+        source_key: column of the source, by which results are told apart, such as `level`; "" for `data_source`.
         split: split of a folder or a data set of the hub; a file is read completely.
         usable: raises ValueError for a ground truth that the caller cannot use; its row is bad.
         label: name of the data set for rows that do not name one, instead of its own name; see `labels`.
@@ -65,7 +67,9 @@ def read(
     """
     bad: list[str] = []
     groups: dict[Any, list[Question]] = {}
-    for where, found in _rows(tables(name, split, label), prompt_key, answer_key, usable, keep_columns, choice_seed):
+    for where, found in _rows(
+        tables(name, split, label), (prompt_key, answer_key, source_key), usable, keep_columns, choice_seed
+    ):
         if isinstance(found, Question):
             groups.setdefault((found.source, _asked(found.prompt)), []).append(found)
         else:
@@ -88,16 +92,14 @@ def read(
 
 def _rows(
     found: Iterator[Table],
-    prompt_key: str,
-    answer_key: str,
+    keys: tuple[str, str, str],
     usable: Callable[[Any], object] | None,
     keep_columns: bool,
     choice_seed: int,
 ) -> Iterator[tuple[str, Question | ValueError]]:
     """Yield the place of each row, with its question or its error."""
     for table in found:
-        known = None if prompt_key or answer_key else _known(table, choice_seed)
-        columns = known or Columns.of(table, prompt_key, answer_key)
+        columns = (None if any(keys) else _known(table, choice_seed)) or Columns.of(table, *keys)
         more = [name for name in table.columns if "." not in name] if keep_columns else []
         for number, row in table.rows(list(dict.fromkeys([*columns.names, *more]))):
             where = f"{table.name}, {table.unit} {number}"

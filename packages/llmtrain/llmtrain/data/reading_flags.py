@@ -13,11 +13,12 @@ def add_flags(parser: Arguments) -> None:
     parser.add_argument(
         "--answer-key", default="", help="column of the ground truth, such as reward_model.ground_truth"
     )
+    parser.add_argument("--source-key", default="", help="column by which results are told apart, such as level")
     parser.add_argument("--split", default="train", help="split of a folder or a hub data set (default %(default)s)")
     parser.add_argument("--skip-bad", action="store_true", help="skip and count rows that cannot be used")
 
 
 def read_as_told(name: str, given: argparse.Namespace) -> Read:
     """Read a question file with the settings of the flags."""
-    keys = {"prompt_key": given.prompt_key, "answer_key": given.answer_key}
+    keys = {"prompt_key": given.prompt_key, "answer_key": given.answer_key, "source_key": given.source_key}
     return read(name, split=given.split, skip_bad=given.skip_bad, **keys)

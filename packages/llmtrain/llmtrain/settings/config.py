@@ -84,6 +84,8 @@ class DataConfig:
     """Column of the prompt, nested ones as a.b; empty finds prompt, question, problem or input."""
     answer_key: str = ""
     """Column of the ground truth; empty finds reward_model.ground_truth, ground_truth, answer and the like."""
+    source_key: str = ""
+    """Column of the source, by which results are told apart, such as level; empty takes data_source."""
     choice_seed: Seed = 0
     """Seed of the order of the options of multiple-choice questions (MMLU-Pro, GPQA)."""
     skip_bad: bool = False

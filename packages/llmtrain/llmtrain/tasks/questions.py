@@ -57,6 +57,7 @@ def _read(
     keys = {
         "prompt_key": config.prompt_key,
         "answer_key": config.answer_key,
+        "source_key": config.source_key,
         "skip_bad": config.skip_bad,
         "keep_columns": keep_columns,
         "choice_seed": config.choice_seed,
