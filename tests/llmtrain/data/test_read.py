@@ -1,6 +1,7 @@
 import json
 import random
 import re
+from pathlib import Path
 
 import pytest
 
@@ -139,6 +140,17 @@ def test_dotted_columns(jsonl, parquet):
         assert (question.prompt, question.ground_truth) == ("1?", {"target": 8})
         (question,) = read(path, prompt_key="dotted.name", answer_key="x.deep.a.target").questions
         assert (question.prompt, question.ground_truth) == ("2?", 8)
+
+
+def test_turns_of_a_dialogue(jsonl, parquet):
+    """As Open-Reasoner-Zero publishes them: lists of turns on GitHub, columns 0 and 1 on the hub."""
+    turns = [{"from": "human", "value": "1+1?"}, {"from": "assistant", "ground_truth": {"value": "2"}}]
+    file = jsonl([turns], "orz.jsonl")
+    array = Path(file).with_name("orz.json")
+    array.write_text(json.dumps([turns]))
+    for path in (file, str(array), parquet([{str(i): turn for i, turn in enumerate(turns)}], "hub.parquet")):
+        (question,) = read(path).questions
+        assert (question.prompt, question.ground_truth) == ("1+1?", "2")
 
 
 def test_sources_by_a_column_of_ones_own(jsonl):

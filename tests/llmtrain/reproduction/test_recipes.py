@@ -187,8 +187,8 @@ def test_what_must_be_downloaded(capsys, tmp_path, monkeypatch):
 
 def test_what_is_to_be_known_of_a_data_set_is_said(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["recipes", "fetch", "entropic/qwen3-8b", "--dry-run", "--data-dir", "data"]) == 0
-    assert "from Open-Reasoner-Zero/orz_math_57k_collection (address not verified; the" in capsys.readouterr().out
+    assert main(["recipes", "fetch", "steer/qwen2.5-coder-7b", "--dry-run", "--data-dir", "data"]) == 0
+    assert "from Fate-Zero/ArcherCodeR-Dataset (one file of 2.5 GB)" in capsys.readouterr().out
 
 
 def test_every_setting_is_shown_with_its_source(capsys):

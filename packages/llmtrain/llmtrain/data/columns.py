@@ -1,6 +1,7 @@
 """Columns of the prompt, answer, source and worked solution, and the question in a row.
 
-Common names are recognised; a dotted name is a field within a column (`reward_model.ground_truth`, as in verl).
+Common names are recognised, and the turns of Open-Reasoner-Zero's dialogues; a dotted name is a field within a column
+(`reward_model.ground_truth`, as in verl).
 """
 
 import math
@@ -13,10 +14,10 @@ from ..verifiers.math.final_answer import last_boxed
 from .question import Message, Prompt, Question
 from .table import Table
 
-PROMPTS = ("prompt", "question", "problem", "input")
+PROMPTS = ("prompt", "question", "problem", "input", "0.value")
 TESTS = ("test_cases", "input_output", "test")
 """Columns of a program's tests: of AceCode, of TACO and APPS, and of KodCode, whose solution is a program."""
-ANSWERS = ("reward_model.ground_truth", "ground_truth", "answer", *TESTS, "solution", "target")
+ANSWERS = ("reward_model.ground_truth", "ground_truth", "answer", *TESTS, "solution", "target", "1.ground_truth.value")
 SOLUTIONS = ("solution", "extra_info.solution", "extra_info.answer")
 SOURCE = "data_source"
 SHOWN = 30

@@ -101,8 +101,11 @@ def _parse(data: bytes) -> Any:
 
 
 def _object(value: Any) -> Row:
+    """Return a row; a dialogue, a list of turns that say who they are `from`, has columns 0, 1 and so on."""
     if isinstance(value, dict | ValueError):
         return value
+    if isinstance(value, list) and value and all(isinstance(turn, dict) and "from" in turn for turn in value):
+        return {str(i): turn for i, turn in enumerate(value)}
     return ValueError(f"expected an object, got {type(value).__name__}")
 
 
