@@ -74,7 +74,7 @@ class Run:
         ({"private_test_cases": "xyz"}, "column 'private_test_cases' is no JSON, packed or not: Error"),
         (
             {"private_test_cases": packed(Run())},
-            "column 'private_test_cases' is no JSON, packed or not: UnpicklingError",
+            "column 'private_test_cases' is no JSON, packed or not: ValueError",
         ),
         ({"metadata": "[]"}, "column 'metadata' is list, not a dict"),
         ({"metadata": None}, "column 'metadata' is no JSON"),

@@ -5,6 +5,7 @@ an Intel Xeon with it at 152 and at 291; `python benchmarks/trainer.py --model s
 stays in fp32, because bf16 would round logits to 8 bits, and so do norms, gradients and the optimizer.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -23,11 +24,13 @@ def compute_in_bf16(model: PreTrainedModel) -> None:
         return output
 
     body.forward = in_bf16
+    vars(body)["casts"] = True
 
 
-def keeping_casts(device: torch.device) -> torch.autocast:
-    """Return a context that keeps the bf16 weights of a body from one pass to the next; casts nothing by itself.
+def keeping_casts(model: PreTrainedModel) -> AbstractContextManager:
+    """Return a context that keeps the bf16 weights of a body from one pass to the next; a no-op for other models.
 
     Weights must not change inside.
     """
-    return torch.autocast(device.type, enabled=False)
+    casts = "casts" in vars(model.base_model)
+    return torch.autocast(model.device.type, enabled=False) if casts else nullcontext()

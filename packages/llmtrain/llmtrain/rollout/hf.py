@@ -86,7 +86,7 @@ class HFRollout:
         was_training = self.model.training
         self.model.eval()
         try:
-            with torch.inference_mode(), keeping_casts(self.model.device):
+            with torch.inference_mode(), keeping_casts(self.model):
                 together = self._together(chosen, prompt_ids, n)
                 parts = [
                     self._decode([prompt_ids[i] for i in some], n, uniforms[some].flatten(0, 1)) for some in together

@@ -82,6 +82,7 @@ def close_root(libc: ctypes.CDLL, root: str, python: list[str]) -> None:
     for device in DEVICES:
         mounts.bind(device, read_only=False)
     mounts.bind(work, place=WORK, read_only=False)
-    os.symlink(WORK, f"{root}/tmp")
+    if not os.path.lexists(f"{root}/tmp"):  # an interpreter may be below it
+        os.symlink(WORK, f"{root}/tmp")
     mounts.mount(None, root, None, REMOUNT | READ_ONLY | 0x2 | 0x4)
     mounts.enter()
