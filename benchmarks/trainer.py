@@ -63,7 +63,7 @@ SQUARE = 2048
 
 @dataclass(frozen=True)
 class Scene:
-    """What both trainers train."""
+    """Model, prompts and sizes that both trainers share, and the bar."""
 
     heading: str
     """Heading of its section in docs/benchmarks.md."""

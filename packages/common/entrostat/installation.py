@@ -1,4 +1,4 @@
-"""Where entrostat is installed, and the command that installs what is missing."""
+"""Location of the installed package, and commands that install missing parts."""
 
 import subprocess
 from pathlib import Path

@@ -29,31 +29,31 @@ COMMANDS = {
     "train": "Train a policy by RLVR.",
     "recipes": "List published runs, show their settings with sources, fetch what they need.",
     "resume": "Continue a run from its newest checkpoint.",
-    "sft": "Warm a model up on examples or worked solutions: a built one, or that of model.path.",
+    "sft": "Warm up a built model, or that of model.path, on examples or worked solutions.",
     "compare": "Compare runs: a table, and a figure of entropy, reward and pass@k.",
     "eval": "Evaluate a run's newest checkpoint, or a model folder, on questions.",
-    "data": "Show what files of questions hold: llmtrain data FILE...",
-    "subset": "Write some questions of a file: at random, by clusters, or by a model's pass rate.",
+    "data": "Summarise question files: llmtrain data FILE...",
+    "subset": "Select questions from a file: at random, by clusters, or by a model's pass rate.",
     "model": "Write a trainable model folder from a GGUF file: llmtrain model smollm2-135m.",
     "start-entropy": "Measure the entropy of a model before training, as a target.",
     "score": "Judge the responses of a file: llmtrain score --verifier math --in FILE --out FILE.",
     "law": "Fit R = −a·e^H + b to runs, predict their ends, and draw it.",
     "probe-entropy": "Compare estimators of the entropy change of tokens with the truth.",
-    "claims": "Ask the claims of the papers in a language model, beside the bandit's verdicts.",
+    "claims": "Check claims of the papers in a language model, beside the bandit's verdicts.",
     "leaderboard": "Train under every controller and rank them.",
     "demo": "Warm up a small model and train it under four controllers; draw runs/demo/entropy.png.",
     "plan": "Estimate memory, time and cost of a run without a GPU.",
     "bench": "Measure speed and memory: llmtrain bench kernels.",
-    "doctor": "Try what works on this machine: torch, CUDA, NCCL, DeepSpeed, vLLM, Ray.",
-    "first-hour": "Try all of training on this machine: llmtrain first-hour --out report.json.",
-    "launch": "Train on a Ray cluster that is running already: llmtrain launch --address URL train ...",
+    "doctor": "Check this machine: torch, CUDA, NCCL, DeepSpeed, vLLM, Ray.",
+    "first-hour": "Test all parts of training on this machine: llmtrain first-hour --out report.json.",
+    "launch": "Train on a running Ray cluster: llmtrain launch --address URL train ...",
 }
-"""What each command does. It is the function `main` of the file of its name in commands/."""
+"""Commands with their one-line help; each is `main` in the file of the same name in commands/."""
 
 
 @one_line_errors
 def command(args: list[str]) -> int:
-    """One command; its exit code."""
+    """Run one command; return its exit code."""
     if not args or args[0] in ("-h", "--help"):
         print(__doc__)
         print("\n".join(f"  {name:14} {line}" for name, line in COMMANDS.items()))
@@ -75,7 +75,7 @@ def command(args: list[str]) -> int:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """The command line; exit code, with which the process of a rank ends here, however the command did."""
+    """Run a command line; return its exit code. The process of a rank ends here with that code."""
     if not is_worker():
         return command(args)
     try:

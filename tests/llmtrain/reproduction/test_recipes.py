@@ -33,7 +33,7 @@ def test_there_is_something_of_every_paper_and_for_every_scale():
 
 @pytest.mark.parametrize("name", [name for name in names() if not name.startswith("ours/")])
 def test_numbers_of_the_papers(name):
-    """What a recipe marks as stated is what is typed from the papers, all of it and nothing else."""
+    """Values that a recipe marks as stated are those typed from the papers, all of them and no others."""
     values = get_recipe(name).values
     assert {key: value.value for key, value in values.items() if value.kind in ("paper", "script")} == numbers(name)
 

@@ -92,7 +92,7 @@ def test_runs_differ_in_what_their_names_say():
         set(ORDER) - {"once"}, 4
     )
     assert runs["once"][0].updates == 1
-    assert runs["grpo"][1] == replace(base, out="runs/claims/grpo/1", seed=1, steps=60)
+    assert runs["grpo"][1] == replace(base, out="runs/claims/grpo/1", seed=1, steps=2 * base.steps)
 
 
 def test_page_has_both_verdicts():

@@ -36,7 +36,7 @@ class Ingredient:
     """Kind of repository on the hub, model or dataset; empty for a file with an address, made for one to be made."""
     size: str = ""
     note: str = ""
-    """What to know before it is used, such as an address that is not verified."""
+    """Caution about its rows or its address; empty for none."""
 
     @property
     def there(self) -> bool:

@@ -1,6 +1,6 @@
-"""What a run is: frozen dataclasses, no torch. Read by the CLI as defaults < --preset < --config file < flags.
+"""Configuration of a run: frozen dataclasses, no torch. Layers: defaults < --preset < --config file < flags.
 
-Keys keep the names people know from verl and TRL.
+Keys are named as in verl and TRL.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ LearningRate = Annotated[float, "(0, 1]"]
 Count = Annotated[int, "[1, 1000000]"]
 """Number of problems, prompts or pairs, or of steps."""
 Seed = Annotated[int, "[0, 4294967295]"]
-"""What all generators take, those of NumPy, torch and vLLM."""
+"""Seed that all generators accept: those of NumPy, torch and vLLM."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,17 +31,17 @@ class ModelConfig:
     """The policy."""
 
     ref_path: str | None = None
-    """Folder of the reference policy of kl_ref. None: the model that the run starts from."""
+    """Folder of the reference policy for kl_ref. None: the initial model of the run."""
     path: str | None = None
-    """Folder of a causal language model (weights and tokenizer). None: build a small Qwen2 and warm it up, once."""
+    """Folder of a causal language model (weights and tokenizer). None: build a small Qwen2 and warm it up once."""
     trust_remote_code: bool = False
     """Run the Python code of a model folder that brings its own classes (auto_map); false refuses such a folder."""
     lora_rank: NonNegativeInt = 0
     """Rank of low-rank updates (LoRA) that are trained instead of the weights; 0 trains all weights."""
     lora_alpha: PositiveFloat = 32.0
-    """Updates are multiplied by lora_alpha / lora_rank."""
+    """Scale of LoRA updates: they are multiplied by lora_alpha / lora_rank."""
     lora_target_modules: tuple[str, ...] = ()
-    """Last parts of the names of the layers that get an update, such as q_proj; empty is all linear layers."""
+    """Layer-name suffixes of the layers that get LoRA updates, such as q_proj; empty: all linear layers."""
     hidden_size: Annotated[int, "[1, 65536]"] = 128
     """Width of the built model."""
     num_layers: Annotated[int, "[1, 1024]"] = 4
@@ -51,61 +51,62 @@ class ModelConfig:
     intermediate_size: Annotated[int, "[1, 1048576]"] = 384
     """Width of the built model's MLP."""
     max_position_embeddings: Annotated[int, "[1, 16777216]"] = 256
-    """Longest prompt and response together of the built model, in tokens."""
+    """Maximum length of prompt plus response for the built model, in tokens."""
     vocab_size: Annotated[int, "[1, 1048576]"] = 1024
-    """Tokens of a model built for questions from files: byte pairs, learnt from them. Countdown takes characters."""
+    """Vocabulary size of a model built for questions from files, with byte pairs learned from them. Countdown uses
+    characters."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskConfig:
-    """A task whose problems are generated, unless data.train_files names files of questions."""
+    """Task with generated problems, used unless data.train_files names question files."""
 
     name: str = "countdown"
     """countdown, countdown-wide, arithmetic, module:function of one's own, or files, which needs data.train_files."""
     train_problems: Count = 2048
     """Problems to train on, generated from `seed`."""
     test_problems: Annotated[int, "[0, 1000000]"] = 128
-    """Held-out problems; none of them is among the training problems."""
+    """Held-out problems, disjoint from the training problems."""
     seed: Seed = 0
     """Seed of the problems."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """Questions from files, and how they are put to the model."""
+    """Questions from files, and the prompts made from them."""
 
     train_files: tuple[str, ...] = ()
-    """Questions to train on: parquet as verl writes it, jsonl, folders, or datasets of the HF hub. Empty: the task."""
+    """Training questions: parquet in verl's format, jsonl, folders, or datasets on the HF hub. Empty: use the task."""
     val_files: tuple[str, ...] = ()
-    """Questions to evaluate on; their repeated rows count as one question."""
+    """Evaluation questions; repeated rows count as one question."""
     weights: Annotated[tuple[float, ...], "[0, inf)"] = ()
-    """Share of each train file in what is trained on; empty takes every question once an epoch."""
+    """Sampling weight of each train file; empty: every question once per epoch."""
     prompt_key: str = ""
-    """Column of the prompt, nested ones as a.b; empty finds prompt, question, problem or input."""
+    """Prompt column, dotted if nested (a.b); empty: the first of prompt, question, problem and input."""
     answer_key: str = ""
-    """Column of the ground truth; empty finds reward_model.ground_truth, ground_truth, answer and the like."""
+    """Ground-truth column; empty: reward_model.ground_truth, ground_truth, answer or a similar name."""
     source_key: str = ""
-    """Column of the source, by which results are told apart, such as level; empty takes data_source."""
+    """Column that groups results, such as level; empty: data_source."""
     choice_seed: Seed = 0
-    """Seed of the order of the options of multiple-choice questions (MMLU-Pro, GPQA)."""
+    """Seed for shuffling the options of multiple-choice questions (MMLU-Pro, GPQA)."""
     skip_bad: bool = False
-    """Leave out rows that cannot be read, and count them; without it the first one ends the run."""
+    """Skip and count unreadable rows; otherwise the first one ends the run."""
     max_prompt_length: PositiveInt = 1024
-    """Longest prompt, in tokens, chat template included; longer ones are left out and counted."""
+    """Maximum prompt length in tokens, chat template included; longer prompts are skipped and counted."""
     as_chat: bool = True
-    """Prompts that are plain text become the user's message; false gives them to the model as they stand."""
+    """Wrap plain-text prompts as user messages; false: pass them to the model unchanged."""
     chat_template: str = ""
-    """File of a Jinja template to use in place of the tokenizer's own."""
+    """File with a Jinja chat template, used instead of the tokenizer's own."""
     system_prompt: str = ""
-    """Said before prompts that have no system message of their own."""
+    """System message for prompts without one."""
     instruction: str = ""
-    """Said after each question, such as "Put your final answer within \\boxed{}."."""
+    """Text appended to each question, such as "Put your final answer within \\boxed{}."."""
     verifier: str = "math"
-    """Who judges: math, exact, regex, countdown, python, ifeval, or a function as module:function."""
+    """Verifier: math, exact, regex, countdown, python, ifeval, or a function as module:function."""
     verifier_workers: Annotated[int, "[1, 4096]"] = 2
-    """Checks at a time, of each rank."""
+    """Concurrent checks per rank."""
     verifier_timeout: PositiveFloat = 5.0
-    """Seconds for one check; a response whose check takes longer counts as wrong."""
+    """Time limit for one check, in seconds; a response that exceeds it counts as wrong."""
 
     def __post_init__(self) -> None:
         if self.weights and len(self.weights) != len(self.train_files):
@@ -117,18 +118,19 @@ class DataConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class SFTConfig:
-    """Supervised warm-up of a built model: on solutions mixed with wrong ones, or on the worked solutions of files."""
+    """Supervised warm-up of a built model, on generated solutions mixed with wrong ones or on worked solutions from
+    files."""
 
     examples: Annotated[int, "[1, 100000000]"] = 40000
-    """Prompt and response pairs; of files, at most so many."""
+    """Prompt and response pairs; for file data, an upper limit."""
     wrong_share: Probability = 0.25
-    """Share of wrong responses among them, so that reinforcement learning starts from partial skill. Not of files."""
+    """Share of wrong responses, so that RL starts from partial skill; not used for file data."""
     steps: NonNegativeInt = 900
-    """Optimizer steps; 0 leaves a built model with the weights it was drawn with."""
+    """Optimizer steps; 0 leaves a built model with its random weights."""
     batch_size: PositiveInt = 64
-    """Pairs a step."""
+    """Pairs per optimizer step."""
     lr: Annotated[float, "[0, 1]"] = 3e-3
-    """Highest learning rate."""
+    """Peak learning rate."""
     seed: Seed = 0
     """Seed of the weights, the pairs and their order."""
 
@@ -138,49 +140,51 @@ class RolloutConfig:
     """Sampling of responses, and the engine that does it."""
 
     name: str = "hf"
-    """hf (the policy samples for itself), vllm (an engine of its own, which is sent the weights), or module:Class."""
+    """Rollout engine: hf (the policy itself generates), vllm (a separate engine that receives the weights) or
+    module:Class."""
     prompts: Count = 32
-    """Prompts a rollout step."""
+    """Prompts per rollout step."""
     n: Annotated[int, "[2, 65536]"] = 8
-    """Responses to each prompt: the group."""
+    """Responses per prompt (group size)."""
     temperature: PositiveFloat = 1.0
-    """Sampling temperature; the policy's log-probabilities and entropy are those at this temperature."""
+    """Sampling temperature; log-probabilities and entropy of the policy are computed at it too."""
     max_new_tokens: Annotated[int, "[1, 16777216]"] = 24
-    """Longest response, in tokens."""
+    """Maximum response length in tokens."""
     top_p: float = 1.0
-    """Must stay 1: importance ratios are of whole distributions, not of truncated ones."""
+    """Must be 1: importance ratios need the full distribution, not a truncated one."""
     top_k: int = 0
-    """Must stay 0 (all tokens), for the same reason."""
+    """Must be 0 (all tokens), for the same reason."""
     max_num_seqs: NonNegativeInt = 0
-    """Sequences that are sampled together, by hf those of similar length. 0: all at once, or what vllm takes."""
+    """Sequences generated at once (hf groups similar lengths). 0: all with hf, vLLM's default with vllm."""
     stop_token_ids: tuple[int, ...] = ()
-    """Tokens that end a response besides the model's eos."""
+    """Tokens that end a response, in addition to the model's eos."""
     tensor_parallel_size: PositiveInt = 1
-    """vllm: GPUs that share an engine."""
+    """vllm: GPUs per engine."""
     gpu_memory_utilization: Annotated[float, "(0, 1]"] = 0.5
-    """vllm: share of a GPU's memory that the engine may take."""
+    """vllm: share of GPU memory for the engine."""
     kv_cache_gib: PositiveFloat = 1.0
-    """vllm on a CPU: memory for keys and values, GiB."""
+    """vllm on a CPU: KV-cache memory in GiB."""
     max_model_len: NonNegativeInt = 0
-    """vllm: longest prompt and response together, in tokens; 0 takes the model's limit."""
+    """vllm: maximum length of prompt plus response in tokens; 0: the model's limit."""
     enable_prefix_caching: bool = True
-    """vllm: prompts that begin alike are read once; forgotten when weights change."""
+    """vllm: compute shared prompt prefixes once; the cache is cleared when weights change."""
     filter_groups: bool = False
-    """Dynamic sampling (DAPO): drop groups whose responses are all right or all wrong, and sample others instead."""
+    """Dynamic sampling (DAPO): replace groups whose responses are all right or all wrong."""
     gen_batch_size: NonNegativeInt = 0
-    """filter_groups: prompts of a batch, 0 for `prompts`; more fill a step sooner, as a batch waits for its longest."""
+    """filter_groups: prompts per generation batch; 0: `prompts`. More fill a step sooner, since a batch waits for its
+    longest response."""
     max_gen_batches: PositiveInt = 10
-    """filter_groups: batches that a rollout step may sample to fill itself."""
+    """filter_groups: maximum number of generation batches per rollout step."""
     old_logp: Literal["trainer", "rollout"] = "trainer"
-    """Whose log-probabilities importance ratios are taken from: trainer (computed again) or rollout (as sampled)."""
+    """Source of the old log-probabilities in importance ratios: trainer (recomputed) or rollout (as sampled)."""
     lora_sync: Literal["merged", "adapter"] = "merged"
-    """vllm, with model.lora_rank: sent are whole weights (merged) or the low-rank updates alone (adapter)."""
+    """vllm, with model.lora_rank: send whole weights (merged) or only the LoRA updates (adapter)."""
     timeout: PositiveFloat = 600.0
-    """Seconds that an engine may take for an answer before it counts as hung."""
+    """Seconds without an answer after which an engine counts as hung."""
 
     @property
     def sampling(self) -> Sampling:
-        """How the responses that are trained on are drawn."""
+        """Sampling settings of training responses."""
         return Sampling(temperature=self.temperature, samples=self.n, max_new_tokens=self.max_new_tokens)
 
     def __post_init__(self) -> None:
@@ -195,22 +199,22 @@ class RolloutConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TopologyConfig:
-    """Where learner and rollout engines live."""
+    """Placement of learners and rollout engines."""
 
     name: Literal["local", "ray"] = "local"
-    """local (every rank samples for itself) or ray (learners and rollout engines are actors of a Ray cluster)."""
+    """local (each rank generates its own responses) or ray (learners and rollout engines are Ray actors)."""
     placement: Literal["colocated", "disaggregated"] = "colocated"
-    """ray: colocated (rollout engines share the learners' GPUs) or disaggregated (they have GPUs of their own)."""
+    """ray: colocated (rollout engines share the learners' GPUs) or disaggregated (they have their own GPUs)."""
     rollout_engines: PositiveInt = 1
-    """ray: rollout engines, each with rollout.tensor_parallel_size GPUs."""
+    """ray: number of rollout engines, each with rollout.tensor_parallel_size GPUs."""
     staleness: NonNegativeInt = 0
-    """ray: rollout steps by which the weights that drew a response may be behind; 0 trains synchronously."""
+    """ray: maximum age of the weights that generate a response, in rollout steps; 0: synchronous training."""
     weight_sync: Literal["object", "nccl"] = "object"
-    """ray: new weights go through Ray's object store (object), or from GPU to GPU (nccl; vllm, disaggregated)."""
+    """ray: send weights through Ray's object store (object) or from GPU to GPU (nccl; vllm, disaggregated)."""
     address: str = ""
-    """ray: cluster to join, such as auto; empty starts one on this machine, bound to loopback."""
+    """ray: address of the cluster to join, such as auto; empty: start one on this machine, bound to loopback."""
     restarts: NonNegativeInt = 0
-    """ray: how often rollout engines that died, hang or gave what cannot be may be started anew in a run."""
+    """ray: maximum number of restarts of rollout engines that crashed, hung or returned invalid output."""
 
     def __post_init__(self) -> None:
         if self.weight_sync == "nccl" and (self.name, self.placement, self.restarts) != ("ray", "disaggregated", 0):
@@ -228,41 +232,41 @@ class TopologyConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class RewardConfig:
-    """What is added to the verifier's verdict, 1 or 0; each term has a metric of its own."""
+    """Reward terms added to the verifier's verdict (1 or 0), each logged as its own metric."""
 
     function: str = ""
-    """Reward function of one's own, module:function, whose numbers are added (reward/function); see docs/data.md."""
+    """Custom reward function, module:function, whose values are added (reward/function); see docs/data.md."""
     function_weight: float = 1.0
-    """Factor of its numbers."""
+    """Weight of the custom reward."""
     verdict_weight: float = 1.0
-    """Factor of the verdict in the reward; 0 trains on the other terms alone. The metric `reward` stays the verdict."""
+    """Weight of the verdict; 0 trains on the other terms only. The metric `reward` remains the verdict."""
     overlong_filter: bool = False
-    """Responses cut off at rollout.max_new_tokens are left out of the loss (DAPO)."""
+    """Exclude responses truncated at rollout.max_new_tokens from the loss (DAPO)."""
     overlong_buffer: NonNegativeInt = 0
-    """Tokens before rollout.max_new_tokens over which a penalty grows (DAPO, eq. 13); 0 penalises no length."""
+    """Tokens before rollout.max_new_tokens over which a length penalty grows (DAPO, eq. 13); 0: no penalty."""
     overlong_penalty: NonNegativeFloat = 1.0
-    """Penalty of a response that fills the buffer."""
+    """Penalty for a response that fills the buffer."""
     format: Literal["", "boxed", "tags"] = ""
-    """Form that is rewarded: boxed (an answer in \\boxed{}), tags (<think>…</think><answer>…</answer>) or '' (none)."""
+    """Rewarded format: boxed (an answer in \\boxed{}), tags (<think>…</think><answer>…</answer>) or '' (none)."""
     format_weight: float = 0.1
-    """Reward of a response of that form."""
+    """Reward for a response in that format."""
     length_weight: float = 0.0
-    """Reward of brevity within a group, −1/2 to 1/2, at most 0 for wrong responses (Kimi k1.5, 2.3.3)."""
+    """Weight of the reward for brevity within a group, −1/2 to 1/2, at most 0 if wrong (Kimi k1.5, 2.3.3)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrimeConfig:
-    """The implicit reward model of the advantage `prime`."""
+    """Implicit reward model of the advantage `prime`."""
 
     lr: LearningRate = 1e-6
-    """Its learning rate."""
+    """Learning rate of the reward model."""
     beta: PositiveFloat = 0.05
-    """Scale of its rewards."""
+    """Scale of the implicit rewards."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OptimConfig:
-    """AdamW, and how a rollout is cut into updates."""
+    """AdamW, and the split of a rollout into updates."""
 
     lr: LearningRate = 5e-4
     """Learning rate."""
@@ -271,23 +275,23 @@ class OptimConfig:
     weight_decay: NonNegativeFloat = 0.0
     """Decoupled weight decay."""
     lr_schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """Learning rate after the warm-up: constant, or falling until the last step of the run, linearly or as a cosine."""
+    """Learning-rate schedule after warm-up: constant, or linear or cosine decay to the end of the run."""
     warmup_steps: NonNegativeInt = 0
-    """Optimizer steps over which the learning rate rises linearly."""
+    """Optimizer steps of linear warm-up."""
     min_lr_ratio: Annotated[float, "[0, 1]"] = 0.0
-    """linear, cosine: learning rate at the end of the run, as a share of `lr`."""
+    """linear, cosine: final learning rate as a share of `lr`."""
     max_grad_norm: NonNegativeFloat = 1.0
-    """Gradients are scaled down to this norm; 0 leaves them as they are."""
+    """Gradient-clipping norm; 0: no clipping."""
     mini_batch_size: PositiveInt = 16
-    """Prompts an optimizer step."""
+    """Prompts per optimizer step."""
     ppo_epochs: PositiveInt = 1
-    """Passes over each rollout, with the same mini-batches."""
+    """Epochs over each rollout, with the same mini-batches."""
     stats: Literal["fresh", "rollout"] = "fresh"
-    """What controllers see after the first update of a rollout: fresh (a forward pass more) or rollout (as sampled)."""
+    """Statistics for controllers after the first update of a rollout: fresh (one more forward pass) or rollout."""
     micro_batch_tokens: PositiveInt = 8192
-    """Tokens, padding included, that go through the model at once. Changes speed and memory, never the update."""
+    """Tokens per micro-batch, padding included. Affects speed and memory, never the update."""
     layout: Literal["padded", "packed", "shared"] = "padded"
-    """How sequences pass through the model: padded, packed (no padding) or shared (each prompt once for its group)."""
+    """Batch layout: padded, packed (no padding) or shared (each prompt computed once for its group)."""
 
     def __post_init__(self) -> None:
         if self.min_lr_ratio and self.lr_schedule == "constant":
@@ -296,25 +300,26 @@ class OptimConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineConfig:
-    """What takes the optimizer steps, and how the model is spread over processes."""
+    """Training engine, and the sharding of the model over processes."""
 
     name: Literal["torch", "deepspeed"] = "torch"
     """torch (one process) or deepspeed (any number of ranks, see nproc)."""
     zero_stage: Annotated[int, "[0, 3]"] = 2
-    """deepspeed: split over ranks nothing (0), optimizer states (1), gradients too (2), weights too (3)."""
+    """deepspeed: ZeRO stage; shards nothing (0), optimizer states (1), also gradients (2), also weights (3)."""
     offload_optimizer: bool = False
     """deepspeed: keep optimizer states in CPU memory; needs zero_stage 1 or higher."""
     offload_param: bool = False
-    """deepspeed: keep weights in CPU memory while they are not used; needs zero_stage 3."""
+    """deepspeed: keep weights in CPU memory while unused; needs zero_stage 3."""
     bf16: bool = False
     """deepspeed: bf16 weights and activations, fp32 master weights; needs zero_stage 1 or higher. torch: fp32 weights,
     bf16 products (autocast) everywhere but in the output layer."""
     ddp_timeout: PositiveFloat = 1800.0
-    """deepspeed: seconds that a rank waits for the others in a collective; more than rollout.timeout."""
+    """deepspeed: timeout of collectives in seconds; must exceed rollout.timeout."""
     gradient_checkpointing: bool = False
-    """Keep each layer's input only and compute the rest again in the backward pass: a third more work."""
+    """Store only each layer's input and recompute the rest in the backward pass: about a third more work."""
     deepspeed: dict[str, Any] = field(default_factory=dict)
-    """In a --config file: keys of DeepSpeed's own configuration, laid over those made from the above."""
+    """Additional keys of DeepSpeed's configuration, which override those derived from the settings above; only in a
+    --config file."""
 
     def __post_init__(self) -> None:
         least = {"offload_optimizer": 1, "offload_param": 3, "bf16": 1, "deepspeed": 0}
@@ -330,22 +335,22 @@ class EvalConfig:
     """Evaluation on held-out problems."""
 
     every: NonNegativeInt = 10
-    """Rollout steps between evaluations; 0 evaluates never."""
+    """Rollout steps between evaluations; 0 disables evaluation."""
     k: PositiveInt = 8
     """k of avg@k and pass@k."""
     samples: Annotated[int, "[1, 65536]"] = 8
-    """Responses to each problem, at least k."""
+    """Responses per problem, at least k."""
     settings: str = ""
-    """Sample each benchmark as this paper does, see `llmtrain eval --help`; then k and samples are those of the paper.
-    '' samples as in rollouts."""
+    """Paper whose sampling settings each benchmark uses, k and samples included; see `llmtrain eval --help`. '': sample
+    as in rollouts."""
     max_samples: NonNegativeInt = 0
-    """settings: upper limit for the responses to each problem, and for k; 0 for none."""
+    """settings: upper limit for responses per problem and for k; 0: none."""
     temperature: NonNegativeFloat | None = None
-    """Sampling temperature instead of that of `settings` or of rollouts; 0 takes the most likely token."""
+    """Sampling temperature, overriding that of `settings` or rollouts; 0: greedy decoding."""
     top_p: Annotated[float | None, "(0, 1]"] = None
-    """Nucleus sampling below 1, instead of that of `settings`."""
+    """Nucleus-sampling threshold, overriding that of `settings`."""
     max_new_tokens: PositiveInt | None = None
-    """Longest response, in tokens, instead of that of `settings` or of rollouts."""
+    """Maximum response length in tokens, overriding that of `settings` or rollouts."""
 
     def __post_init__(self) -> None:
         if self.max_samples and not self.settings:
@@ -354,49 +359,50 @@ class EvalConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointConfig:
-    """Checkpoints that a run keeps, of those written at every `save_every` steps; the others are removed."""
+    """Checkpoints to keep, of those written every `save_every` steps; the others are removed."""
 
     keep_last: PositiveInt = 2
-    """Number of newest checkpoints."""
+    """Number of most recent checkpoints to keep."""
     keep_every: NonNegativeInt = 0
-    """Also those at every multiple of this number of rollout steps; 0 for none."""
+    """Also keep checkpoints at every multiple of this number of rollout steps; 0: none."""
     keep_best: str = ""
-    """Also the one with the highest value of this metric, such as eval/avg@8 or eval/aime24/avg@8; '' for none."""
+    """Also keep the checkpoint with the highest value of this metric, such as eval/avg@8; '': none."""
 
 
-Policy = Literal["warn", "skip", "stop", "roll_back"]
-"""What is done at a limit: see training/guard.py."""
+AtLimit = Literal["warn", "skip", "stop", "roll_back"]
+"""Action at a limit: see training/guard.py."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GuardConfig:
-    """Limits of an update, and what is done beyond them: warn, skip the update, stop with a checkpoint, or roll back to
-    the last checkpoint and lower the learning rate. A limit of 0 is none."""
+    """Limits on an update, and the action beyond them: warn, skip the update, stop with a checkpoint, or roll back to
+    the last checkpoint and lower the learning rate. 0 disables a limit."""
 
     non_finite: Literal["skip", "stop", "roll_back"] = "stop"
-    """If loss or gradient is NaN or infinite; entropy and mismatch then stop or roll back. No such update is taken."""
-    loss: Policy = "warn"
-    """If the absolute loss of an update is above loss_above."""
+    """Action on a NaN or infinite loss or gradient; such an update is never taken. For entropy and mismatch: stop or
+    roll back."""
+    loss: AtLimit = "warn"
+    """Action if the absolute loss of an update exceeds loss_above."""
     loss_above: NonNegativeFloat = 0.0
-    """Largest absolute loss of an update."""
-    grad_norm: Policy = "warn"
-    """If the norm of a gradient, before it is scaled down, is above grad_norm_above."""
+    """Upper limit for the absolute loss of an update."""
+    grad_norm: AtLimit = "warn"
+    """Action if a gradient norm, before clipping, exceeds grad_norm_above."""
     grad_norm_above: NonNegativeFloat = 0.0
-    """Largest norm of a gradient."""
-    entropy: Policy = "warn"
-    """If the mean entropy of a rollout is below entropy_below or above entropy_above; skip leaves out its updates."""
+    """Upper limit for the gradient norm."""
+    entropy: AtLimit = "warn"
+    """Action if the mean entropy of a rollout is below entropy_below or above entropy_above; skip omits its updates."""
     entropy_below: NonNegativeFloat = 0.0
-    """Least mean entropy, in nats."""
+    """Lower limit for the mean entropy (nats)."""
     entropy_above: NonNegativeFloat = 0.0
-    """Largest mean entropy, in nats."""
-    mismatch: Policy = "warn"
-    """If mismatch/kl between sampler and trainer is above mismatch_above; skip leaves out the rollout's updates."""
+    """Upper limit for the mean entropy (nats)."""
+    mismatch: AtLimit = "warn"
+    """Action if mismatch/kl between sampler and trainer exceeds mismatch_above; skip omits the rollout's updates."""
     mismatch_above: NonNegativeFloat = 0.0
-    """Largest mismatch/kl, in nats."""
+    """Upper limit for mismatch/kl (nats)."""
     lr_factor: Annotated[float, "(0, 1]"] = 0.5
-    """roll_back: factor of the learning rate, once more at each roll-back."""
+    """roll_back: factor applied to the learning rate at each roll-back."""
     roll_backs: PositiveInt = 3
-    """roll_back: how often; then the run stops."""
+    """roll_back: maximum number of roll-backs; then the run stops."""
 
     def limits(self, name: str) -> bool:
         """Return True if the quantity of this name has a limit."""
@@ -410,14 +416,14 @@ class GuardConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class LogConfig:
-    """Who sees the metrics besides the run log."""
+    """Destinations of the metrics besides the run log."""
 
     tensorboard: bool = True
-    """Event files in <out>/tensorboard."""
+    """Write event files to <out>/tensorboard."""
     wandb: bool = False
-    """Weights & Biases, which must be installed."""
+    """Log to Weights & Biases, which must be installed."""
     wandb_project: str = "llmtrain"
-    """Project of Weights & Biases that the run belongs to."""
+    """Weights & Biases project."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -433,17 +439,17 @@ class TrainConfig:
     """Train a policy by reinforcement learning with verifiable rewards, under an entropy controller."""
 
     out: str = "runs/train"
-    """Folder of the run log and the checkpoints."""
+    """Output folder for run log and checkpoints."""
     overwrite: bool = False
-    """Replace a run that lies in `out`."""
+    """Replace an existing run in `out`."""
     seed: Seed = 0
-    """Seed of everything that is drawn during training."""
+    """Seed of all randomness during training."""
     steps: Annotated[int, "[1, 100000000]"] = 160
     """Rollout steps."""
     save_every: PositiveInt = 20
-    """Rollout steps between checkpoints; see `checkpoint` for those that are kept."""
+    """Rollout steps between checkpoints; `checkpoint` says which are kept."""
     controller: str = "grpo"
-    """Entropy controllers by name, joined by +; `python -m entrostat list` shows them."""
+    """Entropy controllers by name, joined with +; `python -m entrostat list` shows them."""
     controller_preset: Literal["paper", "released"] = "paper"
     """paper (values as published) or released (as in the authors' code)."""
     controller_args: dict[str, Any] = field(default_factory=dict)
@@ -455,11 +461,11 @@ class TrainConfig:
     """grpo, dr_grpo, rloo, reinforce_pp, opo, qae, w_reinforce, psr, nsr or prime (a reward model learns along).
     Hyperparameters follow the name: `qae k=0.6`."""
     device: Literal["cpu", "cuda"] = "cpu"
-    """Where the policy lives: cpu or cuda."""
+    """Device of the policy: cpu or cuda."""
     threads: Annotated[int, "[0, 4096]"] = 0
-    """CPU threads of each process; 0 leaves torch's choice."""
+    """CPU threads per process; 0: torch's default."""
     nproc: Annotated[int, "[1, 65536]"] = 1
-    """Ranks to start, one a GPU: on this machine, or on the Ray cluster. Leave it at 1 under torchrun."""
+    """Ranks to start, one per GPU, on this machine or on the Ray cluster. Keep it at 1 under torchrun."""
     model: ModelConfig = ModelConfig()
     task: TaskConfig = TaskConfig()
     data: DataConfig = DataConfig()
@@ -478,7 +484,7 @@ class TrainConfig:
 
     @property
     def updates(self) -> int:
-        """Optimizer steps of a rollout step; fewer where dynamic sampling has not found all groups."""
+        """Optimizer steps per rollout step; fewer if dynamic sampling does not find all groups."""
         return self.optim.ppo_epochs * self.rollout.prompts // self.optim.mini_batch_size
 
     @property
@@ -488,7 +494,7 @@ class TrainConfig:
 
     @property
     def adapter_rank(self) -> int:
-        """Rank of the LoRA adapters that rollout engines are sent; 0: whole weights."""
+        """Rank of the LoRA adapters sent to rollout engines; 0: whole weights are sent."""
         return self.model.lora_rank if self.rollout.lora_sync == "adapter" else 0
 
     @property

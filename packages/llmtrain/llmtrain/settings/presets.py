@@ -1,4 +1,4 @@
-"""Runs by name, and command lines laid over them."""
+"""Presets by name, and command lines that override them."""
 
 from dataclasses import replace
 
@@ -62,7 +62,7 @@ PRESETS: dict[str, TrainConfig] = {
 
 
 def get_preset(name: str) -> TrainConfig:
-    """The preset called `name`; ValueError lists the names there are."""
+    """Return the preset called `name`. Raise ValueError with all names if there is none."""
     if name not in PRESETS:
         raise ValueError(f"unknown preset {name!r}; choose from {', '.join(PRESETS)}")
     return PRESETS[name]
@@ -71,7 +71,7 @@ def get_preset(name: str) -> TrainConfig:
 def read_config(
     args: list[str], prog: str, example: str = TRAIN_EXAMPLE, out: str | None = None, base: TrainConfig | None = None
 ) -> TrainConfig:
-    """The configuration of a command line: defaults < --preset < --config < --set and flags.
+    """Return the configuration of a command line: defaults < --preset < --config < --set and flags.
 
     example: shown by --help. out: a default for `out` in place of those of train and of the preset. base: settings of a
     recipe in place of the defaults; a preset cannot be named then.

@@ -1,4 +1,4 @@
-"""How responses are drawn. No torch."""
+"""Sampling settings. No torch."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -9,16 +9,16 @@ from entrostat.field_types import check_fields
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How the responses to a prompt are drawn."""
+    """Sampling settings of the responses to a prompt."""
 
     temperature: NonNegativeFloat = 1.0
-    """Divides the logits; 0 takes the most likely token."""
+    """Sampling temperature; 0: greedy decoding."""
     top_p: Annotated[float, "(0, 1]"] = 1.0
-    """Only the likeliest tokens that together have this probability are drawn from."""
+    """Nucleus-sampling threshold: draw from the fewest tokens with at least this total probability."""
     samples: PositiveInt = 1
-    """Responses to each prompt."""
+    """Responses per prompt."""
     max_new_tokens: PositiveInt
-    """Longest response, end token included."""
+    """Maximum response length in tokens, end token included."""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -30,13 +30,13 @@ DIGITS = 6
 
 
 def setting() -> TrainConfig:
-    """Return the settings of a run: countdown-cpu, in 30 rollouts of half its prompts, with four updates on each."""
+    """Return the settings of a run: countdown-cpu, in 120 rollouts of half its prompts, with four updates on each."""
     base = get_preset("countdown-cpu")
     return replace(
         base,
         out="runs/claims",
-        steps=30,
-        save_every=30,
+        steps=120,
+        save_every=60,
         rollout=replace(base.rollout, prompts=16),
         optim=replace(base.optim, mini_batch_size=4),
         eval=replace(base.eval, every=0),

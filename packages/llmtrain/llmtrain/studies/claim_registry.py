@@ -7,16 +7,16 @@ The names are those of toybandit's claims, whose records have the papers' words.
 each seed, that is positive if the claim is true; the verdict follows from the margins' intervals alone.
 """
 
-import fnmatch
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from inspect import getdoc
 from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from entrostat import choosing
 
 Array = NDArray[np.float64]
 HOLDS, FAILS, OPEN = "holds", "fails as stated", "open"
@@ -155,20 +155,8 @@ def claim(name: str, **fields: Any) -> Callable[[Callable[[Measured], Finding]],
 
 
 def choose(names: Collection[str] = (), pattern: str = "") -> list[Claim]:
-    """Return the claims with these names or with `pattern` in their name (* and ? as in a shell); without both, all.
-
-    Raises ValueError on an unknown name, and if no name has the pattern.
-    """
-    listed = f"choose from {', '.join(CLAIMS)}"
-    for name in names:
-        if name not in CLAIMS:
-            near = get_close_matches(name, CLAIMS)
-            raise ValueError(f"unknown claim {name!r}; " + (f"did you mean {' or '.join(near)}?" if near else listed))
-    matching = fnmatch.filter(CLAIMS, f"*{pattern}*") if pattern else []
-    if pattern and not matching:
-        raise ValueError(f"no claim has {pattern!r} in its name; {listed}")
-    chosen = {*names, *matching} or CLAIMS
-    return [entry for name, entry in CLAIMS.items() if name in chosen]
+    """Return the claims with these names or with `pattern` in their name: see `entrostat.choosing.choose`."""
+    return choosing.choose(CLAIMS, names, pattern, kind="claim", listed=f"choose from {', '.join(CLAIMS)}")
 
 
 def told(values: Array, digits: int = 3) -> str:

@@ -9,8 +9,6 @@ from entrostat import laws
 
 from .claim_registry import Array, Fault, Finding, Margin, Measured, claim, told
 
-LATE = slice(20, 30)
-"""Rollouts whose mean entropy is compared, those of the last third of a short run."""
 WINDOW = 5
 """Rollouts that are averaged to a point of the law: the reward of one has a standard error of about .04."""
 SEEN = 1 / 3
@@ -38,8 +36,9 @@ def taken_from(**arms: str) -> Fault:
 
 
 def late(measured: Measured, *arms: str) -> dict[str, Array]:
-    """Return the mean entropy over LATE of runs by name, (seeds,) each."""
-    return {name: measured.entropy[name][:, LATE].mean(-1) for name in arms}
+    """Return the mean entropy of runs by name over the last third of the shortest, (seeds,) each."""
+    end = min(measured.entropy[name].shape[-1] for name in arms)
+    return {name: measured.entropy[name][:, end - end // 3 : end].mean(-1) for name in arms}
 
 
 def rising(values: Mapping[str, Array], *names: str) -> tuple[Margin, ...]:

@@ -25,8 +25,8 @@ A claim is a few differences that are positive if it is true. It *holds* if the 
 t over seeds) are above 0, *fails as stated* if one is below, and is *open* otherwise: with {seeds} seeds an interval is
 {width:.1f} standard errors wide on each side, so an open verdict says that these runs are too few or too short.
 Thresholds were set before the measurement. *With the fault* shows the verdict from the same numbers if what the claim
-tests were broken in this way. ± is one standard error over seeds; entropies H are in nats, late H is the mean over
-rollouts 21 to 30.
+tests were broken in this way. ± is one standard error over seeds; entropies H are in nats, late H is the mean over the
+last third of these rollouts.
 
     {command}
 

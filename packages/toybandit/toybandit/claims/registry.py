@@ -15,12 +15,12 @@ or a new result about the claim. Each mutation is a fault that must turn the ver
 nothing.
 """
 
-import fnmatch
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from inspect import getdoc
 from typing import NamedTuple
+
+from entrostat import choosing
 
 from ..workspace import one_thread
 from .mutations import Mutation
@@ -205,19 +205,8 @@ def claim(
 
 
 def choose(names: Collection[str] = (), pattern: str = "") -> list[Claim]:
-    """Return the claims with these names or with `pattern` in their name (* and ? as in a shell); without both, all.
-
-    Raises ValueError on an unknown name, and if no name has the pattern.
-    """
-    for name in names:
-        if name not in CLAIMS:
-            near = get_close_matches(name, CLAIMS)
-            raise ValueError(f"unknown claim {name!r}; " + (f"did you mean {' or '.join(near)}?" if near else LISTED))
-    matching = fnmatch.filter(CLAIMS, f"*{pattern}*") if pattern else []
-    if pattern and not matching:
-        raise ValueError(f"no claim has {pattern!r} in its name; {LISTED}")
-    chosen = {*names, *matching} or CLAIMS
-    return [entry for name, entry in CLAIMS.items() if name in chosen]
+    """Return the claims with these names or with `pattern` in their name: see `entrostat.choosing.choose`."""
+    return choosing.choose(CLAIMS, names, pattern, kind="claim", listed=LISTED)
 
 
 def run_claims(claims: Collection[Claim], effort: Effort, *, power: bool = False) -> Iterator[Record]:

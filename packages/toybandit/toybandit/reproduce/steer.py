@@ -78,7 +78,7 @@ def extreme_clip(effort: Effort) -> Measurement:
         numbers[f"{name}, reward"] = mean(run.reward[:, -1])
         numbers[f"{name}, drift"] = mean(run.entropy[:, -1] - run.entropy[:, run.reward.shape[1] // 2])
     others = ", ".join(f"{name} {numbers[name]:.2f}" for name in EXTREME)
-    falling = sum(numbers[f"{name}, drift"] < -2 * numbers[f"{name}, drift"].error for name in EXTREME)
+    falling = sum(numbers[f"{name}, drift"] < -FACTOR * numbers[f"{name}, drift"].error for name in EXTREME)
     found = (
         "In the paper, GRPO and the entropy advantage collapse, the bonus explodes, and STEER alone stays level. Here "
         f"STEER behaves like GRPO, {falling} of {len(EXTREME)} still fall in the second half, and none explodes (nats "
