@@ -46,7 +46,7 @@ def test_from_the_command_to_the_page(small, tmp_path, capsys, monkeypatch):
     [
         (["clip-threshold"], "unknown claim 'clip-threshold'; did you mean clip-thresholds"),
         (["--only", "xyz"], "no claim has 'xyz' in its name"),
-        (["--seeds", "1"], "--seeds must be 2 to 11; got 1"),
+        (["--seeds", "1"], "--seeds must be at least 2, as intervals need; got 1"),
         (["--workers", "0"], "--workers must be at least 1; got 0"),
         (["--bandit", "none.json"], "--bandit none.json does not exist: write it with toybandit verify --out FOLDER"),
         (["--controller", "steer"], "chooses controllers and their hyperparameters: leave --controller and --set out"),

@@ -1,6 +1,7 @@
 """`llmtrain leaderboard`, on real runs of a small model."""
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -63,6 +64,20 @@ def test_from_runs_to_page_and_picture(command, tmp_path, capsys):
     capsys.readouterr()
     assert command("--seeds", "2", "--optim.lr", "1e-4") == 2
     assert "ppo/0 holds a run with other settings: choose another --out, or remove it" in capsys.readouterr().err
+
+
+def test_a_page_is_made_again_from_compact_logs_alone(command, tmp_path):
+    kept = ("--seeds", "2", "--logs", str(tmp_path / "logs"))
+    assert command(*kept, "--page", str(tmp_path / "x.md")) == 0
+    assert {str(path.relative_to(tmp_path / "logs")) for path in (tmp_path / "logs").glob("*/*")} == {
+        f"{name}/{seed}.json.gz" for name in ("aepo", "ppo") for seed in (0, 1)
+    }
+    shutil.rmtree(tmp_path / "b")
+    assert command(*kept, "--page", str(tmp_path / "y.md")) == 0
+    assert not (tmp_path / "b").exists()
+    assert (tmp_path / "y.md").read_text() == (tmp_path / "x.md").read_text().replace("x.md", "y.md").replace(
+        "x/", "y/"
+    )
 
 
 def test_what_was_stopped_goes_on_and_what_fails_is_told(command, small, tmp_path):

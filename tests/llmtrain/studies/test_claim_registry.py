@@ -12,9 +12,9 @@ def margin(*values):
 
 
 def test_interval_by_hand():
-    """Mean 2, standard deviation 1, so 2 ± 4.303/√3."""
+    """Mean 2, standard deviation 1, so 2 ± 4.302653/√3."""
     low, high = margin(1, 2, 3).interval
-    assert (low, high) == pytest.approx((2 - 4.303 / 3**0.5, 2 + 4.303 / 3**0.5))
+    assert (low, high) == pytest.approx((2 - 4.302653 / 3**0.5, 2 + 4.302653 / 3**0.5))
 
 
 @pytest.mark.parametrize(

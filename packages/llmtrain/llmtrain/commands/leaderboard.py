@@ -8,7 +8,8 @@ The last one compares at equal entropy: for a controller with several values of 
 interpolated between the first two values whose entropies enclose the target.
 
 All runs share the settings, which are those of train. After a stop, the same command resumes: finished runs are kept,
-others continue from their checkpoints. When all runs are finished, it rewrites the page in seconds.
+others continue from their checkpoints. When all runs are finished, it rewrites the page in seconds. With --logs FOLDER
+it also keeps each finished run there in a few kilobytes, and needs nothing else of a finished run.
 """
 
 import shlex
@@ -28,12 +29,14 @@ def main(args: list[str]) -> int:
     parser = Arguments(
         prog=PROG,
         description=__doc__,
-        usage=f"{PROG} FLAGS OF TRAIN [--seeds N] [--workers N] [--only 'NAME KEY=VALUE,...' ...] [--page FILE]",
+        usage=f"{PROG} FLAGS OF TRAIN [--seeds N] [--workers N] [--only 'NAME KEY=VALUE,...' ...] [--page FILE] "
+        "[--logs FOLDER]",
     )
     parser.add_argument("--seeds", type=int, default=3, help="runs per controller, from seed 0 (3)")
     parser.add_argument("--workers", type=int, default=1, help="parallel runs; more than one only on CPUs (1)")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="controllers, optionally with values; all by default")
     parser.add_argument("--page", type=Path, help="Markdown file to write; leaderboard.md in --out by default")
+    parser.add_argument("--logs", type=Path, help="folder of compact logs: runs found there are not trained again")
     given, rest = parser.parse_known_args(args)
     for name in ("seeds", "workers"):
         if getattr(given, name) < 1:
@@ -45,7 +48,7 @@ def main(args: list[str]) -> int:
     from ..studies.comparison import Run
     from ..studies.leaderboard_page import page
     from ..studies.leaderboard_picture import draw
-    from ..studies.leaderboard_runs import configurations, run_all
+    from ..studies.leaderboard_runs import configurations, train_all
     from ..studies.standings import Standing, by_entropy, standing
     from ..training.check import check
 
@@ -54,7 +57,7 @@ def main(args: list[str]) -> int:
     for _, configs in runs:
         check(configs[0])
     in_turn = [config for turn in zip(*(configs for _, configs in runs), strict=True) for config in turn]
-    failures = run_all(in_turn, given.workers)  # seed by seed
+    trained, failures = train_all(in_turn, given.workers, given.logs)  # seed by seed
     standings: list[Standing] = []
     read: dict[str, list[Run]] = {}
     for entry, configs in runs:
@@ -62,7 +65,7 @@ def main(args: list[str]) -> int:
         if error:
             standings.append(Standing(entry=entry, error=error, values={}))
             continue
-        found = [Run.read(config.out) for config in configs]
+        found = [trained[config.out] for config in configs]
         standings.append(standing(entry, found, read))
         read[entry.name] = found
     if not read:

@@ -22,10 +22,6 @@ Array = NDArray[np.float64]
 HOLDS, FAILS, OPEN = "holds", "fails as stated", "open"
 TOKENS = "tokens"
 """Entry of `Claim.needs` for updates by one token; other entries are names of runs."""
-QUANTILES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-"""97.5% quantiles of Student's t with 1 to 10 degrees of freedom."""
-SEEDS = range(2, len(QUANTILES) + 2)
-"""Numbers of seeds with an interval."""
 
 
 class TokenSteps(NamedTuple):
@@ -62,6 +58,13 @@ Fault = Callable[[Measured], Measured]
 """Change of the measurements that a fault in what the claim tests would make."""
 
 
+def errors_of_interval(seeds: int) -> float:
+    """Return half the width of a 95% interval in standard errors: the 97.5% quantile of Student's t."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, seeds - 1))
+
+
 @dataclass(frozen=True, eq=False)
 class Margin:
     """Difference that is positive if a part of the claim is true."""
@@ -78,7 +81,7 @@ class Margin:
     def interval(self) -> tuple[float, float]:
         """95% interval of the mean over seeds, by Student's t."""
         n = len(self.values)
-        half = QUANTILES[n - 2] * float(self.values.std(ddof=1)) / sqrt(n)
+        half = errors_of_interval(n) * float(self.values.std(ddof=1)) / sqrt(n)
         return self.mean - half, self.mean + half
 
 

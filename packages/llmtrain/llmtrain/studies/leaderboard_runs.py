@@ -19,6 +19,8 @@ from ..process.progress import Bar
 from ..settings.config import TrainConfig
 from ..settings.nested import to_dict
 from ..training.run import run_config
+from . import compact_logs
+from .comparison import Run
 
 Failures = dict[str, str]
 """Errors of failed runs, by run folder."""
@@ -59,6 +61,26 @@ def ended(config: TrainConfig) -> bool:
         return False
     evaluated = [line["step"] for line in read_metrics(config.out) if f"eval/avg@{config.eval.k}" in line]
     return not config.eval.every or config.steps in evaluated
+
+
+def train_all(configs: Sequence[TrainConfig], workers: int, logs: Path | None) -> tuple[dict[str, Run], Failures]:
+    """Return all runs by run folder, trained or read from compact logs, and the errors of those that fail.
+
+    logs: folder of compact logs; a run that has one there is not trained, and one that finishes is written there, also
+    if training is interrupted. None keeps none.
+    """
+    if logs is None:
+        failures = run_all(configs, workers)
+        return {config.out: Run.read(config.out) for config in configs if config.out not in failures}, failures
+    left = [config for config in configs if not compact_logs.path_of(logs, config).exists()]
+    try:
+        failures = run_all(left, workers)
+    finally:
+        for config in left:
+            if ended(config):
+                compact_logs.save(config, compact_logs.path_of(logs, config))
+    found = [config for config in configs if config.out not in failures]
+    return {config.out: compact_logs.load(config, compact_logs.path_of(logs, config)) for config in found}, failures
 
 
 def run_all(configs: Sequence[TrainConfig], workers: int) -> Failures:

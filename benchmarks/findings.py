@@ -1,0 +1,322 @@
+"""When does entropy control pay in a language model? docs/findings.md and its pictures, from compact logs.
+
+    python benchmarks/findings.py             write the page from the logs in docs/findings
+    python benchmarks/findings.py commands    print the command that trains each study
+
+The commands resume: runs that have a compact log in docs/findings are not trained again, and others continue from their
+checkpoints. A rule is on the page once all its seeds are there.
+
+Null results, written before the runs: no rule is told apart from GRPO in held-out avg@8 or pass@8 (a rule pays
+nothing); pass@8 is above GRPO's only where avg@8 is below it (control trades one for the other); for `thermostat
+mode=anchor`, reward and pass@8 within the interval of mode=bonus at the same target (solving for the penalty is worth
+nothing).
+"""
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.pop(0)  # otherwise transformers imports a file of this folder as the package kernels
+
+import numpy as np
+
+from entrostat.lineup import asked
+from llmtrain.evaluation.report import number
+from llmtrain.settings.config import TrainConfig
+from llmtrain.settings.presets import read_config
+from llmtrain.studies import compact_logs
+from llmtrain.studies.baseline import ALIKE, CONFIDENCE, HIGHER, LOWER, Difference, crossing, curve, differences
+from llmtrain.studies.comparison import COLOURS, Run
+from llmtrain.studies.leaderboard_runs import configurations
+from llmtrain.studies.standings import Standing, standing
+from llmtrain.studies.strengths import Reading, curves, readings
+
+DOCS = Path(__file__).parent.parent / "docs"
+BASELINE = "ppo"
+"""GRPO: its advantage with PPO's clipped surrogate."""
+REWARD, AVERAGE, BEST = SCORES = ("reward", "avg@8", "pass@8")
+BIN = 20
+"""Rollout steps whose mean is one point of a drawn curve."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Rules trained by one protocol, each with the same seeds."""
+
+    name: str
+    title: str
+    question: str
+    flags: str
+    """Settings of the runs, as flags of `llmtrain train`."""
+    rules: tuple[str, ...]
+    """Entries, as `llmtrain leaderboard --only` takes them."""
+    drawn: tuple[str, ...]
+    """Names of the entries in the picture."""
+    seeds: int = 3
+
+    @property
+    def command(self) -> str:
+        """Command that trains all runs and keeps their logs."""
+        rules = " ".join(shlex.quote(rule) for rule in self.rules)
+        places = f"--out runs/{self.name} --logs docs/findings/{self.name}"
+        return f"llmtrain leaderboard {self.flags} --seeds {self.seeds} --workers 2 {places} --only {rules}"
+
+
+ANNEALED = "cosine(0.45, 0.15, 480)"
+STUDIES = (
+    Study(
+        name="countdown",
+        title="Problems that repeat",
+        question="480 rollout steps pass the 2,048 training problems 7.5 times, as long runs on small data sets do.",
+        flags="--preset countdown-cpu --steps 480 --target 0.26 --threads 1 --save-every 160 --eval.every 60 "
+        "--task.test-problems 512 --log.no-tensorboard",
+        rules=(
+            "ppo",
+            "thermostat mode=anchor target=0.26",
+            "kl_ref beta=0.05",
+            "thermostat mode=bonus target=0.26",
+            f"thermostat mode=anchor target=0.15,0.45,{ANNEALED}",
+            f"thermostat mode=bonus target=0.15,0.45,{ANNEALED}",
+            "kl_ref beta=0.02,0.1",
+            "clip_higher",
+            "clip_cov k=0.02",
+            "kl_cov k=0.02",
+            "entropic auto=True",
+            "steer estimator=exact",
+        ),
+        drawn=(
+            "ppo",
+            "kl_ref (beta=0.05)",
+            "thermostat (mode=anchor, target=0.26)",
+            "thermostat (mode=bonus, target=0.26)",
+        ),
+    ),
+    Study(
+        name="countdown_wide",
+        title="Problems that never repeat",
+        question="If control pays because it hinders memorising, it pays less here: each problem is seen once.",
+        flags="--preset countdown-cpu --task.name countdown-wide --task.train-problems 16384 --steps 480 --target 0.26 "
+        "--threads 1 --save-every 160 --eval.every 60 --task.test-problems 512 --log.no-tensorboard",
+        rules=(
+            "ppo",
+            "thermostat mode=anchor target=0.26",
+            "kl_ref beta=0.05",
+            "thermostat mode=bonus target=0.26",
+        ),
+        drawn=(
+            "ppo",
+            "kl_ref (beta=0.05)",
+            "thermostat (mode=anchor, target=0.26)",
+            "thermostat (mode=bonus, target=0.26)",
+        ),
+    ),
+)
+
+INTRODUCTION = f"""Made by `python benchmarks/findings.py` from the compact logs in `docs/findings`. Every rule trains
+the same model from the same start; GRPO is the entry `ppo`. Entropy (nats) and training reward are means over the
+last third of the rollout steps; {AVERAGE} and {BEST} are of held-out problems after the last step. A difference is
+from GRPO, ± half of its interval; all intervals of a column hold together with {CONFIDENCE:.0%} (Student's t, with
+the variance between seeds pooled over rules, and divided by the number of rules as Bonferroni does). **Bold**: the
+interval leaves out 0. Everything else cannot be told apart with these seeds. A conclusion would change if such an
+interval contained 0, or another left it out; no number of seeds covers another model."""
+BY_TARGET = """± is one standard error of a mean. `kl_ref` is read at the entropy that thermostat reached, between the
+two of its coefficients that enclose it: the best coefficient for this entropy, known only after training with all."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """Finished entries of a study."""
+
+    study: Study
+    base: TrainConfig
+    standings: list[Standing]
+    runs: Mapping[str, list[Run]]
+    """Runs by the name of their entry, one per seed."""
+    planned: int
+    """Number of entries in the study."""
+
+    def against(self, metric: str) -> dict[str, Difference]:
+        """Return the differences from the baseline, by name of the entry."""
+        return differences(self.standings, BASELINE, metric)
+
+
+def results(study: Study) -> Results | None:
+    """Return what the compact logs of a study have; None unless the baseline and another entry are finished."""
+    base = read_config(shlex.split(study.flags), "benchmarks/findings.py", out=f"runs/{study.name}")
+    wanted = asked(study.rules)
+    runs: dict[str, list[Run]] = {}
+    standings: list[Standing] = []
+    for entry in wanted:
+        configs = configurations(base, entry, range(study.seeds), Path(base.out))
+        paths = [compact_logs.path_of(DOCS / "findings" / study.name, config) for config in configs]
+        if not all(path.exists() for path in paths):
+            continue
+        found = [compact_logs.load(config, path) for config, path in zip(configs, paths, strict=True)]
+        standings.append(standing(entry, found, runs))
+        runs[entry.name] = found
+    whole = BASELINE in runs and len(runs) > 1
+    return Results(study, base, standings, runs, len(wanted)) if whole else None
+
+
+def page(found: Sequence[Results]) -> str:
+    """Return the page in Markdown."""
+    parts = ["# When does entropy control pay?", INTRODUCTION]
+    for one in found:
+        parts += section(one)
+    return "\n\n".join(parts) + "\n"
+
+
+def section(found: Results) -> list[str]:
+    """Return the paragraphs of a study."""
+    study, config = found.study, found.base
+    protocol = (
+        f"{study.question} {config.steps} rollout steps of {config.rollout.prompts} × {config.rollout.n} responses, "
+        f"{config.updates} optimizer steps each, learning rate {config.optim.lr:g}, seeds 0 to {study.seeds - 1}, "
+        f"{config.task.test_problems} held-out problems. {len(found.runs)} of {found.planned} rules have finished."
+    )
+    return [
+        f"## {study.title}",
+        protocol,
+        f"    {study.command}",
+        f"![Entropy, training reward and {BEST} by rollout step](findings/{study.name}.png)",
+        "*Means over seeds, shaded by one standard error of each.*",
+        *answers(found),
+        table(found),
+        *targets(found),
+    ]
+
+
+def answers(found: Results) -> list[str]:
+    """Return the answers that follow from the intervals alone."""
+    lines = []
+    for metric, told in ((AVERAGE, f"Held-out {AVERAGE}"), (BEST, f"Held-out {BEST}"), (REWARD, "Training reward")):
+        all_of = found.against(metric)
+        parts = []
+        for verdict, words in ((HIGHER, "higher than GRPO's"), (LOWER, "lower")):
+            names = [f"`{name}` ({one.mean:+.3f})" for name, one in all_of.items() if one.verdict == verdict]
+            parts.append(f"{words}: {', '.join(names) or 'no rule'}")
+        alike = [one for one in all_of.values() if one.verdict == ALIKE]
+        open_ = f"; {len(alike)} of {len(all_of)} cannot be told apart" if alike else ""
+        lines.append(f"- {told}: {'; '.join(parts)}{open_}.")
+    gaps = {name: gap(runs) for name, runs in found.runs.items()}
+    told = ", ".join(
+        f"`{name}` {mean:+.3f} ± {error:.3f}" for name, (mean, error) in gaps.items() if name in found.study.drawn
+    )
+    lines.append(f"- Training reward minus held-out {AVERAGE}, ± one standard error over seeds: {told}.")
+    return ["\n".join(lines)]
+
+
+def gap(runs: Sequence[Run]) -> tuple[float, float]:
+    """Return how far the training reward is above held-out avg@8 at the end, and the standard error over seeds."""
+    values = np.array([run.late("reward") - run.last(f"eval/{AVERAGE}") for run in runs])
+    return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
+
+
+def table(found: Results) -> str:
+    """Return the table of all rules, highest held-out avg@8 first."""
+    against = {metric: found.against(metric) for metric in SCORES}
+    lines = [
+        f"| rule | entropy | {' | '.join(SCORES)} | {AVERAGE} above GRPO's from step | {BEST} from step |",
+        "|" + "---|" * 7,
+    ]
+    for s in sorted(found.standings, key=lambda s: -s.mean(AVERAGE)):
+        name = s.entry.name
+        cells = [f"`{name}`", f"{s.mean('entropy'):.3f}"]
+        cells += [cell(s.mean(metric), against[metric].get(name)) for metric in SCORES]
+        for metric in (AVERAGE, BEST):
+            at = crossing(found.runs[name], found.runs[BASELINE], f"eval/{metric}") if name != BASELINE else None
+            cells.append("" if name == BASELINE else "–" if at is None else str(at))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def cell(mean: float, difference: Difference | None) -> str:
+    """Return a mean with its difference from the baseline, bold if it is told apart."""
+    if difference is None:
+        return f"{mean:.3f}"
+    mark = "" if difference.verdict == ALIKE else "**"
+    return f"{mean:.3f} ({mark}{difference.mean:+.3f}{mark} ±{difference.half:.3f})"
+
+
+def targets(found: Results) -> list[str]:
+    """Return what each mode of thermostat gives at each target, beside kl_ref at the entropy that was reached."""
+    rows = [s for s in found.standings if s.entry.controller == "thermostat"]
+    if len({str(s.entry.args["target"]) for s in rows}) < 2:
+        return []
+    pooled = {
+        metric: float(np.mean([s.values[metric].var(ddof=1) for s in found.standings]) / found.study.seeds) ** 0.5
+        for metric in ("entropy", *SCORES)
+    }
+    penalties = [one for one in curves(found.standings) if one.name == "kl_ref"]
+    headings = [f"{metric} ±{error:.3f}" for metric, error in pooled.items()]
+    lines = [
+        f"| mode | target | {' | '.join(headings)} | `kl_ref`: β, {', '.join(SCORES)} |",
+        "|" + "---|" * 7,
+    ]
+    for s in sorted(rows, key=lambda s: (str(s.entry.args["target"]), str(s.entry.args["mode"]))):
+        means = [f"{s.mean(metric):.3f}" for metric in pooled]
+        beside = reading(readings(penalties, s.mean("entropy"), SCORES, pooled))
+        lines.append(f"| {' | '.join([s.entry.args['mode'], str(s.entry.args['target']), *means, beside])} |")
+    return ["### By target", BY_TARGET, "\n".join(lines)]
+
+
+def reading(found: Sequence[Reading]) -> str:
+    """Return kl_ref's interpolated results, or a dash if its coefficients do not enclose the entropy."""
+    if not found:
+        return "–"
+    numbers = (f"{found[0].means[metric]:.3f} ±{found[0].errors[metric]:.3f}" for metric in SCORES)
+    return f"{number(found[0].value, '.3f')}, {', '.join(numbers)}"
+
+
+def draw(found: Results, path: Path) -> None:
+    """Draw entropy, training reward and held-out pass@8 against steps: means over seeds, and one standard error."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    panels = {"entropy": "entropy (nats)", "reward": "training reward", f"eval/{AVERAGE}": f"{AVERAGE}, held-out"}
+    panels[f"eval/{BEST}"] = f"{BEST}, held-out"
+    fig, axes = plt.subplots(1, len(panels), figsize=(15, 4), layout="constrained")
+    for axis, (metric, label) in zip(axes, panels.items(), strict=True):
+        for i, name in enumerate(name for name in found.study.drawn if name in found.runs):
+            steps, values = curve(found.runs[name], metric)
+            if not metric.startswith("eval/"):
+                whole = len(steps) // BIN * BIN
+                steps, values = (
+                    steps[:whole].reshape(-1, BIN).mean(1),
+                    values[:, :whole].reshape(len(values), -1, BIN).mean(2),
+                )
+            mean, error = values.mean(0), values.std(0, ddof=1) / len(values) ** 0.5
+            axis.plot(steps, mean, color=COLOURS[i], label="GRPO" if name == BASELINE else name)
+            axis.fill_between(steps, mean - error, mean + error, color=COLOURS[i], alpha=0.2, linewidth=0)
+        axis.set(xlabel="rollout step", ylabel=label)
+        axis.set_ylim(bottom=0)
+        axis.grid(alpha=0.3)
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fig.savefig(path, dpi=110)
+    plt.close(fig)
+
+
+def main() -> None:
+    """Write the page, or print the commands."""
+    if sys.argv[1:] == ["commands"]:
+        print("\n\n".join(study.command for study in STUDIES))
+        return
+    if sys.argv[1:]:
+        raise SystemExit(f"usage: python benchmarks/findings.py [commands]; got {' '.join(sys.argv[1:])}")
+    found = [one for study in STUDIES if (one := results(study))]
+    if not found:
+        raise SystemExit("no study has two finished rules in docs/findings: train with one of the commands")
+    for one in found:
+        draw(one, DOCS / "findings" / f"{one.study.name}.png")
+    (DOCS / "findings.md").write_text(page(found), encoding="utf-8")
+    print(DOCS / "findings.md")
+
+
+if __name__ == "__main__":
+    main()

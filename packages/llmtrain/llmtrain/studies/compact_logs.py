@@ -1,0 +1,57 @@
+"""Finished runs in little space, so that a study's pages can be made again without training.
+
+    FOLDER/kl_ref_beta=0.05/0.json.gz     {"config": {...}, "metrics": {"step": [...], "entropy": [...], ...}}
+
+A compact log has the settings of its run, the metrics that pages read, and nothing else.
+"""
+
+import gzip
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from entrostat.field_types import merge
+
+from ..settings.config import TrainConfig
+from ..settings.nested import to_dict
+from ..settings.renamed import current_keys
+from .comparison import Run
+
+KEPT = re.compile(r"entropy|reward|grad_norm|response_length|eval/.*|[^/]+/target|thermostat/(anchor|bonus)")
+"""Names of the metrics that are kept."""
+DIGITS = 6
+"""Significant digits of a metric."""
+
+
+def path_of(folder: Path, config: TrainConfig) -> Path:
+    """Return the file of a run, whose own folder is <entry>/<seed>."""
+    run = Path(config.out)
+    return folder / run.parent.name / f"{run.name}.json.gz"
+
+
+def save(config: TrainConfig, path: Path) -> None:
+    """Write the compact log of the finished run in `config.out`."""
+    run = Run.read(config.out)
+    names = [name for name in dict.fromkeys(key for line in run.metrics for key in line) if KEPT.fullmatch(name)]
+    metrics = {name: [_short(line.get(name)) for line in run.metrics] for name in names}
+    metrics["step"] = [line["step"] for line in run.metrics]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    settings = to_dict(replace(config, out=f"{path.parent.name}/{Path(config.out).name}"))  # no folder of this machine
+    content = json.dumps({"config": settings, "metrics": metrics})
+    path.write_bytes(gzip.compress(content.encode(), mtime=0))
+
+
+def load(config: TrainConfig, path: Path) -> Run:
+    """Return the run in a compact log. Raises ValueError if it has other settings than `config`."""
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    had = merge(TrainConfig(), current_keys(content["config"]))
+    if replace(had, out=config.out, overwrite=False) != config:
+        raise ValueError(f"{path} is of a run with other settings: choose another --logs, or remove it")
+    columns = content["metrics"]
+    lines = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return Run(path.parent.name, content["config"], lines)
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{DIGITS}g}")
