@@ -114,7 +114,7 @@ class Heap:
             make = getattr(importlib.import_module(module), "array" if name == "ndarray" else name)
             return make(*(self.unpack(item) for item in content[1:]))
         if kind == "module":
-            return importlib.import_module(content)
+            return self.link.module(content)
         if kind == "error":
             return self.link.error(*content)
         if kind == "yours":
@@ -244,6 +244,10 @@ class Link:
             known = known if isinstance(known, type) and issubclass(known, Exception) else Exception
             self.errors[name] = known if name == base else type(name, (known,), {"__module__": "builtins"})
         return self.errors[name]
+
+    def module(self, name: str) -> Any:
+        """Return a module; one that the other side names is not imported for it if it is not trusted."""
+        return sys.modules[name] if self.guarded else importlib.import_module(name)
 
     # Messages ---------------------------------------------------------------------------------------------------------
 

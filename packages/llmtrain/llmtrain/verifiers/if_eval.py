@@ -70,6 +70,7 @@ def speaks(text: str, language: str) -> bool:
     """Return True if a text is in a language, or if none can be detected."""
     import langdetect
 
+    langdetect.DetectorFactory.seed = 0  # its result is drawn otherwise
     try:
         return bool(langdetect.detect(text) == language)
     except langdetect.LangDetectException:
