@@ -49,6 +49,41 @@ def test_report(two_claims, tmp_path, capsys):
     assert (tmp_path / "theory" / "thm1-centred.png").stat().st_size > 5000
 
 
+def test_claims_of_a_page_are_measured_anew(two_claims, tmp_path, capsys):
+    """The others stay as they are, and so do the command of the page and its mutations."""
+    assert cli.main(["verify", "--power", "--out", str(tmp_path)]) == 0
+    path = tmp_path / "theory" / "claims.json"
+    before = json.loads(path.read_text())
+    path.write_text(json.dumps([record | {"measured": "of old"} for record in before]))
+    (tmp_path / "theory" / "thm1-centred.png").unlink()
+    assert cli.main(["verify", TWO[0], "--update", str(tmp_path)]) == 0
+    assert json.loads(path.read_text()) == [before[0], before[1] | {"measured": "of old"}]
+    assert before[0]["mutated"]
+    assert (tmp_path / "theory" / "thm1-centred.png").exists()
+    page = (tmp_path / "theory.md").read_text()
+    assert f"    toybandit verify --power --out {tmp_path}" in page
+    assert page.count("of old") == 1
+    capsys.readouterr()
+    path.write_text(json.dumps(before[:1]))
+    assert cli.main(["verify", TWO[0], "--update", str(tmp_path)]) == 2
+    assert f"the page in {tmp_path} lacks thm1-any-advantage: name them too" in capsys.readouterr().err
+    path.write_text(json.dumps([before[0] | {"x": 1}]))
+    assert cli.main(["verify", "--update", str(tmp_path)]) == 2
+    assert "claims.json is of another version" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [["--quick"], ["--out", "x"], ["--power"]])
+def test_what_a_page_says_is_not_said_again(two_claims, tmp_path, capsys, flags):
+    assert cli.main(["verify", TWO[0], "--update", str(tmp_path), *flags]) == 2
+    assert "--update measures as its page says: leave --quick, --power and --out out" in capsys.readouterr().err
+
+
+def test_only_a_page_of_all_claims_is_updated(two_claims, tmp_path, capsys):
+    assert cli.main(["verify", TWO[0], "--update", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert f"{tmp_path} has no page of all claims: write it with toybandit verify --power --out {tmp_path}" in told
+
+
 def test_a_full_page_is_not_written_over_by_a_quick_one(two_claims, tmp_path, capsys):
     command = ["verify", "--quick", "--out", str(tmp_path)]
     (tmp_path / "theory.md").write_text("# The theory\n\n    toybandit verify --out docs\n\n--quick\n")

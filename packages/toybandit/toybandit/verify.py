@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +18,8 @@ Examples: toybandit verify --quick
 
 Without NAME and --only, all claims are measured, and theory.md, a page with pictures, and theory/claims.json are
 written. Exit code 1 if a verdict is not the expected one, or if a mutation does not turn its verdict.
-docs/theory.md is written by: toybandit verify --power --out docs"""
+docs/theory.md is written by: toybandit verify --power --out docs, and after a change to one claim by:
+toybandit verify NAME --update docs"""
 DEFAULT = Path("runs/verify")
 
 
@@ -43,15 +44,25 @@ class VerifyFlags:
     are measured, else none."""
     overwrite: bool = False
     """Overwrite a page of all claims, made without --quick, with a smaller one."""
+    update: Path | None = None
+    """Folder of a page of all claims: measure the named ones anew, with their mutations if the page has those, and keep
+    its other measurements."""
 
 
 def verify_command(args: Sequence[str]) -> int:
     """Check the claims of the papers by measurement."""
     flags = parse_flags(VerifyFlags, args, prog="toybandit verify", description=DESCRIPTION)
     from .claims import choose, report, run_claims
-    from .claims.registry import FULL, QUICK
+    from .claims.registry import CLAIMS, FULL, QUICK
 
     claims, some = choose(flags.names, flags.only), bool(flags.names or flags.only)
+    if flags.update is not None:
+        if flags.quick or flags.out is not None or flags.power:
+            raise ValueError("--update measures as its page says: leave --quick, --power and --out out")
+        kept, command = report.read(flags.update)
+        if absent := [name for name in CLAIMS if name not in kept and name not in {claim.name for claim in claims}]:
+            raise ValueError(f"the page in {flags.update} lacks {', '.join(absent)}: name them too")
+        flags = replace(flags, power="--power" in command)
     out = DEFAULT if flags.out is None and not some else flags.out
     if out is not None and (flags.quick or some) and report.is_full(out) and not flags.overwrite:
         raise ValueError(f"{out} holds all claims without --quick: choose another --out, or pass --overwrite")
@@ -63,7 +74,10 @@ def verify_command(args: Sequence[str]) -> int:
         print(f"{len(records):>{len(str(len(claims)))}}/{len(claims)} {report.line(record)}", file=told, flush=True)
         if flags.details or record.name in flags.names:
             print(report.details(record), file=told, flush=True)
-    if out is not None:
+    if flags.update is not None:
+        found = kept | {record.name: record for record in records}
+        report.write([found[name] for name in CLAIMS], flags.update, effort, command, drawn=[r.name for r in records])
+    elif out is not None:
         report.write(records, out, effort, shlex.join(["toybandit", "verify", *args]))
     print(report.summary(records) + (f"; {out}" if out is not None else ""), file=told)
     if flags.json:

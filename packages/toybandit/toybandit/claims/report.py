@@ -89,7 +89,8 @@ def summary(records: Sequence[Record]) -> str:
     if any(record.mutated is not None for record in records):
         count = sum(len(record.mutations) for record in records)
         deaf = [record.name for record in records if record.unnoticed or not record.mutations]
-        parts.append(f"{count} mutations, " + (f"not noticed by {', '.join(deaf)}" if deaf else "all of them noticed"))
+        noticed = f"not noticed by {', '.join(deaf)}" if deaf else "all noticed"
+        parts.append(f"{count} mutation{'s' * (count != 1)}, {noticed}")
     return "; ".join(parts) + f"; false failure at most {max(record.false_failure for record in records):.0e}"
 
 
@@ -147,19 +148,45 @@ def page(records: Sequence[Record], effort: Effort, command: str, pictures: str)
     return "\n".join(parts).rstrip() + "\n"
 
 
+COMMAND = re.compile(r"^    (toybandit verify\b.*)", re.MULTILINE)
+
+
 def is_full(folder: Path) -> bool:
     """Return True if the folder contains a page of all claims that was made without --quick."""
     path = folder / "theory.md"
-    command = re.search(r"^    toybandit verify\b(.*)", path.read_text(), re.MULTILINE) if path.exists() else None
-    return command is not None and re.search(r" --(quick|only)\b|^ [^-]", command[1]) is None
+    command = COMMAND.search(path.read_text()) if path.exists() else None
+    return command is not None and re.search(r" --(quick|only)\b|verify [^-]", command[1]) is None
 
 
-def write(records: Sequence[Record], folder: Path, effort: Effort, command: str) -> None:
-    """Write theory.md into `folder`, and claims.json and the pictures into its folder theory; create missing ones."""
+def read(folder: Path) -> tuple[dict[str, Record], str]:
+    """Return the records of a page of all claims by name, and the command that made it.
+
+    Raises ValueError if the folder has no such page, or one of another version.
+    """
+    if not is_full(folder) or not (folder / "theory" / "claims.json").exists():
+        raise ValueError(f"{folder} has no page of all claims: write it with toybandit verify --power --out {folder}")
+    found = {}
+    for content in json.loads((folder / "theory" / "claims.json").read_text()):
+        del content["as_expected"]
+        try:
+            record = Record(**content | {"mutations": tuple(content["mutations"])})
+        except TypeError as error:
+            raise ValueError(f"{folder / 'theory' / 'claims.json'} is of another version: {error}") from None
+        found[record.name] = record
+    return found, COMMAND.findall((folder / "theory.md").read_text())[0]
+
+
+def write(
+    records: Sequence[Record], folder: Path, effort: Effort, command: str, drawn: Sequence[str] | None = None
+) -> None:
+    """Write theory.md into `folder`, and claims.json and the pictures into its folder theory; create missing ones.
+
+    drawn: names of the claims whose pictures are drawn; None for all.
+    """
     inside = folder / "theory"
     inside.mkdir(parents=True, exist_ok=True)
     (inside / "claims.json").write_text(as_json(records) + "\n")
     for record in records:
-        if record.name in PICTURES:
+        if record.name in PICTURES and (drawn is None or record.name in drawn):
             PICTURES[record.name].save(effort, inside / f"{record.name}.png")
     (folder / "theory.md").write_text(page(records, effort, command, inside.name))
