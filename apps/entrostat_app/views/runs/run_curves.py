@@ -45,6 +45,9 @@ class Curve:
     """Values as logged, (seeds, n)."""
     smooth: Array
     """Smoothed values, (seeds, n)."""
+    low: Array | None = None
+    """Lower end of the logged interval of a single run, smoothed likewise, (n,); None without one."""
+    high: Array | None = None
 
 
 def options(logs: Sequence[Log]) -> list[str]:
@@ -121,7 +124,16 @@ def curve(name: str, logs: Sequence[Log], metric: str, axis: str, weight: float)
     if not (np.abs(x) <= LARGEST).all():
         return None
     raw = np.concatenate(rows)
-    return Curve(name, x, raw, smoothed(raw, weight))
+    low, high = (_end_of_interval(logs, f"{metric}/{end}", steps, weight) for end in ("low", "high"))
+    return Curve(name, x, raw, smoothed(raw, weight), low, high)
+
+
+def _end_of_interval(logs: Sequence[Log], key: str, steps: Array, weight: float) -> Array | None:
+    """Return one end of the interval that a single run logged at these steps, (n,); None if it did not."""
+    series = logs[0].metrics.get(key)
+    if len(logs) > 1 or series is None or len(series.values) > 1 or not np.array_equal(series.step, steps):
+        return None
+    return smoothed(series.values, weight)[0]
 
 
 def curves(groups: Mapping[str, Sequence[Log]], metric: str, axis: str, weight: float) -> list[Curve]:
@@ -160,7 +172,7 @@ def picture(panels: Mapping[str, Sequence[Curve]], axis: str, targets: Sequence[
         if metric == "entropy":
             parts.append(pd.DataFrame({"target": list(targets)}))
         frames.append(pd.concat(parts, ignore_index=True).assign(panel=number, metric=metric))
-        has_band = any(len(line.raw) > 1 for line in lines)
+        has_band = any(len(line.raw) > 1 or line.low is not None for line in lines)
         has_raw = any(line.raw is not line.smooth for line in lines)
         few = all(len(line.x) <= FEW for line in lines)
         shapes.append((TITLES.get(metric, metric), has_band, has_raw, few, metric == "entropy" and bool(targets)))
@@ -175,6 +187,8 @@ def _frame(line: Curve) -> pd.DataFrame:
     at = np.arange(len(line.x) - 1, -1, -every)[::-1]  # keeps the last point
     raw, smooth = line.raw[:, at], line.smooth[:, at]
     band = {"low": smooth.min(0), "high": smooth.max(0)} if len(smooth) > 1 else {}
+    if line.low is not None and line.high is not None:
+        band = {"low": line.low[at], "high": line.high[at]}
     return pd.DataFrame({"series": line.name, "x": line.x[at], "value": smooth.mean(0), "raw": raw.mean(0), **band})
 
 

@@ -11,7 +11,7 @@ from entrostat.runlog import target_of
 from ...shared import charts, exports
 from ...shared.controls import Control, Sections
 from ...shared.plain_text import plain
-from . import run_curves, run_folder, run_log
+from . import run_curves, run_folder, run_log, winners
 from . import runs_parts as parts
 from .run_log import Log
 
@@ -178,7 +178,7 @@ def draw_curves(
     with left:
         charts.show(picture, key="runs.curves")
     with right:
-        st.info(plain(notice(panels, logs)), icon=":material/visibility:")
+        st.info(plain(notice(panels, groups, axis)), icon=":material/visibility:")
         absent = [name for name in groups if not all(any(c.name == name for c in lines) for lines in panels.values())]
         if absent:
             st.caption(plain(f"Missing in some panels, because they have not logged the metric: {', '.join(absent)}."))
@@ -189,18 +189,31 @@ def draw_curves(
     exports.draw(picture, "runs", parts.commands(root, logs))
 
 
-def notice(panels: Mapping[str, Sequence[run_curves.Curve]], logs: Sequence[Log]) -> str:
-    """Return notes on the curves, made from their numbers; a paragraph each."""
+def basis(panels: Sequence[Sequence[run_curves.Curve]], axis: str) -> str:
+    """Return what the comparison of the lines rests on, with the place if one of them ends before the others."""
+    told = "Compared are unsmoothed means over the last third, and last evaluations, with 95% intervals over seeds; "
+    told += "of a single run they cover its questions or its fluctuation, not other seeds."
+    short = [lines for lines in panels if len({float(line.x[-1]) for line in lines}) > 1]
+    if short:
+        first = min((line for line in short[0]), key=lambda line: float(line.x[-1]))
+        told += f" All lines are compared at {run_curves.AXES[axis]} {first.x[-1]:,.0f}, where {first.name} ends."
+    return told
+
+
+def notice(panels: Mapping[str, Sequence[run_curves.Curve]], groups: Mapping[str, Sequence[Log]], axis: str) -> str:
+    """Return notes on the curves, made from their unsmoothed numbers; a paragraph each."""
+    logs = [log for found in groups.values() for log in found]
     found = []
     for metric, lines in panels.items():
         name = metric if "/" in metric else metric.capitalize().replace("_", " ")
-        ends = {line.name: float(line.smooth[:, -1].mean()) for line in lines}
-        if len(ends) > 1:
-            high, low = max(ends, key=ends.__getitem__), min(ends, key=ends.__getitem__)
-            found.append(f"{name} ends highest in {high} ({ends[high]:.3g}) and lowest in {low} ({ends[low]:.3g}).")
+        if len(lines) > 1:
+            found.append(winners.sentence(name, winners.ends(groups, lines, metric)))
         else:
-            line = lines[0]
-            found.append(f"{name} goes from {line.smooth[:, 0].mean():.3g} to {line.smooth[:, -1].mean():.3g}.")
+            raw = lines[0].raw
+            found.append(f"{name} goes from {raw[:, 0].mean():.3g} to {raw[:, -1].mean():.3g}.")
+    several = [lines for lines in panels.values() if len(lines) > 1]
+    if several:
+        found.append(basis(several, axis))
     for log in logs if "entropy" in panels else ():
         held = target_of(log.config)
         if held is not None and "entropy" in log.metrics:
@@ -211,6 +224,8 @@ def notice(panels: Mapping[str, Sequence[run_curves.Curve]], logs: Sequence[Log]
             )
     if any(len(line.raw) > 1 for lines in panels.values() for line in lines):
         found.append("Bands range from the lowest seed to the highest.")
+    if any(line.low is not None for lines in panels.values() for line in lines):
+        found.append("Bands of evaluations are their 95% intervals over questions.")
     if any(line.raw is not line.smooth for lines in panels.values() for line in lines):
         found.append("Faint lines are the logged numbers.")
     return "\n\n".join(found)

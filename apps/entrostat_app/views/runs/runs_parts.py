@@ -3,6 +3,7 @@
 Each section has `…_settings`, which draws its controls in the sidebar, and `draw_…`, which takes their values.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,8 @@ from .run_log import Log
 
 MOST = 8
 """Upper limit for samples of one step that are shown."""
-USUAL = ("entropy", "reward")
-"""Metrics shown before the user chooses some."""
+USUAL = re.compile(r"entropy|reward|eval/pass@\d+")
+"""Metrics shown before the user chooses some; of pass@k, that of the largest k."""
 SHARE = Control(
     key="runs.share",
     label="Forecast from the first",
@@ -50,8 +51,10 @@ SCALE = Control(
 
 def metrics_control(logs: Sequence[Log]) -> Control:
     """Return the control for metrics, which groups them by the part of their names before the slash."""
-    options = run_curves.options(logs) or list(USUAL)
-    usual = [name for name in options if name in USUAL] or options[:1]
+    options = run_curves.options(logs) or ["entropy", "reward"]
+    usual = [name for name in options if USUAL.fullmatch(name)] or options[:1]
+    passed = sorted((name for name in usual if "@" in name), key=lambda name: int(name.partition("@")[2]))
+    usual = [name for name in usual if name not in passed[:-1]]
     return Control(
         key="runs.metrics",
         label="Metrics",

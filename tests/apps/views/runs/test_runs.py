@@ -88,11 +88,21 @@ def test_seeds_are_joined_and_parted(root):
     assert "llm/seed\\-1" in app.info[0].value
 
 
-def test_a_move_of_a_control_changes_the_numbers(root):
+def test_smoothing_moves_no_word(root):
     app = open_page()
+    app.toggle(key="runs.bands").set_value(False).run()
     first = app.info[0].value
-    app.slider(key="runs.smooth").set_value(0.9).run()
-    assert app.info[0].value != first
+    assert "highest in llm/seed" in first
+    app.slider(key="runs.smooth").set_value(0.98).run()
+    assert app.info[0].value == first
+
+
+def test_pass_at_the_largest_k_is_shown_by_default(tmp_path, monkeypatch):
+    log = RunLog(tmp_path / "runs" / "a", {"steps": 2}, 0)
+    log.log(0, {"entropy": 1.0, "reward": 0.5, "eval/pass@8": 0.5, "eval/pass@2": 0.5, "eval/pass@16": 0.5})
+    log.close()
+    monkeypatch.setenv(RUNS, str(tmp_path / "runs"))
+    assert open_page().multiselect(key="runs.metrics").value == ["entropy", "reward", "eval/pass@16"]
 
 
 def test_the_link_holds_the_state(root):
