@@ -182,6 +182,9 @@ def notice(found: Sequence[Standing]) -> str:
         parts.append(
             f"{best.entry.name} ends with the highest reward, {best.reward.value:.3f} at {best.entropy.value:.2f} nats."
         )
+        close = [s.entry.name for s in rewarded[1:] if s.reward and s.reward.high >= best.reward.low]
+        if close:
+            parts.append(f"With other seeds {', '.join(close)} may be first: the intervals overlap.")
         parts.append(f"Furthest below the frontier is {gaps[-1][1]}, by {gaps[-1][0]:.3f}.")
     aimed = sorted((s.target_error.value, s.entry.name) for s in found if s.target_error)
     if aimed:

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from entrostat_app.views.compare import compare, comparison, tradeoff
 from entrostat_app.views.compare.contenders import parse, parse_all, pinned
 from toybandit import simulate
 from toybandit.frontier import best_reward, mean_entropy, mean_reward
+from toybandit.leaderboard.standings import Estimate
 from toybandit.run import RunFlags
 
 PAGE = {"env": "noisy", "lr": 1.0, "group": 8, "passes": 2, "states": 4, "rollouts": 20}
@@ -107,6 +109,16 @@ def test_words_are_made_of_the_numbers(outcomes):
     assert comparison.notice(comparison.ranked(outcomes[:1])) == ""
     assert f"grpo from {outcomes[0].path['entropy'][0]:.2f}" in comparison.summary(outcomes)
     assert "3 seeds" in comparison.summary(outcomes)
+
+
+def test_who_may_be_first_with_other_seeds_is_named(outcomes):
+    """The bootstrap interval of the first is .9 to 1; those of the others end at .91 and .89."""
+    first, *others = comparison.ranked(outcomes)[:3]
+    high = [Estimate(0.8, 0.7, 0.91), Estimate(0.7, 0.6, 0.89)]
+    found = [replace(first, reward=Estimate(0.95, 0.9, 1.0), gap=Estimate(0.0, 0.0, 0.0))]
+    found += [replace(s, reward=r, gap=Estimate(0.2, 0.1, 0.3)) for s, r in zip(others, high, strict=True)]
+    text = comparison.notice(found)
+    assert f"With other seeds {others[0].entry.name} may be first: the intervals overlap." in text
 
 
 def test_what_cannot_run_says_why():
