@@ -88,7 +88,8 @@ class Terminal(io.TextIOWrapper):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ("--stepz 5", "unknown option --stepz; try --help lists what there is"),
+        ("--stepz 5", "unknown option --stepz; did you mean --steps?"),
+        ("--xyz 5", "unknown option --xyz; try --help lists what there is"),
         ("--quick maybe", "unknown option maybe; try --help lists what there is"),
         ("--steps many", "--steps must be a valid integer; got 'many'"),
         ("--steps 3.5 more", "--steps must be a valid integer; got '3.5'"),

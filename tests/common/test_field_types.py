@@ -94,8 +94,10 @@ def test_what_is_outside_is_named(key, value, message):
 
 
 def test_unknown_keys_are_named():
-    with pytest.raises(ValueError, match=r"^unknown key optim\.stepz; choose from args, betas, count, lr, mode, name"):
-        fit_fields(Settings, {"stepz": 3}, "optim.")
+    with pytest.raises(ValueError, match=r"^unknown key optim\.xyzzy; choose from args, betas, count, lr, mode, name"):
+        fit_fields(Settings, {"xyzzy": 3}, "optim.")
+    with pytest.raises(ValueError, match=r"^unknown key optim\.beta; did you mean betas\?$"):
+        fit_fields(Settings, {"beta": 3}, "optim.")
     with pytest.raises(ValueError, match=r"^unknown key optim\.sizes: did you mean part\.sizes\?$"):
         fit_fields(Settings, {"sizes": 3}, "optim.")
     with pytest.raises(ValueError, match=r"^unknown key optim\.part\.lr: did you mean lr\?$"):

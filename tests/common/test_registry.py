@@ -33,7 +33,8 @@ def test_a_part_may_be_named():
 @pytest.mark.parametrize(
     ("spec", "settings", "message"),
     [
-        ("stear", {}, "unknown controller 'stear'; choose from adapo, adaptive_clip, adaptive_entropy, "),
+        ("stear", {}, "unknown controller 'stear'; did you mean steer or stare?"),
+        ("xyzzy", {}, "unknown controller 'xyzzy'; choose from adapo, adaptive_clip, adaptive_entropy, "),
         ("steer", {"preset": "best"}, "unknown preset 'best'; choose from paper, released"),
         ("steer", {"lamda": 1}, "no part of 'steer\\+ppo' has the hyperparameter 'lamda': steer has mapping, "),
         (

@@ -13,7 +13,8 @@ from llmtrain.cli import main
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["trian"], ["unknown command 'trian'", "train, recipes, resume"]),
+        (["trian"], ["unknown command 'trian'; did you mean train"]),
+        (["xyzzy"], ["unknown command 'xyzzy'", "train, recipes, resume"]),
         (["train", "--preset", "gpu"], ["unknown preset 'gpu'", "countdown-cpu"]),
         (["train", "--config", "none.yaml"], ["none.yaml", "No such file"]),
         (["train", "--controller", "stear"], ["unknown controller 'stear'", "steer"]),
@@ -28,7 +29,7 @@ from llmtrain.cli import main
         ),
         (["train", "--task.name", "chess"], ["unknown task 'chess'", "countdown"]),
         (["train", "--model.path", "no/such/model"], ["no/such/model", "does not exist"]),
-        (["train", "--stepz", "3"], ["unknown option --stepz", "--help"]),
+        (["train", "--stepz", "3"], ["unknown option --stepz; did you mean --steps"]),
         (["train", "--steps", "many"], ["steps", "many"]),
         (["train", "--device", "tpu"], ["device", "'tpu'", "cpu"]),
         (["resume", "no/such/run"], ["no/such/run", "not a run"]),

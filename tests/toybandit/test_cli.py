@@ -90,8 +90,8 @@ def test_a_run_that_diverges_later_says_when(tmp_path, capsys):
     [
         (["run", "--env", "nosy"], "unknown env 'nosy'; choose from exact, noisy"),
         (
-            ["run", "--controller", "nope"],
-            "unknown controller 'nope'; choose from adapo, adaptive_clip, ",
+            ["run", "--controller", "xyzzy"],
+            "unknown controller 'xyzzy'; choose from adapo, adaptive_clip, ",
         ),
         (["run", "--target", "0.5"], "controller 'grpo' has no target; those with one are"),
         (["run", "--set", "kp=1"], "has the hyperparameter 'kp'"),

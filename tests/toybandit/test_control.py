@@ -31,8 +31,8 @@ def test_preset():
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"controller": "grpoo"}, "unknown controller 'grpoo'; choose from adapo, adaptive_clip, "),
-        ({"controller": "grpoo", "target": 0.5}, "unknown controller 'grpoo'; choose from adapo, adaptive_clip, "),
+        ({"controller": "xyzzy"}, "unknown controller 'xyzzy'; choose from adapo, adaptive_clip, "),
+        ({"controller": "grpoo", "target": 0.5}, "unknown controller 'grpoo'; did you mean grpo"),
         ({"preset": "tuned"}, "preset must be one of paper, released; got 'tuned'"),
         ({"target": 0.5}, "controller 'grpo' has no target; those with one are adapo, adaptive_clip, "),
         ({"controller": "clip_lower+steer", "target": 0.5}, "controller 'clip_lower+steer' has no target"),

@@ -118,7 +118,7 @@ def test_grids_are_shipped():
         ("seeds: 0", "seeds: expected a positive number or a list of seeds, not 0"),
         ("seeds: few", "seeds: expected a positive number or a list of seeds, not 'few'"),
         ("seeds: [0, -1]", r"seeds: expected a positive number or a list of seeds, not \[0, -1\]"),
-        ("controller: nope", "unknown controller 'nope'; choose from"),
+        ("controller: xyzzy", "unknown controller 'xyzzy'; choose from"),
         ("controller: [3]", "controller: expected a name, or one name with its hyperparameters, not 3"),
         ("controller: {a: {}, b: {}}", "controller: expected a name, or one name with its hyperparameters"),
         ("controller: {steer: 3}", "controller: the hyperparameters of 'steer' must be a mapping, not 3"),

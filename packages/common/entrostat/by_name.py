@@ -9,6 +9,7 @@ from torch import Tensor
 
 from . import controllers, surrogates  # noqa: F401 (their classes are registered when they are imported)
 from .chaining import Chain, chain
+from .choosing import unknown
 from .controller import Controller
 from .registry import ALIASES, PRESETS, REGISTRY, hyperparameters, implied_surrogate, imported
 from .schedules import is_schedule
@@ -36,7 +37,7 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
     names = names_of(spec)
     for name in names:
         if name not in REGISTRY:
-            raise ValueError(f"unknown controller {name!r}; choose from {', '.join(list_controllers())}")
+            raise ValueError(unknown("controller", name, list_controllers()))
     classes = [REGISTRY[name] for name in names]
     chosen: list[dict[str, Any]] = [dict(cls.presets.get(preset, {})) for cls in classes]
     given: dict[tuple[int, str], str] = {}

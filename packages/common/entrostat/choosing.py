@@ -1,11 +1,22 @@
-"""Entries of a registry chosen on a command line: by name, or by a part of the name."""
+"""Entries chosen on a command line by name or by a part of the name, and what a wrong name may have meant."""
 
 import fnmatch
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from typing import TypeVar
 
 Entry = TypeVar("Entry")
+
+
+def unknown(kind: str, name: str, known: Iterable[str], listed: str = "", word: str = "") -> str:
+    """Return a message for a name that is not known: near names, or else all of them, or `listed` in their place.
+
+    word: the name as the message shows it; in quotes by default.
+    """
+    names = list(known)
+    near = get_close_matches(name, names, n=2)
+    told = f"did you mean {' or '.join(near)}?" if near else listed or f"choose from {', '.join(names)}"
+    return f"unknown {kind} {word or repr(name)}; {told}"
 
 
 def choose(known: Mapping[str, Entry], names: Collection[str], pattern: str, *, kind: str, listed: str) -> list[Entry]:
@@ -17,8 +28,7 @@ def choose(known: Mapping[str, Entry], names: Collection[str], pattern: str, *, 
     """
     for name in names:
         if name not in known:
-            near = get_close_matches(name, known)
-            raise ValueError(f"unknown {kind} {name!r}; " + (f"did you mean {' or '.join(near)}?" if near else listed))
+            raise ValueError(unknown(kind, name, known, listed))
     matching = fnmatch.filter(known, f"*{pattern}*") if pattern else []
     if pattern and not matching:
         raise ValueError(f"no {kind} has {pattern!r} in its name; {listed}")

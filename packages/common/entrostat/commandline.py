@@ -15,7 +15,8 @@ from pathlib import Path
 from reprlib import repr as shortened
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
-from .field_types import fit_fields, merge
+from . import choosing
+from .field_types import fit_fields, keys, merge
 from .installation import missing
 from .plain_yaml import parse_yaml
 from .schedules import is_schedule
@@ -82,7 +83,10 @@ def parse_flags(cls: type[T], args: Sequence[str], *, prog: str, description: st
     except ValueError as error:
         raise ValueError(f"{prog}: {error}") from None
     if unknown:
-        raise ValueError(f"{prog}: unknown option {unknown[0]}; {prog} --help lists what there is")
+        flags = ["--" + key.replace("_", "-") for key in keys(cls)]
+        given_flag = unknown[0].partition("=")[0]
+        listed = f"{prog} --help lists what there is"
+        raise ValueError(f"{prog}: {choosing.unknown('option', given_flag, flags, listed, unknown[0])}")
     return parsed
 
 

@@ -11,6 +11,7 @@ from reprlib import repr as shortened
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 from .allowed import Allowed, allowed, complaint
+from .choosing import unknown
 
 T = TypeVar("T")
 WORDS = {
@@ -97,17 +98,18 @@ def _message(cls: Any, fault: Mapping[str, Any], where: str) -> str:
         elif isinstance(part, int):
             name += f"[{part}]"
     if fault["type"] == "extra_forbidden":
-        meant = [key for key in _keys(cls) if key.rpartition(".")[2] == part]
-        names = ", ".join(sorted(get_type_hints(within)))
-        return f"unknown key {name}" + (f": did you mean {' or '.join(meant)}?" if meant else f"; choose from {names}")
+        meant = [key for key in keys(cls) if key.rpartition(".")[2] == part]
+        if meant:
+            return f"unknown key {name}: did you mean {' or '.join(meant)}?"
+        return unknown("key", part, sorted(get_type_hints(within)), word=name)
     said = fault["msg"].removeprefix("Value error, ").replace("Input should", "must").replace("Tuple should", "must")
     said = f"must be {WORDS[fault['type']]}" if fault["type"] in WORDS else said.partition(", unable to parse")[0]
     return f"{name or 'configuration'} {said}; got {shortened(fault['input'])}"
 
 
-def _keys(cls: Any, where: str = "") -> list[str]:
+def keys(cls: Any, where: str = "") -> list[str]:
     """Return all keys of a dataclass, those of its sections with dots."""
     found = []
     for key, kind in get_type_hints(cls).items():
-        found += _keys(kind, f"{where}{key}.") if is_dataclass(kind) else [where + key]
+        found += keys(kind, f"{where}{key}.") if is_dataclass(kind) else [where + key]
     return found

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from entrostat import __version__
+from entrostat.choosing import unknown
 from entrostat.commandline import one_line_errors
 
 from .process.local_ranks import is_first, is_worker
@@ -63,7 +64,7 @@ def command(args: list[str]) -> int:
         return 0
     name, *rest = args
     if name not in COMMANDS:
-        raise ValueError(f"unknown command {name!r}; choose from {', '.join(COMMANDS)}")
+        raise ValueError(unknown("command", name, COMMANDS))
     module = import_module(f"llmtrain.commands.{name.replace('-', '_')}")
     try:
         code: int = module.main(rest)

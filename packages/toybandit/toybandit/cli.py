@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from entrostat import __version__
+from entrostat.choosing import unknown
 from entrostat.commandline import one_line_errors
 
 from .leaderboard.command import leaderboard_command
@@ -41,7 +42,7 @@ def main(args: list[str]) -> int:
         print(f"toybandit {__version__}")
         return 0
     if args[0] not in COMMANDS:
-        raise ValueError(f"unknown command {args[0]!r}; choose from {', '.join(COMMANDS)}")
+        raise ValueError(unknown("command", args[0], COMMANDS))
     return COMMANDS[args[0]](args[1:])
 
 

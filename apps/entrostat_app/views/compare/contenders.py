@@ -12,13 +12,13 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, get_args, get_type_hints
 
 from entrostat import Chain, list_controllers, make
 from entrostat.allowed import allowed
 from entrostat.by_name import hyperparameters
+from entrostat.choosing import unknown
 from entrostat.commandline import parse_settings
 from entrostat.lineup import SUITED, Entry, entries
 from entrostat.schedules import is_schedule, split
@@ -119,7 +119,7 @@ def _chain(controller: str) -> Chain:
     """Return the chain with its default values. Raises ValueError that suggests the closest name if one is unknown."""
     for name in controller.split("+"):
         if name not in list_controllers():
-            raise ValueError(_unknown("controller", name, list_controllers()))
+            raise ValueError(unknown("controller", name, list_controllers()))
     return make(controller)
 
 
@@ -141,7 +141,7 @@ def _settings(chain: Chain, words: Iterable[str]) -> tuple[dict[str, Any], dict[
         elif key in SETTINGS or key == "target":
             fields[key] = _value(key, text)
         else:
-            raise ValueError(_unknown("setting", key, [*owned, "target", *SETTINGS]))
+            raise ValueError(unknown("setting", key, [*owned, "target", *SETTINGS]))
     return args, fields
 
 
@@ -149,7 +149,7 @@ def _value(key: str, text: str) -> Any:
     """Return the value of a field of Config."""
     if key in CHOICES:
         if text not in CHOICES[key]:
-            raise ValueError(_unknown(key, text, CHOICES[key]))
+            raise ValueError(unknown(key, text, CHOICES[key]))
         return text
     kinds = KINDS[key]
     if is_schedule(text) or (str in kinds and float not in kinds):
@@ -161,12 +161,6 @@ def _value(key: str, text: str) -> Any:
     except (ValueError, OverflowError):
         pass
     raise ValueError(f"{key} must be {'a whole number' if int in kinds else 'a number'}, not {text!r}")
-
-
-def _unknown(kind: str, word: str, known: Iterable[str]) -> str:
-    names = sorted(known)
-    near = get_close_matches(word, names, n=1)
-    return f"unknown {kind} {word!r}; " + (f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(names)}")
 
 
 def parse_all(

@@ -251,7 +251,7 @@ def test_what_is_wrong_with_a_line_leaves_the_others():
     found = app(contenders=["grpo", "x: entropc"], pins="![a](http://b.example/c.png): grpo")
     assert not found.exception
     assert len(found.error) == 2
-    assert found.error[0].value == "x\\: unknown controller 'entropc'; did you mean 'entropic'?"
+    assert found.error[0].value == "x\\: unknown controller 'entropc'; did you mean entropic or entrocraft?"
     assert "![" not in found.error[1].value
     assert list(table(found).index) == ["grpo"]
 

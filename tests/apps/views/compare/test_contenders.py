@@ -80,10 +80,10 @@ def test_whatever_a_line_sets_is_pinned(line):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("entropc kp=1", "entropc kp=1: unknown controller 'entropc'; did you mean 'entropic'?"),
-        ("mine: entropic kpp=1", "mine: unknown setting 'kpp'; did you mean 'kp'?"),
-        ("grpo env=dett", "grpo env=dett: unknown env 'dett'; did you mean 'det'?"),
-        ("grpo qqqq=1", "unknown setting 'qqqq'; choose from advantage, "),
+        ("entropc kp=1", "entropc kp=1: unknown controller 'entropc'; did you mean entropic"),
+        ("mine: entropic kpp=1", "mine: unknown setting 'kpp'; did you mean kp"),
+        ("grpo env=dett", "grpo env=dett: unknown env 'dett'; did you mean det"),
+        ("grpo qqqq=1", "unknown setting 'qqqq'; choose from "),
         ("grpo lr", "expected key=value, such as lr=0.5, not 'lr'"),
         ("grpo lr=fast", "lr must be a number, not 'fast'"),
         ("grpo lr=nan", "lr must be a number, not 'nan'"),
@@ -137,7 +137,7 @@ def test_two_closed_loops_warn_and_run():
 def test_all_lines_and_what_is_wrong_with_some():
     found, errors = parse_all(["grpo", " ", "stear", "b: grpo lr=2", "b: steer"], PAGE)
     assert [contender.name for contender in found] == ["grpo", "b"]
-    assert errors[0].startswith("stear: unknown controller 'stear'; did you mean 'steer'?")
+    assert errors[0].startswith("stear: unknown controller 'stear'; did you mean steer")
     assert errors[1].startswith("b: two contenders have this name")
     found, errors = parse_all([f"{k}: grpo" for k in range(MOST + 1)], PAGE)
     assert len(found) == MOST
