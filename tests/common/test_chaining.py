@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from helpers import ragged_batch, sampled_tokens, select
+from helpers import sampled_tokens
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from test_plan import CONTROLLERS
@@ -13,6 +13,7 @@ from test_plan import CONTROLLERS
 from entrostat import CompositionWarning, StepStats, Tokens, chain, make
 from entrostat.by_name import REGISTRY
 from entrostat.composition import OPPOSITES
+from entrostat.sample_batch import ragged_batch, select
 from entrostat.support import truncated_entropy
 from entrostat.surrogates import SurrogateController
 

@@ -5,19 +5,18 @@ Ranks are real gloo processes with uneven shares of the tokens, started once for
 
 import math
 import warnings
-from dataclasses import replace
 
 import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
-from helpers import PLANNED, Ragged, ragged_batch, sampled_tokens, select
+from helpers import PLANNED, sampled_tokens
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_plan import CONTROLLERS, IDS, planned
 
 from entrostat import CompositionWarning, DistReduce, LocalReduce, StepStats, Tokens, make
-from entrostat.support import truncated_entropy
+from entrostat.sample_batch import Ragged, gradient, ragged_batch, select
 
 pytestmark = pytest.mark.filterwarnings("ignore::entrostat.CompositionWarning")
 SHARES = {1: [60], 2: [40, 20], 4: [20, 0, 40, 0]}
@@ -36,19 +35,7 @@ def slope(spec, given, batch: Ragged, part: torch.Tensor, cut=None, reduce=None)
     """Gradient of the loss in the weight of a linear policy, over the tokens of this rank, a micro-batch at a time."""
     controller = make(spec, **given)
     controller.observe(StepStats(entropy=0.9, step=6, total_steps=8, epoch=2, epochs=3, planned=PLANNED))
-    tokens, support = select(batch.tokens, part), controller.support
-    if support is not None:
-        tokens = replace(tokens, truncated_entropy=truncated_entropy(batch.features[part] @ batch.weight, support))
-    plan = controller.plan(tokens, reduce, seed=3, step=9)
-    weight = batch.weight.clone().requires_grad_()
-    for index in cut or [torch.arange(len(part))]:
-        logits = batch.features[part[index]] @ weight
-        logp = logits.log_softmax(-1)
-        entropy = -(logp.exp() * logp).sum(-1)
-        chosen = logp.gather(-1, batch.action[part[index], None])[:, 0]
-        truncated = None if support is None else truncated_entropy(logits, support)
-        plan.loss(chosen, entropy, index, truncated_entropy=truncated).backward()
-    return torch.zeros_like(weight) if weight.grad is None else weight.grad
+    return gradient(controller, batch, part, cut, reduce)
 
 
 def close(found: torch.Tensor, expected: torch.Tensor, tolerance: float = 1e-12) -> bool:

@@ -1,4 +1,4 @@
-"""python -m entrostat list | describe NAME | docs: reference of controllers, surrogates and advantages."""
+"""python -m entrostat list | describe NAME | check-controller NAME | docs: controllers, surrogates and advantages."""
 
 import json
 import sys
@@ -7,11 +7,12 @@ from typing import Any
 
 from . import __version__
 from .by_name import ALIASES
-from .commandline import one_line_errors
+from .commandline import one_line_errors, parse_settings
 from .description import KINDS, QUADRANTS, describe, interval, markdown, names
 
 USAGE = """python -m entrostat list              every name with its formula
 python -m entrostat describe NAME     formula, notes, needs, hyperparameters, source
+python -m entrostat check-controller NAME [KEY=VALUE ...]    try it: micro-batches, ranks, checkpoints, NaN ...
 python -m entrostat docs              text of docs/controllers.md, with the measurements in docs/measured.json
 python -m entrostat --version"""
 MEASURED = Path("docs/measured.json")
@@ -29,12 +30,28 @@ def main(args: list[str]) -> int:
             _print_list()
         case ["describe", name]:
             _print_description(name)
+        case ["check-controller", spec, *settings]:
+            return _check(spec, settings)
         case ["docs"]:
             measured = json.loads(MEASURED.read_text()) if MEASURED.exists() else None
             sys.stdout.write(markdown(measured))
         case _:
-            raise ValueError(f"unknown command {' '.join(args)!r}; try: list, describe NAME, docs")
+            raise ValueError(
+                f"unknown command {' '.join(args)!r}; try: list, describe NAME, check-controller NAME, docs"
+            )
     return 0
+
+
+def _check(spec: str, settings: list[str]) -> int:
+    """Print a line for each check of a controller; return 1 if one found a fault."""
+    from .check_controller import checked
+
+    faults = 0
+    for name, fault in checked(spec, parse_settings(settings)):
+        print(f"{name:21} {fault or 'ok'}", flush=True)
+        faults += bool(fault)
+    print(f"{spec} has {faults} fault{'s' * (faults != 1)}" if faults else f"{spec} passes all checks")
+    return 1 if faults else 0
 
 
 def _print_list() -> None:

@@ -1,0 +1,120 @@
+"""Mini-batch of a small linear policy, on which rules of controllers can be tried: ragged, in groups, off-policy.
+
+batch = ragged_batch(seed)
+batch.tokens                                   every field of Tokens, float64
+gradient(controller, batch, part)              ∇ loss in the weight of the policy, over these tokens
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .advantages import get_advantage
+from .chaining import Chain
+from .plan import Plan
+from .policy_moments import policy_stats
+from .reduce import LocalReduce
+from .support import Support, truncated_entropy, truncated_logp
+from .tokens import Tokens
+
+PROXY = Support(min_p=0.02)
+"""Policy of `Tokens.proxy_logp` for controllers that name none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """A linear policy and a mini-batch of responses of random lengths in groups of random sizes."""
+
+    features: Tensor
+    """(N, D)."""
+    weight: Tensor
+    """(D, V): logits are features @ weight."""
+    old_weight: Tensor
+    """The same of the policy that made the rollout."""
+    action: Tensor
+    """(N,)."""
+    tokens: Tokens
+    owner: Tensor
+    """A number of each group that says on which rank it lies, (groups,)."""
+
+    def rank_of_group(self, world: int) -> Tensor:
+        return self.owner % world
+
+
+def select(tokens: Tokens, index: Tensor) -> Tokens:
+    """Return the tokens at `index` (n,)."""
+    chosen: dict[str, Any] = {name: None if x is None else x[..., index] for name, x in vars(tokens).items()}
+    return Tokens(**chosen)
+
+
+def ragged_batch(seed: int, features: int = 6, actions: int = 7, moved: float = 0.3) -> Ragged:
+    """Return one to six prompts with one to five responses of one to nine tokens, after the policy `moved` a little."""
+    g = torch.Generator().manual_seed(seed)
+
+    def integers(low: int, high: int, *shape: int) -> Tensor:
+        return torch.randint(low, high + 1, shape, generator=g)
+
+    groups = int(integers(1, 6, 1))
+    group_of_sequence = torch.arange(groups).repeat_interleave(integers(1, 5, groups))
+    sequences = len(group_of_sequence)
+    lengths = integers(1, 9, sequences)
+    reward = integers(0, 3, sequences).double() / 3
+    owner = torch.arange(sequences).repeat_interleave(lengths)
+    n = len(owner)
+    x = torch.randn(n, features, generator=g, dtype=torch.float64)
+    weight, noise, other = torch.randn(3, features, actions, generator=g, dtype=torch.float64)
+    old_weight = weight + moved * noise
+    new, old, ref = (policy_stats(x @ w) for w in (weight, old_weight, weight + 0.3 * other))
+    action = torch.multinomial(old.logp.exp(), 1, generator=g)
+    moments = {name: getattr(new, name) for name in ("entropy", "s2", "s2l", "s2ll")}
+    old_logp = old.logp.gather(-1, action)[:, 0]
+    tokens = Tokens(
+        logp=new.logp.gather(-1, action)[:, 0],
+        old_logp=old_logp,
+        ref_logp=ref.logp.gather(-1, action)[:, 0],
+        proxy_logp=truncated_logp(old.logp, PROXY).gather(-1, action)[:, 0],
+        rollout_logp=old_logp
+        + 0.3 * torch.randn(old_logp.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64),
+        advantage=get_advantage("grpo")(reward, group_of_sequence)[owner],
+        reward=reward[owner],
+        old_entropy=old.entropy,
+        **moments,
+        seq_id=torch.randperm(1000, generator=g)[owner],
+        group_id=group_of_sequence[owner],
+        position=torch.arange(n) - (lengths.cumsum(0) - lengths)[owner],
+    )
+    return Ragged(x, weight, old_weight, action[:, 0], tokens, integers(0, 3, groups))
+
+
+def plan_of(controller: Chain, batch: Ragged, part: Tensor, reduce: LocalReduce | None = None) -> Plan:
+    """Return the plan for the tokens `part` (n,) of this rank."""
+    tokens, support = select(batch.tokens, part), controller.support
+    if support is not None:
+        tokens = replace(tokens, truncated_entropy=truncated_entropy(batch.features[part] @ batch.weight, support))
+    return controller.plan(tokens, reduce, seed=3, step=9)
+
+
+def gradient(
+    controller: Chain,
+    batch: Ragged,
+    part: Tensor,
+    cut: Sequence[Tensor] | None = None,
+    reduce: LocalReduce | None = None,
+) -> Tensor:
+    """Return the gradient of the loss in the weight of the policy, (D, V), over the tokens `part` (n,) of this rank.
+
+    cut: indices into `part` of each micro-batch; one micro-batch by default.
+    """
+    plan, support = plan_of(controller, batch, part, reduce), controller.support
+    weight = batch.weight.clone().requires_grad_()
+    for index in cut or [torch.arange(len(part))]:
+        logits = batch.features[part[index]] @ weight
+        logp = logits.log_softmax(-1)
+        entropy = -(logp.exp() * logp).sum(-1)
+        chosen = logp.gather(-1, batch.action[part[index], None])[:, 0]
+        truncated = None if support is None else truncated_entropy(logits, support)
+        plan.loss(chosen, entropy, index, truncated_entropy=truncated).backward()
+    return torch.zeros_like(weight) if weight.grad is None else weight.grad
