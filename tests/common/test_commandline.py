@@ -217,7 +217,7 @@ def test_the_list_shows_every_controller(capsys):
     assert "coef_max" in out
     assert "w_reinforce" in out
     assert main(["show"]) == 2
-    assert "try: list, describe NAME, docs" in capsys.readouterr().err
+    assert "try: list, describe NAME, check-controller NAME, docs" in capsys.readouterr().err
 
 
 def test_describe_shows_every_kind_that_has_the_name(capsys):
