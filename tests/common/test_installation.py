@@ -16,7 +16,7 @@ def test_in_a_checkout():
     assert installation.checkout() == PACKAGE.parents[2]
     assert installation.install_command("train", "ray") == "pip install -c constraints.txt -e '.[train,ray]'"
     remedy = installation.install_command("train")
-    assert installation.missing("sklearn.cluster") == f"sklearn is not installed: {remedy}"
+    assert installation.missing("scipy.cluster") == f"scipy is not installed: {remedy}"
     assert installation.missing("json") == ""
 
 

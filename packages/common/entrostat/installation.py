@@ -5,7 +5,7 @@ from pathlib import Path
 
 EXTRAS = {
     **dict.fromkeys(("transformers", "tokenizers", "safetensors", "tensorboard", "math_verify", "mpmath"), "train"),
-    **dict.fromkeys(("datasets", "sklearn", "sacrebleu"), "train"),
+    **dict.fromkeys(("datasets", "scipy", "sacrebleu"), "train"),
     **dict.fromkeys(("streamlit", "altair", "pandas", "vl_convert"), "app"),
     "deepspeed": "deepspeed",
     "ray": "ray",

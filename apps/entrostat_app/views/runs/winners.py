@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil, inf, sqrt
 
 import numpy as np
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from .run_curves import Curve
 from .run_log import Array, Log
@@ -102,7 +102,7 @@ def behind(best: End, other: End, others: int) -> Behind:
     total = float(parts.sum())
     spread = float((parts**2 / np.array([best.freedom, other.freedom])).sum())
     freedom = total**2 / spread if spread > 0 else inf  # Welch and Satterthwaite
-    width = float(t.ppf(1 - (1 - CONFIDENCE) / 2 / others, freedom))
+    width = float(stdtrit(freedom, 1 - (1 - CONFIDENCE) / 2 / others))
     return Behind(other.value - best.value, width * sqrt(total))
 
 
@@ -134,7 +134,7 @@ def shown(end: End) -> str:
     """Return a value with half its own 95% interval."""
     if np.isnan(end.error):
         return f"{end.value:.3g}"
-    return f"{end.value:.3g} ± {float(t.ppf((1 + CONFIDENCE) / 2, end.freedom)) * end.error:.2g}"
+    return f"{end.value:.3g} ± {float(stdtrit(end.freedom, (1 + CONFIDENCE) / 2)) * end.error:.2g}"
 
 
 def more(best: End, distance: Behind) -> str:

@@ -6,6 +6,7 @@ Source: "Revisiting entropy", 6.3 and appendix D.3. The paper's subsets are whol
 questions); here the last cluster is cut, so that a subset has the requested size, equal to that of a random subset.
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+ITERATIONS = 100
 
 
 def random_subset(n_questions: int, size: int, seed: int) -> list[int]:
@@ -38,11 +42,12 @@ def kmeans_clusters(embeddings: NDArray[np.float32], clusters: int, seed: int) -
         raise ValueError(f"clusters must be within 1 and {len(embeddings)}, the number of questions; got {clusters}")
     if not np.isfinite(embeddings).all():
         raise ValueError("embeddings have numbers that are not finite")
-    from sklearn.cluster import KMeans
+    from scipy.cluster.vq import kmeans2
 
-    found = KMeans(clusters, n_init=1, random_state=seed % 2**32).fit(embeddings)
-    labels = found.labels_
-    distance = np.square(embeddings - found.cluster_centers_[labels]).sum(axis=1)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "One of the clusters is empty")  # then there are fewer
+        centres, labels = kmeans2(embeddings, clusters, iter=ITERATIONS, minit="++", rng=seed % 2**64)
+    distance = np.square(embeddings - centres[labels]).sum(axis=1)
     order = np.lexsort((distance, labels))
     groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
     return sorted(groups, key=lambda group: (-len(group), group.min()))

@@ -59,9 +59,11 @@ def _columns(mean_logp: ArrayLike, correct: ArrayLike) -> tuple[NDArray[np.float
 
 
 def _auroc(score: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
-    from sklearn.metrics import roc_auc_score
+    """Return the share of pairs (positive, negative) in which the positive has the higher score; a tie counts half."""
+    from scipy.stats import mannwhitneyu
 
-    return float(roc_auc_score(positive, score))
+    above = mannwhitneyu(score[positive], score[~positive], method="asymptotic").statistic
+    return float(above / positive.sum() / (~positive).sum())
 
 
 def calibration_error(confidence: ArrayLike, correct: ArrayLike) -> float:

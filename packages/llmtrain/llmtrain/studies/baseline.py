@@ -46,7 +46,7 @@ def differences(standings: Sequence[Standing], baseline: str, metric: str) -> di
     of entries as Bonferroni does). Entries with the same training as another count once and are left out. Raises
     ValueError if there are fewer than two seeds, or no such baseline.
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     counted = {s.entry.name: s.values[metric] for s in standings if metric in s.values and not s.same_as}
     if baseline not in counted:
@@ -57,7 +57,7 @@ def differences(standings: Sequence[Standing], baseline: str, metric: str) -> di
     freedom = len(counted) * (seeds - 1)
     variance = float(np.mean([values.var(ddof=1) for values in counted.values()]))
     others = {name: values for name, values in counted.items() if name != baseline}
-    width = float(t.ppf(1 - (1 - CONFIDENCE) / 2 / max(len(others), 1), freedom))
+    width = float(stdtrit(freedom, 1 - (1 - CONFIDENCE) / 2 / max(len(others), 1)))
     half = width * sqrt(2 * variance / seeds)
     found = {}
     for name, values in others.items():
