@@ -55,6 +55,10 @@ def test_questions_within_a_pass_rate_are_written(model, file, tmp_path, capsys)
         (["--method", "pass-rate"], "--method pass-rate needs --model, the folder of a model"),
         (["--method", "random"], "--method random needs --size, the number of questions"),
         (
+            ["--method", "pass-rate", "--model", "x", "--verifier", "math a=python"],
+            "verifiers by source are for training and eval: name one here, and its rows with --keep",
+        ),
+        (
             ["--method", "pass-rate", "--model", "x", "--low", "0.5", "--high", "0.4"],
             "--low 0.5 and --high 0.4 must be",
         ),

@@ -15,6 +15,7 @@ from ..settings.config import DataConfig, TrainConfig
 from ..settings.presets import get_preset
 from ..settings.sampling import Sampling
 from ..training.run import claim, run_config
+from ..verifiers.verifier_registry import named_verifiers
 
 if TYPE_CHECKING:
     from ..evaluation.evaluation import Evaluation
@@ -32,6 +33,7 @@ Evaluate the newest checkpoint of a run, or a model folder.
       --device cuda --dtype bfloat16
   llmtrain eval runs/x --data amc23.parquet --temperature 0.6 --top-p 0.95 --samples 32 --k 8 32
   llmtrain eval runs/x --data amc23.parquet --limit 4 --samples 2 --max-new-tokens 64         a quick try
+  llmtrain eval runs/x --data aime24.parquet livecodebench ifeval --verifier "math livecodebench=python ifeval=ifeval"
 
 --settings sets the sampling of each benchmark (default: as in the run); flags override it:
 """
@@ -171,7 +173,7 @@ def _task(data: DataConfig, config: TrainConfig) -> tuple["Task", str]:
     from ..tasks import get_task, question_task
 
     if data.val_files:
-        return question_task(replace(data, train_files=(), weights=())), data.verifier
+        return question_task(replace(data, train_files=(), weights=(), keep=())), data.verifier
     if data.train_files:
         raise ValueError("the run has no data.val_files to evaluate on: name files with --data")
     return get_task(config), config.task.name
@@ -211,7 +213,11 @@ def parser() -> Arguments:
     what = found.add_argument_group("questions")
     what.add_argument("--data", nargs="+", metavar="FILE", help="benchmarks; without it the run's held-out questions")
     what.add_argument("--limit", type=int, default=0, metavar="Q", help="the first Q questions of each benchmark")
-    what.add_argument("--verifier", help="verifier for files: math, exact, regex, python, or module:function")
+    what.add_argument(
+        "--verifier",
+        help="verifier for files: math, exact, regex, python, ifeval, or module:function; others for single sources "
+        "follow it, as in 'math livecodebench=python ifeval=ifeval'",
+    )
     what.add_argument("--prompt-key", help="column of the prompt")
     what.add_argument("--answer-key", help="column of the ground truth")
     what.add_argument("--source-key", help="column by which results are told apart, such as level")
@@ -282,6 +288,7 @@ def data_config(given: argparse.Namespace, config: DataConfig) -> DataConfig:
     if given.data:
         said["val_files"] = tuple(given.data)
     if given.verifier:
+        named_verifiers(given.verifier)
         said["verifier"] = given.verifier
     as_chat, skip_bad = config.as_chat and not given.no_chat, config.skip_bad or given.skip_bad
     return replace(config, as_chat=as_chat, skip_bad=skip_bad, **said)

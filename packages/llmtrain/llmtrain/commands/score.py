@@ -4,6 +4,7 @@
 
 Each input line is an object with `response` and `ground_truth`; each output line is its verdict:
 {"correct": true, "extracted": "42", "reason": "equal as text"}. Lines skipped by --skip-bad have no verdict.
+With `--verifier "math apps=python"` lines whose `data_source` is apps have another verifier.
 """
 
 import json
@@ -31,6 +32,8 @@ class Row(NamedTuple):
 
     response: str
     ground_truth: Any
+    source: str
+    """`data_source`, if the line has one, for verifiers by source."""
 
 
 def main(args: list[str]) -> int:
@@ -72,7 +75,8 @@ def _score(verifier: Verifier, source: Path, out: Path, bad: list[str] | None, c
     with writing(out), Bar("score", total, console=Console(stderr=True)) as bar, out.open("w") as file_out:
         rows = read(source, bad, check)
         while batch := list(islice(rows, AT_A_TIME)):
-            for verdict in verifier([row.response for row in batch], [row.ground_truth for row in batch]):
+            responses, truths, sources = zip(*batch, strict=True)
+            for verdict in verifier(responses, truths, sources):
                 line = {"correct": verdict.correct, "extracted": verdict.extracted, "reason": verdict.reason}
                 file_out.write(json.dumps(line) + "\n")
                 correct += verdict.correct
@@ -105,7 +109,7 @@ def read(source: Path, bad: list[str] | None = None, check: Usable = anything) -
                 _report(f"{source}, line {i}: {error}", bad)
 
 
-def _fields(line: bytes, check: Usable) -> tuple[str, Any]:
+def _fields(line: bytes, check: Usable) -> tuple[str, Any, str]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -120,8 +124,9 @@ def _fields(line: bytes, check: Usable) -> tuple[str, Any]:
         raise ValueError(f"field 'response' is {type(row['response']).__name__}, not text")
     if row["ground_truth"] == "":
         raise ValueError("field 'ground_truth' is empty")
+    source = str(row.get("data_source") or "")
     try:
-        check(row["ground_truth"])
+        check(row["ground_truth"], source)
     except ValueError as error:
         raise ValueError(f"field 'ground_truth': {error}") from None
-    return row["response"], row["ground_truth"]
+    return row["response"], row["ground_truth"], source

@@ -59,11 +59,11 @@ class Columns(NamedTuple):
         Raises:
             ValueError: naming the column, if the prompt or the answer is missing or has a wrong form.
         """
-        prompt = _within(self.prompt, parse_prompt, _value(row, self.prompt))
-        truth, worked = _within(self.answer, lambda v: parse_answer(v, self.answer), _value(row, self.answer))
-        found = _value(row, self.solution) if self.solution else None
+        prompt = _within(self.prompt, parse_prompt, cell(row, self.prompt))
+        truth, worked = _within(self.answer, lambda v: parse_answer(v, self.answer), cell(row, self.answer))
+        found = cell(row, self.solution) if self.solution else None
         solution = worked if worked is not None else found if isinstance(found, str) and found.strip() else None
-        named = _value(row, self.source) if self.source else None
+        named = cell(row, self.source) if self.source else None
         named = str(named) if isinstance(named, int) else named
         return Question(prompt, truth, named if isinstance(named, str) and named else source, solution, 1, where)
 
@@ -80,14 +80,14 @@ def _choose(table: Table, given: str, known: Sequence[str], what: str, key: str)
     raise ValueError(f"{table.name}: no column of {what} ({', '.join(known)}): set {key}; its columns: {there}")
 
 
-def _value(row: Any, column: str) -> Any:
+def cell(row: Any, column: str) -> Any:
     """Return the value in a column or in a field within it; None if missing."""
     if not isinstance(row, dict):
         return None
     if column in row:
         return row[column]
     first, _, rest = column.partition(".")
-    return _value(row.get(first), rest) if rest else None
+    return cell(row.get(first), rest) if rest else None
 
 
 def _within(column: str, parse: Any, value: Any) -> Any:

@@ -13,6 +13,8 @@ from .question import Question
 from .table import Table
 
 COLUMNS = ("prompt", "instruction_id_list", "kwargs")
+SOURCE = "ifeval"
+"""Source of all questions, whatever the name of their file."""
 
 
 @dataclass(frozen=True)
@@ -39,4 +41,4 @@ class InstructionRows:
         if not isinstance(arguments, list) or len(arguments) != len(names):
             raise ValueError(f"column 'kwargs' is no list of {len(names)} objects, one for each instruction")
         given = [{key: value for key, value in (one or {}).items() if value is not None} for one in arguments]
-        return Question(prompt, {"instruction_id_list": names, "kwargs": given}, source, where=where)
+        return Question(prompt, {"instruction_id_list": names, "kwargs": given}, SOURCE, where=where)

@@ -16,6 +16,7 @@ from .columns import Columns
 from .instruction_rows import InstructionRows
 from .live_code import LiveCode
 from .question import Prompt, Question
+from .row_filter import RowFilter
 from .table import Table
 from .tables import tables
 
@@ -37,7 +38,8 @@ def read(
     source_key: str = "",
     split: str = "train",
     skip_bad: bool = False,
-    usable: Callable[[Any], object] | None = None,
+    usable: Callable[[Any, str], object] | None = None,
+    keep: RowFilter | None = None,
     label: str = "",
     keep_columns: bool = False,
     choice_seed: int = 0,
@@ -55,7 +57,8 @@ def read(
         answer_key: column of the ground truth; "" for the first of `columns.ANSWERS`.
         source_key: column of the source, by which results are told apart, such as `level`; "" for `data_source`.
         split: split of a folder or a data set of the hub; a file is read completely.
-        usable: raises ValueError for a ground truth that the caller cannot use; its row is bad.
+        usable: takes a ground truth and its source, and raises ValueError if the caller cannot use it; its row is bad.
+        keep: rows to keep; others are not looked at. None keeps all.
         label: name of the data set for rows that do not name one, instead of its own name; see `labels`.
         keep_columns: keep all columns of a row in `Question.columns`.
         choice_seed: seed of the order of options in multiple-choice questions; see `choices`.
@@ -66,9 +69,10 @@ def read(
             missing column, and a file without any good row are errors with `skip_bad` too.
     """
     bad: list[str] = []
+    keep = keep or RowFilter()
     groups: dict[Any, list[Question]] = {}
     for where, found in _rows(
-        tables(name, split, label), (prompt_key, answer_key, source_key), usable, keep_columns, choice_seed
+        tables(name, split, label), (prompt_key, answer_key, source_key), usable, keep, keep_columns, choice_seed
     ):
         if isinstance(found, Question):
             groups.setdefault((found.source, _asked(found.prompt)), []).append(found)
@@ -86,14 +90,16 @@ def read(
             truths = f"{_short(one.ground_truth)} here, {_short(other.ground_truth)} there"
             _report(f"{one.where}: contradicts {other.where}: same prompt, ground truth {truths}", bad, skip_bad)
     if not questions:
-        raise ValueError(f"{name} has no good row: {bad[0]}")
+        problem = f"good row: {bad[0]}" if bad else f"row with {keep}: {keep.told}"
+        raise ValueError(f"{name} has no {problem}")
     return Read(questions, bad)
 
 
 def _rows(
     found: Iterator[Table],
     keys: tuple[str, str, str],
-    usable: Callable[[Any], object] | None,
+    usable: Callable[[Any, str], object] | None,
+    keep: RowFilter,
     keep_columns: bool,
     choice_seed: int,
 ) -> Iterator[tuple[str, Question | ValueError]]:
@@ -101,16 +107,19 @@ def _rows(
     for table in found:
         columns = (None if any(keys) else _known(table, choice_seed)) or Columns.of(table, *keys)
         more = [name for name in table.columns if "." not in name] if keep_columns else []
-        for number, row in table.rows(list(dict.fromkeys([*columns.names, *more]))):
+        filtered = keep.columns(table)
+        for number, row in table.rows(list(dict.fromkeys([*columns.names, *filtered, *more]))):
             where = f"{table.name}, {table.unit} {number}"
             try:
                 if isinstance(row, ValueError):
                     raise row
+                if not keep.keeps(row, filtered):
+                    continue
                 question = columns.question(row, table.source, where)
                 if keep_columns:
                     question = replace(question, columns=row)
                 if usable:
-                    usable(question.ground_truth)
+                    usable(question.ground_truth, question.source)
             except ValueError as error:
                 yield where, error
             else:

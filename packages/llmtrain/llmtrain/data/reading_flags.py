@@ -5,6 +5,7 @@ import argparse
 from entrostat.commandline import Arguments
 
 from .read import Read, read
+from .row_filter import RowFilter
 
 
 def add_flags(parser: Arguments) -> None:
@@ -15,10 +16,16 @@ def add_flags(parser: Arguments) -> None:
     )
     parser.add_argument("--source-key", default="", help="column by which results are told apart, such as level")
     parser.add_argument("--split", default="train", help="split of a folder or a hub data set (default %(default)s)")
+    parser.add_argument(
+        "--keep", nargs="+", default=[], metavar="COLUMN=VALUE", help="rows to keep, such as ability=math"
+    )
     parser.add_argument("--skip-bad", action="store_true", help="skip and count rows that cannot be used")
 
 
 def read_as_told(name: str, given: argparse.Namespace) -> Read:
     """Read a question file with the settings of the flags."""
     keys = {"prompt_key": given.prompt_key, "answer_key": given.answer_key, "source_key": given.source_key}
-    return read(name, split=given.split, skip_bad=given.skip_bad, **keys)
+    keep = RowFilter(given.keep)
+    found = read(name, split=given.split, skip_bad=given.skip_bad, keep=keep, **keys)
+    keep.check()
+    return found

@@ -16,6 +16,7 @@ from ..data.prompts import put, use_template
 from ..settings.config import DataConfig
 from ..settings.sampling import Sampling
 from ..verifiers import get_verifier
+from ..verifiers.by_source import Named
 from .benchmark import by_question
 from .evaluation import Evaluation, benchmarks_of
 from .subject import Subject
@@ -30,8 +31,10 @@ def ask(
     """Yield the index of each question and the lines of its responses, see `answers`; skipped ones are left out.
 
     model: model folder. given: the flags of `asking_flags`, and `seed`. out: folder of the responses.
-    Raises ValueError if `out` holds the responses of other settings.
+    Raises ValueError for verifiers by source, and if `out` holds the responses of other settings.
     """
+    if Named.of(given.verifier).by_source:
+        raise ValueError("verifiers by source are for training and eval: name one here, and its rows with --keep")
     if not (model / "config.json").is_file():
         raise ValueError(f"{model} is not a model folder: it has no config.json")
     sampling = Sampling(

@@ -99,7 +99,8 @@ class Evaluation:
         with self.start_verifier() as verifier, shown as display:
 
             def verify(questions: Sequence[Question], responses: Sequence[str]) -> list:
-                return verifier(responses, [question.ground_truth for question in questions])
+                truths = [question.ground_truth for question in questions]
+                return verifier(responses, truths, [question.source for question in questions])
 
             path = sample(self.subject, plan, verify, self.out, seed=self.seed, ranks=ranks, report=display)
         if lost := ", ".join(f"{count} {kind}" for kind, count in sorted(verifier.failures.items())):

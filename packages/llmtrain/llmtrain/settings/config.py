@@ -87,6 +87,9 @@ class DataConfig:
     """Ground-truth column; empty: reward_model.ground_truth, ground_truth, answer or a similar name."""
     source_key: str = ""
     """Column that groups results, such as level; empty: data_source."""
+    keep: tuple[str, ...] = ()
+    """Training rows to keep, as COLUMN=VALUE, such as ability=math; several values of a column: any of them. A file
+    without the column is kept whole. Empty: all rows."""
     choice_seed: Seed = 0
     """Seed for shuffling the options of multiple-choice questions (MMLU-Pro, GPQA)."""
     skip_bad: bool = False
@@ -102,7 +105,8 @@ class DataConfig:
     instruction: str = ""
     """Text appended to each question, such as "Put your final answer within \\boxed{}."."""
     verifier: str = "math"
-    """Verifier: math, exact, regex, countdown, python, ifeval, or a function as module:function."""
+    """Verifier: math, exact, regex, countdown, python, ifeval, or a function as module:function; others for single
+    sources follow it, as in "math livecodebench=python ifeval=ifeval"."""
     verifier_workers: Annotated[int, "[1, 4096]"] = 2
     """Concurrent checks per rank."""
     verifier_timeout: PositiveFloat = 5.0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..data import Question, labels, read
 from ..data.prompts import put
+from ..data.row_filter import RowFilter
 from ..settings.config import DataConfig, SFTConfig
 from ..verifiers import Verifier, get_verifier
 from ..verifiers.math.truths import usable
@@ -27,7 +28,9 @@ def question_task(config: DataConfig, keep_columns: bool = False) -> Task:
         ValueError: for a file that cannot be read, with its row and column.
     """
     told: list[str] = []
-    train = _read(config.train_files, config, "train", told, keep_columns)
+    keep = RowFilter(config.keep)
+    train = _read(config.train_files, config, "train", told, keep, keep_columns)
+    keep.check()
     test = [question for source in _read(config.val_files, config, "test", told) for question in source]
 
     def examples(asked: Sequence[Sequence[Question]], sft: SFTConfig) -> Examples:
@@ -52,7 +55,12 @@ def question_task(config: DataConfig, keep_columns: bool = False) -> Task:
 
 
 def _read(
-    names: Sequence[str], config: DataConfig, split: str, told: list[str], keep_columns: bool = False
+    names: Sequence[str],
+    config: DataConfig,
+    split: str,
+    told: list[str],
+    keep: RowFilter | None = None,
+    keep_columns: bool = False,
 ) -> list[list[Question]]:
     keys = {
         "prompt_key": config.prompt_key,
@@ -62,9 +70,12 @@ def _read(
         "keep_columns": keep_columns,
         "choice_seed": config.choice_seed,
     }
-    found = []
+    found, keep = [], keep or RowFilter()
     for name, label in zip(names, labels(names, split), strict=True):
-        questions, skipped = read(name, split=split, usable=usable(config.verifier), label=label, **keys)  # type: ignore[arg-type]
+        before = keep.dropped
+        questions, skipped = read(name, split=split, usable=usable(config.verifier), keep=keep, label=label, **keys)  # type: ignore[arg-type]
+        if dropped := keep.dropped - before:
+            told.append(f"left out {dropped:,} rows of {name}: data.keep is {keep}")
         if skipped:
             told.append(f"skipped {len(skipped)} bad rows of {name} (the first: {skipped[0]})")
         found.append([put(question, config) for question in questions])

@@ -62,7 +62,8 @@ class Task:
 
     def verify(self, questions: Sequence[Question], responses: Sequence[str]) -> list[Verdict]:
         """Return the verdict on each response to its question."""
-        return self.verifier(responses, [question.ground_truth for question in questions])
+        truths = [question.ground_truth for question in questions]
+        return self.verifier(responses, truths, [question.source for question in questions])
 
     @cached_property
     def reward(self) -> RewardFunction | None:

@@ -13,6 +13,7 @@ from entrostat.by_name import with_target
 from entrostat.installation import missing
 
 from ..data.prompts import template
+from ..data.row_filter import RowFilter
 from ..data.tables import check_name
 from ..evaluation.paper_settings import PRESETS, longest_response
 from ..policy.gguf_model import PUBLISHED
@@ -24,7 +25,7 @@ from ..rollout.vllm.vllm_start import LORA_RANKS
 from ..settings.config import ModelConfig, TrainConfig
 from ..tasks import FILES, NO_FILES, generated_task
 from ..tasks.rewards import used
-from ..verifiers import VERIFIERS
+from ..verifiers.verifier_registry import named_verifiers
 from .telemetry import check_sinks
 
 OF_VERDICTS = frozenset({"w_reinforce", "psr", "nsr"})
@@ -137,9 +138,9 @@ def check_task(config: TrainConfig) -> None:
         generated_task(config.task)
     if not data.train_files and data.val_files:
         raise ValueError("data.val_files needs data.train_files; to evaluate on files alone, use llmtrain eval")
-    if data.train_files and ":" not in data.verifier and data.verifier not in VERIFIERS:
-        known = f"choose from {', '.join(VERIFIERS)}, or give a function as module:function"
-        raise ValueError(f"unknown data.verifier {data.verifier!r}; {known}")
+    if data.train_files:
+        named_verifiers(data.verifier, "data.verifier")
+        RowFilter(data.keep)
     for name in (*data.train_files, *data.val_files):
         check_name(name)
     template(data)

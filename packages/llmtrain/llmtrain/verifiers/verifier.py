@@ -19,8 +19,12 @@ class Verifier(AbstractContextManager, ABC):
         self.failures: dict[str, int] = Counter()
         """Checks without an answer so far, by kind, see FAILURES. Their responses count as wrong."""
 
-    def __call__(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
+    def __call__(
+        self, responses: Sequence[str], ground_truths: Sequence[Any], sources: Sequence[str] = ()
+    ) -> list[Verdict]:
         """Return one verdict for each pair, in order.
+
+        sources: source of each question, for verifiers that depend on it (`BySource`); others ignore them.
 
         Raises:
             ValueError: for two sequences of different lengths, and for a ground truth the verifier cannot use.

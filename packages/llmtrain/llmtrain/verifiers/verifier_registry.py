@@ -2,6 +2,7 @@
 
     with get_verifier("math", workers=2) as verify:
         verdicts = verify(["so \\boxed{42}"], ["42"])
+    get_verifier("math livecodebench=python")    # rows of the source livecodebench have another one
 
 A user's function takes (response, ground_truth) and returns a bool or a Verdict; it runs in worker processes, so it
 may hang or crash without harm to the others. Its import path is `package.module:function`.
@@ -12,6 +13,7 @@ from functools import partial
 from math import inf
 from typing import Any
 
+from .by_source import BySource, Named
 from .direct import DirectVerifier, countdown_check, exact
 from .pool import CheckPool
 from .python_tests import PythonVerifier
@@ -35,11 +37,22 @@ VERIFIERS: dict[str, Callable[..., Verifier]] = {
 """Functions that build a verifier, by name."""
 
 
+def named_verifiers(text: str, key: str = "verifier") -> Named:
+    """Return the verifiers that a text names, see `by_source`. Raise ValueError with `key` for an unknown one."""
+    named = Named.of(text)
+    for name in named.names:
+        if name not in VERIFIERS and ":" not in name:
+            raise ValueError(
+                f"unknown {key} {name!r}; choose from {', '.join(VERIFIERS)}, or give a function as module:function"
+            )
+    return named
+
+
 def get_verifier(name: str, *, workers: int = 2, timeout: float = 5.0, memory_mib: int = 1024) -> Verifier:
     """Return the verifier `name`: one of VERIFIERS, or the import path `module:function` of a user's check.
 
     Args:
-        name: Name or import path.
+        name: Name or import path; then those of single sources, see `by_source`.
         workers: Number of checks at a time; `exact` and `countdown` need no workers and ignore all of these.
         timeout: Seconds for one item.
         memory_mib: MiB that one check may use.
@@ -52,9 +65,14 @@ def get_verifier(name: str, *, workers: int = 2, timeout: float = 5.0, memory_mi
             "a verifier needs workers >= 1, a finite timeout > 0 and memory_mib >= 1; "
             f"got {workers}, {timeout}, {memory_mib}"
         )
-    if name not in VERIFIERS and ":" not in name:
-        raise ValueError(
-            f"unknown verifier {name!r}; choose from {', '.join(VERIFIERS)}, or give a function as module:function"
-        )
-    build = VERIFIERS.get(name, partial(CheckPool, name))
-    return build(workers=workers, timeout=timeout, memory_mib=memory_mib)
+    named = named_verifiers(name)
+    started: dict[str, Verifier] = {}
+    try:
+        for one in named.names:
+            build = VERIFIERS.get(one, partial(CheckPool, one))
+            started[one] = build(workers=workers, timeout=timeout, memory_mib=memory_mib)
+    except BaseException:
+        for verifier in started.values():
+            verifier.close()
+        raise
+    return BySource(named, started) if named.by_source else started[named.rest]
