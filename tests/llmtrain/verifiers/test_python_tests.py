@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from llmtrain.verifiers import get_verifier
 from llmtrain.verifiers.python_tests import OPEN, PythonVerifier, program
+from llmtrain.verifiers.verdict import Verdict
 
 pytestmark = pytest.mark.slow
 
@@ -231,9 +233,27 @@ def test_temporary_files_and_installed_packages_can_be_used(verify):
 
 
 def test_a_machine_without_namespaces_is_said(monkeypatch, capsys):
-    monkeypatch.setattr(PythonVerifier, "_sees_files", lambda self: True)
+    monkeypatch.setattr(PythonVerifier, "_judge", lambda self, *asked: Verdict(False, "AssertionError"))
     PythonVerifier(workers=1).close()
     assert capsys.readouterr().err == f"{OPEN}\n"
+
+
+def test_an_environment_behind_a_link_can_run_programs(tmp_path, monkeypatch):
+    link = tmp_path / "environment"
+    link.symlink_to(sys.prefix)
+    monkeypatch.setattr(sys, "prefix", str(link))
+    monkeypatch.setattr(
+        sys, "executable", str(link / Path(sys.executable).relative_to(Path(sys.executable).parents[1]))
+    )
+    with get_verifier("python", workers=1, timeout=6.0) as verifier:
+        (verdict,) = verifier(["import numpy\nadd = lambda a, b: a + b"], [TESTS])
+        assert verdict.correct, verdict.reason
+
+
+def test_an_interpreter_that_cannot_run_is_an_error_at_the_start(monkeypatch):
+    monkeypatch.setattr(PythonVerifier, "_judge", lambda self, *asked: Verdict(False, "FileNotFoundError: python"))
+    with pytest.raises(ValueError, match=r"the sandbox cannot run .*: FileNotFoundError: python"):
+        PythonVerifier(workers=1)
 
 
 def test_a_set_has_the_same_order_in_each_run(verify):

@@ -77,7 +77,7 @@ def close_root(libc: ctypes.CDLL, root: str, python: list[str]) -> None:
     shown: list[str] = []
     for path in (*python, *LIBRARIES):
         if os.path.lexists(path) and not any(path.startswith(f"{above}/") for above in shown):
-            mounts.bind(path)
+            mounts.bind(os.path.realpath(path) if path in python else path, place=path)  # a link to an environment
             shown.append(path)
     for device in DEVICES:
         mounts.bind(device, read_only=False)

@@ -1,7 +1,8 @@
 """Run the unit tests of a Python program in a response.
 
 The program is the last ```python block, else the last block without a language, else the whole response; the ground
-truth is Python text, a list of statements such as "assert add(1, 2) == 3", or inputs and outputs (program_cases.py).
+truth is Python text, a list of statements such as "assert add(1, 2) == 3", functions test_... (called_tests.py), or
+inputs and outputs (program_cases.py).
 The program runs in one process and its tests in another, which compare plain values (answer_link.py): each in an empty
 folder, with an environment of PYTHONHASHSEED only, limits on time, memory, processes, output and file size, and their
 process group killed at the end. If the kernel allows namespaces, each has no network, sees no other process, and its
@@ -32,6 +33,7 @@ from typing import Any
 from ..process.local_ranks import is_first
 from ..process.text import signal_name
 from .bounded_run import Ended, run_bounded
+from .called_tests import called
 from .program_cases import IMPORTS, cases_of, tests_of
 from .verdict import Verdict
 from .verifier import Verifier
@@ -44,24 +46,6 @@ OPEN = (
     "verifier python: this machine allows no namespaces, so programs can read the files of this user and use the "
     "network: train in a container without secrets"
 )
-IMPORTED = re.compile(r"^(from solution import|import solution\b)", re.MULTILINE)
-"""Line of tests that import the program as a module, as KodCode's do; their functions test_... are then called."""
-SOLUTION = """
-import sys as _sys, types as _types
-class _Solution(_types.ModuleType):
-    def __getattr__(self, name):
-        try:
-            return of_answer(name)
-        except KeyError:
-            raise AttributeError(name) from None
-_sys.modules["solution"] = _Solution("solution")
-"""
-RUN_ALL = """
-_tests = [_value for _name, _value in list(globals().items()) if _name.startswith("test_") and callable(_value)]
-assert _tests, "no function test_... to call"
-for _test in _tests:
-    _test()
-"""
 _FENCE = re.compile(r"^[ \t]*```[ \t]*(?:[{.]*([\w+#-]+)[^`\n]*)?\r?$", re.MULTILINE)
 """Line that opens a block, with its language, or closes one."""
 _PYTHON = ("python", "python3", "py")
@@ -97,12 +81,11 @@ def tests(ground_truth: Any) -> str:
 def plan_of(ground_truth: Any) -> tuple[str, str, str]:
     """Return the tests as text, the role of the program (answer_link.py), and what is imported before it.
 
-    Raises ValueError for a ground truth without tests.
+    Raises ValueError for a ground truth without tests, or with tests that cannot be run.
     """
     cases = cases_of(ground_truth)
     if cases is None:
-        told = tests(ground_truth)
-        return f"{SOLUTION}\n{told}\n{RUN_ALL}" if IMPORTED.search(told) else told, "answer", ""
+        return called(tests(ground_truth)), "answer", ""
     return (tests_of(cases), "answer", IMPORTS) if cases.get("fn_name") else (tests_of(cases), "program", "")
 
 
@@ -113,14 +96,21 @@ class PythonVerifier(Verifier):
         super().__init__()
         self.timeout, self.memory_mib = timeout, memory_mib
         self._threads = ThreadPoolExecutor(workers)
-        if is_first() and self._sees_files():
-            print(OPEN, file=sys.stderr)
+        if is_first():
+            self._try_sandbox()
 
-    def _sees_files(self) -> bool:
-        """Return True if programs see files of the machine, because the kernel allows no namespaces."""
+    def _try_sandbox(self) -> None:
+        """Print a warning if programs see files of the machine, because the kernel allows no namespaces.
+
+        Raises ValueError if a program cannot be run at all: every response would count as wrong.
+        """
         with tempfile.NamedTemporaryFile() as file:
-            code = f"import os\n\nassert not os.path.exists({file.name!r})"
-            return "AssertionError" in self._judge(code, ("pass", "answer", "")).reason
+            found = self._judge(f"import os\n\nassert not os.path.exists({file.name!r})", ("pass", "answer", ""))
+        if "AssertionError" in found.reason:
+            print(OPEN, file=sys.stderr)
+        elif not (found.correct or self.failures):
+            raise ValueError(f"verifier python: the sandbox cannot run {sys.executable}: {found.reason}")
+        self.failures.clear()
 
     def judge(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
         codes = [program(response) for response in responses]
