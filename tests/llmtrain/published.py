@@ -41,6 +41,10 @@ def args(**more: Any) -> Numbers:
 
 MATH = ["aime24", "aime25", "amc23", "math500", "minerva", "olympiadbench"]
 
+CODERS = ("3b", "7b", "14b")
+CODER = {"data.train_files": ["archercoder"], "data.val_files": ["livecodebench"], "checkpoint.keep_best": UNSTATED}
+EXTREME = args(eps_low=0.99, eps_high=5.0)  # 6, E.1
+
 # STEER: sections 6 and D.2 (batches, lengths, rate, checkpoints, evaluation), D.1 (data), C.3 (clip of GRPO)
 STEER = Paper(
     shared={
@@ -66,8 +70,7 @@ STEER = Paper(
         "qwen2.5-math-7b": {"model.path": "Qwen/Qwen2.5-Math-7B"},
         "qwen2.5-14b": {"model.path": "Qwen/Qwen2.5-14B"},
         # table 5 and D.1
-        "qwen2.5-coder-7b": {"model.path": "Qwen/Qwen2.5-Coder-7B", "data.train_files": ["archercoder"]}
-        | {"data.val_files": ["livecodebench"], "checkpoint.keep_best": UNSTATED},
+        **{f"qwen2.5-coder-{size}": CODER | {"model.path": f"Qwen/Qwen2.5-Coder-{size.upper()}"} for size in CODERS},
     },
     methods={
         "": {"controller": "clip_higher+steer"}
@@ -77,7 +80,10 @@ STEER = Paper(
         | args(lambda_min=0.8, eps_low=0.2, eps_high=0.28, dual_clip=10.0),  # run_exp.sh
         "extreme": {"controller": "clip_higher+steer"}
         | args(lambda_min=0.7, eps_low=0.99, eps_high=5.0, dual_clip=10.0),  # 6, E.1; run_exp_extreme.sh
-        "extreme-grpo": {"controller": "grpo"} | args(eps_low=0.99, eps_high=5.0),
+        "extreme-grpo": {"controller": "grpo"} | EXTREME,
+        "extreme-entropy-advantage": {"controller": "grpo+entropy_advantage"} | EXTREME | args(alpha=0.4, kappa=2.0),
+        "extreme-entropy-loss": {"controller": "grpo+entropy_bonus"} | EXTREME,
+        "extreme-clip-cov": {"controller": "clip_cov"} | EXTREME | args(k=2e-4, omega_low=1.0, omega_high=5.0),
         "binary": {"controller": "clip_higher+steer"}
         | args(mapping="binary", lambda_min=0.7, eps_low=0.2, eps_high=0.28, dual_clip=10.0),  # E.3
         "linear": {"controller": "clip_higher+steer"}
@@ -88,6 +94,10 @@ STEER = Paper(
         "clip-high": {"controller": "clip_higher"} | args(eps_low=0.2, eps_high=0.28),
         "entropy-loss": {"controller": "grpo+entropy_bonus"} | args(eps_low=0.2, eps_high=0.2),
         "fork-tokens": {"controller": "grpo+forking_tokens"} | args(eps_low=0.2, eps_high=0.2),
+        # D.2: SimpleRL-Zoo's recipe, train_grpo_math_tune_ray.sh
+        "simplerl-zoo": {"controller": "grpo+entropy_bonus+kl_ref", "rollout.prompts": 256}
+        | {"optim.mini_batch_size": 256, "optim.lr": 5e-7}
+        | args(eps_low=0.2, eps_high=0.2, coef=0.001, beta=0.001, estimator="k3"),
         "w-reinforce": {"controller": "grpo", "advantage": UNSTATED} | args(eps_low=0.2, eps_high=0.2),
         "entropy-advantage": {"controller": "grpo+entropy_advantage"}
         | args(alpha=0.4, kappa=2.0, eps_low=0.2, eps_high=0.2),
@@ -155,7 +165,7 @@ ENTROPIC = Paper(
         "eval.settings": "entropic",
     },
     models={
-        "qwen3-8b": {"model.path": "Qwen/Qwen3-8B-Base"},
+        "qwen3-8b": {"model.path": "Qwen/Qwen3-8B-Base", "sft.examples": 10_000},
         "nemotron-1.5b": {
             "model.path": "nvidia/OpenReasoning-Nemotron-1.5B",
             "data.train_files": ["polaris"],
@@ -190,8 +200,8 @@ SUBSETS = {
     f"{size}-{kind}": {"controller": "grpo", "data.train_files": [f"dapo-{size}-{kind}"]}
     | {"optim.mini_batch_size": UNSTATED}
     | CLIP_LOW
-    for kind, sizes in {"kmeans": (10001, 5031, 2538, 1246, 616), "random": (5031, 616)}.items()
-    for size in sizes
+    for kind in ("kmeans", "random")
+    for size in (10001, 5031, 2538, 1246, 616)
 }
 UPDATES = {f"grpo-m{m}": {"controller": "grpo", "optim.mini_batch_size": 256 // m} | CLIP_LOW for m in (1, 2, 4)}
 CLIP_HIGHER = {
@@ -202,7 +212,7 @@ CLIP_HIGHER = {
 REVISITING = Paper(
     shared={
         "data.train_files": ["dapo-math-17k"],
-        "data.val_files": ["aime24", "aime25", "math500", "amc23", "minerva"],
+        "data.val_files": ["aime24", "aime25", "math500", "amc23", "minerva", "livecodebench", "ifeval"],
         "rollout.prompts": 256,
         "rollout.n": 16,
         "rollout.temperature": 1.0,
@@ -248,6 +258,7 @@ REVISITING = Paper(
 # Entropy Mechanism: 4.2, F.2 and recipe/dapo/*.sh (runs of table 2), B.1, B.4 and 2.3 (runs of the law)
 LAW = {
     "data.train_files": ["eurus-2-rl"],
+    "data.keep": ["ability=math"],
     "data.val_files": ["math500", "aime24", "amc23", "olympiadbench", "omni-math"],
     "optim.lr": 5e-7,
     "controller": "grpo",
@@ -255,7 +266,7 @@ LAW = {
     "rollout.max_new_tokens": UNSTATED,
     "optim.mini_batch_size": UNSTATED,
 } | args(eps_low=0.2, eps_high=0.2)
-GSM8K = LAW | {"data.train_files": ["gsm8k-train"]}
+GSM8K = LAW | {"data.train_files": ["gsm8k-train"], "data.keep": UNSTATED}
 QWENS = {f"qwen2.5-{size}": f"Qwen/Qwen2.5-{size.upper()}" for size in ("0.5b", "1.5b", "3b", "7b", "32b")}
 OTHERS = {
     "deepseek-math-7b": "deepseek-ai/deepseek-math-7b-base",
@@ -264,7 +275,10 @@ OTHERS = {
     "mistral-7b": "mistralai/Mistral-7B-v0.3",
     "mistral-nemo": "mistralai/Mistral-Nemo-Base-2407",
 }
-CODE = {"data.train_files": ["acecode", "eurus-2-rl", "kodcode"], "data.val_files": UNSTATED}
+CODE = {"data.train_files": ["acecode", "eurus-2-rl", "kodcode"], "data.val_files": UNSTATED} | {
+    "data.keep": ["ability=code", "style=instruct", "style=complete"]
+}
+MISTRAL = "mistralai/Mistral-Small-24B-Base-2501"
 ENTROPY_MECHANISM = Paper(
     shared={
         "data.train_files": ["dapo-math-17k"],
@@ -296,6 +310,9 @@ ENTROPY_MECHANISM = Paper(
         **{f"law-{name}": LAW | {"model.path": path} for name, path in QWENS.items()},
         **{f"law-code-{name}": LAW | CODE | {"model.path": path} for name, path in QWENS.items()},
         **{f"law-{name}": GSM8K | {"model.path": path} for name, path in OTHERS.items()},
+        "law-mistral-small": LAW | {"model.path": MISTRAL},
+        "law-code-mistral-small": LAW | CODE | {"model.path": MISTRAL},
+        "law-qwen2.5-7b-instruct": LAW,  # figure 9
     },
     methods={
         "": {},
@@ -306,6 +323,7 @@ ENTROPY_MECHANISM = Paper(
         "rloo": {"advantage": "rloo"},
         "reinforce-pp": {"advantage": "reinforce_pp"},
         "prime": {"advantage": "prime", "prime.lr": 1e-6},
+        "gsm8k": {"data.train_files": UNSTATED, "data.keep": UNSTATED},  # figure 8a
     },
 )
 RUNS = {

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 
 import pytest
 import torch
@@ -10,18 +12,25 @@ from published import numbers
 
 from entrostat.runlog import read_metrics
 from llmtrain.cli import main
-from llmtrain.commands.recipes import page
+from llmtrain.commands.recipes import commands, page
 from llmtrain.evaluation.paper_settings import longest_response
 from llmtrain.policy.checkpoint import latest
-from llmtrain.recipes.recipe import KINDS, get_recipe, names
+from llmtrain.recipes.recipe import KINDS, data_sets, get_recipe, names
 from llmtrain.reproduction.ingredients import data
-from llmtrain.reproduction.recipe_config import full_config, planned, read_asked, with_ingredients
+from llmtrain.reproduction.recipe_config import (
+    full_config,
+    planned,
+    read_asked,
+    read_recipe_config,
+    with_ingredients,
+)
 from llmtrain.training.check import check_evaluation
+from llmtrain.verifiers.verifier_registry import named_verifiers
 
 PAPERS = ("entropy_mechanism", "revisiting", "steer", "opefo", "entropic")
 QUICK = {"steer/qwen2.5-math-7b", "opefo/qwen2.5-math-7b", "entropic/qwen3-8b", "entropy_mechanism/qwen2.5-7b-kl-cov"}
-QUICK |= {"revisiting/qwen2.5-math-7b-clip-higher-m4", "ours/8-gpu"}
-"""One of each paper, for the quick tests."""
+QUICK |= {"revisiting/qwen2.5-math-7b-clip-higher-m4", "ours/8-gpu", "entropy_mechanism/law-code-qwen2.5-0.5b"}
+"""One of each paper, and one that keeps a part of its data, for the quick tests."""
 
 
 def test_there_is_something_of_every_paper_and_for_every_scale():
@@ -92,10 +101,6 @@ def test_a_small_run_goes_on(tmp_path, monkeypatch):
             ["train", "--recipe", "steer/qwen2.5-math"],
             "unknown recipe 'steer/qwen2.5-math': did you mean steer/qwen2.5-",
         ),
-        (
-            ["train", "--recipe", "steer/qwen2.5-math-7b"],
-            "run `llmtrain recipes fetch steer/qwen2.5-math-7b --data-dir",
-        ),
         (["train", "--recipe", "ours/8-gpu", "--preset", "math-cpu", "--shrink"], "exclude each other: leave one out"),
         (["train", "--recipe", "ours/8-gpu", "--gpus", "8", "--nodes", "2"], "give one of them"),
         (["plan", "--recipe", "none"], "unknown recipe 'none'"),
@@ -112,6 +117,10 @@ def test_mistakes_are_one_line(args, message, capsys, tmp_path, monkeypatch):
     assert said.count("\n") == 1
 
 
+NOT_FIRST = {name for name in names() if name.startswith("entropic/qwen3-8b-") and "plugged" not in name}
+"""Recipes that have the same commands as entropic/qwen3-8b."""
+
+
 class Card:
     """GPU of a machine."""
 
@@ -120,9 +129,9 @@ class Card:
 
 @pytest.fixture
 def equipped(tmp_path, monkeypatch):
-    """Folder with empty files for the data sets of two recipes and a model, and no GPU."""
+    """Folder with empty files for the data sets of three recipes and a model, and no GPU."""
     monkeypatch.chdir(tmp_path)
-    for name in ("steer/qwen2.5-math-7b", "entropy_mechanism/llama3.1-8b-grpo"):
+    for name in ("steer/qwen2.5-math-7b", "entropy_mechanism/llama3.1-8b-grpo", "revisiting/qwen2.5-math-7b-grpo-m4"):
         for item in data(get_recipe(name), "data").values():
             item.path.parent.mkdir(exist_ok=True)
             item.path.touch()
@@ -133,34 +142,89 @@ def equipped(tmp_path, monkeypatch):
     return tmp_path
 
 
+STEER = ["steer/qwen2.5-math-7b", "--data-dir", "data"]
+LLAMA = ["entropy_mechanism/llama3.1-8b-grpo", "--data-dir", "data"]
+FETCH = "run `llmtrain recipes fetch steer/qwen2.5-math-7b --data-dir"
+
+
 @pytest.mark.parametrize(
     ("args", "gpus", "message"),
     [
-        (["steer/qwen2.5-math-7b", "--data-dir", "data", "--models-dir", "none"], 0, "`llmtrain recipes fetch steer/"),
-        (["entropy_mechanism/llama3.1-8b-grpo", "--data-dir", "data"], 0, "accept its licence at https://hugging"),
-        (["steer/qwen2.5-math-7b", "--data-dir", "gone"], 0, "gone lacks DAPO-Math-17k.parquet, aime24.parquet"),
-        (["steer/qwen2.5-math-7b", "--data-dir", "data"], 0, "this machine has 0: use --shrink for a small form"),
-        (["steer/qwen2.5-math-7b", "--data-dir", "data"], 2, "placed on 8 GPUs and this machine has 2: use --gpus 2"),
-        (["steer/qwen2.5-math-7b", "--data-dir", "data"], 8, "for H100 of 80 GiB and this machine's GPUs have 40:"),
-        (["revisiting/qwen2.5-math-7b-grpo-m4", "--data-dir", "data"], 0, "max_position_embeddings to 5120 in"),
-        (
-            ["steer/qwen2.5-math-7b", "--data-dir", "data", "--gpus", "1"],
-            1,
-            "of host memory and this machine has 0: use",
-        ),
+        # the machine comes first: who has too few GPUs need not download anything
+        ([*STEER, "--models-dir", "none"], 0, "this machine has 0: use --shrink for a small form"),
+        (STEER, 2, "placed on 8 GPUs and this machine has 2: use --gpus 2"),
+        ([*STEER, "--gpu", "h200"], 8, "for H200 of 140 GiB and this machine's GPUs have 80: choose with"),
+        ([*STEER, "--gpus", "1"], 1, "this machine's GPUs have 80: choose with"),
         (["steer/qwen2.5-math-7b", "--gpus", "3"], 0, "must be a multiple of the 3 ranks: use gpus=2"),
+        # then all files that are missing, in one line
+        (
+            [*STEER, "--models-dir", "none"],
+            8,
+            f"lacks model Qwen/Qwen2.5-Math-7B in none: {FETCH} data --models-dir none`",
+        ),
+        (["steer/qwen2.5-math-7b", "--data-dir", "gone"], 8, "b lacks DAPO-Math-17k.parquet, aime24.parquet"),
+        (
+            ["steer/qwen2.5-math-7b", "--data-dir", "gone", "--models-dir", "none"],
+            8,
+            "lacks model Qwen/Qwen2.5-Math-7B in none and DAPO-Math-17k.parquet, aime24.parquet, aime25.parquet, "
+            "amc23.parquet, math500.parquet, minerva_math.parquet, olympiadbench.parquet in gone: "
+            f"{FETCH} gone --models-dir none`, or name their place with --model.path and --data-dir",
+        ),
+        (
+            LLAMA,
+            8,
+            "accept its licence at https://huggingface.co/meta-llama/Llama-3.1-8B and `hf auth login`, then run `ll",
+        ),
+        (
+            [*STEER, "--model.path", "Qwen/Qwen2.5-14B"],
+            8,
+            "lacks model Qwen/Qwen2.5-14B in models: run `hf download Qwen/Qwen2.5-14B --local-dir models/Qwen2.5-14B`",
+        ),
+        ([*STEER, "--model.path", "nowhere"], 8, "model.path: model folder nowhere does not exist"),
+        (["revisiting/qwen2.5-math-7b-grpo-m4", "--data-dir", "data"], 8, "max_position_embeddings to 5120 in"),
     ],
 )
 def test_what_is_missing_is_one_line_with_the_command_that_helps(args, gpus, message, equipped, capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    monkeypatch.setattr(Card, "total_memory", (40 if gpus == 8 else 141) * 2**30)
+    monkeypatch.setattr(Card, "total_memory", 80 * 2**30)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: Card)
-    monkeypatch.setattr(os, "sysconf", lambda name: 1)
+    monkeypatch.setattr(os, "sysconf", lambda name: 2**21)
     assert main(["train", "--recipe", *args]) == 2
     said = capsys.readouterr().err
     assert message in said
     assert said.count("\n") == 1
     assert not (equipped / "runs").exists()
+
+
+def test_too_little_host_memory_is_one_line(equipped, capsys, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(Card, "total_memory", 141 * 2**30)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: Card)
+    monkeypatch.setattr(os, "sysconf", lambda name: 1)
+    assert main(["train", "--recipe", *STEER, "--gpus", "1"]) == 2
+    said = capsys.readouterr().err
+    assert "of host memory and this machine has 0: use" in said
+    assert said.count("\n") == 1
+
+
+def test_a_model_named_as_on_the_hub_is_found_in_the_models_folder(equipped, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+    monkeypatch.setattr(Card, "total_memory", 80 * 2**30)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: Card)
+    monkeypatch.setattr(os, "sysconf", lambda name: 2**21)
+    args = ["--recipe", *STEER, "--model.path", "Qwen/Qwen2.5-Math-7B"]
+    assert read_recipe_config(args, "llmtrain train").model.path == "models/Qwen2.5-Math-7B"
+
+
+def test_what_a_made_file_is_made_of_is_fetched_too(equipped, capsys):
+    command = ["recipes", "fetch", "revisiting/qwen2.5-math-7b-616-kmeans", "--dry-run", "--data-dir", "d"]
+    assert main([*command, "--models-dir", "m"]) == 0
+    said = capsys.readouterr().out
+    assert said.index("d/DAPO-Math-17k.parquet  from https") < said.index("missing  d/dapo-616-kmeans.parquet")
+    assert (
+        "llmtrain subset --data d/DAPO-Math-17k.parquet --method kmeans --size 616 --model m/Qwen2.5-Math-7B "
+        "--out d/dapo-616-kmeans.parquet" in said
+    )
 
 
 def test_what_cannot_be_fetched_is_named_with_the_command_for_elsewhere(equipped, capsys, monkeypatch):
@@ -199,9 +263,69 @@ def test_every_setting_is_shown_with_its_source(capsys):
     assert "eval.every 10 not stated: our choice" in said
 
 
+PREPARED = [pytest.param(name, i, id=f"{name} {i}") for name in names() for i in range(len(get_recipe(name).prepare))]
+
+
+@pytest.mark.parametrize(("name", "number"), [x for x in PREPARED if x.values[0] not in NOT_FIRST])
+def test_commands_that_prepare_a_recipe_are_understood(name, number, capsys, tmp_path, monkeypatch):
+    """In an empty folder each ends with what is missing, not with a flag that is none."""
+    monkeypatch.chdir(tmp_path)
+    command = commands(get_recipe(name))[number]
+    assert main(shlex.split(command.replace("DROPPED", "1e-4"))[1:]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert re.search("does not exist|is not a model folder|this machine has 0|is not a run", said)
+
+
+def test_a_warm_up_of_a_recipe_in_small(jsonl, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"question": f"{i} + 1?", "answer": f"{i} + 1 = {i + 1}\n#### {i + 1}"} for i in range(4)]
+    command = [
+        "sft",
+        "--recipe",
+        "entropic/qwen3-8b",
+        "--shrink",
+        "--data.train-files",
+        jsonl(rows),
+        "--sft.steps",
+        "2",
+    ]
+    assert main(command) == 0
+    made = tmp_path / "runs" / "shrunk" / "entropic" / "qwen3-8b-sft"
+    assert (made / "config.json").is_file()
+    train = ["train", "--recipe", "entropic/qwen3-8b", "--shrink", "--model.path", str(made), "--steps", "1"]
+    assert main([*train, "--out", "run"]) == 0
+    assert [line["step"] for line in read_metrics("run")] == [0, 1]
+
+
+def test_a_warm_up_of_a_recipe_needs_samples(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["sft", "--recipe", "entropic/qwen3-8b", "--shrink"]) == 2
+    assert "no questions to train on: name question files with --data.train-files" in capsys.readouterr().err
+
+
 def test_the_page_is_that_of_the_files(pytestconfig):
     """When this fails: llmtrain recipes page > docs/recipes.md"""
     assert (pytestconfig.rootpath / "docs" / "recipes.md").read_text() == page()
+
+
+@pytest.mark.parametrize("name", names())
+def test_rows_to_keep_and_sources_with_verifiers_are_those_of_the_data_sets(name):
+    recipe = get_recipe(name)
+    known = {
+        f"{column}={value}"
+        for data_set in recipe.value("data.train_files")
+        for column, values in data_sets()[data_set].get("parts", {}).items()
+        for value in values
+    }
+    kept = set(recipe.value("data.keep", ()))
+    assert kept <= known
+    assert bool(kept) == bool(known)  # a file of several parts is not trained on as a whole
+    sources = {data_sets()[data_set].get("source", data_set) for data_set in recipe.data_sets}
+    named = named_verifiers(recipe.value("data.verifier", "math"))
+    assert set(named.by_source) <= sources
+    programs = {"livecodebench", "archercoder", "acecode", "kodcode"} & sources
+    assert {named.of_source(source) for source in programs} <= {"python"}
 
 
 def test_the_laws_runs_have_2400_updates():

@@ -42,6 +42,20 @@ def test_table_and_figure(tmp_path):
     assert told.value.filename == str(tmp_path / "f.png")
 
 
+def test_the_share_of_dropped_tokens_is_shown_if_a_run_drops_some(tmp_path):
+    """By it Rand-Pos-Clip drops as many as a run of Clip-Cov did."""
+    plain = write(tmp_path / "plain", [0.5])
+    log = RunLog(tmp_path / "clip", {"eval": {"k": 4}}, seed=0)
+    for step, share in enumerate([1e-4, 3e-4]):
+        log.log(step, {"entropy": 0.5, "clip_cov/dropped": share})
+    log.close()
+    clip = Run.read(tmp_path / "clip")
+    assert clip.dropped == pytest.approx(2e-4)
+    assert [column.header for column in table([plain]).columns][-1] == "tokens/s"
+    shown = table([plain, clip]).columns[-1]
+    assert (shown.header, [*shown.cells]) == ("dropped", ["–", "0.0002"])
+
+
 def test_a_target_that_moves(tmp_path):
     """The verdict is on its mean over the last third, and the figure has its line."""
     log = RunLog(tmp_path / "run", {"controller": "thermostat", "target": "linear(0.9, 0.1, 8)"}, seed=0)

@@ -67,8 +67,16 @@ def show(args: list[str]) -> int:
         for key, value in table.items():
             print(f"  {key:26} {in_words(value.value):40} {value.source}")
         print()
+    if recipe.prepare:
+        print("\n  ".join(["in this order", *commands(recipe)]))
+        print()
     print("sources: " + "; ".join(f"{kind}, {words}" for kind, words in KINDS.items()))
     return 0
+
+
+def commands(recipe: Recipe) -> list[str]:
+    """Return the commands that prepare a recipe and train it, with the usual folders."""
+    return [step.format(name=recipe.name, data=data_folder(), models=MODELS) for step in recipe.prepare]
 
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -144,7 +152,7 @@ def fetch_recipe(args: list[str]) -> int:
     parser.add_argument("--models-dir", default=MODELS, help="folder of the models")
     given = parser.parse_args(args)
     recipe = get_recipe(given.name)
-    items = [model(recipe, given.models_dir), *data(recipe, given.data_dir).values()]
+    items = [model(recipe, given.models_dir), *data(recipe, given.data_dir, given.models_dir).values()]
     if not given.dry_run:
         for said in fetch(items):
             print(said, flush=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 from entrostat.out_folder import LOCK, check_own
 
 from ..process.local_ranks import is_first, is_worker, launch
+from ..reproduction.recipe_config import for_warm_up, is_recipe, read_recipe_config
 from ..settings.presets import read_config
 from ..training.run import claim
 
@@ -12,7 +13,10 @@ from ..training.run import claim
 def main(args: list[str]) -> int:
     """Run a supervised warm-up with the settings of train, and return the exit code."""
     example = "llmtrain sft --preset countdown-cpu --sft.steps 300 --out runs/base"
-    config = read_config(args, "llmtrain sft", example, out="runs/sft")
+    if is_recipe(args):
+        config = read_recipe_config(args, "llmtrain sft", for_warm_up)
+    else:
+        config = read_config(args, "llmtrain sft", example, out="runs/sft")
     from ..training.check import check_sft
 
     check_sft(config)

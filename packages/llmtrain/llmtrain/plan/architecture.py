@@ -114,6 +114,7 @@ MODELS = {
         _model("Qwen2.5-1.5B", "qwen2 28 1536 12 2 8960 151936", tied=True, max_positions=131072),
         _model("Qwen2.5-3B", "qwen2 36 2048 16 2 11008 151936", tied=True, max_positions=32768),
         _model("Qwen2.5-7B", "qwen2 28 3584 28 4 18944 152064", max_positions=131072),
+        _model("Qwen2.5-7B-Instruct", "qwen2 28 3584 28 4 18944 152064", max_positions=32768),
         _model("Qwen2.5-14B", "qwen2 48 5120 40 8 13824 152064", max_positions=131072),
         _model("Qwen2.5-32B", "qwen2 64 5120 40 8 27648 152064", max_positions=131072),
         _model("Qwen2.5-Coder-3B", "qwen2 36 2048 16 2 11008 151936", tied=True, max_positions=32768),
@@ -128,6 +129,7 @@ MODELS = {
         _model("deepseek-math-7b-base", "llama 30 4096 32 32 11008 102400", max_positions=4096),
         _model("Mistral-7B-v0.3", "mistral 32 4096 32 8 14336 32768", max_positions=32768),
         _model("Mistral-Nemo-Base-2407", "mistral 40 5120 32 8 14336 131072", max_positions=128000),
+        _model("Mistral-Small-24B-Base-2501", "mistral 40 5120 32 8 32768 131072", max_positions=32768),
     )
 }
 USUAL_WINDOW = 4096

@@ -8,7 +8,9 @@ A file recipes/<paper>/<run>.yaml extends another file of its folder, such as ba
     values: {rollout.prompts: [512, paper, D.2], ...}     keys of the trainer; VALUE, KIND OF SOURCE, PLACE
     stated_only: {...}                                    what the paper states and the trainer has no setting for
     placement: {8: {gpu: h100}, ...}                      keys of `llmtrain plan` for a number of GPUs; ours
+    prepare: [llmtrain subset --data {data}/..., ...]     commands that prepare and train it, in their order
 
+An entry that is null leaves out what the extended file says.
 `model.path` names a model of the hub, `data.train_files` and `data.val_files` name data sets of data_sets.yaml.
 """
 
@@ -71,6 +73,9 @@ class Recipe:
     """Statements of the paper that the trainer has no setting for."""
     placement: Mapping[int, Mapping[str, Any]]
     """Keys of `llmtrain plan` by number of GPUs."""
+    prepare: tuple[str, ...] = ()
+    """Commands that make its model or its data and train it, in their order. {name} is the recipe, {data} and {models}
+    are the folders."""
 
     def value(self, key: str, default: Any = None) -> Any:
         """Return the value of a setting, or `default` if the recipe does not set it."""
@@ -116,6 +121,7 @@ def get_recipe(name: str) -> Recipe:
         values=_values(name, content["values"]),
         stated_only=_values(name, content["stated_only"]),
         placement=content["placement"],
+        prepare=tuple(content.get("prepare", ())),
     )
 
 
@@ -124,7 +130,8 @@ def _content(name: str) -> dict[str, Any]:
     own = load_yaml(FOLDER / f"{name}.yaml")
     parent = _content(f"{name.partition('/')[0]}/{own['extends']}") if "extends" in own else {}
     tables = {key: parent.get(key, {}) | (own.get(key) or {}) for key in ("values", "stated_only", "placement")}
-    return parent | own | tables
+    kept = {name: {key: entry for key, entry in table.items() if entry is not None} for name, table in tables.items()}
+    return parent | own | kept
 
 
 def _values(name: str, table: Mapping[str, Any]) -> dict[str, Value]:
@@ -138,7 +145,7 @@ def _values(name: str, table: Mapping[str, Any]) -> dict[str, Value]:
 
 
 @cache
-def data_sets() -> Mapping[str, Mapping[str, str]]:
+def data_sets() -> Mapping[str, Mapping[str, Any]]:
     """Return the data sets of recipes by name: their file and where it is published."""
-    found: dict[str, dict[str, str]] = load_yaml(FOLDER / "data_sets.yaml")
+    found: dict[str, dict[str, Any]] = load_yaml(FOLDER / "data_sets.yaml")
     return found

@@ -48,7 +48,7 @@ class Ingredient:
         """Command that gets it on a machine with a network."""
         kind = " --repo-type dataset" * (self.hub == "dataset")
         return {
-            "made": f"run `{self.source}` in {self.path.parent}",
+            "made": f"run `{self.source}`",
             "": f"run `curl -L -o {self.path} {self.source}` where there is a network",
         }.get(self.hub, f"run `hf download {self.source}{kind} --local-dir {self.path}` where there is a network")
 
@@ -60,12 +60,15 @@ class Ingredient:
 
 def model(recipe: Recipe, folder: str = MODELS) -> Ingredient:
     """Return the model of a recipe: in `folder`, or in the hub's cache if it is there only."""
-    name = recipe.model.rpartition("/")[2]
-    path = Path(folder) / name
-    if not (path / "config.json").is_file() and (cached := _cached(recipe.model)):
+    return hub_model(recipe.model, folder, f"about {BF16 * get_architecture(recipe.model).params / 1e9:,.0f} GB")
+
+
+def hub_model(name: str, folder: str = MODELS, size: str = "") -> Ingredient:
+    """Return the model of the hub called `name`: in `folder`, or in the hub's cache if it is there only."""
+    path = Path(folder) / name.rpartition("/")[2]
+    if not (path / "config.json").is_file() and (cached := _cached(name)):
         path = cached
-    size = BF16 * get_architecture(name).params / 1e9
-    return Ingredient(name, path, recipe.model, "model", f"about {size:,.0f} GB")
+    return Ingredient(name, path, name, "model", size)
 
 
 def _cached(repository: str) -> Path | None:
@@ -78,37 +81,46 @@ def _cached(repository: str) -> Path | None:
     return Path(found).parent if isinstance(found, str) else None
 
 
-def data(recipe: Recipe, folder: str) -> dict[str, Ingredient]:
-    """Return the data sets of a recipe by name, in `folder`."""
-    found = {}
+def data(recipe: Recipe, folder: str, models: str = MODELS) -> dict[str, Ingredient]:
+    """Return the data sets of a recipe by name, in `folder`, after those that they are made of. models: of models."""
+    found: dict[str, Ingredient] = {}
     for name in dict.fromkeys(recipe.data_sets):
-        entry = data_sets()[name]
-        kind = next(kind for kind in SOURCES if kind in entry)
-        path = Path(folder) / entry["file"]
-        found[name] = Ingredient(name, path, entry[kind], SOURCES[kind], note=entry.get("note", ""))
+        of = data_sets()[name].get("of")
+        found |= {one: _data_set(one, folder, models) for one in (of, name) if one and one not in found}
     return found
 
 
-def check_data(recipe: Recipe, folder: str) -> None:
-    """Raise ValueError with the command that fetches them if data sets are missing."""
-    gone = [item.path.name for item in data(recipe, folder).values() if not item.there]
+def _data_set(name: str, folder: str, models: str) -> Ingredient:
+    entry = data_sets()[name]
+    kind = next(kind for kind in SOURCES if kind in entry)
+    source = entry[kind].format(data=folder, models=models) if kind == "made" else entry[kind]
+    return Ingredient(name, Path(folder) / entry["file"], source, SOURCES[kind], note=entry.get("note", ""))
+
+
+def missing(recipe: Recipe, folder: str, wanted: Ingredient | None, *, files: bool) -> str:
+    """Return what this machine lacks of model and data sets and the command that gets it, in one line; "" for nothing.
+
+    wanted: the model; None for one that is there. files: look for the data sets in `folder`, too.
+    """
+    gone = [item for item in data(recipe, folder).values() if files and item.name in recipe.data_sets]
+    gone = [item for item in gone if not item.there]
+    parts, commands, flags = [], [], f"{recipe.name} --data-dir {folder}"
+    if wanted and not wanted.there:
+        place = wanted.path.parent
+        parts.append(f"model {wanted.source} in {place}")
+        flags += f" --models-dir {place}" * (str(place) != MODELS)
+        if wanted.gated:
+            commands.append(f"accept its licence at https://huggingface.co/{wanted.source} and `hf auth login`, then")
     if gone:
-        raise ValueError(
-            f"{folder} lacks {', '.join(gone)} of recipe {recipe.name}: run `llmtrain recipes fetch {recipe.name} "
-            f"--data-dir {folder}`, or name their folder with --data-dir"
-        )
-
-
-def check_model(recipe: Recipe, folder: str) -> Path:
-    """Return the folder of a recipe's model. Raise ValueError with the command that fetches it if it is missing."""
-    found = model(recipe, folder)
-    if not found.there:
-        consent = f"accept its licence at https://huggingface.co/{found.source}, `hf auth login`, then " * found.gated
-        raise ValueError(
-            f"model {found.source} of recipe {recipe.name} is not in {folder}: {consent}"
-            f"`llmtrain recipes fetch {recipe.name}`, or name its folder with --model.path"
-        )
-    return found.path
+        parts.append(f"{', '.join(item.path.name for item in gone)} in {folder}")
+    if not parts:
+        return ""
+    if wanted and not wanted.there and wanted.source != recipe.model:
+        commands.append(wanted.by_hand)
+    else:
+        commands.append(f"run `llmtrain recipes fetch {flags}`")
+    named = " and ".join(["--model.path"] * (len(parts) > bool(gone)) + ["--data-dir"] * bool(gone))
+    return f"recipe {recipe.name} lacks {' and '.join(parts)}: {' '.join(commands)}, or name their place with {named}"
 
 
 def check_positions(recipe: Recipe, folder: Path) -> None:

@@ -6,6 +6,7 @@ Settings: the recipe, placed on the GPUs by `llmtrain plan` < --config < --set a
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from ..plan.plan_presets import place
 from ..recipes.recipe import Recipe, get_recipe
 from ..settings.config import TrainConfig
 from ..settings.presets import read_config
-from .ingredients import MODELS, check_data, check_model, check_positions, data, data_folder
+from .ingredients import MODELS, check_positions, data, data_folder, hub_model, missing, model
 
 NODE = 8
 """GPUs of a node."""
@@ -95,8 +96,6 @@ def full_config(asked: Asked, plan: Plan) -> TrainConfig:
 
 def with_ingredients(config: TrainConfig, asked: Asked) -> TrainConfig:
     """Return the settings with the paths of model and data sets, whether these are there or not."""
-    from .ingredients import model
-
     recipe, found = asked.recipe, data(asked.recipe, asked.data_dir)
     train, val = (
         tuple(str(found[name].path) for name in recipe.value(key, ())) for key in ("data.train_files", "data.val_files")
@@ -109,24 +108,48 @@ def with_ingredients(config: TrainConfig, asked: Asked) -> TrainConfig:
     )
 
 
-def read_recipe_config(args: list[str], prog: str) -> TrainConfig:
-    """Return the settings of a command line with --recipe. Raise ValueError if something that it needs is missing."""
+def read_recipe_config(
+    args: list[str], prog: str, adapt: Callable[[TrainConfig], TrainConfig] = lambda config: config
+) -> TrainConfig:
+    """Return the settings of a command line with --recipe. Raise ValueError if something that it needs is missing.
+
+    adapt: changes the recipe's settings before flags do.
+    """
     asked = read_asked(args, prog)
     if asked.shrink:
         from .shrink import shrunk
 
-        return read_config(asked.rest, prog, base=shrunk(asked))
+        return read_config(asked.rest, prog, base=adapt(shrunk(asked)))
     plan = planned(asked)
-    base = with_ingredients(full_config(asked, plan), asked)
+    base = adapt(with_ingredients(full_config(asked, plan), asked))
     config = read_config(asked.rest, prog, base=base)
-    if config.data.train_files == base.data.train_files:
-        check_data(asked.recipe, asked.data_dir)
-    if config.model.path == base.model.path:
-        check_model(asked.recipe, asked.models_dir)
-    check_positions(asked.recipe, Path(str(config.model.path)))
     if config.device == "cuda" and not config.topology.address:
-        check_gpus(asked, plan)
-    return config
+        check_gpus(asked, plan)  # before files: who has too few GPUs need not download them
+    return with_files(config, base, asked)
+
+
+def for_warm_up(config: TrainConfig) -> TrainConfig:
+    """Return the settings of a recipe for a supervised warm-up before it, on worked solutions that flags name."""
+    data = replace(config.data, train_files=(), val_files=(), keep=())
+    return replace(config, out=f"{config.out}-sft", data=data, eval=replace(config.eval, every=0))
+
+
+def with_files(config: TrainConfig, base: TrainConfig, asked: Asked) -> TrainConfig:
+    """Return the settings with the folder of a model named as on the hub.
+
+    Raises ValueError with all that is missing, and the command that gets it.
+    """
+    path, wanted = str(config.model.path), None
+    if path == base.model.path:
+        wanted = model(asked.recipe, asked.models_dir)
+    elif not Path(path).is_dir() and path.count("/") == 1:
+        wanted = hub_model(path, asked.models_dir)
+    files = bool(base.data.train_files) and config.data.train_files == base.data.train_files
+    if lacks := missing(asked.recipe, asked.data_dir, wanted, files=files):
+        raise ValueError(lacks)
+    found = replace(config, model=replace(config.model, path=str(wanted.path if wanted else path)))
+    check_positions(asked.recipe, Path(str(found.model.path)))
+    return found
 
 
 def check_gpus(asked: Asked, plan: Plan) -> None:

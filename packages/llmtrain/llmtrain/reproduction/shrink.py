@@ -4,14 +4,16 @@ Kept are the controller and its values, the advantage, the loss, the optimizer, 
 and their number, and the number of updates of a rollout (at most MOST_UPDATES). Replaced are
 
 - the model: a random one of the same family with a few thousand parameters, and a tokenizer of the same class;
-- the questions: ROWS made-up ones for each file, in verl's form, with its name;
-- the verifier: a random model answers nothing, so a pattern that about half of all responses match decides;
+- the questions: ROWS made-up ones for each file, or for each of its parts, in verl's form, with its name;
+- the verifiers: a random model answers nothing, so a pattern that about half of all responses match decides, under the
+  recipe's sources;
 - lengths, prompts, responses and steps; engines: one process on the CPU, unless flags name others.
 """
 
 import json
 import random
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,7 @@ from ..plan.cost import make_plan
 from ..plan.plan_presets import place
 from ..recipes.recipe import Recipe, data_sets
 from ..settings.config import EngineConfig, TopologyConfig, TrainConfig
+from ..verifiers.by_source import Named
 from .recipe_config import Asked, full_config
 
 if TYPE_CHECKING:
@@ -64,7 +67,7 @@ def shrunk(asked: Asked) -> TrainConfig:
             train_files=tuple(files[name] for name in recipe.value("data.train_files")),
             val_files=held_out,
             max_prompt_length=PROMPT,
-            verifier="regex",
+            verifier=" ".join(["regex", *(f"{source}=regex" for source in Named.of(full.data.verifier).by_source)]),
             verifier_workers=1,
         ),
         rollout=replace(
@@ -161,20 +164,27 @@ def write_questions(recipe: Recipe, folder: Path) -> dict[str, str]:
     for name in dict.fromkeys(recipe.data_sets):
         path = folder / f"{Path(data_sets()[name]['file']).stem}.jsonl"
         if not path.is_file():
-            train = name in recipe.value("data.train_files")
-            rows = [question(name, i) for i in range(ROWS if train else HELD_OUT)]
+            count = ROWS if name in recipe.value("data.train_files") else HELD_OUT
+            rows = [question(name, part, i) for part in parts(name) for i in range(count)]
             path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
         found[name] = str(path)
     return found
 
 
-def question(name: str, number: int) -> dict[str, Any]:
-    """Return a made-up question in verl's form."""
-    drawn = random.Random(f"{name} {number}")
+def parts(name: str) -> list[dict[str, str]]:
+    """Return the columns that tell the parts of a data set apart, with the values of each part; one without columns."""
+    columns = data_sets()[name].get("parts", {})
+    return [{column: value} for column, values in columns.items() for value in values] or [{}]
+
+
+def question(name: str, part: Mapping[str, str], number: int) -> dict[str, Any]:
+    """Return a made-up question in verl's form, of a part of a data set."""
+    drawn = random.Random(f"{name} {' '.join(part.values())} {number}")
     asked = f"What is {drawn.randrange(100)} + {drawn.randrange(100)}?"
     return {
         "data_source": data_sets()[name].get("source", name),
         "prompt": [{"role": "user", "content": asked}],
         "reward_model": {"style": "rule", "ground_truth": HALF},
         "extra_info": {"index": number},
+        **part,
     }

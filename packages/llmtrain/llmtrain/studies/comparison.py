@@ -20,6 +20,8 @@ HOLDS_WITHIN = 0.15
 """Upper limit for the relative error of the mean entropy over the last third, if the target counts as held."""
 SMOOTHING = 0.15
 """Weight of the newest value in the smoothed curves; raw curves are drawn faintly behind them."""
+DROPPED = "/dropped"
+"""End of the metrics of controllers that drop tokens, such as clip_cov/dropped."""
 STYLES = ["-", "--", "-.", ":"]
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
 """Okabe-Ito palette, which most people with colour blindness can distinguish; line styles help too."""
@@ -60,6 +62,12 @@ class Run:
         return float(values[-max(len(values) // 3, 1) :].mean()) if len(values) else float("nan")
 
     @property
+    def dropped(self) -> float:
+        """Share of the tokens that the run's controller dropped, mean over all steps; NaN if it drops none."""
+        names = sorted({name for line in self.metrics for name in line if name.endswith(DROPPED)})
+        return float(self.series(names[0])[1].mean()) if names else float("nan")
+
+    @property
     def targets(self) -> dict[int, float]:
         """Target (nats) at each step if it moves; empty if it does not."""
         return moving_target(self.metrics)
@@ -89,12 +97,12 @@ def table(runs: Sequence[Run]) -> Table:
     """Return a table with one line per run, within 80 columns.
 
     Reward and entropy are means over the last third of the steps; avg@k and pass@k are from the last evaluation, with
-    the first run's k.
+    the first run's k. If a controller drops tokens, a column has their share of all tokens.
     """
-    k = runs[0].k
+    k, drops = runs[0].k, any(not np.isnan(run.dropped) for run in runs)
     caption = f"means over the last third of the steps; avg@{k} and pass@{k} on held-out problems at the end"
     out = Table(caption=caption, caption_justify="left", box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("run", "reward", f"avg@{k}", f"pass@{k}", "entropy", "target", "tokens/s"):
+    for heading in ("run", "reward", f"avg@{k}", f"pass@{k}", "entropy", "target", "tokens/s", *["dropped"] * drops):
         out.add_column(heading, justify="left" if heading in ("run", "target") else "right", no_wrap=True)
     for run in runs:
         entropy = run.series("entropy")[1]
@@ -106,6 +114,7 @@ def table(runs: Sequence[Run]) -> Table:
             f"{entropy[0]:.2f}→{run.late('entropy'):.2f}" if len(entropy) else MISSING,
             run.verdict(),
             number(run.late("tokens_per_second"), ",.0f"),
+            *[number(run.dropped, ".2g")] * drops,
         )
     return out
 

@@ -239,6 +239,8 @@ def positions(key: str, folder: Path) -> int | None:
     """
     if not folder.is_dir():
         made = f"; make it with: llmtrain model {folder.name}" if folder.name in PUBLISHED else ""
+        if not folder.is_absolute() and len(folder.parts) == 2 and not folder.parent.exists():
+            made = f"; of the HF hub: hf download {folder} --local-dir {folder.name}, then --{key} {folder.name}"
         raise ValueError(f"{key}: model folder {folder} does not exist{made}")
     try:
         found: dict[str, Any] = dict(json.loads((folder / "config.json").read_text()))

@@ -23,8 +23,8 @@ KNOWN = ("approx", "fail", "fixture", "main", "mark", "param", "raises")
 """Names of pytest that small_pytest.py has, and main, which is called for the module as a script only."""
 UNITTEST_MAIN = re.compile(r"\bunittest\.main\(\)")
 """Call that runs test cases and ends the process; small_pytest.py runs them instead."""
-SOURCE = Path(__file__).with_name("small_pytest.py")
-BEFORE = """
+SOURCE = Path(__file__).with_name("small_pytest.py").read_text()
+BEFORE = f"""
 __file__ = "tests.py"
 import sys as _sys, types as _types
 class _Solution(_types.ModuleType):
@@ -35,7 +35,7 @@ class _Solution(_types.ModuleType):
             raise AttributeError(name) from None
 _sys.modules["solution"] = _Solution("solution")
 _sys.modules["pytest"] = _types.ModuleType("pytest")
-exec({source!r}, vars(_sys.modules["pytest"]))
+exec({SOURCE!r}, vars(_sys.modules["pytest"]))
 """
 AFTER = """
 _sys.modules["pytest"].run_all(globals())
@@ -59,7 +59,7 @@ def called(tests: str) -> str:
     if not functions and not any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
         raise ValueError("the tests have no function test_... and no assertion")
     _check_arguments(tree, functions)
-    return f"{BEFORE.format(source=SOURCE.read_text())}\n{UNITTEST_MAIN.sub('None', tests)}\n{AFTER}"
+    return f"{BEFORE}\n{UNITTEST_MAIN.sub('None', tests)}\n{AFTER}"
 
 
 def _check_names(tree: ast.Module) -> None:
