@@ -105,7 +105,7 @@ def test_a_small_run_goes_on(tmp_path, monkeypatch):
         (["train", "--recipe", "ours/8-gpu", "--gpus", "8", "--nodes", "2"], "give one of them"),
         (["plan", "--recipe", "none"], "unknown recipe 'none'"),
         (["recipes", "list", "no-such-word"], "no recipe holds no-such-word"),
-        (["recipes", "run"], "unknown action 'run'; choose from list, show, page, fetch"),
+        (["recipes", "steer", "no-such-word"], "no recipe holds steer and no-such-word; llmtrain recipes lists all of"),
     ],
 )
 def test_mistakes_are_one_line(args, message, capsys, tmp_path, monkeypatch):
@@ -220,11 +220,28 @@ def test_what_a_made_file_is_made_of_is_fetched_too(equipped, capsys):
     command = ["recipes", "fetch", "revisiting/qwen2.5-math-7b-616-kmeans", "--dry-run", "--data-dir", "d"]
     assert main([*command, "--models-dir", "m"]) == 0
     said = capsys.readouterr().out
-    assert said.index("d/DAPO-Math-17k.parquet  from https") < said.index("missing  d/dapo-616-kmeans.parquet")
+    assert said.index("d/DAPO-Math-17k.parquet  from https") < said.index("missing  d/dapo-616-kmeans.parquet  by llm")
     assert (
         "llmtrain subset --data d/DAPO-Math-17k.parquet --method kmeans --size 616 --model m/Qwen2.5-Math-7B "
         "--out d/dapo-616-kmeans.parquet" in said
     )
+    assert "\n9 to download: llmtrain recipes fetch revisiting/" in said
+    assert said.endswith(", then 1 to make by the commands above\n")
+
+
+def test_files_to_be_made_come_last_with_their_command(equipped, capsys):
+    """All others lie there: nothing is downloaded."""
+    assert main(["recipes", "fetch", "revisiting/qwen2.5-math-7b-616-random", "--data-dir", "data"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["there"] * 9 + ["to"]
+    assert lines[-1].startswith("to make   data/dapo-616-random.parquet: run `llmtrain subset --data data/DAPO-Math")
+
+
+def test_words_choose_recipes(capsys):
+    assert main(["recipes", "steer", "14b", "clip-cov"]) == 0
+    head, line = capsys.readouterr().out.splitlines()
+    assert head.startswith("recipe ")
+    assert line.startswith("steer/qwen2.5-14b-clip-cov ")
 
 
 def test_what_cannot_be_fetched_is_named_with_the_command_for_elsewhere(equipped, capsys, monkeypatch):

@@ -10,7 +10,7 @@ ABOUT = """\
 Published runs as recipes; `llmtrain train --recipe NAME` trains one.
 
   llmtrain recipes                                  all of them
-  llmtrain recipes list steer 7b                    those whose line holds all the words
+  llmtrain recipes steer 7b                         those whose line holds all the words
   llmtrain recipes show steer/qwen2.5-math-7b       every setting, and its source
   llmtrain recipes page > docs/recipes.md           all of them as a page
   llmtrain recipes fetch steer/qwen2.5-math-7b --dry-run     what must be downloaded, and where from
@@ -25,22 +25,22 @@ def main(args: list[str]) -> int:
     if args and args[0] in ("-h", "--help"):
         print(ABOUT)
         return 0
-    if args and args[0] not in actions and not args[0].startswith("-"):
-        raise ValueError(f"{PROG}: unknown action {args[0]!r}; choose from {', '.join(actions)}")
-    return actions[args[0] if args else "list"](args[1:])
+    return actions[args[0]](args[1:]) if args and args[0] in actions else list_recipes(args)
 
 
 def list_recipes(args: list[str]) -> int:
     """Print a line for each recipe that holds all the words; returns the exit code."""
     from ..reproduction.figures_of_recipes import hours_in_words
 
-    parser = Arguments(prog=f"{PROG} list", description=list_recipes.__doc__)
+    parser = Arguments(prog=PROG, description=list_recipes.__doc__)
     parser.add_argument("words", nargs="*", help="words that a line must hold")
     words = [word.lower() for word in parser.parse_args(args).words]
     rows = [line(get_recipe(name)) for name in names()]
     kept = [row for row in rows if all(word in " ".join(row).lower() for word in words)]
     if not kept:
-        raise ValueError(f"{PROG} list: no recipe holds {' and '.join(words)}; {PROG} lists all of them")
+        raise ValueError(
+            f"{PROG}: no recipe holds {' and '.join(words)}; {PROG} lists all of them, and show, page and fetch do more"
+        )
     kept = [(*row, hours_in_words(get_recipe(row[0]))) for row in kept]
     head = ("recipe", "method", "model", "data", "GPUs", "GPU-hours, estimated")
     widths = [max(len(row[i]) for row in [head, *kept]) for i in range(len(head))]
@@ -93,8 +93,9 @@ MARKS = {"paper": "", "script": "ˢ", "verl": "ᵛ", "ours": "°"}
 HEAD = """# Recipes
 
 Published runs as files: `llmtrain train --recipe NAME` trains one, `llmtrain recipes show NAME` names the source of
-every setting. A number without a mark is stated in the paper; ˢ marks the authors' script, ᵛ a default of verl, ° our
-choice where nothing is stated. Written by `llmtrain recipes page > docs/recipes.md`.
+every setting, and the commands before it if it needs any. A number without a mark is stated in the paper; ˢ marks the
+authors' script, ᵛ a default of verl, ° our choice where nothing is stated. Written by
+`llmtrain recipes page > docs/recipes.md`.
 """
 
 
@@ -160,7 +161,11 @@ def fetch_recipe(args: list[str]) -> int:
     for item in items:
         words = (item.size, "asks for consent to its licence" * item.gated, item.note)
         more = "; ".join(word for word in words if word)
-        print(f"{'there' if item.there else 'missing':8} {item.path}  from {item.source}{f' ({more})' * bool(more)}")
-    missing = sum(not item.there for item in items)
-    print(f"{missing} to download{f': llmtrain recipes fetch {recipe.name}' * bool(missing)}")
+        how = "by" if item.made else "from"
+        print(f"{'there' if item.there else 'missing':8} {item.path}  {how} {item.source}{f' ({more})' * bool(more)}")
+    missing = [item for item in items if not item.there]
+    made = sum(item.made for item in missing)
+    then = f", then {made} to make by the commands above" * bool(made)
+    command = f": llmtrain recipes fetch {recipe.name}" * bool(missing)
+    print(f"{len(missing) - made} to download{command}{then}")
     return 0

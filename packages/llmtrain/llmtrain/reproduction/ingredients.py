@@ -44,6 +44,11 @@ class Ingredient:
         return (self.path / "config.json").is_file() if self.hub == "model" else self.path.exists()
 
     @property
+    def made(self) -> bool:
+        """True if a command makes it from another file."""
+        return self.hub == "made"
+
+    @property
     def by_hand(self) -> str:
         """Command that gets it on a machine with a network."""
         kind = " --repo-type dataset" * (self.hub == "dataset")
@@ -138,10 +143,16 @@ def check_positions(recipe: Recipe, folder: Path) -> None:
 
 
 def fetch(items: list[Ingredient]) -> Iterator[str]:
-    """Download what is missing, and yield a line for each item. Raise ValueError in one line if one fails."""
-    for item in items:
+    """Download what is missing, and yield a line for each item, last those to be made with their command.
+
+    Raises ValueError in one line if a download fails.
+    """
+    for item in sorted(items, key=lambda item: item.made):
         if item.there:
             yield f"there     {item.path}"
+            continue
+        if item.made:
+            yield f"to make   {item.path}: {item.by_hand}"
             continue
         item.path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -156,8 +167,6 @@ def fetch(items: list[Ingredient]) -> Iterator[str]:
 
 
 def _download(item: Ingredient) -> None:
-    if item.hub == "made":
-        raise ValueError("it is made from another file")
     if item.hub:
         from huggingface_hub import snapshot_download
 
