@@ -64,6 +64,16 @@ def test_a_row_is_bad_if_the_verifier_of_its_source_cannot_use_it(jsonl):
         read(jsonl(rows), usable=usable("math sums=countdown"))
 
 
+@pytest.mark.parametrize("truth", [COUNT, json.dumps({"inputs": [""], "outputs": ["3"]})])
+def test_a_row_of_another_kind_is_no_wrong_answer_of_mathematics(jsonl, truth):
+    """The tests of a program are JSON text in Eurus-2-RL, which no answer equals."""
+    path = jsonl([{"question": "1+1?", "answer": "2"}, {"question": "print 3", "answer": truth}])
+    with pytest.raises(ValueError, match=r"line 2: .* as in 'math livecodebench=python'"):
+        read(path, usable=usable("math"))
+    sets = jsonl([{"question": "solve", "answer": "{1, 2}"}], "sets.jsonl")
+    assert len(read(sets, usable=usable("math")).questions) == 1
+
+
 def test_a_task_with_rows_and_files_of_several_kinds(jsonl):
     """A mixed file to train on by its column, benchmarks by their files' names."""
     mixed = [

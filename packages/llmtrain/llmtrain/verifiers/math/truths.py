@@ -7,6 +7,7 @@ from typing import Any
 from .. import regex
 from ..by_source import Named
 from ..direct import countdown_check
+from ..program_cases import cases_of
 from ..python_tests import plan_of
 from .answer_text import read_truth
 
@@ -18,8 +19,18 @@ def anything(ground_truth: Any, source: str = "") -> None:
     """Accept every ground truth."""
 
 
+def math_truth(ground_truth: Any) -> None:
+    """Raise ValueError for a ground truth that is none of mathematics, such as the tests of a program."""
+    if isinstance(cases_of(ground_truth), dict):
+        raise ValueError(
+            "the ground truth of math is text or a number, not an object such as a program's tests: name the verifier "
+            "of these rows by their source, as in 'math livecodebench=python'"
+        )
+    read_truth(ground_truth)
+
+
 KNOWN: dict[str, Callable[[Any], object]] = {
-    "math": read_truth,
+    "math": math_truth,
     "regex": partial(regex.check, ""),
     "countdown": partial(countdown_check, ""),
     "python": plan_of,
