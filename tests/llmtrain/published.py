@@ -144,6 +144,7 @@ OPEFO = Paper(
 
 # EntroPIC: 5.1, B.1 (training), B.2 (evaluation), D.2 (temperature)
 PI = {"controller": "entropic", "target": 0.1}
+MATH_ARENA = ("hmmt25", "brumo25", "cmimc25")
 ENTROPIC = Paper(
     shared={
         "data.train_files": ["dapo-math-17k", "orz-math", "deepscaler"],
@@ -169,7 +170,7 @@ ENTROPIC = Paper(
         "nemotron-1.5b": {
             "model.path": "nvidia/OpenReasoning-Nemotron-1.5B",
             "data.train_files": ["polaris"],
-            "data.val_files": ["math500", "amc23", "aime24", "aime25", "olympiadbench", "minerva"],
+            "data.val_files": ["math500", "amc23", "aime24", "aime25", "olympiadbench", "minerva", *MATH_ARENA],
             "rollout.temperature": 1.0,
             "rollout.max_new_tokens": 32_768,
             "eval.settings": "entropic_reasoning",

@@ -2,6 +2,7 @@ import sys
 
 import pytest
 
+from llmtrain.data import read
 from llmtrain.data.tables import tables
 
 
@@ -26,6 +27,16 @@ def test_a_folder_of_shards_belongs_to_one_data_set(parquet, jsonl, tmp_path):
     assert [(t.name, t.source) for t in train] == [*((s, "sums") for s in shards), ("sums/more.jsonl", "more")]
     test = [t.name for t in tables(str(tmp_path / "sums"), "test")]
     assert test == ["sums/data/test-00000-of-00001.parquet", "sums/more.jsonl"]
+
+
+def test_a_benchmark_whose_only_split_is_called_train(parquet, tmp_path):
+    """As MathArena publishes HMMT, BRUMO and CMIMC; questions to test on are never trained on by mistake."""
+    parquet([{"problem_idx": 1, "problem": "1+1?", "answer": "2"}], "hmmt25/data/train-00000-of-00001.parquet")
+    (question,) = read(str(tmp_path / "hmmt25"), split="test").questions
+    assert (question.text, question.ground_truth, question.source) == ("1+1?", "2", "hmmt25")
+    parquet([{"a": 1}], "held/test.parquet")
+    with pytest.raises(ValueError, match="held has no split 'train'; it has test"):
+        next(tables(str(tmp_path / "held"), "train"))
 
 
 def test_a_split_that_a_folder_lacks(parquet, tmp_path):

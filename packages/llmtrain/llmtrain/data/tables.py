@@ -28,7 +28,8 @@ def tables(name: str, split: str = "train", label: str = "") -> Iterator[Table]:
     """Yield the tables of a file, a folder, or a data set of the hub ("openai/gsm8k:main": name and configuration).
 
     split: split to read of a folder or hub data set. A folder of plain files skips files whose path names another split
-    (`test-00000-of-00001.parquet`, `test/a.jsonl`), and keeps files whose path names none.
+    (`test-00000-of-00001.parquet`, `test/a.jsonl`), and keeps files whose path names none. If all of its files
+    are of one split, they are its test split, too.
     label: name of the data set instead of its own, see `labels`.
 
     Raises:
@@ -71,7 +72,10 @@ def check_name(name: str) -> None:
 
 
 def _chosen(path: Path, split: str) -> list[Path]:
-    """Return the files of a folder that belong to a split."""
+    """Return the files of a folder that belong to a split; those of its only split if the test split is asked for.
+
+    Benchmarks on the hub, such as MathArena's, often call their only split `train`.
+    """
     files = sorted(p for p in path.rglob("[!.]*") if p.suffix in KINDS and p.name not in ABOUT and p.is_file())
     files = [file for file in files if file.suffix != ".csv"] or files  # csv beside other files is often about them
     if not files:
@@ -79,6 +83,8 @@ def _chosen(path: Path, split: str) -> list[Path]:
     named = {file: _split(file.relative_to(path)) for file in files}
     asked = _split(Path(split)) or split
     chosen = [file for file in files if named[file] in ("", asked)]
+    if asked == "test" and len(set(named.values())) == 1:
+        chosen = files
     if not chosen:
         raise ValueError(f"{path} has no split {split!r}; it has {', '.join(sorted(set(named.values())))}")
     return chosen
