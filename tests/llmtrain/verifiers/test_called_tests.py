@@ -88,6 +88,11 @@ def test_tests_that_no_program_could_pass_are_bad_rows(jsonl, tests, message):
     assert (len(questions), len(skipped)) == (1, 1)
 
 
+@pytest.mark.filterwarnings("error")
+def test_reading_tests_prints_no_warning_of_their_escapes():
+    assert called("def test_a():\n    assert match('\\d', '1')")
+
+
 @pytest.mark.parametrize("tests", ["assert half(2) == 1", "x = [1]\nassert half(x[0]) == 1", "check(half)"])
 def test_statements_are_left_as_they_are(tests):
     assert called(tests) == tests
