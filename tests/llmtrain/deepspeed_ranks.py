@@ -143,9 +143,11 @@ def shards(ranks, out: Path) -> dict:
     for name, config in chosen.items():
         ends: list[torch.Tensor] = []
         state: dict = {}
+        saved: dict = {}
         for optim, steps in ((CLIPPED, 2), (CLIPPED, 1), (EDITED, 1)):
             policy = policy_of(config, name.startswith("lora"))
             experience = part_of(experience_of(policy), ranks)
+            policy.model.load_state_dict(saved or policy.model.state_dict())
             engine = DeepSpeedEngine(policy, optim, config, ranks)
             if state:
                 engine.load_state_dict(state)
@@ -156,6 +158,8 @@ def shards(ranks, out: Path) -> dict:
             if not state:
                 engine.save_shards(out / name)
                 state = engine.state_dict()
+                with engine.whole(policy.model.parameters()):
+                    saved = {key: weight.clone() for key, weight in policy.model.state_dict().items()}
             ends.append(weights(engine, policy))
         found[name] = dict(zip(("before", "resumed", "edited"), ends, strict=True))
     others = [{"optimizer": {}}, state | {"world_size": 3}, state | {"zero_stage": 1}]

@@ -10,7 +10,7 @@ from same_runs import same, without_times
 from entrostat.runlog import read_metrics
 from llmtrain.policy.checkpoint import latest, load_state
 from llmtrain.policy.engine import NonFiniteError, TorchEngine
-from llmtrain.settings.config import EngineConfig, GuardConfig, RolloutConfig, TopologyConfig
+from llmtrain.settings.config import GuardConfig, RolloutConfig, TopologyConfig
 from llmtrain.training.check import check
 from llmtrain.training.guard import Guard, RollBackError
 from llmtrain.training.run import train_rank
@@ -63,10 +63,6 @@ def test_a_value_that_is_not_finite_is_an_error_without_a_limit(value):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        (
-            {"guard": GuardConfig(non_finite="skip"), "engine": EngineConfig(name="deepspeed")},
-            "guard.non_finite skip needs engine.name torch",
-        ),
         (
             {"guard": GuardConfig(entropy="roll_back", entropy_below=0.1), "topology": TopologyConfig(name="ray")},
             "guard.entropy roll_back needs topology.name local",

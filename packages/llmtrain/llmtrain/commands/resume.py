@@ -17,6 +17,7 @@ def main(args: list[str]) -> int:
     parser = Arguments(prog="llmtrain resume", description=main.__doc__)
     parser.add_argument("run", help="folder of the run, such as runs/countdown")
     parser.add_argument("--steps", type=int, help="train to this rollout step instead of the configured one")
+    parser.add_argument("--nproc", type=int, help="number of ranks instead of the configured one (DeepSpeed)")
     parser.add_argument("--topology.address", dest="address", help="Ray cluster to continue on, HOST:PORT or auto")
     given = parser.parse_args(args)
     config = replace(run_config(given.run), out=str(Path(given.run)))
@@ -29,5 +30,7 @@ def main(args: list[str]) -> int:
         if given.steps < done:
             raise ValueError(f"--steps {given.steps}: {given.run} has done {done}; give {done} or more")
         config = replace(config, steps=given.steps)
+    if given.nproc is not None:
+        config = replace(config, nproc=given.nproc)
     check_machine(config)
     return start_run(["resume", *args], config, resuming=True)

@@ -15,7 +15,7 @@ import logging
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,12 @@ from ..process.local_ranks import forget_shared_memory
 from ..process.ranks import DistRanks
 from ..settings.config import EngineConfig, OptimConfig
 from .engine import NonFiniteError, adamw, always, clip, set_rates
+from .optimizer_pieces import MASTER, MOMENTS, Piece, held_pieces, make_moments, read_pieces, write_pieces
 from .policy import Policy
 from .stale_builds import release
 
 TAG = "deepspeed"
-"""Subfolder of a checkpoint that DeepSpeed writes to."""
+"""Subfolder of a checkpoint of an earlier version that DeepSpeed wrote."""
 BUCKET = 200_000_000
 """Upper limit for the number of gradients or weights that are sent between ranks at once."""
 
@@ -105,7 +106,7 @@ class DeepSpeedEngine:
     """Engine of a rank under DeepSpeed. Gradients add up over `backward` calls and ranks until `step`.
 
     All ranks make the same number of passes, which `begin` returns; a rank without tokens makes empty passes. After a
-    NonFiniteError the weights are valid but the gradients are not: load a checkpoint to continue.
+    NonFiniteError the weights and moments are those from before the step.
     """
 
     def __init__(
@@ -138,8 +139,12 @@ class DeepSpeedEngine:
         self.parameters = parameters
         self.passes = 0
         self.loss = torch.zeros((), dtype=torch.float64)
-        if config.zero_stage == 0:
-            self.optimizer.register_step_pre_hook(lambda *_: self._clip())
+        self.norm = math.nan
+        self.takes: bool | None = None
+        """Decision on the present step; None before it."""
+        self.hidden: list[tuple[Tensor, Tensor | None]] = []
+        self.optimizer.register_step_pre_hook(lambda *_: self._decide())
+        self.optimizer.register_step_post_hook(lambda *_: self._give_back())
 
     @property
     def lr(self) -> float:
@@ -162,24 +167,44 @@ class DeepSpeedEngine:
     def step(self) -> float:
         assert self.passes == 0, f"{self.passes} of the announced passes are missing"
         loss = float(self.ranks.total(self.loss))
+        self.norm, self.takes = math.nan, None if math.isfinite(loss) else False
+        self.deepspeed.step()  # also forgets the gradients
+        if self.config.zero_stage in (1, 2) and not self._steps():
+            self._zero._hp_optimizer_states_linked = False  # there are no moments yet
         if not math.isfinite(loss):
             raise NonFiniteError(f"loss is {loss}")
-        self.deepspeed.step()
         norm = self.norm if self.config.zero_stage == 0 else float(self.deepspeed.get_global_grad_norm())
         if not math.isfinite(norm):  # DeepSpeed has not changed the weights
             raise NonFiniteError(f"gradient norm is {norm}")
-        self.allows(norm)  # may raise; DeepSpeed has taken the step
-        self.scheduler.step()
+        if self.takes:
+            self.scheduler.step()
         return norm
 
     def discard(self) -> None:
-        raise TypeError("DeepSpeed cannot forget gradients")  # training/check.py refuses such settings
+        """No-op: `step` has forgotten the gradients."""
 
-    def _clip(self) -> None:
-        """Clip gradients before a step of stage 0, when every rank holds the sum of all gradients."""
-        self.norm = clip(self.parameters, self.max_grad_norm)
-        if not math.isfinite(self.norm):
-            raise NonFiniteError(f"gradient norm is {self.norm}")
+    def _decide(self) -> None:
+        """Decide before AdamW's step whether it is taken; if not, hide the gradients, without which AdamW does nothing.
+
+        Stage 3 divides a step into several of AdamW's. In stage 0 every rank holds the sum of all gradients, and this
+        method clips them.
+        """
+        if self.config.zero_stage == 0:
+            self.norm = clip(self.parameters, self.max_grad_norm)
+        if self.takes is None:
+            norm = float(self.deepspeed.optimizer._global_grad_norm) if self.config.zero_stage else self.norm
+            self.takes = math.isfinite(norm) and self.allows(norm)
+        if not self.takes:
+            weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
+            self.hidden = [(weight, weight.grad) for weight in weights]
+            for weight in weights:
+                weight.grad = None
+
+    def _give_back(self) -> None:
+        """Give the hidden gradients back, whose memory DeepSpeed may use again."""
+        for weight, gradient in self.hidden:
+            weight.grad = gradient
+        self.hidden = []
 
     def whole(self, parameters: Iterable[nn.Parameter] | None = None) -> contextlib.AbstractContextManager:
         if self.config.zero_stage < 3:
@@ -195,27 +220,46 @@ class DeepSpeedEngine:
     # State --------------------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        return {
-            "scheduler": self.scheduler.state_dict(),
-            "world_size": self.ranks.size,
-            "zero_stage": self.config.zero_stage,
-        }
+        return {"scheduler": self.scheduler.state_dict(), "bf16": self.config.bf16, "steps": self._steps()}
+
+    def _steps(self) -> int:
+        """Return the number of steps that AdamW has taken; it has no moments before the first."""
+        return max((int(state["step"]) for state in self.optimizer.state.values() if state), default=0)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the state. Raises ValueError if the checkpoint has another engine, number of ranks or ZeRO stage."""
+        """Restore the state. Raises ValueError if the checkpoint has another engine or precision.
+
+        Checkpoints of earlier versions must also have the same number of ranks and ZeRO stage.
+        """
         if "optimizer" in state:
             raise ValueError("the checkpoint has engine.name torch, this run has deepspeed: use the same")
-        mine = {"world_size": self.ranks.size, "zero_stage": self.config.zero_stage}
+        mine = {"world_size": self.ranks.size, "zero_stage": self.config.zero_stage, "bf16": self.config.bf16}
         for name, here in mine.items():
-            if state.get(name) != here:
-                raise ValueError(f"the checkpoint has {name} {state.get(name)}, this run has {here}: use the same")
+            if state.get(name, here) != here:
+                raise ValueError(f"the checkpoint has {name} {state[name]}, this run has {here}: use the same")
         self.scheduler.load_state_dict(state["scheduler"])
+        if state.get("steps"):
+            make_moments(self._zero, self.optimizer, self.config.zero_stage, state["steps"])
 
     def save_shards(self, folder: Path) -> None:
-        self.deepspeed.save_checkpoint(str(folder), tag=TAG, save_latest=False)
+        if self.config.zero_stage or self.ranks.rank == 0:
+            write_pieces(self._pieces(), folder, self.ranks.rank)
 
     def load_shards(self, folder: Path) -> None:
-        path, _ = self.deepspeed.load_checkpoint(str(folder), tag=TAG)
-        if path is None:
-            raise ValueError(f"{folder / TAG} is not a complete DeepSpeed checkpoint")
+        if (folder / TAG).is_dir():
+            path, _ = self.deepspeed.load_checkpoint(str(folder), tag=TAG)
+            if path is None:
+                raise ValueError(f"{folder / TAG} is not a complete DeepSpeed checkpoint")
+        else:
+            read_pieces(self._pieces(), folder)
         set_rates(self.optimizer, self.scheduler, self.optim)
+
+    @property
+    def _zero(self) -> Any:
+        """DeepSpeed's ZeRO optimizer; AdamW in stage 0."""
+        return self.deepspeed.optimizer if self.config.zero_stage else self.optimizer
+
+    def _pieces(self) -> Iterator[Piece]:
+        """Return the pieces of the optimizer's state that this rank holds."""
+        states = (MASTER,) * self.config.bf16 + MOMENTS * (self._steps() > 0)
+        return held_pieces(self.deepspeed.module, self._zero, states)

@@ -52,7 +52,7 @@ class Engine(Protocol):
         """
 
     def discard(self) -> None:
-        """Forget the gradients of this step. Only the torch engine can."""
+        """Forget the gradients of this step."""
 
     def whole(self, parameters: Iterable[nn.Parameter] | None = None) -> contextlib.AbstractContextManager:
         """Gather weights on every rank inside the context: all of them, to sample, or `parameters`, to read."""

@@ -90,11 +90,8 @@ def check(config: TrainConfig) -> None:
 
 
 def check_guard(config: TrainConfig) -> None:
-    """Raise ValueError if a guard has a policy that engine or topology do not have."""
+    """Raise ValueError if a guard has a policy that the topology does not have."""
     guard = config.guard
-    skips = [name for name in guard.does("skip") if name not in ("guard.entropy", "guard.mismatch")]
-    if skips and config.engine.name == "deepspeed":
-        raise ValueError(f"{skips[0]} skip needs engine.name torch: DeepSpeed cannot leave out an update; use stop")
     backs = guard.does("roll_back")
     if backs and (config.topology.name != "local" or config.rollout.name != "hf"):
         raise ValueError(f"{backs[0]} roll_back needs topology.name local and rollout.name hf; use stop")

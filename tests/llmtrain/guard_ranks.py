@@ -1,0 +1,95 @@
+"""Guards on ranks under DeepSpeed; `training/test_guard_ranks.py` judges what they did.
+
+python guard_ranks.py OUT        reads OUT/config.yaml, writes OUT/found-<rank>.pt and the run OUT/rolls_back
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import deepspeed  # noqa: F401  (once for all forks)
+import torch
+import yaml
+from deepspeed_scene import BF16, CLIPPED, OPTIONS, STAGES, experience_of, part_of, policy_of, step, weights
+from forked_ranks import run_ranks
+
+from entrostat import make
+from entrostat.field_types import merge
+from llmtrain.policy.deepspeed_engine import DeepSpeedEngine
+from llmtrain.policy.engine import TorchEngine
+from llmtrain.process.clock import Clock
+from llmtrain.process.ranks import join
+from llmtrain.settings.config import EngineConfig, GuardConfig, TrainConfig
+from llmtrain.training.guard import Guard
+from llmtrain.training.learner import Learner
+from llmtrain.training.run import train_rank
+from llmtrain.training.trainer import Trainer
+
+ENGINES = STAGES | {"bf16-1": BF16["bf16-1"], "offload2": OPTIONS["offload2"], "offload3": OPTIONS["offload3"]}
+CALM = GuardConfig(non_finite="skip", grad_norm="skip", grad_norm_above=1e9)
+FAULTS = {"limit": replace(CALM, grad_norm_above=1e-9), "nan": CALM, "inf": CALM}
+"""Guards of an update that is left out: by its limit on both ranks, or because of a fault on the first rank only."""
+
+
+def updates(config: EngineConfig | None, ranks, faults: tuple[str, ...]) -> dict:
+    """Weights after each update, of which those with a fault are to be left out, and what the guard counted."""
+    policy = policy_of(config or EngineConfig())
+    whole = experience_of(policy)
+    mine = part_of(whole, ranks) if config else whole
+    engine = DeepSpeedEngine(policy, CLIPPED, config, ranks) if config else TorchEngine(policy.model, CLIPPED)
+    learner = Learner(policy, engine, make("grpo"), CLIPPED, seed=0, clock=Clock("cpu"), updates=2)
+    bad = {"on": False}
+    last = policy.model.base_model.layers[1]
+    last.register_full_backward_hook(
+        lambda module, into, out: tuple(x * torch.inf for x in into) if bad["on"] else into
+    )
+    found: dict = {"weights": [], "counted": []}
+    for fault in faults:
+        learner.guard = Guard(FAULTS.get(fault, CALM))
+        experience, first = mine, ranks.rank == 0
+        if fault == "nan" and first:
+            experience = replace(mine, advantage=mine.advantage * torch.nan)
+        bad["on"] = fault == "inf" and first
+        step(learner, experience)
+        found["weights"].append(weights(engine, policy))
+        found["counted"].append(learner.guard.metrics())
+    return found
+
+
+def rank(out: Path, config: TrainConfig) -> None:
+    ranks, found = join("cpu"), {}
+    for name, engine in ENGINES.items():
+        found[name] = updates(engine, ranks, ("limit", "", "nan", "", "inf", ""))
+        found[name]["plain"] = updates(engine, ranks, ("", "", ""))["weights"]
+    torch.save(found, out / f"found-{ranks.rank}.pt")
+    Trainer._train_step = breaks_once(Trainer._train_step)
+    for stage in ("zero1", "zero3"):
+        run = replace(config, out=str(out / stage), engine=STAGES[stage], guard=GuardConfig(non_finite="roll_back"))
+        assert train_rank(run, resuming=False) == (0, f"done: {run.out}")
+
+
+def breaks_once(plain):
+    """A step whose loss is NaN on the second rank only, in the third step, before the run was rolled back."""
+
+    def train_step(trainer: Trainer):
+        forward = trainer.policy.loss
+        if trainer.step == 2 and not trainer.roll_backs and trainer.ranks.rank == 1:
+
+            def loss(*args):
+                value, stats = forward(*args)
+                return value * torch.nan, stats
+
+            trainer.policy.loss = loss
+        return plain(trainer)
+
+    return train_step
+
+
+def main(out: Path) -> None:
+    torch.set_num_threads(1)
+    config = merge(TrainConfig(), yaml.safe_load((out / "config.yaml").read_text()))
+    run_ranks(2, rank, out, config)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
