@@ -68,6 +68,7 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
         "controller",
         "planned",
         "batches",
+        "in_flight",
         "lora",
         "bases",
         "annotator",

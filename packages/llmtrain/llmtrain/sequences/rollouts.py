@@ -13,6 +13,9 @@ from transformers import PreTrainedTokenizerBase
 
 from .ragged import ranges, starts
 
+FLAT = ("response_ids", "response_lengths", "logp", "prompt_index", "finished")
+"""Tensors of `Rollouts`."""
+
 
 @dataclass
 class Rollouts:
@@ -102,6 +105,5 @@ def merge(parts: Sequence[Rollouts]) -> Rollouts:
 
 def _joined(parts: Sequence[Rollouts]) -> Rollouts:
     """Concatenate responses without changing prompts and their indices."""
-    flat = ("response_ids", "response_lengths", "logp", "prompt_index", "finished")
-    whole: dict[str, Any] = {name: torch.cat([getattr(part, name) for part in parts]) for name in flat}
+    whole: dict[str, Any] = {name: torch.cat([getattr(part, name) for part in parts]) for name in FLAT}
     return replace(parts[0], **whole, version=min(part.version for part in parts))

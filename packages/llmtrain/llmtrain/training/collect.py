@@ -8,6 +8,8 @@ batches of the next k steps are requested ahead, with the current weights.
 
 from collections import Counter, deque
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,7 +27,7 @@ from ..rollout.rollout_engine import Pending, Request, RolloutEngine, check_answ
 from ..sequences.collected import Collected
 from ..sequences.exchange import deal, exchange
 from ..sequences.mini_batch import mini_batches, shares
-from ..sequences.rollouts import Rollouts, join
+from ..sequences.rollouts import FLAT, Rollouts, join, merge
 from ..settings.config import TrainConfig
 from ..tasks import Task
 from ..tasks.rewards import NAMES, terms, used
@@ -34,7 +36,7 @@ from .responses import length_metrics
 
 
 class Collector:
-    """Collector of one run. A checkpoint needs only `used`, the number of question batches consumed."""
+    """Collector of one run. A checkpoint needs `used`, the number of question batches consumed, and `in_flight`."""
 
     def __init__(
         self,
@@ -114,16 +116,39 @@ class Collector:
 
     def _ask(self, step: int) -> None:
         """Submit requests until staleness + 1 batches are in flight, or fewer if fewer steps are left; at least one."""
-        seed, size = self.config.seed, self.batch_size
         steps_left = max(self.config.steps - step, 1)
         while len(self._pending) < min(self.config.topology.staleness + 1, steps_left):
-            number = self.used + len(self._pending)
-            questions = self.task.train_batch(number, size, seed)
-            prompt_ids = encode_all(self.tokenizer, [question.prompt for question in questions])
-            lengths = torch.tensor([len(ids) for ids in prompt_ids])
-            dealt = shares(lengths, self.ranks.size)
-            request = Request(prompt_ids, self.config.rollout.sampling, dealt, generator_seed("rollout", seed, number))
+            questions, request = self._request(self.used + len(self._pending))
             self._pending.append((questions, request, self.engine.submit(request)))
+
+    def _request(self, number: int) -> tuple[list[Question], Request]:
+        """Return the questions of a batch, and the request for responses to them."""
+        seed = self.config.seed
+        questions = self.task.train_batch(number, self.batch_size, seed)
+        prompt_ids = encode_all(self.tokenizer, [question.prompt for question in questions])
+        dealt = shares(torch.tensor([len(ids) for ids in prompt_ids]), self.ranks.size)
+        return questions, Request(
+            prompt_ids, self.config.rollout.sampling, dealt, generator_seed("rollout", seed, number)
+        )
+
+    def in_flight(self) -> list[dict[str, Any]]:
+        """Return the responses of all ranks to the requests in flight, which it waits for; all ranks call this.
+
+        A resumed run cannot ask for them again: they are of earlier weights. Raises RolloutError.
+        """
+        answered = [(questions, request, answer()) for questions, request, answer in self._pending]
+        self._pending = deque((questions, request, partial(_given, mine)) for questions, request, mine in answered)
+        wholes = [merge(self.ranks.gather([mine])) for _, _, mine in answered]
+        return [{name: getattr(whole, name) for name in (*FLAT, "version")} for whole in wholes]
+
+    def resume(self, used: int, in_flight: list[dict[str, Any]]) -> None:
+        """Restore `used` and `in_flight` of a checkpoint, written by any number of ranks."""
+        self.used = used
+        for number, fields in enumerate(in_flight, used):
+            questions, request = self._request(number)
+            mine = torch.tensor(request.shares[self.ranks.rank], dtype=torch.long)
+            answer = partial(_given, Rollouts(request.prompt_ids, **fields).answering(mine))
+            self._pending.append((questions, request, answer))
 
     def _batch(self, step: int, failures: Counter[str]) -> tuple[Rollouts, Tensor]:
         """Return this rank's responses to the next batch and their scores (1 + terms, B).
@@ -176,3 +201,8 @@ class Collector:
         differ = (by_group != by_group[:, :1]).any(1)
         found[rollouts.prompt_index[:: self.config.rollout.n][differ]] = 1
         return self.ranks.total(found).nonzero()[:, 0]
+
+
+def _given(rollouts: Rollouts) -> Rollouts:
+    """Return responses that were waited for before."""
+    return rollouts

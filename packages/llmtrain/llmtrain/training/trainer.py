@@ -134,7 +134,8 @@ class Trainer:
         self.evaluator = self._evaluator()
         torch.manual_seed(config.seed)
         if state:
-            self.collector.used, self.evaluator.start = state["batches"], state["prompt_entropy"]
+            self.collector.resume(state["batches"], state.get("in_flight", []))
+            self.evaluator.start = state["prompt_entropy"]
             torch.set_rng_state(state["rng"])
         self.log: RunLog | NoLog = NoLog()
         if self.ranks.rank == 0:
@@ -227,6 +228,7 @@ class Trainer:
             "controller": self.controller.state_dict(),
             "planned": self.learner.planned,
             "batches": self.collector.used,
+            "in_flight": self.collector.in_flight(),
             "lora": lora,
             "bases": self.bases,
             "annotator": self.annotator.state_dict(),

@@ -1,0 +1,134 @@
+"""Runs, and the same in two halves by new processes; `training/test_resume.py` compares them.
+
+python resume_ranks.py OUT CASE...        reads OUT/config.yaml, writes OUT/<case>/straight and OUT/<case>/halves
+"""
+
+import os
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import deepspeed  # noqa: F401  (once for all forks)
+import torch
+import yaml
+from deepspeed_scene import STAGES
+from forked_ranks import run_ranks
+
+from entrostat.field_types import merge
+from llmtrain.rollout.hf_engine import CopyEngine
+from llmtrain.settings.config import EngineConfig, PrimeConfig, TopologyConfig, TrainConfig
+from llmtrain.training import trainer as trainer_module
+from llmtrain.training.trainer import Trainer
+from llmtrain.verifiers import Verdict, Verifier
+
+CLOSED_LOOPS = {
+    "adapo": {},
+    "adaptive_clip": {},
+    "adaptive_entropy": {"target": 2.0},
+    "adaptive_entropy_trl": {"target": 2.0},
+    "aepo": {},
+    "aer": {},
+    "arbitrary_entropy": {},
+    "entrocraft": {},
+    "entropic": {"target": "linear(0.9x, 0.5x, 8)"},
+    "flexible_clip": {},
+    "papo": {},
+    "positive_reweight": {},
+    "repo_r": {},
+    "siren": {"top_p": 0.9},
+    "stare": {},
+    "thermostat": {"target": "0.8x"},
+}
+"""Controllers with a state, and their hyperparameters."""
+
+
+class Even(Verifier):
+    """Likes some responses and others not, so that every step has a gradient."""
+
+    def judge(self, responses, ground_truths):
+        return [Verdict(sum(response.encode()) % 2 == 0, "") for response in responses]
+
+
+def cases(base: TrainConfig) -> dict[str, tuple[int, TrainConfig]]:
+    """Return the number of ranks, 0 for the torch engine, and the configuration of each case."""
+    filtered = replace(base.rollout, filter_groups=True, max_gen_batches=4)
+    lora, layouts = replace(base.model, lora_rank=2), {"lr_schedule": "cosine", "warmup_steps": 3, "min_lr_ratio": 0.1}
+    packed, shared = (replace(base.optim, layout=layout, **layouts) for layout in ("packed", "shared"))
+    prime = {"advantage": "prime", "prime": PrimeConfig(lr=1e-4)}
+    targets = {"entropic.target": 1.5, "adaptive_entropy.target": 1.5}
+    loops = replace(base, controller="steer+entropic+adaptive_entropy+kl_ref", controller_args=targets)
+    bf16 = {stage: replace(STAGES[stage], bf16=True) for stage in ("zero1", "zero2")}
+    few = replace(loops, steps=6, save_every=3, eval=replace(base.eval, every=0))  # ranks that wait for each other
+    found = {
+        name: (0, replace(base, controller=name, controller_args=settings)) for name, settings in CLOSED_LOOPS.items()
+    }
+    return found | {
+        "packed": (0, replace(loops, optim=packed, rollout=filtered, model=lora, **prime)),
+        "shared": (0, replace(loops, optim=shared, rollout=filtered, engine=EngineConfig(bf16=True), **prime)),
+        "asynchronous": (0, replace(loops, rollout=filtered, topology=TopologyConfig(name="ray", staleness=2))),
+        "zero0": (2, replace(few, optim=packed, rollout=filtered, engine=STAGES["zero0"])),
+        "zero1": (2, replace(few, optim=shared, engine=bf16["zero1"], **prime)),
+        "zero2": (2, replace(few, optim=packed, rollout=filtered, model=lora, engine=bf16["zero2"])),
+        "zero3": (2, replace(few, optim=packed, rollout=filtered, model=lora, engine=STAGES["zero3"], **prime)),
+    }
+
+
+MOVES = ((1, "zero1"), (2, "zero2"), (4, "zero3"), (2, "zero0"))
+"""Numbers of ranks and ZeRO stages between which a run moves, every two steps."""
+
+
+def moving(base: TrainConfig) -> TrainConfig:
+    """Return the configuration of a run that moves; its last step is the eighth."""
+    cosine = replace(base.optim, lr_schedule="cosine", warmup_steps=3)
+    return replace(
+        base, steps=8, save_every=2, optim=cosine, controller="steer+entropic", controller_args={"target": 1.5}
+    )
+
+
+def train(config: TrainConfig, out: Path, *, resume: bool = False, until: int = 0) -> None:
+    """Train to the last step, or until SIGINT in the step before `until`."""
+    if config.topology.staleness:  # as an actor of Ray does it
+        make = lambda config, start, ranks: CopyEngine(start.folder, start.config)  # noqa: E731
+        trainer_module.make_rollout_engine = make
+    trainer = Trainer(replace(config, out=str(out)), out if resume else config.model.path, resume)
+    trainer.collector.task = replace(trainer.task, start_verifier=Even)
+
+    def report(step: int, metrics: dict[str, float]) -> None:
+        if step + 1 == until:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    trainer.run(report)
+
+
+def first(configs: dict[str, TrainConfig], out: Path) -> None:
+    for name, config in configs.items():
+        train(config, out / name / "straight")
+        train(config, out / name / "halves", until=config.steps // 2)
+
+
+def second(configs: dict[str, TrainConfig], out: Path) -> None:
+    for name, config in configs.items():
+        train(config, out / name / "halves", resume=True)
+
+
+def move(config: TrainConfig, out: Path, until: int) -> None:
+    train(config, out / "moved" / "halves", resume=until > 2, until=until)
+
+
+def main(out: Path, names: list[str]) -> None:
+    torch.set_num_threads(1)
+    base = merge(TrainConfig(), yaml.safe_load((out / "config.yaml").read_text()))
+    wanted = [name for name in names if name != "moved"]
+    for size in sorted({cases(base)[name][0] for name in wanted}):
+        chosen = {name: config for name, (ranks, config) in cases(base).items() if ranks == size and name in wanted}
+        for part in (first, second):
+            run_ranks(size, part, chosen, out)
+    if "moved" in names:
+        run_ranks(0, train, moving(base), out / "moved" / "straight")
+        for number, (size, stage) in enumerate(MOVES, 1):
+            run_ranks(size, move, replace(moving(base), engine=STAGES[stage]), out, 2 * number)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

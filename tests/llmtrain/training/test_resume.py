@@ -1,0 +1,147 @@
+"""Exact resume: ten steps are five and five in a new process, to the bit, whatever holds a state.
+
+    case                        engine                  layout   LoRA  PRIME  filtered  state besides
+    a controller's name         torch                   padded                          the controller's own
+    packed                      torch                   packed   yes   yes    yes       cosine rate, reference
+    shared                      torch, bf16 products    shared         yes    yes       cosine rate, reference
+    asynchronous                torch                   padded                yes       two rollouts in flight
+    zero0                       DeepSpeed, two ranks    packed                yes       cosine rate, reference
+    zero1                       the same, bf16          shared         yes              fp32 master weights
+    zero2                       the same, bf16          packed   yes          yes       fp32 master weights
+    zero3                       DeepSpeed, two ranks    packed   yes   yes    yes       cosine rate, reference
+
+Checksums of a checkpoint's files are those of weights, moments, generators, data position and controllers. Runs with
+vLLM: test_training_with_vllm.py.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from same_runs import without_times
+
+from entrostat import list_controllers, make
+from llmtrain.policy.checkpoint import latest, load_state
+from llmtrain.policy.model import load
+from llmtrain.settings.config import (
+    EvalConfig,
+    ModelConfig,
+    OptimConfig,
+    RolloutConfig,
+    SFTConfig,
+    TaskConfig,
+    TrainConfig,
+)
+from llmtrain.settings.nested import to_dict
+from llmtrain.training.warmup import build_and_warm_up
+
+SCRIPT = Path(__file__).parents[1] / "resume_ranks.py"
+ONE = ("packed", "shared", "asynchronous")
+TWO = ("zero0", "zero1", "zero2", "zero3")
+
+
+def closed_loops() -> list[str]:
+    """Controllers that hold a state of their own."""
+    return [name for name in list_controllers() if any(make(name).state_dict().values())]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Function that returns the folder of the runs of some cases."""
+    out = tmp_path_factory.mktemp("resume")
+    config = TrainConfig(
+        steps=10,
+        save_every=5,
+        threads=1,
+        model=ModelConfig(hidden_size=16, num_layers=1, num_heads=2, intermediate_size=32),
+        task=TaskConfig(train_problems=64, test_problems=4),
+        sft=SFTConfig(examples=64, steps=5),
+        rollout=RolloutConfig(prompts=4, n=4, max_new_tokens=6),
+        optim=OptimConfig(lr=3e-3, mini_batch_size=2, micro_batch_tokens=256),
+        eval=EvalConfig(every=5, k=1, samples=1),
+    )
+    build_and_warm_up(config, out / "model")
+    config = replace(config, model=ModelConfig(path=str(out / "model")))
+    (out / "config.yaml").write_text(yaml.safe_dump(to_dict(config)))
+
+    def of(*names: str) -> Path:
+        missing = [name for name in names if not (out / name).is_dir()]
+        if missing:
+            done = subprocess.run(
+                [sys.executable, SCRIPT, out, *missing],
+                env=os.environ | {"OMP_NUM_THREADS": "1"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr[-3000:]
+        return out
+
+    return of
+
+
+def ends(folder: Path) -> list[dict[str, str]]:
+    """Checksums of all files of the last checkpoints of the two runs in a folder."""
+    return [json.loads((latest(folder / run) / "checksums.json").read_text()) for run in ("straight", "halves")]
+
+
+def check_same(folder: Path, steps: int) -> None:
+    straight, halves = ends(folder)
+    assert len(straight) >= 7
+    assert straight == halves
+    lines = without_times(folder / "straight")
+    assert [line["step"] for line in lines if "reward" in line] == list(range(steps))
+    assert sum(line.get("grad_norm", 0) > 0 for line in lines) > steps // 2
+    assert lines == without_times(folder / "halves")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*closed_loops(), *ONE])
+def test_ten_steps_are_five_and_five_in_a_new_process(runs, name):
+    folder = runs(*closed_loops(), *ONE) / name
+    check_same(folder, steps=10)
+    if name in list_controllers():
+        assert name in load_state(latest(folder / "halves"))["controller"]
+
+
+@pytest.mark.slow
+def test_rollouts_in_flight_are_in_the_checkpoint(runs):
+    folder = runs(*closed_loops(), *ONE) / "asynchronous"
+    assert [line["staleness"] for line in without_times(folder / "halves") if "reward" in line] == [0, 1, *[2] * 8]
+    middle, end = (load_state(folder / "halves" / "checkpoints" / f"step-{step:06d}") for step in (5, 10))
+    assert [each["version"] for each in middle["in_flight"]] == [3, 4]
+    assert end["in_flight"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", TWO)
+def test_six_steps_of_two_ranks_are_three_and_three(runs, name):
+    pytest.importorskip("deepspeed")
+    folder = runs(*TWO, "moved") / name
+    check_same(folder, steps=6)
+    straight, _ = ends(folder)
+    assert {path.split("/")[-1] for path in straight if path.endswith(".safetensors")} == {"model.safetensors"}
+    assert not any(path.endswith(".pt") for path in straight)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_run_moves_between_numbers_of_ranks_and_stages(runs):
+    """1, 2, 4 and 2 ranks in ZeRO stages 1, 2, 3 and 0, two steps each, are eight steps of the torch engine."""
+    pytest.importorskip("deepspeed")
+    folder = runs(*TWO, "moved") / "moved"
+    one, moved = without_times(folder / "straight"), without_times(folder / "halves")
+    assert [line["step"] for line in moved] == [line["step"] for line in one]
+    for a, b in zip(one, moved, strict=True):
+        for key, value in a.items():
+            assert b[key] == pytest.approx(value, rel=1e-3, abs=1e-4), key
+    weights = [load(latest(folder / run))[0].state_dict() for run in ("straight", "halves")]
+    for name, weight in weights[0].items():
+        torch.testing.assert_close(weights[1][name], weight, rtol=0, atol=1e-4, msg=name)
