@@ -1,6 +1,7 @@
 """One of several ranks of a run, of which one fails at its second step and the others do not know, or all.
 
-RANK=... WORLD_SIZE=...  python faulty_rank.py CONFIG WHO WHAT        WHO: rank or all. WHAT: killed, or a key of ERRORS
+RANK=... WORLD_SIZE=...  python faulty_rank.py CONFIG WHO WHAT        WHO: rank or all. WHAT: killed, which is done in
+                                                                    the backward pass, or a key of ERRORS
 """
 
 import atexit
@@ -11,6 +12,7 @@ import sys
 import torch
 
 from llmtrain import cli
+from llmtrain.policy.deepspeed_engine import DeepSpeedEngine
 from llmtrain.rollout.rollout_engine import RolloutError
 from llmtrain.training.trainer import Trainer
 
@@ -25,16 +27,22 @@ ERRORS = {
 
 
 def main(config: str, who: str, what: str) -> None:
-    annotate = Trainer._step_stats
+    annotate, backward = Trainer._step_stats, DeepSpeedEngine.backward
+    late: list[int] = []
 
     def fails(trainer: Trainer, entropy: float):
         if trainer.step == 1 and who in (os.environ["RANK"], "all"):
-            if what == "killed":
-                os.kill(os.getpid(), signal.SIGKILL)
-            raise ERRORS[what]
+            late.append(trainer.step)
+            if what != "killed":
+                raise ERRORS[what]
         return annotate(trainer, entropy)
 
-    Trainer._step_stats = fails
+    def dies(engine: DeepSpeedEngine, loss: torch.Tensor) -> None:
+        if late:
+            loss.register_hook(lambda gradient: os.kill(os.getpid(), signal.SIGKILL))
+        backward(engine, loss)
+
+    Trainer._step_stats, DeepSpeedEngine.backward = fails, dies
     atexit.register(os.abort)  # threads of the process group abort the interpreter's own way out now and then
     sys.exit(cli.main(["train", "--config", config]))
 

@@ -8,15 +8,17 @@ import logging
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from entrostat.runlog import read_metrics
 
-from ..policy.checkpoint import latest, step_of
+from ..policy.checkpoint import last_saved, latest, step_of
+from ..process.family import ends_with_family
 from ..process.local_ranks import GRACE, LostRankError, forget_shared_memory
 from ..rollout.ray.places import Place, environments, layout, options, placement
 from ..settings.config import TrainConfig
@@ -25,6 +27,8 @@ from .learner_actor import INTERRUPT, Learner, send_signal
 
 KNOCK = 5.0
 """Timeout for a connection to the cluster (seconds)."""
+HEAD, HEAD_HERE = 45.0, 5.0
+"""Seconds without the head of a cluster, or of this machine's own, after which the run ends."""
 POLL = 0.5
 """Interval of checks on the run (seconds)."""
 
@@ -45,18 +49,22 @@ def cluster(address: str) -> Iterator[None]:
         yield
         return
     answer = signal.getsignal(signal.SIGTERM)
-    try:
+    with nullcontext() if address else ends_with_family():
         try:
-            _knock(address)
-            ray.init(
-                address=address or "local", dashboard_host="127.0.0.1", log_to_driver=False, logging_level=logging.ERROR
-            )
-        except OSError as error:
-            raise ValueError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
-        signal.signal(signal.SIGTERM, answer)
-        yield
-    finally:
-        ray.shutdown()
+            try:
+                _knock(address)
+                ray.init(
+                    address=address or "local",
+                    dashboard_host="127.0.0.1",
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                )
+            except OSError as error:
+                raise ValueError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
+            signal.signal(signal.SIGTERM, answer)
+            yield
+        finally:
+            ray.shutdown()
 
 
 def _knock(address: str) -> None:
@@ -64,6 +72,33 @@ def _knock(address: str) -> None:
     host, _, port = address.rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host, int(port)), timeout=KNOCK).close()
+
+
+def head_check(config: TrainConfig) -> Callable[[], None]:
+    """Return a function that ends this process with one line once Ray's head has been gone for a while.
+
+    Ray would end it without a word of the run after a minute; until then its calls wait.
+    """
+    import ray
+
+    address, limit = ray.get_runtime_context().gcs_address, HEAD if config.topology.address else HEAD_HERE
+    seen = asked = time.monotonic()
+
+    def check() -> None:
+        nonlocal seen, asked
+        if time.monotonic() - asked < limit / 5:
+            return
+        asked = time.monotonic()
+        try:
+            _knock(address)
+            seen = asked
+        except OSError as error:
+            if asked - seen > limit:
+                said = f"the Ray head at {address} is gone: {error.strerror or error}; {last_saved(config.out)}"
+                print(f"error: {said}", file=sys.stderr, flush=True)
+                os._exit(2)
+
+    return check
 
 
 @contextmanager
@@ -108,8 +143,9 @@ def train_on_ray(config: TrainConfig, resuming: bool = False) -> tuple[int, str]
                     raise _reason({0: error}) from None
                 variables = environments(config, places)
                 runs = [learner.run.remote(variables[rank], config, resuming) for rank, learner in enumerate(learners)]
+                check = head_check(config)
                 with progress(config, resuming) as look:
-                    return follow(runs, places[0], look)
+                    return follow(runs, places[0], lambda: check() or look())
             finally:
                 for learner in learners:
                     ray.kill(learner)
