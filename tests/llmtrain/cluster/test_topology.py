@@ -312,20 +312,6 @@ def test_sigterm_before_there_are_learners(monkeypatch, when):
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-def test_memory_of_learners_that_ended_while_they_started_is_given_back(here, learns, tmp_path, monkeypatch):
-    left = []
-
-    def lost(runs, first, look):
-        left.append(Path(f"/dev/shm/deepspeed_allreduce_buffer_{os.getuid()}_{first.host}_{first.port}_0"))
-        left[0].touch()
-        raise LostRankError("rank 0 was lost")
-
-    monkeypatch.setattr(topology, "follow", lost)
-    with pytest.raises(LostRankError):
-        topology.train_on_ray(on_ray(learns, tmp_path / "run"))
-    assert not left[0].exists()
-
-
 # Places ---------------------------------------------------------------------------------------------------------------
 
 

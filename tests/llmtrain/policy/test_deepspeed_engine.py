@@ -25,7 +25,7 @@ from llmtrain.settings.nested import to_dict
 from llmtrain.training.check import check, check_sft
 
 pytest.importorskip("deepspeed")
-pytestmark = pytest.mark.timeout(900)  # the first start on a machine compiles an operator
+pytestmark = pytest.mark.timeout(900)
 SIZES = (1, *(pytest.param(size, marks=pytest.mark.slow) for size in (2, 4)))
 """Numbers of ranks; the quick tests need one."""
 STAGES = ("zero0", "zero1", "zero2", "zero3")
@@ -43,6 +43,7 @@ def run_ranks(size: int, out: Path) -> None:
     """`deepspeed_ranks.py` as `size` ranks; an AssertionError shows what the first that failed wrote."""
     script = Path(__file__).parents[1] / "deepspeed_ranks.py"
     common = {"WORLD_SIZE": size, "LOCAL_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+    common |= {"TORCH_EXTENSIONS_DIR": out / "compiled"}
     ranks = []
     for rank in range(size):
         names = common | {"RANK": rank, "LOCAL_RANK": rank, "OMP_NUM_THREADS": 1}
@@ -58,6 +59,7 @@ def run_ranks(size: int, out: Path) -> None:
         assert code == 0, (out / f"rank-{rank}.log").read_text()[-3000:]
     left = list(Path("/dev/shm").glob(f"deepspeed_*_{common['MASTER_PORT']}_*"))
     assert not left  # memory that nobody would give back
+    assert not (out / "compiled").exists()
 
 
 @pytest.fixture(scope="module")

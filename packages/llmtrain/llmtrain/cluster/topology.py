@@ -19,7 +19,7 @@ from entrostat.runlog import read_metrics
 
 from ..policy.checkpoint import last_saved, latest, step_of
 from ..process.family import ends_with_family
-from ..process.local_ranks import GRACE, LostRankError, forget_shared_memory
+from ..process.local_ranks import GRACE, LostRankError
 from ..rollout.ray.places import Place, environments, layout, options, placement
 from ..settings.config import TrainConfig
 from ..training.display import TrainDisplay
@@ -128,30 +128,25 @@ def train_on_ray(config: TrainConfig, resuming: bool = False) -> tuple[int, str]
     Raises ValueError if the cluster has no room or a node lacks the folder, LostRankError if a learner is lost or
     SIGTERM ends the run.
     """
-    variables: list[dict[str, str]] = []
-    try:
-        with ended_by_sigterm(), cluster(config.topology.address), placement(config) as group:
-            import ray
+    with ended_by_sigterm(), cluster(config.topology.address), placement(config) as group:
+        import ray
 
-            plan, gpu = layout(config), int(config.device == "cuda")
-            actor: Any = ray.remote(Learner)
-            learners = [actor.options(**options(group, home, gpu)).remote() for home in plan.learners]
+        plan, gpu = layout(config), int(config.device == "cuda")
+        actor: Any = ray.remote(Learner)
+        learners = [actor.options(**options(group, home, gpu)).remote() for home in plan.learners]
+        try:
             try:
-                try:
-                    places = ray.get([learner.settle.remote(os.getcwd()) for learner in learners])
-                except ray.exceptions.RayError as error:
-                    raise _reason({0: error}) from None
-                variables = environments(config, places)
-                runs = [learner.run.remote(variables[rank], config, resuming) for rank, learner in enumerate(learners)]
-                check = head_check(config)
-                with progress(config, resuming) as look:
-                    return follow(runs, places[0], lambda: check() or look())
-            finally:
-                for learner in learners:
-                    ray.kill(learner)
-    finally:
-        for environment in variables:  # learners on this machine may have ended before they did so themselves
-            forget_shared_memory(environment)
+                places = ray.get([learner.settle.remote(os.getcwd()) for learner in learners])
+            except ray.exceptions.RayError as error:
+                raise _reason({0: error}) from None
+            variables = environments(config, places)
+            runs = [learner.run.remote(variables[rank], config, resuming) for rank, learner in enumerate(learners)]
+            check = head_check(config)
+            with progress(config, resuming) as look:
+                return follow(runs, places[0], lambda: check() or look())
+        finally:
+            for learner in learners:
+                ray.kill(learner)
 
 
 def follow(runs: list[Any], first: Place, look: Callable[[], bool]) -> tuple[int, str]:

@@ -135,9 +135,7 @@ def deepspeed() -> str:
     import torch
 
     os.environ.setdefault("DS_ACCELERATOR", "cuda" if torch.cuda.is_available() else "cpu")
-    import deepspeed as ds
-
-    from ..policy.deepspeed_engine import settings
+    from ..policy.deepspeed_engine import import_deepspeed, settings
     from ..policy.engine import adamw
     from ..process.ranks import join
     from ..settings.config import EngineConfig, OptimConfig
@@ -149,7 +147,9 @@ def deepspeed() -> str:
     optimizer, _ = adamw(list(model.parameters()), optim, device)
     size = sum(p.numel() for p in model.parameters())
     options = settings(EngineConfig(name="deepspeed", zero_stage=1), optim, size, device)
-    engine, *_ = ds.initialize(model=model, optimizer=optimizer, config=options, dist_init_required=False)
+    engine, *_ = import_deepspeed().initialize(
+        model=model, optimizer=optimizer, config=options, dist_init_required=False
+    )
     engine.backward(engine(torch.ones(4, 8, device=device)).sum())
     engine.step()
     if torch.equal(before, model.weight):

@@ -80,7 +80,7 @@ CHECKS = (
         "deepspeed",
         remedy("deepspeed"),
         120.0,
-        "its first start compiles an operator: retry with --timeout 300",
+        "it starts slowly: retry with --timeout 300",
     ),
     Check(
         "vllm",
@@ -107,7 +107,7 @@ def gpu_checks(device: str) -> tuple[Check, ...]:
         ("shared_memory", "torch", 10.0, ""),
         ("head", "triton", 180.0, f"kernels are compiled first: {report}"),
         ("broadcast", "torch", 90.0, "GPUs may not reach each other: set NCCL_DEBUG=INFO or NCCL_P2P_DISABLE=1"),
-        ("zero", "deepspeed", 240.0, f"its first start compiles an operator: {report}"),
+        ("zero", "deepspeed", 240.0, f"it starts slowly: {report}"),
         ("engine", "vllm", 300.0, f"an engine starts slowly: {report}"),
     )
     install = {check.package: check.install for check in CHECKS}

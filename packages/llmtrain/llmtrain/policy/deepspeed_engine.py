@@ -22,7 +22,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..process.local_ranks import forget_shared_memory
 from ..process.ranks import DistRanks
 from ..settings.config import EngineConfig, OptimConfig
 from .engine import NonFiniteError, adamw, always, clip, set_rates
@@ -34,6 +33,18 @@ TAG = "deepspeed"
 """Subfolder of a checkpoint of an earlier version that DeepSpeed wrote."""
 BUCKET = 200_000_000
 """Upper limit for the number of gradients or weights that are sent between ranks at once."""
+
+
+def import_deepspeed() -> Any:
+    """Return the module `deepspeed` without its all-reduce in shared memory, which only its tensor parallelism uses.
+
+    On a CPU DeepSpeed would compile that operator at its first start on a machine, which takes a minute, and allocate
+    66 MiB per rank that it never unlinks.
+    """
+    import deepspeed
+
+    deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+    return deepspeed
 
 
 def settings(config: EngineConfig, optim: OptimConfig, parameters: int, device: torch.device) -> dict[str, Any]:
@@ -79,11 +90,9 @@ def _over(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 def divide(policy: Policy, config: EngineConfig, device: torch.device) -> None:
     """Divide a policy that is not trained over the ranks, as ZeRO-3 does; all ranks must then use it together."""
-    import deepspeed
-
     options = settings(config, OptimConfig(), sum(p.numel() for p in policy.parameters()), device)
     spread(policy, options, device)
-    deepspeed.initialize(model=policy, config=options, dist_init_required=False)
+    import_deepspeed().initialize(model=policy, config=options, dist_init_required=False)
 
 
 def spread(policy: Policy, options: dict[str, Any], device: torch.device) -> None:
@@ -91,13 +100,11 @@ def spread(policy: Policy, options: dict[str, Any], device: torch.device) -> Non
 
     DeepSpeed by itself would first put all of them on the GPU of every rank, where they may not fit.
     """
-    import deepspeed
-
     if options["zero_optimization"]["stage"] == 3:
         if options["bf16"]["enabled"]:  # DeepSpeed does not cast divided weights
             for parameter in policy.parameters():
                 parameter.data = parameter.bfloat16()
-        deepspeed.zero.Init(module=policy, config_dict_or_path=options)
+        import_deepspeed().zero.Init(module=policy, config_dict_or_path=options)
         for buffer in policy.buffers():
             buffer.data = buffer.to(device)
 
@@ -114,8 +121,7 @@ class DeepSpeedEngine:
     ) -> None:
         os.environ.setdefault("DS_ACCELERATOR", ranks.device.type)
         os.environ.setdefault("LOCAL_SIZE", os.environ.get("LOCAL_WORLD_SIZE", "1"))
-        import deepspeed
-
+        deepspeed = import_deepspeed()
         logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
         warnings.filterwarnings("ignore", r".*is deprecated. Please use", FutureWarning, "torch.distributed")
         self.ranks = ranks
@@ -133,8 +139,6 @@ class DeepSpeedEngine:
         self.deepspeed, *_ = deepspeed.initialize(
             model=policy, optimizer=self.optimizer, config=options, dist_init_required=False
         )
-        ranks.barrier()
-        forget_shared_memory(os.environ)  # all ranks have mapped it
         policy.enter = self.deepspeed.forward
         self.parameters = parameters
         self.passes = 0

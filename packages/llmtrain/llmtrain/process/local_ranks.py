@@ -13,8 +13,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from .stop_signals import STOPPING
@@ -69,16 +67,6 @@ def end_with_parent() -> None:
         threading.Thread(target=watch, daemon=True).start()
 
 
-def forget_shared_memory(environment: Mapping[str, Any]) -> None:
-    """Unlink the shared memory through which a DeepSpeed rank reduces on a CPU.
-
-    environment: the rank's environment. A running rank keeps its mapping. DeepSpeed itself never unlinks the memory, so
-    66 MiB per rank would remain after they end.
-    """
-    place = "_".join(str(environment.get(name, "")) for name in ("MASTER_ADDR", "MASTER_PORT", "RANK"))
-    Path(f"/dev/shm/deepspeed_allreduce_buffer_{os.getuid()}_{place}").unlink(missing_ok=True)
-
-
 class LostRankError(ValueError):
     """Error after a rank was lost; the other ranks have been stopped."""
 
@@ -122,8 +110,6 @@ def launch(command: list[str], nproc: int) -> int:
         for process in ranks:
             process.kill()
             process.wait()
-        for rank in range(nproc):
-            forget_shared_memory(common | {"RANK": rank})  # the rank may have ended before it did so itself
         for number, handler in previous.items():
             signal.signal(number, handler)
 
