@@ -22,6 +22,8 @@ KINDS = {
     "expected gradient, coupled": {"controller": "entropy_bonus", "gradient": "exact", "group": None, "coupling": 0.3},
     "episodes": {"controller": "grpo", "length": 3, "branching": 2},
 }
+QUICK = ("a maximum, npg", "expected gradient, coupled")
+"""Kinds that are compiled in two to three seconds; others take up to seven."""
 needs_compiler = pytest.mark.skipif(shutil.which(os.environ.get("CXX", "g++")) is None, reason="no C++ compiler")
 
 
@@ -34,9 +36,7 @@ def assert_equal(fast, slow):
 
 
 @needs_compiler
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind == "a closed loop")) for kind in KINDS]
-)
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind not in QUICK)) for kind in KINDS])
 def test_equal_to_what_is_not_compiled(kind):
     config = Config(**SMALL | KINDS[kind])
     with warnings.catch_warnings():

@@ -119,6 +119,7 @@ def test_countdown_is_a_task_of_questions():
     assert len(task.build_tokenizer(0)) == len(countdown.ALPHABET) + 2
 
 
+@pytest.mark.slow
 def test_the_wide_countdown_has_problems_for_long_runs_that_do_not_repeat():
     task = get_task(TrainConfig(task=TaskConfig(name="countdown-wide", train_problems=16384, test_problems=512)))
     keys = {(tuple(sorted(q.ground_truth["numbers"])), q.ground_truth["target"]) for q in (*task.train[0], *task.test)}

@@ -114,6 +114,7 @@ UPDATE = ["forward", "forward", "train"]
 SYNC = ["empty_cache", "wake weights", "send", "empty_cache", "wake kv_cache"]
 
 
+@pytest.mark.slow
 def test_three_steps_on_one_gpu(gpu, config):
     run(config)
     start = ["build", "reference", "empty_cache", "start"]
@@ -126,6 +127,7 @@ def test_three_steps_on_one_gpu(gpu, config):
     assert last["memory/reserved_gib"] == pytest.approx(BUILT + WEIGHTS + TRAINING, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_an_evaluation_releases_the_gpu_before_it_measures(gpu, config):
     run(replace(config, steps=1, save_every=1, eval=replace(config.eval, every=1)))
     events = gpu.events[gpu.events.index("start") + 1 :]

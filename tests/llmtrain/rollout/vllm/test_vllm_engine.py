@@ -287,7 +287,8 @@ def test_release_is_a_no_op_on_a_cpu(engine):
 
 
 @pytest.mark.parametrize(
-    "shape", [(151_936, 1536), (152_064, 3584), pytest.param((152_064, 5120), marks=pytest.mark.slow)]
+    "shape",
+    [(151_936, 1536), *(pytest.param(shape, marks=pytest.mark.slow) for shape in ((152_064, 3584), (152_064, 5120)))],
 )
 def test_the_largest_weight_of_a_model_fits_into_the_buffer_of_ipc(shape, monkeypatch):
     """vLLM's own packing, of an embedding without storage."""
