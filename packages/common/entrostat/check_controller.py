@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
@@ -192,7 +193,7 @@ def ranks(spec: str, settings: Mapping[str, Any]) -> str:
     """Updates of ranks that share a mini-batch add up to the update of one process; a rank may have no token."""
     with tempfile.TemporaryDirectory() as folder:
         mp.spawn(_rank, args=(spec, dict(settings), folder), nprocs=RANKS)
-        parts = [torch.load(Path(folder) / f"{rank}.pt") for rank in range(RANKS)]
+        parts = [torch.from_numpy(np.load(Path(folder) / f"{rank}.npy")) for rank in range(RANKS)]
     for number, seed in enumerate(SEEDS):
         batch = ragged_batch(seed)
         summed = sum((part[number] for part in parts), torch.zeros_like(batch.weight))
@@ -209,7 +210,7 @@ def _rank(rank: int, spec: str, settings: dict[str, Any], folder: str) -> None:
     for batch in map(ragged_batch, SEEDS):
         part = (batch.rank_of_group(RANKS)[batch.tokens.get("group_id")] == rank).nonzero()[:, 0]
         found.append(gradient(built(spec, settings), batch, part, reduce=DistReduce()))
-    torch.save(found, f"{folder}/{rank}.pt")
+    np.save(f"{folder}/{rank}.npy", torch.stack(found).numpy())
     dist.destroy_process_group()
 
 
