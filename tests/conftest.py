@@ -1,12 +1,28 @@
+import gc
 import os
 
 os.environ["TRITON_INTERPRET"] = "1"  # the kernels' tests run on a CPU; read once, when triton is first imported
 import sys
+from collections.abc import Iterator
 
 import pytest
 
 RERUNS = 1
 """Second attempts of a test in a browser: Chromium and its server share the machine with other tests."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect no garbage while test files import their packages, and later none of what they imported.
+
+    A full collection, as DeepSpeed and vLLM ask for, otherwise goes through a million objects that stay.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
