@@ -193,7 +193,7 @@ def ranks(spec: str, settings: Mapping[str, Any]) -> str:
     """Updates of ranks that share a mini-batch add up to the update of one process; a rank may have no token."""
     with tempfile.TemporaryDirectory() as folder:
         mp.spawn(_rank, args=(spec, dict(settings), folder), nprocs=RANKS)
-        parts = [torch.from_numpy(np.load(Path(folder) / f"{rank}.npy")) for rank in range(RANKS)]
+        parts = [torch.from_numpy(np.load(Path(folder) / f"{rank}.npy", allow_pickle=False)) for rank in range(RANKS)]
     for number, seed in enumerate(SEEDS):
         batch = ragged_batch(seed)
         summed = sum((part[number] for part in parts), torch.zeros_like(batch.weight))
