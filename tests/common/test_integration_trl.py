@@ -19,6 +19,7 @@ from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, Trai
 from trl import GRPOTrainer
 
 import entrostat as es
+from entrostat.foreign.foreign_runs import read_path
 from entrostat.integrations.trl import STATE_FILE, EntrostatGRPOTrainer
 from llmtrain.policy.model import build_tiny, save
 from llmtrain.policy.policy import Policy
@@ -74,6 +75,15 @@ def test_grpo_is_trls_own(plain, folder, tmp_path, iterations):
     assert (max(logged(trainer, "clip_fraction")) > 0) == (iterations > 1)
     theirs = logged(plain[iterations], "clip_ratio/region_mean")
     assert logged(trainer, "clip_fraction") == pytest.approx(theirs, abs=0.02)  # the mean of micro-batches
+
+
+def test_trls_own_log_can_be_imported(plain, tmp_path):
+    plain[1].state.save_to_json(tmp_path / "trainer_state.json")
+    (run,) = read_path(tmp_path / "trainer_state.json")
+    for ours, theirs in (("entropy", "entropy"), ("reward", "reward"), ("response_length", "completions/mean_length")):
+        assert [line[ours] for line in run.metrics] == logged(plain[1], theirs)
+    assert {"clip_fraction", "clip/high", "clip/low", "response_length/max", "lr", "time/step"} <= set(run.metrics[0])
+    assert "frac_reward_zero_std" in run.kept
 
 
 def test_cispo_is_trls_own(folder, tmp_path):

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
 import entrostat as es
+from entrostat.foreign.foreign_runs import read_path
 
 core_algos = pytest.importorskip("verl.trainer.ppo.core_algos", reason="pip install --no-deps -c constraints.txt verl")
 ours = importlib.import_module("entrostat.integrations.verl")
@@ -503,3 +505,26 @@ def test_another_version_of_verl_is_told():
     code = "import verl; verl.__version__ = '0.10.1'; import entrostat.integrations.verl"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "written for verl 0.9.x, found 0.10.1" in done.stderr
+
+
+def test_what_verls_loggers_write_can_be_imported(tmp_path, capsys, monkeypatch):
+    """Its console and its file, of the names that its trainer logs, with NumPy's numbers."""
+    metric_utils = pytest.importorskip("verl.trainer.ppo.metric_utils")
+    from verl.utils.tracking import Tracking
+
+    monkeypatch.setenv("VERL_FILE_LOGGER_ROOT", str(tmp_path))
+    evaluated = metric_utils.process_validation_metrics(["aime"] * 4, ["q"] * 4, {"acc": [1.0, 0.0, 0.0, 1.0]})
+    best = evaluated["aime"]["acc"]["best@4/mean"]
+    tracking = Tracking("project", "run", ["console", "file"])
+    for step in range(3):
+        metrics = {"actor/entropy": 1.0 / (step + 1), "critic/score/mean": np.float64(step / 4), "actor/mfu": 0.3}
+        metrics |= {f"val-core/aime/acc/{name}": value for name, value in evaluated["aime"]["acc"].items()}
+        tracking.log(metrics, step)
+    tracking.finish()
+    (tmp_path / "console.log").write_text(f"(TaskRunner pid=7) starting\n{capsys.readouterr().out}")
+    for path in (tmp_path / "console.log", tmp_path / "project" / "run.jsonl"):
+        (run,) = read_path(path)
+        assert [line["entropy"] for line in run.metrics] == [1.0, 0.5, 1 / 3]
+        assert [line["reward"] for line in run.metrics] == [0.0, 0.25, 0.5]
+        assert (run.metrics[2]["eval/avg@4"], run.metrics[2]["eval/pass@4"]) == (0.5, pytest.approx(best))
+        assert "actor/mfu" in run.kept

@@ -74,3 +74,27 @@ def test_a_full_disk_names_what_was_written(run):
 def test_not_a_run(tmp_path):
     with pytest.raises(ValueError, match=r"is not a run: it has no config\.yaml"):
         law([str(tmp_path)])
+
+
+def test_the_log_of_another_trainer(tmp_path, capsys):
+    """Of two runs in one file: one figure beside it, and a list of names."""
+    lines = ["Step,a - actor/entropy,b - actor/entropy,a - critic/score/mean,b - critic/score/mean,a - mine,b - mine"]
+    lines += [
+        f"{s},{h},{h},{0.9 - 0.2 * np.exp(h)},{0.5 - 0.1 * np.exp(h)},1,1" for s, h in zip(STEPS, FALLING, strict=True)
+    ]
+    (tmp_path / "chart.csv").write_text("\n".join(lines))
+    assert law([str(tmp_path / "chart.csv"), "--json", str(tmp_path / "n.json")]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "imported: b: CSV export of W&B, 60 steps; renamed: actor/entropy → entropy, critic/score/mean → reward" in said
+    )
+    assert "kept under their own names: mine" in said
+    assert f"figure: {tmp_path / 'chart.csv'}.law.png" in said
+    numbers = json.loads((tmp_path / "n.json").read_text())
+    assert [one["run"] for one in numbers] == ["a", "b"]
+    assert [one["a"] for one in numbers] == pytest.approx([0.2, 0.1])
+    (tmp_path / "lines.jsonl").write_text('{"step": 1, "data": {"critic/score/mean": 0.5}}\n')
+    with pytest.raises(
+        ValueError, match=r"lines has logged no 'entropy' \(OpenRLHF logs it with --actor.entropy_coef 0\)"
+    ):
+        law([str(tmp_path / "lines.jsonl")])

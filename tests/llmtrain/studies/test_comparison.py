@@ -3,6 +3,7 @@ from full_disk import no_file_over
 from rich.console import Console
 
 from entrostat.runlog import RunLog
+from llmtrain.commands.compare import main as compare
 from llmtrain.studies.comparison import Run, figure, smooth, table
 
 
@@ -122,3 +123,18 @@ def test_smoothing_starts_at_the_first_value_and_keeps_constants():
 def test_not_a_run(tmp_path):
     with pytest.raises(ValueError, match=r"is not a run: it has no config\.yaml"):
         Run.read(tmp_path)
+
+
+def test_the_log_of_another_trainer_beside_a_run(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "mine", [0.5, 0.25, 0.25])
+    metrics = "actor/entropy:0.5 - critic/score/mean:0.75 - val-core/aime/acc/mean@32:0.125 - actor/mfu:0.3"
+    (tmp_path / "theirs.log").write_text(f"starting\nstep:1 - {metrics}\nstep:2 - {metrics}\n")
+    assert compare([str(tmp_path / "theirs.log"), str(tmp_path / "mine")]) == 0
+    said = capsys.readouterr().out
+    row = next(line for line in said.splitlines() if line.lstrip().startswith("theirs"))
+    assert row.split() == ["theirs", "0.750", "0.125", "–", "0.50→0.50", "none", "–"]
+    assert "avg@32" in said
+    assert "imported: theirs: console output of verl or OpenRLHF, 2 steps" in said
+    assert "kept under their own names: actor/mfu" in said
+    assert (tmp_path / "compare.png").stat().st_size > 10_000

@@ -12,11 +12,13 @@ import os
 import shlex
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from entrostat.foreign import foreign_runs
 from entrostat.plain_yaml import parse_yaml
 
 from ...launch import RUNS
@@ -31,6 +33,10 @@ LARGEST_TEXT = 2**20
 """Upper limit for a config.yaml or a manifest.json, bytes."""
 MOST_VALUES = 100_000
 """Upper limit for the values of a configuration."""
+OF_A_FILE = "::"
+"""Text between a file and a run in it, in the name of a run from another trainer's log."""
+MOST_LOGS = 200
+"""Upper limit for files of other trainers that the search opens."""
 SKIPPED = ("checkpoints", "models")
 """Folders that are not searched for runs."""
 HOUSEKEEPING = ("out", "overwrite", "threads", "save_every", "checkpoint")
@@ -82,7 +88,7 @@ def names(root: Path) -> list[str]:
         return []
     except OSError as error:
         raise ValueError(f"the folder of runs cannot be read: {error.strerror}") from None
-    return sorted(_search(root, "", DEPTH, [MOST_ENTRIES]), key=_natural)
+    return sorted(_search(root, "", DEPTH, Budget()), key=_natural)
 
 
 def recent(root: Path, found: Sequence[str]) -> list[str]:
@@ -96,7 +102,9 @@ def recent(root: Path, found: Sequence[str]) -> list[str]:
 def problem(root: Path, name: str, found: Sequence[str]) -> str:
     """Return the reason why a run cannot be chosen, in one line. found: the runs in `root`."""
     try:
-        path = inside(root, name)
+        path = inside(root, name.partition(OF_A_FILE)[0])
+        if path.is_file():
+            return f"{name!r} is no log that can be read; known are {foreign_runs.KNOWN}"
         parts = [file(root, name, part) for part in ("config.yaml", "metrics.jsonl")]
     except ValueError as error:
         return str(error)
@@ -110,21 +118,69 @@ def problem(root: Path, name: str, found: Sequence[str]) -> str:
     return f"{name!r} is in a folder that is not searched for runs: start the app with --runs on that folder"
 
 
-def _search(root: Path, name: str, depth: int, budget: list[int]) -> Iterator[str]:
+@dataclass
+class Budget:
+    """What a search may still look at."""
+
+    entries: int = field(default_factory=lambda: MOST_ENTRIES)
+    logs: int = field(default_factory=lambda: MOST_LOGS)
+
+
+def _search(root: Path, name: str, depth: int, budget: Budget, in_run: bool = False) -> Iterator[str]:
     try:
         with os.scandir(root / name) as entries:
-            found = [entry for entry, _ in zip(entries, range(budget[0]), strict=False)]
+            found = [entry for entry, _ in zip(entries, range(budget.entries), strict=False)]
     except OSError:  # removed meanwhile, or no permission to read it
         return
-    budget[0] -= len(found)
+    budget.entries -= len(found)
+    found = sorted((entry for entry in found if _is_name(entry.name)), key=lambda entry: entry.name)
     if {"config.yaml", "metrics.jsonl"} <= {entry.name for entry in found}:
         yield name or "."
+        in_run = True  # its files, and those below, are its own
+    if not in_run:
+        yield from _foreign(name, found, budget)
     if depth == 0:
         return
-    for entry in sorted(found, key=lambda entry: entry.name):
-        skipped = entry.name in SKIPPED or entry.name.startswith(".") or not _is_name(entry.name)
+    saved = {int(match[1]): entry for entry in found if (match := foreign_runs.CHECKPOINT.fullmatch(entry.name))}
+    earlier = [entry for step, entry in saved.items() if step < max(saved)]  # the last one has their history
+    for entry in found:
+        skipped = entry.name in SKIPPED or entry.name.startswith(".") or entry in earlier
         if not skipped and entry.is_dir(follow_symlinks=False):
-            yield from _search(root, f"{name}/{entry.name}" if name else entry.name, depth - 1, budget)
+            yield from _search(root, f"{name}/{entry.name}" if name else entry.name, depth - 1, budget, in_run)
+
+
+def _foreign(name: str, entries: Sequence["os.DirEntry[str]"], budget: Budget) -> Iterator[str]:
+    """Yield the runs of other trainers in the files of a folder."""
+    events = False
+    for entry in entries:
+        if not foreign_runs.is_named_as_log(entry.name) or OF_A_FILE in entry.name or budget.logs == 0:
+            continue
+        try:
+            about = entry.stat(follow_symlinks=False)
+            runs = _runs_in(entry.path, about.st_mtime_ns, about.st_size) if stat.S_ISREG(about.st_mode) else ()
+        except OSError:
+            continue
+        budget.logs -= 1
+        if foreign_runs.is_event_file(entry.name):
+            events = events or bool(runs)
+            continue
+        path = f"{name}/{entry.name}" if name else entry.name
+        yield from (f"{path}{OF_A_FILE}{run}" if run else path for run in runs if _is_name(run))
+    if events:
+        yield name or "."
+
+
+@lru_cache(maxsize=1024)
+def _runs_in(path: str, changed: int, size: int) -> tuple[str, ...]:
+    """Return the names of the runs in a file that was last written at `changed`; empty if it is no log."""
+    with open(path, "rb") as file:
+        return tuple(foreign_runs.runs_in(file))
+
+
+def is_foreign(root: Path, name: str) -> bool:
+    """Return True if a run's name is that of another trainer's log. Raises ValueError if it leads out of `root`."""
+    path = inside(root, name.partition(OF_A_FILE)[0])
+    return path.is_file() or not (path / "config.yaml").exists()
 
 
 def _is_name(name: str) -> bool:
@@ -141,16 +197,21 @@ def _natural(name: str) -> list[tuple[int, str]]:
 def newest(root: Path, known: Sequence[str], count: int) -> list[str]:
     """Return at most `count` runs from the folder of the newest run: newest first, empty ones last."""
     order = _by_age(root, known)
-    beside = [name for name in order if PurePosixPath(name).parent == PurePosixPath(order[0]).parent]
+    beside = [name for name in order if _parent(name) == _parent(order[0])]
     return beside[:count]
+
+
+def _parent(name: str) -> PurePosixPath:
+    return PurePosixPath(name.partition(OF_A_FILE)[0]).parent
 
 
 def _by_age(root: Path, known: Sequence[str]) -> list[str]:
     """Return the runs newest first, empty ones last."""
 
     def age(name: str) -> tuple[bool, float]:
+        path = root / name.partition(OF_A_FILE)[0]
         try:
-            found = (root / name / "metrics.jsonl").lstat()
+            found = (path / "metrics.jsonl" if (path / "config.yaml").exists() else path).lstat()
         except OSError:  # removed meanwhile
             return True, 0.0
         return found.st_size == 0, -found.st_mtime

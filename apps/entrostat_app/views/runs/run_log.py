@@ -21,6 +21,8 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from entrostat.foreign.foreign_runs import ForeignRun
+
 from . import run_folder
 from .follow import Follower
 
@@ -59,9 +61,11 @@ class Log:
     metrics: Mapping[str, Series]
     """Metrics by name, in the order of their first appearance."""
     state: str
-    """One of done, running, stopped and empty."""
+    """One of done, running, stopped, empty and imported."""
     notes: tuple[str, ...] = ()
     """Warnings to show beside the run's pictures, a sentence each."""
+    foreign: ForeignRun | None = None
+    """Run of another trainer that this log was made from; None for a run log."""
 
     @property
     def last_step(self) -> int:

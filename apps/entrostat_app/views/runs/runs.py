@@ -11,7 +11,7 @@ from entrostat.runlog import target_of
 from ...shared import charts, exports
 from ...shared.controls import Control, Sections
 from ...shared.plain_text import plain
-from . import run_curves, run_folder, run_log, winners
+from . import foreign_logs, run_curves, run_folder, run_log, winners
 from . import runs_parts as parts
 from .run_log import Log
 
@@ -61,33 +61,39 @@ BANDS = Control(
 def page() -> None:
     """Draw the choice of runs in the sidebar, and one of four sections about them."""
     st.title("Runs")
-    st.caption("Run logs of toybandit and llmtrain, from the folder given to entrostat-app --runs.")
+    st.caption("Runs of toybandit, llmtrain and other trainers, from the folder given to entrostat-app --runs.")
     root = run_folder.folder()
     try:
         found = run_folder.names(root)
     except ValueError as error:
         st.error(plain(str(error)))
         return
-    if not found:
+    new = foreign_logs.drop()
+    dropped = foreign_logs.dropped()
+    if not found and not dropped:
         explain(root)
         return
     known = run_folder.recent(root, found)
     if len(known) < len(found):
         left_out = len(found) - len(known)
         st.caption(f"The newest {len(known)} of {len(found)} runs can be chosen. Left out: {left_out}.")
-    asked = [name for name in st.query_params.get_all("runs") if name not in known]
+    asked = [name for name in st.query_params.get_all("runs") if name not in known and name not in dropped]
     for name in asked[:MOST]:
-        st.error(plain(run_folder.problem(root, name, found)))
+        again = f"{name!r} was dropped in another session: drop the file again"
+        problem = again if name.endswith(foreign_logs.MARK) else run_folder.problem(root, name, found)
+        st.error(plain(problem))
     section = Sections(key="runs.show", label="Section", default=SECTIONS[0], options=SECTIONS, help="").draw()
-    if "runs" not in st.query_params and "runs" not in st.session_state:  # set here, so that links name them
+    if known and "runs" not in st.query_params and "runs" not in st.session_state:  # set here, so that links name them
         st.session_state["runs"] = st.query_params["runs"] = run_folder.newest(root, known, FIRST)
+    if new:
+        st.session_state["runs"] = [*new, *st.session_state.get("runs", st.query_params.get_all("runs"))][:MOST]
     with st.sidebar:
         chosen = Control(
             key="runs",
             label="Runs",
             default=(),
-            options=tuple(known),
-            help="Folders with a config.yaml and a metrics.jsonl.",
+            options=(*dropped, *known),
+            help="Folders with a config.yaml and a metrics.jsonl, and logs of other trainers.",
         ).draw()
         live = LIVE.draw()
         logs = load(root, chosen)
@@ -113,6 +119,7 @@ def draw(root: Path, chosen: Sequence[str], section: str, settings: dict[str, An
         st.error(plain(str(error)))
     except OSError as error:
         st.error(plain(unreadable(error)))
+    foreign_logs.draw_names(logs)
 
 
 def unreadable(error: OSError) -> str:
@@ -125,7 +132,7 @@ def load(root: Path, chosen: Sequence[str], tell: bool = False) -> list[Log]:
     found, notes = [], []
     for name in list(chosen)[:MOST]:
         try:
-            log = run_log.read(root, name)
+            log = foreign_logs.dropped().get(name) or read(root, name)
         except (ValueError, OSError) as error:
             notes.append(f"{name}: {unreadable(error)}" if isinstance(error, OSError) else str(error))
             continue
@@ -134,6 +141,11 @@ def load(root: Path, chosen: Sequence[str], tell: bool = False) -> list[Log]:
     for note in notes if tell else ():
         st.warning(plain(note))
     return found
+
+
+def read(root: Path, name: str) -> Log:
+    """Return a run log, or the log of another trainer."""
+    return foreign_logs.read(root, name) if run_folder.is_foreign(root, name) else run_log.read(root, name)
 
 
 def explain(root: Path) -> None:

@@ -67,7 +67,8 @@ def metrics_control(logs: Sequence[Log]) -> Control:
 
 def commands(root: Path, logs: Sequence[Log]) -> list[str]:
     """Return the commands that made the runs."""
-    return [line for log in logs if (line := run_folder.command(root, log.name)) is not None]
+    own = [log.name for log in logs if log.foreign is None]
+    return [line for name in own if (line := run_folder.command(root, name)) is not None]
 
 
 def held(log: Log, metric: str) -> float:
@@ -172,9 +173,9 @@ def response_settings(logs: Sequence[Log]) -> dict[str, Any]:
 def draw_responses(root: Path, logs: Sequence[Log], name: str, scale: str) -> None:
     """Draw the responses of one step, token by token."""
     log = next((log for log in logs if log.name == name), logs[0])
-    steps = list(run_log.sample_steps(root, log.name))
+    steps = list(run_log.sample_steps(root, log.name)) if log.foreign is None else []
     if not steps:
-        st.info("This run has no sample responses. The trainer writes them; the simulator's tokens have no text.")
+        st.info("This run has no sample responses. llmtrain writes them; the simulator's tokens have no text.")
         return
     step = steps[-1]
     if len(steps) > 1:

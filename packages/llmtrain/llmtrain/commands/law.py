@@ -3,8 +3,9 @@
     llmtrain law runs/demo/grpo                                table, runs/demo/grpo/law.png, warnings
     llmtrain law runs/demo/* --out laws.png --json laws.json   several runs in one picture
     llmtrain law runs/x --against eval/pass@1                  another metric instead of the reward
+    llmtrain law verl.log                                      the log of another trainer; figure verl.log.law.png
 
-Works on runs of trainer and simulator.
+Works on runs of trainer and simulator, and on logs of other trainers (docs/studies.md).
 """
 
 import json
@@ -18,6 +19,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from entrostat.commandline import Arguments, writing
+from entrostat.foreign.foreign_runs import HELP
 
 from ..studies.comparison import Run, picture
 from ..studies.law_fit import RunLaw, fit_run
@@ -27,19 +29,21 @@ CURVES = {"exponential": "−a·e^H + b", "linear": "line in H", "quadratic": "p
 
 def main(args: list[str]) -> int:
     """Fit R = −a·e^H + b to runs, test it as a prediction from their first part, and draw it."""
-    parser = Arguments(prog="llmtrain law", description=main.__doc__)
-    parser.add_argument("runs", nargs="+", help="run folders of llmtrain or toybandit")
+    parser = Arguments(prog="llmtrain law", description=main.__doc__, epilog=HELP)
+    parser.add_argument("runs", nargs="+", help="run folders, or logs of other trainers")
     parser.add_argument("--against", default="reward", help="metric of metrics.jsonl instead of the reward")
     parser.add_argument("--share", type=float, default=0.15, help="share at the start of a run that predicts the rest")
-    parser.add_argument("--out", help="one figure of all runs; by default law.png in the folder of each")
+    parser.add_argument("--out", help="one figure of all runs; by default law.png in each folder, FILE.law.png")
     parser.add_argument("--json", help="file to write all numbers to")
     given = parser.parse_args(args)
     from rich.console import Console
 
     from ..studies.law_figure import figure
 
-    found = [fit_run(Run.read(path), given.against, given.share) for path in given.runs]
-    pictures = {picture(given.out): found} if given.out else dict(_own(given.runs, found))
+    runs = {path: Run.read_all(path) for path in given.runs}
+    laws = {path: [fit_run(run, given.against, given.share) for run in some] for path, some in runs.items()}
+    found = [one for path in given.runs for one in laws[path]]
+    pictures = {picture(given.out): found} if given.out else {_own(path): some for path, some in laws.items()}
     for path, some in pictures.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         with writing(path):
@@ -49,6 +53,8 @@ def main(args: list[str]) -> int:
         with writing(given.json):
             Path(given.json).write_text(json.dumps([to_json(one) for one in found], indent=2) + "\n")
     Console().print(table(found))
+    for run in (run for some in runs.values() for run in some if run.imported):
+        print(f"imported: {run.name}: {run.imported}")
     for one in found:
         for text in one.warnings:
             print(f"warning: {one.name}: {text}", file=sys.stderr)
@@ -57,8 +63,9 @@ def main(args: list[str]) -> int:
     return 0
 
 
-def _own(runs: Sequence[str], found: Sequence[RunLaw]) -> list[tuple[Path, list[RunLaw]]]:
-    return [(Path(run) / "law.png", [one]) for run, one in zip(runs, found, strict=True)]
+def _own(path: str) -> Path:
+    """Return the figure of the runs in a folder or file."""
+    return Path(path) / "law.png" if Path(path).is_dir() else Path(f"{path}.law.png")
 
 
 def table(found: Sequence[RunLaw]) -> Table:

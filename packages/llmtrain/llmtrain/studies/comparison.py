@@ -1,5 +1,6 @@
 """Comparison of runs from their logs: a table, and a figure of entropy, reward and pass@k against steps."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from entrostat.commandline import writing
+from entrostat.foreign.foreign_runs import name_of, read_path
 from entrostat.runlog import moving_target, read_metrics, target_of
 
 from ..evaluation.report import MISSING, number
@@ -22,6 +24,7 @@ SMOOTHING = 0.15
 """Weight of the newest value in the smoothed curves; raw curves are drawn faintly behind them."""
 DROPPED = "/dropped"
 """End of the metrics of controllers that drop tokens, such as clip_cov/dropped."""
+SAMPLED = re.compile(r"eval/(?:avg|pass)@(\d{1,6})")
 STYLES = ["-", "--", "-.", ":"]
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
 """Okabe-Ito palette, which most people with colour blindness can distinguish; line styles help too."""
@@ -39,11 +42,23 @@ class Run:
     name: str
     config: dict[str, Any]
     metrics: list[dict[str, Any]]
+    imported: str = ""
+    """What was read of the log of another trainer, in one line; empty for a run log."""
 
     @staticmethod
     def read(path: str | Path) -> "Run":
         """Return the run in the folder `path`. Raises ValueError if it contains no run log."""
         return Run(Path(path).name, run_settings(path), read_metrics(path))
+
+    @staticmethod
+    def read_all(path: str | Path) -> list["Run"]:
+        """Return the run in a folder, or the runs in the log of another trainer.
+
+        Raises ValueError in one line if there is neither.
+        """
+        if (Path(path) / "config.yaml").is_file():
+            return [Run.read(path)]
+        return [Run(run.name or name_of(path), {}, run.metrics, run.told()) for run in read_path(path)]
 
     def series(self, key: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the steps at which a metric was logged, and its values."""
@@ -80,7 +95,10 @@ class Run:
 
     @property
     def k(self) -> int:
-        return self.config.get("eval", {}).get("k", 8)
+        """Number of samples per question; of another trainer's run, the largest that it has logged."""
+        names = {name for line in self.metrics for name in line} if self.imported else set()
+        logged = [int(found[1]) for name in names if (found := SAMPLED.fullmatch(name))]
+        return max(logged, default=self.config.get("eval", {}).get("k", 8))
 
     def verdict(self) -> str:
         """Return the target with "held" or "missed" and the relative error, or "none" without a target."""

@@ -58,7 +58,8 @@ def points(run: Run, against: str = "reward") -> Points:
         if not len(values):
             names = sorted({name for line in run.metrics for name, value in line.items() if value is not None})
             there = ", ".join(name for name in names if name != "step") or "none"
-            raise ValueError(f"{run.name} has logged no {key!r}; its metrics: {there}")
+            hint = " (OpenRLHF logs it with --actor.entropy_coef 0)" if run.imported and key == "entropy" else ""
+            raise ValueError(f"{run.name} has logged no {key!r}{hint}; its metrics: {there}")
     nearest = np.abs(at[:, None] - step).argmin(0)
     return Points(step, entropy[nearest], outcome)
 

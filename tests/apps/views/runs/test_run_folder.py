@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from entrostat_app.launch import RUNS
-from entrostat_app.views.runs import run_folder
+from entrostat_app.views.runs import foreign_logs, run_folder
 
 
 def make(root, name, config="steps: 3\n"):
@@ -46,6 +46,38 @@ def test_runs_are_found_in_nested_folders_and_sorted_as_people_do(root):
     assert run_folder.names(root) == ["a/b/c/d", "demo/grpo", "demo/run-2", "demo/run-10", "first"]
     assert run_folder.names(root / "first") == ["."]
     assert run_folder.names(root / "nowhere") == []
+
+
+def test_logs_of_other_trainers_are_found(root, monkeypatch):
+    """Event files by their folder, of checkpoints the last; no pipe, no link, no file without metrics."""
+    tensorboard = pytest.importorskip("torch.utils.tensorboard")
+    own = run_folder.names(root)
+    for folder, tag in (("tb/run-1", "train/entropy"), ("first/tensorboard", "entropy")):
+        writer = tensorboard.SummaryWriter(str(root / folder))
+        writer.add_scalar(tag, 1.0, 1)
+        writer.close()
+    tensorboard.SummaryWriter(str(root / "tb/empty")).close()
+    for step in (9, 10):
+        (root / f"trl/checkpoint-{step}").mkdir(parents=True)
+        (root / f"trl/checkpoint-{step}/trainer_state.json").write_text('{"log_history": []}')
+    os.mkfifo(root / "pipe.log")
+    (root / "link.log").symlink_to(root / "console.log")
+    (root / "console.log").write_text("step:1 - actor/entropy:0.5\n")
+    (root / "console.txt").write_text("nothing\n")
+    found = run_folder.names(root)
+    assert set(found) - set(own) == {"tb/run-1", "trl/checkpoint-10/trainer_state.json", "console.log"}
+    log = foreign_logs.read(root, "tb/run-1")
+    assert (log.state, log.metrics["entropy"].values.tolist()) == ("imported", [[1.0]])
+    with pytest.raises(
+        ValueError, match=r"^trl/checkpoint-10/trainer_state\.json \(trainer_state\.json of TRL\) has no"
+    ):
+        foreign_logs.read(root, "trl/checkpoint-10/trainer_state.json")
+    with pytest.raises(ValueError, match="is not the name of a run"):
+        foreign_logs.read(root, "../console.log")
+    with pytest.raises(ValueError, match="demo has no log"):
+        foreign_logs.read(root, "demo")
+    monkeypatch.setattr(run_folder, "MOST_LOGS", 0)
+    assert run_folder.names(root) == own
 
 
 def test_the_search_is_bounded(root, monkeypatch):

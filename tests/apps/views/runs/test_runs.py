@@ -245,3 +245,65 @@ def test_a_table_of_tokens():
     assert table["token"].tolist() == ["a", "↵\n"]
     assert table.columns.tolist() == ["token", "log p"]
     assert parts.token_table({"response": "x"}) is None
+
+
+def trainer_state(first: float, steps: int = 40) -> bytes:
+    """Return a trainer_state.json of TRL whose rewards start at `first` and rise by .01 a step."""
+    history = [
+        {"step": s, "entropy": 1.2 * np.exp(-s / 15), "reward": first + s / 100, "kl": 0.1} for s in range(1, steps + 1)
+    ]
+    return json.dumps({"global_step": steps, "log_history": history}).encode()
+
+
+def test_a_dropped_log_is_drawn_and_compared(root):
+    app = open_page(runs=["llm/seed-0"])
+    app.file_uploader(key="runs.files").upload("trainer_state.json", trainer_state(0.5)).run()
+    assert not app.exception
+    name = "trainer_state.json (dropped)"
+    assert app.multiselect(key="runs").value == [name, "llm/seed-0"]
+    assert "Reward\\: highest in trainer\\_state.json \\(dropped\\)" in app.info[0].value
+    assert "Running" not in texts(app)
+    assert "2 metrics have entrostat's names, 1 keep their own" in texts(app).replace("\\", "")
+    named = app.dataframe[-1].value
+    assert named["in the file"].tolist() == ["entropy", "reward", "kl"]
+    assert named["here"].tolist() == ["entropy", "reward", "kept: no metric of entrostat"]
+    for section in view.SECTIONS:
+        app.session_state["runs.show"] = section
+        app.run()
+        assert not app.exception
+        assert not app.error
+        if section == "Compare":
+            assert app.dataframe[0].value["state"].tolist()[0] == "imported"
+
+
+def test_dropped_logs_of_one_name_and_files_that_are_none(root):
+    app = open_page(runs=["llm/seed-0"])
+    files = [("trainer_state.json", trainer_state(0.2 * i), "application/json") for i in range(2)]
+    app.file_uploader(key="runs.files").set_value([*files, ("<b>.log", b"nothing", "text/plain")]).run()
+    assert app.multiselect(key="runs").value[:2] == ["trainer_state.json (dropped)", "trainer_state.json 2 (dropped)"]
+    assert "\\<b\\>.log is no log that can be read" in app.error[0].value
+    away = open_page(runs=["trainer_state.json (dropped)"])
+    assert "was dropped in another session" in away.error[0].value
+
+
+def test_logs_of_other_trainers_in_the_folder(root):
+    for step in (10, 40):
+        (root / "trl" / f"checkpoint-{step}").mkdir(parents=True)
+        (root / "trl" / f"checkpoint-{step}" / "trainer_state.json").write_bytes(trainer_state(0.5, step))
+    (root / "trl" / "chart.csv").write_text(
+        "Step,a - entropy,a - reward,b - entropy,b - reward\n0,1,.5,1,.25\n1,1,.5,1,.5\n"
+    )
+    (root / "trl" / "notes.txt").write_text("step by step\n")
+    (root / "llm" / "seed-0" / "more.jsonl").write_text('{"step": 1, "entropy": 1}\n')
+    chosen = ["trl/chart.csv::b", "trl/checkpoint-40/trainer_state.json"]
+    app = open_page(runs=chosen, runs__show="Compare")
+    listed = app.multiselect(key="runs").options
+    assert listed == ["llm/seed-0", "llm/seed-1", "short", "trl/chart.csv::a", *chosen]
+    assert app.dataframe[0].value["state"].tolist() == ["imported", "imported"]
+    assert app.dataframe[0].value["reward"].tolist() == [0.5, 0.9]
+    assert not app.error
+    gone = open_page(runs=["trl/notes.txt", "trl/chart.csv::c"])
+    assert "is no log that can be read" in gone.error[0].value
+    (root / "trl" / "chart.csv").unlink()
+    (root / "trl" / "chart.csv").symlink_to(root.parent / "secret.csv")
+    assert "trl/chart.csv::a" not in open_page().multiselect(key="runs").options

@@ -1,0 +1,12 @@
+"""Logs of other trainers, read as run logs.
+
+foreign_runs.py     which reader fits a file; the runs in it, with metrics under entrostat's names
+metric_names.py     entrostat's name for each metric of TRL, verl and OpenRLHF
+wandb_tables.py     CSV and Parquet exports of Weights & Biases
+event_files.py      event files of TensorBoard
+json_logs.py        trainer_state.json of TRL, .jsonl files of verl
+console_lines.py    console output of verl and OpenRLHF
+rows.py             what a reader yields, and the bytes it may read
+
+Readers know nothing of names.
+"""

@@ -1,0 +1,248 @@
+"""Runs in the log of another trainer, whichever kind of file it is.
+
+(run,) = read_path("verl.log")
+run.source                  "console output of verl or OpenRLHF"
+run.metrics                 [{"step": 1, "entropy": .43, ...}, ...], as those of a run log
+run.translated, run.kept    {"actor/entropy": "entropy", ...}, ["actor/mfu", ...]
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import chain
+from pathlib import Path
+from textwrap import fill
+from typing import Any, BinaryIO, NamedTuple
+
+from . import console_lines, event_files, json_logs, wandb_tables
+from .metric_names import translate
+from .rows import LimitedFile, Row
+
+MOST = 2**30
+"""Upper limit for what is read of a file, bytes."""
+HEAD = 2**20
+"""Bytes at the start of a file that tell its kind."""
+MOST_NAMES = 1000
+"""Upper limit for the metrics of a run."""
+LONGEST_NAME = 300
+MOST_RUNS = 100
+"""Upper limit for the runs in a file."""
+LARGEST_STEP = 2**53 - 1
+STATE = "trainer_state.json"
+CHECKPOINT = re.compile(r"checkpoint-(\d{1,15})")
+ENDINGS = (".csv", ".parquet", ".jsonl", ".log", ".txt", ".out")
+KNOWN = (
+    "W&B's CSV and Parquet exports, TensorBoard's event files, trainer_state.json of TRL, verl's .jsonl and console "
+    "output, OpenRLHF's console output"
+)
+HELP = fill(f"Logs of other trainers are {KNOWN}. Their metrics get entrostat's names (docs/metrics.md).", 79)
+"""End of the help of a command that reads them."""
+
+
+class Kind(NamedTuple):
+    """Kind of log."""
+
+    title: str
+    fits: Callable[[bytes], bool]
+    """Takes the first bytes of a file."""
+    read: Callable[[LimitedFile], Iterator[Row]]
+
+
+EVENTS = Kind("event files of TensorBoard", event_files.is_events, event_files.read_events)
+CONSOLE = Kind("console output of verl or OpenRLHF", console_lines.is_console, console_lines.read_console)
+KINDS = (
+    Kind("Parquet export of W&B", wandb_tables.is_parquet, wandb_tables.read_parquet),
+    EVENTS,
+    Kind("trainer_state.json of TRL", json_logs.is_state, json_logs.read_state),
+    Kind("lines of JSON, as verl's", json_logs.is_lines, json_logs.read_json_lines),
+    Kind("CSV export of W&B", wandb_tables.is_csv, wandb_tables.read_csv),
+    CONSOLE,
+)
+
+
+@dataclass(frozen=True)
+class ForeignRun:
+    """Run of another trainer."""
+
+    name: str
+    """Name within the file; empty in a file of one run."""
+    source: str
+    """Kind of file."""
+    metrics: list[dict[str, Any]]
+    """Metrics of each step, in order; `step` comes first, then metrics with a name of entrostat."""
+    translated: dict[str, str]
+    """entrostat's names of metrics, by the file's."""
+    kept: list[str]
+    """Metrics that keep their names, because entrostat has none for them."""
+    notes: tuple[str, ...] = ()
+    """What was left out of the file, a sentence each."""
+
+    def told(self) -> str:
+        """Return in one line what was read, and which names changed."""
+        changed = ", ".join(f"{theirs} → {ours}" for theirs, ours in self.translated.items() if theirs != ours)
+        parts = [f"{self.source}, {len(self.metrics)} steps", f"renamed: {changed or 'none'}"]
+        parts.append(f"kept under their own names: {', '.join(self.kept) or 'none'}")
+        return "; ".join([*parts, *self.notes])
+
+
+def read_path(path: str | Path, most: int = MOST) -> list[ForeignRun]:
+    """Return the runs in a file, or in a folder of TensorBoard or of TRL.
+
+    Raises ValueError in one line if there are none, OSError if the file cannot be read.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise ValueError(f"{path} is not a run: there is no such file or folder")
+    files = _files(path) if path.is_dir() else [path]
+    try:
+        return read_files(files, most)
+    except ValueError as error:
+        raise ValueError(f"{path if len(files) > 1 else files[0]} {error}") from None
+
+
+def name_of(path: str | Path) -> str:
+    """Return a name for the run in a file or folder: of a trainer_state.json, that of the trainer's output folder."""
+    full = Path(path).resolve()
+    if full.name != STATE:
+        return full.name if full.is_dir() or is_event_file(full.name) else full.stem
+    return full.parents[1 if CHECKPOINT.fullmatch(full.parent.name) else 0].name
+
+
+def read_files(paths: Sequence[Path], most: int = MOST) -> list[ForeignRun]:
+    """Return the runs in a file, or the one in several event files. Raises ValueError as `read_file` does."""
+    if len(paths) > 1:
+        return _gathered(EVENTS, chain.from_iterable(_events(path, most) for path in paths), False)
+    with paths[0].open("rb") as file:
+        return read_file(file, most)
+
+
+def _events(path: Path, most: int) -> Iterator[Row]:
+    with path.open("rb") as file:
+        yield from EVENTS.read(LimitedFile(file, most))
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the files of the run in a folder: event files, or the newest trainer_state.json."""
+    if events := sorted(path for path in folder.iterdir() if is_event_file(path.name)):
+        return events
+    states = [folder / STATE, *newest_checkpoint(folder.glob(f"checkpoint-*/{STATE}"))]
+    if there := [path for path in states if path.is_file()]:
+        return there[:1]
+    logs = sorted(path.name for path in folder.iterdir() if is_named_as_log(path.name))
+    hint = f"name one of its files, such as {logs[0]}" if logs else f"logs of other trainers that can be read: {KNOWN}"
+    raise ValueError(f"{folder} is not a run: it has no config.yaml; {hint}")
+
+
+def newest_checkpoint(states: Iterable[Path]) -> list[Path]:
+    """Return the trainer_state.json of the last checkpoint, which has the history of all before it; empty if none."""
+    found = [(int(match[1]), path) for path in states if (match := CHECKPOINT.fullmatch(path.parent.name))]
+    return [max(found)[1]] if found else []
+
+
+def is_event_file(name: str) -> bool:
+    return ".tfevents." in name
+
+
+def is_named_as_log(name: str) -> bool:
+    """Return True if a file's name is that of a log which could be imported."""
+    return name == STATE or name.endswith(ENDINGS) or is_event_file(name)
+
+
+def read_file(file: BinaryIO, most: int = MOST) -> list[ForeignRun]:
+    """Return the runs in an open file that can seek.
+
+    Raises ValueError in one line that begins with a verb: put the file's name before it.
+    """
+    head = file.read(HEAD)
+    kind = _kind(head)
+    limited = LimitedFile(file, most)
+    found = _gathered(kind or CONSOLE, (kind or CONSOLE).read(limited), limited.cut) if kind or _is_text(head) else []
+    if found:
+        return found
+    if console_lines.NO_STEPS.search(head):
+        raise ValueError(f"is console output without steps: take {STATE} from the newest checkpoint instead")
+    if kind is None:
+        raise ValueError(f"is no log that can be read; known are {KNOWN}")
+    raise ValueError(f"({kind.title}) has no metrics: take a log of a run that has finished a step")
+
+
+def runs_in(file: BinaryIO) -> list[str]:
+    """Return the names of the runs at the start of a file, "" for its only one; an empty list if it is no log."""
+    head = file.read(HEAD)
+    kind = _kind(head)
+    if kind is None:
+        return []
+    if kind.read in (wandb_tables.read_parquet, json_logs.read_state):  # not readable in part
+        return [""]
+    try:
+        rows = kind.read(LimitedFile(BytesIO(head), HEAD))
+        return list(dict.fromkeys(row.run for row in rows if row.step is not None and row.metrics))
+    except ValueError:
+        return [""]  # reading it says why it cannot be read
+
+
+def _kind(head: bytes) -> Kind | None:
+    return next((kind for kind in KINDS if kind.fits(head)), None)
+
+
+def _is_text(head: bytes) -> bool:
+    return b"\0" not in head
+
+
+def _gathered(kind: Kind, rows: Iterable[Row], cut: bool) -> list[ForeignRun]:
+    """Return the runs of some rows, without those that have no metrics. Later rows of a step replace earlier ones."""
+    runs: dict[str, dict[int, dict[str, float]]] = {}
+    names: dict[str, dict[str, None]] = {}
+    unreadable = left_out = 0
+    for row in rows:
+        if not _is_step(row.step):
+            unreadable += not row.metrics or any(map(_is_number, row.metrics.values()))
+            continue
+        if row.run not in runs and len(runs) == MOST_RUNS:
+            left_out += 1
+            continue
+        known = names.setdefault(row.run, {})
+        line = runs.setdefault(row.run, {}).setdefault(int(row.step), {})
+        for name, value in row.metrics.items():
+            if not _is_number(value) or name.startswith("_") or name in ("", "step") or len(name) > LONGEST_NAME:
+                continue
+            if name not in known and len(known) == MOST_NAMES:
+                left_out += 1
+                continue
+            known[name] = None
+            line[name] = value
+    notes = []
+    if unreadable:
+        notes.append(f"{unreadable} lines without a readable step are left out")
+    if left_out:
+        notes.append(f"only the first {MOST_RUNS} runs and {MOST_NAMES} metrics of each are read")
+    if cut:
+        notes.append("only the beginning of the file is read, because it is too large")
+    made = (_run(name, kind.title, lines, list(names[name]), tuple(notes)) for name, lines in runs.items())
+    return [run for run in made if run.metrics]
+
+
+def _run(
+    name: str, source: str, lines: dict[int, dict[str, float]], names: Sequence[str], notes: tuple[str, ...]
+) -> ForeignRun:
+    translated = translate(names)
+    kept = [there for there in names if there not in translated]
+    ours = {there: translated.get(there, there) for there in (*translated, *kept)}
+    metrics = [
+        {"step": step, **{here: line[there] for there, here in ours.items() if there in line}}
+        for step, line in sorted(lines.items())
+        if line
+    ]
+    return ForeignRun(name, source, metrics, translated, kept, notes)
+
+
+def _is_number(value: Any) -> bool:
+    """Return True if the value is a finite number."""
+    return (type(value) is float and math.isfinite(value)) or (type(value) is int and abs(value) < 2**63)
+
+
+def _is_step(value: Any) -> bool:
+    """Return True if the value is a whole number that a step can have."""
+    return _is_number(value) and abs(value) <= LARGEST_STEP and int(value) == value

@@ -1,0 +1,58 @@
+"""Logs as JSON: trainer_state.json of transformers and TRL, and files with an object on each line.
+
+trainer_state.json has the entries of log_history, each with its step. verl's file logger writes lines
+{"step": 1, "data": {...}}; lines {"step": 1, "entropy": ..., ...} are read as well, and rows of W&B's history.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from .rows import LimitedFile, Row, row, step_names
+
+HISTORY = "log_history"
+
+
+def is_state(head: bytes) -> bool:
+    """Return True if a file starts as a trainer_state.json."""
+    return head.lstrip().startswith(b"{") and (f'"{HISTORY}"'.encode() in head or b'"best_model_checkpoint"' in head)
+
+
+def read_state(file: LimitedFile) -> Iterator[Row]:
+    """Yield the entries of a trainer_state.json. Raises ValueError if it has no log_history or is no JSON."""
+    content = _parsed(file.whole())
+    history = content.get(HISTORY) if isinstance(content, dict) else None
+    if not isinstance(history, list):
+        raise ValueError(f"has no list {HISTORY}: take the trainer_state.json of a checkpoint of transformers or TRL")
+    for entry in history:
+        yield row(entry, ["step"]) if isinstance(entry, dict) else Row("", None, {})
+
+
+def is_lines(head: bytes) -> bool:
+    """Return True if the first line of a file is an object with a step."""
+    return _of_line(head.partition(b"\n")[0].decode("utf-8", "replace")).step is not None
+
+
+def read_json_lines(file: LimitedFile) -> Iterator[Row]:
+    """Yield the lines of a .jsonl file; lines that are no objects with a step have the step None."""
+    for line in file.lines():
+        if line.endswith("\n") or not file.cut:
+            yield _of_line(line)
+
+
+def _of_line(line: str) -> Row:
+    try:
+        record = _parsed(line)
+    except ValueError:
+        record = None
+    if not isinstance(record, dict):
+        return Row("", None, {})
+    data = record.get("data")
+    return Row("", record.get("step"), data) if isinstance(data, dict) else row(record, step_names(record))
+
+
+def _parsed(text: str | bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("is not whole JSON: copy the file again") from None

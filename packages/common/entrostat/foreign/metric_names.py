@@ -1,0 +1,128 @@
+"""Names of metrics: those of other trainers, and entrostat's for the same quantity.
+
+    translate(["actor/entropy", "critic/score/mean", "mine"])
+        {"actor/entropy": "entropy", "critic/score/mean": "reward"}
+
+A metric that has no line in NAMES keeps its name.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+NAMES: dict[str, dict[str, str]] = {
+    "entropy": {
+        "actor/entropy": "verl",
+        "entropy_loss": "OpenRLHF (before its sign and coefficient)",
+        "actor/entropy_loss": "verl, older",
+        "policy/entropy_avg": "TRL's PPO",
+    },
+    "reward": {
+        "critic/score/mean": "verl",
+        "rollout/reward_mean": "OpenRLHF",
+        "critic/rewards/mean": "verl (less its KL penalty)",
+        "rewards/mean": "several",
+        "objective/scores": "TRL's PPO",
+    },
+    "response_length": {
+        "response_length/mean": "verl",
+        "completions/mean_length": "TRL",
+        "rollout/response_length_mean": "OpenRLHF",
+    },
+    "response_length/max": {"completions/max_length": "TRL"},
+    "clip_fraction": {
+        "actor/pg_clipfrac": "verl",
+        "clip_ratio/region_mean": "TRL",
+        "ppo_clip_ratio": "OpenRLHF",
+    },
+    "clip/high": {"clip_ratio/high_mean": "TRL"},
+    "clip/low": {"clip_ratio/low_mean": "TRL"},
+    "clip/dual": {"actor/pg_clipfrac_lower": "verl"},
+    "kl_to_rollout": {"actor/ppo_kl": "verl", "ppo_kl": "OpenRLHF"},
+    "mismatch/kl": {"rollout_corr/kl": "verl", "vllm_kl": "OpenRLHF"},
+    "loss": {"actor/loss": "verl"},
+    "grad_norm": {"actor/grad_norm": "verl", "actor_grad_norm": "OpenRLHF"},
+    "lr": {"learning_rate": "TRL", "actor/lr": "verl", "actor_lr": "OpenRLHF"},
+    "time/step": {
+        "timing_s/step": "verl",
+        "perf/time_per_step": "verl",
+        "step_time": "TRL",
+        "timing/step_total": "OpenRLHF",
+    },
+    "eval/avg@{k}": {
+        "val-core/{source}/acc/mean@{k}": "verl",
+        "val-core/{source}/reward/mean@{k}": "verl, if its reward function returns no acc",
+    },
+    "eval/avg@1": {"val/test_score/{source}": "verl, older"},
+    "eval/pass@{k}": {
+        "val-core/{source}/acc/best@{k}/mean": "verl (by bootstrap, below the unbiased estimate)",
+        "val-aux/{source}/acc/best@{k}/mean": "verl",
+        "val-core/{source}/reward/best@{k}/mean": "verl, if its reward function returns no acc",
+        "eval_{source}_pass{k}": "OpenRLHF",
+        "eval/eval_{source}_pass{k}": "OpenRLHF in W&B and TensorBoard",
+    },
+    "eval/maj@{k}": {
+        "val-core/{source}/acc/maj@{k}/mean": "verl",
+        "val-aux/{source}/acc/maj@{k}/mean": "verl",
+    },
+    "eval/entropy": {"eval_entropy": "TRL"},
+    "eval/length": {
+        "eval_completions/mean_length": "TRL",
+        "eval/completions/mean_length": "TRL in W&B and TensorBoard",
+        "eval_response_length_mean": "OpenRLHF",
+        "eval/eval_response_length_mean": "OpenRLHF in W&B and TensorBoard",
+    },
+}
+"""Trainers that use a name, by entrostat's name and theirs. Of several names in one file the first counts.
+
+Names that equal entrostat's, such as TRL's entropy and reward, need no line. Each may have `train/` in front, as W&B
+and TensorBoard get it from TRL and OpenRLHF. `{source}` is a data set: entrostat's names have it, as in
+eval/aime/avg@8, if a file has several.
+"""
+PLACES = {"{source}": "(?P<source>.+)", "{k}": r"(?P<k>\d{1,6})"}
+
+
+def translate(names: Iterable[str]) -> dict[str, str]:
+    """Return entrostat's name for each of the names of one run that has one; no two get the same."""
+    there = list(dict.fromkeys(names))
+    matches = [(ours, name, found) for ours, name, found in _matches(there)]
+    several = len({found["source"] for _, _, found in matches if found.get("source")}) > 1
+    translated: dict[str, str] = {}
+    taken = set[str]()
+    for pattern, name, found in matches:
+        ours = pattern.replace("{k}", found.get("k", ""))
+        if several and found.get("source"):
+            ours = ours.replace("eval/", f"eval/{found['source']}/", 1)
+        if ours not in taken and name not in translated:
+            translated[name] = ours
+            taken.add(ours)
+    return translated
+
+
+def _matches(names: Sequence[str]) -> list[tuple[str, str, dict[str, str]]]:
+    """Return entrostat's name, the file's, and its parts, in the order of NAMES; entrostat's own names come first."""
+    found = []
+    for ours, theirs in NAMES.items():
+        for pattern in map(_pattern, (ours, *theirs)):
+            for prefix in ("", "train/"):
+                matching = ((name, pattern.fullmatch(name.removeprefix(prefix))) for name in names)
+                found += [
+                    (ours, name, match.groupdict())
+                    for name, match in matching
+                    if match and name.startswith(prefix) and (prefix or not name.startswith("train/"))
+                ]
+    return found
+
+
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    parts = re.split(r"(\{source\}|\{k\})", name)
+    return re.compile("".join(PLACES.get(part) or re.escape(part) for part in parts))
+
+
+def page() -> str:
+    """Return NAMES as a Markdown table."""
+    lines = ["| entrostat | other trainers, the first that is there |", "|---|---|"]
+    for ours, theirs in NAMES.items():
+        lines.append(f"| `{ours}` | {'; '.join(f'`{name}` {trainers}' for name, trainers in theirs.items())} |")
+    return "\n".join(lines) + "\n"

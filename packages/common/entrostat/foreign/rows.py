@@ -1,0 +1,70 @@
+"""Rows of a log, and the file that they are read from: only its first bytes, a line at a time."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, BinaryIO, NamedTuple
+
+LONGEST = 16 * 2**20
+"""Upper limit for a line, bytes."""
+STEPS = (
+    ("train/global_step", "training/global_step", "eval/global_step", "trainer/global_step", "global_step"),
+    ("Step", "step", "_step"),
+)
+"""Names of a row's step. Those of the first group count training steps; W&B's own _step counts calls of its logger."""
+
+
+class Row(NamedTuple):
+    """Metrics of one step of a run, as a file has them."""
+
+    run: str
+    """Name of the run within the file; empty in a file of one run."""
+    step: Any
+    """Step; None if the line is unreadable."""
+    metrics: Mapping[str, Any]
+
+
+def step_names(names: Collection[str]) -> list[str]:
+    """Return the names that hold the step, of which a row has one or more; empty if there is none."""
+    groups = ([name for name in group if name in names] for group in STEPS)
+    return next((group for group in groups if group), [])
+
+
+def row(record: Mapping[str, Any], steps: Collection[str]) -> Row:
+    """Return a record as a row; `steps`: the names that hold its step."""
+    known = (record[name] for name in steps if record.get(name) is not None)
+    return Row("", next(known, None), {name: value for name, value in record.items() if name not in steps})
+
+
+class LimitedFile:
+    """First `most` bytes of a binary file that can seek."""
+
+    def __init__(self, file: BinaryIO, most: int) -> None:
+        self.file = file
+        self.most = most
+        self.size = file.seek(0, 2)
+        """Size of the whole file, bytes."""
+        file.seek(0)
+
+    @property
+    def cut(self) -> bool:
+        return self.size > self.most
+
+    def read(self, count: int) -> bytes:
+        """Return the next bytes, fewer at the end."""
+        return self.file.read(max(min(count, self.most - self.file.tell()), 0))
+
+    def whole(self) -> bytes:
+        """Return all bytes. Raises ValueError if there are more than `most`."""
+        if self.cut:
+            raise ValueError(f"is larger than {self.most // 2**20} MiB")
+        self.file.seek(0)
+        return self.file.read(self.most)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines; in a file that is cut, the last one may be incomplete.
+
+        Raises ValueError if a line is longer than LONGEST.
+        """
+        while line := self.file.readline(max(min(LONGEST + 1, self.most - self.file.tell()), 0)):
+            if len(line) > LONGEST:
+                raise ValueError(f"has a line of more than {LONGEST // 2**20} MiB")
+            yield line.decode("utf-8", "replace")

@@ -1,0 +1,118 @@
+"""Exports of Weights & Biases: tables as CSV or Parquet, a row for each step.
+
+A chart's CSV has the columns `Step`, `RUN - METRIC`, `RUN - METRIC__MIN`, `RUN - METRIC__MAX` for each run in it; the
+last two are left out. A run's history has a column for each metric, and `_step`: `run.history().to_csv(...)`, or the
+Parquet file of the artifact `run-ID-history`.
+"""
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .rows import LimitedFile, Row, row, step_names
+
+OF_A_CHART = " - "
+"""Text between run and metric in a column of a chart."""
+EXTREMES = ("__MIN", "__MAX")
+OF_RUNS = {"Name", "State"}
+"""Columns of W&B's table of runs, which has a row for each run."""
+MOST_CELLS = 50_000_000
+"""Upper limit for the cells of a Parquet file."""
+
+
+def is_csv(head: bytes) -> bool:
+    """Return True if a file starts with the header of a table of W&B."""
+    header = _header(head)
+    return len(header) > 1 and (_is_chart(header) or bool(step_names(header)) or set(header) >= OF_RUNS)
+
+
+def is_parquet(head: bytes) -> bool:
+    return head.startswith(b"PAR1")
+
+
+def _header(head: bytes) -> list[str]:
+    line = head.partition(b"\n")[0].decode("utf-8-sig", "replace")
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:
+        return []
+
+
+def _is_chart(header: Sequence[str]) -> bool:
+    return all(OF_A_CHART in name for name in header[1:])
+
+
+def read_csv(file: LimitedFile) -> Iterator[Row]:
+    """Yield the rows of a CSV export. Raises ValueError if it has no steps or is no CSV."""
+    rows = csv.reader(file.lines())
+    try:
+        header = [name.removeprefix("\ufeff") for name in next(rows, [])]
+        if set(header) >= OF_RUNS:
+            raise ValueError("is W&B's table of runs, without their steps: export a chart or run.history() instead")
+        cells = ([_number(cell) for cell in cells] for cells in rows)
+        yield from _of_chart(header, cells) if _is_chart(header) else _of_history(header, cells)
+    except csv.Error as error:
+        raise ValueError(f"is not a CSV file: {error}") from None
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def _of_chart(header: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[Row]:
+    """Yield a row for each run of a chart."""
+    columns: dict[str, dict[int, str]] = defaultdict(dict)
+    for at, name in enumerate(header):
+        run, _, metric = name.rpartition(OF_A_CHART)
+        if at and not metric.endswith(EXTREMES):
+            columns[run][at] = metric
+    steps = {run: next((at for at, metric in found.items() if metric == "_step"), 0) for run, found in columns.items()}
+    if header[0].lower().rpartition("/")[2] in ("step", "_step", "global_step"):
+        steps = dict.fromkeys(steps, 0)
+    elif not all(steps.values()):
+        raise ValueError(f"is a chart over {header[0]}: set the chart's x axis to Step and export it again")
+    for cells in rows:
+        for run, found in columns.items():
+            metrics = {metric: cells[at] for at, metric in found.items() if at < len(cells)}
+            yield Row(run, cells[steps[run]] if steps[run] < len(cells) else None, metrics)
+
+
+def _of_history(header: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[Row]:
+    steps = step_names(header)
+    for cells in rows:
+        yield row(dict(zip(header, cells, strict=False)), steps)
+
+
+def read_parquet(file: LimitedFile) -> Iterator[Row]:
+    """Yield the rows of a Parquet export. Raises ValueError if it is damaged, too large or has no steps."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if file.cut:
+        raise ValueError(f"is larger than {file.most // 2**20} MiB")
+    try:
+        table = pq.ParquetFile(file.file)
+        names = [
+            column.name
+            for column in table.schema_arrow
+            if pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        ]
+        about = table.metadata
+        unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+    except Exception:  # what pyarrow raises on damaged files is not documented
+        raise ValueError("is a damaged Parquet file: export it again") from None
+    if about.num_rows * len(names) > MOST_CELLS or unpacked > 8 * MOST_CELLS:
+        raise ValueError(f"holds more than {MOST_CELLS:,} numbers: export fewer columns")
+    steps = step_names(names)
+    if not steps:
+        raise ValueError("is a Parquet file without a column of steps, such as _step")
+    try:
+        for batch in table.iter_batches(columns=names):
+            for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                yield row(dict(zip(batch.schema.names, cells, strict=True)), steps)
+    except Exception:
+        raise ValueError("is a damaged Parquet file: export it again") from None
