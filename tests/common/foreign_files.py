@@ -1,7 +1,7 @@
-"""Files of other trainers: made by their own writers where these are installed, otherwise as they write them."""
+"""Files of other trainers: made by their own writers or as these write them."""
 
 import csv
-import io
+import json
 
 import numpy as np
 
@@ -35,24 +35,14 @@ def openrlhf_log(path):
 
 
 def trainer_state(path):
-    """Write the trainer_state.json of a run whose entries are those of TRL's GRPOTrainer."""
-    from transformers.trainer_callback import TrainerState
-
+    """Write a trainer_state.json as TrainerState.save_to_json does; test_integration_trl.py has one of TRL itself."""
     history = [
-        {
-            "loss": 0.01,
-            "entropy": float(h),
-            "reward": float(r),
-            "completions/mean_length": 90.0,
-            "kl": 0.0,
-            "step": int(s),
-        }
-        for s, h, r in zip(STEPS, ENTROPY, REWARD, strict=True)
+        {"loss": 0.01, "entropy": float(h), "reward": float(r), "completions/mean_length": 90.0, "kl": 0.0, "step": s}
+        for s, h, r in zip(STEPS.tolist(), ENTROPY, REWARD, strict=True)
     ]
-    end = {"train_runtime": 12.5, "train_loss": 0.01, "step": int(STEPS[-1])}
-    TrainerState(global_step=len(STEPS), log_history=[*history, {"eval_reward": 0.5, "step": 10}, end]).save_to_json(
-        path
-    )
+    history += [{"eval_reward": 0.5, "step": 10}, {"train_runtime": 12.5, "train_loss": 0.01, "step": len(STEPS)}]
+    state = {"best_metric": None, "best_model_checkpoint": None, "global_step": len(STEPS), "log_history": history}
+    path.write_text(json.dumps(state | {"trial_params": None}, indent=2, sort_keys=True) + "\n")
     return path
 
 
@@ -68,7 +58,3 @@ def event_files(folder):
     writer.add_text("samples", "2+2=4", 3)
     writer.close()
     return folder
-
-
-def as_bytes(path):
-    return io.BytesIO(path.read_bytes())

@@ -58,7 +58,7 @@ def read(root: Path, name: str) -> Log:
     return log(name, there[run])
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)
 def _runs(stamps: tuple[tuple[str, int, int], ...]) -> list[ForeignRun]:
     """Return the runs in some files, given with their time and size; cached, because reading takes long."""
     return foreign_runs.read_files([Path(name) for name, _, _ in stamps], MOST_METRICS)
