@@ -1,7 +1,8 @@
 """When does entropy control pay in a language model? docs/findings.md and its pictures, from compact logs.
 
     python benchmarks/findings.py             write the page from the logs in docs/findings
-    python benchmarks/findings.py commands    print the command that trains each study
+    python benchmarks/findings.py --seeds 2   of the first two seeds alone, while the others are being trained
+    python benchmarks/findings.py --commands  print the command that trains each study
 
 The commands resume: runs that have a compact log in docs/findings are not trained again, and others continue from their
 checkpoints. A rule is on the page once all its seeds are there.
@@ -12,10 +13,11 @@ mode=anchor`, reward and pass@8 within the interval of mode=bonus at the same ta
 nothing).
 """
 
+import argparse
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -237,8 +239,13 @@ def cell(mean: float, difference: Difference | None) -> str:
     """Return a mean with its difference from the baseline, bold if it is told apart."""
     if difference is None:
         return f"{mean:.3f}"
+    return f"{mean:.3f} ({signed(difference)})"
+
+
+def signed(difference: Difference) -> str:
+    """Return a difference with half its interval, bold if it is told apart from 0."""
     mark = "" if difference.verdict == ALIKE else "**"
-    return f"{mean:.3f} ({mark}{difference.mean:+.3f}{mark} ±{difference.half:.3f})"
+    return f"{mark}{difference.mean:+.3f}{mark} ±{difference.half:.3f}"
 
 
 def targets(found: Results) -> list[str]:
@@ -260,7 +267,23 @@ def targets(found: Results) -> list[str]:
         means = [f"{s.mean(metric):.3f}" for metric in pooled]
         beside = reading(readings(penalties, s.mean("entropy"), SCORES, pooled))
         lines.append(f"| {' | '.join([s.entry.args['mode'], str(s.entry.args['target']), *means, beside])} |")
-    return ["### By target", BY_TARGET, "\n".join(lines)]
+    return ["### By target", BY_TARGET, "\n".join(lines), *anchor_or_bonus(found)]
+
+
+def anchor_or_bonus(found: Results) -> list[str]:
+    """Return how mode=anchor differs from mode=bonus at each target that both have."""
+    names = {s.entry.name for s in found.standings}
+    pairs = {}
+    for s in found.standings:
+        if s.entry.args.get("mode") == "anchor" and (other := s.entry.name.replace("anchor", "bonus")) in names:
+            pairs[str(s.entry.args["target"])] = (s.entry.name, other)
+    if not pairs:
+        return []
+    lines = [f"| anchor − bonus at target | {' | '.join(SCORES)} |", "|" + "---|" * (1 + len(SCORES))]
+    for target, (anchor, bonus) in pairs.items():
+        of = [differences(found.standings, bonus, metric, len(pairs))[anchor] for metric in SCORES]
+        lines.append(f"| {target} | {' | '.join(signed(one) for one in of)} |")
+    return ["\n".join(lines)]
 
 
 def reading(found: Sequence[Reading]) -> str:
@@ -304,12 +327,15 @@ def draw(found: Results, path: Path) -> None:
 
 def main() -> None:
     """Write the page, or print the commands."""
-    if sys.argv[1:] == ["commands"]:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, help="number of seeds, from seed 0; all by default")
+    parser.add_argument("--commands", action="store_true", help="print the command that trains each study")
+    given = parser.parse_args()
+    if given.commands:
         print("\n\n".join(study.command for study in STUDIES))
         return
-    if sys.argv[1:]:
-        raise SystemExit(f"usage: python benchmarks/findings.py [commands]; got {' '.join(sys.argv[1:])}")
-    found = [one for study in STUDIES if (one := results(study))]
+    studies = [replace(study, seeds=given.seeds or study.seeds) for study in STUDIES]
+    found = [one for study in studies if (one := results(study))]
     if not found:
         raise SystemExit("no study has two finished rules in docs/findings: train with one of the commands")
     for one in found:

@@ -35,6 +35,10 @@ def test_three_entries_share_the_error():
     assert found["low"].verdict == LOWER
     assert found["near"].verdict == ALIKE
     assert found["near"].seeds == int(np.ceil(4 * width**2))
+    alone = differences(
+        [entry("ppo", [0.0, 2.0]), entry("low", [-9.0, -7.0]), entry("x", [1.0, 3.0])], "ppo", "reward", 1
+    )
+    assert alone["low"].half == pytest.approx(3.182446 * sqrt(2))  # 97.5%
 
 
 def test_equal_entries_cannot_be_told_apart_with_any_number_of_seeds():

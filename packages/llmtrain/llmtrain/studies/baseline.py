@@ -39,12 +39,15 @@ class Difference:
         return HIGHER if self.mean > 0 else LOWER
 
 
-def differences(standings: Sequence[Standing], baseline: str, metric: str) -> dict[str, Difference]:
+def differences(
+    standings: Sequence[Standing], baseline: str, metric: str, comparisons: int | None = None
+) -> dict[str, Difference]:
     """Return the difference of each entry from the entry named `baseline`, by the entry's name.
 
-    All intervals contain the true differences with probability CONFIDENCE together (Student's t, divided by the number
-    of entries as Bonferroni does). Entries with the same training as another count once and are left out. Raises
-    ValueError if there are fewer than two seeds, or no such baseline.
+    As many intervals as there are `comparisons`, by default all of these, contain the true differences with
+    probability CONFIDENCE together (Student's t, divided by their number as Bonferroni does). Entries with the same
+    training as another count once and are left out. Raises ValueError if there are fewer than two seeds, or no such
+    baseline.
     """
     from scipy.special import stdtrit
 
@@ -57,7 +60,7 @@ def differences(standings: Sequence[Standing], baseline: str, metric: str) -> di
     freedom = len(counted) * (seeds - 1)
     variance = float(np.mean([values.var(ddof=1) for values in counted.values()]))
     others = {name: values for name, values in counted.items() if name != baseline}
-    width = float(stdtrit(freedom, 1 - (1 - CONFIDENCE) / 2 / max(len(others), 1)))
+    width = float(stdtrit(freedom, 1 - (1 - CONFIDENCE) / 2 / (comparisons or max(len(others), 1))))
     half = width * sqrt(2 * variance / seeds)
     found = {}
     for name, values in others.items():
