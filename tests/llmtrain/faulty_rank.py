@@ -1,7 +1,6 @@
 """One of several ranks of a run, of which one fails at its second step and the others do not know, or all.
 
-RANK=... WORLD_SIZE=...  python faulty_rank.py CONFIG WHO WHAT        WHO: rank or all. WHAT: killed, which is done in
-                                                                    the backward pass, or a key of ERRORS
+RANK=... WORLD_SIZE=...  python faulty_rank.py CONFIG WHO WHAT        WHO: rank or all. WHAT: killed, or a key of ERRORS
 """
 
 import atexit
@@ -12,7 +11,6 @@ import sys
 import torch
 
 from llmtrain import cli
-from llmtrain.policy.deepspeed_engine import DeepSpeedEngine
 from llmtrain.rollout.rollout_engine import RolloutError
 from llmtrain.training.trainer import Trainer
 
@@ -27,22 +25,16 @@ ERRORS = {
 
 
 def main(config: str, who: str, what: str) -> None:
-    annotate, backward = Trainer._step_stats, DeepSpeedEngine.backward
-    late: list[int] = []
+    annotate = Trainer._step_stats
 
     def fails(trainer: Trainer, entropy: float):
         if trainer.step == 1 and who in (os.environ["RANK"], "all"):
-            late.append(trainer.step)
-            if what != "killed":
-                raise ERRORS[what]
+            if what == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise ERRORS[what]
         return annotate(trainer, entropy)
 
-    def dies(engine: DeepSpeedEngine, loss: torch.Tensor) -> None:
-        if late:
-            loss.register_hook(lambda gradient: os.kill(os.getpid(), signal.SIGKILL))
-        backward(engine, loss)
-
-    Trainer._step_stats, DeepSpeedEngine.backward = fails, dies
+    Trainer._step_stats = fails
     atexit.register(os.abort)  # threads of the process group abort the interpreter's own way out now and then
     sys.exit(cli.main(["train", "--config", config]))
 

@@ -1,7 +1,6 @@
 """Rollout engines in real Ray actors: order, shares, versions, and every way in which one can fail."""
 
 import os
-import signal
 import time
 from dataclasses import replace
 from functools import partial
@@ -236,19 +235,6 @@ def test_a_lost_engine_is_an_error_in_time_and_leaves_no_process(here, fault, me
     assert time.monotonic() - began < QUICK.timeout + 5
     engine.close()
     assert gone(pid, within=8)
-
-
-def test_an_engine_that_dies_while_it_has_nothing_to_do_is_an_error_of_the_next_request(here):
-    engine = remote(partial(Scripted))
-    engine.submit(request())()
-    pid = pid_of(engine)
-    os.kill(pid, signal.SIGKILL)
-    assert gone(pid, within=8)
-    began = time.monotonic()
-    with pytest.raises(RolloutError, match="rollout engine 0 crashed"):
-        engine.submit(request())()
-    assert time.monotonic() - began < QUICK.timeout + 5
-    engine.close()
 
 
 def test_an_engine_that_cannot_start(here):
