@@ -2,7 +2,7 @@
 # make app    open the explorer in a browser, over the run logs in runs/
 # make test   the quick tests, minutes; on Debian, as root, it installs Chromium and Slurm for some tests
 # make test-all        all tests: those marked slow as well, a quarter of an hour
-# make test-long       five minutes more: learning curves of the trainer's two ways to run
+# make test-long       minutes more: learning curves of the trainer's two ways to run, and 2,000 steps in flat memory
 # make lint            ruff, mypy and import-linter
 # make install         everything needed for training on this machine: DeepSpeed, Ray, LoRA and, on a GPU machine, vLLM
 # make check-install   resolve every extra against the public index; build wheel and sdist; use them in an empty environment
