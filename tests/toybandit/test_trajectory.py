@@ -1,5 +1,7 @@
 """What is held at the end, and arrays on disk."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -29,3 +31,26 @@ def test_what_is_held_is_that_of_the_last_third_of_the_rollouts(rollouts, held):
     run = simulate(Config(states=3, rollouts=rollouts), range(2))
     np.testing.assert_array_equal(run.entropy_held, run.entropy[:, -held:].mean(1))
     np.testing.assert_array_equal(run.reward_held, run.reward[:, -held:].mean(1))
+
+
+def test_pass_at_k_by_hand():
+    """Two draws in two states: the best arms, of which the first state has two, have probability .5 and .1."""
+    success = np.array([[[0.6, 0.6, 0.3], [0.2, 1.0, 0.5]]])
+    p = np.array([[[[0.2, 0.3, 0.5], [0.5, 0.1, 0.4]]]])
+    run = replace(simulate(Config(states=2, rollouts=1), [0]), policies=p, success=success)
+    np.testing.assert_allclose(run.pass_at(1), [[0.3]])
+    np.testing.assert_allclose(run.pass_at(2), [[(0.75 + 0.19) / 2]])
+
+
+def test_pass_at_k_rises_in_k_and_is_of_every_rollout():
+    run = simulate(Config(env="trap", states=2, rollouts=3), [0, 1], keep_policies=True)
+    assert run.pass_at(8).shape == (2, 4)
+    assert (run.pass_at(1) < run.pass_at(8)).all()
+    assert (run.pass_at(8) < run.pass_at(64)).all()
+
+
+def test_pass_at_k_needs_policies_of_single_tokens():
+    with pytest.raises(ValueError, match="simulate with keep_policies=True"):
+        simulate(Config(states=2, rollouts=1), [0]).pass_at(8)
+    with pytest.raises(ValueError, match="length must be 1"):
+        simulate(Config(env="episodes", states=2, rollouts=1), [0], keep_policies=True).pass_at(8)

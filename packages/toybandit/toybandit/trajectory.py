@@ -69,6 +69,22 @@ class Trajectory:
             return moving
         return np.full(self.reward.shape, float(self.config.target))
 
+    def pass_at(self, k: int) -> Array:
+        """Return pass@k before each rollout and at the end, (runs, rollouts + 1): mean over states of 1 − (1 − P)^k.
+
+        P is the policy's probability of the arms that pay most in the state: a draw succeeds if it is one of them, even
+        if it then happens to earn no reward. It is exact: nothing is drawn.
+        Raises ValueError without policies (`keep_policies`), and for responses of several tokens.
+        """
+        if self.policies is None:
+            raise ValueError("pass@k needs the policies of a run: simulate with keep_policies=True")
+        if self.config.environment().length > 1:
+            raise ValueError("pass@k is defined for responses of one token: length must be 1")
+        best = self.success == self.success.max(-1, keepdims=True)
+        p = (self.policies * best[:, None]).sum(-1).clip(0, 1)
+        found: Array = (1 - (1 - p) ** k).mean(-1)
+        return found
+
     @property
     def diverged(self) -> dict[int, str]:
         """Error message of each run whose logits or entropy became non-finite, keyed by the run's index."""

@@ -47,6 +47,10 @@ LONG = (
     "papo-target",
     "flexible-clip-bounds",
     "flexible-clip-strategies",
+    "trap-grpo",
+    "trap-escape",
+    "trap-late",
+    "trap-price",
 )
 """Claims that take a second or more."""
 

@@ -29,6 +29,7 @@ MODULES = (
     "start_entropy",
     "polarity",
     "flexible",
+    "trap",
 )
 """Modules of the claims, in the order of the report."""
 

@@ -29,6 +29,7 @@ MODULES = (
     "staleness",
     "polarity",
     "flexible",
+    "trap",
 )
 """Modules of the trials."""
 

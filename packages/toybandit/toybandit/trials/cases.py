@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from . import balance, baselines, first_order, flexible, opefo, quadrants, rules, shielding, tokens
+from ..claims.trap import FIXED, HOLDING
+from . import balance, baselines, first_order, flexible, opefo, quadrants, rules, shielding, tokens, trap
 from .control import CLOSED_FORM, LOST
 from .registry import TRIALS, Outcome, Parameter, Trial
 
@@ -374,3 +375,14 @@ add(
     NOISY,
     equals("variant", flexible.DID, stated=False),
 )
+add("trap-grpo", "trap", {}, {"rare": 2.0}, equals("claimed", trap.STAYS), within("rare", high=-2))
+add("trap-escape", "trap-escape", {}, {"pays": 0.3}, within("pays", low=0.8))
+add(
+    "trap-late",
+    "trap",
+    {"claimed": trap.LATE, "control": FIXED, "before": 600},
+    {"control": HOLDING},
+    within("before", low=300),
+    equals("control", FIXED, stated=False),
+)
+add("trap-price", "trap-price", {}, {"env": "noisy"}, equals("env", "trap", stated=False))

@@ -180,5 +180,18 @@ STATEMENTS: dict[str, str] = {
     ),
     "flexible-clip-strategies": r"\varepsilon_{\mathrm{high}}(t),\ \varepsilon_{\mathrm{low}}(t) \ \Rightarrow\ "
     r"H_{\mathrm{end}} > H_{\mathrm{end}}(\varepsilon = 0.2) + 0.1",
+    "trap-grpo": over(
+        r"\pi_0(a^*) \ll \pi_0(a),\ q_{a^*} > q_a > q_b",
+        r"\Rightarrow\ \pi_T(a^*) < \pi_T(a) \ \text{ under GRPO}",
+    ),
+    "trap-escape": over(
+        r"P = \Pr\bigl(\pi_T(a^*) > \pi_T(a)\bigr) \ \text{ at } H = H^*:",
+        r"\frac{\partial P}{\partial H^*},\ \frac{\partial P}{\partial G},\ \frac{\partial P}{\partial \eta} > 0",
+    ),
+    "trap-late": over(
+        r"P = \Pr\bigl(\pi_{t+300}(a^*) > \pi_{t+300}(a)\bigr),",
+        r"H_t \to 0 \ \Rightarrow\ P_t < \tfrac{1}{2} P_0",
+    ),
+    "trap-price": r"H \to H^* \ \Rightarrow\ \bar R_T > \bar R_T^{\mathrm{GRPO}}",
 }
 """Statements by the name of their claim."""
