@@ -24,6 +24,13 @@ class Preset:
 
 
 PRESETS: dict[str, Preset] = {
+    "trap": Preset(
+        title="The trap",
+        query={"env": "trap", "lr": 2.0, "passes": 2, "rollouts": 260},
+        notice="The likeliest arm pays half of the time, and GRPO settles for it. Another arm, which the first policy "
+        "hardly ever draws, always pays: pass@64, the chance that one of 64 draws is that arm, falls to nearly 0. "
+        "Choose thermostat and a target of 1.2 to compare.",
+    ),
     "collapse": Preset(
         title="Collapse",
         notice="Plain GRPO. Likely arms that earn reward become even more likely, so entropy falls fastest at first "

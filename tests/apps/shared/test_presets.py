@@ -45,6 +45,17 @@ def test_every_preset_is_a_state_without_an_error(name):
         assert any(preset.notice in info.value for info in app.info)
 
 
+def test_pass_at_64_falls_in_the_trap_and_rises_under_a_thermostat():
+    trap = PRESETS["trap"].query
+    plain, held = (
+        simulations.run(bandit.config_at({**trap, **changes}), SEEDS)
+        for changes in ({}, {"controller": ("thermostat",), "target": 1.2})
+    )
+    assert plain.pass_at(64)[:, -1].mean() < 0.05 < plain.pass_at(64)[:, 0].mean() - 0.05
+    assert plain.reward[:, -1].mean() == pytest.approx(0.5, abs=0.02)
+    assert held.pass_at(64)[:, -1].mean() > 0.5
+
+
 def test_collapse_is_fastest_at_first():
     h = entropy("collapse").mean(0)
     assert h[0] - h[15] > 0.5 * (h[0] - h[-1])

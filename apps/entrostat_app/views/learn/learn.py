@@ -1,4 +1,4 @@
-"""Learn: a tour of six steps, from the collapse of entropy to a theorem that fails."""
+"""Learn: a tour of six steps, from the trap of a collapsed policy to a theorem that fails."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,18 +27,45 @@ class Step:
     """Suggestion of what to try next."""
     goes_on: str
     """Preset to open."""
+    predict: tuple[str, ...] = ()
+    """Possible answers, of which one is to be chosen before the picture is read."""
+    start: Control | None = None
+    """Slider of the first target of the run HELD, nats; see `falling`."""
+    pass_k: int | None = None
+    """k of the panel of pass@k; None for no panel."""
+
+
+HELD = "falling target"
+"""Name of the run whose target a slider moves."""
+LAST = 0.05
+"""Target at the end of HELD, nats."""
 
 
 STEPS = (
     Step(
-        title="Collapse",
+        title="The trap",
         text="A policy chooses among 16 arms in each of 16 states and is trained by GRPO on rewards of 0 and 1. Its "
-        "**entropy** H = −Σ p log p measures how undecided it is. Likely arms that earn reward become more likely, so "
-        "entropy falls, most of it early, and too little is left at the end to find anything better. The same happens "
-        "to language models under RLVR.",
-        runs={"GRPO": "collapse"},
-        question="Does a smaller learning rate prevent the collapse, or only slow it down?",
-        goes_on="collapse",
+        "likeliest arm pays half of the time. One arm always pays, but the first policy draws it once in 400 times; "
+        "the others pay .3 of the time. The **entropy** H = −Σ p log p measures how undecided the policy is. Likely "
+        "arms that earn reward become more likely, so entropy falls, most of it early. **pass@64** is the chance that "
+        "one of 64 draws is the best arm. A **thermostat** adds a bonus that keeps the entropy at a target; here the "
+        "target falls in the course of the run, so that both policies end decided.",
+        runs={"GRPO": "trap", HELD: HELD},
+        question="At which first target is the best arm found in half of the states?",
+        goes_on="trap",
+        predict=("GRPO, which follows the reward alone", "the falling target", "both the same"),
+        start=Control(
+            key="start",
+            label="First target",
+            symbol="H*",
+            unit="nats",
+            default=1.2,
+            low=0.2,
+            high=2.4,
+            step=0.2,
+            help=f"The target falls in a straight line from this to {LAST:g} nats at the end of the run.",
+        ),
+        pass_k=64,
     ),
     Step(
         title="Why clip-higher helps",
@@ -97,8 +124,12 @@ STEP = Control(
     label="Step of the tour",
     default="1",
     options=tuple(str(number + 1) for number in range(len(STEPS))),
-    help="The tour goes from the collapse of entropy to a theorem that fails.",
+    help="The tour goes from the trap of a collapsed policy to a theorem that fails.",
 )
+
+
+TO_THE_TOP = "document.querySelector('[data-testid=stMain]')?.scrollTo(0, 0);"
+"""JavaScript that scrolls to the top of the page."""
 
 
 def page() -> None:
@@ -108,11 +139,17 @@ def page() -> None:
     with st.sidebar:
         number = int(STEP.draw())
     step = STEPS[number - 1]
+    st.html(f"<script>/* {number} */ {TO_THE_TOP}</script>", unsafe_allow_javascript=True)
     st.header(f"{number}. {step.title}")
     st.markdown(step.text)
-    runs = simulate(step)
-    charts.show(picture(runs), key="tour")
+    if step.predict:
+        st.radio("**Predict.** Which ends with more reward?", step.predict, index=None, key=f"predict-{number}")
+    runs = simulate(step, step.start.draw() if step.start else None)
+    charts.show(picture(runs, step.pass_k), key="tour")
     st.caption(summary(runs))
+    if step.predict:
+        with st.expander("Answer"):
+            st.markdown(answer(runs))
     st.markdown(f"**Try it.** {step.question}")
     with st.container(horizontal=True):
         st.button("Back", on_click=_go, args=(number - 1,), disabled=number == 1, icon=":material/arrow_back:")
@@ -125,17 +162,29 @@ def _go(number: int) -> None:
     st.session_state["step"] = str(number)
 
 
-def simulate(step: Step) -> dict[str, Trajectory]:
-    """Return the runs of a step by name."""
+def falling(start: float) -> dict:
+    """Return the settings of a thermostat in the trap whose target falls from `start` (nats) to LAST over the run."""
+    trap = presets.PRESETS["trap"].query
+    return {**trap, "controller": ("thermostat",), "schedule": f"linear({start:g}, {LAST:g}, {trap['rollouts']})"}
+
+
+def simulate(step: Step, start: float | None = None) -> dict[str, Trajectory]:
+    """Return the runs of a step by name; start: first target of HELD, nats, if not the slider's default."""
+    sides = dict(SIDES)
+    if step.start is not None:
+        sides[HELD] = falling(step.start.default if start is None else start)
     found = {}
     for name, preset in step.runs.items():
-        values = SIDES[preset] if preset in SIDES else presets.PRESETS[preset].query
+        values = sides[preset] if preset in sides else presets.PRESETS[preset].query
         found[name] = simulations.run(bandit.config_at(values), SEEDS)
     return found
 
 
-def picture(runs: Mapping[str, Trajectory]) -> Picture:
-    """Return the picture of entropy, with the target if there is one, and reward; means and ranges over seeds."""
+def picture(runs: Mapping[str, Trajectory], k: int | None = None) -> Picture:
+    """Return the picture of entropy, with the target if there is one, reward and pass@k; means and ranges over seeds.
+
+    k: None draws no pass@k.
+    """
     entropy = {name: run.entropy for name, run in runs.items()}
     targets = [run.target for run in runs.values() if run.target is not None]
     if targets:
@@ -144,7 +193,23 @@ def picture(runs: Mapping[str, Trajectory]) -> Picture:
         Panel(title="Entropy H (nats)", frame=charts.bands(entropy)),
         Panel(title="Expected reward", frame=charts.bands({name: run.reward for name, run in runs.items()})),
     ]
-    return charts.linked(panels, "rollout", height=190)
+    if k is not None:
+        frame = charts.bands({name: run.pass_at(k) for name, run in runs.items()})
+        panels.append(Panel(title=f"pass@{k}", frame=frame))
+    return charts.linked(panels, "rollout", height=190 if k is None else 150)
+
+
+def answer(runs: Mapping[str, Trajectory]) -> str:
+    """Return the answer to the prediction of the trap, with the numbers of its runs."""
+    plain, held = (runs[name] for name in ("GRPO", HELD))
+    found = {name: run.pass_at(1)[:, -1].mean() for name, run in runs.items()}
+    return (
+        f"GRPO ends at a reward of {plain.reward[:, -1].mean():.2f}. It settles for the arm that pays half of the "
+        f"time: it draws the best arm with a probability of {found['GRPO']:.2f}, and too little entropy is left to "
+        f"find it. With the falling target the reward ends at {held.reward[:, -1].mean():.2f}, and the best arm's "
+        f"probability at {found[HELD]:.2f}. The higher the target starts, the longer the best arm is still drawn, and "
+        "the more states find it."
+    )
 
 
 def summary(runs: Mapping[str, Trajectory]) -> str:

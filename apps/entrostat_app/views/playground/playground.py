@@ -18,6 +18,8 @@ from ...shared.palette import COLOURS
 
 FRAME_SECONDS = 0.4
 """Time between two policies while playing, seconds."""
+PASS_KS = (1, 8, 64)
+"""Values of k for pass@k."""
 
 
 def page() -> None:
@@ -52,7 +54,10 @@ def page() -> None:
 
 
 def panels(trajectory: Trajectory) -> list[Panel]:
-    """Return panels of entropy and target, reward, measured and predicted entropy change, and controller state."""
+    """Return panels of entropy and target, reward, entropy change, pass@k and controller state.
+
+    pass@k is left out for responses of several tokens.
+    """
     entropy, reward, target = trajectory.entropy[0], trajectory.reward[0], trajectory.target
     held = {} if target is None else {"target": np.append(target[0], target[0, -1])}
     assert trajectory.predicted is not None
@@ -64,6 +69,9 @@ def panels(trajectory: Trajectory) -> list[Panel]:
             frame=charts.table({"measured": np.diff(entropy), "predicted": trajectory.predicted[0]}),
         ),
     ]
+    if trajectory.config.environment().length == 1:
+        passed = {f"pass@{k}": trajectory.pass_at(k)[0] for k in PASS_KS}
+        found.append(Panel(title="pass@k: one of k draws is a best arm", frame=charts.table(passed)))
     others = {name: values[0] for name, values in trajectory.metrics.items() if not name.endswith("/target")}
     state = {name: values for name, values in others.items() if np.ptp(values) > 0}
     if state:

@@ -36,7 +36,29 @@ def test_steps_lead_to_presets():
     assert len(learn.STEPS) == 6
     for step in learn.STEPS:
         assert step.goes_on in PRESETS
-        assert all(name in PRESETS or name in learn.SIDES for name in step.runs.values())
+        assert all(name in PRESETS or name in learn.SIDES or name == learn.HELD for name in step.runs.values())
+
+
+def test_grpo_stays_in_the_trap_and_a_falling_target_finds_the_way_out():
+    plain, held = learn.simulate(learn.STEPS[0], 2.4).values()
+    assert plain.reward[:, -1].mean() == pytest.approx(0.5, abs=0.02)
+    assert held.reward[:, -1].mean() > 0.9
+    assert held.entropy[:, -1].mean() < 0.2
+    assert plain.pass_at(64)[:, -1].mean() < 0.05 < plain.pass_at(64)[:, 0].mean()
+    low = learn.simulate(learn.STEPS[0], 0.4)[learn.HELD]
+    assert plain.reward[:, -1].mean() < low.reward[:, -1].mean() < held.reward[:, -1].mean() - 0.2
+    text = learn.answer({"GRPO": plain, learn.HELD: held})
+    assert f"reward of {plain.reward[:, -1].mean():.2f}" in text
+    assert f"ends at {held.reward[:, -1].mean():.2f}" in text
+
+
+def test_the_slider_moves_the_target():
+    app = AppTest.from_function(shown, default_timeout=60).run()
+    before = app.expander[0].markdown[0].value
+    app.slider(key="start").set_value(2.4).run()
+    assert not app.exception
+    assert app.expander[0].markdown[0].value != before
+    assert app.radio[0].value is None
 
 
 def late(step: int) -> dict[str, float]:

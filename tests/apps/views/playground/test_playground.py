@@ -22,13 +22,14 @@ def app(**state: str) -> AppTest:
 def test_panels_hold_the_numbers_of_the_run():
     config = Config(controller="entropic", target=0.5, controller_args={"tau": 0.2}, **SMALL)
     trajectory = simulations.run(config, (0,))
-    entropy, reward, change, state = playground.panels(trajectory)
+    entropy, reward, change, passed, state = playground.panels(trajectory)
     frame = entropy.frame.set_index("series")["value"]
     np.testing.assert_array_equal(frame["entropy"], trajectory.entropy[0])
     assert set(frame["target"]) == {0.5}
     np.testing.assert_array_equal(reward.frame["value"], trajectory.reward[0])
     measured = change.frame.set_index("series")["value"]["measured"]
     np.testing.assert_allclose(measured.cumsum(), trajectory.entropy[0, 1:] - trajectory.entropy[0, 0], atol=1e-14)
+    np.testing.assert_array_equal(passed.frame.set_index("series")["value"]["pass@8"], trajectory.pass_at(8)[0])
     assert "entropic/alpha" in set(state.frame["series"])
 
 
@@ -54,7 +55,7 @@ def test_arms_that_pay_more():
 
 @pytest.mark.slow
 def test_every_environment():
-    for env in ("exact", "noisy", "on", "pure", "det", "coupled", "episodes"):
+    for env in ("exact", "noisy", "on", "pure", "det", "coupled", "episodes", "trap"):
         found = app(env=env, rollouts="20", states="2", passes="1")
         assert not found.exception, env
         assert not found.error, env
