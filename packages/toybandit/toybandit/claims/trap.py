@@ -107,6 +107,7 @@ WITHOUT_CONTROL: dict[str, dict[str, Any]] = {
 def trap_grpo(effort: Effort) -> Finding:
     """GRPO is drawn to what pays now. Exact gradients, which miss no arm, end in the trap too, so too few samples are
     not the reason: the tempting arm grows faster than the rare one can."""
+    effort = effort.times(2)  # few states escape, so they are counted in twice as many runs
     found = {name: escaped(trained(effort, **numbers)) for name, numbers in WITHOUT_CONTROL.items()}
     entropy, held = trained(effort).entropy, escaped(trained(effort, HOLDING))
     halved = (entropy < entropy[:, :1] / 2).argmax(1).astype(float)
