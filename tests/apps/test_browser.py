@@ -248,3 +248,15 @@ def test_dark(browser, url):
     found = Axe().run(tab).response["violations"]
     assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []
     context.close()
+
+
+@pytest.mark.slow
+def test_next_in_the_course_scrolls_to_the_top(tab, url):
+    tab.set_viewport_size({"width": 1280, "height": 500})
+    visit(tab, f"{url}/learn")
+    main = "document.querySelector('[data-testid=stMain]')"
+    tab.evaluate(f"{main}.scrollTo(0, {main}.scrollHeight)")
+    assert tab.evaluate(f"{main}.scrollTop") > 100
+    tab.get_by_role("button", name="Next").click()
+    tab.get_by_role("heading", name="2. ").wait_for()
+    tab.wait_for_function(f"{main}.scrollTop == 0")
