@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("equal_entropy", "evaluation", "findings", "leaderboard", "leaderboard_lm", "pi_control", "theory", "thermostat")
+PAGES = "equal_entropy evaluation findings leaderboard leaderboard_lm pi_control theory thermostat".split()
 STATED = {
     "seeds": r"\bseeds?\b",
     "errors": r"±|standard error|\binterval|\b95%",

@@ -155,10 +155,11 @@ def trap_escape(effort: Effort) -> Finding:
     rises = every(
         rising(*(escaped(trained(effort, HOLDING, **numbers)) for numbers in settings)) for settings in VARIED.values()
     )
+    changed: list[dict[str, Any]] = [{"group": 8}, {"group": 32}, {"lr": 0.5}, {"lr": 2.0}]
     without = {
         f"{name} {value:g}": escaped(trained(effort, **{name: value}))
-        for name, values in (("group", (8, 32)), ("lr", (0.5, 2.0)))
-        for value in values
+        for settings in changed
+        for name, value in settings.items()
     }
     return Finding(
         f"share of states out of the trap, {listed(found)}", numbers_of(found), *settle(rises), null=listed(without)
@@ -225,9 +226,10 @@ SELDOM = "the best arm is seldom drawn"
 def trap_price(effort: Effort) -> Finding:
     """In noisy, GRPO finds a right arm anyway, and held entropy only costs: draws of arms that pay less. The price is
     that of entropy at the end, not of having had it: a target that falls keeps the gain and costs nothing."""
+    targets: dict[str, dict[str, Any]] = {"held": {}, "falling": {"target": FALLING}}
     gains = {
         (name, env): trained(effort, HOLDING, env, **numbers).reward[:, -1] - trained(effort, GRPO, env).reward[:, -1]
-        for name, numbers in {"held": {}, "falling": {"target": FALLING}}.items()
+        for name, numbers in targets.items()
         for env in ("trap", "noisy")
     }
     trap, noisy = gains["held", "trap"], gains["held", "noisy"]
