@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = "equal_entropy evaluation findings leaderboard leaderboard_lm pi_control theory thermostat".split()
+MEASURED = ("findings", "pi_control", "theory", "thermostat")
+RANKED = ("equal_entropy", "evaluation", "leaderboard", "leaderboard_lm")
+PAGES = (*RANKED, *MEASURED)
 STATED = {
     "seeds": r"\bseeds?\b",
     "errors": r"±|standard error|\binterval|\b95%",
