@@ -27,6 +27,9 @@ PLATFORMS = {
 SOURCE_ONLY = ("deepspeed", "antlr4-python3-runtime")
 """Packages without wheels: their metadata comes from the source release."""
 
+WAITING = 8
+"""Resolutions at a time: they wait for the index most of the time."""
+
 
 class Resolution(NamedTuple):
     """One resolution of the distribution with some extras."""
@@ -78,7 +81,7 @@ def resolutions() -> list[Resolution]:
 
 def main() -> int:
     failed = 0
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(WAITING) as pool:
         todo = resolutions()
         for resolution, problem in zip(todo, pool.map(lambda one: one.run(folder), todo), strict=True):
             print(f"{'FAILS' if problem else 'ok   '}  {resolution}{f': {problem}' if problem else ''}", flush=True)

@@ -76,7 +76,8 @@ def test_words_are_what_they_look_like(write):
     ("text", "message"),
     [
         ("base: noisi", "unknown base 'noisi'; choose from exact, noisy"),
-        ("stats: 3", "unknown key stats; choose from advantage, arms"),
+        ("stats: 3", "unknown key stats; did you mean states?"),
+        ("xyzzy: 3", "unknown key xyzzy; choose from advantage, arms"),
         ("success: [[.5, 1.5]]", "success must lie in [0, 1]; got [[0.5, 1.5]]"),
         ("success: [[.5, .5], [.5]]", "success, row 1, must be 2 numbers; got 1"),
         ("success: [[.5, x]]", "success[0][1] must be a valid number; got 'x'"),

@@ -16,15 +16,17 @@ def pair():
     return Link(one.detach(), {}, guarded=True), Link(other.detach(), {}, guarded=False)
 
 
-def test_only_the_answer_imports_a_module_that_the_other_side_names(pair):
+def test_the_tests_import_no_file_that_the_answer_names(pair, tmp_path, monkeypatch):
     tests, answer = pair
-    packed = {"module": "colorsys"}
-    sys.modules.pop("colorsys", None)
-    with pytest.raises(KeyError, match="colorsys"):
+    (tmp_path / "answers_own.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    packed = {"module": "answers_own"}
+    with pytest.raises(KeyError, match="answers_own"):
         Heap(tests).unpack(packed)
-    assert "colorsys" not in sys.modules
-    assert Heap(answer).unpack(packed).__name__ == "colorsys"
-    assert Heap(tests).unpack(packed) is sys.modules["colorsys"]
+    assert "answers_own" not in sys.modules
+    assert Heap(answer).unpack(packed).__name__ == "answers_own"
+    assert Heap(tests).unpack(packed) is sys.modules.pop("answers_own")
+    assert Heap(tests).unpack({"module": "math"}).__name__ == "math"
 
 
 def test_a_module_that_the_tests_have_passes_both_ways(pair):

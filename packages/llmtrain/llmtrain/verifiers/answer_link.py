@@ -246,8 +246,9 @@ class Link:
         return self.errors[name]
 
     def module(self, name: str) -> Any:
-        """Return a module; one that the other side names is not imported for it if it is not trusted."""
-        return sys.modules[name] if self.guarded else importlib.import_module(name)
+        """Return a module; if the other side is not trusted, only one of the interpreter's own, or an imported one."""
+        own = name.partition(".")[0] in (*sys.stdlib_module_names, "numpy")
+        return importlib.import_module(name) if own or not self.guarded else sys.modules[name]
 
     # Messages ---------------------------------------------------------------------------------------------------------
 
