@@ -33,7 +33,7 @@ from llmtrain.studies import compact_logs
 from llmtrain.studies.baseline import ALIKE, CONFIDENCE, HIGHER, LOWER, Difference, crossing, curve, differences
 from llmtrain.studies.comparison import COLOURS, Run
 from llmtrain.studies.leaderboard_runs import configurations
-from llmtrain.studies.standings import Standing, standing
+from llmtrain.studies.standings import Standing, standard_error, standing
 from llmtrain.studies.strengths import Reading, curves, readings
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -253,10 +253,7 @@ def targets(found: Results) -> list[str]:
     rows = [s for s in found.standings if s.entry.controller == "thermostat"]
     if len({str(s.entry.args["target"]) for s in rows}) < 2:
         return []
-    pooled = {
-        metric: float(np.mean([s.values[metric].var(ddof=1) for s in found.standings]) / found.study.seeds) ** 0.5
-        for metric in ("entropy", *SCORES)
-    }
+    pooled = {metric: standard_error(found.standings, metric) for metric in ("entropy", *SCORES)}
     penalties = [one for one in curves(found.standings) if one.name == "kl_ref"]
     headings = [f"{metric} ±{error:.3f}" for metric, error in pooled.items()]
     lines = [

@@ -77,7 +77,7 @@ def test_not_a_run(tmp_path):
 
 
 def test_the_log_of_another_trainer(tmp_path, capsys):
-    """Of two runs in one file: one figure beside it, and a list of names."""
+    """Two runs in one file give one figure beside it, and a list of names."""
     lines = ["Step,a - actor/entropy,b - actor/entropy,a - critic/score/mean,b - critic/score/mean,a - mine,b - mine"]
     lines += [
         f"{s},{h},{h},{0.9 - 0.2 * np.exp(h)},{0.5 - 0.1 * np.exp(h)},1,1" for s, h in zip(STEPS, FALLING, strict=True)

@@ -120,7 +120,7 @@ def problem(root: Path, name: str, found: Sequence[str]) -> str:
 
 @dataclass
 class Budget:
-    """What a search may still look at."""
+    """Limits that a search has not used up yet."""
 
     entries: int = field(default_factory=lambda: MOST_ENTRIES)
     logs: int = field(default_factory=lambda: MOST_LOGS)

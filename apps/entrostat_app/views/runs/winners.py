@@ -1,4 +1,4 @@
-"""Which experiment ends highest, if that can be told: ends at the same place, with intervals, unsmoothed.
+"""Comparison of experiments by their ends: at the same place, unsmoothed, with intervals.
 
     end = ends(groups, panels["reward"], "reward")["demo/grpo"]
     end.value, end.error           mean, and its standard error over seeds, questions or parts of the run
@@ -20,8 +20,6 @@ from .run_log import Array, Log
 CONFIDENCE = 0.95
 PARTS = 5
 """Number of parts of a run whose means stand for its fluctuation, if it has a single seed and no interval."""
-NORMAL = 1.959964
-"""Standard errors from a mean to the end of a logged 95% interval."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ def _question_error(logs: Sequence[Log], metric: str, place: int) -> float:
     low, high = (logs[0].metrics.get(f"{metric}/{end}") for end in ("low", "high"))
     if low is None or high is None or place >= min(low.values.shape[1], high.values.shape[1]):
         return float("nan")
-    return float(high.values[0, place] - low.values[0, place]) / 2 / NORMAL
+    return float(high.values[0, place] - low.values[0, place]) / 2 / float(stdtrit(inf, 0.975))
 
 
 def behind(best: End, other: End, others: int) -> Behind:

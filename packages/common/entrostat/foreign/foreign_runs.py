@@ -77,7 +77,7 @@ class ForeignRun:
     kept: list[str]
     """Metrics that keep their names, because entrostat has none for them."""
     notes: tuple[str, ...] = ()
-    """What was left out of the file, a sentence each."""
+    """Parts of the file that were left out, a sentence each."""
 
     def told(self) -> str:
         """Return in one line what was read, and which names changed."""

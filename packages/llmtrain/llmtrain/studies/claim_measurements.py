@@ -16,6 +16,7 @@ import numpy as np
 from ..settings.config import TrainConfig
 from ..settings.presets import get_preset
 from .claim_registry import TOKENS, Measured, TokenSteps
+from .compact_logs import short
 from .comparison import Run
 from .leaderboard_runs import done, ended, run_all
 from .probe import ALL, OWN, pool
@@ -26,7 +27,6 @@ ALONE = 400
 """Tokens of a mini-batch that are updated alone, at most: nearly all, as unlikely tokens that succeed are rare."""
 SMALL = 0.02
 """Share of the learning rate that makes the step of which a token's update is a part: nearly no curvature."""
-DIGITS = 6
 
 
 def setting() -> TrainConfig:
@@ -111,10 +111,10 @@ def token_steps(base: TrainConfig, seed: int) -> TokenSteps:
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return arrays as lists of numbers with DIGITS significant digits."""
 
-    def short(x: Any) -> Any:
-        return [short(one) for one in x] if isinstance(x, list) else float(f"{x:.{DIGITS}g}")
+    def shortened(x: Any) -> Any:
+        return [shortened(one) for one in x] if isinstance(x, list) else short(x)
 
-    return {name: short(np.asarray(x).tolist()) for name, x in values.items()}
+    return {name: shortened(np.asarray(x).tolist()) for name, x in values.items()}
 
 
 def save(measured: Measured, path: Path) -> None:

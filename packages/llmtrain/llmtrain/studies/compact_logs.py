@@ -34,7 +34,7 @@ def save(config: TrainConfig, path: Path) -> None:
     """Write the compact log of the finished run in `config.out`."""
     run = Run.read(config.out)
     names = [name for name in dict.fromkeys(key for line in run.metrics for key in line) if KEPT.fullmatch(name)]
-    metrics = {name: [_short(line.get(name)) for line in run.metrics] for name in names}
+    metrics = {name: [short(line.get(name)) for line in run.metrics] for name in names}
     metrics["step"] = [line["step"] for line in run.metrics]
     path.parent.mkdir(parents=True, exist_ok=True)
     settings = to_dict(replace(config, out=f"{path.parent.name}/{Path(config.out).name}"))  # no folder of this machine
@@ -53,5 +53,6 @@ def load(config: TrainConfig, path: Path) -> Run:
     return Run(path.parent.name, content["config"], lines)
 
 
-def _short(value: float | None) -> float | None:
+def short(value: float | None) -> float | None:
+    """Return a number with DIGITS significant digits; None for None."""
     return None if value is None else float(f"{value:.{DIGITS}g}")

@@ -43,7 +43,7 @@ class Run:
     config: dict[str, Any]
     metrics: list[dict[str, Any]]
     imported: str = ""
-    """What was read of the log of another trainer, in one line; empty for a run log."""
+    """Summary in one line of what was read from another trainer's log; empty for a run log."""
 
     @staticmethod
     def read(path: str | Path) -> "Run":

@@ -1,4 +1,4 @@
-"""Who ends highest, by hand: seeds, questions, parts of a run, matched steps, and differences that cannot be told."""
+"""Ends of experiments by hand: seeds, questions, parts of a run, matched steps, and differences that cannot be told."""
 
 from math import inf, isnan
 
