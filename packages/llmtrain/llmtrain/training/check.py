@@ -235,8 +235,10 @@ def positions(key: str, folder: Path) -> int | None:
     Raises ValueError with the key if there is no model in the folder.
     """
     if not folder.is_dir():
-        made = f"; make it with: llmtrain model {folder.name}" if folder.name in PUBLISHED else ""
-        if not folder.is_absolute() and len(folder.parts) == 2 and not folder.parent.exists():
+        made = "; get one with: hf download OWNER/NAME --local-dir FOLDER"
+        if folder.name in PUBLISHED:
+            made = f"; make it with: llmtrain model {folder.name}"
+        elif not folder.is_absolute() and len(folder.parts) == 2 and not folder.parent.exists():
             made = f"; of the HF hub: hf download {folder} --local-dir {folder.name}, then --{key} {folder.name}"
         raise ValueError(f"{key}: model folder {folder} does not exist{made}")
     try:
