@@ -4,6 +4,9 @@ import json
 import os
 import re
 import shlex
+import subprocess
+import sys
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -88,6 +91,19 @@ def test_every_recipe_runs_in_small(name, tmp_path_factory, monkeypatch):
     if recipe.value("data.val_files"):
         assert run["checkpoint"]["keep_best"] in ("", *lines[-1])
         assert "eval/avg" in lines[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("vllm") is None or find_spec("deepspeed") is None, reason="needs vLLM and DeepSpeed")
+def test_a_recipe_runs_in_small_with_named_engines(tmp_path):
+    """In a process of its own, as vLLM's engine and DeepSpeed stay in theirs."""
+    words = "train --recipe steer/qwen2.5-math-7b --shrink --rollout.name vllm --engine.name deepspeed --out run"
+    command = [sys.executable, "-m", "llmtrain", *words.split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    run = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
+    assert (run["rollout"]["name"], run["engine"]["name"]) == ("vllm", "deepspeed")
+    assert "eval/avg" in read_metrics(tmp_path / "run")[-1]
 
 
 NOT_FIRST = {name for name in names() if name.startswith("entropic/qwen3-8b-") and "plugged" not in name}

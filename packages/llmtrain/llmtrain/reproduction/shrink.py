@@ -7,7 +7,8 @@ and their number, and the number of updates of a rollout (at most MOST_UPDATES).
 - the questions: ROWS made-up ones for each file, or for each of its parts, in verl's form, with its name;
 - the verifiers: a random model answers nothing, so a pattern that about half of all responses match decides, under the
   recipe's sources;
-- lengths, prompts, responses and steps; engines: one process on the CPU, unless flags name others.
+- lengths, prompts, responses and steps; engines: one process on the CPU, unless flags name others, such as
+  --rollout.name vllm --engine.name deepspeed.
 """
 
 import json
@@ -36,7 +37,7 @@ PROMPT, RESPONSE = 128, 12
 """Longest prompt and response, in tokens, which are bytes here."""
 HALF = "[a-m]"
 """Pattern that about half of the responses of a random model match."""
-WIDTH, LAYERS, HEADS = 32, 2, 4
+WIDTH, LAYERS, HEADS = 64, 2, 2
 STEPS = 2
 SAMPLES = 2
 """Upper limit for the responses to a question in an evaluation."""
