@@ -19,6 +19,7 @@ from llmtrain.commands.recipes import commands, page
 from llmtrain.evaluation.paper_settings import longest_response
 from llmtrain.policy.checkpoint import latest
 from llmtrain.recipes.recipe import KINDS, data_sets, get_recipe, names
+from llmtrain.reproduction import shrink
 from llmtrain.reproduction.ingredients import data
 from llmtrain.reproduction.recipe_config import (
     full_config,
@@ -27,6 +28,7 @@ from llmtrain.reproduction.recipe_config import (
     read_recipe_config,
     with_ingredients,
 )
+from llmtrain.reproduction.shrink import ENGINES
 from llmtrain.training.check import check_evaluation
 from llmtrain.verifiers.verifier_registry import named_verifiers
 
@@ -34,6 +36,8 @@ PAPERS = ("entropy_mechanism", "revisiting", "steer", "opefo", "entropic")
 QUICK = {"steer/qwen2.5-math-7b", "opefo/qwen2.5-math-7b", "entropic/qwen3-8b", "entropy_mechanism/qwen2.5-7b-kl-cov"}
 QUICK |= {"revisiting/qwen2.5-math-7b-clip-higher-m4", "ours/8-gpu", "entropy_mechanism/law-code-qwen2.5-0.5b"}
 """One of each paper, and one that keeps a part of its data, for the quick tests."""
+IN_PROCESS = ["--rollout.name", "hf", "--engine.name", "torch", "--topology.name", "local"]
+"""Engines without processes of their own, which would take half a minute for each recipe."""
 
 
 def test_there_is_something_of_every_paper_and_for_every_scale():
@@ -76,7 +80,8 @@ def test_every_recipe_runs_in_small(name, tmp_path_factory, monkeypatch):
     out = f"runs/{name}"
     recipe = get_recipe(name)
     first = 2 if recipe.value("controller_args.variant") == "epoch" else 1  # a step is an epoch, and it needs two
-    assert main(["train", "--recipe", name, "--shrink", "--overwrite", "--out", out, "--steps", f"{first}"]) == 0
+    command = ["train", "--recipe", name, "--shrink", *IN_PROCESS, "--overwrite", "--out", out]
+    assert main([*command, "--steps", f"{first}"]) == 0
     assert main(["resume", out, "--steps", f"{first + 1}"]) == 0
     lines = read_metrics(out)
     assert [line["step"] for line in lines][: first + 1] == [*range(first + 1)]
@@ -93,17 +98,34 @@ def test_every_recipe_runs_in_small(name, tmp_path_factory, monkeypatch):
         assert "eval/avg" in lines[-1]
 
 
+STAGES = {1: "entropic/nemotron-1.5b", 2: "steer/qwen2.5-math-7b", 3: "entropy_mechanism/law-qwen2.5-7b-prime"}
+"""A recipe of each ZeRO stage; the last one trains PRIME's reward model too."""
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("vllm") is None or find_spec("deepspeed") is None, reason="needs vLLM and DeepSpeed")
-def test_a_recipe_runs_in_small_with_named_engines(tmp_path):
-    """In a process of its own, as vLLM's engine and DeepSpeed stay in theirs."""
-    words = "train --recipe steer/qwen2.5-math-7b --shrink --rollout.name vllm --engine.name deepspeed --out run"
-    command = [sys.executable, "-m", "llmtrain", *words.split()]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.skipif(not all(map(find_spec, ENGINES)), reason="needs vLLM, DeepSpeed and Ray")
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_recipe_runs_in_small_with_its_engines(stage, tmp_path):
+    """In processes of their own, as vLLM's engine, DeepSpeed and Ray stay in theirs; as a user types it."""
+    train = [sys.executable, "-m", "llmtrain", "train", "--recipe", STAGES[stage], "--shrink", "--out", "run"]
+    resume = [[*train[:3], "resume", "run", "--steps", "3"]] * (stage == 2)  # once: each takes half a minute
+    for command in (train, *resume):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
     run = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
-    assert (run["rollout"]["name"], run["engine"]["name"]) == ("vllm", "deepspeed")
-    assert "eval/avg" in read_metrics(tmp_path / "run")[-1]
+    engines = (run["rollout"]["name"], run["engine"]["name"], run["engine"]["bf16"], run["topology"]["name"])
+    assert engines == ("vllm", "deepspeed", True, "ray")
+    assert run["engine"]["zero_stage"] == stage
+    lines = read_metrics(tmp_path / "run")
+    assert [line["step"] for line in lines] == [0, 1, 2, 3][: 3 + len(resume)]
+    assert "eval/avg" in lines[-1]
+
+
+def test_in_small_one_process_does_it_all_where_an_engine_is_not_installed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(shrink, "find_spec", lambda name: None if name == "deepspeed" else object())
+    config = read_recipe_config(["--recipe", "steer/qwen2.5-math-7b", "--shrink"], "llmtrain train")
+    assert (config.rollout.name, config.engine.name, config.topology.name) == ("hf", "torch", "local")
 
 
 NOT_FIRST = {name for name in names() if name.startswith("entropic/qwen3-8b-") and "plugged" not in name}
@@ -291,6 +313,7 @@ def test_a_warm_up_of_a_recipe_in_small(jsonl, tmp_path, monkeypatch):
         "--recipe",
         "entropic/qwen3-8b",
         "--shrink",
+        *IN_PROCESS,
         "--data.train-files",
         jsonl(rows),
         "--sft.steps",
@@ -299,8 +322,8 @@ def test_a_warm_up_of_a_recipe_in_small(jsonl, tmp_path, monkeypatch):
     assert main(command) == 0
     made = tmp_path / "runs" / "shrunk" / "entropic" / "qwen3-8b-sft"
     assert (made / "config.json").is_file()
-    train = ["train", "--recipe", "entropic/qwen3-8b", "--shrink", "--model.path", str(made), "--steps", "1"]
-    assert main([*train, "--out", "run"]) == 0
+    train = ["train", "--recipe", "entropic/qwen3-8b", "--shrink", *IN_PROCESS, "--model.path", str(made)]
+    assert main([*train, "--steps", "1", "--out", "run"]) == 0
     assert [line["step"] for line in read_metrics("run")] == [0, 1]
 
 

@@ -1,14 +1,17 @@
 """Small form of a recipe, which runs on a laptop in seconds.
 
 Kept are the controller and its values, the advantage, the loss, the optimizer, dynamic sampling, the data sets' names
-and their number, and the number of updates of a rollout (at most MOST_UPDATES). Replaced are
+and their number, the number of updates of a rollout (at most MOST_UPDATES), and the engines (vLLM, DeepSpeed with its
+ZeRO stage and precision, Ray) if all of them are installed: one learner and one rollout engine, on the CPU. Otherwise
+one process does everything. Replaced are
 
 - the model: a random one of the same family with a few thousand parameters, and a tokenizer of the same class;
 - the questions: ROWS made-up ones for each file, or for each of its parts, in verl's form, with its name;
 - the verifiers: a random model answers nothing, so a pattern that about half of all responses match decides, under the
   recipe's sources;
-- lengths, prompts, responses and steps; engines: one process on the CPU, unless flags name others, such as
-  --rollout.name vllm --engine.name deepspeed.
+- lengths, prompts, responses and steps.
+
+In one process, which takes less time: --rollout.name hf --engine.name torch --topology.name local.
 """
 
 import json
@@ -16,6 +19,7 @@ import random
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +27,7 @@ from ..plan.architecture import Architecture, get_architecture
 from ..plan.cost import make_plan
 from ..plan.plan_presets import place
 from ..recipes.recipe import Recipe, data_sets
-from ..settings.config import EngineConfig, TopologyConfig, TrainConfig
+from ..settings.config import TrainConfig
 from ..verifiers.by_source import Named
 from .recipe_config import Asked, full_config
 
@@ -41,6 +45,10 @@ WIDTH, LAYERS, HEADS = 64, 2, 2
 STEPS = 2
 SAMPLES = 2
 """Upper limit for the responses to a question in an evaluation."""
+ENGINES = ("vllm", "deepspeed", "ray")
+"""Packages of the engines that a recipe runs with."""
+KV_CACHE = 0.25
+"""Memory of vLLM's KV cache, in GiB."""
 
 
 def shrunk(asked: Asked) -> TrainConfig:
@@ -53,6 +61,7 @@ def shrunk(asked: Asked) -> TrainConfig:
     model = write_model(recipe, Path("runs/shrunk/models"))
     files = write_questions(recipe, Path("runs/shrunk/data"))
     held_out = tuple(files[name] for name in recipe.value("data.val_files", ()))
+    engines = full if all(map(find_spec, ENGINES)) else TrainConfig()
     return replace(
         full,
         out=str(out),
@@ -73,7 +82,8 @@ def shrunk(asked: Asked) -> TrainConfig:
         ),
         rollout=replace(
             full.rollout,
-            name="hf",
+            name=engines.rollout.name,
+            kv_cache_gib=KV_CACHE,
             prompts=PROMPTS,
             n=2,
             max_new_tokens=RESPONSE,
@@ -83,8 +93,8 @@ def shrunk(asked: Asked) -> TrainConfig:
         ),
         reward=replace(full.reward, overlong_buffer=min(full.reward.overlong_buffer, RESPONSE // 2)),
         optim=replace(full.optim, mini_batch_size=PROMPTS // updates, micro_batch_tokens=1024),
-        engine=EngineConfig(),
-        topology=TopologyConfig(),
+        engine=engines.engine,
+        topology=replace(engines.topology, rollout_engines=1, address=""),
         eval=replace(
             full.eval,
             every=1 if held_out else 0,
