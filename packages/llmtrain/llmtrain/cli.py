@@ -38,6 +38,7 @@ COMMANDS = {
     "model": "Write a trainable model folder from a GGUF file: llmtrain model smollm2-135m.",
     "start-entropy": "Measure the entropy of a model before training, as a target.",
     "score": "Judge the responses of a file: llmtrain score --verifier math --in FILE --out FILE.",
+    "diagnose": "Tell what happened to the entropy of runs, and what to try, with evidence.",
     "law": "Fit R = −a·e^H + b to runs, predict their ends, and draw it.",
     "probe-entropy": "Compare estimators of the entropy change of tokens with the truth.",
     "claims": "Check claims of the papers in a language model, beside the bandit's verdicts.",

@@ -13,13 +13,11 @@ from rich.table import Table
 
 from entrostat.commandline import writing
 from entrostat.foreign.foreign_runs import name_of, read_path
-from entrostat.runlog import moving_target, read_metrics, target_of
+from entrostat.runlog import HOLDS_WITHIN, moving_target, read_metrics, target_of
 
 from ..evaluation.report import MISSING, number
 from ..training.run import run_settings
 
-HOLDS_WITHIN = 0.15
-"""Upper limit for the relative error of the mean entropy over the last third, if the target counts as held."""
 SMOOTHING = 0.15
 """Weight of the newest value in the smoothed curves; raw curves are drawn faintly behind them."""
 DROPPED = "/dropped"

@@ -1,0 +1,129 @@
+"""Evidence of `llmtrain diagnose`: results of the committed studies, as numbers.
+
+    python benchmarks/evidence.py             write packages/common/entrostat/diagnosis/evidence.json
+
+Differences from GRPO come from the compact logs in docs/findings, of as many seeds as use the most of them; held
+targets and entropies from the tables of docs/leaderboard_lm.md and docs/equal_entropy.md.
+"""
+
+import importlib.util
+import json
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.pop(0)  # otherwise transformers imports a file of this folder as the package kernels
+
+from entrostat.diagnosis.evidence import PATH
+from entrostat.diagnosis.facts import measure
+
+ROOT = Path(__file__).parent.parent
+PAGES = ("leaderboard_lm", "equal_entropy")
+DIGITS = 5
+"""Decimal places of a number."""
+
+_spec = importlib.util.spec_from_file_location("findings", Path(__file__).with_name("findings.py"))
+assert _spec is not None
+assert _spec.loader is not None
+findings = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = findings
+_spec.loader.exec_module(findings)
+
+
+def evidence() -> dict[str, Any]:
+    """Return the evidence of all studies and pages."""
+    studies = {study.name: found for study in findings.STUDIES if (found := of_study(study))}
+    return {"made by": "python benchmarks/evidence.py", "studies": studies, "pages": {p: of_page(p) for p in PAGES}}
+
+
+def of_study(study: Any) -> dict[str, Any] | None:
+    """Return the differences of a study's entries from GRPO, of the number of seeds that uses the most logs.
+
+    None if no two entries have two seeds.
+    """
+    there = [found for n in range(2, study.seeds + 1) if (found := findings.results(replace(study, seeds=n)))]
+    if not there:
+        return None
+    best = max(there, key=lambda found: len(found.runs) * found.study.seeds)
+    starts = [measure(run.metrics).entropy for run in best.runs[findings.BASELINE]]
+    start = sum(one.start for one in starts) / len(starts)
+    against = {metric: best.against(metric) for metric in findings.SCORES}
+    entries = []
+    for one in best.standings:
+        if one.entry.name == findings.BASELINE or one.same_as:
+            continue
+        entry: dict[str, Any] = {"controller": one.entry.controller, "args": dict(one.entry.args)}
+        entry["entropy"] = rounded(one.mean("entropy"))
+        for metric in findings.SCORES:
+            found = against[metric][one.entry.name]
+            numbers = {"difference": rounded(found.mean), "half": rounded(found.half)}
+            entry[metric] = numbers | {"verdict": found.verdict}
+        entries.append(entry)
+    config = best.base
+    return {
+        "page": "docs/findings.md",
+        "title": study.title,
+        "seeds": best.study.seeds,
+        "steps": config.steps,
+        "questions": config.task.test_problems,
+        "start": rounded(start),
+        "entries": entries,
+    }
+
+
+def of_page(page: str) -> dict[str, Any]:
+    """Return the tables "Holding the target" and "All entries" of a leaderboard's page."""
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    protocol = re.search(r"(\d+) rollout steps .*, seeds (\d+) to (\d+)\.", text)
+    assert protocol is not None
+    steps, first, last = map(int, protocol.groups())
+    held, off = table(text, "Holding the target")
+    entries, errors = table(text, "All entries")
+    return {
+        "page": f"docs/{page}.md",
+        "seeds": last - first + 1,
+        "steps": steps,
+        "errors": {name: (errors | off)[name] for name in ("entropy", "target error")},
+        "held": [{name: row[name] for name in ("controller", "values", "target", "target error")} for row in held],
+        "entries": [{name: row[name] for name in ("controller", "values", "entropy")} for row in entries],
+    }
+
+
+def table(text: str, title: str) -> tuple[list[dict[str, Any]], dict[str, float]]:
+    """Return the rows of the table under a heading, and the standard errors of its columns."""
+    lines = [line for line in text.partition(f"## {title}\n")[2].partition("\n## ")[0].splitlines() if line[:1] == "|"]
+    header, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    parts = [name.partition(" ±") for name in header]
+    errors = {name: float(error) for name, _, error in parts if error}
+    return [dict(zip([name for name, _, _ in parts], map(value, row), strict=True)) for row in rows], errors
+
+
+def value(cell: str) -> str | float:
+    """Return a cell's number, or its text without code marks."""
+    try:
+        return float(cell)
+    except ValueError:
+        return cell.strip("`")
+
+
+def rounded(x: float) -> float:
+    return round(float(x), DIGITS)
+
+
+def written(found: Mapping[str, Any]) -> str:
+    """Return the file's text."""
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+
+
+def main() -> None:
+    """Write the file."""
+    PATH.write_text(written(evidence()), encoding="utf-8")
+    print(PATH)
+
+
+if __name__ == "__main__":
+    main()
