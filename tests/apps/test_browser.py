@@ -1,9 +1,11 @@
 """The explorer in Chromium, on a real server."""
 
+import json
 import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -260,3 +262,39 @@ def test_next_in_the_course_scrolls_to_the_top(tab, url):
     tab.get_by_role("button", name="Next").click()
     tab.get_by_role("heading", name="2. ").wait_for()
     tab.wait_for_function(f"{main}.scrollTop == 0")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["trainer_state.json", "verl.log", "chart.csv"])
+def test_an_engineer_drops_a_log_and_finds_a_setting_to_paste(tab, url, tmp_path, kind):
+    """Logs of TRL, verl and W&B of one run, whose entropy collapses."""
+    path = log_of_another_trainer(tmp_path, kind)
+    tab.goto(f"{url}/runs")
+    tab.get_by_text("Bring your own run").click()
+    tab.locator("input[type=file]").set_input_files(str(path))
+    tab.wait_for_url(re.compile(r"runs=.*dropped"))
+    settled(tab)
+    tab.get_by_text("Diagnosis", exact=True).click()
+    tab.get_by_text("Collapsed at step 37.").wait_for()
+    settled(tab)
+    advice = tab.get_by_test_id("stExpander").filter(has_text="Add a penalty to the reference policy")
+    assert "± " in advice.inner_text()
+    assert "EntrostatGRPOTrainer" in advice.get_by_test_id("stCode").first.inner_text()
+    advice.get_by_role("tab", name="verl").click()
+    pasted = advice.get_by_test_id("stCode").filter(has_text="main_ppo")
+    pasted.wait_for()
+    assert "actor_rollout_ref.actor.policy_loss.loss_mode=entrostat/kl_ref" in pasted.inner_text()
+
+
+def log_of_another_trainer(folder: Path, kind: str) -> Path:
+    """Write a run whose entropy falls at step 37, as its trainer does; return the file."""
+    rows = [(step, 0.6 if step < 37 else 0.1, 0.2 + step / 200) for step in range(60)]
+    text = {
+        "trainer_state.json": json.dumps(
+            {"global_step": 59, "log_history": [{"step": s, "entropy": h, "reward": r} for s, h, r in rows]}
+        ),
+        "verl.log": "".join(f"step:{s} - actor/entropy:{h} - critic/score/mean:{r}\n" for s, h, r in rows),
+        "chart.csv": "Step,a - actor/entropy,a - critic/score/mean\n" + "".join(f"{s},{h},{r}\n" for s, h, r in rows),
+    }
+    (folder / kind).write_text(text[kind])
+    return folder / kind

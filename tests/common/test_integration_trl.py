@@ -19,6 +19,7 @@ from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, Trai
 from trl import GRPOTrainer
 
 import entrostat as es
+from entrostat.diagnosis.facts import measure
 from entrostat.foreign.foreign_runs import read_path
 from entrostat.integrations.trl import STATE_FILE, EntrostatGRPOTrainer
 from llmtrain.policy.model import build_tiny, save
@@ -84,6 +85,18 @@ def test_trls_own_log_can_be_imported(plain, tmp_path):
         assert [line[ours] for line in run.metrics] == logged(plain[1], theirs)
     assert {"clip_fraction", "clip/high", "clip/low", "response_length/max", "lr", "time/step"} <= set(run.metrics[0])
     assert "frac_reward_zero_std" in run.kept
+
+
+def test_trls_own_log_can_be_diagnosed(plain, tmp_path):
+    """Its clip fractions are known; five steps are too few for a collapse, and repeated twice they are enough."""
+    plain[3].state.save_to_json(tmp_path / "trainer_state.json")
+    (run,) = read_path(tmp_path / "trainer_state.json")
+    found = measure(run.metrics)
+    assert (found.entropies, found.entropy) == (STEPS, None)
+    assert found.clipping["clip_fraction"].most == pytest.approx(max(logged(plain[3], "clip_ratio/region_mean")))
+    assert "2 points are too few for a law" in found.no_law  # TRL logs the reward of new rollouts only
+    later = [{**line, "step": line["step"] + STEPS} for line in run.metrics]
+    assert "not collapsed" in measure([*run.metrics, *later]).conditions
 
 
 def test_cispo_is_trls_own(folder, tmp_path):

@@ -32,14 +32,16 @@ def make_runs(folder: Path) -> None:
         main([*words, "--out", str(folder / name)])
 
 
-def take(browser: "Browser", address: str, path: Path, *, width: int = 1280, dark: bool = False) -> None:
-    """Save a screenshot of the whole page at `address` as PNG."""
+def take(
+    browser: "Browser", address: str, path: Path, *, width: int = 1280, dark: bool = False, shows: str = FIGURE
+) -> None:
+    """Save a screenshot of the whole page at `address` as PNG, once it has an element of the selector `shows`."""
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", device_scale_factor=1
     )
     page = context.new_page()
     page.goto(address)
-    page.wait_for_selector(FIGURE)
+    page.wait_for_selector(shows)
     settled(page)
     page.wait_for_timeout(1500)
     main = page.locator("[data-testid=stMain]")
@@ -61,6 +63,8 @@ def main() -> None:
             for path in PAGES:
                 print(path)
                 take(browser, f"{url}/{address(path)}", out / f"{path}.png")
+            diagnosis = f"{url}/runs?runs=grpo&runs.show=Diagnosis"
+            take(browser, diagnosis, out / "diagnosis.png", shows="[data-testid=stCode]")
             take(browser, url, out / "telephone.png", width=390)
             take(browser, url, out / "dark.png", dark=True)
 

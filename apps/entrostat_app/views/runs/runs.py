@@ -1,4 +1,4 @@
-"""Runs: logs of simulator and trainer, as curves, side by side, against the law, and token by token."""
+"""Runs: logs as curves, with a diagnosis, side by side, against the law, and token by token."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from entrostat.runlog import target_of
 from ...shared import charts, exports
 from ...shared.controls import Control, Sections
 from ...shared.plain_text import plain
-from . import foreign_logs, run_curves, run_folder, run_log, winners
+from . import foreign_logs, run_curves, run_diagnosis, run_folder, run_log, winners
 from . import runs_parts as parts
 from .run_log import Log
 
@@ -23,7 +23,7 @@ FIRST = 4
 """Number of runs shown before the user chooses some."""
 HEIGHTS = {1: 320, 2: 200, 3: 150}
 """Height of a panel in pixels, by the number of panels."""
-SECTIONS = ("Curves", "Compare", "Law", "Responses")
+SECTIONS = ("Curves", "Diagnosis", "Compare", "Law", "Responses")
 HOW_TO = """toybandit run --env noisy --controller entropic --target 0.6 --out runs/first
 llmtrain train --preset countdown-cpu --controller adaptive_entropy --target 0.45 \\
     --set delta=0.005 --set coef_max=0.1"""
@@ -59,7 +59,7 @@ BANDS = Control(
 
 
 def page() -> None:
-    """Draw the choice of runs in the sidebar, and one of four sections about them."""
+    """Draw the choice of runs in the sidebar, and one of the sections about them."""
     st.title("Runs")
     st.caption("Runs of toybandit, llmtrain and other trainers, from the folder given to entrostat-app --runs.")
     root = run_folder.folder()
@@ -245,12 +245,14 @@ def notice(panels: Mapping[str, Sequence[run_curves.Curve]], groups: Mapping[str
 
 SETTINGS: dict[str, Callable[[Sequence[Log]], dict[str, Any]]] = {
     "Curves": curve_settings,
+    "Diagnosis": run_diagnosis.settings,
     "Compare": parts.compare_settings,
     "Law": parts.law_settings,
     "Responses": parts.response_settings,
 }
 DRAW: dict[str, Callable[..., None]] = {
     "Curves": draw_curves,
+    "Diagnosis": run_diagnosis.draw,
     "Compare": parts.draw_compare,
     "Law": parts.draw_law,
     "Responses": parts.draw_responses,
