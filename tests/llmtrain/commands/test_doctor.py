@@ -113,6 +113,18 @@ def test_what_does_not_work(sick, name, verdict, cause, fix):
     assert "\n" not in found.cause + found.fix
 
 
+def test_it_says_what_it_is_doing(sick, capsys):
+    """Where no terminal shows it: a line before each check, apart from the JSON."""
+    checks = [sick("wrong"), sick("leave", 8.0)]
+    doctor([], checks)
+    said = capsys.readouterr().out
+    assert said.index("1 of 2: wrong, up to 10 s") < said.index("2 of 2: leave, up to 8 s") < said.index("Fix: ")
+    doctor(["--json"], checks)
+    said = capsys.readouterr()
+    assert [found["name"] for found in json.loads(said.out)] == ["wrong", "leave"]
+    assert "2 of 2: leave, up to 8 s" in said.err
+
+
 @pytest.mark.slow
 def test_a_hanging_check_costs_its_limit(sick):
     began = time.monotonic()

@@ -1,6 +1,7 @@
 """`llmtrain plan` on the command line: output, JSON and errors."""
 
 import json
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -159,6 +160,18 @@ def test_a_plan_becomes_a_run(capsys, tmp_path):
     assert (found.nproc, found.optim.mini_batch_size, found.model.path) == (8, 64, str(folder))
     assert "--model.path FOLDER" in run(capsys, "--preset", "qwen3-8b-8gpu", "--write", str(file))
     assert merge(TrainConfig(), load_yaml(file)).controller == "entropic"
+
+
+def test_the_next_command_is_printed(capsys, tmp_path, monkeypatch):
+    """It writes the settings of the same plan, and names the command that trains with them."""
+    monkeypatch.chdir(tmp_path)
+    args = ["--preset", "qwen3-8b-8gpu", "--set", "mini_batch_size=64", "n=4"]
+    last = run(capsys, *args).splitlines()[-1]
+    command = shlex.split(last.partition(": ")[2])
+    assert command[:2] == ["llmtrain", "plan"]
+    assert "next: llmtrain train --config run.yaml --model.path FOLDER" in run(capsys, *command[2:])
+    found = merge(TrainConfig(), load_yaml("run.yaml"))
+    assert (found.optim.mini_batch_size, found.rollout.n) == (64, 4)
 
 
 @pytest.mark.parametrize(

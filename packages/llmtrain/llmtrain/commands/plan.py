@@ -1,6 +1,7 @@
 """`llmtrain plan` on the command line."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -63,11 +64,14 @@ def main(args: list[str]) -> int:
 
     console = Console()
     show(made, console if console.is_terminal else Console(width=120), preset)
+    if not given.write and config.zero_stage:
+        print(
+            f"next, the trainer's settings for this plan: {shlex.join([*PROG.split(), *args, '--write', 'run.yaml'])}"
+        )
     if given.write:
         model = "" if "model" in settings else " --model.path FOLDER"
-        print(
-            f"wrote {given.write}: llmtrain train --config {given.write}{model} --data.train-files FILE --out runs/NAME"
-        )
+        train = f"llmtrain train --config {given.write}{model} --data.train-files FILE --out runs/NAME"
+        print(f"wrote {given.write}; next: {train}")
     return 0
 
 

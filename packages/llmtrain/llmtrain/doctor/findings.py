@@ -164,13 +164,19 @@ def examine(check: Check, timeout: float | None = None) -> Finding:
 
 
 def examine_all(checks: Sequence[Check], console: Console, timeout: float | None = None) -> list[Finding]:
-    """Run the checks one after the other; skip a check if the one it needs was run and does not work."""
+    """Run the checks one after the other; skip a check if the one it needs was run and does not work.
+
+    The console names the check that runs and its time limit: a line for each, or on a terminal a line that changes.
+    """
     findings: list[Finding] = []
-    for check in checks:
+    for i, check in enumerate(checks, 1):
         if any(found.name == check.needs and not found.works for found in findings):
             findings.append(Finding(check.name, "skipped", "", 0.0, cause=f"{check.needs} does not work"))
             continue
-        with console.status(f"{check.name}, up to {timeout or check.limit:g} s"):
+        running = f"{i} of {len(checks)}: {check.name}, up to {timeout or check.limit:g} s"
+        if not console.is_terminal:
+            console.print(running, highlight=False)
+        with console.status(running):
             findings.append(examine(check, timeout))
     return findings
 
