@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from entrostat.diagnosis.facts import PINNED, measure
 from entrostat.diagnosis.words import DEFINITION, NO_RULE, sections, text
@@ -85,3 +87,24 @@ def test_breadth_is_told_apart_only_by_intervals():
     assert lines("Breadth (pass@k)", metrics)[0].endswith("They cannot be told apart.")
     del metrics[39]["eval/pass@8/low"]
     assert "no intervals are logged" in lines("Breadth (pass@k)", metrics)[0]
+
+
+METRICS = (
+    "entropy",
+    "reward",
+    "clip_fraction",
+    "thermostat/target",
+    "eval/pass@8",
+    "eval/pass@8/low",
+    "eval/pass@8/high",
+)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.none() | st.integers(-(2**62), 2**62)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@given(st.lists(st.dictionaries(st.sampled_from(METRICS), NUMBERS), max_size=30), st.none() | st.floats(0, 5))
+def test_any_log_is_told(rows, target):
+    metrics = [{"step": step, **row} for step, row in enumerate(rows)]
+    said = text(measure(metrics, target=target))
+    assert "What to try" in said
+    assert said.count("\nBreadth") == 1

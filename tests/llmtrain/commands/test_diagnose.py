@@ -92,10 +92,12 @@ def test_lines_are_narrow_but_for_settings(tmp_path, capsys):
         (["."], "is not a run: it has no config.yaml"),
         ([], "the following arguments are required: runs"),
         ([".", "--target", "high"], "invalid float value: 'high'"),
+        (["mine", "--target", "-1"], "a target is an entropy in nats, 0 or more, not -1"),
     ],
 )
 def test_bad_input_is_told_in_one_line(args, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    RunLog("mine", {}, seed=0).close()
     assert main(["diagnose", *args]) != 0
     said = capsys.readouterr().err.strip()
     assert message in said

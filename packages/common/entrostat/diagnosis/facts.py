@@ -172,7 +172,11 @@ def measure(metrics: Metrics, config: Mapping[str, Any] | None = None, target: f
         metrics: one mapping per step, with `step` and metrics under entrostat's names (docs/metrics.md).
         config: configuration of the run; None if it is unknown.
         target: target entropy (nats) instead of that in `config`.
+
+    Raises ValueError if `target` is negative or not a number.
     """
+    if target is not None and not target >= 0:
+        raise ValueError(f"a target is an entropy in nats, 0 or more, not {target:g}")
     names = {name for name in set[str]().union(*metrics) if reads(name)}
     metrics = [{name: line[name] for name in ("step", *names) if name in line} for line in metrics]
     controller = str((config or {}).get("controller") or "")
@@ -237,10 +241,12 @@ def _level(metrics: Metrics, name: str) -> Level | None:
 def _target(metrics: Metrics, config: Mapping[str, Any], controller: str) -> float | None:
     """Return the target of a controller that has one, of one that moves the mean over the last third; else None."""
     if moving := list(moving_target(metrics).values()):
-        return float(last_third(np.array(moving)).mean())
+        late = float(last_third(np.array(moving, dtype=np.float64)).mean())
+        return late if late >= 0 else None
     names = parts(controller)
     without = all(name in REGISTRY and TARGET not in hyperparameters(REGISTRY[name]) for name in names)
-    return None if names and without else target_of(config)
+    target = None if names and without else target_of(config)
+    return target if target is not None and target >= 0 else None
 
 
 def _law(metrics: Metrics, target: float | None) -> tuple[Lawful | None, str]:
