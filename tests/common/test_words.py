@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entrostat.diagnosis.facts import PINNED, measure
@@ -102,6 +102,7 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.none() | st.inte
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(derandomize=True, deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from(METRICS), NUMBERS), max_size=30), st.none() | st.floats(0, 5))
 def test_any_log_is_told(rows, target):
     metrics = [{"step": step, **row} for step, row in enumerate(rows)]
