@@ -17,12 +17,15 @@ from entrostat.installation import missing
 MAIN = Path(__file__).parent / "main.py"
 RUNS = "ENTROSTAT_RUNS"
 """Environment variable with the folder of run logs."""
+ENVIRONMENTS = "ENTROSTAT_ENVIRONMENTS"
+"""Environment variable with the files of environments, joined by os.pathsep."""
 SERVER = "STREAMLIT_SERVER_"
 """Start of the environment variables that change Streamlit's server, which are ignored."""
 LOOPBACK = "127.0.0.1"
 DESCRIPTION = """Explore entropy control in a browser: a live bandit, the theorems, and the logs of your runs.
 
 Example: entrostat-app --runs runs --port 8501
+         entrostat-app --environments own.yaml
 
 The server listens on this machine only (127.0.0.1), whatever STREAMLIT_SERVER_* says, unless --host says otherwise.
 To use it from another machine, forward the port:
@@ -35,6 +38,8 @@ class Flags:
 
     runs: Path = Path("runs")
     """Folder of the run logs on the page Runs; nothing outside it is read."""
+    environments: tuple[str, ...] = ()
+    """YAML files of environments (docs/simulator.md), offered in the menus of environments."""
     port: Annotated[int, "[1, 65535]"] = 8501
     """Port of the server."""
     host: str = LOOPBACK
@@ -79,13 +84,24 @@ def main(args: Sequence[str]) -> int:
     flags = parse_flags(Flags, args, prog="entrostat-app", description=DESCRIPTION)
     if flags.runs.is_file():
         raise ValueError(f"--runs {flags.runs} is a file: name the folder of the run logs")
+    for file in flags.environments:
+        _check_environment(file)
     _check_port(flags.host, flags.port)
     for name in [name for name in os.environ if name.startswith(SERVER)]:
         del os.environ[name]
     os.environ[RUNS] = str(flags.runs.resolve())
+    os.environ[ENVIRONMENTS] = os.pathsep.join(flags.environments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     words = command(flags)
     os.execv(words[0], words)
+
+
+def _check_environment(file: str) -> None:
+    if not file.endswith((".yaml", ".yml")):
+        raise ValueError(f"--environments {file}: name a .yaml file")
+    from toybandit.environment_file import read_environment
+
+    read_environment(file)
 
 
 def _check_port(host: str, port: int) -> None:

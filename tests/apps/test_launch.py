@@ -9,6 +9,7 @@ import pytest
 from streamlit import config
 
 from entrostat_app import launch
+from entrostat_app.shared import bandit
 
 CONFIG = tomllib.loads((Path(launch.__file__).parent / ".streamlit" / "config.toml").read_text())
 
@@ -118,6 +119,27 @@ def test_a_folder_or_a_port_that_cannot_be_used_takes_one_line(tmp_path, capsys,
     said = capsys.readouterr().err
     assert said.startswith(f"error: port {port} is not available (")
     assert said.endswith("): choose another --port\n")
+
+
+def test_an_environment_that_cannot_be_read_takes_one_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(launch.os, "execv", lambda *_: pytest.fail("the server was started"))
+    (tmp_path / "own.yaml").write_text("states: many\n")
+    for file, message in (("own.yaml", "own.yaml: "), ("none.yaml", "No such file"), ("own.json", "name a .yaml file")):
+        assert launch.main(["--environments", str(tmp_path / file)]) == 2
+        said = capsys.readouterr().err
+        assert message in said
+        assert said.count("\n") == 1
+
+
+def test_environments_reach_the_server(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in (launch.RUNS, launch.ENVIRONMENTS):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setattr(launch.os, "execv", lambda *_: None)
+    Path("own.yaml").write_text("states: 3\n")
+    Path("more.yaml").write_text("states: 4\n")
+    launch.main(["--environments", "own.yaml", "more.yaml", "--port", str(free_port())])
+    assert bandit.files() == ("own.yaml", "more.yaml")
 
 
 def test_a_port_is_free_again_when_the_server_starts(tmp_path, monkeypatch):

@@ -1,8 +1,9 @@
 """Controls of one bandit (environment, controller, hyperparameters) and the Config that they make."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -13,7 +14,9 @@ from entrostat.by_name import has_target
 from toybandit import ENVIRONMENTS, Config
 from toybandit.config import OF_GROUPS
 
+from .. import launch
 from .controls import Control
+from .plain_text import plain
 
 ENVIRONMENT = (
     Control(
@@ -156,9 +159,26 @@ def within(allowed: Allowed) -> dict[str, Any]:
     return {"low": float(least[1])} if least else {}
 
 
+def files() -> tuple[str, ...]:
+    """Return the YAML files of environments that `entrostat-app --environments` names."""
+    return tuple(filter(None, os.environ.get(launch.ENVIRONMENTS, "").split(os.pathsep)))
+
+
 def draw_environment(controls: Sequence[Control] = ENVIRONMENT) -> dict[str, Any]:
-    """Draw the controls of the environment; return their values as arguments of Config."""
-    return {control.key: control.draw() for control in controls}
+    """Draw the controls of the environment; return their values as arguments of Config.
+
+    An environment of a file has its own numbers, so that it has no other control.
+    """
+    values: dict[str, Any] = {}
+    for control in controls:
+        if control.key == "env":
+            control = replace(control, options=(*control.options, *files()))
+        elif values.get("env") in files():
+            continue
+        values[control.key] = control.draw()
+    if values["env"] in files():
+        st.caption(plain(f"All its numbers are those in {values['env']}."))
+    return values
 
 
 def draw_controller() -> dict[str, Any]:
@@ -182,6 +202,8 @@ def draw_controller() -> dict[str, Any]:
 
 def config(environment: Mapping[str, Any], controller: Mapping[str, Any]) -> Config:
     """Return the configuration for these values of controls. Raises ValueError in one line if it is invalid."""
+    if environment["env"] not in ENVIRONMENTS:
+        return Config(env=environment["env"], **controller)
     sampled = not ENVIRONMENTS[environment["env"]].enumerated
     of_groups = {key: environment[key] if sampled else None for key in OF_GROUPS}
     return Config(**{**environment, **of_groups}, **controller)
@@ -195,5 +217,5 @@ def config_at(values: Mapping[str, Any]) -> Config:
     if has_target(controller["controller"]):
         controller["target"] = values.get("schedule") or values.get("target", TARGET.default)
     settings = {key: value for key, value in values.items() if "." in key}
-    plain = {key if len(names) > 1 else key.partition(".")[2]: value for key, value in settings.items()}
-    return config(environment, {**controller, "controller_args": plain})
+    named = {key if len(names) > 1 else key.partition(".")[2]: value for key, value in settings.items()}
+    return config(environment, {**controller, "controller_args": named})

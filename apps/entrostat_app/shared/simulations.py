@@ -26,8 +26,11 @@ def is_live(configs: Sequence[Config], runs: int = 1) -> bool:
 
 
 def identity(config: Config) -> str:
-    """Return everything that a run depends on as text, for the cache."""
-    return repr(sorted(config.resolved().items()))
+    """Return everything that a run depends on as text, for the cache.
+
+    That includes the name of an environment's file, which the configuration of a cached trajectory reads again.
+    """
+    return repr(sorted({**config.resolved(), "env": config.env}.items()))
 
 
 @st.cache_resource(max_entries=256, show_spinner=False, hash_funcs={Config: identity})

@@ -26,6 +26,8 @@ from toybandit import ENVIRONMENTS, Config, Environment
 from toybandit.control import build_controller
 from toybandit.sweep.grid import AXES
 
+from ...shared.bandit import files
+
 MOST = 8
 """Upper limit of contenders in one comparison: the number of distinct colours, dashes and shapes."""
 SETTINGS = tuple(name for name in AXES if name not in ("controller_args", "device", "dtype"))
@@ -37,7 +39,7 @@ CHOICES |= {name: names for name in SETTINGS if isinstance(names := allowed(Conf
 WRITTEN = ("lr", "group", "passes", "states", "rollouts")
 """Numbers of the bandit that a pinned line always states, because the page has controls for them."""
 NAME = re.compile(r"[\w +\-.,=()/%]{1,60}")
-VALUE = re.compile(r"[\w.+\-]+|(?:linear|cosine|piecewise)\([\w.+\-:, ]*\)")
+VALUE = re.compile(r"[\w.+\-/]+|(?:linear|cosine|piecewise)\([\w.+\-:, ]*\)")
 LONGEST, PASSES, ROLLOUTS = 16, 256, 10_000
 """Upper limits on time for a link: tokens of a response, updates per rollout, rollouts."""
 LARGEST, TOKENS, KEPT = 4_096, 65_536, 2_000_000
@@ -148,8 +150,9 @@ def _settings(chain: Chain, words: Iterable[str]) -> tuple[dict[str, Any], dict[
 def _value(key: str, text: str) -> Any:
     """Return the value of a field of Config."""
     if key in CHOICES:
-        if text not in CHOICES[key]:
-            raise ValueError(unknown(key, text, CHOICES[key]))
+        known = (*CHOICES[key], *(files() if key == "env" else ()))
+        if text not in known:
+            raise ValueError(unknown(key, text, known))
         return text
     kinds = KINDS[key]
     if is_schedule(text) or (str in kinds and float not in kinds):

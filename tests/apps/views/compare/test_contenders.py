@@ -6,6 +6,7 @@ import warnings
 import pytest
 
 from entrostat import CompositionWarning
+from entrostat_app.launch import ENVIRONMENTS as ENVIRONMENTS_OF_FILES
 from entrostat_app.views.compare.contenders import MOST, Contender, options, parse, parse_all, pinned
 from toybandit import ENVIRONMENTS, Config
 
@@ -96,7 +97,7 @@ def test_whatever_a_line_sets_is_pinned(line):
         ("entropic kp=high", "entropic kp=high: "),
         ("grpo target=0.5", "controller 'grpo' has no target"),
         ("grpo device=cuda", "unknown setting 'device'"),
-        ("grpo env=/etc/passwd.yaml", "expected key=value"),
+        ("grpo env=/etc/passwd.yaml", "unknown env '/etc/passwd.yaml'"),
         ("grpo env=mine.yaml", "unknown env 'mine.yaml'"),
         ("grpo controller_args=x", "unknown setting 'controller_args'"),
         ("grpo arms=100000", "too large for a page"),
@@ -148,3 +149,17 @@ def test_all_lines_and_what_is_wrong_with_some():
 def test_names_that_cannot_be(name):
     with pytest.raises(ValueError, match="a name has 1 to 60"):
         pinned(parse("grpo", PAGE), name)
+
+
+def test_an_environment_of_a_file_that_was_named(tmp_path, monkeypatch):
+    """A line and its pin have its numbers; a file that the app was not started with is an unknown environment."""
+    own = tmp_path / "own.yaml"
+    own.write_text("base: det\nstates: 3\nrollouts: 25\n")
+    with pytest.raises(ValueError, match="unknown env"):
+        parse(f"grpo env={own}", PAGE)
+    monkeypatch.setenv(ENVIRONMENTS_OF_FILES, str(own))
+    found = parse("grpo passes=3", {"env": str(own)})
+    environment = found.config.environment()
+    assert (environment.states, environment.rollouts, environment.passes) == (3, 25, 3)
+    again = parse(pinned(found, "mine"), PAGE)
+    assert again.config.environment() == environment

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from entrostat_app.launch import MAIN
-from entrostat_app.shared import simulations
+from entrostat_app.launch import ENVIRONMENTS, MAIN
+from entrostat_app.shared import exports, simulations
 from entrostat_app.views.playground import playground
 from toybandit import Config
 
@@ -104,3 +104,36 @@ def test_what_cannot_run_is_said_in_a_line():
     assert not found.exception
     assert len(found.error) == 1
     assert "\n" not in found.error[0].value
+
+
+OWN = "base: det\nstates: 3\narms: 8\nrollouts: 25\npasses: 2\n"
+
+
+def test_an_environment_of_a_file(tmp_path, monkeypatch):
+    """Its numbers are those of the file, and the command repeats it; a file that was not named is not read."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.yaml").write_text(OWN)
+    (tmp_path / "other.yaml").write_text(OWN.replace("25", "35"))
+    monkeypatch.setenv(ENVIRONMENTS, "own.yaml")
+    found = app(env="own.yaml")
+    assert not found.exception
+    assert not found.error
+    told = "\n".join(caption.value for caption in found.caption)
+    assert "over 25 rollouts" in told
+    assert "All its numbers are those in own.yaml" in told.replace("\\", "")
+    assert "states" not in [slider.key for slider in found.slider]
+    assert exports.run_command(Config(env="own.yaml"), (0,)) == (
+        "toybandit run --env own.yaml --controller grpo --seeds 1 --first-seed 0"
+    )
+    assert "over 60 rollouts" in "\n".join(caption.value for caption in app(env="other.yaml").caption)
+
+
+def test_a_file_that_was_changed_is_read_again(tmp_path, monkeypatch):
+    monkeypatch.setenv(ENVIRONMENTS, str(tmp_path / "own.yaml"))
+    for rollouts in (25, 30):
+        (tmp_path / "own.yaml").write_text(OWN.replace("25", str(rollouts)))
+        found = app(env=str(tmp_path / "own.yaml"))
+        assert f"over {rollouts} rollouts" in "\n".join(caption.value for caption in found.caption)
+    (tmp_path / "own.yaml").write_text("states: many\n")
+    (error,) = app(env=str(tmp_path / "own.yaml")).error
+    assert "own.yaml" in error.value
