@@ -135,6 +135,7 @@ def test_the_laws_price():
     assert f"cost {0.2 * (e - exp(found.entropy.late)):.3f}" in of_law(found, 1.0)
     assert of_law(found, found.entropy.late) == ""
     assert of_law(measure(run(0.1)), 1.0) == ""
+    assert of_law(found, 1e6) == ""
 
 
 def test_rules_are_whole():

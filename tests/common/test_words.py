@@ -98,12 +98,16 @@ METRICS = (
     "eval/pass@8/low",
     "eval/pass@8/high",
 )
+TARGETS = st.none() | st.floats(0, 5) | st.floats(min_value=0, allow_infinity=False)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.none() | st.integers(-(2**62), 2**62)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @settings(derandomize=True, deadline=None)
-@given(st.lists(st.dictionaries(st.sampled_from(METRICS), NUMBERS), max_size=30), st.none() | st.floats(0, 5))
+@given(
+    st.lists(st.dictionaries(st.sampled_from(METRICS), NUMBERS), max_size=30),
+    st.none() | st.floats(0, 5) | st.floats(min_value=0, allow_infinity=False),
+)
 def test_any_log_is_told(rows, target):
     metrics = [{"step": step, **row} for step, row in enumerate(rows)]
     said = text(measure(metrics, target=target))

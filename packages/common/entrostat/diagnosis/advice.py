@@ -7,6 +7,7 @@ from math import exp, floor, log10
 from pathlib import Path
 from typing import Any
 
+from ..laws import MOST
 from ..plain_yaml import load_yaml
 from . import evidence
 from .evidence import Found
@@ -14,6 +15,8 @@ from .facts import CONDITIONS, TARGET, Facts, parts
 from .pasted import pasted
 
 PATH = Path(__file__).with_name("rules.yaml")
+NATS, RELATIVE = " nats", " times the entropy at the start"
+"""Units of a target."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +42,7 @@ class Rule:
 
     def found(self) -> Found:
         """Return the result that the rule refers to."""
-        kind, *rest = self.evidence.values()
-        own = {key: value for key, value in self.evidence.items() if key != "kind"}
-        if kind == "paid" and not rest:
-            own = {"controller": self.controller, "moves": self.moves, "fixed": self.args}
-        return evidence.find(kind, **own)
+        return evidence.find(**self.evidence)
 
 
 @dataclass(frozen=True)
@@ -85,23 +84,35 @@ def _advice(rule: Rule, facts: Facts) -> Advice:
     found = rule.found()
     if not found.supports or not rule.controller:
         return Advice(rule, found, "", "", {})
-    values = found.values or (() if facts.control.target is None else (facts.control.target,))
-    relative = rule.moves == TARGET and bool(found.values)
-    start = facts.entropy.start if facts.entropy is not None else None
-    if relative and start is not None:
-        values = tuple(rounded(start * share) for share in values)
+    values, unit = _values(rule, found, facts)
     first = values[(len(values) - 1) // 2]
-    setting = f"{first:g}x" if relative and start is None else first
-    unit = "" if rule.moves != TARGET else " times the entropy at the start" if isinstance(setting, str) else " nats"
     several = f"{rule.moves} from {values[0]:g} to {values[-1]:g}{unit}; start with {first:g}"
     choice = several if len(values) > 1 else f"{rule.moves} {first:g}{unit}"
-    price = of_law(facts, first) if rule.moves == TARGET and not isinstance(setting, str) else ""
+    setting = f"{first:g}x" if unit == RELATIVE else first
+    price = of_law(facts, first) if unit == NATS else ""
     return Advice(rule, found, choice, price, pasted(rule.controller, {**rule.args, rule.moves: setting}))
+
+
+def _values(rule: Rule, found: Found, facts: Facts) -> tuple[tuple[float, ...], str]:
+    """Return the supported values of the hyperparameter that moves, and their unit.
+
+    Targets are shares of the entropy at the start if the run has none, otherwise nats; the run's own if the evidence
+    does not depend on the target.
+    """
+    if rule.moves != TARGET:
+        return found.values, ""
+    if not found.values:
+        return () if facts.control.target is None else (facts.control.target,), NATS
+    if facts.entropy is None:
+        return found.values, RELATIVE
+    return tuple(rounded(facts.entropy.start * share) for share in found.values), NATS
 
 
 def of_law(facts: Facts, target: float) -> str:
     """Return the reward that the run's law takes for holding a target, with its interval; empty if it predicts none."""
-    if facts.law is None or facts.entropy is None or not facts.law.predicts or target <= facts.entropy.late:
+    if facts.law is None or facts.entropy is None or not facts.law.predicts:
+        return ""
+    if not facts.entropy.late < target <= MOST:
         return ""
     more = exp(target) - exp(facts.entropy.late)
     low, high = sorted(a * more for a in facts.law.law.a_interval)
