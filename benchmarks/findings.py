@@ -18,6 +18,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import hypot
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -99,7 +100,7 @@ STUDIES = (
     Study(
         name="countdown_wide",
         title="Problems that never repeat",
-        question="If control pays because it hinders memorising, it pays less here: each problem is seen once.",
+        question="Each problem is seen once.",
         flags="--preset countdown-cpu --task.name countdown-wide --task.train-problems 16384 --steps 480 --target 0.26 "
         "--threads 1 --save-every 160 --eval.every 60 --task.test-problems 512 --log.no-tensorboard",
         rules=(
@@ -126,6 +127,14 @@ interval leaves out 0. Everything else cannot be told apart with these seeds. A 
 interval contained 0, or another left it out; no number of seeds covers another model."""
 BY_TARGET = """± is one standard error of a mean. `kl_ref` is read at the entropy that thermostat reached, between the
 two of its coefficients that enclose it: the best coefficient for this entropy, known only after training with all."""
+BEST_OF = 4
+"""Upper limit for the rules that are named for a score."""
+CHOICES = f"""Rules with a higher score than GRPO beyond the intervals and none of the three scores lower, at most
+{BEST_OF}, largest gain first; the sections below have all. `kl_ref` and mode=anchor need a forward pass of the
+reference policy per rollout, mode=bonus does not. Not varied here: the optimizer steps per rollout (2) and the model.
+Runs of 160 steps: [the leaderboard](leaderboard_lm.md)."""
+BETWEEN = """If control paid by hindering memorising alone, its gains would be smaller on problems that are seen once,
+and these numbers below 0."""
 
 
 @dataclass(frozen=True)
@@ -165,10 +174,43 @@ def results(study: Study) -> Results | None:
 
 def page(found: Sequence[Results]) -> str:
     """Return the page in Markdown."""
-    parts = ["# When does entropy control pay?", INTRODUCTION]
+    parts = ["# When does entropy control pay?", INTRODUCTION, *choices(found)]
     for one in found:
         parts += section(one)
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *between(found)]) + "\n"
+
+
+def choices(found: Sequence[Results]) -> list[str]:
+    """Return which rules raise a score, and lower no other, in each study, best first."""
+    lines = [f"| to raise | {' | '.join(one.study.title.lower() for one in found)} |", "|" + "---|" * (1 + len(found))]
+    for metric in SCORES:
+        cells = []
+        for one in found:
+            against = {score: one.against(score) for score in SCORES}
+            raised = [name for name, it in against[metric].items() if it.verdict == HIGHER]
+            raised = [name for name in raised if all(of[name].verdict != LOWER for of in against.values())]
+            raised.sort(key=lambda name: -against[metric][name].mean)
+            cells.append(", ".join(f"`{name}` {signed(against[metric][name])}" for name in raised[:BEST_OF]))
+        lines.append(f"| {metric} | {' | '.join(cell or 'none: GRPO cannot be told apart' for cell in cells)} |")
+    return ["## Which controller should I use?", CHOICES, "\n".join(lines)]
+
+
+def between(found: Sequence[Results]) -> list[str]:
+    """Return how much more the rules that two studies share gain over GRPO in the second."""
+    if len(found) != len(STUDIES):
+        return []
+    repeats, never = found
+    shared = [name for name in never.runs if name in repeats.runs and name != BASELINE]
+    lines = [f"| gain over GRPO, never − repeat | {' | '.join(SCORES)} |", "|" + "---|" * (1 + len(SCORES))]
+    for name in shared:
+        cells = []
+        for metric in SCORES:
+            first, second = (
+                differences(one.standings, BASELINE, metric, len(shared))[name] for one in (repeats, never)
+            )
+            cells.append(signed(Difference(second.mean - first.mean, hypot(first.half, second.half), second.seeds)))
+        lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    return ["### Against problems that repeat", BETWEEN, "\n".join(lines)]
 
 
 def section(found: Results) -> list[str]:
