@@ -4,9 +4,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
-import sys
-from importlib.util import find_spec
 
 import pytest
 import torch
@@ -19,7 +16,6 @@ from llmtrain.commands.recipes import commands, page
 from llmtrain.evaluation.paper_settings import longest_response
 from llmtrain.policy.checkpoint import latest
 from llmtrain.recipes.recipe import KINDS, data_sets, get_recipe, names
-from llmtrain.reproduction import shrink
 from llmtrain.reproduction.ingredients import data
 from llmtrain.reproduction.recipe_config import (
     full_config,
@@ -28,7 +24,6 @@ from llmtrain.reproduction.recipe_config import (
     read_recipe_config,
     with_ingredients,
 )
-from llmtrain.reproduction.shrink import ENGINES
 from llmtrain.training.check import check_evaluation
 from llmtrain.verifiers.verifier_registry import named_verifiers
 
@@ -96,36 +91,6 @@ def test_every_recipe_runs_in_small(name, tmp_path_factory, monkeypatch):
     if recipe.value("data.val_files"):
         assert run["checkpoint"]["keep_best"] in ("", *lines[-1])
         assert "eval/avg" in lines[-1]
-
-
-STAGES = {1: "entropic/nemotron-1.5b", 2: "steer/qwen2.5-math-7b", 3: "entropy_mechanism/law-qwen2.5-7b-prime"}
-"""A recipe of each ZeRO stage; the last one trains PRIME's reward model too."""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not all(map(find_spec, ENGINES)), reason="needs vLLM, DeepSpeed and Ray")
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_recipe_runs_in_small_with_its_engines(stage, tmp_path):
-    """In processes of their own, as vLLM's engine, DeepSpeed and Ray stay in theirs; as a user types it."""
-    train = [sys.executable, "-m", "llmtrain", "train", "--recipe", STAGES[stage], "--shrink", "--out", "run"]
-    resume = [[*train[:3], "resume", "run", "--steps", "3"]] * (stage == 2)  # once: each takes half a minute
-    for command in (train, *resume):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-    run = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
-    engines = (run["rollout"]["name"], run["engine"]["name"], run["engine"]["bf16"], run["topology"]["name"])
-    assert engines == ("vllm", "deepspeed", True, "ray")
-    assert run["engine"]["zero_stage"] == stage
-    lines = read_metrics(tmp_path / "run")
-    assert [line["step"] for line in lines] == [0, 1, 2, 3][: 3 + len(resume)]
-    assert "eval/avg" in lines[-1]
-
-
-def test_in_small_one_process_does_it_all_where_an_engine_is_not_installed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(shrink, "find_spec", lambda name: None if name == "deepspeed" else object())
-    config = read_recipe_config(["--recipe", "steer/qwen2.5-math-7b", "--shrink"], "llmtrain train")
-    assert (config.rollout.name, config.engine.name, config.topology.name) == ("hf", "torch", "local")
 
 
 NOT_FIRST = {name for name in names() if name.startswith("entropic/qwen3-8b-") and "plugged" not in name}

@@ -17,18 +17,30 @@ from ..settings.presets import get_preset
 
 OUT = Path("runs/demo")
 PICTURE = OUT / "entropy.png"
-TARGET = 0.45
+STEPS = 300
 RUNS: dict[str, dict] = {
     "grpo": {"controller": "grpo"},
     "clip_higher": {"controller": "clip_higher"},
-    "entropic": {"controller": "entropic", "target": TARGET},
-    "thermostat": {"controller": "thermostat", "target": TARGET},
+    "thermostat": {"controller": "thermostat", "target": 0.26, "controller_args": {"mode": "anchor"}},
 }
 
 
-def configurations(base: TrainConfig) -> list[TrainConfig]:
+def base() -> TrainConfig:
+    """Return the settings of all runs: problems that never repeat, and enough held-out ones to tell runs apart."""
+    preset = get_preset("countdown-cpu")
+    problems = STEPS * preset.rollout.prompts
+    return replace(
+        preset,
+        steps=STEPS,
+        overwrite=True,
+        task=replace(preset.task, name="countdown-wide", train_problems=problems, test_problems=256),
+        eval=replace(preset.eval, every=STEPS // 5),
+    )
+
+
+def configurations() -> list[TrainConfig]:
     """Return the demo's runs: different controllers with the same seed, model and data."""
-    return [replace(base, out=str(OUT / name), overwrite=True, **changes) for name, changes in RUNS.items()]
+    return [replace(base(), out=str(OUT / name), **changes) for name, changes in RUNS.items()]
 
 
 def main(args: list[str]) -> int:
@@ -40,7 +52,7 @@ def main(args: list[str]) -> int:
     parser.parse_args(args)
     console = Console()
     began = time.monotonic()
-    configs = configurations(get_preset("countdown-cpu"))
+    configs = configurations()
     with ExitStack() as held:
         for config in configs:
             held.enter_context(claim(config.out))
