@@ -10,6 +10,10 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from .plain_text import plain
+
+LONGEST = 60
+"""Upper limit for the characters of a link's values in a message."""
 DRAWN = "drawn controls"
 """Session key: for every control drawn so far, the page that drew it last and its default there."""
 
@@ -44,8 +48,26 @@ class Control:
         return " ".join(part for part in (self.label, self.symbol) if part) + unit
 
     def draw(self) -> Any:
-        """Draw the control here; return its value."""
+        """Draw the control here; return its value. Below it stands what a link asked for and it cannot show."""
         self.remember()
+        refused = self._refused()
+        value = self._draw()
+        if refused:
+            shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+            st.warning(plain(f"{self.title}: the link has {refused[:LONGEST]}, which is unknown here; this is {shown}"))
+        return value
+
+    def _refused(self) -> str:
+        """Return the values in the URL that this choice or slider does not have; empty if there are none."""
+        values = st.query_params.get_all(self.key)
+        if self.options:
+            return ", ".join(value for value in values if value not in self.options)
+        if self.low is None or self.high is None:
+            return ""
+        return ", ".join(value for value in values if not self.low <= _float(value) <= self.high)
+
+    def _draw(self) -> Any:
+        """Draw the widget; return its value."""
         common: dict[str, Any] = {"key": self.key, "help": self.help, "bind": "query-params"}
         if isinstance(self.default, bool):
             return st.toggle(self.title, value=self.default, **common)
@@ -119,9 +141,8 @@ class Control:
 class Sections(Control):
     """Choice between the sections of a page, as a row of buttons."""
 
-    def draw(self) -> str:
-        """Draw the buttons here; return the name of the chosen section."""
-        self.remember()
+    def _draw(self) -> str:
+        """Draw the buttons; return the name of the chosen section."""
         chosen = st.segmented_control(
             self.title,
             self.options,
@@ -132,6 +153,14 @@ class Sections(Control):
             label_visibility="collapsed",
         )
         return chosen or self.default
+
+
+def _float(text: str) -> float:
+    """Return the number that a text is, or NaN."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def coarseness(value: float) -> float:

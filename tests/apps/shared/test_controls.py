@@ -1,5 +1,7 @@
 """Controls: titles, the widget for each kind of default, steps, and query parameters."""
 
+import re
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -81,3 +83,23 @@ def test_defaults_links_and_the_way_back():
     app.button[0].click().run()
     found = json.loads(app.json[0].value)
     assert (found["slider"], found["whole"], found["several"], found["nothing"]) == ("1.0", "5", "['x']", "None")
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "message"),
+    [
+        ("choice", "z", "d: the link has z, which is unknown here; this is y"),
+        ("several", ["x", "own.yaml", "q"], "e: the link has own.yaml, q, which is unknown here; this is x"),
+        ("slider", "7", "a: the link has 7, which is unknown here; this is 1.0"),
+        ("slider", "fast", "a: the link has fast, which is unknown here; this is 1.0"),
+        ("choice", "z" * 5000, f"d: the link has {'z' * 60}, which is unknown here; this is y"),
+        ("choice", "x", None),
+        ("slider", "0.5", None),
+    ],
+)
+def test_what_a_link_asks_for_and_is_not_there_is_said(key, text, message):
+    app = AppTest.from_function(shown)
+    app.query_params[key] = text
+    app.run()
+    assert not app.exception
+    assert [re.sub(r"\\(.)", r"\1", one.value) for one in app.warning] == ([message] if message else [])
