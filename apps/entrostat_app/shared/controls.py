@@ -54,7 +54,8 @@ class Control:
         value = self._draw()
         if refused:
             shown = ", ".join(map(str, value)) if isinstance(value, list) else value
-            st.warning(plain(f"{self.title}: the link has {refused[:LONGEST]}, which is unknown here; this is {shown}"))
+            said = f"{self.title}: the link has {refused[:LONGEST]}, which is unknown here; this is {shown}"
+            st.info(plain(said), icon=":material/link_off:")
         return value
 
     def _refused(self) -> str:

@@ -102,4 +102,4 @@ def test_what_a_link_asks_for_and_is_not_there_is_said(key, text, message):
     app.query_params[key] = text
     app.run()
     assert not app.exception
-    assert [re.sub(r"\\(.)", r"\1", one.value) for one in app.warning] == ([message] if message else [])
+    assert [re.sub(r"\\(.)", r"\1", one.value) for one in app.info] == ([message] if message else [])

@@ -154,9 +154,10 @@ def test_a_paper_narrows_the_claims_down():
 @pytest.mark.parametrize(
     "query", [{"claim": "nonsense"}, {"thm1-centred.shift": "99"}, {"paper": "?", "claim": "[x](y)"}]
 )
-def test_what_a_link_cannot_mean_is_left_at_its_default(query):
+def test_what_a_link_cannot_mean_is_left_at_its_default_and_said(query):
     found = app(query)
     assert not found.exception
+    assert sum("which is unknown here" in one.value for one in found.info) == len(query)
     assert found.header[0].value == "thm1-centred"
     assert verdict(found).startswith("Holds here")
 
