@@ -81,8 +81,8 @@ def of_page(page: str) -> dict[str, Any]:
     protocol = re.search(r"(\d+) rollout steps .*, seeds (\d+) to (\d+)\.", text)
     assert protocol is not None
     steps, first, last = map(int, protocol.groups())
-    held, off = table(text, "Holding the target")
-    entries, errors = table(text, "All entries")
+    held, off = findings.read_table(text, "Holding the target")
+    entries, errors = findings.read_table(text, "All entries")
     return {
         "page": f"docs/{page}.md",
         "seeds": last - first + 1,
@@ -91,23 +91,6 @@ def of_page(page: str) -> dict[str, Any]:
         "held": [{name: row[name] for name in ("controller", "values", "target", "target error")} for row in held],
         "entries": [{name: row[name] for name in ("controller", "values", "entropy")} for row in entries],
     }
-
-
-def table(text: str, title: str) -> tuple[list[dict[str, Any]], dict[str, float]]:
-    """Return the rows of the table under a heading, and the standard errors of its columns."""
-    lines = [line for line in text.partition(f"## {title}\n")[2].partition("\n## ")[0].splitlines() if line[:1] == "|"]
-    header, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
-    parts = [name.partition(" ±") for name in header]
-    errors = {name: float(error) for name, _, error in parts if error}
-    return [dict(zip([name for name, _, _ in parts], map(value, row), strict=True)) for row in rows], errors
-
-
-def value(cell: str) -> str | float:
-    """Return a cell's number, or its text without code marks."""
-    try:
-        return float(cell)
-    except ValueError:
-        return cell.strip("`")
 
 
 def rounded(x: float) -> float:
