@@ -60,12 +60,14 @@ def cases(base: TrainConfig) -> dict[str, tuple[int, TrainConfig]]:
     loops = replace(base, controller="steer+entropic+adaptive_entropy+kl_ref", controller_args=targets)
     bf16 = {stage: replace(STAGES[stage], bf16=True) for stage in ("zero1", "zero2")}
     few = replace(loops, steps=6, save_every=3, eval=replace(base.eval, every=0))  # ranks that wait for each other
+    closed = {"controller": "clip_higher+thermostat", "controller_args": {"target": "0.8x"}}
     found = {
         name: (0, replace(base, controller=name, controller_args=settings)) for name, settings in CLOSED_LOOPS.items()
     }
     return found | {
         "packed": (0, replace(loops, optim=packed, rollout=filtered, model=lora, **prime)),
         "shared": (0, replace(loops, optim=shared, rollout=filtered, engine=EngineConfig(bf16=True), **prime)),
+        "vllm": (0, replace(few, rollout=replace(base.rollout, name="vllm", kv_cache_gib=0.25), **closed)),
         "asynchronous": (0, replace(loops, rollout=filtered, topology=TopologyConfig(name="ray", staleness=2))),
         "zero0": (2, replace(few, optim=packed, rollout=filtered, engine=STAGES["zero0"])),
         "zero1": (2, replace(few, optim=shared, engine=bf16["zero1"], **prime)),

@@ -5,13 +5,13 @@
     packed                      torch                   packed   yes   yes    yes       cosine rate, reference
     shared                      torch, bf16 products    shared         yes    yes       cosine rate, reference
     asynchronous                torch                   padded                yes       two rollouts in flight
+    vllm                        torch, vLLM             padded                          thermostat
     zero0                       DeepSpeed, two ranks    packed                yes       cosine rate, reference
     zero1                       the same, bf16          shared         yes              fp32 master weights
     zero2                       the same, bf16          packed   yes          yes       fp32 master weights
     zero3                       DeepSpeed, two ranks    packed   yes   yes    yes       cosine rate, reference
 
-Checksums of a checkpoint's files are those of weights, moments, generators, data position and controllers. Runs with
-vLLM: test_training_with_vllm.py.
+Checksums of a checkpoint's files are those of weights, moments, generators, data position and controllers.
 """
 
 import json
@@ -59,7 +59,7 @@ def runs(tmp_path_factory):
         steps=10,
         save_every=5,
         threads=1,
-        model=ModelConfig(hidden_size=16, num_layers=1, num_heads=2, intermediate_size=32),
+        model=ModelConfig(hidden_size=64, num_layers=1, num_heads=2, intermediate_size=32),  # vLLM has heads of 32
         task=TaskConfig(train_problems=64, test_problems=4),
         sft=SFTConfig(examples=64, steps=5),
         rollout=RolloutConfig(prompts=4, n=4, max_new_tokens=6),
@@ -108,6 +108,13 @@ def test_ten_steps_are_five_and_five_in_a_new_process(runs, name):
     check_same(folder, steps=10)
     if name in list_controllers():
         assert name in load_state(latest(folder / "halves"))["controller"]
+
+
+@pytest.mark.slow
+def test_six_steps_with_vllm_are_three_and_three(runs):
+    pytest.importorskip("vllm")
+    check_same(runs("vllm") / "vllm", steps=6)
+    assert "thermostat" in str(load_state(latest(runs("vllm") / "vllm" / "halves"))["controller"])
 
 
 @pytest.mark.slow
