@@ -30,7 +30,7 @@ from deepspeed_scene import (
 
 from entrostat import make
 from entrostat.field_types import merge
-from llmtrain.policy.deepspeed_engine import DeepSpeedEngine
+from llmtrain.policy.deepspeed_engine import TAG, DeepSpeedEngine
 from llmtrain.policy.engine import NonFiniteError, TorchEngine
 from llmtrain.policy.lora import updates
 from llmtrain.policy.policy import Policy
@@ -132,36 +132,43 @@ def faults(ranks) -> dict:
     return found
 
 
+PARTS = (("before", CLIPPED, 2), ("resumed", CLIPPED, 1), ("edited", EDITED, 1), ("earlier", CLIPPED, 1))
+"""Engines that follow each other: settings and steps."""
+
+
 def shards(ranks, out: Path) -> dict:
     """Two of the three steps, a checkpoint, and the third by new engines: the weights before it and after.
 
-    The second of them has other settings. refused: what is said of checkpoints that are of no such engine.
+    The second of them has other settings; the last one reads the checkpoint in the form of earlier versions.
+    refused: what is said of checkpoints that are of no such engine.
     """
     found = {}
     chosen = {name: (STAGES | BF16)[name] for name in ("zero0", "zero2", "zero3", "bf16-2")}
     chosen |= {"lora-2": STAGES["zero2"], "lora-3": STAGES["zero3"]}
     for name, config in chosen.items():
-        ends: list[torch.Tensor] = []
+        ends: dict[str, torch.Tensor] = {}
         state: dict = {}
         saved: dict = {}
-        for optim, steps in ((CLIPPED, 2), (CLIPPED, 1), (EDITED, 1)):
+        for end, optim, steps in PARTS:
             policy = policy_of(config, name.startswith("lora"))
             experience = part_of(experience_of(policy), ranks)
             policy.model.load_state_dict(saved or policy.model.state_dict())
             engine = DeepSpeedEngine(policy, optim, config, ranks)
             if state:
-                engine.load_state_dict(state)
-                engine.load_shards(out / name)
+                earlier = {"world_size": ranks.size, "zero_stage": config.zero_stage, "scheduler": state["scheduler"]}
+                engine.load_state_dict(earlier if end == "earlier" else state)
+                engine.load_shards(out / end / name if end == "earlier" else out / name)
             learner = Learner(policy, engine, make("grpo"), optim, seed=0, clock=Clock("cpu"), updates=2)
             for _ in range(steps):
                 step(learner, experience)
             if not state:
                 engine.save_shards(out / name)
+                engine.deepspeed.save_checkpoint(str(out / "earlier" / name), tag=TAG, save_latest=False)
                 state = engine.state_dict()
                 with engine.whole(policy.model.parameters()):
                     saved = {key: weight.clone() for key, weight in policy.model.state_dict().items()}
-            ends.append(weights(engine, policy))
-        found[name] = dict(zip(("before", "resumed", "edited"), ends, strict=True))
+            ends[end] = weights(engine, policy)
+        found[name] = ends
     others = [{"optimizer": {}}, state | {"world_size": 3}, state | {"zero_stage": 1}]
     return found | {"edited": edited_on_torch(), "refused": [refusal(engine, other) for other in others]}
 

@@ -17,7 +17,7 @@ from entrostat.runlog import read_lines, read_metrics
 from llmtrain.plan.derived import lay_out
 from llmtrain.plan.memory import Memory
 from llmtrain.plan.plan_config import PlanConfig
-from llmtrain.policy.checkpoint import checkpoints, latest
+from llmtrain.policy.checkpoint import checkpoints, latest, step_of
 from llmtrain.policy.model import load
 from llmtrain.process.local_ranks import free_port
 from llmtrain.settings.config import EngineConfig, TrainConfig
@@ -191,6 +191,13 @@ def test_a_new_engine_goes_on_from_shards_bit_for_bit(found, name):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["zero0", "zero2", "zero3", "bf16-2", "lora-2", "lora-3"])
+def test_a_new_engine_goes_on_from_a_checkpoint_of_an_earlier_version(found, name):
+    shards = found(2)["shards"][name]
+    assert torch.equal(shards["earlier"], shards["resumed"])
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["zero0", "zero2", "zero3"])
 def test_a_new_engine_goes_on_with_its_own_settings(found, name):
     """Learning rate, betas and weight decay of the third step are others, as on the torch engine."""
@@ -289,14 +296,16 @@ def test_a_checkpoint_holds_an_ordinary_model(out, learns):
     assert not torch.equal(start, models[1].model.layers[0].mlp.up_proj.weight)
 
 
-def start_run(config, steps: int) -> subprocess.Popen:
-    """`llmtrain train --nproc 2`, once it has logged a step."""
+def start_run(config, steps: int, path: Path | None = None) -> subprocess.Popen:
+    """`llmtrain train --nproc 2`, once it has written a checkpoint; path: a folder to import from."""
     engine = EngineConfig(name="deepspeed", zero_stage=3)
     config = replace(config, nproc=2, steps=steps, save_every=2, engine=engine)
     file = Path(config.out).with_suffix(".yaml")
     file.write_text(yaml.safe_dump(to_dict(config)))
     command = [sys.executable, "-m", "llmtrain", "train", "--config", str(file)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    found = [str(path)] * (path is not None) + [os.environ.get("PYTHONPATH", "")]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, found))}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
     while not checkpoints(config.out):
         assert process.poll() is None, process.communicate()[1][-3000:]
         time.sleep(0.05)
@@ -309,7 +318,7 @@ def children(pid: int) -> list[int]:
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_a_resumable_run(learns, tmp_path):
+def test_ctrl_c_leaves_a_run_that_one_rank_can_go_on_with(learns, tmp_path):
     config = replace(learns, out=str(tmp_path / "run"))
     process = start_run(config, steps=500)
     process.send_signal(signal.SIGINT)
@@ -318,6 +327,11 @@ def test_ctrl_c_leaves_a_resumable_run(learns, tmp_path):
     assert out.count("stopped after step") == 1
     assert f"continue with: llmtrain resume {config.out}" in out
     assert out.count("zero_stage: 3") == 1
+    steps = step_of(latest(config.out)) + 1
+    resume = [sys.executable, "-m", "llmtrain", "resume", config.out, "--nproc", "1", "--steps", str(steps)]
+    done = subprocess.run(resume, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert [line["step"] for line in read_metrics(config.out)] == [*range(steps + 1)]
 
 
 @pytest.mark.slow
@@ -332,6 +346,38 @@ def test_a_lost_rank_ends_the_run(learns, tmp_path):
     assert process.returncode == 2
     assert "error: rank 1 was lost: killed by SIGKILL; last checkpoint:" in errors
     assert str(latest(config.out)) in errors
+    assert not any(Path(f"/proc/{pid}").exists() for pid in ranks)
+
+
+MORTAL = """
+import os
+import torch
+from entrostat.controllers.steer import Steer
+
+calls, backward = 0, torch.Tensor.backward
+
+def die(*args, **kwargs):
+    global calls
+    calls += 1
+    if calls > 12:
+        os._exit(9)
+    backward(*args, **kwargs)
+
+class Mortal(Steer):
+    if os.environ.get("RANK") == "1":
+        torch.Tensor.backward = die
+"""
+
+
+@pytest.mark.slow
+def test_a_rank_that_dies_in_its_backward_pass_ends_the_run(learns, tmp_path):
+    (tmp_path / "mortal.py").write_text(MORTAL)
+    config = replace(learns, out=str(tmp_path / "run"), controller="mortal:Mortal")
+    process = start_run(config, steps=500, path=tmp_path)
+    ranks = children(process.pid)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2, errors[-3000:]
+    assert "error: rank 1 was lost: it ended with exit code 9; last checkpoint:" in errors
     assert not any(Path(f"/proc/{pid}").exists() for pid in ranks)
 
 

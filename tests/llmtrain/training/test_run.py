@@ -533,13 +533,16 @@ def test_a_rank_that_is_killed_is_noticed_once(small, tmp_path):
     assert "last checkpoint: " in line
 
 
-def test_of_ranks_that_ended_the_one_that_was_killed_is_named(monkeypatch):
+@pytest.mark.parametrize(
+    ("end", "cause"), [("os.kill(os.getpid(), 9)", "killed by SIGKILL"), ("os._exit(9)", "it ended with exit code 9")]
+)
+def test_of_ranks_that_ended_the_one_that_was_lost_is_named(monkeypatch, end, cause):
     """Others end because of it, and one of them may be the first that is looked at."""
     monkeypatch.setattr(launch, "GRACE", 0.5)
-    scripts = ("import sys, time; time.sleep(9)", "raise SystemExit(1)", "import os; os.kill(os.getpid(), 9)")
+    scripts = ("import sys, time; time.sleep(9)", "raise SystemExit(1)", f"import os; {end}")
     ranks = [subprocess.Popen([sys.executable, "-c", script]) for script in scripts]
     try:
-        with pytest.raises(launch.LostRankError, match="rank 2 was lost: killed by SIGKILL"):
+        with pytest.raises(launch.LostRankError, match=f"rank 2 was lost: {cause}"):
             launch._wait(ranks)
     finally:
         for process in ranks:

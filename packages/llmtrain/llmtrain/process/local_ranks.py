@@ -21,6 +21,8 @@ from .stop_signals import STOPPING
 
 GRACE = 3.0
 """Seconds for the other ranks to end by themselves after one was lost."""
+SAID = {1, 2, *(128 + number for number in STOPPING)}
+"""Exit codes of a rank that has said why it ended."""
 POLL = 0.1
 """Interval of checks on the ranks (seconds)."""
 PORTS = range(20_000, 32_000)
@@ -83,7 +85,7 @@ class LostRankError(ValueError):
 def launch(command: list[str], nproc: int) -> int:
     """Run `llmtrain` with the arguments `command` as `nproc` ranks; return the exit code of one that failed, or 0.
 
-    Raises LostRankError if a rank was killed; the message names it.
+    Raises LostRankError if a rank was killed or ended without a word; the message names it.
     """
     common = {
         PARENT: os.getpid(),
@@ -133,7 +135,8 @@ def _wait(ranks: list[subprocess.Popen]) -> int:
     while time.monotonic() < end and any(process.poll() is None for process in ranks):
         time.sleep(POLL)
     failed = [(code, rank) for rank, process in enumerate(ranks) if (code := process.poll())]
-    code, rank = min(failed)  # a killed rank has a negative code; others fail because it is gone
-    if code < 0:
-        raise LostRankError(f"rank {rank} was lost: killed by {signal.Signals(-code).name}")
-    return code
+    for code, rank in sorted(failed):  # a killed rank has a negative code; others fail because it is gone
+        if code not in SAID:
+            cause = f"killed by {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"
+            raise LostRankError(f"rank {rank} was lost: {cause}")
+    return min(failed)[0]

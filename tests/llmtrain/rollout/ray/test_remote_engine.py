@@ -1,6 +1,7 @@
 """Rollout engines in real Ray actors: order, shares, versions, and every way in which one can fail."""
 
 import os
+import signal
 import time
 from dataclasses import replace
 from functools import partial
@@ -233,6 +234,27 @@ def test_a_lost_engine_is_an_error_in_time_and_leaves_no_process(here, fault, me
     with pytest.raises(RolloutError, match=message):
         engine.submit(request())()
     assert time.monotonic() - began < QUICK.timeout + 5
+    engine.close()
+    assert gone(pid, within=8)
+
+
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_an_engine_that_dies_idle_is_noticed_by_the_next_request(here, restarts):
+    """It is named, or another one answers with the same weights; no process is left."""
+    engine = remote(Scripted, restarts=restarts)
+    engine.update(weights(11), 1)
+    engine.submit(request(seed=0))()
+    pid = pid_of(engine)
+    os.kill(pid, signal.SIGKILL)
+    assert gone(pid, within=8)
+    began = time.monotonic()
+    if restarts:
+        assert engine.submit(request(seed=1))().responses() == tokens(range(5), seed=1, weight=11)
+        pid = pid_of(engine)
+    else:
+        with pytest.raises(RolloutError, match="rollout engine 0 crashed"):
+            engine.submit(request(seed=1))()
+        assert time.monotonic() - began < QUICK.timeout + 5
     engine.close()
     assert gone(pid, within=8)
 
