@@ -1,6 +1,6 @@
 """`llmtrain claims`: ask the papers' claims in a language model, beside the bandit's verdicts.
 
-    llmtrain claims                                                    all claims, about 20 minutes on one CPU core
+    llmtrain claims                                                    all claims, about 40 minutes on one CPU core
     llmtrain claims four-quadrants token-flow --model.path runs/countdown/checkpoints/step-160
     llmtrain claims --only 'clip*' --out runs/claims --json
     llmtrain claims --threads 1 --page docs/claims_lm.md
