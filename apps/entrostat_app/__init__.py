@@ -5,6 +5,7 @@
     launch.py, main.py    the command that starts the server, and the script that the server runs
     menu.py               the pages in their order
     views/                a folder for each page: its controls, pictures and texts
+    publish/              pages that need no Python, and entrostat_command.py for `entrostat publish`
     shared/               controls, the bandit's settings, cached simulations, charts, exports
     browser/              the app in a headless browser, for tests, benchmarks and screenshots
 

@@ -91,6 +91,7 @@ def main() -> None:
         place.run("toybandit --version", says="toybandit 0.")
         place.run("toybandit run --env exact --rollouts 20 --out runs/x")
         place.run("grep git_revision runs/x/manifest.json", says="null")
+        place.run("entrostat publish --claim thm1-centred.shift=0.5 --out page", says="page/index.html")
         place.run("llmtrain --version", says="llmtrain 0.")
         place.run("llmtrain plan --list", says="qwen3-8b-8gpu")
         place.run(f"llmtrain train {TINY}", 2, "pip install 'entrostat[train]'")

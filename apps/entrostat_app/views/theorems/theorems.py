@@ -13,6 +13,7 @@ from toybandit.trials import CASES, STATEMENTS, Case, Outcome
 from ...shared import charts, exports, presets
 from ...shared.controls import Control
 from ...shared.plain_text import plain
+from ...shared.trial_words import badges, difference, meaning, met, told
 from . import trial_pictures
 
 ALL = "all papers"
@@ -92,13 +93,6 @@ def turning(case: Case) -> str:
     return "Sets " + ", ".join(f"{titles[key]} to {told(value)}" for key, value in case.turned.items()) + "."
 
 
-def told(value: Any) -> str:
-    """Return a slider's value as text."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
-
-
 def draw_claim(name: str) -> None:
     """Draw paper, statement, the paper's words, assumption and our threshold."""
     claim = CLAIMS[name]
@@ -125,7 +119,7 @@ def draw_trial(case: Case, values: Mapping[str, Any]) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         charts.show(picture, key="trial")
-        st.caption(trial_pictures.difference(outcome))
+        st.caption(difference(outcome))
     with right:
         draw_verdict(case, values, outcome)
     exports.draw(picture, f"theorems-{case.claim}", [])
@@ -133,13 +127,11 @@ def draw_trial(case: Case, values: Mapping[str, Any]) -> None:
 
 def draw_verdict(case: Case, values: Mapping[str, Any], outcome: Outcome) -> None:
     """Draw badges of the assumptions, the verdict, and its meaning here."""
-    broken = case.broken(values)
     with st.container(horizontal=True):
-        if not any(condition.stated for condition in broken):
+        if met(case, values):
             st.badge("Assumption met", icon=":material/check:", color="green")
-        for condition in broken:
-            what = "Assumption" if condition.stated else "Unstated condition"
-            st.badge(plain(f"{what} broken: {case.told(condition)}"), icon=":material/warning:", color="orange")
+        for text in badges(case, values):
+            st.badge(plain(text), icon=":material/warning:", color="orange")
     show, icon = (st.success, ":material/check_circle:") if outcome.holds else (st.warning, ":material/cancel:")
     show(plain(outcome.verdict), icon=icon)
     st.markdown(plain(case.trial.meaning))
@@ -147,22 +139,11 @@ def draw_verdict(case: Case, values: Mapping[str, Any], outcome: Outcome) -> Non
 
 
 def notice(case: Case, values: Mapping[str, Any], outcome: Outcome) -> str:
-    """Return the meaning of the verdict, given the assumptions."""
-    broken = case.broken(values)
-    unstated = [case.told(condition) for condition in broken if not condition.stated]
-    turn = f"“Flip the verdict” {turning(case).lower()[:1]}{turning(case)[1:]}"
-    if any(condition.stated for condition in broken):
-        if outcome.holds:
-            return "An assumption is broken, and the claim still holds: the assumption is not needed here."
-        return "The claim needs this assumption: without it, it says nothing about this setting."
-    if unstated and not outcome.holds:
-        return (
-            "A counterexample to the claim as stated: all assumptions of the paper are met. The claim also needs: "
-            f"{', '.join(unstated)}."
-        )
-    if outcome.holds:
-        return f"All assumptions are met, and the claim holds. {turn}"
-    return f"A counterexample: all assumptions are met, and the claim fails. {turn}"
+    """Return the meaning of the verdict, and the button that turns it if no assumption explains it."""
+    text = meaning(case, values, outcome)
+    if not met(case, values) or (case.broken(values) and not outcome.holds):
+        return text
+    return f"{text} “Flip the verdict” {turning(case).lower()[:1]}{turning(case)[1:]}"
 
 
 @st.cache_resource

@@ -100,11 +100,3 @@ def _marks(base: Any, where: alt.Tooltip, title: str, joined: bool, last: bool) 
         dash = alt.StrokeDash("series:N", scale=dashes, legend=None)
         layers.insert(0, base.mark_line(strokeWidth=2).encode(color=colour, strokeDash=dash))
     return layers
-
-
-def difference(outcome: Outcome) -> str:
-    """Return the largest difference between measured and predicted values, in words."""
-    residual = outcome.residual[np.isfinite(outcome.residual)]
-    if not residual.size:
-        return "Nothing can be compared."
-    return f"Measured and predicted differ by {np.abs(residual).max():.3g} at most."

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from entrostat_app.shared import exports
+from entrostat_app.shared import exports, trial_words
 from entrostat_app.views.theorems import theorems, trial_pictures
 from toybandit.claims import CLAIMS, Finding
 from toybandit.claims.registry import FAILS, HOLDS
@@ -68,7 +68,7 @@ def test_every_kind_of_picture_can_be_exported_and_described(shape):
     assert text.startswith("<svg")
     assert "y (nats)" in text
     assert all(name in text for name in shape.get("names", ()))
-    assert trial_pictures.difference(outcome) == "Measured and predicted differ by 0.5 at most."
+    assert trial_words.difference(outcome) == "Measured and predicted differ by 0.5 at most."
 
 
 def test_a_long_curve_is_a_line_and_nothing_to_compare_is_said():
@@ -76,7 +76,7 @@ def test_a_long_curve_is_a_line_and_nothing_to_compare_is_said():
     outcome = Outcome(**{**POINTS, **many, "measured": np.full(40, np.nan)})
     marks = [layer["mark"]["type"] for layer in trial_pictures.picture(outcome).spec["vconcat"][0]["layer"]]
     assert "line" in marks
-    assert trial_pictures.difference(outcome) == "Nothing can be compared."
+    assert trial_words.difference(outcome) == "Nothing can be compared."
 
 
 @pytest.mark.slow
