@@ -8,6 +8,7 @@ import numpy as np
 
 from entrostat.choosing import unknown
 from entrostat.commandline import parse_settings
+from toybandit.claims.registry import LISTED
 from toybandit.trials import CASES, Case, Outcome, Parameter
 
 from ..shared.trial_words import badges, difference, meaning, told
@@ -25,6 +26,11 @@ class Grid:
     case: Case
     parameter: Parameter
     start: Any
+
+    @property
+    def name(self) -> str:
+        """Name of claim and control."""
+        return f"{self.case.claim}.{self.parameter.key}"
 
     @property
     def values(self) -> list[Any]:
@@ -97,7 +103,7 @@ def parse(text: str) -> Grid:
 def _parsed(named: str, equals: str, value: str) -> Grid:
     claim, _, key = (named, "", "") if named in CASES else named.rpartition(".")
     if claim not in CASES:
-        raise ValueError(unknown("claim", claim or named, CASES, "docs/theory.md has them all"))
+        raise ValueError(unknown("claim", claim or named, CASES, LISTED))
     case = CASES[claim]
     found = {parameter.key: parameter for parameter in case.trial.parameters}
     if not key:

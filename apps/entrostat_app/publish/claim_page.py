@@ -1,49 +1,24 @@
-"""One HTML page of claims: everything in one file, which asks nothing of any host."""
+"""A claim as a part of a page: words, picture, slider and verdict."""
 
-import json
-from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from toybandit.claims import CLAIMS
 
-from ..shared.palette import COLOURS
-from .claim_grid import Grid, told
-
-FOLDER = Path(__file__).parent
-GENERATOR = "entrostat publish"
-"""Mark in the page's head, by which a later run knows its own file."""
+from ..shared.trial_words import told
+from .claim_grid import Grid
+from .whole_page import as_json
 
 
-def page(parts: Sequence[tuple[Grid, list[dict[str, Any]]]]) -> str:
-    """Return the page of these grids and their entries."""
-    claims = [grid.case.claim for grid, _ in parts]
-    ids = [f"{grid.case.claim}.{grid.parameter.key}" for grid, _ in parts]
-    links = "".join(f'<li><a href="#{escape(name)}">{escape(name)}</a></li>' for name in ids)
-    fields = {
-        "GENERATOR": GENERATOR,
-        "TITLE": escape(", ".join(dict.fromkeys(claims))),
-        "STYLE": _file("page.css").replace("MEASURED", COLOURS[0]).replace("PREDICTED", COLOURS[1]),
-        "INDEX": f'<nav aria-label="Claims"><ul>{links}</ul></nav>' if len(parts) > 1 else "",
-        "SECTIONS": "\n".join(section(name, *part) for name, part in zip(ids, parts, strict=True)),
-        "SCRIPT": _file("page.js"),
-    }
-    text = _file("page.html")
-    for name, value in fields.items():
-        text = text.replace(f"<!--{name}-->", value)
-    return text
-
-
-def section(name: str, grid: Grid, entries: list[dict[str, Any]]) -> str:
+def section(grid: Grid, entries: list[dict[str, Any]]) -> str:
     """Return the part of one claim: its words, picture, slider and verdict, and its data for the script."""
-    claim, parameter = CLAIMS[grid.case.claim], grid.parameter
+    name, claim, parameter = grid.name, CLAIMS[grid.case.claim], grid.parameter
     at = grid.values.index(grid.start)
     others = {p.symbol or p.label: told(grid.case.start[p.key]) for p in grid.case.trial.parameters if p != parameter}
     label = parameter.label + (f", {parameter.symbol}" if parameter.symbol else "")
     value = f"{entries[at]['value']} {parameter.unit}".strip()
     data = {"unit": parameter.unit, "entries": entries}
-    return f"""<section id="{escape(name)}">
+    return f"""<section id="{escape(name)}" class="claim">
 <h1>{escape(claim.name)}</h1>
 <p class="source">{escape(f"{claim.paper}, {claim.source}")}</p>
 <p class="words">{escape(_sentence(claim.words))}</p>
@@ -62,7 +37,7 @@ aria-valuetext="{escape(value)}" autocomplete="off">
 <p>{escape(label)}: {escape(f"{parameter.help} {grid.case.note(parameter.key)}".strip())}</p>
 <p>Assumes {escape(claim.assumption)}.{f" Other values: {escape(_listed(others))}." if others else ""}</p>
 </div>
-<script type="application/json">{_json(data)}</script>
+<script type="application/json">{as_json(data)}</script>
 </section>"""
 
 
@@ -81,12 +56,3 @@ def _sentence(text: str) -> str:
 
 def _listed(values: dict[str, str]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in values.items())
-
-
-def _json(data: dict[str, Any]) -> str:
-    """Return JSON that cannot end the script element it is in."""
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _file(name: str) -> str:
-    return (FOLDER / name).read_text(encoding="utf-8").strip()

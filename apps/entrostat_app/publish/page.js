@@ -61,7 +61,7 @@ function picture(entry, width) {
     const x = LEFT + 8 + 110 * i;
     if (joined) parts.push(`<path class="${name}" d="M${x} 27h26"/>`);
     if (marked) parts.push(mark(name, [x + 13, 27]));
-    parts.push(`<text x="${x + 32}" y="31">${name}</text>`);
+    parts.push(`<text x="${x + 32}" y="31">${plain(entry.labels?.[i] ?? name)}</text>`);
   });
   for (const tick of up.ticks) {
     const y = atY(tick).toFixed(1);
@@ -86,6 +86,14 @@ function picture(entry, width) {
   return parts.join("");
 }
 
+/** Draw an entry into an svg element, with a description. */
+function show(svg, entry, description) {
+  const width = Math.round((HEIGHT * svg.clientWidth) / svg.clientHeight);
+  svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+  svg.setAttribute("aria-label", description);
+  svg.innerHTML = picture(entry, width);
+}
+
 /** Let the slider of a section choose the entry that the section shows. */
 function follow(section) {
   const { unit, entries } = JSON.parse(section.querySelector("script").textContent);
@@ -97,12 +105,9 @@ function follow(section) {
       svg.innerHTML = "";
       return;
     }
-    const width = Math.round((HEIGHT * svg.clientWidth) / svg.clientHeight);
-    svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-    svg.setAttribute("aria-label", `${entry.y_title} against ${entry.x_title}: measured and predicted. ${entry.difference}`);
-    svg.innerHTML = picture(entry, width);
+    show(svg, entry, `${entry.y_title} against ${entry.x_title}: measured and predicted. ${entry.difference}`);
   };
-  const show = () => {
+  const move = () => {
     const entry = entries[slider.valueAsNumber];
     const failed = "error" in entry;
     const word = failed ? "Not measurable" : entry.holds ? "Holds" : "Fails";
@@ -114,9 +119,9 @@ function follow(section) {
     find(".difference").textContent = failed ? "" : entry.difference;
     draw();
   };
-  slider.addEventListener("input", show);
+  slider.addEventListener("input", move);
   window.addEventListener("resize", draw);
-  show();
+  move();
 }
 
-document.querySelectorAll("section").forEach(follow);
+document.querySelectorAll("section.claim").forEach(follow);

@@ -11,13 +11,13 @@ from entrostat.commandline import parse_flags, writing
 from entrostat.out_folder import check_own
 
 FILE = "index.html"
-DESCRIPTION = """Write claims as one self-contained HTML page, index.html, for any static host.
+DESCRIPTION = """Write claims and a playground as one self-contained HTML page, index.html, for any static host.
 
-Example: entrostat publish --claim thm1-centred.shift=0.5 --out page
+Examples: entrostat publish --claim thm1-centred.shift=0.5 --out page
+          entrostat publish --playground --claim windup.kp --out page
 
 Each --claim names a claim of toybandit verify, one of its controls and the value at which the page's slider starts.
-The claim's trial is run once for each position of the slider, so that the page computes nothing and asks nothing of any
-host."""
+The claim's trial is run beforehand, once for each position of the slider. The page asks nothing of any host."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +26,8 @@ class PublishFlags:
 
     claim: Annotated[tuple[str, ...], tyro.conf.arg(metavar="CLAIM.CONTROL[=VALUE]"), tyro.conf.UseAppendAction] = ()
     """Claim, control and first value, such as thm1-centred.shift=0.5; may be repeated."""
+    playground: bool = False
+    """Add a bandit that the page simulates: plain GRPO on the environment trap."""
     out: Path = Path("page")
     """Folder for index.html; it contains nothing else."""
     overwrite: bool = False
@@ -35,36 +37,41 @@ class PublishFlags:
 def publish_command(args: Sequence[str]) -> int:
     """Write claims as a page that needs no Python."""
     flags = parse_flags(PublishFlags, args, prog="entrostat publish", description=DESCRIPTION)
-    if not flags.claim:
+    if not flags.claim and not flags.playground:
         raise ValueError("name what to publish, such as --claim thm1-centred.shift=0.5")
+    from . import claim_page, playground_page
     from .claim_grid import parse
-    from .claim_page import page
+    from .whole_page import page
 
     grids = [parse(text) for text in flags.claim]
-    names = [f"{grid.case.claim}.{grid.parameter.key}" for grid in grids]
+    names = [grid.name for grid in grids]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"--claim {twice[0]} is given twice")
     _check(flags.out, flags.overwrite)
     from rich.console import Console
     from rich.progress import Progress
 
-    parts = []
+    sections, told = {}, []
+    if flags.playground:
+        sections[playground_page.NAME] = playground_page.section()
+        told.append(playground_page.NAME)
     with Progress(console=Console(stderr=True), transient=True) as bars:
-        for name, grid in zip(names, grids, strict=True):
-            total = len(grid.values)
-            parts.append((grid, list(bars.track(grid.entries(), total=total, description=name))))
+        for grid in grids:
+            entries = list(bars.track(grid.entries(), total=len(grid.values), description=grid.name))
+            sections[grid.name] = claim_page.section(grid, entries)
+            told.append(f"{grid.name} at {len(entries)} values")
+    scripts = ["page.js", *(["playground.js"] if flags.playground else [])]
     path = flags.out / FILE
     with writing(path):
         flags.out.mkdir(parents=True, exist_ok=True)
-        path.write_text(page(parts), encoding="utf-8")
-    positions = ", ".join(f"{name} at {len(entries)} values" for name, (_, entries) in zip(names, parts, strict=True))
-    print(f"{path}: {positions}; {path.stat().st_size / 1000:.0f} kB")
+        path.write_text(page(sections, scripts), encoding="utf-8")
+    print(f"{path}: {', '.join(told)}; {path.stat().st_size / 1000:.0f} kB")
     return 0
 
 
 def _check(out: Path, overwrite: bool) -> None:
     """Raise ValueError if the folder holds files that this command did not write, or a page that is to be kept."""
-    from .claim_page import GENERATOR
+    from .whole_page import GENERATOR
 
     path = out / FILE
     if out.exists() and not out.is_dir():

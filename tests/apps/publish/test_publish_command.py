@@ -53,7 +53,7 @@ def test_several_claims_are_sections_with_links(tmp_path):
         main(["publish", "--claim", "thm1-centred.shift=0", "--claim", "lemma1-remainder.arms", "--out", str(out)]) == 0
     )
     text = (out / "index.html").read_text()
-    assert re.findall('<section id="(.*?)">', text) == ["thm1-centred.shift", "lemma1-remainder.arms"]
+    assert re.findall('<section id="(.*?)"', text) == ["thm1-centred.shift", "lemma1-remainder.arms"]
     assert re.findall('href="#(.*?)"', text) == ["thm1-centred.shift", "lemma1-remainder.arms"]
     assert [len(section["entries"]) for section in data(text)] == [41, 5]
 
