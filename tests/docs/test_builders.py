@@ -16,6 +16,13 @@ def test_the_changelog_begins_with_this_version():
     assert re.search(r"^## ([\d.]+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1] == entrostat.__version__
 
 
+def test_the_citation_has_this_version_and_the_five_papers():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert cited["version"] == entrostat.__version__
+    assert len({paper["title"] for paper in cited["references"]}) == 5
+    assert all(paper["authors"] for paper in cited["references"])
+
+
 def test_hooks_have_the_locked_version_of_ruff():
     (hooks,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
     assert f"ruff=={hooks['rev'].removeprefix('v')}\n" in (ROOT / "constraints.txt").read_text()
