@@ -12,7 +12,6 @@ import argparse
 import ast
 import json
 import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -618,7 +617,6 @@ def main() -> None:
     parser.add_argument("--clones", type=Path, help="folder of clones of released code")
     parser.add_argument("--page", action="store_true", help="measure nothing")
     given = parser.parse_args()
-    sys.path.remove(str(Path(__file__).parent))  # kernels.py beside this file hides the library of that name
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for c in COMPARISONS:
         if given.page or (c.clone and given.clones is None):

@@ -6,59 +6,48 @@ Differences from GRPO come from the compact logs in docs/findings, of as many se
 targets and entropies from the tables of docs/leaderboard_lm.md and docs/equal_entropy.md.
 """
 
-import importlib.util
 import json
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-if __name__ == "__main__":
-    sys.path.pop(0)  # otherwise transformers imports a file of this folder as the package kernels
+from page_tables import read_table
+from studies import BASELINE, DOCS, SCORES, STUDIES, Study, results
 
 from entrostat.diagnosis.evidence import PATH
 from entrostat.diagnosis.facts import measure
 
-ROOT = Path(__file__).parent.parent
 PAGES = ("leaderboard_lm", "equal_entropy")
 DIGITS = 5
 """Decimal places of a number."""
 
-_spec = importlib.util.spec_from_file_location("findings", Path(__file__).with_name("findings.py"))
-assert _spec is not None
-assert _spec.loader is not None
-findings = importlib.util.module_from_spec(_spec)
-sys.modules[_spec.name] = findings
-_spec.loader.exec_module(findings)
-
 
 def evidence() -> dict[str, Any]:
     """Return the evidence of all studies and pages."""
-    studies = {study.name: found for study in findings.STUDIES if (found := of_study(study))}
+    studies = {study.name: found for study in STUDIES if (found := of_study(study))}
     return {"made by": "python benchmarks/evidence.py", "studies": studies, "pages": {p: of_page(p) for p in PAGES}}
 
 
-def of_study(study: Any) -> dict[str, Any] | None:
+def of_study(study: Study) -> dict[str, Any] | None:
     """Return the differences of a study's entries from GRPO, of the number of seeds that uses the most logs.
 
     None if no two entries have two seeds.
     """
-    there = [found for n in range(2, study.seeds + 1) if (found := findings.results(replace(study, seeds=n)))]
+    there = [found for n in range(2, study.seeds + 1) if (found := results(replace(study, seeds=n)))]
     if not there:
         return None
     best = max(there, key=lambda found: len(found.runs) * found.study.seeds)
-    starts = [measure(run.metrics).entropy for run in best.runs[findings.BASELINE]]
+    starts = [measure(run.metrics).entropy for run in best.runs[BASELINE]]
     start = sum(one.start for one in starts) / len(starts)
-    against = {metric: best.against(metric) for metric in findings.SCORES}
+    against = {metric: best.against(metric) for metric in SCORES}
     entries = []
     for one in best.standings:
-        if one.entry.name == findings.BASELINE or one.same_as:
+        if one.entry.name == BASELINE or one.same_as:
             continue
         entry: dict[str, Any] = {"controller": one.entry.controller, "args": dict(one.entry.args)}
         entry["entropy"] = rounded(one.mean("entropy"))
-        for metric in findings.SCORES:
+        for metric in SCORES:
             found = against[metric][one.entry.name]
             numbers = {"difference": rounded(found.mean), "half": rounded(found.half)}
             entry[metric] = numbers | {"verdict": found.verdict}
@@ -77,12 +66,12 @@ def of_study(study: Any) -> dict[str, Any] | None:
 
 def of_page(page: str) -> dict[str, Any]:
     """Return the tables "Holding the target" and "All entries" of a leaderboard's page."""
-    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
     protocol = re.search(r"(\d+) rollout steps .*, seeds (\d+) to (\d+)\.", text)
     assert protocol is not None
     steps, first, last = map(int, protocol.groups())
-    held, off = findings.read_table(text, "Holding the target")
-    entries, errors = findings.read_table(text, "All entries")
+    held, off = read_table(text, "Holding the target")
+    entries, errors = read_table(text, "All entries")
     return {
         "page": f"docs/{page}.md",
         "seeds": last - first + 1,

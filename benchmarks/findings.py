@@ -14,111 +14,24 @@ nothing).
 """
 
 import argparse
-import re
-import shlex
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from math import hypot
 from pathlib import Path
-from typing import Any
-
-if __name__ == "__main__":
-    sys.path.pop(0)  # otherwise transformers imports a file of this folder as the package kernels
 
 import numpy as np
+from agreement import agreement
+from studies import AVERAGE, BASELINE, BEST, DOCS, REWARD, SCORES, STUDIES, Results, results
 
-from entrostat.lineup import asked
 from llmtrain.evaluation.report import number
-from llmtrain.settings.config import TrainConfig
-from llmtrain.settings.presets import read_config
-from llmtrain.studies import compact_logs
 from llmtrain.studies.baseline import ALIKE, CONFIDENCE, HIGHER, LOWER, Difference, crossing, curve, differences
 from llmtrain.studies.comparison import COLOURS, Run
-from llmtrain.studies.leaderboard_runs import configurations
-from llmtrain.studies.standings import Standing, standard_error, standing
+from llmtrain.studies.standings import standard_error
 from llmtrain.studies.strengths import Reading, curves, readings
 
-DOCS = Path(__file__).parent.parent / "docs"
-BASELINE = "ppo"
-"""GRPO: its advantage with PPO's clipped surrogate."""
-REWARD, AVERAGE, BEST = SCORES = ("reward", "avg@8", "pass@8")
 BIN = 20
 """Rollout steps whose mean is one point of a drawn curve."""
 
-
-@dataclass(frozen=True)
-class Study:
-    """Rules trained by one protocol, each with the same seeds."""
-
-    name: str
-    title: str
-    question: str
-    flags: str
-    """Settings of the runs, as flags of `llmtrain train`."""
-    rules: tuple[str, ...]
-    """Entries, as `llmtrain leaderboard --only` takes them."""
-    drawn: tuple[str, ...]
-    """Names of the entries in the picture."""
-    seeds: int = 3
-
-    @property
-    def command(self) -> str:
-        """Command that trains all runs and keeps their logs."""
-        rules = " ".join(shlex.quote(rule) for rule in self.rules)
-        places = f"--out runs/{self.name} --logs docs/findings/{self.name}"
-        return f"llmtrain leaderboard {self.flags} --seeds {self.seeds} --workers 2 {places} --only {rules}"
-
-
-ANNEALED = "cosine(0.45, 0.15, 480)"
-STUDIES = (
-    Study(
-        name="countdown",
-        title="Problems that repeat",
-        question="480 rollout steps pass the 2,048 training problems 7.5 times, as long runs on small data sets do.",
-        flags="--preset countdown-cpu --steps 480 --target 0.26 --threads 1 --save-every 160 --eval.every 60 "
-        "--task.test-problems 512 --log.no-tensorboard",
-        rules=(
-            "ppo",
-            "thermostat mode=anchor target=0.26",
-            "kl_ref beta=0.05",
-            "thermostat mode=bonus target=0.26",
-            f"thermostat mode=anchor target=0.15,0.45,{ANNEALED}",
-            f"thermostat mode=bonus target=0.15,0.45,{ANNEALED}",
-            "kl_ref beta=0.02,0.1",
-            "clip_higher",
-            "clip_cov k=0.02",
-            "kl_cov k=0.02",
-            "entropic auto=True",
-            "steer estimator=exact",
-        ),
-        drawn=(
-            "ppo",
-            "kl_ref (beta=0.05)",
-            "thermostat (mode=anchor, target=0.26)",
-            "thermostat (mode=bonus, target=0.26)",
-        ),
-    ),
-    Study(
-        name="countdown_wide",
-        title="Problems that never repeat",
-        question="Each problem is seen once.",
-        flags="--preset countdown-cpu --task.name countdown-wide --task.train-problems 16384 --steps 480 --target 0.26 "
-        "--threads 1 --save-every 160 --eval.every 60 --task.test-problems 512 --log.no-tensorboard",
-        rules=(
-            "ppo",
-            "thermostat mode=anchor target=0.26",
-            "kl_ref beta=0.05",
-            "thermostat mode=bonus target=0.26",
-        ),
-        drawn=(
-            "ppo",
-            "kl_ref (beta=0.05)",
-            "thermostat (mode=anchor, target=0.26)",
-            "thermostat (mode=bonus, target=0.26)",
-        ),
-    ),
-)
 
 INTRODUCTION = f"""Made by `python benchmarks/findings.py` from the compact logs in `docs/findings`. Every rule trains
 the same model from the same start; GRPO is the entry `ppo`. Entropy (nats) and training reward are means over the
@@ -137,56 +50,6 @@ reference policy per rollout, mode=bonus does not. Not varied here: the optimize
 Runs of 160 steps: [the leaderboard](leaderboard_lm.md)."""
 BETWEEN = """If control paid by hindering memorising alone, its gains would be smaller on problems that are seen once,
 and these numbers below 0."""
-
-
-PREDICTED = {
-    "entropy → entropy": ("entropy", "entropy"),
-    "reward → reward": ("reward", "reward"),
-    "reward → pass@8": ("reward", "pass@8"),
-    "entropy → pass@8": ("entropy", "pass@8"),
-}
-"""Columns of the bandit's leaderboard, and of the language model's that they are to predict."""
-RESAMPLES = 2000
-AGREEMENT = f"""Spearman's rank correlation between the rows that [the bandit's leaderboard](leaderboard.md) (16
-seeds) and [the language model's](leaderboard_lm.md) (160 steps, 3 seeds) share, controllers with the same values;
-targets differ, 0.6 and 0.45 nats. Brackets: 95% percentile bootstrap over rows, {RESAMPLES} resamples. Null: 0, the
-order says nothing; **bold** leaves it out. Rows are not independent, since many controllers are relatives, so the
-intervals are too narrow rather than too wide."""
-
-
-@dataclass(frozen=True)
-class Results:
-    """Finished entries of a study."""
-
-    study: Study
-    base: TrainConfig
-    standings: list[Standing]
-    runs: Mapping[str, list[Run]]
-    """Runs by the name of their entry, one per seed."""
-    planned: int
-    """Number of entries in the study."""
-
-    def against(self, metric: str) -> dict[str, Difference]:
-        """Return the differences from the baseline, by name of the entry."""
-        return differences(self.standings, BASELINE, metric)
-
-
-def results(study: Study) -> Results | None:
-    """Return what the compact logs of a study have; None unless the baseline and another entry are finished."""
-    base = read_config(shlex.split(study.flags), "benchmarks/findings.py", out=f"runs/{study.name}")
-    wanted = asked(study.rules)
-    runs: dict[str, list[Run]] = {}
-    standings: list[Standing] = []
-    for entry in wanted:
-        configs = configurations(base, entry, range(study.seeds), Path(base.out))
-        paths = [compact_logs.path_of(DOCS / "findings" / study.name, config) for config in configs]
-        if not all(path.exists() for path in paths):
-            continue
-        found = [compact_logs.load(config, path) for config, path in zip(configs, paths, strict=True)]
-        standings.append(standing(entry, found, runs))
-        runs[entry.name] = found
-    whole = BASELINE in runs and len(runs) > 1
-    return Results(study, base, standings, runs, len(wanted)) if whole else None
 
 
 def page(found: Sequence[Results]) -> str:
@@ -348,54 +211,6 @@ def reading(found: Sequence[Reading]) -> str:
         return "–"
     numbers = (f"{found[0].means[metric]:.3f} ±{found[0].errors[metric]:.3f}" for metric in SCORES)
     return f"{number(found[0].value, '.3f')}, {', '.join(numbers)}"
-
-
-def agreement() -> list[str]:
-    """Return the rank correlation of rows that the bandit's and the language model's leaderboards share."""
-    from scipy.stats import spearmanr
-
-    text = {page: (DOCS / f"{page}.md").read_text(encoding="utf-8") for page in ("leaderboard", "leaderboard_lm")}
-    model = {(row["controller"], row["values"]): row for row in read_table(text["leaderboard_lm"], "All entries")[0]}
-    random = np.random.default_rng(0)
-    lines = [f"| bandit | rows | {' | '.join(PREDICTED)} |", "|" + "---|" * (2 + len(PREDICTED))]
-    for environment in ("noisy", "on", "det", "coupled"):
-        bandit = {(r["controller"], r["values"]): r for r in read_table(text["leaderboard"], environment)[0]}
-        shared = [key for key in bandit if key in model]
-        cells = []
-        for here, there in PREDICTED.values():
-            x = np.array([leading(bandit[key][here]) for key in shared])
-            y = np.array([leading(model[key][there]) for key in shared])
-            drawn = random.integers(len(shared), size=(RESAMPLES, len(shared)))
-            low, high = np.nanpercentile([spearmanr(x[i], y[i]).statistic for i in drawn], [2.5, 97.5])
-            mark = "**" if low * high > 0 else ""
-            cells.append(f"{mark}{spearmanr(x, y).statistic:+.2f}{mark} [{low:+.2f}, {high:+.2f}]")
-        lines.append(f"| `{environment}` | {len(shared)} | {' | '.join(cells)} |")
-    return ["## Does the bandit predict the order of controllers?", AGREEMENT, "\n".join(lines)]
-
-
-def leading(cell: str | float) -> float:
-    """Return the number that a cell begins with; NaN if it has none."""
-    if isinstance(cell, float):
-        return cell
-    found = re.match(r"-?\d*\.?\d+", cell)
-    return float(found[0]) if found else float("nan")
-
-
-def read_table(text: str, title: str) -> tuple[list[dict[str, Any]], dict[str, float]]:
-    """Return the rows of the table under a heading, and the standard errors of its columns."""
-    lines = [line for line in text.partition(f"## {title}\n")[2].partition("\n## ")[0].splitlines() if line[:1] == "|"]
-    header, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
-    parts = [name.partition(" ±") for name in header]
-    errors = {name: float(error) for name, _, error in parts if error}
-    return [dict(zip([name for name, _, _ in parts], map(value, row), strict=True)) for row in rows], errors
-
-
-def value(cell: str) -> str | float:
-    """Return a cell's number, or its text without code marks."""
-    try:
-        return float(cell)
-    except ValueError:
-        return cell.strip("`")
 
 
 def draw(found: Results, path: Path) -> None:

@@ -34,9 +34,6 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import TYPE_CHECKING, Any
 
-if __name__ == "__main__":
-    sys.path.pop(0)  # otherwise transformers imports a file of this folder as the package kernels
-
 import torch
 
 from llmtrain.kernels.timing import machine

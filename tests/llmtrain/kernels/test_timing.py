@@ -89,7 +89,7 @@ def test_bad_arguments(args, message):
         bench(args)
 
 
-def script(name="kernels"):
+def script(name="fused_head"):
     spec = importlib.util.spec_from_file_location(f"{name}_script", ROOT / "benchmarks" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -97,7 +97,7 @@ def script(name="kernels"):
 
 
 def test_the_page_is_made_of_the_numbers():
-    """When this fails: python benchmarks/kernels.py page, python benchmarks/trainer.py --page"""
+    """When this fails: python benchmarks/fused_head.py page, python benchmarks/trainer.py --page"""
     found = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
     kernels, heading, trainer = (ROOT / "docs" / "benchmarks.md").read_text().partition("\n## Training against TRL")
     assert kernels == script().page(found)
@@ -119,7 +119,7 @@ def test_the_page_says_what_was_missed_and_what_was_not_measured():
 
 
 def test_a_training_step_with_either_head():
-    command = [sys.executable, str(ROOT / "benchmarks" / "kernels.py"), "step", "--steps", "1", "--dry"]
+    command = [sys.executable, str(ROOT / "benchmarks" / "fused_head.py"), "step", "--steps", "1", "--dry"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT, check=True)
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if "| " in line]
     found = {row[0]: [float(cell) for cell in row[1:4]] for row in rows[-2:]}

@@ -79,7 +79,7 @@ def head(device: str) -> str:
     found = Bench(Case("fused", *shape, device=device)).errors()
     for what, error, most in zip(("log p", "the gradient"), found, HEAD_ERRORS[device], strict=True):
         if error is None or not error <= most:
-            raise Fault(f"the error of {what} is {error}, above {most}", "see python benchmarks/kernels.py time")
+            raise Fault(f"the error of {what} is {error}, above {most}", "see python benchmarks/fused_head.py time")
     return f"{said}; error of log p {found[0]:.0e} nats, relative error of the gradient {found[1]:.0e}"
 
 

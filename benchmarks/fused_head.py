@@ -1,8 +1,8 @@
 """Benchmarks of the fused head and its alternatives, alone and in a training step; writes docs/benchmarks.md.
 
-    python benchmarks/kernels.py time [--device cpu] [--threads 1] [--turns 3] [--vocabulary V]   the head alone
-    python benchmarks/kernels.py step [--steps 3] [--threads 1]                                   a training step
-    python benchmarks/kernels.py page                                                             the page again
+    python benchmarks/fused_head.py time [--device cpu] [--threads 1] [--turns 3] [--vocabulary V]   the head alone
+    python benchmarks/fused_head.py step [--steps 3] [--threads 1]                                   a training step
+    python benchmarks/fused_head.py page                                                             the page again
 
 `time` is `llmtrain bench kernels`. `step` trains the demo's model, with the vocabulary widened to 32,768, with a dense
 and a fused head in turn, and times the head separately. Weights are random, so responses have maximum length, and
@@ -13,7 +13,6 @@ measurement replaces the one on the same machine and shapes; docs/benchmarks.md 
 import argparse
 import json
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -21,9 +20,6 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
-
-if __name__ == "__main__":
-    sys.path.pop(0)  # otherwise transformers imports this file as the package kernels
 
 import torch
 from torch import Tensor
@@ -109,7 +105,7 @@ class TimedTrainer(Trainer):
 
 def step(args: list[str]) -> None:
     """Measure the head's share of a training step, dense and fused."""
-    parser = argparse.ArgumentParser(prog="benchmarks/kernels.py step", description=step.__doc__)
+    parser = argparse.ArgumentParser(prog="benchmarks/fused_head.py step", description=step.__doc__)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--dry", action="store_true", help="write nothing")
@@ -177,7 +173,7 @@ def where(run: dict[str, Any]) -> tuple[Any, ...]:
 
 PAGE = """# Benchmarks of the fused head
 
-Made by `python benchmarks/kernels.py time` and `… step`; the numbers are in [benchmarks.json](benchmarks.json).
+Made by `python benchmarks/fused_head.py time` and `… step`; the numbers are in [benchmarks.json](benchmarks.json).
 
 Each case runs in its own process; the cases of a shape take turns on one machine. Times are medians over the turns:
 elapsed time on CUDA, CPU time on a CPU. *forward* is log p and H without gradient; it is the same for every loss.

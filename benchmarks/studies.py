@@ -1,0 +1,129 @@
+"""Studies of docs/findings.md: their rules, protocols and results, read from the compact logs in docs/findings."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from entrostat.lineup import asked
+from llmtrain.settings.config import TrainConfig
+from llmtrain.settings.presets import read_config
+from llmtrain.studies import compact_logs
+from llmtrain.studies.baseline import Difference, differences
+from llmtrain.studies.comparison import Run
+from llmtrain.studies.leaderboard_runs import configurations
+from llmtrain.studies.standings import Standing, standing
+
+DOCS = Path(__file__).parent.parent / "docs"
+BASELINE = "ppo"
+"""GRPO: its advantage with PPO's clipped surrogate."""
+REWARD, AVERAGE, BEST = SCORES = ("reward", "avg@8", "pass@8")
+
+
+@dataclass(frozen=True)
+class Study:
+    """Rules trained by one protocol, each with the same seeds."""
+
+    name: str
+    title: str
+    question: str
+    flags: str
+    """Settings of the runs, as flags of `llmtrain train`."""
+    rules: tuple[str, ...]
+    """Entries, as `llmtrain leaderboard --only` takes them."""
+    drawn: tuple[str, ...]
+    """Names of the entries in the picture."""
+    seeds: int = 3
+
+    @property
+    def command(self) -> str:
+        """Command that trains all runs and keeps their logs."""
+        rules = " ".join(shlex.quote(rule) for rule in self.rules)
+        places = f"--out runs/{self.name} --logs docs/findings/{self.name}"
+        return f"llmtrain leaderboard {self.flags} --seeds {self.seeds} --workers 2 {places} --only {rules}"
+
+
+ANNEALED = "cosine(0.45, 0.15, 480)"
+STUDIES = (
+    Study(
+        name="countdown",
+        title="Problems that repeat",
+        question="480 rollout steps pass the 2,048 training problems 7.5 times, as long runs on small data sets do.",
+        flags="--preset countdown-cpu --steps 480 --target 0.26 --threads 1 --save-every 160 --eval.every 60 "
+        "--task.test-problems 512 --log.no-tensorboard",
+        rules=(
+            "ppo",
+            "thermostat mode=anchor target=0.26",
+            "kl_ref beta=0.05",
+            "thermostat mode=bonus target=0.26",
+            f"thermostat mode=anchor target=0.15,0.45,{ANNEALED}",
+            f"thermostat mode=bonus target=0.15,0.45,{ANNEALED}",
+            "kl_ref beta=0.02,0.1",
+            "clip_higher",
+            "clip_cov k=0.02",
+            "kl_cov k=0.02",
+            "entropic auto=True",
+            "steer estimator=exact",
+        ),
+        drawn=(
+            "ppo",
+            "kl_ref (beta=0.05)",
+            "thermostat (mode=anchor, target=0.26)",
+            "thermostat (mode=bonus, target=0.26)",
+        ),
+    ),
+    Study(
+        name="countdown_wide",
+        title="Problems that never repeat",
+        question="Each problem is seen once.",
+        flags="--preset countdown-cpu --task.name countdown-wide --task.train-problems 16384 --steps 480 --target 0.26 "
+        "--threads 1 --save-every 160 --eval.every 60 --task.test-problems 512 --log.no-tensorboard",
+        rules=(
+            "ppo",
+            "thermostat mode=anchor target=0.26",
+            "kl_ref beta=0.05",
+            "thermostat mode=bonus target=0.26",
+        ),
+        drawn=(
+            "ppo",
+            "kl_ref (beta=0.05)",
+            "thermostat (mode=anchor, target=0.26)",
+            "thermostat (mode=bonus, target=0.26)",
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Finished entries of a study."""
+
+    study: Study
+    base: TrainConfig
+    standings: list[Standing]
+    runs: Mapping[str, list[Run]]
+    """Runs by the name of their entry, one per seed."""
+    planned: int
+    """Number of entries in the study."""
+
+    def against(self, metric: str) -> dict[str, Difference]:
+        """Return the differences from the baseline, by name of the entry."""
+        return differences(self.standings, BASELINE, metric)
+
+
+def results(study: Study) -> Results | None:
+    """Return what the compact logs of a study have; None unless the baseline and another entry are finished."""
+    base = read_config(shlex.split(study.flags), "benchmarks/findings.py", out=f"runs/{study.name}")
+    wanted = asked(study.rules)
+    runs: dict[str, list[Run]] = {}
+    standings: list[Standing] = []
+    for entry in wanted:
+        configs = configurations(base, entry, range(study.seeds), Path(base.out))
+        paths = [compact_logs.path_of(DOCS / "findings" / study.name, config) for config in configs]
+        if not all(path.exists() for path in paths):
+            continue
+        found = [compact_logs.load(config, path) for config, path in zip(configs, paths, strict=True)]
+        standings.append(standing(entry, found, runs))
+        runs[entry.name] = found
+    whole = BASELINE in runs and len(runs) > 1
+    return Results(study, base, standings, runs, len(wanted)) if whole else None
