@@ -1,7 +1,7 @@
 # make demo   warm up a small model, train it under several controllers, draw runs/demo/entropy.png
 # make app    open the explorer in a browser, over the run logs in runs/
 # make test   the quick tests, minutes; on Debian, as root, it installs Chromium and Slurm for some tests
-# make test-all        all tests: those marked slow as well, a quarter of an hour
+# make test-all        all tests: those marked slow as well, about 25 minutes on two cores
 # make test-long       minutes more: learning curves of the trainer's two ways to run, and 2,000 steps in flat memory
 # make lint            ruff, mypy and import-linter
 # make install         everything needed for training on this machine: DeepSpeed, Ray, LoRA and, on a GPU machine, vLLM
