@@ -48,7 +48,7 @@ class Control:
         return " ".join(part for part in (self.label, self.symbol) if part) + unit
 
     def draw(self) -> Any:
-        """Draw the control here; return its value. Below it stands what a link asked for and it cannot show."""
+        """Draw the control here, and below it the values of a link that it does not have; return its value."""
         self.remember()
         refused = self._refused()
         value = self._draw()

@@ -31,7 +31,7 @@ PAPERS = ("entropy_mechanism", "revisiting", "steer", "opefo", "entropic")
 QUICK = {"steer/qwen2.5-math-7b", "opefo/qwen2.5-math-7b", "entropic/qwen3-8b", "entropy_mechanism/qwen2.5-7b-kl-cov"}
 QUICK |= {"revisiting/qwen2.5-math-7b-clip-higher-m4", "ours/8-gpu", "entropy_mechanism/law-code-qwen2.5-0.5b"}
 """One of each paper, and one that keeps a part of its data, for the quick tests."""
-IN_PROCESS = ["--rollout.name", "hf", "--engine.name", "torch", "--topology.name", "local"]
+IN_PROCESS = ["--rollout.name", "hf", "--engine.name", "torch", "--topology.name", "local", "--device", "cpu"]
 """Engines without processes of their own, which would take half a minute for each recipe."""
 
 

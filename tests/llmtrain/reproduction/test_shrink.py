@@ -5,6 +5,7 @@ import sys
 from importlib.util import find_spec
 
 import pytest
+import torch
 import yaml
 
 from entrostat.runlog import read_metrics
@@ -35,8 +36,21 @@ def test_a_recipe_runs_in_small_with_its_engines(stage, tmp_path):
     assert "eval/avg" in lines[-1]
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_engines_run_where_the_machine_has_them(device, tmp_path, monkeypatch):
+    """vLLM is built for a GPU where there is one, and does not run on its CPU."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(shrink, "find_spec", lambda name: object())
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: device == "cuda")
+    config = read_recipe_config(["--recipe", "steer/qwen2.5-math-7b", "--shrink"], "llmtrain train")
+    assert (config.rollout.name, config.engine.name, config.topology.name) == ("vllm", "deepspeed", "ray")
+    assert (config.device, config.nproc, config.topology.rollout_engines) == (device, 1, 1)
+
+
 def test_in_small_one_process_does_it_all_where_an_engine_is_not_installed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(shrink, "find_spec", lambda name: None if name == "deepspeed" else object())
     config = read_recipe_config(["--recipe", "steer/qwen2.5-math-7b", "--shrink"], "llmtrain train")
     assert (config.rollout.name, config.engine.name, config.topology.name) == ("hf", "torch", "local")
+    assert config.device == "cpu"

@@ -2,8 +2,8 @@
 
 Kept are the controller and its values, the advantage, the loss, the optimizer, dynamic sampling, the data sets' names
 and their number, the number of updates of a rollout (at most MOST_UPDATES), and the engines (vLLM, DeepSpeed with its
-ZeRO stage and precision, Ray) if all of them are installed: one learner and one rollout engine, on the CPU. Otherwise
-one process does everything. Replaced are
+ZeRO stage and precision, Ray) if all of them are installed: one learner and one rollout engine, on the GPU if torch
+finds one, for which vLLM is built then. Otherwise one process on the CPU does everything. Replaced are
 
 - the model: a random one of the same family with a few thousand parameters, and a tokenizer of the same class;
 - the questions: ROWS made-up ones for each file, or for each of its parts, in verl's form, with its name;
@@ -11,7 +11,7 @@ one process does everything. Replaced are
   recipe's sources;
 - lengths, prompts, responses and steps.
 
-In one process, which takes less time: --rollout.name hf --engine.name torch --topology.name local.
+In one process, which takes less time: --rollout.name hf --engine.name torch --topology.name local --device cpu.
 """
 
 import json
@@ -53,6 +53,8 @@ KV_CACHE = 0.25
 
 def shrunk(asked: Asked) -> TrainConfig:
     """Return the small form of a recipe; writes its model and questions if they are not there yet."""
+    import torch
+
     recipe = asked.recipe
     plan = make_plan(place(recipe, _enough(recipe, asked), asked.gpu).config)
     full = full_config(replace(asked, gpus=plan.config.gpus), plan)
@@ -61,14 +63,15 @@ def shrunk(asked: Asked) -> TrainConfig:
     model = write_model(recipe, Path("runs/shrunk/models"))
     files = write_questions(recipe, Path("runs/shrunk/data"))
     held_out = tuple(files[name] for name in recipe.value("data.val_files", ()))
-    engines = full if all(map(find_spec, ENGINES)) else TrainConfig()
+    has_engines = all(map(find_spec, ENGINES))
+    engines = full if has_engines else TrainConfig()
     return replace(
         full,
         out=str(out),
         overwrite=True,
         steps=STEPS,
         save_every=1,
-        device="cpu",
+        device="cuda" if has_engines and torch.cuda.is_available() else "cpu",
         nproc=1,
         threads=1,
         model=replace(full.model, path=str(model)),
