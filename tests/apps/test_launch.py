@@ -10,6 +10,7 @@ from streamlit import config
 
 from entrostat_app import launch
 from entrostat_app.shared import bandit
+from llmtrain.process.local_ranks import free_port
 
 CONFIG = tomllib.loads((Path(launch.__file__).parent / ".streamlit" / "config.toml").read_text())
 
@@ -98,11 +99,6 @@ def test_another_address_is_only_taken_from_the_flag():
     assert socket.gethostname() in words
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 def test_a_port_that_is_none(capsys):
     assert launch.main(["--port", "99999"]) == 2
     assert "--port must lie in [1, 65535]" in capsys.readouterr().err
@@ -145,7 +141,7 @@ def test_environments_reach_the_server(tmp_path, monkeypatch):
 def test_a_port_is_free_again_when_the_server_starts(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(launch.RUNS, raising=False)
-    with socket.create_server(("127.0.0.1", 0)) as other:
+    with socket.create_server(("127.0.0.1", free_port())) as other:
         port = other.getsockname()[1]
     started = []
     monkeypatch.setattr(launch.os, "execv", lambda *_: started.append(socket.create_server(("127.0.0.1", port))))

@@ -3,7 +3,6 @@
 import math
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +24,7 @@ from entrostat.integrations.trl import STATE_FILE, EntrostatGRPOTrainer
 from llmtrain.policy.model import build_tiny, save
 from llmtrain.policy.policy import Policy
 from llmtrain.policy.tokenizer import build_char_tokenizer
+from llmtrain.process.local_ranks import free_port
 from llmtrain.sequences.batch import Batch
 from llmtrain.training.learner import Experience
 from llmtrain.verifiers.countdown import ALPHABET
@@ -358,9 +358,7 @@ def rank_worker(rank: int, world: int, port: int, folder: Path, out: Path) -> No
 @pytest.mark.slow
 def test_two_processes_make_the_update_of_one(folder, tmp_path):
     """One plan over both, draws included, and one SGD step against our own learner's gradient of all their tokens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     torch.multiprocessing.spawn(rank_worker, args=(2, port, folder, tmp_path), nprocs=2)
     ranks = [torch.load(tmp_path / f"rank{rank}.pt", weights_only=False) for rank in range(2)]
     assert torch.equal(ranks[0]["after"], ranks[1]["after"])

@@ -5,7 +5,6 @@ import json
 import os
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import psutil
 import pytest
 
 from llmtrain.cli import main
+from llmtrain.process.local_ranks import free_port
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NODES = 8
@@ -118,7 +118,7 @@ def stand_ins(tmp_path) -> StandIns:
         "PATH": f"{folder}:{os.environ['PATH']}",
         "HOME": str(tmp_path),
         "STAND_INS": str(folder),
-        "RAY_PORT": str(free_ports(1)[0]),
+        "RAY_PORT": str(free_port()),
     }
     made = StandIns(folder, kept | own)
     for program in ("llmtrain", "ray"):
@@ -128,12 +128,11 @@ def stand_ins(tmp_path) -> StandIns:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return TCP ports of loopback that nobody listens on."""
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
+    """Return TCP ports of loopback that nobody listens on and that no outgoing connection will take."""
+    ports: set[int] = set()
+    while len(ports) < count:
+        ports.add(free_port())
+    return list(ports)
 
 
 @dataclass

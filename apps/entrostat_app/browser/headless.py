@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from llmtrain.process.local_ranks import free_port
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -37,10 +38,8 @@ def chromium_path() -> str | None:
 @contextmanager
 def server(runs: Path) -> Iterator[str]:
     """Run the app on the run logs in `runs` and a free port until the block ends; yield its URL."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    words = [sys.executable, "-m", "entrostat_app.launch", "--runs", str(runs), "--port", str(port), "--no-browser"]
+    port = str(free_port())
+    words = [sys.executable, "-m", "entrostat_app.launch", "--runs", str(runs), "--port", port, "--no-browser"]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ.copy())
     try:
         url = f"http://127.0.0.1:{port}"
