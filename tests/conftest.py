@@ -2,10 +2,20 @@ import gc
 import os
 
 os.environ["TRITON_INTERPRET"] = "1"  # the kernels' tests run on a CPU; read once, when triton is first imported
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+IN_MEMORY = Path("/dev/shm")
+"""Folder for temporary files: checkpoints are flushed to the disk, and on a slow one the tests mostly wait for it."""
+ROOM = 6 << 30
+"""Free bytes from which that folder is used."""
+if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(IN_MEMORY)
 
 RERUNS = 1
 """Second attempts of a test in a browser: Chromium and its server share the machine with other tests."""

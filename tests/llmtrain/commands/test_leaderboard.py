@@ -36,8 +36,9 @@ def logs(folder: Path) -> dict[str, float]:
     return {str(path.relative_to(folder)): path.stat().st_mtime for path in folder.glob("*/*/metrics.jsonl")}
 
 
-def test_from_runs_to_page_and_picture(command, tmp_path, capsys):
-    assert command("--seeds", "2", "--workers", "2", "--page", str(tmp_path / "x.md")) == 0
+def test_from_runs_to_page_and_picture_and_again_from_compact_logs(command, tmp_path, capsys):
+    kept = ("--seeds", "2", "--logs", str(tmp_path / "logs"))
+    assert command(*kept, "--workers", "2", "--page", str(tmp_path / "x.md")) == 0
     first = logs(tmp_path / "b")
     variants = ("aepo", "ppo")
     assert set(first) == {f"{name}/{seed}/metrics.jsonl" for name in variants for seed in (0, 1)}
@@ -65,17 +66,14 @@ def test_from_runs_to_page_and_picture(command, tmp_path, capsys):
     assert command("--seeds", "2", "--optim.lr", "1e-4") == 2
     assert "ppo/0 holds a run with other settings: choose another --out, or remove it" in capsys.readouterr().err
 
-
-def test_a_page_is_made_again_from_compact_logs_alone(command, tmp_path):
-    kept = ("--seeds", "2", "--logs", str(tmp_path / "logs"))
-    assert command(*kept, "--page", str(tmp_path / "x.md")) == 0
+    # from compact logs alone
     assert {str(path.relative_to(tmp_path / "logs")) for path in (tmp_path / "logs").glob("*/*")} == {
-        f"{name}/{seed}.json.gz" for name in ("aepo", "ppo") for seed in (0, 1)
+        f"{name}/{seed}.json.gz" for name in variants for seed in (0, 1)
     }
     shutil.rmtree(tmp_path / "b")
     assert command(*kept, "--page", str(tmp_path / "y.md")) == 0
     assert not (tmp_path / "b").exists()
-    assert (tmp_path / "y.md").read_text() == (tmp_path / "x.md").read_text().replace("x.md", "y.md").replace(
+    assert (tmp_path / "y.md").read_text() == text.replace(" --workers 2", "").replace("x.md", "y.md").replace(
         "x/", "y/"
     )
 
