@@ -40,7 +40,7 @@ NO_DEPS := $(PIP) --no-deps $(CONSTRAINTS)
 STAMP := $(VENV)/.installed-$(TORCH)
 comma := ,
 
-.PHONY: demo app torch install test test-all test-long programs lint check-install lock newest clean
+.PHONY: demo app torch install test test-all test-long programs lint docs check-install lock newest clean
 
 demo: $(STAMP)-train
 	$(BIN)/llmtrain demo
@@ -76,6 +76,9 @@ lint: $(STAMP)-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(STAMP)-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 check-install: $(STAMP)-dev
 	$(BIN)/python tests/install/resolve.py
