@@ -24,7 +24,7 @@ from entrostat import __version__
 from entrostat.choosing import unknown
 from entrostat.commandline import one_line_errors
 
-from .process.local_ranks import is_first, is_worker
+from .process.local_ranks import announce_end, is_first, is_worker
 
 COMMANDS = {
     "train": "Train a policy by RLVR.",
@@ -85,6 +85,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except Exception:
         traceback.print_exc()
         code = 1
+    announce_end()
     from .process.ranks import leave
 
     leave(code)

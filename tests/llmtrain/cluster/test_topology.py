@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from mortal import mortal
 from same_runs import without_times
+from told_exit_codes import kernel_tells
 
 pytest.importorskip("ray")
 
@@ -24,8 +26,10 @@ from entrostat.runlog import read_lines, read_metrics
 from llmtrain.cli import main
 from llmtrain.cluster import topology
 from llmtrain.cluster.learner_actor import Learner
-from llmtrain.cluster.topology import follow
+from llmtrain.cluster.topology import CRASHED, follow
 from llmtrain.policy.checkpoint import checkpoints, latest
+from llmtrain.process.exit_code import exit_codes
+from llmtrain.process.family import family, left_of
 from llmtrain.process.local_ranks import LostRankError
 from llmtrain.rollout.ray.places import ENVIRONMENTS, environments, layout, options, placement
 from llmtrain.settings.config import EngineConfig, ModelConfig, RolloutConfig, TopologyConfig, TrainConfig
@@ -198,8 +202,38 @@ def test_ctrl_c_leaves_a_run_that_can_be_resumed_and_a_lost_learner_ends_it(here
     assert steps == list(range(len(steps)))
     assert steps[-1] >= done
     error = capsys.readouterr().err.splitlines()[-1]
-    assert error == f"error: rank 0 was lost: its process crashed; last checkpoint: {latest(config.out)}"
+    cause = "killed by SIGKILL" if kernel_tells() else CRASHED
+    assert error == f"error: rank 0 was lost: {cause}; last checkpoint: {latest(config.out)}"
     assert end_of("ray::RolloutActor"), "engines end with the learner who started them"
+
+
+@pytest.mark.parametrize(("code", "cause"), [(1, "it ended with exit code 1"), (-11, "killed by SIGSEGV")])
+def test_a_learner_that_dies_in_its_backward_pass_is_named(learns, tmp_path, code, cause):
+    """The other one waits for it, and fails first; on a Ray of its own."""
+    config = on_ray(replace(learns, controller="entropy_bonus+mortal:Mortal"), tmp_path / "run")
+    config = replace(config, steps=500, nproc=2, engine=EngineConfig(name="deepspeed", zero_stage=2))
+    command = [sys.executable, "-m", "llmtrain", "train", "--config", file_of(config)]
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, env=os.environ | mortal(code), **pipes)
+    while not checkpoints(config.out):
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.05)
+    known, learners = family(process.pid), processes("ray::Learner", process.pid)
+    assert len(learners) == 2
+    while all(learner.is_running() for learner in learners):
+        time.sleep(0.02)
+    began = time.monotonic()
+    _, errors = process.communicate(timeout=60)
+    took = time.monotonic() - began
+    print(f"named and ended after {took:.1f} s")
+    assert took < 15
+    assert process.returncode == 2
+    cause = cause if kernel_tells() else CRASHED
+    assert errors.splitlines()[-1] == f"error: rank 1 was lost: {cause}; last checkpoint: {latest(config.out)}"
+    end = time.monotonic() + 20
+    while left_of(known) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not left_of(known)
 
 
 @pytest.mark.parametrize(
@@ -253,6 +287,24 @@ def test_a_learner_that_stops_is_heard_though_another_waits_for_it(here, monkeyp
     assert time.monotonic() - began < 30
     for learner in learners:
         ray.kill(learner)
+
+
+def test_a_learner_that_is_lost_is_named_though_another_stops_because_of_it(here):
+    class Ends(Learner):
+        def stop(self):
+            return 1, "error: step 3: rollout engine 0 crashed"
+
+        def die(self):
+            time.sleep(0.5)
+            os._exit(7)
+
+    learners = [ray.remote(Ends).options(num_cpus=0).remote() for _ in range(2)]
+    places = ray.get([learner.settle.remote(os.getcwd()) for learner in learners])
+    runs = [learners[0].stop.remote(), learners[1].die.remote()]
+    ended = "it ended with exit code 7" if kernel_tells() else CRASHED
+    with exit_codes({1: places[1].pid}) as code_of, pytest.raises(LostRankError, match=f"^rank 1 was lost: {ended}$"):
+        follow(runs, places[0], lambda: True, code_of)
+    ray.kill(learners[0])
 
 
 @pytest.mark.parametrize("way", ["hung engine", "SIGTERM"])

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from mortal import mortal
 
 from entrostat.runlog import read_lines, read_metrics
 from llmtrain.plan.derived import lay_out
@@ -296,15 +297,14 @@ def test_a_checkpoint_holds_an_ordinary_model(out, learns):
     assert not torch.equal(start, models[1].model.layers[0].mlp.up_proj.weight)
 
 
-def start_run(config, steps: int, path: Path | None = None) -> subprocess.Popen:
-    """`llmtrain train --nproc 2`, once it has written a checkpoint; path: a folder to import from."""
+def start_run(config, steps: int, **variables: str) -> subprocess.Popen:
+    """`llmtrain train --nproc 2` with these environment variables, once it has written a checkpoint."""
     engine = EngineConfig(name="deepspeed", zero_stage=3)
     config = replace(config, nproc=2, steps=steps, save_every=2, engine=engine)
     file = Path(config.out).with_suffix(".yaml")
     file.write_text(yaml.safe_dump(to_dict(config)))
     command = [sys.executable, "-m", "llmtrain", "train", "--config", str(file)]
-    found = [str(path)] * (path is not None) + [os.environ.get("PYTHONPATH", "")]
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, found))}
+    env = os.environ | variables
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
     while not checkpoints(config.out):
         assert process.poll() is None, process.communicate()[1][-3000:]
@@ -349,35 +349,16 @@ def test_a_lost_rank_ends_the_run(learns, tmp_path):
     assert not any(Path(f"/proc/{pid}").exists() for pid in ranks)
 
 
-MORTAL = """
-import os
-import torch
-from entrostat.controllers.steer import Steer
-
-calls, backward = 0, torch.Tensor.backward
-
-def die(*args, **kwargs):
-    global calls
-    calls += 1
-    if calls > 12:
-        os._exit(9)
-    backward(*args, **kwargs)
-
-class Mortal(Steer):
-    if os.environ.get("RANK") == "1":
-        torch.Tensor.backward = die
-"""
-
-
 @pytest.mark.slow
-def test_a_rank_that_dies_in_its_backward_pass_ends_the_run(learns, tmp_path):
-    (tmp_path / "mortal.py").write_text(MORTAL)
+@pytest.mark.parametrize(("code", "cause"), [(1, "it ended with exit code 1"), (-11, "killed by SIGSEGV")])
+def test_a_rank_that_dies_in_its_backward_pass_ends_the_run(learns, tmp_path, code, cause):
+    """Also with the code of a rank that has said what was wrong."""
     config = replace(learns, out=str(tmp_path / "run"), controller="mortal:Mortal")
-    process = start_run(config, steps=500, path=tmp_path)
+    process = start_run(config, steps=500, **mortal(code))
     ranks = children(process.pid)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 2, errors[-3000:]
-    assert "error: rank 1 was lost: it ended with exit code 9; last checkpoint:" in errors
+    assert errors.splitlines()[-1] == f"error: rank 1 was lost: {cause}; last checkpoint: {latest(config.out)}"
     assert not any(Path(f"/proc/{pid}").exists() for pid in ranks)
 
 

@@ -24,7 +24,6 @@ from llmtrain.commands import demo
 from llmtrain.commands.eval import locate, parser
 from llmtrain.commands.train import REPLACED
 from llmtrain.policy.checkpoint import checkpoints, latest, load_state, put, step_of, strays
-from llmtrain.process import local_ranks as launch
 from llmtrain.process.local_ranks import free_port
 from llmtrain.process.ranks import Ranks
 from llmtrain.process.stop_signals import STOPPING
@@ -531,20 +530,3 @@ def test_a_rank_that_is_killed_is_noticed_once(small, tmp_path):
     (line,) = (line for text in said for line in text.splitlines() if line.startswith("error: "))
     assert line.startswith("error: another rank stopped: ")
     assert "last checkpoint: " in line
-
-
-@pytest.mark.parametrize(
-    ("end", "cause"), [("os.kill(os.getpid(), 9)", "killed by SIGKILL"), ("os._exit(9)", "it ended with exit code 9")]
-)
-def test_of_ranks_that_ended_the_one_that_was_lost_is_named(monkeypatch, end, cause):
-    """Others end because of it, and one of them may be the first that is looked at."""
-    monkeypatch.setattr(launch, "GRACE", 0.5)
-    scripts = ("import sys, time; time.sleep(9)", "raise SystemExit(1)", f"import os; {end}")
-    ranks = [subprocess.Popen([sys.executable, "-c", script]) for script in scripts]
-    try:
-        with pytest.raises(launch.LostRankError, match=f"rank 2 was lost: {cause}"):
-            launch._wait(ranks)
-    finally:
-        for process in ranks:
-            process.kill()
-            process.wait()

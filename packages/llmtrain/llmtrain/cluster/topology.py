@@ -18,8 +18,9 @@ from typing import Any
 from entrostat.runlog import read_metrics
 
 from ..policy.checkpoint import last_saved, latest, step_of
+from ..process.exit_code import ExitCodes, exit_codes, unknown
 from ..process.family import ends_with_family
-from ..process.local_ranks import GRACE, LostRankError
+from ..process.local_ranks import GRACE, LostRankError, how_it_ended
 from ..rollout.ray.places import Place, environments, layout, options, placement
 from ..settings.config import TrainConfig
 from ..training.display import TrainDisplay
@@ -31,6 +32,8 @@ HEAD, HEAD_HERE = 45.0, 5.0
 """Seconds without the head of a cluster, or of this machine's own, after which the run ends."""
 POLL = 0.5
 """Interval of checks on the run (seconds)."""
+CRASHED = "its process crashed"
+"""End of a process whose exit code is unknown."""
 
 
 @contextmanager
@@ -141,20 +144,22 @@ def train_on_ray(config: TrainConfig, resuming: bool = False) -> tuple[int, str]
                 raise _reason({0: error}) from None
             variables = environments(config, places)
             runs = [learner.run.remote(variables[rank], config, resuming) for rank, learner in enumerate(learners)]
-            check = head_check(config)
-            with progress(config, resuming) as look:
-                return follow(runs, places[0], lambda: check() or look())
+            check, here = head_check(config), ray.get_runtime_context().get_node_id()
+            pids = {rank: place.pid for rank, place in enumerate(places) if place.node == here}
+            with exit_codes(pids) as code_of, progress(config, resuming) as look:
+                return follow(runs, places[0], lambda: check() or look(), code_of)
         finally:
             for learner in learners:
                 ray.kill(learner)
 
 
-def follow(runs: list[Any], first: Place, look: Callable[[], bool]) -> tuple[int, str]:
+def follow(runs: list[Any], first: Place, look: Callable[[], bool], code_of: ExitCodes = unknown) -> tuple[int, str]:
     """Wait for the learners, or until GRACE seconds after one has failed; return its result, or else that of rank 0.
 
     look: function that shows new steps of the run and returns True if a step has been trained.
+    code_of: function that returns the exit code of a rank whose process has ended, None if it is unknown.
     The first Ctrl-C is sent to the learner of rank 0, which stops the others; a second one ends this process. Raises
-    the most informative error if learners failed.
+    LostRankError if a learner's process ended, whatever the others say, or else the error of one that failed.
     """
     import ray
 
@@ -186,13 +191,16 @@ def follow(runs: list[Any], first: Place, look: Callable[[], bool]) -> tuple[int
             look()
     finally:
         signal.signal(signal.SIGINT, previous)
-    for _, (code, said) in sorted(results.items()):
-        if code == 1:
-            return code, said
-    if failures:
-        if pressed and isinstance(failures.get(0), ray.exceptions.TaskCancelledError) and not look():
-            return 130, "stopped before the first step was trained"
-        raise _reason(failures)
+    if pressed and isinstance(failures.get(0), ray.exceptions.TaskCancelledError) and not look():
+        return 130, "stopped before the first step was trained"
+    reason = _reason(failures, code_of) if failures else None
+    stopped = [result for _, result in sorted(results.items()) if result[0] == 1]
+    if isinstance(reason, LostRankError):  # whatever the others say: a learner that stops keeps its process
+        raise reason
+    if stopped:
+        return stopped[0]
+    if reason:
+        raise reason
     return results[0]
 
 
@@ -205,14 +213,15 @@ def _send(place: Place, number: int) -> None:
     ray.remote(send_signal).options(num_cpus=0, scheduling_strategy=there).remote(place.pid, int(number))
 
 
-def _reason(failures: dict[int, Exception]) -> Exception:
-    """Return the most informative error: the loss of a rank, or else the error of the lowest failed rank."""
+def _reason(failures: dict[int, Exception], code_of: ExitCodes = unknown) -> Exception:
+    """Return the loss of the first rank that was lost, or else the error of the lowest rank."""
     import ray
 
-    for rank, error in sorted(failures.items()):
+    for rank, error in failures.items():
         if isinstance(error, ray.exceptions.RayActorError):
-            return LostRankError(f"rank {rank} was lost: its process crashed")
-    rank, error = min(failures.items())
+            code = code_of(rank)
+            return LostRankError(f"rank {rank} was lost: {how_it_ended(code) if code is not None else CRASHED}")
+    _, error = min(failures.items())
     cause = getattr(error, "cause", None)
     return ValueError(str(cause)) if isinstance(cause, ValueError) else error
 

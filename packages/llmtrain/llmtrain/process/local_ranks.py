@@ -21,14 +21,14 @@ from .stop_signals import STOPPING
 
 GRACE = 3.0
 """Seconds for the other ranks to end by themselves after one was lost."""
-SAID = {1, 2, *(128 + number for number in STOPPING)}
-"""Exit codes of a rank that has said why it ended."""
 POLL = 0.1
 """Interval of checks on the ranks (seconds)."""
 PORTS = range(20_000, 32_000)
 """Ports below the range of outgoing connections, which begins at 32,768 on Linux and higher on macOS."""
 PARENT = "LLMTRAIN_PARENT"
 """Environment variable with the id of the process that started a rank."""
+LEAVING = "LLMTRAIN_LEAVING"
+"""Environment variable with the pipe in which a rank announces that it is about to end."""
 
 
 def is_worker() -> bool:
@@ -78,17 +78,40 @@ def end_with_parent() -> None:
         threading.Thread(target=watch, daemon=True).start()
 
 
+def announce_end() -> None:
+    """Tell `launch` that this rank ends by itself, after all its messages; no-op in other processes.
+
+    A rank that ends without this call is lost, whatever its exit code.
+    """
+    if pipe := os.environ.get(LEAVING):
+        with contextlib.suppress(OSError):  # the launcher was killed
+            os.write(int(pipe), bytes([int(os.environ["RANK"])]))
+
+
+def how_it_ended(code: int) -> str:
+    """Return the end of a process in words; code: its exit code, or minus the number of the signal that killed it."""
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"
+
+
 class LostRankError(ValueError):
     """Error after a rank was lost; the other ranks have been stopped."""
 
 
 def launch(command: list[str], nproc: int) -> int:
-    """Run `llmtrain` with the arguments `command` as `nproc` ranks; return the exit code of one that failed, or 0.
+    """Run `llmtrain` with the arguments `command` as `nproc` ranks; see `run_ranks`."""
+    return run_ranks([sys.executable, "-m", "llmtrain", *command], nproc)
 
-    Raises LostRankError if a rank was killed or ended without a word; the message names it.
+
+def run_ranks(command: list[str], nproc: int) -> int:
+    """Run a command as `nproc` ranks; return the exit code of one that failed, or 0.
+
+    Raises LostRankError if a rank was killed or ended without `announce_end`; the message names it.
     """
+    heard, leaving = os.pipe()
+    os.set_blocking(heard, False)
     common = {
         PARENT: os.getpid(),
+        LEAVING: leaving,
         "WORLD_SIZE": nproc,
         "LOCAL_WORLD_SIZE": nproc,
         "LOCAL_SIZE": nproc,
@@ -111,32 +134,41 @@ def launch(command: list[str], nproc: int) -> int:
             environment = {key: str(value) for key, value in (common | {"RANK": rank, "LOCAL_RANK": rank}).items()}
             ranks.append(
                 subprocess.Popen(
-                    [sys.executable, "-m", "llmtrain", *command],
+                    command,
                     env=os.environ | environment,
+                    pass_fds=[leaving],
                     start_new_session=True,  # a terminal would send Ctrl-C a second time
                 )
             )
-        return _wait(ranks)
+        return _wait(ranks, heard)
     finally:
         for process in ranks:
             process.kill()
             process.wait()
         for number, handler in previous.items():
             signal.signal(number, handler)
+        for descriptor in (heard, leaving):
+            os.close(descriptor)
 
 
-def _wait(ranks: list[subprocess.Popen]) -> int:
-    """Wait for all ranks, or until GRACE seconds after one has failed; return the exit code, see `launch`."""
-    while not any(process.poll() for process in ranks):
-        if all(process.poll() == 0 for process in ranks):
-            return 0
+def _wait(ranks: list[subprocess.Popen], heard: int) -> int:
+    """Wait for all ranks, or until GRACE seconds after one has failed; return the exit code, see `run_ranks`.
+
+    heard: pipe in which ranks announce their end.
+    """
+    announced, lost, end = set[int](), dict[int, int](), float("inf")
+    while True:
+        codes = [process.poll() for process in ranks]
+        with contextlib.suppress(BlockingIOError):  # empty
+            announced |= {*os.read(heard, 4096)}  # after the poll: a rank announces its end before it
+        for rank, code in enumerate(codes):
+            if code is not None and (code < 0 or rank not in announced):
+                lost.setdefault(rank, code)
+        if (lost or any(codes)) and end == float("inf"):
+            end = time.monotonic() + GRACE
+        if None not in codes or time.monotonic() > end:
+            break
         time.sleep(POLL)
-    end = time.monotonic() + GRACE
-    while time.monotonic() < end and any(process.poll() is None for process in ranks):
-        time.sleep(POLL)
-    failed = [(code, rank) for rank, process in enumerate(ranks) if (code := process.poll())]
-    for code, rank in sorted(failed):  # a killed rank has a negative code; others fail because it is gone
-        if code not in SAID:
-            cause = f"killed by {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"
-            raise LostRankError(f"rank {rank} was lost: {cause}")
-    return min(failed)[0]
+    for rank, code in lost.items():  # the first; others may have been lost because of it
+        raise LostRankError(f"rank {rank} was lost: {how_it_ended(code)}")
+    return min((code for code in codes if code), default=0)
