@@ -8,6 +8,12 @@ from pathlib import Path
 class CodeRefusedError(ValueError):
     """A model folder needs Python code of its own, which is not trusted."""
 
+    def __init__(self, folder: str | Path) -> None:
+        super().__init__(
+            f"model folder {folder} needs its own Python code (auto_map), which is not run: read that code, then set "
+            "model.trust_remote_code, or take a model that transformers knows"
+        )
+
 
 @contextmanager
 def refusing_code(folder: str | Path) -> Iterator[None]:
@@ -20,7 +26,4 @@ def refusing_code(folder: str | Path) -> Iterator[None]:
     except ValueError as error:
         if "trust_remote_code" not in str(error):
             raise
-        raise CodeRefusedError(
-            f"model folder {folder} needs its own Python code (auto_map), which is not run: read that code, then set "
-            "model.trust_remote_code, or take a model that transformers knows"
-        ) from None
+        raise CodeRefusedError(folder) from None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers.models.auto.tokenization_auto import tokenizer_class_from_name
 
 from .own_code import CodeRefusedError, refusing_code
 
@@ -73,15 +74,19 @@ def load_tokenizer(folder: str | Path, trust_remote_code: bool = False) -> PreTr
     """Return the tokenizer in a model folder; downloads nothing.
 
     A plain tokenizer is not loaded with AutoTokenizer, which would replace it by the usual one of the model type, such
-    as Qwen's for a Qwen model, which drops the spaces between the numbers of a prompt.
+    as Qwen's for a Qwen model, which drops the spaces between the numbers of a prompt. It would do so too if it
+    may not run a tokenizer's own class.
 
     trust_remote_code: run the Python code of a folder that brings its own class.
 
     Raises:
         ValueError: in one line, if there is no tokenizer or it cannot be read, or needs code that is not trusted.
     """
-    config = Path(folder) / "tokenizer_config.json"
-    named = json.loads(config.read_text()).get("tokenizer_class") if config.is_file() else None
+    file = Path(folder) / "tokenizer_config.json"
+    config = json.loads(file.read_text()) if file.is_file() else {}
+    named = config.get("tokenizer_class")
+    if config.get("auto_map") and not trust_remote_code and tokenizer_class_from_name(named or "") is None:
+        raise CodeRefusedError(folder)
     loader = PreTrainedTokenizerFast if named in PLAIN else AutoTokenizer
     try:
         with refusing_code(folder):
