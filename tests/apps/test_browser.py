@@ -14,6 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from entrostat_app.browser.headless import settled
 from entrostat_app.menu import PAGES, address
+from entrostat_app.shared.palette import COLOURS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -253,15 +254,51 @@ def test_dark(browser, url):
 
 
 @pytest.mark.slow
-def test_next_in_the_course_scrolls_to_the_top(tab, url):
+def test_a_student_goes_through_the_course_from_the_trap_to_ones_own_log(tab, url):
+    """Predict, move, answer in the first lesson; then every lesson to the end, each from its top."""
     tab.set_viewport_size({"width": 1280, "height": 500})
-    visit(tab, f"{url}/learn")
+    visit(tab, url)
+    tab.get_by_role("link", name="New here?").click()
+    tab.get_by_role("heading", name="1. The trap").wait_for()
+    settled(tab)
+    tab.get_by_text("falling target", exact=True).first.click()
+    settled(tab)
+    slider = tab.get_by_role("slider", name="First target")
+    slider.focus()
+    tab.keyboard.press("End")
+    tab.wait_for_url(re.compile(r"start=2\.4"))
+    tab.get_by_text("Answer", exact=True).click()
+    told = tab.get_by_test_id("stExpander")
+    assert comes(lambda: re.search(r"GRPO 0\.50, falling target 0\.9\d of reward", told.inner_text()) is not None)
+    assert "As predicted." in told.inner_text()
+    assert told.get_by_role("link", name="Entropy Mechanism").get_attribute("href").startswith("https://arxiv.org/pdf/")
     main = "document.querySelector('[data-testid=stMain]')"
-    tab.evaluate(f"{main}.scrollTo(0, {main}.scrollHeight)")
-    assert tab.evaluate(f"{main}.scrollTop") > 100
-    tab.get_by_role("button", name="Next").click()
-    tab.get_by_role("heading", name="2. ").wait_for()
-    tab.wait_for_function(f"{main}.scrollTop == 0")
+    for number in range(2, 7):
+        tab.evaluate(f"{main}.scrollTo(0, {main}.scrollHeight)")
+        assert tab.evaluate(f"{main}.scrollTop") > 100
+        tab.get_by_role("button", name="Next").click()
+        tab.get_by_role("heading", name=f"{number}. ").wait_for()
+        tab.wait_for_function(f"{main}.scrollTop == 0")
+        settled(tab)
+    tab.get_by_role("link", name="Open Runs").click()
+    tab.wait_for_url(re.compile(r"/runs\?.*runs\.show=Diagnosis"))
+    tab.get_by_text("What happened").wait_for()
+
+
+@pytest.mark.slow
+def test_a_linked_word_lights_up_its_part_of_the_picture(tab, url):
+    visit(tab, f"{url}/learn")
+    seen = "paths => paths.filter(path => getComputedStyle(path).opacity == 1).map(path => path.getAttribute('stroke'))"
+    curves, panels = tab.locator(f"{FIGURE} .mark-line path"), tab.locator(f"{FIGURE} g[class$=_group]")
+    every = curves.evaluate_all(seen)
+    tab.locator("[data-part='1']").first.hover()
+    assert set(curves.evaluate_all(seen)) == {COLOURS[1]} < set(every)
+    tab.locator("[data-part=P]").first.focus()
+    tab.mouse.move(0, 0)
+    lit = panels.evaluate_all("groups => groups.map(group => getComputedStyle(group).opacity)")
+    assert lit == ["0.15", "0.15", "1"]
+    tab.locator("h1").click()
+    assert curves.evaluate_all(seen) == every
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import streamlit as st
 from toybandit import Trajectory
 from toybandit.trajectory import last_third
 
+from ...menu import streamlit_page
 from ...shared import bandit, charts, exports, presets, simulations
 from ...shared.charts import Panel, Picture
 from ...shared.controls import Control
@@ -26,6 +27,7 @@ def page() -> None:
     """Draw controls in the sidebar, pictures over one time axis, and the policy at one moment."""
     st.title("Playground")
     st.caption("A softmax bandit, trained like a language model under RLVR. Move a control and watch its entropy.")
+    st.page_link(streamlit_page("learn"), label="New here? Start with the course.", icon=":material/school:")
     presets.draw_links("playground")
     with st.sidebar:
         controller = bandit.draw_controller()

@@ -1,11 +1,12 @@
-"""Tour: every step runs, and its runs differ as its text says."""
+"""Course: every lesson draws, predicts and answers, and its runs differ as its words say."""
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from entrostat_app.shared.presets import PRESETS
-from entrostat_app.views.learn import learn
+from entrostat_app.views.learn import learn, linked_words
+from entrostat_app.views.learn.lessons import FREE, HELD, LESSONS, NEITHER
 
 
 def shown() -> None:
@@ -14,81 +15,120 @@ def shown() -> None:
     learn.page()
 
 
-@pytest.mark.parametrize("number", range(1, len(learn.STEPS) + 1))
-def test_every_step(number):
+def open_lesson(number: int) -> AppTest:
     app = AppTest.from_function(shown, default_timeout=60)
     app.query_params["step"] = str(number)
     app.run()
     assert not app.exception
-    assert learn.STEPS[number - 1].title in app.header[0].value
+    return app
+
+
+@pytest.mark.parametrize("number", range(1, len(LESSONS) + 1))
+def test_every_lesson_predicts_moves_and_answers(number):
+    lesson, app = LESSONS[number - 1], open_lesson(number)
+    assert lesson.title in app.header[0].value
+    assert app.radio[0].options == [*lesson.names, NEITHER]
+    right = lesson.right(lesson.simulate(lesson.move.default))
+    app.radio[0].set_value(right).run()
+    assert "As predicted." in app.expander[0].markdown[0].value
+    app.radio[0].set_value(next(choice for choice in lesson.choices if choice != right)).run()
+    assert "Not as predicted." in app.expander[0].markdown[0].value
+    before = app.expander[0].markdown[0].value
+    app.slider(key=lesson.move.key).set_value(lesson.move.high).run()
+    assert not app.exception
+    assert app.expander[0].markdown[0].value != before
 
 
 def test_next_and_back():
-    app = AppTest.from_function(shown, default_timeout=60).run()
-    assert app.header[0].value.startswith("1.")
+    app = open_lesson(1)
     app.button[1].click().run()
     assert app.header[0].value.startswith("2.")
     app.button[0].click().run()
     assert app.header[0].value.startswith("1.")
 
 
-def test_steps_lead_to_presets():
-    assert len(learn.STEPS) == 6
-    for step in learn.STEPS:
-        assert step.goes_on in PRESETS
-        assert all(name in PRESETS or name in learn.SIDES or name == learn.HELD for name in step.runs.values())
+def test_only_the_last_lesson_leads_to_ones_own_log():
+    assert [heading.value for heading in open_lesson(len(LESSONS)).subheader] == ["Now on your own log"]
+    assert not open_lesson(1).subheader
+
+
+def test_lessons_lead_to_presets_and_papers():
+    for lesson in LESSONS:
+        assert lesson.goes_on in PRESETS
+        assert all(source.address.startswith("https://arxiv.org/pdf/25") for source in lesson.sources)
+    app = open_lesson(4)
+    sections = (
+        "[EntroPIC, section 4.2, theorems 4.2 and 4.3](https://arxiv.org/pdf/2511.15248#nameddest=subsection.4.2)"
+    )
+    assert app.expander[0].markdown[1].value == f"In the papers: {sections}"
+
+
+def test_linked_words_name_parts_that_are_there():
+    for lesson in LESSONS:
+        runs = lesson.simulate(lesson.move.default)
+        panels = learn.panels(runs, lesson.pass_k)
+        there = {*linked_words.PANELS[: len(panels)], *map(str, range(len(lesson.names)))}
+        if "target" in panels[0].frame["series"].values:
+            there.add(linked_words.TARGET)
+        found = linked_words.parts(lesson.text + lesson.why)
+        assert found
+        assert set(found) <= there, lesson.title
+
+
+def test_words_are_escaped_and_marked():
+    text = linked_words.html("<b> [a & b](0) of **c**")
+    assert text == ('&lt;b&gt; <span class="part" tabindex="0" data-part="0">a &amp; b</span> of <strong>c</strong>')
+    assert linked_words.words("the [entropy](H) H") == "the entropy H"
 
 
 def test_grpo_stays_in_the_trap_and_a_falling_target_finds_the_way_out():
-    plain, held = learn.simulate(learn.STEPS[0], 2.4).values()
+    plain, held = (LESSONS[0].simulate(2.4)[name] for name in (FREE, HELD))
     assert plain.reward[:, -1].mean() == pytest.approx(0.5, abs=0.02)
     assert held.reward[:, -1].mean() > 0.9
-    assert held.entropy[:, -1].mean() < 0.2
+    assert held.entropy[:, -1].mean() < 0.3
     assert plain.pass_at(64)[:, -1].mean() < 0.05 < plain.pass_at(64)[:, 0].mean()
-    low = learn.simulate(learn.STEPS[0], 0.4)[learn.HELD]
-    assert plain.reward[:, -1].mean() < low.reward[:, -1].mean() < held.reward[:, -1].mean() - 0.2
-    text = learn.answer({"GRPO": plain, learn.HELD: held})
-    assert f"reward of {plain.reward[:, -1].mean():.2f}" in text
-    assert f"ends at {held.reward[:, -1].mean():.2f}" in text
+    low = LESSONS[0].simulate(0.4)[HELD]
+    assert plain.reward[:, -1].mean() < low.reward[:, -1].mean() < held.reward[:, -1].mean() - 0.1
+    ends = f"GRPO {plain.reward[:, -1].mean():.2f}, falling target {held.reward[:, -1].mean():.2f}"
+    assert LESSONS[0].verdict({FREE: plain, HELD: held}) == f"Falling target: {ends} of reward."
 
 
-def test_the_slider_moves_the_target():
-    app = AppTest.from_function(shown, default_timeout=60).run()
-    before = app.expander[0].markdown[0].value
-    app.slider(key="start").set_value(2.4).run()
-    assert not app.exception
-    assert app.expander[0].markdown[0].value != before
-    assert app.radio[0].value is None
-
-
-def late(step: int) -> dict[str, float]:
+def late(number: int, value: float) -> dict[str, float]:
     """Return the mean entropy of the last 20 rollouts of each run."""
-    return {name: float(run.entropy[:, -20:].mean()) for name, run in learn.simulate(learn.STEPS[step - 1]).items()}
+    return {name: float(run.entropy[:, -20:].mean()) for name, run in LESSONS[number - 1].simulate(value).items()}
 
 
 def test_clip_higher_ends_higher():
-    found = late(2)
-    assert found["clip-higher .28"] > found["clip .2"] + 0.02
+    found = late(2, 0.28)
+    assert found["clip higher"] > found["clip .2"] + 0.02
+
+
+def test_equal_bounds_make_no_difference():
+    lesson = LESSONS[1]
+    assert lesson.right(lesson.simulate(0.2)) == NEITHER
 
 
 def test_positives_fall_and_negatives_stay():
-    found = late(3)
+    found = late(3, 1.0)
     assert found["positives"] < found["both"] < found["negatives"]
 
 
 def test_p_leaves_an_error_and_pi_does_not():
-    found = late(4)
+    found = late(4, 1.0)
     assert found["P control"] < 0.8 - 0.1
     assert found["PI control"] == pytest.approx(0.8, abs=0.05)
+    assert LESSONS[3].right(LESSONS[3].simulate(1.0)) == "P control"
 
 
 def test_windup_shoots_past():
-    found = learn.simulate(learn.STEPS[4])
+    found = LESSONS[4].simulate(0.3)
     least = {name: float(run.entropy.min(-1).mean()) for name, run in found.items()}
     assert least["sum goes on"] < least["sum stops"] - 0.1
+    assert LESSONS[4].right(LESSONS[4].simulate(0.0)) == NEITHER
 
 
 def test_the_theorem_fails():
-    found = learn.simulate(learn.STEPS[5])["PI, on-policy, τ = 0"]
+    found = LESSONS[5].simulate(0.0)["on-policy"]
     assert found.entropy[:, -1].mean() < 0.4
     np.testing.assert_allclose(found.metrics["entropic/alpha"][:, -1], -1.0)
+    assert LESSONS[5].right(LESSONS[5].simulate(0.5)) == "on-policy"

@@ -1,0 +1,364 @@
+"""Lessons of the course: their words, runs and questions, without anything that draws. Page Learn and published pages
+show them.
+
+Each lesson is a small experiment on a bandit: predict which run has more of a measure, move one control, read the
+answer, which is measured in the runs.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from toybandit import Trajectory
+from toybandit.trajectory import last_third
+
+from ...shared import bandit, simulations
+from ...shared.controls import Control
+from ...shared.presets import PRESETS
+
+SEEDS = (0, 1, 2, 3)
+CONFIDENCE = 0.95
+NEITHER = "no difference"
+"""Answer if the seeds do not tell the runs apart."""
+LAST = 0.05
+"""Last target of the lesson on the trap, nats."""
+HELD, FREE = "falling target", "GRPO"
+"""Names of the runs of the lesson on the trap."""
+
+Settings = Mapping[str, Any]
+"""Values of the playground's controls that differ from their defaults."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Section of a paper."""
+
+    paper: str
+    section: str
+    number: str
+    """Number on arXiv."""
+    place: str = ""
+    """Name of the section in the PDF, as LaTeX writes it; a reader that does not know it opens the first page."""
+
+    @property
+    def address(self) -> str:
+        """Address of the section."""
+        return f"https://arxiv.org/pdf/{self.number}" + (f"#nameddest={self.place}" if self.place else "")
+
+    @property
+    def name(self) -> str:
+        return f"{self.paper}, {self.section}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lesson:
+    """Lesson: its words, a control, the runs that the control moves, and the question about them.
+
+    In `text` and `why`, [words](PART) are linked to a part of the picture: H, R and P are the panels of entropy, reward
+    and pass@k, numbers are runs in their order, and T is the target.
+    """
+
+    title: str
+    minutes: int
+    """Time that a class takes for it."""
+    setting: str
+    """What happens in the runs, in a sentence or two."""
+    text: str
+    """What to know to read the picture."""
+    question: str
+    """Question that the name of a run, or NEITHER, answers; `measure` decides."""
+    measure: Callable[[Trajectory], NDArray[np.float64]]
+    """Number of each seed, (runs,): the run with the highest mean is the answer."""
+    unit: str
+    move: Control
+    runs: Callable[[Any], Mapping[str, Settings]]
+    """Settings of each run by name, for a value of `move`."""
+    why: str
+    """Explanation of the answer."""
+    next: str
+    """Suggestion of what to try."""
+    goes_on: str
+    """Preset to open in the playground."""
+    sources: tuple[Source, ...]
+    pass_k: int | None = None
+    """k of the panel of pass@k; None for no panel."""
+    names: tuple[str, ...] = field(init=False)
+    """Names of the runs."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(self.runs(self.move.default)))
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Possible predictions."""
+        return (*self.names, NEITHER)
+
+    def simulate(self, value: Any) -> dict[str, Trajectory]:
+        """Return the runs by name, with `move` at this value."""
+        runs = self.runs(value)
+        return {name: simulations.run(bandit.config_at(values), SEEDS) for name, values in runs.items()}
+
+    def right(self, runs: Mapping[str, Trajectory]) -> str:
+        """Return the answer to the question: the name of a run, or NEITHER if the first two cannot be told apart.
+
+        Runs have the same random numbers, so their difference is taken seed by seed (95% interval of Student's t).
+        """
+        found = {name: self.measure(run) for name, run in runs.items()}
+        first, second = sorted(found, key=lambda name: -found[name].mean())[:2]
+        gaps = found[first] - found[second]
+        half = float(stdtrit(len(gaps) - 1, (1 + CONFIDENCE) / 2)) * gaps.std(ddof=1) / sqrt(len(gaps))
+        return first if gaps.mean() > half else NEITHER
+
+    def verdict(self, runs: Mapping[str, Trajectory]) -> str:
+        """Return the answer and the numbers that it rests on."""
+        numbers = ", ".join(f"{name} {self.measure(run).mean():.2f}" for name, run in runs.items())
+        right = self.right(runs)
+        return f"{right[:1].upper()}{right[1:]}: {numbers}{f' {self.unit}' if self.unit else ''}."
+
+
+def preset(name: str, **changes: Any) -> dict[str, Any]:
+    """Return the settings of a preset, with changes; double underscores stand for dots."""
+    return {**PRESETS[name].query, **{key.replace("__", "."): value for key, value in changes.items()}}
+
+
+TRAP = preset("trap", lr=4.0, passes=1, rollouts=160)
+"""Settings of GRPO in the trap, with fewer and larger steps than the preset's, so that the picture redraws quickly."""
+
+
+def without_controller(settings: Settings) -> dict[str, Any]:
+    """Return the settings of the same bandit under plain GRPO."""
+    return {key: value for key, value in settings.items() if key != "controller" and "." not in key}
+
+
+def falling(start: float) -> dict[str, Any]:
+    """Return the settings of a thermostat in the trap whose target falls from `start` (nats) to LAST over the run."""
+    return {**TRAP, "controller": ("thermostat",), "schedule": f"linear({start:g}, {LAST:g}, {TRAP['rollouts']})"}
+
+
+def last_entropy(run: Trajectory) -> NDArray[np.float64]:
+    return run.entropy[:, -1]
+
+
+def last_reward(run: Trajectory) -> NDArray[np.float64]:
+    return run.reward[:, -1]
+
+
+def distance(run: Trajectory) -> NDArray[np.float64]:
+    """Return the distance of the last third's mean entropy from the last target, nats, (runs,)."""
+    assert run.target is not None
+    return np.abs(last_third(run.entropy).mean(-1) - run.target[:, -1])
+
+
+def undershoot(run: Trajectory) -> NDArray[np.float64]:
+    """Return how far the entropy falls below its target at most, nats, (runs,)."""
+    assert run.target is not None
+    return run.target[:, -1] - run.entropy.min(-1)
+
+
+def learning_rate(low: float, high: float, step: float) -> Control:
+    """Return the control of the learning rate of all runs of a lesson."""
+    said = "Step size on the mean gradient of a state, in all runs."
+    return Control(
+        key="move.lr", label="Learning rate", symbol="η", default=1.0, low=low, high=high, step=step, help=said
+    )
+
+
+MECHANISM, REVISITING, STEER, ENTROPIC = (
+    ("Entropy Mechanism", "2505.22617"),
+    ("Revisiting Entropy", "2511.05993"),
+    ("STEER", "2510.10150"),
+    ("EntroPIC", "2511.15248"),
+)
+"""Papers of the course: name and number on arXiv."""
+
+
+def source(paper: tuple[str, str], section: str, place: str) -> Source:
+    name, number = paper
+    return Source(name, section, number, place)
+
+
+LESSONS = (
+    Lesson(
+        title="The trap",
+        minutes=12,
+        setting="16 prompts with 16 answers each, trained on rewards of 0 and 1. The likeliest answer pays half of the "
+        "time. One answer always pays, but is drawn once in 400 times.",
+        text="The [entropy](H) H = −Σ p log p measures how undecided the policy is. Likely answers that earn reward "
+        "become more likely, so entropy falls, most of it early: [GRPO](0) follows the reward alone. [pass@64](P) is "
+        "the chance that one of 64 draws is the best answer. A thermostat adds a bonus that keeps the entropy at a "
+        "[target](T); here the [target falls](1) in the course of the run, so that both policies end decided.",
+        question="Which ends with more reward?",
+        measure=last_reward,
+        unit="of reward",
+        move=Control(
+            key="start",
+            label="First target",
+            symbol="H*",
+            unit="nats",
+            default=1.2,
+            low=0.2,
+            high=2.4,
+            step=0.2,
+            help=f"The target falls in a straight line from this to {LAST:g} nats at the end of the run.",
+        ),
+        runs=lambda start: {FREE: TRAP, HELD: falling(start)},
+        why="[GRPO](0) settles for the answer that pays half of the time; too little entropy is left to find the best "
+        "one, and its [pass@64](P) falls to nearly 0. The higher the [target](1) starts, the longer the best answer is "
+        "still drawn, and the more prompts find it.",
+        next="At which first target is the best answer found in half of the states?",
+        goes_on="trap",
+        sources=(
+            source(MECHANISM, "section 2, the collapse of policy entropy", "section.2"),
+            source(REVISITING, "section 5.2, entropy and performance", "subsection.5.2"),
+        ),
+        pass_k=64,
+    ),
+    Lesson(
+        title="Why clip-higher helps",
+        minutes=7,
+        setting="Samples are used for several updates, and the ratio of new to old probability is clipped. Both runs "
+        "are plain GRPO; one has a higher upper bound.",
+        text="The **upper** bound of 1.2 stops unlikely answers first: from .01 they can grow only to .012. Yet it is "
+        "their growth that raises [entropy](H). A [higher bound](1) leaves them some room; the "
+        "[usual one](0) stays for comparison.",
+        question="Which ends with more entropy?",
+        measure=last_entropy,
+        unit="nats",
+        move=Control(
+            key="clip_higher.eps_high",
+            label="Upper bound",
+            symbol="ε_high",
+            default=0.28,
+            low=0.2,
+            high=0.6,
+            step=0.04,
+            help="The ratio is clipped at 1 + ε_high in the run with the higher bound; .2 is the usual bound.",
+        ),
+        runs=lambda high: {
+            "clip .2": without_controller(preset("clip-higher")),
+            "clip higher": preset("clip-higher", clip_higher__eps_high=high),
+        },
+        why="Entropy falls in [both runs](H), but where unlikely answers may grow [further](1), it falls less. At .2 "
+        "both runs are the same.",
+        next="Set the updates per rollout to 1. Is there still a difference?",
+        goes_on="clip-higher",
+        sources=(
+            Source("DAPO", "section 3.1, clip-higher", "2503.14476", "subsection.3.1"),
+            source(REVISITING, "section 6.1, clipping threshold", "subsection.6.1"),
+        ),
+    ),
+    Lesson(
+        title="Positives only",
+        minutes=6,
+        setting="Each response is better or worse than its group's mean. One run trains on both kinds, one only on the "
+        "better ones, one only on the worse ones.",
+        text="Training only on the [better ones](1) is like fine-tuning on one's own successes: it sharpens the "
+        "policy. Training only on the [worse ones](2) takes probability away from them and spreads it over all other "
+        "answers. Most controllers balance these two effects.",
+        question="Which ends with the most entropy?",
+        measure=last_entropy,
+        unit="nats",
+        move=learning_rate(0.25, 2.0, 0.25),
+        runs=lambda lr: {
+            "both": {"lr": lr},
+            "positives": preset("positives-only", lr=lr),
+            "negatives": preset("negatives-only", lr=lr),
+        },
+        why="[Positives](1) reinforce what is already likely: at a learning rate of 1 and above, theirs is the first "
+        "entropy to go. [Negatives](2) push likely answers down: entropy stays higher, and the [reward](R) rises more "
+        "slowly.",
+        next="Which of the three earns the most reward at the end, and which at the same entropy?",
+        goes_on="positives-only",
+        sources=(
+            source(REVISITING, "section 7.3, positive-advantage reweighting", "subsection.7.3"),
+            source(STEER, "section 4, existing interventions", "section.4"),
+        ),
+    ),
+    Lesson(
+        title="P leaves an error, PI does not",
+        minutes=7,
+        setting="EntroPIC weights better and worse responses by the error: the entropy's distance from a target of .8 "
+        "nats.",
+        text="[P control](0) uses the current error and settles where its effect cancels the drift of training, which "
+        "is off the [target](T). [PI control](1) adds the sum of all errors, which grows until the error is gone.",
+        question="Which ends further from the target?",
+        measure=distance,
+        unit="nats from the target",
+        move=learning_rate(0.25, 2.0, 0.25),
+        runs=lambda lr: {
+            "P control": preset("p-control", lr=lr),
+            "PI control": preset("pi-control", lr=lr, rollouts=80),
+        },
+        why="[P control](0) acts only while there is an error, so an error must remain. In [PI control](1) the sum of "
+        "past errors holds the entropy once the error is gone.",
+        next="Double the learning rate. Which of the two errors changes?",
+        goes_on="pi-control",
+        sources=(source(ENTROPIC, "section 4.2, theorems 4.2 and 4.3", "subsection.4.2"),),
+    ),
+    Lesson(
+        title="Windup",
+        minutes=6,
+        setting="Two PI controllers start far above their target of .5 nats. Their output has a bound.",
+        text="While the output is at its bound, a larger sum of errors has no effect, and if the sum [goes on](1) "
+        "growing, it must be undone later: the [entropy](H) overshoots the [target](T). **Anti-windup** [stops the "
+        "sum](0) while the output is at its bound.",
+        question="Which falls further below the target?",
+        measure=undershoot,
+        unit="nats below the target at most",
+        move=Control(
+            key="entropic.ki",
+            label="Integral gain",
+            symbol="Ki",
+            default=0.3,
+            low=0.0,
+            high=0.5,
+            step=0.05,
+            help="Weight of the sum of errors, in both runs.",
+        ),
+        runs=lambda ki: {
+            "sum stops": preset("windup", rollouts=60, entropic__anti_windup=True, entropic__ki=ki),
+            "sum goes on": preset("windup", rollouts=60, entropic__ki=ki),
+        },
+        why="At the start the error is large for many rollouts. The sum that [goes on](1) has collected them all and "
+        "still pushes down when the entropy passes its [target](T). Without an integral gain there is no sum.",
+        next="How small must the integral gain be for both runs to look alike?",
+        goes_on="windup",
+        sources=(source(ENTROPIC, "section 4.2; the bound on α is in the released code", "subsection.4.2"),),
+    ),
+    Lesson(
+        title="When the theorem fails",
+        minutes=7,
+        setting="Theorem 4.3 of EntroPIC says that PI control brings the error to 0. One run is strictly on-policy, "
+        "the other uses samples several times.",
+        text="[Strictly on-policy](0), with rewards of 0 and 1 and weights on all tokens (τ = 0), the weights scale "
+        "the expected step but cannot change its direction. So [entropy](H) falls through the [target](T), and the "
+        "controller runs to its bound without effect. The theorem needs **control authority**.",
+        question="Which ends further from the target?",
+        measure=distance,
+        unit="nats from the target",
+        move=Control(
+            key="entropic.tau",
+            label="Smallest probability that is weighted",
+            symbol="τ",
+            default=0.0,
+            low=0.0,
+            high=0.8,
+            step=0.1,
+            help="In the on-policy run; at 0 all tokens are weighted.",
+        ),
+        runs=lambda tau: {
+            "on-policy": preset("no-authority", entropic__tau=tau),
+            "re-used samples": preset("pi-control"),
+        },
+        why="With τ = 0 the weights of the [on-policy](0) run depend only on the sign of the advantage, and all they "
+        "can do is to lengthen or shorten the step. Weights on likely tokens alone also turn it.",
+        next="Raise τ to .5, so that only likely tokens are weighted. What changes?",
+        goes_on="no-authority",
+        sources=(source(ENTROPIC, "section 4.3, high-probability samples", "subsection.4.3"),),
+    ),
+)
