@@ -8,7 +8,8 @@ from entrostat.commandline import one_line_errors
 from .publish.publish_command import publish_command
 
 USAGE = """
-entrostat publish --claim thm1-centred.shift=0.5 --out page   a claim as a page for any static host"""
+entrostat publish --claim thm1-centred.shift=0.5 --out page   a claim as a page for any static host
+entrostat publish --compare runs/a runs/b --out page          runs as one; also --runs, --course, --playground"""
 
 
 @one_line_errors

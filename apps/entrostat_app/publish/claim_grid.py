@@ -84,9 +84,9 @@ def _curves(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def rounded(values: np.ndarray) -> list[float | None]:
+def rounded(values: np.ndarray, digits: int = DIGITS) -> list[float | None]:
     """Return numbers of any shape as a list with few digits; None for those that are not finite."""
-    return [float(f"{value:.{DIGITS}g}") + 0.0 if np.isfinite(value) else None for value in np.ravel(values)]
+    return [float(f"{value:.{digits}g}") + 0.0 if np.isfinite(value) else None for value in np.ravel(values)]
 
 
 def parse(text: str) -> Grid:

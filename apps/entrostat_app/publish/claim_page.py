@@ -7,11 +7,16 @@ from toybandit.claims import CLAIMS
 
 from ..shared.trial_words import told
 from .claim_grid import Grid
-from .whole_page import as_json
+from .whole_page import Section, as_json
 
 
-def section(grid: Grid, entries: list[dict[str, Any]]) -> str:
+def section(grid: Grid, entries: list[dict[str, Any]]) -> Section:
     """Return the part of one claim: its words, picture, slider and verdict, and its data for the script."""
+    told = f"{grid.name} at {len(entries)} values"
+    return Section(name=grid.name, title=grid.name, html=_html(grid, entries), scripts=("page.js",), told=told)
+
+
+def _html(grid: Grid, entries: list[dict[str, Any]]) -> str:
     name, claim, parameter = grid.name, CLAIMS[grid.case.claim], grid.parameter
     at = grid.values.index(grid.start)
     others = {p.symbol or p.label: told(grid.case.start[p.key]) for p in grid.case.trial.parameters if p != parameter}

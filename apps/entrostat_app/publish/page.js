@@ -47,6 +47,20 @@ function mark(name, at) {
   return `<path class="mark ${name}" d="M${at.join(" ")}${MARKS[name]}"/>`;
 }
 
+/** Return a line with its number at each tick of a vertical axis, between two places across. */
+function grid(up, atY, left, right) {
+  return up.ticks.map((tick) => {
+    const y = atY(tick).toFixed(1);
+    const number = `<text x="${left - 4}" y="${y}" dy="4" text-anchor="end">${told(tick)}</text>`;
+    return `<path class="grid" d="M${left} ${y}H${right}"/>${number}`;
+  });
+}
+
+/** Return a path through places; null lifts the pen. */
+function path(places) {
+  return places.map((at, i) => at && `${places[i - 1] ? "L" : "M"}${at.join(" ")}`).filter(Boolean).join("");
+}
+
 /** Return the picture of an entry as the content of an svg element `width` units wide. */
 function picture(entry, width) {
   const named = entry.names.length > 0;
@@ -63,11 +77,7 @@ function picture(entry, width) {
     if (marked) parts.push(mark(name, [x + 13, 27]));
     parts.push(`<text x="${x + 32}" y="31">${plain(entry.labels?.[i] ?? name)}</text>`);
   });
-  for (const tick of up.ticks) {
-    const y = atY(tick).toFixed(1);
-    parts.push(`<path class="grid" d="M${LEFT} ${y}H${width - RIGHT}"/>`);
-    parts.push(`<text x="${LEFT - 4}" y="${y}" dy="4" text-anchor="end">${told(tick)}</text>`);
-  }
+  parts.push(...grid(up, atY, LEFT, width - RIGHT));
   for (const tick of named ? entry.names.keys() : across.ticks) {
     const text = named ? entry.names[tick] : told(tick);
     const y = HEIGHT - (entry.names.length > 3 && tick % 2 === 0 ? 36 : 22); // many names share two rows
@@ -77,10 +87,7 @@ function picture(entry, width) {
   for (const name of SERIES) {
     const places = entry.x.map((x, i) =>
       across.drawn(x) && up.drawn(entry[name][i]) ? [atX(x).toFixed(1), atY(entry[name][i]).toFixed(1)] : null);
-    if (joined) {
-      const line = places.map((at, i) => at && `${places[i - 1] ? "L" : "M"}${at.join(" ")}`).filter(Boolean);
-      parts.push(`<path class="${name}" d="${line.join("")}"/>`);
-    }
+    if (joined) parts.push(`<path class="${name}" d="${path(places)}"/>`);
     if (marked) parts.push(...places.filter(Boolean).map((at) => mark(name, at)));
   }
   return parts.join("");

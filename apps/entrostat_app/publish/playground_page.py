@@ -9,7 +9,7 @@ from entrostat.draws import salt
 from toybandit import Config
 from toybandit.problem import draw_problem
 
-from .whole_page import as_json
+from .whole_page import Section, as_json
 
 NAME = "playground"
 SETTINGS = {"eps_high": 0.2, "eps_low": 0.2, "lr": 1.0, "passes": 4, "group": 16, "rollouts": 100}
@@ -30,8 +30,12 @@ def bandit(config: Config, seed: int) -> dict[str, Any]:
     return {"seed": seed, "salts": salts, "logits": logits[0].tolist(), "success": success[0].tolist()}
 
 
-def section() -> str:
+def section() -> Section:
     """Return the part of the page: picture, sliders, result, and the bandit for the script."""
+    return Section(name=NAME, title=NAME, html=_html(), scripts=("page.js", "playground.js"), told=NAME)
+
+
+def _html() -> str:
     first, *others = (slider(*each) for each in SLIDERS)
     data = {"bandit": bandit(Config(env="trap"), 0), "settings": SETTINGS}
     return f"""<section id="{NAME}" class="{NAME}">

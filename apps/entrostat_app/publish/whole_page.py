@@ -1,27 +1,44 @@
 """One HTML page of sections: everything in one file, which asks nothing of any host."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from ..shared.palette import COLOURS
+from ..shared.palette import COLOURS, DASHES
 
 FOLDER = Path(__file__).parent
 GENERATOR = "entrostat publish"
 """Mark in the page's head, by which a later run knows its own file."""
 
 
-def page(sections: Mapping[str, str], scripts: Sequence[str]) -> str:
-    """Return the page of these sections, HTML by id; scripts: names of files in this folder."""
-    links = "".join(f'<li><a href="#{escape(name)}">{escape(name)}</a></li>' for name in sections)
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """Part of a page."""
+
+    name: str
+    """Its id."""
+    title: str
+    """Its name in the page's title and links."""
+    html: str
+    scripts: tuple[str, ...]
+    """Files in this folder that it needs, in order."""
+    told: str
+    """What the command prints about it; empty for nothing."""
+
+
+def page(sections: Sequence[Section]) -> str:
+    """Return the page of these sections, with links to them if there are several."""
+    links = "".join(f'<li><a href="#{escape(s.name)}">{escape(s.title)}</a></li>' for s in sections)
+    scripts = dict.fromkeys(script for section in sections for script in section.scripts)
     fields = {
         "GENERATOR": GENERATOR,
-        "TITLE": escape(", ".join(sections)),
-        "STYLE": _file("page.css").replace("MEASURED", COLOURS[0]).replace("PREDICTED", COLOURS[1]),
+        "TITLE": escape(", ".join(section.title for section in sections)),
+        "STYLE": _style(),
         "INDEX": f'<nav aria-label="Parts"><ul>{links}</ul></nav>' if len(sections) > 1 else "",
-        "SECTIONS": "\n".join(sections.values()),
+        "SECTIONS": "\n".join(section.html for section in sections),
         "SCRIPT": "\n\n".join(map(_file, scripts)),
     }
     text = _file("page.html")
@@ -33,6 +50,16 @@ def page(sections: Mapping[str, str], scripts: Sequence[str]) -> str:
 def as_json(data: dict[str, Any]) -> str:
     """Return JSON that cannot end the script element it is in."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _style() -> str:
+    """Return the style sheet, with a colour and a dash for each of the lines s0, s1, …"""
+    text = _file("page.css").replace("MEASURED", COLOURS[0]).replace("PREDICTED", COLOURS[1])
+    for number, (colour, dash) in enumerate(zip(COLOURS, DASHES, strict=True)):
+        dashes = " ".join(map(str, dash)) if dash[1] else "none"
+        text += f"\nsvg .s{number} {{ stroke: {colour}; stroke-dasharray: {dashes} }}"
+        text += f"\nsvg .band.s{number} {{ fill: {colour} }}"
+    return text
 
 
 def _file(name: str) -> str:

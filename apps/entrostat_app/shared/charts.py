@@ -83,6 +83,12 @@ def _frame(
     return pd.DataFrame({"x": np.concatenate(places), "series": np.repeat(list(arrays), lengths), **numbers})
 
 
+def thinned(count: int, most: int) -> np.ndarray:
+    """Return at most `most` of `count` places, evenly spread, the first and the last among them."""
+    places: np.ndarray = np.linspace(0, count - 1, min(count, most)).round().astype(int)
+    return places
+
+
 def styles(series: Sequence[str]) -> dict[str, Any]:
     """Return encodings of colour and dash for the field `series`: the same for the same names in the same order."""
     names = list(series)

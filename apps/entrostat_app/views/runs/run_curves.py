@@ -183,8 +183,7 @@ def picture(panels: Mapping[str, Sequence[Curve]], axis: str, targets: Sequence[
 
 
 def _frame(line: Curve) -> pd.DataFrame:
-    every = max(-(-len(line.x) // POINTS), 1)
-    at = np.arange(len(line.x) - 1, -1, -every)[::-1]  # keeps the last point
+    at = charts.thinned(len(line.x), POINTS)
     raw, smooth = line.raw[:, at], line.smooth[:, at]
     band = {"low": smooth.min(0), "high": smooth.max(0)} if len(smooth) > 1 else {}
     if line.low is not None and line.high is not None:

@@ -1,0 +1,111 @@
+"""The course as parts of a page: a lesson each, with the runs at every position of its slider simulated beforehand."""
+
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ..shared.controls import Control
+from ..shared.trial_words import told
+from ..views.learn import learn, linked_words
+from ..views.learn.lessons import LESSONS, Lesson
+from .curve_data import legend, panel
+from .whole_page import Section, as_json
+
+POINTS = 54
+"""Upper limit for the points of a line."""
+END = "own-log"
+"""Id of the part after the last lesson."""
+
+
+def values(move: Control) -> list[float]:
+    """Return the positions of a lesson's slider."""
+    assert move.low is not None
+    assert move.high is not None
+    assert move.step is not None
+    count = round((move.high - move.low) / move.step) + 1
+    return [round(float(value), 9) for value in np.linspace(move.low, move.high, count)]
+
+
+def entries(lesson: Lesson) -> Iterator[dict[str, Any]]:
+    """Yield what the page shows at each position of the lesson's slider."""
+    for value in values(lesson.move):
+        runs = lesson.simulate(value)
+        panels = [panel(one, lesson.names, POINTS) for one in learn.panels(runs, lesson.pass_k)]
+        panels[-1]["x_title"] = "rollout"
+        right, verdict = lesson.right(runs), lesson.verdict(runs)
+        yield {"value": told(value), "right": right, "verdict": verdict, "panels": panels}
+
+
+def name(number: int) -> str:
+    """Return the id of a lesson, or of the end."""
+    return f"lesson-{number}" if number <= len(LESSONS) else END
+
+
+def section(number: int, found: list[dict[str, Any]]) -> Section:
+    """Return the part of a lesson. number: from 1; found: its entries."""
+    lesson = LESSONS[number - 1]
+    return Section(
+        name=name(number),
+        title=f"{number}. {lesson.title}",
+        html=_html(number, lesson, found),
+        scripts=("page.js", "curves.js", "course.js"),
+        told=f"{name(number)} at {len(found)} values",
+    )
+
+
+def _html(number: int, lesson: Lesson, found: list[dict[str, Any]]) -> str:
+    this, move = name(number), lesson.move
+    at = values(move).index(move.default)
+    value = f"{found[at]['value']} {move.unit}".strip()
+    choices = "".join(
+        f'<label><input type="radio" name="{this}" value="{escape(choice)}" autocomplete="off">{escape(choice)}</label>'
+        for choice in lesson.choices
+    )
+    held = any("target" in str(line["style"]) for line in found[at]["panels"][0]["series"])
+    stage = "".join(
+        f'<svg role="img" class="curves" data-panel="{which}"></svg>'
+        for which, _ in zip(linked_words.PANELS, found[at]["panels"], strict=False)
+    )
+    papers = "; ".join(f'<a href="{escape(s.address)}">{escape(s.name)}</a>' for s in lesson.sources)
+    label = f"{move.label}, {move.symbol}" if move.symbol else move.label
+    before = f'<a href="#{name(number - 1)}">Back</a>' if number > 1 else ""
+    data = {"unit": move.unit, "names": lesson.names, "entries": found}
+    return f"""<section id="{this}" class="lesson">
+<h1>{number}. {escape(lesson.title)}</h1>
+<p class="words">{linked_words.html(lesson.setting)}</p>
+<fieldset><legend>Predict: {escape(lesson.question)}</legend>{choices}</fieldset>
+{legend([*lesson.names, *([learn.TARGET] if held else [])])}
+<div class="stage">{stage}</div>
+<div class="control">
+<label for="{this}.slider">{escape(label)}</label>
+<span class="value" aria-hidden="true">{escape(value)}</span>
+<input type="range" id="{this}.slider" min="0" max="{len(found) - 1}" step="1" value="{at}"
+aria-valuetext="{escape(value)}" autocomplete="off">
+</div>
+<details class="verdict"><summary>Answer</summary>
+<p class="answer" role="status" aria-live="polite">{escape(found[at]["verdict"])}</p>
+<p>{linked_words.html(lesson.why)}</p>
+<p>In the papers: {papers}</p>
+</details>
+<div class="more">
+<p>{linked_words.html(lesson.text)}</p>
+<p>{escape(move.help)}</p>
+</div>
+<p class="ways">{before} <a href="#{name(number + 1)}">Next</a></p>
+<script type="application/json">{as_json(data)}</script>
+</section>"""
+
+
+def end() -> Section:
+    """Return the part after the last lesson, which leads to one's own log."""
+    html = f"""<section id="{END}">
+<h1>Now on your own log</h1>
+<p>Logs of TRL, verl, OpenRLHF, W&amp;B and TensorBoard are read as they are. The first command says when entropy
+collapsed, what to try and which settings to paste; the second shows the log in a browser, on its page Runs.</p>
+<pre><code>llmtrain diagnose trainer_state.json
+entrostat-app --runs FOLDER</code></pre>
+<p class="ways"><a href="#{name(len(LESSONS))}">Back</a> <a href="#{name(1)}">To the first lesson</a></p>
+</section>"""
+    return Section(name=END, title="Now on your own log", html=html, scripts=(), told="")
