@@ -126,7 +126,7 @@ def preset(name: str, **changes: Any) -> dict[str, Any]:
     return {**PRESETS[name].query, **{key.replace("__", "."): value for key, value in changes.items()}}
 
 
-TRAP = preset("trap", lr=4.0, passes=1, rollouts=160)
+TRAP = preset("trap", lr=9.0, group=32, passes=1, rollouts=60)
 """Settings of GRPO in the trap, with fewer and larger steps than the preset's, so that the picture redraws quickly."""
 
 
@@ -137,7 +137,8 @@ def without_controller(settings: Settings) -> dict[str, Any]:
 
 def falling(start: float) -> dict[str, Any]:
     """Return the settings of a thermostat in the trap whose target falls from `start` (nats) to LAST over the run."""
-    return {**TRAP, "controller": ("thermostat",), "schedule": f"linear({start:g}, {LAST:g}, {TRAP['rollouts']})"}
+    schedule = f"linear({start:g}, {LAST:g}, {TRAP['rollouts']})"
+    return {**TRAP, "controller": ("thermostat",), "schedule": schedule, "thermostat.rate": 0.08}
 
 
 def last_entropy(run: Trajectory) -> NDArray[np.float64]:
@@ -160,11 +161,11 @@ def undershoot(run: Trajectory) -> NDArray[np.float64]:
     return run.target[:, -1] - run.entropy.min(-1)
 
 
-def learning_rate(low: float, high: float, step: float) -> Control:
+def learning_rate(default: float, low: float, high: float) -> Control:
     """Return the control of the learning rate of all runs of a lesson."""
     said = "Step size on the mean gradient of a state, in all runs."
     return Control(
-        key="move.lr", label="Learning rate", symbol="η", default=1.0, low=low, high=high, step=step, help=said
+        key="move.lr", label="Learning rate", symbol="η", default=default, low=low, high=high, step=0.25, help=said
     )
 
 
@@ -191,7 +192,7 @@ LESSONS = (
         text="The [entropy](H) H = −Σ p log p measures how undecided the policy is. Likely answers that earn reward "
         "become more likely, so entropy falls, most of it early: [GRPO](0) follows the reward alone. [pass@64](P) is "
         "the chance that one of 64 draws is the best answer. A thermostat adds a bonus that keeps the entropy at a "
-        "[target](T); here the [target falls](1) in the course of the run, so that both policies end decided.",
+        "[target](T); here the [target falls](1) in the course of the run: explore first, decide later.",
         question="Which ends with more reward?",
         measure=last_reward,
         unit="of reward",
@@ -263,11 +264,11 @@ LESSONS = (
         question="Which ends with the most entropy?",
         measure=last_entropy,
         unit="nats",
-        move=learning_rate(0.25, 2.0, 0.25),
+        move=learning_rate(1.0, 0.25, 2.0),
         runs=lambda lr: {
-            "both": {"lr": lr},
-            "positives": preset("positives-only", lr=lr),
-            "negatives": preset("negatives-only", lr=lr),
+            "both": {"lr": lr, "rollouts": 30},
+            "positives": preset("positives-only", lr=lr, rollouts=30),
+            "negatives": preset("negatives-only", lr=lr, rollouts=30),
         },
         why="[Positives](1) reinforce what is already likely: at a learning rate of 1 and above, theirs is the first "
         "entropy to go. [Negatives](2) push likely answers down: entropy stays higher, and the [reward](R) rises more "
@@ -289,10 +290,10 @@ LESSONS = (
         question="Which ends further from the target?",
         measure=distance,
         unit="nats from the target",
-        move=learning_rate(0.25, 2.0, 0.25),
+        move=learning_rate(1.5, 0.5, 2.5),
         runs=lambda lr: {
-            "P control": preset("p-control", lr=lr),
-            "PI control": preset("pi-control", lr=lr, rollouts=80),
+            "P control": preset("p-control", lr=lr, rollouts=60),
+            "PI control": preset("pi-control", lr=lr, rollouts=60),
         },
         why="[P control](0) acts only while there is an error, so an error must remain. In [PI control](1) the sum of "
         "past errors holds the entropy once the error is gone.",
@@ -321,8 +322,8 @@ LESSONS = (
             help="Weight of the sum of errors, in both runs.",
         ),
         runs=lambda ki: {
-            "sum stops": preset("windup", rollouts=60, entropic__anti_windup=True, entropic__ki=ki),
-            "sum goes on": preset("windup", rollouts=60, entropic__ki=ki),
+            "sum stops": preset("windup", rollouts=40, entropic__anti_windup=True, entropic__ki=ki),
+            "sum goes on": preset("windup", rollouts=40, entropic__ki=ki),
         },
         why="At the start the error is large for many rollouts. The sum that [goes on](1) has collected them all and "
         "still pushes down when the entropy passes its [target](T). Without an integral gain there is no sum.",
