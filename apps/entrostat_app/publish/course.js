@@ -1,18 +1,24 @@
-/** Let the slider of a lesson choose the runs that it shows, and the prediction say whether it was right. */
+/** Let the sliders of a lesson choose the runs that it shows, and the prediction say whether it was right. */
 function teach(section) {
-  const { unit, entries, names } = JSON.parse(section.querySelector("script").textContent);
+  const { unit, entries, live } = JSON.parse(section.querySelector("script").textContent);
   const find = (selector) => section.querySelector(selector);
-  const slider = find("input[type=range]");
+  const [slider, ...others] = section.querySelectorAll("input[type=range]");
+  const entry = () => {
+    const settings = Object.fromEntries(others.map(({ name, valueAsNumber }) => [name, valueAsNumber]));
+    return live ? lived(live, slider.valueAsNumber, settings) : entries[slider.valueAsNumber];
+  };
   const redraw = () => {
-    const entry = entries[slider.valueAsNumber];
-    section.querySelectorAll("svg.curves").forEach((svg, i) => draw(svg, entry.panels[i]));
+    const { panels } = entry();
+    section.querySelectorAll("svg.curves").forEach((svg, i) => draw(svg, panels[i]));
   };
   const move = () => {
-    const { value, right, verdict } = entries[slider.valueAsNumber];
+    const { right, verdict } = entry();
     const guess = find("input[type=radio]:checked")?.value;
     const judged = guess === undefined ? "" : guess === right ? "As predicted. " : "Not as predicted. ";
-    find(".value").textContent = `${value} ${unit}`.trim();
-    slider.setAttribute("aria-valuetext", `${value} ${unit}`.trim());
+    const value = `${entries[slider.valueAsNumber].value} ${unit}`.trim();
+    find(".value").textContent = value;
+    slider.setAttribute("aria-valuetext", value);
+    others.forEach((other) => (other.previousElementSibling.textContent = other.value));
     find(".answer").textContent = judged + verdict;
     redraw();
   };

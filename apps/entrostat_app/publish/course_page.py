@@ -1,20 +1,29 @@
 """The course as parts of a page: a lesson each, with the runs at every position of its slider simulated beforehand."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
 import numpy as np
 
+import entrostat
+
+from ..shared import bandit
 from ..shared.controls import Control
 from ..shared.trial_words import told
 from ..views.learn import learn, linked_words
-from ..views.learn.lessons import LESSONS, Lesson
+from ..views.learn.lessons import LESSONS, NEITHER, SEEDS, Lesson, last_entropy, margin
 from .curve_data import legend, panel
+from .playground_page import SLIDERS, slider
+from .playground_page import bandit as problem
 from .whole_page import Section, as_json
 
 POINTS = 54
 """Upper limit for the points of a line."""
+PLAIN = ("grpo", "clip_higher")
+"""Controllers that playground.js knows: the ratio is clipped, and nothing else."""
+LIVE = ("passes", "lr")
+"""Settings with a slider of their own in a playable lesson."""
 END = "own-log"
 """Id of the part after the last lesson."""
 
@@ -38,6 +47,36 @@ def entries(lesson: Lesson) -> Iterator[dict[str, Any]]:
         yield {"value": told(value), "right": right, "verdict": verdict, "panels": panels}
 
 
+def playable(lesson: Lesson) -> bool:
+    """Return True if the page can simulate the lesson itself: clipped GRPO alone, judged by its last entropy."""
+    configs = map(bandit.config_at, lesson.runs(lesson.move.default).values())
+    return lesson.measure is last_entropy and all(config.controller in PLAIN for config in configs)
+
+
+def live(lesson: Lesson) -> dict[str, Any]:
+    """Return what live.js needs to simulate a playable lesson: bandits, and settings of each run at each position."""
+    config = bandit.config_at(next(iter(lesson.runs(lesson.move.default).values())))
+    moved = [[_settings(run) for run in lesson.runs(value).values()] for value in values(lesson.move)]
+    return {
+        "bandits": [problem(config, seed) for seed in SEEDS],
+        "runs": moved[0],
+        "moved": [[run["eps_high"] for run in runs] for runs in moved],
+        "names": lesson.names,
+        "unit": lesson.unit,
+        "neither": NEITHER,
+        "margin": margin(len(SEEDS)),
+        "titles": [one.title for one in learn.panels(lesson.simulate(lesson.move.default))],
+    }
+
+
+def _settings(values: Mapping[str, Any]) -> dict[str, float]:
+    """Return the settings of `simulate` of playground.js."""
+    config = bandit.config_at(values)
+    known = entrostat.describe(config.controller)["hyperparameters"]
+    clip = {key: config.controller_args.get(key, known[key]["default"]) for key in ("eps_low", "eps_high")}
+    return {**clip, **{key: getattr(config, key) for key in ("lr", "passes", "group", "rollouts")}}
+
+
 def name(number: int) -> str:
     """Return the id of a lesson, or of the end."""
     return f"lesson-{number}" if number <= len(LESSONS) else END
@@ -50,7 +89,7 @@ def section(number: int, found: list[dict[str, Any]]) -> Section:
         name=name(number),
         title=f"{number}. {lesson.title}",
         html=_html(number, lesson, found),
-        scripts=("page.js", "curves.js", "course.js"),
+        scripts=("page.js", "curves.js", "playground.js", "live.js", "course.js"),
         told=f"{name(number)} at {len(found)} values",
     )
 
@@ -71,7 +110,11 @@ def _html(number: int, lesson: Lesson, found: list[dict[str, Any]]) -> str:
     papers = "; ".join(f'<a href="{escape(s.address)}">{escape(s.name)}</a>' for s in lesson.sources)
     label = f"{move.label}, {move.symbol}" if move.symbol else move.label
     before = f'<a href="#{name(number - 1)}">Back</a>' if number > 1 else ""
-    data = {"unit": move.unit, "names": lesson.names, "entries": found}
+    data: dict[str, Any] = {"unit": move.unit, "entries": found}
+    sliders = ""
+    if playable(lesson):
+        data = {"unit": move.unit, "entries": [{"value": e["value"]} for e in found], "live": live(lesson)}
+        sliders = "".join(slider(this, data["live"]["runs"][0], *each) for each in SLIDERS if each[0] in LIVE)
     return f"""<section id="{this}" class="lesson">
 <h1>{number}. {escape(lesson.title)}</h1>
 <p class="words">{linked_words.html(lesson.setting)}</p>
@@ -92,6 +135,7 @@ aria-valuetext="{escape(value)}" autocomplete="off">
 <div class="more">
 <p>{linked_words.html(lesson.text)}</p>
 <p>{escape(move.help)}</p>
+{f"<p>Try it: {escape(lesson.next)}</p>{sliders}" if sliders else ""}
 </div>
 <p class="ways">{before} <a href="#{name(number + 1)}">Next</a></p>
 <script type="application/json">{as_json(data)}</script>

@@ -1,5 +1,6 @@
 """The playground as a part of a page: plain GRPO on the trap, simulated by the page itself."""
 
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -36,7 +37,7 @@ def section() -> Section:
 
 
 def _html() -> str:
-    first, *others = (slider(*each) for each in SLIDERS)
+    first, *others = (slider(NAME, SETTINGS, *each) for each in SLIDERS)
     data = {"bandit": bandit(Config(env="trap"), 0), "settings": SETTINGS}
     return f"""<section id="{NAME}" class="{NAME}">
 <h1>Entropy collapse</h1>
@@ -52,13 +53,13 @@ def _html() -> str:
 </section>"""
 
 
-def slider(key: str, label: str, low: float, high: float, step: float) -> str:
-    """Return a slider with its label and value; its name is the setting's."""
-    start = f"{SETTINGS[key]:g}"
+def slider(part: str, settings: Mapping[str, Any], key: str, label: str, low: float, high: float, step: float) -> str:
+    """Return a slider with its label and value in a part of the page; its name is the setting's."""
+    start = f"{settings[key]:g}"
     return f"""<div class="control">
-<label for="{NAME}.{key}">{escape(label)}</label>
+<label for="{part}.{key}">{escape(label)}</label>
 <span class="value" aria-hidden="true">{start}</span>
-<input type="range" id="{NAME}.{key}" name="{key}" min="{low:g}" max="{high:g}" step="{step:g}" value="{start}"
+<input type="range" id="{part}.{key}" name="{key}" min="{low:g}" max="{high:g}" step="{step:g}" value="{start}"
 autocomplete="off">
 </div>
 """

@@ -1,16 +1,18 @@
 """The published course: its lessons are the explorer's, and a phone shows each with its control and its answer."""
 
-import json
 import re
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from entrostat_app.entrostat_command import main
 from entrostat_app.publish import course_page
 from entrostat_app.publish.whole_page import page as whole
+from entrostat_app.shared import bandit
 from entrostat_app.shared.palette import COLOURS
-from entrostat_app.views.learn.lessons import LESSONS, NEITHER
+from entrostat_app.views.learn.lessons import LESSONS, NEITHER, SEEDS
+from toybandit import simulate
 
 PHONE = {"width": 390, "height": 844}
 CLIP = 2
@@ -29,6 +31,14 @@ def page(tmp_path_factory):
 def clip():
     """Entries of the lesson on clipping."""
     return list(course_page.entries(LESSONS[CLIP - 1]))
+
+
+@pytest.fixture(scope="module")
+def alone(clip, tmp_path_factory):
+    """Path of a page with the lesson on clipping alone."""
+    path = tmp_path_factory.mktemp("alone") / "index.html"
+    path.write_text(whole([course_page.section(CLIP, clip)]))
+    return path
 
 
 def test_every_entry_is_the_lesson_at_its_value(clip):
@@ -88,21 +98,21 @@ def test_a_student_opens_the_course_on_a_telephone(browser, page):
     assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     for number, lesson in enumerate(LESSONS, 1):
         part = tab.locator(f"#{course_page.name(number)}")
-        entries = json.loads(part.locator("script").text_content())["entries"]
-        slider, answer = part.get_by_role("slider"), part.get_by_text("Answer", exact=True)
+        runs = lesson.simulate(lesson.move.high)
+        slider, answer = part.get_by_role("slider").first, part.get_by_text("Answer", exact=True)
         for shown in (part.get_by_role("heading"), slider, answer):
             box = shown.bounding_box()
             assert box["y"] >= 0
             assert box["y"] + box["height"] <= PHONE["height"], lesson.title
         told = part.get_by_role("status")
         assert not told.is_visible()
-        part.get_by_label(entries[-1]["right"], exact=True).check()
+        part.get_by_label(lesson.right(runs), exact=True).check()
         answer.tap()
         curve = part.locator("svg.curves path.line.s1").first
         before = curve.get_attribute("d")
         slider.focus()
         tab.keyboard.press("End")
-        assert told.inner_text() == f"As predicted. {entries[-1]['verdict']}"
+        assert told.inner_text() == f"As predicted. {lesson.verdict(runs)}"
         assert curve.get_attribute("d") != before
         part.get_by_role("link", name="Next").tap()
         assert tab.url.endswith(f"#{course_page.name(number + 1)}")
@@ -112,11 +122,43 @@ def test_a_student_opens_the_course_on_a_telephone(browser, page):
     context.close()
 
 
-def test_a_linked_word_lights_up_its_part_of_the_picture(browser, clip, tmp_path):
-    path = tmp_path / "index.html"
-    path.write_text(whole([course_page.section(CLIP, clip)]))
+@pytest.mark.parametrize("others", [{}, {"passes": 1, "lr": 2.0}])
+def test_the_page_simulates_the_lesson_on_clipping_as_toybandit_does(browser, alone, others):
+    tab = browser.new_page()
+    tab.goto(alone.as_uri())
+    lesson = LESSONS[CLIP - 1]
+    for position, value in list(enumerate(course_page.values(lesson.move)))[::5]:
+        runs = {
+            name: simulate(bandit.config_at({**values, **others}), SEEDS) for name, values in lesson.runs(value).items()
+        }
+        live = "JSON.parse(document.querySelector('section script').textContent).live"
+        found = tab.evaluate(f"([at, others]) => lived({live}, at, others)", [position, others])
+        assert (found["right"], found["verdict"]) == (lesson.right(runs), lesson.verdict(runs))
+        for panel, measure in zip(found["panels"], ("entropy", "reward"), strict=True):
+            for line, run in zip(panel["series"], runs.values(), strict=True):
+                expected = getattr(run, measure)
+                for key, of in (("y", np.mean), ("low", np.min), ("high", np.max)):
+                    np.testing.assert_allclose(line[key], of(expected, 0), rtol=0, atol=1e-9)
+    tab.close()
+
+
+def test_every_slider_of_a_simulated_lesson_moves_its_curves(browser, alone):
+    tab = browser.new_page(viewport=PHONE)
+    tab.goto(alone.as_uri())
+    curve, values = tab.locator("svg.curves path.line.s1").first, tab.locator(".value")
+    for slider in tab.get_by_role("slider").all():
+        before, shown = curve.get_attribute("d"), values.all_inner_texts()
+        slider.focus()
+        tab.keyboard.press("Home")
+        assert curve.get_attribute("d") != before
+        assert values.all_inner_texts() != shown
+    assert tab.get_by_role("slider").count() == 3
+    tab.close()
+
+
+def test_a_linked_word_lights_up_its_part_of_the_picture(browser, alone):
     tab = browser.new_page(viewport={"width": 1000, "height": 1200})
-    tab.goto(path.as_uri())
+    tab.goto(alone.as_uri())
     seen = "parts => parts.map(part => getComputedStyle(part).opacity)"
     lines, panels = tab.locator("svg.curves .line"), tab.locator("svg.curves")
     assert lines.evaluate_all(seen) == ["1"] * 4

@@ -111,14 +111,18 @@ class Lesson:
         found = {name: self.measure(run) for name, run in runs.items()}
         first, second = sorted(found, key=lambda name: -found[name].mean())[:2]
         gaps = found[first] - found[second]
-        half = float(stdtrit(len(gaps) - 1, (1 + CONFIDENCE) / 2)) * gaps.std(ddof=1) / sqrt(len(gaps))
-        return first if gaps.mean() > half else NEITHER
+        return first if gaps.mean() > margin(len(gaps)) * gaps.std(ddof=1) else NEITHER
 
     def verdict(self, runs: Mapping[str, Trajectory]) -> str:
         """Return the answer and the numbers that it rests on."""
         numbers = ", ".join(f"{name} {self.measure(run).mean():.2f}" for name, run in runs.items())
         right = self.right(runs)
         return f"{right[:1].upper()}{right[1:]}: {numbers}{f' {self.unit}' if self.unit else ''}."
+
+
+def margin(count: int) -> float:
+    """Return half the interval of a mean of `count` numbers, in standard deviations of theirs."""
+    return float(stdtrit(count - 1, (1 + CONFIDENCE) / 2)) / sqrt(count)
 
 
 def preset(name: str, **changes: Any) -> dict[str, Any]:
