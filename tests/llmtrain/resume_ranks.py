@@ -76,6 +76,12 @@ def cases(base: TrainConfig) -> dict[str, tuple[int, TrainConfig]]:
     }
 
 
+def with_probes(config: TrainConfig) -> TrainConfig:
+    """Return the configuration with probes, which must change nothing; of ranks in ZeRO-3 the second has none."""
+    probes = 1 if config.engine.zero_stage == 3 else 3
+    return replace(config, log=replace(config.log, probes=probes, probe_every=2, probe_samples=2))
+
+
 MOVES = ((1, "zero1"), (2, "zero2"), (4, "zero3"), (2, "zero0"))
 """Numbers of ranks and ZeRO stages between which a run moves, every two steps."""
 
@@ -106,12 +112,12 @@ def train(config: TrainConfig, out: Path, *, resume: bool = False, until: int = 
 def first(configs: dict[str, TrainConfig], out: Path) -> None:
     for name, config in configs.items():
         train(config, out / name / "straight")
-        train(config, out / name / "halves", until=config.steps // 2)
+        train(with_probes(config), out / name / "halves", until=config.steps // 2)
 
 
 def second(configs: dict[str, TrainConfig], out: Path) -> None:
     for name, config in configs.items():
-        train(config, out / name / "halves", resume=True)
+        train(with_probes(config), out / name / "halves", resume=True)
 
 
 def move(config: TrainConfig, out: Path, until: int) -> None:

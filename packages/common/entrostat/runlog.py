@@ -4,6 +4,7 @@
     manifest.json   versions, git revision, seed, command; "resumed" has the same for each time the run was resumed
     metrics.jsonl   one line per step
     samples.jsonl   sample responses, if there are any
+    probes.jsonl.gz answers to probes, if there are any; see `probe_log`
 
 A line of samples.jsonl is one response. Unknown fields are left out.
 
@@ -32,6 +33,7 @@ from typing import Any, TextIO
 
 from .installation import git_revision
 from .plain_yaml import dump_yaml
+from .probe_log import append_probes, keep_probes
 
 HOLDS_WITHIN = 0.15
 """Upper limit for the relative error of the mean entropy over the last third, if a target counts as held."""
@@ -64,6 +66,7 @@ class RunLog:
         _replace(self.path / "manifest.json", json.dumps(about, indent=2) + "\n")
         self._metrics = self._open("metrics.jsonl", resume_at)
         self._samples = self._open("samples.jsonl", resume_at)
+        keep_probes(self.path, resume_at)
 
     def _open(self, name: str, resume_at: int | None) -> TextIO:
         """Open a .jsonl file for appending, with only the lines of steps before `resume_at` kept."""
@@ -79,6 +82,10 @@ class RunLog:
     def sample(self, step: int, **fields: Any) -> None:
         """Append one response with its known fields."""
         self._write(self._samples, {"step": step, **fields})
+
+    def probes(self, step: int, answers: Sequence[Mapping[str, Any]]) -> None:
+        """Append the answers to the probes of a step."""
+        append_probes(self.path, step, answers)
 
     def _write(self, file: TextIO, line: Mapping[str, Any]) -> None:
         file.write(_to_json(line))

@@ -52,3 +52,17 @@ def test_work_on_a_gpu_is_waited_for_until_an_error(monkeypatch):
     with pytest.raises(KeyError), clock.phase("bad"):
         raise KeyError
     assert len(waits) == 3
+
+
+def test_a_whole_phase_counts_the_phases_inside_it():
+    clock = Clock("cpu")
+    with clock.phase("outer"):
+        with clock.phase("inner"):
+            time.sleep(0.01)
+        before = clock.spent["inner"]
+        with clock.whole_phase("probes"), clock.phase("inner"):
+            time.sleep(0.05)
+    spent = clock.read()
+    assert set(spent) == {"time/outer", "time/inner", "time/probes"}
+    assert spent["time/probes"] >= 0.05
+    assert spent["time/inner"] == before

@@ -11,6 +11,7 @@
     zero2                       the same, bf16          packed   yes          yes       fp32 master weights
     zero3                       DeepSpeed, two ranks    packed   yes   yes    yes       cosine rate, reference
 
+The run in halves also answers probes: they change nothing.
 Checksums of a checkpoint's files are those of weights, moments, generators, data position and controllers.
 """
 
@@ -27,6 +28,7 @@ import yaml
 from same_runs import without_times
 
 from entrostat import list_controllers, make
+from entrostat.probe_log import FILE, read_probes
 from llmtrain.policy.checkpoint import latest, load_state
 from llmtrain.policy.model import load
 from llmtrain.settings.config import (
@@ -99,6 +101,7 @@ def check_same(folder: Path, steps: int) -> None:
     assert [line["step"] for line in lines if "reward" in line] == list(range(steps))
     assert sum(line.get("grad_norm", 0) > 0 for line in lines) > steps // 2
     assert lines == without_times(folder / "halves")
+    assert list(read_probes((folder / "halves" / FILE).read_bytes())) == list(range(0, steps + 1, 2))
 
 
 @pytest.mark.slow

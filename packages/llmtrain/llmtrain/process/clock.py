@@ -42,6 +42,18 @@ class Clock:
             self._mark()
             self._open.pop()
 
+    @contextmanager
+    def whole_phase(self, name: str) -> Iterator[None]:
+        """Run a block and add all its time to this phase, that of nested phases too."""
+        self._mark()
+        outside, self.spent = self.spent, defaultdict(float)
+        try:
+            with self.phase(name):
+                yield
+        finally:
+            outside[name] += sum(self.spent.values())
+            self.spent = outside
+
     def read(self) -> dict[str, float]:
         """Return `time/<phase>` in seconds for each phase, and reset."""
         self._mark()

@@ -420,7 +420,7 @@ class GuardConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class LogConfig:
-    """Destinations of the metrics besides the run log."""
+    """Destinations of the metrics besides the run log, and probes."""
 
     tensorboard: bool = True
     """Write event files to <out>/tensorboard."""
@@ -428,6 +428,13 @@ class LogConfig:
     """Log to Weights & Biases, which must be installed."""
     wandb_project: str = "llmtrain"
     """Weights & Biases project."""
+    probes: NonNegativeInt = 0
+    """Probes: held-out questions, the first ones, that are answered every `probe_every` steps with the same random
+    numbers each time, and logged token by token in <out>/probes.jsonl.gz; 0: none. They never change the training."""
+    probe_every: PositiveInt = 10
+    """Rollout steps between two answers to the probes."""
+    probe_samples: Annotated[int, "[2, 65536]"] = 4
+    """Responses per probe."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -83,6 +83,7 @@ def check(config: TrainConfig) -> None:
         raise ValueError(f"profile.steps {late[0]}: the run has rollout steps 0 to {config.steps - 1}")
     check_task(config)
     check_evaluation(config)
+    check_probes(config)
     check_model(config)
     check_targets(config)
     check_guard(config)
@@ -156,6 +157,14 @@ def check_evaluation(config: TrainConfig) -> None:
             f"checkpoint.keep_best {best} needs an evaluation of every checkpoint: save_every {config.save_every} must "
             f"be a multiple of eval.every, not {every}"
         )
+
+
+def check_probes(config: TrainConfig) -> None:
+    """Raise ValueError if there are no held-out questions for probes."""
+    probes, files = config.log.probes, config.data.train_files
+    if probes and (not config.data.val_files if files else config.task.test_problems < probes):
+        more = "give data.val_files" if files else f"raise task.test_problems to {probes}"
+        raise ValueError(f"log.probes {probes} needs as many held-out questions: {more}, or set it to 0")
 
 
 def check_place(path: Path) -> None:

@@ -164,23 +164,35 @@ class Collector:
         self.used += 1
         oldest = step - self.config.topology.staleness
         check_answer(rollouts, request, oldest, self.ranks.rank)
-        with self.clock.phase("verify"):
-            texts, owners = rollouts.texts(self.tokenizer), rollouts.prompt_index.tolist()
-            before = self.task.failures
-            verdicts = self.task.verify([questions[i] for i in owners], texts)
-            correct = torch.tensor([float(verdict.correct) for verdict in verdicts])
-            n, limit = self.config.rollout.n, self.config.rollout.max_new_tokens
-            scores = self._scores(questions, texts, owners) if self.config.reward.function else None
-            failures += self.task.failures - before
-            extra = terms(texts, rollouts.response_lengths, correct, n, limit, self.config.reward, scores)
+        before = self.task.failures
+        scores = self._judged(questions, rollouts, self.config.rollout.n)
+        failures += self.task.failures - before
         if self.ranks.size > 1:
             with self.clock.phase("idle"):
                 self.ranks.barrier()  # other ranks may still be sampling
-        return rollouts, torch.cat([correct[None], extra])
+        return rollouts, scores
 
-    def _scores(self, questions: Sequence[Question], texts: Sequence[str], owners: Sequence[int]) -> Tensor:
-        """Return the reward function's numbers for this rank's responses (B,), in whole groups."""
-        n = self.config.rollout.n
+    def probed(self, questions: Sequence[Question], rollouts: Rollouts, n: int) -> Collected:
+        """Return this rank's n responses to each of its prompts, scored as training data are, not to be trained on."""
+        scores = self._judged(questions, rollouts, n)
+        shaped, sequence = self._shaped(scores), rollouts.prompt_index * n + torch.arange(len(rollouts)) % n
+        advantages = self._advantages(shaped, rollouts)
+        return Collected(rollouts, sequence, scores[0], shaped, advantages, metrics={}, dropped=True)
+
+    def _judged(self, questions: Sequence[Question], rollouts: Rollouts, n: int) -> Tensor:
+        """Return the scores (1 + terms, B) of this rank's responses, n to each prompt; questions: one per prompt."""
+        with self.clock.phase("verify"):
+            texts, owners = rollouts.texts(self.tokenizer), rollouts.prompt_index.tolist()
+            verdicts = self.task.verify([questions[i] for i in owners], texts)
+            correct = torch.tensor([float(verdict.correct) for verdict in verdicts])
+            reward, limit = self.config.reward, self.config.rollout.max_new_tokens
+            scores = self._scores(questions, texts, owners, n) if reward.function else None
+            return torch.cat(
+                [correct[None], terms(texts, rollouts.response_lengths, correct, n, limit, reward, scores)]
+            )
+
+    def _scores(self, questions: Sequence[Question], texts: Sequence[str], owners: Sequence[int], n: int) -> Tensor:
+        """Return the reward function's numbers for this rank's responses (B,), in whole groups of n."""
         groups = [texts[i : i + n] for i in range(0, len(texts), n)]
         found = self.task.score([questions[i] for i in owners[::n]], groups)
         return torch.tensor([score for group in found for score in group], dtype=torch.float32)

@@ -7,7 +7,7 @@
 Randomness is keyed by (seed, step, purpose), so the step is all the state needed to repeat it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -50,6 +50,7 @@ from .collect import Collector
 from .experience import Annotator, Experience
 from .guard import Guard, RollBackError
 from .learner import Learner
+from .probes import Prober
 from .responses import response_covariance
 from .telemetry import WatchedRunLog, traced
 
@@ -74,6 +75,8 @@ class NoLog:
     def log(self, step: int, metrics: Mapping[str, Any]) -> None: ...
 
     def sample(self, step: int, **fields: Any) -> None: ...
+
+    def probes(self, step: int, answers: Sequence[Mapping[str, Any]]) -> None: ...
 
     def close(self) -> None: ...
 
@@ -132,6 +135,7 @@ class Trainer:
             config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock, whole_groups=keeps_groups(config)
         )
         self.evaluator = self._evaluator()
+        self.prober = Prober(config, self.task, self.collector, self.annotator, self.controller)
         torch.manual_seed(config.seed)
         if state:
             self.collector.resume(state["batches"], state.get("in_flight", []))
@@ -276,6 +280,8 @@ class Trainer:
                 self.save()
             if self.config.eval.every and not self.interrupted:
                 self.log.log(self.step, self.evaluate())
+            if self.prober.is_due(self.step) and not self.interrupted:
+                self._probe_the_end()
         except Exception as error:
             if isinstance(error, NonFiniteError) and self.config.guard.non_finite == "roll_back":
                 raise RollBackError(f"step {self.step}: {error}") from None
@@ -316,6 +322,7 @@ class Trainer:
     def _train_step(self) -> dict[str, float]:
         with self.clock.phase("other"):
             self._send_weights()
+            probed = self.prober.sample(self.rollout) if self.prober.is_due(self.step) else None
             found = self.collector.collect(self.step)
             self._release()
             rollouts = found.rollouts
@@ -338,12 +345,14 @@ class Trainer:
                 **gap,
                 **{key: float(value) for key, value in self.controller.metrics().items()},
             }
+            if probed is not None:
+                self.log.probes(self.step, self.prober.answers(probed, self.step))
             shown, table = self._shown(experience)
             take = partial(self.learner.update, experience, self.step, watch=table.see)
             updates = take() if proceeds else self.learner.leave_out()
             self.trace.expect(updates.get("flow/total"))
         times = self.clock.read()
-        seconds = sum(times.values()) - times.get("time/eval", 0.0)
+        seconds = sum(value for name, value in times.items() if name not in ("time/eval", "time/probes"))
         speed = found.metrics["tokens"] / seconds
         self._log_sample(rollouts, shown, found.reward, table)
         return (metrics | updates | metrics | peaks()) | {
@@ -402,6 +411,13 @@ class Trainer:
 
     def _sampler(self, seed: int) -> Sampler:
         return Sampler(self.rollout, self.tokenizer, seed, self.ranks.size)
+
+    def _probe_the_end(self) -> None:
+        """Log the probes of the policy after the last update, weighted by the controller's last observation."""
+        self._send_weights()
+        probed = self.prober.sample(self.rollout)
+        self._release()
+        self.log.probes(self.step, self.prober.answers(probed, self.step))
 
     def evaluate(self) -> dict[str, float]:
         """Return metrics of the held-out questions, sampled with an evaluation seed."""
