@@ -28,6 +28,7 @@ PAGES = {
     "control-room": Page("control_room", "Control room", ":material/tune:"),
     "quadrants": Page("quadrants", "Quadrants", ":material/grid_view:"),
     "runs": Page("runs", "Runs", ":material/folder_open:"),
+    "probes": Page("probes", "Probes", ":material/call_split:"),
     "learn": Page("learn", "Learn", ":material/school:"),
 }
 """Pages by URL path; the first one is shown if the URL names none."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 from entrostat_app.browser.headless import chromium, chromium_path, server
 
 if TYPE_CHECKING:
@@ -41,10 +43,13 @@ def own_main() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with one run log."""
+    """Return a folder with one run log, and two runs with answers to probes in a folder of their own."""
+    from probed_runs import write
+
     from toybandit.cli import main
 
     folder = tmp_path_factory.mktemp("runs")
+    write(folder / "probes")
     args = (
         "run --env noisy --controller entropic --target 0.6 --states 4 --rollouts 30 --passes 2 --seeds 2 --set tau=0.3"
     )

@@ -21,12 +21,21 @@ RUNS = {
     "thermostat": "--controller thermostat --target 0.6",
 }
 """Run logs for the page Runs: flags of `toybandit run`, by name."""
+PROBED = {"probes/grpo": "grpo", "probes/steer": "steer"}
+"""Runs for the page Probes: controllers of `llmtrain train`, by name."""
 
 
 def make_runs(folder: Path) -> None:
-    """Write small run logs into `folder`."""
+    """Write small run logs into `folder`: of the trainer, which take minutes, and of the simulator."""
+    from llmtrain.cli import main as train
     from toybandit.cli import main
 
+    for name, controller in PROBED.items():
+        flags = "--steps 40 --save-every 40 --eval.every 0 --log.no-tensorboard --log.probes 4 --log.probe-every 5"
+        words = (
+            f"train --preset countdown-cpu --threads 1 {flags} --log.probe-samples 8 --controller {controller}".split()
+        )
+        train([*words, "--out", str(folder / name)])
     for name, flags in RUNS.items():
         words = f"run --env noisy --states 16 --rollouts 120 --passes 4 --lr 1 --seeds 4 {flags}".split()
         main([*words, "--out", str(folder / name)])

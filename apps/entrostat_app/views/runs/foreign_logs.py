@@ -20,8 +20,8 @@ import streamlit as st
 from entrostat.foreign import foreign_runs
 from entrostat.foreign.foreign_runs import ForeignRun
 
+from ...shared import run_folder
 from ...shared.plain_text import plain
-from . import run_folder
 from .run_log import LARGEST, MOST_KEYS, MOST_METRICS, Log, Series
 
 IMPORTED = "imported"

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ...shared import charts
 from ...shared.charts import Picture
-from .run_folder import experiment
+from ...shared.run_folder import experiment
 from .run_log import LARGEST, Array, Log, Series
 
 AXES = {"step": "rollout step", "tokens": "tokens trained on", "time": "training time (s)"}

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from entrostat.foreign.foreign_runs import ForeignRun
 
-from . import run_folder
+from ...shared import run_folder
 from .follow import Follower
 
 Array = NDArray[np.float64]

@@ -8,10 +8,10 @@ import streamlit as st
 
 from entrostat.runlog import target_of
 
-from ...shared import charts, exports
+from ...shared import charts, exports, run_folder
 from ...shared.controls import Control, Sections
 from ...shared.plain_text import plain
-from . import foreign_logs, run_curves, run_diagnosis, run_folder, run_log, winners
+from . import foreign_logs, run_curves, run_diagnosis, run_log, winners
 from . import runs_parts as parts
 from .run_log import Log
 

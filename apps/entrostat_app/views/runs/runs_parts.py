@@ -16,10 +16,10 @@ from entrostat.doubts import doubts
 from entrostat.runlog import target_of
 from toybandit.trajectory import last_third
 
-from ...shared import charts, exports
+from ...shared import charts, exports, run_folder, tokens_html
 from ...shared.controls import Control
 from ...shared.plain_text import plain
-from . import run_curves, run_folder, run_law, run_log, tokens_html
+from . import run_curves, run_law, run_log
 from .run_log import Log
 
 MOST = 8
@@ -41,8 +41,8 @@ SCALE = Control(
     label="Shade tokens by",
     default="entropy",
     options=tuple(tokens_html.SCALES),
-    help="entropy: entropy of the policy at the token. weight: factor of the controllers on its advantage. ΔH: its "
-    "part in the entropy change of its update.",
+    help="entropy: entropy of the policy at the token. weight: factor of the controllers on its advantage. advantage: "
+    "that in the plan. ΔH: its part in the entropy change of its update.",
 )
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from entrostat.foreign import foreign_runs
 from entrostat.plain_yaml import parse_yaml
 
-from ...launch import RUNS
+from ..launch import RUNS
 
 DEPTH = 4
 """Maximum depth of a run below the root."""

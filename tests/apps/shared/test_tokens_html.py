@@ -4,8 +4,8 @@ import html.parser
 
 import pytest
 
+from entrostat_app.shared import tokens_html
 from entrostat_app.shared.plain_text import plain
-from entrostat_app.views.runs import tokens_html
 
 EVIL = "<script>alert(1)</script>\" onmouseover='x' &lt;"
 

@@ -7,7 +7,8 @@ import pickle
 import pytest
 
 from entrostat_app.launch import RUNS
-from entrostat_app.views.runs import foreign_logs, run_folder
+from entrostat_app.shared import run_folder
+from entrostat_app.views.runs import foreign_logs
 
 
 def make(root, name, config="steps: 3\n"):

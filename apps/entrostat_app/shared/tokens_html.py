@@ -40,6 +40,7 @@ class Scale:
 SCALES = {
     "entropy": Scale("entropy", "entropy H", "nats", 0.0, "undecided", least=0.5),
     "weight": Scale("weight", "weight", "", 1.0, "strengthened", "weakened; struck through at 0", least=0.25),
+    "advantage": Scale("advantage", "advantage A", "", 0.0, "made likelier", "made less likely", least=0.25),
     "ΔH": Scale("entropy_change", "entropy change ΔH", "nats per unit step", 0.0, "raises the entropy", "lowers it"),
 }
 HOVER = {
@@ -50,6 +51,8 @@ HOVER = {
     "entropy_change": "ΔH",
 }
 """Labels of the numbers shown on hover, by their key in samples.jsonl."""
+MARK = "✂"
+"""Sign before the token where two responses part."""
 SIGNS = {" ": "·", "\n": "↵\n", "\t": "⇥\t", "\r": "␍"}
 """Visible signs for whitespace; line breaks remain."""
 
@@ -82,25 +85,39 @@ def reach(values: Sequence[float], scale: Scale) -> float:
     return max(float(away.max(initial=0.0)), scale.least)
 
 
-def strengths(values: Sequence[float], scale: Scale) -> list[float]:
-    """Return the numbers scaled to −1 … 1 by their distance from the neutral value; 0 for NaN."""
-    away, most = np.asarray(values, dtype=np.float64) - scale.neutral, reach(values, scale)
+def strengths(values: Sequence[float], scale: Scale, most: float | None = None) -> list[float]:
+    """Return the numbers scaled to −1 … 1 by their distance from the neutral value; 0 for NaN.
+
+    most: the distance that becomes 1; None takes the largest.
+    """
+    away, most = np.asarray(values, dtype=np.float64) - scale.neutral, reach(values, scale) if most is None else most
     return np.nan_to_num(away / most, nan=0.0).tolist() if most > 0 else [0.0] * len(away)
 
 
-def response(sample: Mapping[str, Any], name: str) -> str:
-    """Return the response as HTML in a scrolling region; only its text if the numbers are missing. name: of SCALES."""
+def response(
+    sample: Mapping[str, Any],
+    name: str,
+    *,
+    label: str = "Response, token by token",
+    most: float | None = None,
+    mark: int | None = None,
+) -> str:
+    """Return the response as HTML in a scrolling region; only its text if the numbers are missing. name: of SCALES.
+
+    label: name of the region for screen readers. most: see `strengths`. mark: index of a token to put a sign before.
+    """
     scale = SCALES[name]
     tokens, values = sample.get("tokens"), column(sample, scale.key)
     if not isinstance(tokens, list) or values is None:
-        return region(escaped(sample.get("response", "")), "Response")
+        return region(escaped(sample.get("response", "")), label)
     known = {label: found for key, label in HOVER.items() if (found := column(sample, key)) is not None}
     parts = []
-    for i, strength in enumerate(strengths(values, scale)[:MOST]):
+    for i, strength in enumerate(strengths(values, scale, most)[:MOST]):
         numbers = " · ".join(f"{label} {of_all[i]:.4g}" for label, of_all in known.items())
         dropped = name == "weight" and values[i] == 0
+        parts.append(f"<strong>{MARK}</strong>" if i == mark else "")
         parts.append(token(str(tokens[i]), strength, numbers, dropped=dropped))
-    return region("".join(parts), "Response, token by token")
+    return region("".join(parts), label)
 
 
 def region(inner: str, label: str) -> str:
@@ -162,6 +179,11 @@ def notice(sample: Mapping[str, Any], name: str) -> str:
     if name == "weight":
         touched, dropped = int((values != 1).sum()), int((values == 0).sum())
         return f"Controllers changed the weight of {touched} of {len(values)} tokens and dropped {dropped}."
+    if name == "advantage":
+        up, down = int((values > 0).sum()), int((values < 0).sum())
+        return (
+            f"{up} of {len(values)} tokens have an advantage above 0 and {down} below; the mean is {values.mean():.3g}."
+        )
     raising, lowering = values[values > 0], values[values < 0]
     return (
         f"{len(raising)} tokens raise the entropy by {raising.sum():.3g} together, {len(lowering)} lower it by "
