@@ -43,6 +43,8 @@ def test_the_64_gpu_plan(capsys):
         "gradient accumulation",
         "optimizer",
         "KV cache",
+        "free                    54.7      0.0",
+        "gpu_memory_utilization=0.73 leaves 5.1 GiB",
         "decode: reading weights",
         "weight sync",
         "GPU-hours",
@@ -60,7 +62,9 @@ def test_json_agrees_with_itself(capsys):
     assert seconds["step"] == pytest.approx(parts)
     assert found["run"]["gpu_hours"] == pytest.approx(parts * 2000 * 8 / 3600)
     assert found["numbers"]["global batch"] == 4096
-    assert sum(found["memory"]["training"].values()) <= found["memory"]["gpu"]
+    memory = found["memory"]
+    for phase in ("training", "rollout"):
+        assert sum(memory[phase].values()) + memory["free"][phase] == pytest.approx(memory["gpu"])
     assert found["config"]["model"] == "Qwen3-8B-Base"
     assert {"set", "seconds", "gpu_hours", "note"} == set(found["advice"][0])
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from .advice import advise
 from .cost import Plan
 from .gpu import GIB
+from .headroom import headroom, headroom_in_words
 from .plan_presets import Preset
 from .published import PUBLISHED, ratio
 
@@ -57,6 +58,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
             "training": memory.training,
             "rollout": memory.rollout,
             "gpu": plan.layout.gpu.memory,
+            "free": headroom(plan),
             "host": memory.host,
             "host_loading": memory.loading,
             "gpu_memory_utilization": memory.utilization,
@@ -113,6 +115,7 @@ def _memory(plan: Plan) -> Table:
     table.add_section()
     table.add_row("total", *(_gib(sum(parts.values())) for parts in (memory.training, memory.rollout)))
     table.add_row(f"{plan.layout.gpu.name.upper()} has", _gib(whole), _gib(whole))
+    table.add_row("free", *(f"{size / GIB:.1f}" for size in headroom(plan).values()))
     return table
 
 
@@ -163,6 +166,7 @@ def summary(plan: Plan) -> Iterator[str]:
         f"{plan.gpu_hours * low:,.0f} to {plan.gpu_hours * high:,.0f} GPU-hours."
     )
     held = f", and {plan.memory.host / GIB:,.0f} GiB for offloaded state" if plan.memory.host else ""
+    yield headroom_in_words(plan)
     yield f"Host memory per node: {plan.memory.loading / GIB:,.0f} GiB while its ranks load the bf16 model{held}."
     if plan.idle_share > 0:
         yield f"{plan.idle_share:.0%} of the GPU time is idle, waiting for engines or trainer."
