@@ -30,6 +30,7 @@ PAGES = {
     "runs": Page("runs", "Runs", ":material/folder_open:"),
     "probes": Page("probes", "Probes", ":material/call_split:"),
     "learn": Page("learn", "Learn", ":material/school:"),
+    "plan": Page("plan", "Plan", ":material/request_quote:"),
 }
 """Pages by URL path; the first one is shown if the URL names none."""
 
