@@ -6,8 +6,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from ..shared import charts
-from ..views.runs import run_curves, run_folder, runs, runs_parts
+from ..shared import charts, run_folder
+from ..views.runs import run_curves, runs, runs_parts
 from ..views.runs.run_curves import Curve
 from ..views.runs.run_log import Log
 from .curve_data import DIGITS, legend, rounded
