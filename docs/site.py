@@ -19,6 +19,7 @@ PROGRAMS = {
 }
 LIVE = {
     "playground": ("--playground",),
+    "course": ("--course",),
     "centred": ("--claim", "thm1-centred.shift=0.5"),
 }
 """Arguments of `entrostat publish` for each live page, by folder below published/."""

@@ -26,7 +26,7 @@ def test_the_site_builds_without_a_warning(tmp_path):
     live = (site / "live/index.html").read_text()
     for address in re.findall(r'src="\.\./(published/[^"]+)"', live):
         assert (site / address).stat().st_size > 10_000
-    assert live.count("<iframe") == 2
+    assert live.count("<iframe") == 3
 
 
 def test_every_command_is_on_its_page():
