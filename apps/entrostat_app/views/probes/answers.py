@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from sys import intern
+from typing import Any, NamedTuple, TypeGuard
 
 from entrostat.probe_log import FILE, parse_probes, read_probes
 
@@ -23,10 +23,17 @@ class Name(NamedTuple):
     sample: int
 
 
-Step = Mapping[Name, Mapping[str, Any]]
-"""Answers of a step: text, reward, tokens and their numbers."""
-Texts = Mapping[int, Mapping[Name, tuple[str, ...]]]
-"""Token texts of the answers of all steps."""
+class Brief(NamedTuple):
+    """Answer without the numbers of its tokens, which are read when it is drawn."""
+
+    tokens: tuple[str, ...]
+    reward: float | None = None
+    line: int = 0
+    """Index of its line in the text of its step."""
+
+
+Step = Mapping[Name, Brief]
+"""Answers of a step."""
 
 
 def with_probes(root: Path, names: Sequence[str]) -> list[str]:
@@ -41,20 +48,21 @@ def with_probes(root: Path, names: Sequence[str]) -> list[str]:
     return found
 
 
-def texts(root: Path, name: str) -> Texts:
-    """Return the tokens of all answers of a run, by step in ascending order.
+def steps(root: Path, name: str) -> Mapping[int, Step]:
+    """Return the answers of a run, by step in ascending order.
 
     Raises ValueError in one line if the file is missing, too large or has no answer.
     """
-    found = _texts(*_stamp(root, name))
+    found = _steps(*_stamp(root, name))
     if not found:
         raise ValueError(f"{name}/{FILE} has no answer that can be read")
     return found
 
 
-def answers(root: Path, name: str, step: int) -> Step:
-    """Return the answers of one step of a run."""
-    return _answers(*_stamp(root, name), step)
+def answer(root: Path, name: str, step: int, brief: Brief) -> dict[str, Any]:
+    """Return one answer of a step with the numbers of its tokens, None in place of those that cannot be drawn."""
+    lines = _unpacked(*_stamp(root, name))[step].splitlines()
+    return {key: _plain(value) for key, value in parse_probes(lines[brief.line])[0].items()}
 
 
 def _stamp(root: Path, name: str) -> tuple[str, int, int]:
@@ -74,40 +82,36 @@ def _unpacked(path: str, changed: int, size: int) -> dict[int, bytes]:
 
 
 @lru_cache(maxsize=KEPT)
-def _texts(path: str, changed: int, size: int) -> Texts:
-    steps = {step: _parsed(text) for step, text in _unpacked(path, changed, size).items()}
-    return {
-        step: {name: tuple(answer["tokens"]) for name, answer in found.items()}
-        for step, found in steps.items()
-        if found
-    }
+def _steps(path: str, changed: int, size: int) -> Mapping[int, Step]:
+    steps = {step: _briefs(text) for step, text in _unpacked(path, changed, size).items()}
+    return {step: found for step, found in steps.items() if found}
 
 
-@lru_cache(maxsize=4 * KEPT)
-def _answers(path: str, changed: int, size: int, step: int) -> Step:
-    return _parsed(_unpacked(path, changed, size).get(step, b""))
-
-
-def _parsed(text: bytes) -> dict[Name, dict[str, Any]]:
-    """Return the answers on the lines that are answers: with a name, tokens of text and finite numbers or nulls."""
+def _briefs(text: bytes) -> dict[Name, Brief]:
+    """Return the answers on the lines that are answers: with a name, and tokens of text."""
     try:
         lines = parse_probes(text)
     except (ValueError, RecursionError):
         return {}
-    return {
-        Name(line["probe"], line["sample"]): {key: _plain(key, value) for key, value in line.items()}
-        for line in lines
-        if type(line.get("probe")) is int and type(line.get("sample")) is int and _are_texts(line.get("tokens"))
-    }
+    found = {}
+    for i, line in enumerate(lines):
+        probe, sample, tokens, reward = (line.get(key) for key in ("probe", "sample", "tokens", "reward"))
+        if type(probe) is int and type(sample) is int and _are_texts(tokens):
+            earned = reward if _is_number(reward) else None
+            found[Name(probe, sample)] = Brief(tuple(map(intern, tokens)), earned, i)
+    return found
 
 
-def _are_texts(tokens: Any) -> bool:
+def _are_texts(tokens: Any) -> TypeGuard[list[str]]:
     return isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)
 
 
-def _plain(key: str, value: Any) -> Any:
-    """Return a value with None in place of numbers that are not finite, and of a reward that is no number."""
+def _plain(value: Any) -> Any:
+    """Return a value with None in place of numbers that are not finite or too large."""
     if isinstance(value, list):
-        return [None if isinstance(x, float) and not isfinite(x) else x for x in value]
-    unusable = type(value) not in (int, float) if key == "reward" else False
-    return None if unusable or (isinstance(value, float) and not isfinite(value)) else value
+        return [None if isinstance(x, int | float) and not _is_number(x) else x for x in value]
+    return None if isinstance(value, int | float) and not _is_number(value) else value
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return type(value) in (int, float) and abs(value) < 2**63

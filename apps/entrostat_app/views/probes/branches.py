@@ -15,7 +15,7 @@ import pandas as pd
 
 from ...shared import charts
 from ...shared.charts import Picture
-from .answers import Texts
+from .answers import Step
 
 END = "(end)"
 """Token of a branch that ends where the other goes on."""
@@ -54,11 +54,11 @@ def branches(one: Sequence[str], other: Sequence[str], at: int) -> tuple[Branch,
     return found[0], found[1]
 
 
-def shares(texts: Texts, probe: int, branch: Branch) -> dict[int, tuple[int, int]]:
+def shares(steps: Mapping[int, Step], probe: int, branch: Branch) -> dict[int, tuple[int, int]]:
     """Return the number of a run's answers to a probe that take the branch, and of all, by step."""
     found = {}
-    for step, answers in texts.items():
-        mine = [branch.takes(tokens) for name, tokens in answers.items() if name.probe == probe]
+    for step, answers in steps.items():
+        mine = [branch.takes(answer.tokens) for name, answer in answers.items() if name.probe == probe]
         found[step] = sum(mine), len(mine)
     return found
 

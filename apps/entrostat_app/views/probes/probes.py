@@ -13,13 +13,13 @@ from ...shared import charts, exports, run_folder, tokens_html
 from ...shared.controls import Control
 from ...shared.plain_text import plain
 from . import answers, branches
-from .answers import Name, Step, Texts
+from .answers import Name, Step
 
 HOW_TO = """llmtrain train --preset countdown-cpu --log.probes 8 --log.probe-every 10 --out runs/grpo
 llmtrain train --preset countdown-cpu --log.probes 8 --log.probe-every 10 --out runs/steer --controller steer"""
 SAME, FIRST, LAST = "the same", "the first", "the last"
-BEFORE = 200
-"""Tokens shown before the parting of answers that are too long to be drawn whole."""
+DRAWN, BEFORE = 600, 150
+"""Tokens drawn of an answer, so that a redraw stays quick, and how many of them are before the parting."""
 SHADES = ("entropy", "weight", "advantage")
 SHADE = Control(
     key="probes.colour",
@@ -67,16 +67,16 @@ def draw(root: Path, known: Sequence[str]) -> None:
             options=(SAME, FIRST, LAST),
             help="Step of run B: that of the slider, its first or its last one.",
         ).draw()
-    texts = [answers.texts(root, name) for name in names]
-    steps = chosen_steps(texts, against)
-    found = [answers.answers(root, name, step) for name, step in zip(names, steps, strict=True)]
+    known_steps = [answers.steps(root, name) for name in names]
+    steps = chosen_steps(known_steps, against)
+    found = [known[step] for known, step in zip(known_steps, steps, strict=True)]
     with st.sidebar:
         name = chosen_answer(found)
         shade = SHADE.draw()
     if any(name not in side for side in found):
         st.info("One of the runs has no such answer at this step: choose another answer, question or step.")
         return
-    one, other = (side[name] for side in found)
+    one, other = (answers.answer(root, names[i], steps[i], found[i][name]) for i in range(2))
     if one.get("prompt") != other.get("prompt"):
         st.warning("The runs have different questions here: choose runs of one task.", icon=":material/warning:")
         return
@@ -86,7 +86,7 @@ def draw(root: Path, known: Sequence[str]) -> None:
     draw_answers(names, steps, [one, other], shade, at)
     if at is None:
         st.info(f"The two answers are the same: {len(one['tokens'])} tokens.", icon=":material/visibility:")
-    draw_branches(names, steps, texts, name, (one["tokens"], other["tokens"]), at)
+    draw_branches(names, steps, known_steps, name, (one["tokens"], other["tokens"]), at)
     st.caption("All answers at these steps")
     st.dataframe(table(found), hide_index=True, key="probes.table")
 
@@ -103,9 +103,9 @@ def one_run(side: str, known: Sequence[str], first: str) -> str:
     return found
 
 
-def chosen_steps(texts: Sequence[Texts], against: str) -> list[int]:
+def chosen_steps(known_steps: Sequence[Mapping[int, Step]], against: str) -> list[int]:
     """Draw the step slider; return the steps of A and B: the last ones at or before it, or B's first or last."""
-    one, other = (list(found) for found in texts)
+    one, other = (list(found) for found in known_steps)
     step = one[-1]
     if len(one) > 1:
         apart = gcd(*(b - a for a, b in pairwise(one)))
@@ -157,7 +157,7 @@ def draw_answers(
     if values:
         st.html(tokens_html.legend(both, shade))
     longest = max(len(answer["tokens"]) for answer in pair)
-    start = max(at - BEFORE, 0) if at is not None and longest > tokens_html.MOST else 0
+    start = max(min(at or 0, longest - DRAWN + BEFORE) - BEFORE, 0)
     for side, column in enumerate(st.columns(2, gap="medium")):
         with column:
             answer, label = pair[side], "AB"[side]
@@ -166,22 +166,22 @@ def draw_answers(
             count = len(answer["tokens"])
             st.markdown(f"**{label}: {plain(names[side])}**, step {steps[side]}{earned}, {count:,} tokens")
             most, mark = tokens_html.reach(values, scale), None if at is None else at - start
-            shown = tokens_html.response(_from(answer, start), shade, label=f"Answer of {label}", most=most, mark=mark)
+            shown = tokens_html.response(_part(answer, start), shade, label=f"Answer of {label}", most=most, mark=mark)
             st.html(shown)
     said = f"The answers part at token {at + 1}, after “{tokens_html.MARK}”. " if at is not None else ""
-    left_out = f"The first {start:,} tokens are left out. " if start else ""
-    st.caption(f"{said}{left_out}Hover over a token for its numbers.")
+    cut = f"Tokens {start + 1:,} to {start + DRAWN:,} are drawn, of up to {longest:,}. " if longest > DRAWN else ""
+    st.caption(f"{said}{cut}Hover over a token for its numbers.")
 
 
-def _from(answer: Mapping[str, Any], start: int) -> dict[str, Any]:
-    """Return an answer without its first tokens."""
-    return {key: value[start:] if isinstance(value, list) else value for key, value in answer.items()}
+def _part(answer: Mapping[str, Any], start: int) -> dict[str, Any]:
+    """Return an answer with DRAWN of its tokens."""
+    return {key: value[start : start + DRAWN] if isinstance(value, list) else value for key, value in answer.items()}
 
 
 def draw_branches(
     names: Sequence[str],
     steps: Sequence[int],
-    texts: Sequence[Texts],
+    known_steps: Sequence[Mapping[int, Step]],
     name: Name,
     pair: tuple[Sequence[str], Sequence[str]],
     at: int | None,
@@ -196,7 +196,7 @@ def draw_branches(
         for run in runs:
             where = f" in run {'AB'[run]}" if len(runs) > 1 else ""
             label = f"{'branch ' + branch.side if at is not None else 'this answer'}{where}"
-            counts = branches.shares(texts[run], name.probe, branch)
+            counts = branches.shares(known_steps[run], name.probe, branch)
             lines[label] = counts
             said.append(f"{label}, “{text}”: {branches.fate(counts, steps[run] if len(runs) > 1 else steps[0])}.")
     drawn = branches.picture(lines, steps[0])
@@ -213,15 +213,15 @@ def table(found: Sequence[Step]) -> pd.DataFrame:
     rows = []
     for name in sorted(set(found[0]) & set(found[1])):
         one, other = (side[name] for side in found)
-        at = branches.parting(one["tokens"], other["tokens"])
-        pair = branches.branches(one["tokens"], other["tokens"], at) if at is not None else None
+        at = branches.parting(one.tokens, other.tokens)
+        pair = branches.branches(one.tokens, other.tokens, at) if at is not None else None
         rows.append({
             "question": name.probe + 1,
             "answer": name.sample + 1,
             "parts at token": None if at is None else at + 1,
             "A goes on with": tokens_html.visible(pair[0].token) if pair else "",
             "B goes on with": tokens_html.visible(pair[1].token) if pair else "",
-            "reward of A": one.get("reward"),
-            "reward of B": other.get("reward"),
+            "reward of A": one.reward,
+            "reward of B": other.reward,
         })  # fmt: skip
     return pd.DataFrame(rows)

@@ -1,6 +1,6 @@
 import pytest
 
-from entrostat_app.views.probes.answers import Name
+from entrostat_app.views.probes.answers import Brief, Name
 from entrostat_app.views.probes.branches import CHOSEN, END, branches, fate, parting, picture, shares
 
 TEXTS = {
@@ -8,6 +8,7 @@ TEXTS = {
     10: {Name(0, 0): ("1", "-", "2"), Name(0, 1): ("1", "-")},
     20: {Name(0, 0): ("1", "-", "2"), Name(0, 1): ("1",)},
 }
+STEPS = {step: {name: Brief(tokens) for name, tokens in found.items()} for step, found in TEXTS.items()}
 
 
 @pytest.mark.parametrize(
@@ -28,9 +29,9 @@ def test_a_branch_is_the_common_beginning_and_a_token():
 
 def test_shares_count_the_answers_to_one_question():
     plus, minus = branches(("1", "+", "2"), ("1", "-", "2"), 1)
-    assert shares(TEXTS, 0, plus) == {0: (1, 2), 10: (0, 2), 20: (0, 2)}
-    assert shares(TEXTS, 0, minus) == {0: (1, 2), 10: (2, 2), 20: (1, 2)}
-    assert shares(TEXTS, 1, plus) == {0: (1, 1), 10: (0, 0), 20: (0, 0)}
+    assert shares(STEPS, 0, plus) == {0: (1, 2), 10: (0, 2), 20: (0, 2)}
+    assert shares(STEPS, 0, minus) == {0: (1, 2), 10: (2, 2), 20: (1, 2)}
+    assert shares(STEPS, 1, plus) == {0: (1, 1), 10: (0, 0), 20: (0, 0)}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from probed_runs import write
 from streamlit.testing.v1 import AppTest
 
 from entrostat.probe_log import FILE
+from entrostat.runlog import RunLog
 from entrostat_app.launch import RUNS
 from entrostat_app.shared import tokens_html
 from entrostat_app.views.probes import probes as view
@@ -108,3 +109,21 @@ def test_damage_is_said_in_one_line(root):
     (root / "a" / FILE).write_bytes(b"damaged")
     app = open_page()
     assert "has no answer that can be read" in app.error[0].value
+
+
+@pytest.mark.parametrize(("at", "start"), [(5, 1), (500, 351), (990, 401)])
+def test_of_long_answers_the_parting_is_drawn(tmp_path, monkeypatch, at, start):
+    monkeypatch.setenv(RUNS, str(tmp_path))
+    for name, token in (("a", "x"), ("b", "y")):
+        tokens = [str(i) for i in range(1000)]
+        tokens[at] = token
+        log = RunLog(tmp_path / name, {}, seed=0)
+        log.log(0, {"entropy": 1.0})
+        numbers = {"entropy": [0.1] * 1000}
+        log.probes(0, [{"probe": 0, "sample": 0, "prompt": "count", "response": "", "tokens": tokens, **numbers}])
+        log.close()
+    app = open_page()
+    one = next(text for text in html(app) if "Answer of A" in text)
+    assert one.index(tokens_html.MARK) < one.index(">x<")
+    assert one.count("<span") == view.DRAWN
+    assert any(f"Tokens {start} to {start + 599:,} are drawn, of up to 1,000." in c.value for c in app.caption)
