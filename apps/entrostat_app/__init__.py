@@ -1,4 +1,5 @@
-"""Explorer: a Streamlit app that shows entropy move. Every number comes from toybandit, entrostat or a run log.
+"""Explorer: a Streamlit app that shows entropy move. Every number comes from toybandit, entrostat,
+llmtrain.plan or a run log.
 
     entrostat-app --runs runs
 

@@ -37,7 +37,7 @@ class Flags:
     """Flags of `entrostat-app`."""
 
     runs: Path = Path("runs")
-    """Folder of the run logs on the page Runs; nothing outside it is read."""
+    """Folder of the run logs on the pages Runs, Probes and Plan; nothing outside it is read."""
     environments: tuple[str, ...] = ()
     """YAML files of environments (docs/simulator.md), offered in the menus of environments."""
     port: Annotated[int, "[1, 65535]"] = 8501
