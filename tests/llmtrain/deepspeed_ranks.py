@@ -5,6 +5,7 @@ RANK=0 WORLD_SIZE=2 ... python deepspeed_ranks.py OUT        rank 0 writes OUT/f
 
 import gc
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -140,9 +141,10 @@ def shards(ranks, out: Path) -> dict:
     """Two of the three steps, a checkpoint, and the third by new engines: the weights before it and after.
 
     The second of them has other settings; the last one reads the checkpoint in the form of earlier versions.
-    refused: what is said of checkpoints that are of no such engine.
+    refused: what is said of checkpoints that are of no such engine. incomplete: what is said of one in the earlier form
+    that lacks a file of the last rank, by the stage and the file's kind.
     """
-    found = {}
+    found, incomplete = {}, {}
     chosen = {name: (STAGES | BF16)[name] for name in ("zero0", "zero2", "zero3", "bf16-2")}
     chosen |= {"lora-2": STAGES["zero2"], "lora-3": STAGES["zero3"]}
     for name, config in chosen.items():
@@ -168,9 +170,13 @@ def shards(ranks, out: Path) -> dict:
                 with engine.whole(policy.model.parameters()):
                     saved = {key: weight.clone() for key, weight in policy.model.state_dict().items()}
             ends[end] = weights(engine, policy)
+        if name in STAGES:
+            for kind in ("model_states", "optim_states"):
+                incomplete[name, kind] = lacking(engine, out / "earlier" / name, kind)
         found[name] = ends
     others = [{"optimizer": {}}, state | {"world_size": 3}, state | {"zero_stage": 1}]
-    return found | {"edited": edited_on_torch(), "refused": [refusal(engine, other) for other in others]}
+    refused = [refusal(engine.load_state_dict, other) for other in others]
+    return found | {"edited": edited_on_torch(), "refused": refused, "incomplete": incomplete}
 
 
 def edited_on_torch() -> torch.Tensor:
@@ -186,12 +192,25 @@ def edited_on_torch() -> torch.Tensor:
     return weights(engine, policy)
 
 
-def refusal(engine: DeepSpeedEngine, state: dict) -> str:
+def refusal(load: Callable, given: dict | Path) -> str:
     try:
-        engine.load_state_dict(state)
+        load(given)
     except ValueError as error:
         return str(error)
     return ""
+
+
+def lacking(engine: DeepSpeedEngine, folder: Path, kind: str) -> list[str]:
+    """What each rank says of a checkpoint in the earlier form, without the last file of a kind; it is put back."""
+    file = max((folder / TAG).glob(f"*{kind}.pt"), default=None)
+    if engine.ranks.rank == 0 and file:
+        file.rename(folder / "aside")
+    engine.ranks.barrier()
+    said = engine.ranks.gather([refusal(engine.load_shards, folder)])
+    if engine.ranks.rank == 0 and file:
+        (folder / "aside").rename(file)
+    engine.ranks.barrier()
+    return said
 
 
 def rewards(ranks) -> dict:

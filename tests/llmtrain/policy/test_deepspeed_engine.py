@@ -19,6 +19,7 @@ from llmtrain.plan.derived import lay_out
 from llmtrain.plan.memory import Memory
 from llmtrain.plan.plan_config import PlanConfig
 from llmtrain.policy.checkpoint import checkpoints, latest, step_of
+from llmtrain.policy.deepspeed_engine import TAG
 from llmtrain.policy.model import load
 from llmtrain.process.local_ranks import free_port
 from llmtrain.settings.config import EngineConfig, TrainConfig
@@ -215,6 +216,17 @@ def test_checkpoints_that_a_new_engine_cannot_go_on_from(found):
         "the checkpoint has world_size 3, this run has 2: use the same",
         "the checkpoint has zero_stage 1, this run has 3: use the same",
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("stage", "models", "optimizers"), [("zero0", 1, 0), ("zero2", 1, 2), ("zero3", 2, 2)])
+def test_an_earlier_checkpoint_that_lacks_a_file_is_refused(found, stage, models, optimizers):
+    """By every rank, before one reads it: the others would wait for the one that stops."""
+    folder = found(2)["out"] / "earlier" / stage
+    fix = f"put them back, or remove {folder} to go on from an earlier checkpoint"
+    for kind, count in (("model_states", models), ("optim_states", optimizers)):
+        said = f"{folder / TAG} has {count - 1} of {count} files *{kind}.pt: {fix}" if count else ""
+        assert found(2)["shards"]["incomplete"][stage, kind] == [said] * 2
 
 
 def lines(run: Path) -> list[dict]:

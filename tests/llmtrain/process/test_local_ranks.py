@@ -50,6 +50,7 @@ def quick(monkeypatch):
     ("end", "cause"),
     [
         ("os.kill(os.getpid(), 9)", "killed by SIGKILL"),
+        ("os.kill(os.getpid(), 40)", "killed by signal 40"),
         ("announce_end(); os.abort()", "killed by SIGABRT"),
         *((f"os._exit({code})", f"it ended with exit code {code}") for code in (0, 1, 2, 9, 130, 143)),
     ],

@@ -1,6 +1,7 @@
 """The folder of a run: which one is trained in, by whom, what is replaced there, and how a run is left early."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from llmtrain.commands import demo
 from llmtrain.commands.eval import locate, parser
 from llmtrain.commands.train import REPLACED
 from llmtrain.policy.checkpoint import checkpoints, latest, load_state, put, step_of, strays
+from llmtrain.process.family import family, left_of
 from llmtrain.process.local_ranks import free_port
 from llmtrain.process.ranks import Ranks
 from llmtrain.process.stop_signals import STOPPING
@@ -469,16 +471,20 @@ def test_a_run_goes_on_in_another_cluster_if_it_was_in_one(run, capsys):
     assert "error: no Ray cluster at 127.0.0.1:1" in capsys.readouterr().err
 
 
-def ranks_with_a_fault(config, folder: Path, who: int | str, what: str, size: int = 2) -> tuple[list[int], list[str]]:
-    """Exit codes and errors of the ranks of a run in which rank `who` fails at its second step."""
+def faulty(config, folder: Path, who: int | str, what: str, size: int) -> list[str]:
+    """Script, with its arguments, of each rank of a run in which rank `who` fails at its second step."""
     config = replace(config, nproc=size, out=str(folder / "run"), engine=EngineConfig(name="deepspeed"), threads=1)
     optim = replace(config.optim, mini_batch_size=2 * size)
     rollout = replace(config.rollout, prompts=4 * size)
     (folder / "c.yaml").write_text(dump_yaml(to_dict(replace(config, optim=optim, rollout=rollout))))
+    return [str(Path(__file__).parents[1] / "faulty_rank.py"), str(folder / "c.yaml"), str(who), what]
+
+
+def ranks_with_a_fault(config, folder: Path, who: int | str, what: str, size: int = 2) -> tuple[list[int], list[str]]:
+    """Exit codes and errors of its ranks, started without our launcher."""
     common = {"WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, "LOCAL_SIZE": size, "MASTER_ADDR": "127.0.0.1"}
     common["MASTER_PORT"] = free_port()
-    script = Path(__file__).parents[1] / "faulty_rank.py"
-    command = [sys.executable, str(script), str(folder / "c.yaml"), str(who), what]
+    command = [sys.executable, *faulty(config, folder, who, what, size)]
     ranks = []
     for rank in range(size):
         environment = os.environ | {k: str(v) for k, v in (common | {"RANK": rank, "LOCAL_RANK": rank}).items()}
@@ -530,3 +536,28 @@ def test_a_rank_that_is_killed_is_noticed_once(small, tmp_path):
     (line,) = (line for text in said for line in text.splitlines() if line.startswith("error: "))
     assert line.startswith("error: another rank stopped: ")
     assert "last checkpoint: " in line
+
+
+@pytest.mark.slow
+def test_under_torchrun_its_report_names_the_rank_that_was_killed(small, tmp_path):
+    """The survivors, of which none knows it, are stopped."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "3", "--master-port"]
+    command = [*torchrun, str(free_port()), *faulty(small, tmp_path, 2, "killed", size=3)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    said, known = said_and_family(process, 120)
+    assert process.returncode == 1, said
+    assert re.search(r"rank +: 2 \(local_rank: 2\)\n +exitcode +: -9 ", said), said
+    assert len(known) >= 3
+    assert not left_of(known)
+
+
+def said_and_family(process: subprocess.Popen, seconds: float) -> tuple[str, dict[int, str]]:
+    """Errors of a process, and all processes that were seen below it."""
+    known: dict[int, str] = {}
+    with ThreadPoolExecutor(1) as pool:
+        said = pool.submit(said_in_time, process, seconds)
+        while not said.done():
+            known |= family(process.pid)
+            time.sleep(0.1)
+    return said.result(), known

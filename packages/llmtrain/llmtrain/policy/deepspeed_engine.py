@@ -109,6 +109,17 @@ def spread(policy: Policy, options: dict[str, Any], device: torch.device) -> Non
             buffer.data = buffer.to(device)
 
 
+def check_parts(folder: Path, stage: int, ranks: int) -> None:
+    """Raise ValueError unless a checkpoint that DeepSpeed wrote has the files of all ranks; it stops without a name."""
+    wanted = {"*model_states.pt": ranks if stage == 3 else 1, "*optim_states.pt": ranks if stage else 0}
+    for files, count in wanted.items():
+        if (there := len(list(folder.glob(files)))) < count:
+            raise ValueError(
+                f"{folder} has {there} of {count} files {files}: put them back, or remove {folder.parent} to go on "
+                "from an earlier checkpoint"
+            )
+
+
 class DeepSpeedEngine:
     """Engine of a rank under DeepSpeed. Gradients add up over `backward` calls and ranks until `step`.
 
@@ -251,9 +262,8 @@ class DeepSpeedEngine:
 
     def load_shards(self, folder: Path) -> None:
         if (folder / TAG).is_dir():
-            path, _ = self.deepspeed.load_checkpoint(str(folder), tag=TAG)
-            if path is None:
-                raise ValueError(f"{folder / TAG} is not a complete DeepSpeed checkpoint")
+            check_parts(folder / TAG, self.config.zero_stage, self.ranks.size)
+            self.deepspeed.load_checkpoint(str(folder), tag=TAG)
         else:
             read_pieces(self._pieces(), folder)
         set_rates(self.optimizer, self.scheduler, self.optim)

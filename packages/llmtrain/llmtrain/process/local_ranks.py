@@ -18,6 +18,7 @@ import time
 from typing import Any
 
 from .stop_signals import STOPPING
+from .text import signal_name
 
 GRACE = 3.0
 """Seconds for the other ranks to end by themselves after one was lost."""
@@ -90,7 +91,9 @@ def announce_end() -> None:
 
 def how_it_ended(code: int) -> str:
     """Return the end of a process in words; code: its exit code, or minus the number of the signal that killed it."""
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"
+    if code >= 0:
+        return f"it ended with exit code {code}"
+    return f"killed by {signal_name(-code) or f'signal {-code}'}"
 
 
 class LostRankError(ValueError):
