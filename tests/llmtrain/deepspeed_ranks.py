@@ -174,7 +174,7 @@ def shards(ranks, out: Path) -> dict:
             for kind in ("model_states", "optim_states"):
                 incomplete[name, kind] = lacking(engine, out / "earlier" / name, kind)
         found[name] = ends
-    others = [{"optimizer": {}}, state | {"world_size": 3}, state | {"zero_stage": 1}]
+    others = [{"optimizer": {}}, *(state | other for other in ({"world_size": 3}, {"zero_stage": 1}, {"bf16": True}))]
     refused = [refusal(engine.load_state_dict, other) for other in others]
     return found | {"edited": edited_on_torch(), "refused": refused, "incomplete": incomplete}
 

@@ -215,6 +215,7 @@ def test_checkpoints_that_a_new_engine_cannot_go_on_from(found):
         "the checkpoint has engine.name torch, this run has deepspeed: use the same",
         "the checkpoint has world_size 3, this run has 2: use the same",
         "the checkpoint has zero_stage 1, this run has 3: use the same",
+        "the checkpoint has bf16 True, this run has False: use the same",
     ]
 
 

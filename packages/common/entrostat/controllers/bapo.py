@@ -119,7 +119,7 @@ def _histogram(size: Tensor, ratio: Tensor, bounds: Tensor) -> Tensor:
     edges = bounds.to(ratio)
     step = (edges[..., 1:2] - edges[..., :1]).clamp(min=torch.finfo(ratio.dtype).tiny) if edges.shape[-1] > 1 else 1.0
     count = edges.shape[-1]
-    place = ((ratio - edges[..., :1]) / step).ceil_().clamp_(0, count - 1)
+    place = ((ratio - edges[..., :1]) / step).ceil_().nan_to_num_(0.0).clamp_(0, count - 1)  # NaN stays in the sums
     place = place.masked_fill(ratio > edges[..., -1:], count).long()
     table = torch.zeros(*place.shape[:-1], count + 1, dtype=torch.float64, device=ratio.device)
     return torch.stack([table.scatter_add(-1, place, x.double().expand(place.shape)) for x in (size, size * ratio)], -2)
