@@ -53,6 +53,24 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture
+def distribution(tmp_path, monkeypatch):
+    """A function that installs a distribution for the test: its name, its entry points and its modules' text."""
+
+    def install(name, declared, **modules):
+        folder = tmp_path / name
+        info = folder / f"{name}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(declared)
+        for module, text in modules.items():
+            (folder / f"{module}.py").write_text(text)
+            monkeypatch.delitem(sys.modules, module, raising=False)
+        monkeypatch.syspath_prepend(str(folder))
+
+    return install
+
+
+@pytest.fixture
 def own_controllers(monkeypatch):
     """Forget controllers that the test registers, and the modules they come from."""
     from entrostat import list_controllers

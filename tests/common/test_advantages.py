@@ -251,8 +251,8 @@ def test_hyperparameters_follow_the_name():
 
 
 def test_unknown_name():
-    with pytest.raises(ValueError, match="unknown advantage 'gae'; choose from grpo, dr_grpo, rloo"):
-        get_advantage("gae")
+    with pytest.raises(ValueError, match="unknown advantage 'critic'; choose from grpo, dr_grpo, rloo"):
+        get_advantage("critic")
 
 
 def test_segments_in_place_of_ids():

@@ -62,7 +62,7 @@ def test_a_registered_name_stays(module):
         ("own_rules:Missing", r"'own_rules:Missing' cannot be imported: .*no attribute 'Missing'"),
         ("own_rules:", r"'own_rules:' cannot be imported"),
         (":Rule", r"':Rule' cannot be imported"),
-        ("own_rules:Other", r"own_rules:Other is no subclass of entrostat.Controller"),
+        ("own_rules:Other", r"controller 'own_rules:Other' is no subclass of entrostat.Controller"),
     ],
 )
 def test_what_cannot_be_used_is_named(module, path, words):

@@ -21,7 +21,7 @@ from llmtrain.cli import main
         (["train", "--controller-preset", "mine"], ["controller_preset", "'mine'", "paper, released"]),
         (["train", "--controller", "steer", "--set", "lamda=1"], ["'lamda'", "lambda_min"]),
         (["train", "--set", "lambda"], ["expected key=value", "'lambda'"]),
-        (["train", "--advantage", "gae"], ["unknown advantage 'gae'", "rloo"]),
+        (["train", "--advantage", "critic"], ["unknown advantage 'critic'", "rloo"]),
         pytest.param(
             ["train", "--rollout.name", "vllm", "--model.num-heads", "8"],
             ["heads of size 32", "--model.num-heads 4"],

@@ -42,7 +42,7 @@ def test_preset():
         ({"controller": "entropic", "controller_args": {"tau": "high"}}, "entropic: tau must be a number, not 'high'"),
         ({"controller": "entropic", "controller_args": {"anti_windup": 3}}, "anti_windup must be true or false, not 3"),
         ({"controller": "entropic", "controller_args": {"kp": [1, 2]}}, "'kp' has 2 values for 1 runs"),
-        ({"advantage": "gae"}, "unknown advantage 'gae'; choose from grpo, dr_grpo, rloo"),
+        ({"advantage": "critic"}, "unknown advantage 'critic'; choose from grpo, dr_grpo, rloo"),
         ({"update": "lion"}, "update must be one of sgd, npg, adam; got 'lion'"),
     ],
 )

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from . import __version__
-from .by_name import ALIASES
+from .advantages import GROUP as ADVANTAGES
+from .by_name import ALIASES, GROUPS
 from .commandline import one_line_errors, parse_settings
 from .description import KINDS, QUADRANTS, describe, interval, markdown, names
+from .importing import distribution, plug_ins
 
 USAGE = """python -m entrostat list              every name with its formula
 python -m entrostat describe NAME     formula, notes, needs, hyperparameters, source
@@ -68,6 +70,11 @@ def _print_list() -> None:
             if name in rows:
                 table.add_row(alias, f"another name of {name}", "")
         Console().print(table)
+    for entry in plug_ins(*GROUPS, ADVANTAGES):
+        kinds = KINDS[2:] if entry.group == ADVANTAGES else KINDS[:2]
+        taken = entry.name in ALIASES or any(entry.name in names(kind) for kind in kinds)
+        unused = ", not used: the name is built in" if taken else ""
+        print(f"plug-in {entry.name} ({entry.group} of {distribution(entry)}): {entry.value}{unused}")
 
 
 def _print_description(name: str) -> None:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from .allowed import complaint
 from .commandline import parse_settings
+from .importing import outside
 from .reduce import LocalReduce
 from .segments import Segments, as_segments, quantile_within
 
@@ -47,6 +48,8 @@ class AdvantageEntry:
 
 
 REGISTRY: dict[str, AdvantageEntry] = {}
+GROUP = "entrostat.advantages"
+"""Group of entry points that declare advantages."""
 
 
 def register(name: str, **about: Any) -> Callable[[Advantage], Advantage]:
@@ -68,6 +71,7 @@ def register(name: str, **about: Any) -> Callable[[Advantage], Advantage]:
 def get_advantage(name: str, reduce: LocalReduce | None = None) -> Advantage:
     """Return the advantage function called `name`; hyperparameters may follow the name: "qae k=0.6".
 
+    A function elsewhere is `module:function`, or a name of a plug-in; with `register` it can declare what it needs.
     reduce: reduction over the whole batch, if the function is called with the responses of one of several ranks.
     Raises ValueError on an unknown name or hyperparameter; the message lists the known ones.
     """
@@ -91,7 +95,7 @@ def _asked(name: str) -> tuple[AdvantageEntry, dict[str, Any]]:
     """Return the registry entry and the hyperparameters that follow its name."""
     word, _, given = name.partition(" ")
     if word not in REGISTRY:
-        raise ValueError(f"unknown advantage {word!r}; choose from {', '.join(REGISTRY)}")
+        word = imported(word)
     entry, settings = REGISTRY[word], parse_settings(given.split())
     for key, value in settings.items():
         if key not in entry.hyperparameters:
@@ -102,6 +106,22 @@ def _asked(name: str) -> tuple[AdvantageEntry, dict[str, Any]]:
             raise ValueError(f"{key} of the advantage {word!r} must be a number; got {value!r}")
     _check(word, settings)
     return entry, settings
+
+
+def imported(word: str) -> str:
+    """Return the name of the advantage function at `module:function` or at an entry point; register it if needed.
+
+    Raises a one-line ValueError if there is no such function.
+    """
+    place = outside("advantage", word, REGISTRY, GROUP, form="module:function")
+    function = place.load()
+    if not callable(function):
+        raise ValueError(f"{place} is no function")
+    for name, entry in REGISTRY.items():
+        if entry.function is function:
+            return name
+    register(word, source=place.distribution or place.path)(function)
+    return word
 
 
 def _check(name: str, given: Mapping[str, Any]) -> None:

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from . import controllers, surrogates  # noqa: F401 (their classes are registered when they are imported)
 from .chaining import Chain, chain
-from .choosing import unknown
 from .controller import Controller
-from .registry import ALIASES, PRESETS, REGISTRY, hyperparameters, implied_surrogate, imported
+from .importing import plug_ins
+from .registry import ALIASES, GROUPS, PRESETS, REGISTRY, hyperparameters, implied_surrogate, imported
 from .schedules import is_schedule
 from .surrogates import SurrogateController
 
@@ -20,12 +20,12 @@ KINDS = {int: "a number", float: "a number", bool: "true or false", str: "a name
 
 
 def list_controllers() -> list[str]:
-    """Return every name that `make` takes, sorted."""
-    return sorted((*REGISTRY, *ALIASES))
+    """Return every name that `make` takes, sorted: of built-in controllers and of plug-ins, which are not imported."""
+    return sorted({*REGISTRY, *ALIASES, *(entry.name for entry in plug_ins(*GROUPS))})
 
 
 def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
-    """Build a chain from names joined by `+`; a user-defined controller is `module:Class`.
+    """Build a chain from names joined by `+`; a controller elsewhere is `module:Class`, or a name of a plug-in.
 
     preset: "paper" (values as published) or "released" (as in the authors' code).
     settings: hyperparameters; each goes to the one part that has it, or to a named part: `**{"steer.lambda_min": 0.7}`.
@@ -35,9 +35,6 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
     if preset not in PRESETS:
         raise ValueError(f"unknown preset {preset!r}; choose from {', '.join(PRESETS)}")
     names = names_of(spec)
-    for name in names:
-        if name not in REGISTRY:
-            raise ValueError(unknown("controller", name, list_controllers()))
     classes = [REGISTRY[name] for name in names]
     chosen: list[dict[str, Any]] = [dict(cls.presets.get(preset, {})) for cls in classes]
     given: dict[tuple[int, str], str] = {}
@@ -61,23 +58,25 @@ def make(spec: str, preset: str = "paper", **settings: Any) -> Chain:
 
 
 def names_of(spec: str) -> list[str]:
-    """Return the names that `spec` joins by +, aliases resolved (grpo is ppo) and `module:Class` imported."""
-    words = [word.strip() for word in spec.split("+")]
-    return [imported(word) if ":" in word else ALIASES.get(word, word) for word in words]
+    """Return the names that `spec` joins by +, aliases resolved (grpo is ppo), `module:Class` and plug-ins imported.
+
+    Raises ValueError on an unknown name.
+    """
+    words = [ALIASES.get(word.strip(), word.strip()) for word in spec.split("+")]
+    return [word if word in REGISTRY else imported(word) for word in words]
 
 
 def has_target(spec: str) -> bool:
-    """Return True if a controller of the chain `spec` has a target entropy."""
-    return any("target" in hyperparameters(REGISTRY[name]) for name in names_of(spec) if name in REGISTRY)
+    """Return True if a controller of the chain `spec` has a target entropy. Raises ValueError on an unknown name."""
+    return any("target" in hyperparameters(REGISTRY[name]) for name in names_of(spec))
 
 
 def with_target(spec: str, settings: Mapping[str, Any], target: float | str) -> dict[str, Any]:
     """Return the hyperparameters of `spec` with a target that was given apart from them.
 
-    Raises ValueError if no controller takes it, and if the hyperparameters have one already.
+    Raises ValueError if no controller takes it, if the hyperparameters have one already, and on an unknown name.
     """
-    unknown = set(names_of(spec)) - set(REGISTRY)  # `make` reports these
-    if not unknown and not has_target(spec):
+    if not has_target(spec):
         able = ", ".join(sorted(filter(has_target, REGISTRY)))
         raise ValueError(f"controller {spec!r} has no target; those with one are {able}")
     if "target" in settings:

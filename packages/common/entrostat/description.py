@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
+from . import advantages, registry
 from .advantages import REGISTRY as ADVANTAGES
 from .allowed import allowed
 from .by_name import ALIASES, PRESETS, REGISTRY
 from .controller import Controller
+from .importing import plug_ins
 from .quadrants import QUADRANTS as STEER_QUADRANTS
 from .surrogates import SurrogateController
 
@@ -21,13 +23,15 @@ QUADRANTS = {numeral: quadrant.tokens for numeral, quadrant in STEER_QUADRANTS.i
 
 
 def describe(name: str, kind: str | None = None) -> dict[str, Any]:
-    """Return the description of `name`, a name that `make` or `get_advantage` takes.
+    """Return the description of `name`, a name that `make` or `get_advantage` takes. A plug-in is imported.
 
     kind: surrogate, controller or advantage, if several kinds share the name; None tries advantages last.
     Keys: name, kind, rule (its formula, in one line), notes, needs (fields of Tokens, or keyword arguments), state,
     hyperparameters (name to default, allowed and doc), presets (differences from the defaults), source, quadrants.
     Raises ValueError on an unknown name.
     """
+    if name not in {*REGISTRY, *ALIASES, *ADVANTAGES}:
+        name = _imported(name)
     cls = REGISTRY.get(ALIASES.get(name, name))
     if cls is not None and kind in (None, _kind(cls)):
         return _describe_class(cls)
@@ -35,6 +39,13 @@ def describe(name: str, kind: str | None = None) -> dict[str, Any]:
         return _describe_advantage(name)
     known = ", ".join(dict.fromkeys(known for kind in KINDS for known in names(kind)))
     raise ValueError(f"unknown {kind or 'name'} {name!r}; choose from {known}")
+
+
+def _imported(name: str) -> str:
+    """Return the name by which a plug-in is registered once it is imported; `name` itself if no plug-in has it."""
+    loaders = ((registry.GROUPS, registry.imported), ((advantages.GROUP,), advantages.imported))
+    found = [load(name) for groups, load in loaders if name in {entry.name for entry in plug_ins(*groups)}]
+    return found[0] if found else name
 
 
 def names(kind: str) -> list[str]:

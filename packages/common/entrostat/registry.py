@@ -7,7 +7,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .importing import attribute
+from .importing import outside
 
 if TYPE_CHECKING:
     from .controller import Controller
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 REGISTRY: dict[str, "type[Controller]"] = {}
 ALIASES = {"grpo": "ppo"}
 PRESETS = ("paper", "released")
+GROUPS = ("entrostat.controllers", "entrostat.surrogates")
+"""Groups of entry points that declare controllers."""
 C = TypeVar("C", bound="type[Controller]")
 
 
@@ -47,18 +49,20 @@ def named_class(package: str, name: str) -> type:
     raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
 
-def imported(path: str) -> str:
-    """Return the name of the controller class at `module:Class`, which is registered if it is not yet.
+def imported(word: str) -> str:
+    """Return the name of the controller class at `module:Class` or at an entry point; register it if it is not yet.
 
-    If it has no name, the name is derived from the class, such as my_rule for MyRule. Raises a one-line ValueError if
-    there is no such class.
+    A class without a name gets that of the entry point, or for `module:Class` one derived from the class, such as
+    my_rule for MyRule. Raises a one-line ValueError if there is no such class.
     """
     from .controller import Controller
 
-    cls = attribute("controller", path)
+    place = outside("controller", word, sorted((*REGISTRY, *ALIASES)), *GROUPS)
+    cls = place.load()
     if not (isinstance(cls, type) and issubclass(cls, Controller)):
-        raise ValueError(f"{path} is no subclass of entrostat.Controller")
-    name = vars(cls).get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+        raise ValueError(f"{place} is no subclass of entrostat.Controller")
+    derived = word if place.distribution else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+    name = vars(cls).get("name") or derived
     if REGISTRY.get(name) is not cls:
         register(name)(cls)
     return name

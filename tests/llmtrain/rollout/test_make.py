@@ -85,12 +85,12 @@ def test_an_engine_of_ones_own_serves_training_and_evaluation(toy, small, topolo
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("sglang", "error: unknown rollout.name 'sglang'; choose from hf, vllm, or give module:Class\n"),
+        ("sglang", "error: unknown rollout engine 'sglang'; choose from hf, vllm, or give module:Class\n"),
         ("toy_engines:Nobody", "error: rollout engine 'toy_engines:Nobody' cannot be imported: module 'toy_engines'"),
         ("nowhere:Toy", "error: rollout engine 'nowhere:Toy' cannot be imported: No module named 'nowhere'\n"),
         (
             "toy_engines:Other",
-            "error: toy_engines:Other is not a subclass of llmtrain.rollout.",
+            "error: rollout engine 'toy_engines:Other' is no subclass of llmtrain.rollout.",
         ),
     ],
 )

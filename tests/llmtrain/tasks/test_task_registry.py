@@ -78,7 +78,7 @@ def test_a_task_of_ones_own_is_warmed_up_trained_and_evaluated(own):
             "own_tasks:none",
             "error: task 'own_tasks:none' cannot be imported: module 'own_tasks' has no attribute",
         ),
-        ("own_tasks:nothing", "error: own_tasks:nothing returned int, not llmtrain.tasks.Task\n"),
+        ("own_tasks:nothing", "error: task 'own_tasks:nothing' returned int, not llmtrain.tasks.Task\n"),
     ],
 )
 def test_what_is_no_task_is_told(own, name, message, capsys):

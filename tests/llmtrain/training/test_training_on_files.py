@@ -79,7 +79,7 @@ def test_questions_of_both_files_are_drawn(run, tmp_path):
     ("changes", "message"),
     [
         ({"val_files": ()}, r"nothing to evaluate on: give data.val_files, or set eval.every to 0"),
-        ({"verifier": "moth"}, r"unknown data.verifier 'moth'; choose from math, exact"),
+        ({"verifier": "moth"}, r"unknown data.verifier 'moth'; did you mean math"),
         ({"train_files": ()}, r"data.weights needs a number for each of the 0 data.train_files; got 2"),
         ({"train_files": (), "weights": ()}, r"no questions to train on: name question files with --data.train-files"),
         ({"max_prompt_length": 0}, r"data.max_prompt_length must be at least 1; got 0"),

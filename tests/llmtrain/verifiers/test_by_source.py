@@ -39,7 +39,7 @@ def test_failures_of_all_are_counted():
         ("math sums", "names no verifier"),
         ("math =python", "names no verifier"),
         ("math sums=", "names no verifier"),
-        ("math sums=moth", "unknown verifier 'moth'; choose from math, exact"),
+        ("math sums=moth", "unknown verifier 'moth'; did you mean math"),
     ],
 )
 def test_what_is_no_verifier(text, message):

@@ -173,7 +173,7 @@ def test_no_process_is_left_after_close():
         ("checks:missing", "no attribute 'missing'"),
         ("no_such_module:check", "No module named 'no_such_module'"),
         ("checks:not_a_function", "not_a_function is not a function"),
-        ("maths", "unknown verifier 'maths'; choose from math, exact"),
+        ("maths", "unknown verifier 'maths'; did you mean math"),
     ],
 )
 def test_a_verifier_that_is_not_there(name, message):

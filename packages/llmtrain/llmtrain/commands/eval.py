@@ -215,8 +215,8 @@ def parser() -> Arguments:
     what.add_argument("--limit", type=int, default=0, metavar="Q", help="the first Q questions of each benchmark")
     what.add_argument(
         "--verifier",
-        help="verifier for files: math, exact, regex, python, ifeval, or module:function; others for single sources "
-        "follow it, as in 'math livecodebench=python ifeval=ifeval'",
+        help="verifier for files: math, exact, regex, python, ifeval, a plug-in's, or module:function; others "
+        "for single sources follow it, as in 'math livecodebench=python ifeval=ifeval'",
     )
     what.add_argument("--prompt-key", help="column of the prompt")
     what.add_argument("--answer-key", help="column of the ground truth")
@@ -234,7 +234,7 @@ def parser() -> Arguments:
     how.add_argument("--top-p", type=float, metavar="P", help="nucleus sampling below 1")
     how.add_argument("--max-new-tokens", type=int, metavar="N", help="upper limit for response tokens")
     how.add_argument("--seed", type=int, default=0)
-    how.add_argument("--rollout", default="hf", help="rollout engine: hf (transformers), vllm, or module:Class")
+    how.add_argument("--rollout", default="hf", help="engine: hf (transformers), vllm, a plug-in's, or module:Class")
     out = found.add_argument_group("results")
     out.add_argument("--k", type=int, nargs="+", default=[], metavar="K", help="k of pass@k and maj@k in the table")
     out.add_argument(

@@ -39,7 +39,7 @@ class Row(NamedTuple):
 def main(args: list[str]) -> int:
     """Judge the responses in a file, and return exit code 0."""
     parser = Arguments(prog="llmtrain score", description=__doc__)
-    parser.add_argument("--verifier", required=True, help=f"{', '.join(VERIFIERS)}, or a function as module:function")
+    parser.add_argument("--verifier", required=True, help=f"{', '.join(VERIFIERS)}, a plug-in's, or module:function")
     parser.add_argument("--in", dest="source", required=True, help="jsonl: response, ground_truth")
     parser.add_argument("--out", required=True, help="jsonl to write: correct, extracted, reason")
     parser.add_argument("--workers", type=int, default=2, help="parallel checks")

@@ -1,10 +1,10 @@
-"""Rollout engines by name. A new engine is a file and a line here; engines elsewhere are named module:Class."""
+"""Rollout engines by name. A new engine is a file and a line here; engines elsewhere are plug-ins, or module:Class."""
 
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-from entrostat.importing import attribute
+from entrostat.importing import outside
 
 from ..process.ranks import Ranks
 from ..settings.config import TrainConfig
@@ -15,15 +15,16 @@ ENGINES = {
     "vllm": "llmtrain.rollout.vllm.vllm_engine:VLLMEngine",
 }
 """Class of each engine, imported on first use."""
+GROUP = "llmtrain.rollout_engines"
+"""Group of entry points that declare engines: subclasses of RolloutEngine."""
 
 
 def engine_class(name: str) -> type[RolloutEngine]:
     """Return the class of an engine. Raises ValueError if there is no engine of that name."""
-    if ":" not in name and name not in ENGINES:
-        raise ValueError(f"unknown rollout.name {name!r}; choose from {', '.join(ENGINES)}, or give module:Class")
-    found: Any = attribute("rollout engine", ENGINES.get(name, name))
+    place = outside("rollout engine", ENGINES.get(name, name), ENGINES, GROUP)
+    found: Any = place.load()
     if not (isinstance(found, type) and issubclass(found, RolloutEngine)):
-        raise ValueError(f"{name} is not a subclass of llmtrain.rollout.rollout_engine.RolloutEngine")
+        raise ValueError(f"{place} is no subclass of llmtrain.rollout.rollout_engine.RolloutEngine")
     return found
 
 

@@ -62,7 +62,8 @@ class TaskConfig:
     """Task with generated problems, used unless data.train_files names question files."""
 
     name: str = "countdown"
-    """countdown, countdown-wide, arithmetic, module:function of one's own, or files, which needs data.train_files."""
+    """countdown, countdown-wide, arithmetic, a task of a plug-in, module:function of one's own, or files, which needs
+    data.train_files."""
     train_problems: Count = 2048
     """Problems to train on, generated from `seed`."""
     test_problems: Annotated[int, "[0, 1000000]"] = 128
@@ -105,8 +106,8 @@ class DataConfig:
     instruction: str = ""
     """Text appended to each question, such as "Put your final answer within \\boxed{}."."""
     verifier: str = "math"
-    """Verifier: math, exact, regex, countdown, python, ifeval, or a function as module:function; others for single
-    sources follow it, as in "math livecodebench=python ifeval=ifeval"."""
+    """Verifier: math, exact, regex, countdown, python, ifeval, that of a plug-in, or a function as module:function;
+    others for single sources follow it, as in "math livecodebench=python ifeval=ifeval"."""
     verifier_workers: Annotated[int, "[1, 4096]"] = 2
     """Concurrent checks per rank."""
     verifier_timeout: PositiveFloat = 5.0
@@ -144,8 +145,8 @@ class RolloutConfig:
     """Sampling of responses, and the engine that does it."""
 
     name: str = "hf"
-    """Rollout engine: hf (the policy itself generates), vllm (a separate engine that receives the weights) or
-    module:Class."""
+    """Rollout engine: hf (the policy itself generates), vllm (a separate engine that receives the weights), that of
+    a plug-in, or module:Class."""
     prompts: Count = 32
     """Prompts per rollout step."""
     n: Annotated[int, "[2, 65536]"] = 8
@@ -460,7 +461,7 @@ class TrainConfig:
     save_every: PositiveInt = 20
     """Rollout steps between checkpoints; `checkpoint` says which are kept."""
     controller: str = "grpo"
-    """Entropy controllers by name, joined with +; `python -m entrostat list` shows them."""
+    """Entropy controllers by name, joined with +; `python -m entrostat list` shows them and those of plug-ins."""
     controller_preset: Literal["paper", "released"] = "paper"
     """paper (values as published) or released (as in the authors' code)."""
     controller_args: dict[str, Any] = field(default_factory=dict)
@@ -469,8 +470,8 @@ class TrainConfig:
     """Entropy to hold (nats), for controllers that have a target, or a schedule of it, such as
     `linear(0.65, 0.15, 400)` and `0.4x`, which is 0.4 times the entropy of the first rollout."""
     advantage: str = "grpo"
-    """grpo, dr_grpo, rloo, reinforce_pp, opo, qae, w_reinforce, psr, nsr or prime (a reward model learns along).
-    Hyperparameters follow the name: `qae k=0.6`."""
+    """grpo, dr_grpo, rloo, reinforce_pp, opo, qae, w_reinforce, psr, nsr, prime (a reward model learns along), that of
+    a plug-in, or module:function. Hyperparameters follow the name: `qae k=0.6`."""
     device: Literal["cpu", "cuda"] = "cpu"
     """Device of the policy: cpu or cuda."""
     threads: Annotated[int, "[0, 4096]"] = 0

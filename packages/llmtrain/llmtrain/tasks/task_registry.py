@@ -1,9 +1,9 @@
-"""Tasks by name: questions from files, a generated task of TASKS, or the user's module:function."""
+"""Tasks by name: questions from files, a generated task of TASKS, a plug-in, or the user's module:function."""
 
 from dataclasses import replace
 from functools import partial
 
-from entrostat.importing import attribute
+from entrostat.importing import outside
 
 from ..settings.config import TaskConfig, TrainConfig
 from ..verifiers.reward_function import RewardFunction
@@ -13,6 +13,8 @@ from .task import Task
 
 FILES = "files"
 """Name of the task whose questions come from files."""
+GROUP = "llmtrain.tasks"
+"""Group of entry points that declare tasks: functions from TaskConfig to Task."""
 NO_FILES = "no questions to train on: name question files with --data.train-files"
 
 
@@ -32,14 +34,16 @@ def get_task(config: TrainConfig) -> Task:
 
 
 def generated_task(config: TaskConfig) -> Task:
-    """Return the task called `config.name`: one of TASKS, or the result of module:function for the configuration.
+    """Return the task called `config.name`: one of TASKS, or the result of a function elsewhere for the configuration.
+
+    The function is `module:function`, or a name of a plug-in.
 
     Raises ValueError for an unknown task, and if the function does not return a Task.
     """
-    if ":" not in config.name and config.name not in TASKS:
-        known = ", ".join([*TASKS, FILES])
-        raise ValueError(f"unknown task {config.name!r}; choose from {known}, or give module:function")
-    made = TASKS[config.name](config) if config.name in TASKS else attribute("task", config.name)(config)
+    if config.name in TASKS:
+        return TASKS[config.name](config)
+    place = outside("task", config.name, [*TASKS, FILES], GROUP, form="module:function")
+    made = place.load()(config)
     if not isinstance(made, Task):
-        raise ValueError(f"{config.name} returned {type(made).__name__}, not llmtrain.tasks.Task")
+        raise ValueError(f"{place} returned {type(made).__name__}, not llmtrain.tasks.Task")
     return made

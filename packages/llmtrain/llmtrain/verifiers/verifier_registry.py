@@ -1,17 +1,19 @@
-"""Verifiers by name, or a user's function by its import path.
+"""Verifiers by name: built in, of a plug-in, or a user's function by its import path.
 
     with get_verifier("math", workers=2) as verify:
         verdicts = verify(["so \\boxed{42}"], ["42"])
     get_verifier("math livecodebench=python")    # rows of the source livecodebench have another one
 
-A user's function takes (response, ground_truth) and returns a bool or a Verdict; it runs in worker processes, so it
-may hang or crash without harm to the others. Its import path is `package.module:function`.
+The function of a user or a plug-in takes (response, ground_truth) and returns a bool or a Verdict; it runs in worker
+processes, so it may hang or crash without harm to the others. Its import path is `package.module:function`.
 """
 
 from collections.abc import Callable
 from functools import partial
 from math import inf
 from typing import Any
+
+from entrostat.importing import Outside, outside
 
 from .by_source import BySource, Named
 from .direct import DirectVerifier, countdown_check, exact
@@ -35,21 +37,34 @@ VERIFIERS: dict[str, Callable[..., Verifier]] = {
     "python": PythonVerifier,
 }
 """Functions that build a verifier, by name."""
+GROUP = "llmtrain.verifiers"
+"""Group of entry points that declare verifiers: functions (response, ground_truth) -> bool or Verdict."""
 
 
 def named_verifiers(text: str, key: str = "verifier") -> Named:
     """Return the verifiers that a text names, see `by_source`. Raise ValueError with `key` for an unknown one."""
     named = Named.of(text)
     for name in named.names:
-        if name not in VERIFIERS and ":" not in name:
-            raise ValueError(
-                f"unknown {key} {name!r}; choose from {', '.join(VERIFIERS)}, or give a function as module:function"
-            )
+        if name not in VERIFIERS:
+            elsewhere(name, key)
     return named
 
 
+def elsewhere(name: str, key: str = "verifier") -> Outside:
+    """Return the verifier of a plug-in, or at an import path. Raise ValueError with `key` for an unknown one."""
+    return outside(key, name, VERIFIERS, GROUP, form="a function as module:function")
+
+
+def _pool(place: Outside, **settings: Any) -> Verifier:
+    """Return the verifier at an import path, in processes of its own."""
+    try:
+        return CheckPool(place.path, **settings)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}" if place.distribution else str(error)) from None
+
+
 def get_verifier(name: str, *, workers: int = 2, timeout: float = 5.0, memory_mib: int = 1024) -> Verifier:
-    """Return the verifier `name`: one of VERIFIERS, or the import path `module:function` of a user's check.
+    """Return the verifier `name`: one of VERIFIERS, of a plug-in, or the import path `module:function` of a check.
 
     Args:
         name: Name or import path; then those of single sources, see `by_source`.
@@ -69,7 +84,7 @@ def get_verifier(name: str, *, workers: int = 2, timeout: float = 5.0, memory_mi
     started: dict[str, Verifier] = {}
     try:
         for one in named.names:
-            build = VERIFIERS.get(one, partial(CheckPool, one))
+            build = VERIFIERS[one] if one in VERIFIERS else partial(_pool, elsewhere(one))
             started[one] = build(workers=workers, timeout=timeout, memory_mib=memory_mib)
     except BaseException:
         for verifier in started.values():

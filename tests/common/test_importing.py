@@ -1,0 +1,138 @@
+"""Names that installed distributions declare as entry points."""
+
+import sys
+
+import pytest
+import torch
+
+import entrostat as es
+from entrostat.__main__ import main
+from entrostat.advantages import REGISTRY as ADVANTAGES
+
+RULES = """
+from dataclasses import dataclass
+from entrostat import Controller
+from entrostat.surrogates import ClippedRatio
+
+@dataclass(kw_only=True)
+class Half(Controller):
+    \"\"\"Every weight times `factor`.\"\"\"
+    factor: float = 0.5
+    target: float = 1.0
+    def transform(self, plan, context):
+        return plan.reweight(self.factor * (1 + 0 * context.tokens.advantage))
+
+@dataclass(kw_only=True)
+class Wide(ClippedRatio):
+    \"\"\"Wide clip.\"\"\"
+    eps_high: float = 0.9
+
+def twice(reward, group_id):
+    \"\"\"2·R.\"\"\"
+    return 2 * reward
+
+number = 7
+"""
+DECLARED = """
+[entrostat.controllers]
+half-weight = plug_rules:Half
+steer = plug_rules:Half
+absent = plug_rules:Absent
+broken = plug_broken:Half
+number = plug_rules:number
+
+[entrostat.surrogates]
+wide = plug_rules:Wide
+
+[entrostat.advantages]
+twice = plug_rules:twice
+number = plug_rules:number
+"""
+
+
+@pytest.fixture
+def rules(own_controllers, distribution):
+    """A distribution with rules, and with entry points that cannot be used."""
+    distribution("half-rules", DECLARED, plug_rules=RULES, plug_broken="undefined_name\n")
+    known = set(ADVANTAGES)
+    yield
+    sys.modules.pop("plug_rules", None)
+    for name in set(ADVANTAGES) - known:
+        del ADVANTAGES[name]
+
+
+def weights(controller):
+    tokens = es.Tokens(logp=torch.zeros(3), old_logp=torch.zeros(3), advantage=torch.tensor([1.0, -1.0, 2.0]))
+    return controller.plan(tokens).weight.expand(3).tolist()
+
+
+def test_a_declared_controller_works_where_a_name_does(rules):
+    assert "half-weight" in es.list_controllers()
+    assert "plug_rules" not in sys.modules  # listed is not imported
+    assert weights(es.make("clip_higher+half-weight", **{"half-weight.factor": 0.25})) == [0.25] * 3
+    assert es.make("half-weight+wide").name == "wide+half-weight"
+    assert es.describe("half-weight")["hyperparameters"]["factor"]["default"] == 0.5
+
+
+def test_it_is_described_before_it_is_used(rules):
+    assert es.describe("wide")["kind"] == "surrogate"
+    assert es.describe("twice", "advantage")["rule"] == "2·R."
+
+
+def test_a_declared_target_is_found(rules):
+    from entrostat.by_name import with_target
+
+    assert with_target("half-weight", {}, 0.4) == {"target": 0.4}
+
+
+def test_a_declared_advantage_works_where_a_name_does(rules):
+    reward, group = torch.tensor([1.0, 0.0]), torch.tensor([0, 0])
+    assert es.get_advantage("twice")(reward, group).tolist() == [2.0, 0.0]
+    assert es.get_advantage("plug_rules:twice")(reward, group).tolist() == [2.0, 0.0]
+
+
+def test_a_built_in_name_is_never_replaced(rules, capsys):
+    es.make("steer")
+    assert "plug_rules" not in sys.modules
+    assert main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "plug-in half-weight (entrostat.controllers of half-rules): plug_rules:Half" in lines
+    unused = "plug-in steer (entrostat.controllers of half-rules): plug_rules:Half, not used: the name is built in"
+    assert unused in lines
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("absent", "controller 'absent' of the distribution half-rules cannot be imported: .*no attribute 'Absent'"),
+        ("broken", "controller 'broken' of the distribution half-rules cannot be imported: name 'undefined_name' is"),
+        ("number", "controller 'number' of the distribution half-rules is no subclass of entrostat.Controller"),
+        ("half-wait", "unknown controller 'half-wait'; did you mean half-weight"),
+        ("xyzzy", "unknown controller 'xyzzy'; choose from adapo, .*, half-weight, .*, or give module:Class"),
+    ],
+)
+def test_what_cannot_be_used_is_told_in_one_line(rules, name, message):
+    with pytest.raises(ValueError, match=message) as told:
+        es.make(f"ppo+{name}")
+    assert "\n" not in str(told.value)
+
+
+def test_an_advantage_that_is_no_function_is_told(rules):
+    with pytest.raises(ValueError, match="advantage 'number' of the distribution half-rules is no function"):
+        es.get_advantage("number")
+
+
+def test_a_name_that_two_distributions_declare_is_refused(rules, distribution):
+    distribution("other-rules", "[entrostat.controllers]\nhalf-weight = elsewhere:Half\n")
+    message = "'half-weight' is declared by (half|other)-rules and (half|other)-rules: uninstall one of them, or give"
+    with pytest.raises(ValueError, match=message):
+        es.make("half-weight")
+
+
+def test_entry_points_are_read_only_for_a_name_that_is_not_built_in(rules, monkeypatch):
+    monkeypatch.delitem(sys.modules, "importlib.metadata")
+    es.make("clip_higher+steer")
+    es.get_advantage("qae k=0.6")
+    assert "importlib.metadata" not in sys.modules
+    es.make("half-weight")
+    assert "importlib.metadata" in sys.modules
