@@ -42,6 +42,14 @@ def test_importing_toybandit_registers_it_without_torch():
     assert done.stdout.strip() == "False"
 
 
+def test_make_imports_the_module_in_front_of_the_name(monkeypatch):
+    monkeypatch.delitem(sys.modules, "toybandit")
+    monkeypatch.delitem(gymnasium.registry, NAME)
+    with pytest.raises(gymnasium.error.Error, match="toybandit"):
+        gymnasium.make(NAME)
+    assert isinstance(gymnasium.make(f"toybandit:{NAME}", env="det", states=4).unwrapped, SoftmaxBandit)
+
+
 def test_it_is_the_bandit_that_the_simulator_learns():
     env = SoftmaxBandit(env="on", states=6, arms=5, seed=7)
     problem = draw_problem(Config(env="on", states=6, arms=5).environment(), torch.tensor([7]), torch.float64)

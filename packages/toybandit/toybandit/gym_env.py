@@ -1,7 +1,10 @@
 """The simulator's bandits as gymnasium environments, `toybandit/SoftmaxBandit-v0`.
 
-    env = gymnasium.make("toybandit/SoftmaxBandit-v0", env="det", states=8, seed=3)
-    envs = gymnasium.make_vec("toybandit/SoftmaxBandit-v0", num_envs=1024, env="det", states=8, seed=3)
+    env = gymnasium.make("toybandit:toybandit/SoftmaxBandit-v0", env="det", states=8, seed=3)
+    envs = gymnasium.make_vec("toybandit:toybandit/SoftmaxBandit-v0", num_envs=1024, env="det", states=8, seed=3)
+
+gymnasium imports the module before the colon, which registers the environment. It is needed once, and not at all after
+`import toybandit`.
 
 A contextual bandit of S states and K arms: the observation is the state, uniform among S whatever the action was; the
 action is an arm; the reward is 1 with the success probability of the arm in the observed state, else 0. An episode
