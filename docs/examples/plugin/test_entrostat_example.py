@@ -1,0 +1,33 @@
+"""Tests of this plug-in; it must be installed: pip install -e . && pytest"""
+
+import pytest
+import torch
+
+import entrostat as es
+from entrostat.check_controller import checked
+from llmtrain.settings.config import TaskConfig
+from llmtrain.tasks import generated_task
+
+
+def test_wrong_responses_weigh_more_below_the_floor():
+    controller = es.make("floor", target=0.4)
+    tokens = es.Tokens(logp=torch.zeros(3), old_logp=torch.zeros(3), advantage=torch.tensor([1.0, 0.0, -1.0]))
+    controller.observe(es.StepStats(entropy=0.3))
+    assert controller.plan(tokens).weight.tolist() == pytest.approx([1, 1, 1.25])
+    controller.observe(es.StepStats(entropy=0.5))
+    assert controller.plan(tokens).weight.tolist() == [1, 1, 1]
+
+
+def test_it_passes_all_checks():
+    assert not {name: fault for name, fault in checked("floor", {"target": 1.0}) if fault}
+
+
+def test_sums_are_verified():
+    task = generated_task(TaskConfig(name="sums", train_problems=3, test_problems=1))
+    question = task.train[0][0]
+    try:
+        verdicts = task.verify([question] * 3, [f"7, no: {question.ground_truth}", "7", ""])
+    finally:
+        task.close()
+    assert [verdict.correct for verdict in verdicts] == [True, False, False]
+    assert verdicts[2].reason == "no number"
