@@ -43,7 +43,7 @@ COMMANDS = {
     "probe-entropy": "Compare estimators of the entropy change of tokens with the truth.",
     "claims": "Check claims of the papers in a language model, beside the bandit's verdicts.",
     "leaderboard": "Train under every controller and rank them.",
-    "demo": "Warm up a small model and train it under four controllers; draw runs/demo/entropy.png.",
+    "demo": "Warm up a small model and train it under three controllers; draw runs/demo/entropy.png.",
     "plan": "Estimate memory, time and cost of a run without a GPU.",
     "bench": "Measure speed and memory: llmtrain bench kernels.",
     "doctor": "Check this machine: torch, CUDA, NCCL, DeepSpeed, vLLM, Ray.",
