@@ -12,7 +12,7 @@ from .commandline import one_line_errors, parse_settings
 from .description import KINDS, QUADRANTS, describe, interval, markdown, names
 from .importing import distribution, plug_ins
 
-USAGE = """python -m entrostat list              every name with its formula
+USAGE = """python -m entrostat list              every name with its formula, and installed plug-ins
 python -m entrostat describe NAME     formula, notes, needs, hyperparameters, source
 python -m entrostat check-controller NAME [KEY=VALUE ...]    try it: micro-batches, ranks, checkpoints, NaN ...
 python -m entrostat docs              text of docs/controllers.md, with the measurements in docs/measured.json

@@ -46,7 +46,7 @@ class Outside(NamedTuple):
         try:
             return getattr(import_module(module), name)
         except expected as error:
-            raise ValueError(f"{self} cannot be imported: {error}") from None
+            raise ValueError(f"{self} cannot be imported: {error}") from error
 
 
 def outside(kind: str, name: str, built_in: Iterable[str], *groups: str, form: str = "module:Class") -> Outside:
