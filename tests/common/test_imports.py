@@ -1,12 +1,21 @@
 """What importing pulls in: entrostat nothing heavy, configurations not even torch."""
 
+import ast
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import entrostat
 
+LIBRARY = Path(entrostat.__file__).parent
+TRAINERS = {"integrations": {"torch", "transformers", "trl", "verl", "tensordict"}}
+"""Packages that the modules of a folder import, where these are not only NumPy, torch and PyYAML."""
+OF_PARTS = {"gymnasium", "matplotlib", "pyarrow", "PIL"}
+"""Modules of the extra `sim`, which TRL and verl users do without."""
 HEAVY = ("transformers", "ray", "deepspeed", "vllm", "streamlit", "tyro", "matplotlib")
 
 
@@ -70,3 +79,50 @@ def test_every_controller_is_registered(module):
     code = f"from entrostat.{module} import *; import entrostat; print(*entrostat.list_controllers())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == entrostat.list_controllers()
+
+
+def imported_at_once(file):
+    """Return the packages that importing the module imports, without this one and those of Python."""
+    names = set()
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.add(node.module)
+    return {name.partition(".")[0] for name in names} - {"entrostat"} - sys.stdlib_module_names
+
+
+def test_the_library_imports_numpy_torch_and_yaml_alone_and_the_integrations_their_trainer():
+    found = {}
+    for file in LIBRARY.rglob("*.py"):
+        folder = file.parent.name if file.parent.name in TRAINERS else ""
+        found.setdefault(folder, set()).update(imported_at_once(file))
+    assert found == {"": {"numpy", "torch", "yaml"}, **TRAINERS}
+
+
+def test_what_belongs_to_parts_is_required_by_the_extra_sim_alone():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    required, sim = (
+        {Requirement(line).name for line in lines}
+        for lines in (project["dependencies"], project["optional-dependencies"]["sim"])
+    )
+    assert sim == {"pillow" if name == "PIL" else name for name in OF_PARTS}
+    assert not sim & required
+    for extra in ("train", "app"):
+        assert "entrostat[sim]" in project["optional-dependencies"][extra]
+
+
+@pytest.mark.slow
+def test_without_the_extra_the_library_works_and_the_simulator_names_it(tmp_path):
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({OF_PARTS}))  # as if not installed
+import entrostat as es, toybandit, toybandit.cli, llmtrain.cli
+es.make("clip_higher+steer"), es.get_advantage("grpo"), es.describe("steer")
+toybandit.simulate(toybandit.Config(env="det", states=4, rollouts=2), [0])
+sys.exit(toybandit.cli.main(["run", "--env", "det", "--states", "4", "--rollouts", "2", "--out", "run"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("error: matplotlib is not installed: pip install ")
+    assert "[sim]" in done.stderr
+    assert done.returncode == 2

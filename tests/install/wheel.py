@@ -96,6 +96,8 @@ def main() -> None:
         place.run("python -m entrostat --version", says="entrostat 0.")
         place.run("python -m entrostat describe thermostat", says="thermostat (controller)")
         place.run("toybandit --version", says="toybandit 0.")
+        place.run("toybandit run --env exact --rollouts 20 --out runs/x", 2, "pip install 'entrostat[sim]'")
+        place.run(f"{pip} '{wheel}[sim]'")
         place.run("toybandit run --env exact --rollouts 20 --out runs/x")
         place.run("grep git_revision runs/x/manifest.json", says="null")
         place.run("entrostat publish --claim thm1-centred.shift=0.5 --out page", says="page/index.html")

@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 EXTRAS = {
+    **dict.fromkeys(("gymnasium", "matplotlib", "pyarrow", "PIL"), "sim"),
     **dict.fromkeys(("transformers", "tokenizers", "safetensors", "tensorboard", "math_verify", "mpmath"), "train"),
     **dict.fromkeys(("datasets", "scipy", "sacrebleu"), "train"),
     **dict.fromkeys(("streamlit", "altair", "pandas", "vl_convert"), "app"),

@@ -10,9 +10,8 @@ gymnasium environment `toybandit/SoftmaxBandit-v0` (`toybandit.gym_env`).
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
-
-import gymnasium
 
 from .config import Config
 from .environments import ENVIRONMENTS, Environment
@@ -32,9 +31,12 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f".{_LAZY[name]}", __name__), name)
 
 
-gymnasium.register(
-    id="toybandit/SoftmaxBandit-v0",
-    entry_point="toybandit.gym_env:SoftmaxBandit",
-    vector_entry_point="toybandit.gym_env:SoftmaxBanditVector",
-    max_episode_steps=64,
-)
+if find_spec("gymnasium"):  # of the extra `sim`; nothing else in this package needs it
+    from gymnasium import register
+
+    register(
+        id="toybandit/SoftmaxBandit-v0",
+        entry_point="toybandit.gym_env:SoftmaxBandit",
+        vector_entry_point="toybandit.gym_env:SoftmaxBanditVector",
+        max_episode_steps=64,
+    )
