@@ -33,6 +33,7 @@ COMMANDS = {
     "sft": "Warm up a built model, or that of model.path, on examples or worked solutions.",
     "compare": "Compare runs: a table, and a figure of entropy, reward and pass@k.",
     "eval": "Evaluate a run's newest checkpoint, or a model folder, on questions.",
+    "export": "Write the model of a run's checkpoint to a folder, with a model card for the Hub.",
     "data": "Summarise question files: llmtrain data FILE...",
     "subset": "Select questions from a file: at random, by clusters, or by a model's pass rate.",
     "model": "Write a trainable model folder from a GGUF file: llmtrain model smollm2-135m.",

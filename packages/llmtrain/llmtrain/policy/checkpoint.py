@@ -104,6 +104,11 @@ def save_checkpoint(
     return path
 
 
+def is_of_the_model(path: Path) -> bool:
+    """Return True for a file of a checkpoint that transformers wrote: weights, configuration, tokenizer."""
+    return path.is_file() and path.name not in (STRUCTURE, FILE, "state.pt") and path.suffix != ".tensors"
+
+
 def put(part: Path, path: Path) -> None:
     """Move a written checkpoint into place; one that is there moves aside first, and is removed afterwards."""
     aside = path.with_suffix(ASIDE)
