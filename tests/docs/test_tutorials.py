@@ -1,0 +1,40 @@
+"""Every tutorial runs as it stands and prints what its page shows; pictures are made."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SPEC = importlib.util.spec_from_file_location("tutorials", ROOT / "docs/tutorials.py")
+assert SPEC is not None
+assert SPEC.loader is not None
+tutorials = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(tutorials)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", tutorials.PAGES, ids=lambda page: page.stem)
+def test_a_page_shows_what_it_prints(page, own_controllers):
+    text = page.read_text()
+    with tutorials.empty_folder() as folder:
+        assert tutorials.run_page(text) == text
+        pictures = {path.name for path in folder.glob("*.png")}
+    assert pictures == set(re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text))
+
+
+def test_what_blocks_print_is_put_below_them():
+    page = 'a\n\n```python title="own.py"\nX = 2\n```\n\n```python\nfrom own import X\nprint(X + 1)\n```\n\n'
+    page += "```sh\necho here; cat own.py\n```\n\n```text\nstale\n```\n\nb\n\n```yaml\nx: 1\n```\n"
+    with tutorials.empty_folder():
+        after = tutorials.run_page(page)
+    shown = page.replace("print(X + 1)\n```\n", "print(X + 1)\n```\n\n```text\n3\n```\n").replace(
+        "stale", "here\nX = 2"
+    )
+    assert after == shown
+
+
+def test_a_command_that_fails_is_said():
+    with tutorials.empty_folder(), pytest.raises(RuntimeError, match="exit code 3 of\nexit 3"):
+        tutorials.run_page("```sh\nexit 3\n```\n")
