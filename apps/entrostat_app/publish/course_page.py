@@ -4,12 +4,9 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-import numpy as np
-
 import entrostat
 
 from ..shared import bandit
-from ..shared.controls import Control
 from ..shared.trial_words import told
 from ..views.learn import learn, linked_words
 from ..views.learn.lessons import LESSONS, NEITHER, SEEDS, Lesson, last_entropy, margin
@@ -28,18 +25,9 @@ END = "own-log"
 """Id of the part after the last lesson."""
 
 
-def values(move: Control) -> list[float]:
-    """Return the positions of a lesson's slider."""
-    assert move.low is not None
-    assert move.high is not None
-    assert move.step is not None
-    count = round((move.high - move.low) / move.step) + 1
-    return [round(float(value), 9) for value in np.linspace(move.low, move.high, count)]
-
-
 def entries(lesson: Lesson) -> Iterator[dict[str, Any]]:
     """Yield what the page shows at each position of the lesson's slider."""
-    for value in values(lesson.move):
+    for value in lesson.positions:
         runs = lesson.simulate(value)
         panels = [panel(one, lesson.names, POINTS) for one in learn.panels(runs, lesson.pass_k)]
         panels[-1]["x_title"] = "rollout"
@@ -56,7 +44,7 @@ def playable(lesson: Lesson) -> bool:
 def live(lesson: Lesson) -> dict[str, Any]:
     """Return what live.js needs to simulate a playable lesson: bandits, and settings of each run at each position."""
     config = bandit.config_at(next(iter(lesson.runs(lesson.move.default).values())))
-    moved = [[_settings(run) for run in lesson.runs(value).values()] for value in values(lesson.move)]
+    moved = [[_settings(run) for run in lesson.runs(value).values()] for value in lesson.positions]
     return {
         "bandits": [problem(config, seed) for seed in SEEDS],
         "runs": moved[0],
@@ -96,7 +84,7 @@ def section(number: int, found: list[dict[str, Any]]) -> Section:
 
 def _html(number: int, lesson: Lesson, found: list[dict[str, Any]]) -> str:
     this, move = name(number), lesson.move
-    at = values(move).index(move.default)
+    at = lesson.positions.index(move.default)
     value = f"{found[at]['value']} {move.unit}".strip()
     choices = "".join(
         f'<label><input type="radio" name="{this}" value="{escape(choice)}" autocomplete="off">{escape(choice)}</label>'

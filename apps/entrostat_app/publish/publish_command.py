@@ -102,7 +102,7 @@ def _measured(flags: PublishFlags, grids: "Sequence[Grid]") -> "Iterator[Section
             from . import course_page
 
             for number, lesson in enumerate(course_page.LESSONS, 1):
-                total = len(course_page.values(lesson.move))
+                total = len(lesson.positions)
                 track = bars.track(course_page.entries(lesson), total=total, description=lesson.title)
                 yield course_page.section(number, list(track))
             yield course_page.end()

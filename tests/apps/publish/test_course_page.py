@@ -43,7 +43,7 @@ def alone(clip, tmp_path_factory):
 
 def test_every_entry_is_the_lesson_at_its_value(clip):
     lesson = LESSONS[CLIP - 1]
-    values = course_page.values(lesson.move)
+    values = lesson.positions
     assert [entry["value"] for entry in clip] == [f"{value:g}" for value in values]
     for value, entry in zip(values[::5], clip[::5], strict=True):
         runs = lesson.simulate(value)
@@ -60,14 +60,14 @@ def test_every_entry_is_the_lesson_at_its_value(clip):
 
 def test_every_position_of_the_explorers_slider_is_there():
     for lesson in LESSONS:
-        values = course_page.values(lesson.move)
+        values = lesson.positions
         assert (values[0], values[-1]) == (lesson.move.low, lesson.move.high)
         assert lesson.move.default in values
 
 
 def test_the_answer_is_there_without_the_script(clip):
     text = whole([course_page.section(CLIP, clip), course_page.end()])
-    at = course_page.values(LESSONS[CLIP - 1].move).index(LESSONS[CLIP - 1].move.default)
+    at = LESSONS[CLIP - 1].positions.index(LESSONS[CLIP - 1].move.default)
     assert f'aria-live="polite">{clip[at]["verdict"]}</p>' in text
     assert 'href="https://arxiv.org/pdf/2503.14476#nameddest=subsection.3.1"' in text
     assert "llmtrain diagnose" in text
@@ -127,7 +127,7 @@ def test_the_page_simulates_the_lesson_on_clipping_as_toybandit_does(browser, al
     tab = browser.new_page()
     tab.goto(alone.as_uri())
     lesson = LESSONS[CLIP - 1]
-    for position, value in list(enumerate(course_page.values(lesson.move)))[::5]:
+    for position, value in list(enumerate(lesson.positions))[::5]:
         runs = {
             name: simulate(bandit.config_at({**values, **others}), SEEDS) for name, values in lesson.runs(value).items()
         }

@@ -49,7 +49,8 @@ def page() -> None:
         st.caption("Point at or tap a dotted word: its part of the picture lights up.")
         guess = st.radio(f"**Predict.** {lesson.question}", lesson.choices, index=None, key=f"predict-{number}")
     with right:
-        runs = lesson.simulate(lesson.move.draw())
+        value = lesson.move.draw()
+        runs = lesson.simulate(value)
         shown = picture(runs, lesson.pass_k)
         charts.show(shown, key="tour")
         series = list(dict.fromkeys(shown.frame["series"]))
@@ -65,6 +66,8 @@ def page() -> None:
     draw_navigation(number)
     if number == len(LESSONS):
         draw_end()
+    for near in lesson.beside(value):  # all is drawn: the next move finds its runs
+        lesson.simulate(near)
 
 
 def draw_navigation(number: int) -> None:

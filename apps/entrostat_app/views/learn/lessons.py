@@ -98,9 +98,21 @@ class Lesson:
         """Possible predictions."""
         return (*self.names, NEITHER)
 
-    def simulate(self, value: Any) -> dict[str, Trajectory]:
+    @property
+    def positions(self) -> list[float]:
+        """Positions of the slider of `move`."""
+        low, high, step = self.move.low, self.move.high, self.move.step
+        assert low is not None and high is not None and step is not None  # noqa: PT018
+        return [round(float(value), 9) for value in np.linspace(low, high, round((high - low) / step) + 1)]
+
+    def beside(self, value: float) -> list[float]:
+        """Return the positions of the slider next to a value."""
+        at = int(np.abs(np.asarray(self.positions) - value).argmin())
+        return [*self.positions[at + 1 : at + 2], *self.positions[max(at - 1, 0) : at]]
+
+    def simulate(self, value: float) -> dict[str, Trajectory]:
         """Return the runs by name, with `move` at this value."""
-        runs = self.runs(value)
+        runs = self.runs(round(float(value), 9))
         return {name: simulations.run(bandit.config_at(values), SEEDS) for name, values in runs.items()}
 
     def right(self, runs: Mapping[str, Trajectory]) -> str:
