@@ -1,4 +1,4 @@
-"""What MkDocs does for the site beyond Markdown: helps of commands, links that leave docs/, live pages."""
+"""Hooks of MkDocs: the help of commands, links that leave docs/, live pages."""
 
 import contextlib
 import io

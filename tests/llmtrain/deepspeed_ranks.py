@@ -201,7 +201,7 @@ def refusal(load: Callable, given: dict | Path) -> str:
 
 
 def lacking(engine: DeepSpeedEngine, folder: Path, kind: str) -> list[str]:
-    """What each rank says of a checkpoint in the earlier form, without the last file of a kind; it is put back."""
+    """Return each rank's error for an earlier form's checkpoint without its last file of a kind, which is put back."""
     file = max((folder / TAG).glob(f"*{kind}.pt"), default=None)
     if engine.ranks.rank == 0 and file:
         file.rename(folder / "aside")

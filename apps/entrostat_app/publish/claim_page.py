@@ -12,8 +12,13 @@ from .whole_page import Section, as_json
 
 def section(grid: Grid, entries: list[dict[str, Any]]) -> Section:
     """Return the part of one claim: its words, picture, slider and verdict, and its data for the script."""
-    told = f"{grid.name} at {len(entries)} values"
-    return Section(name=grid.name, title=grid.name, html=_html(grid, entries), scripts=("page.js",), told=told)
+    return Section(
+        name=grid.name,
+        title=grid.name,
+        html=_html(grid, entries),
+        scripts=("page.js",),
+        told=f"{grid.name} at {len(entries)} values",
+    )
 
 
 def _html(grid: Grid, entries: list[dict[str, Any]]) -> str:

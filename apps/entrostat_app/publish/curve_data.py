@@ -9,6 +9,8 @@ from .claim_grid import rounded
 
 DIGITS = 4
 """Significant digits of a line's numbers."""
+COLUMNS = {"x": "x", "y": "value", "low": "low", "high": "high"}
+"""Columns of a panel's frame, by their names in a page."""
 
 
 def panel(given: Panel, names: Sequence[str], most: int) -> dict[str, Any]:
@@ -24,10 +26,6 @@ def panel(given: Panel, names: Sequence[str], most: int) -> dict[str, Any]:
             columns = {key: columns[key] for key in "xy"}
         series.append({"style": names.index(name) if name in names else f"{len(names)} target", **columns})
     return {"title": given.title, "series": series}
-
-
-COLUMNS = {"x": "x", "y": "value", "low": "low", "high": "high"}
-"""Columns of a panel's frame, by their names in a page."""
 
 
 def legend(names: Iterable[str], controls: bool = False) -> str:

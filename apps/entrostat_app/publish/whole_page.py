@@ -26,7 +26,7 @@ class Section:
     scripts: tuple[str, ...]
     """Files in this folder that it needs, in order."""
     told: str
-    """What the command prints about it; empty for nothing."""
+    """Words that the command prints about it; empty: nothing is printed."""
 
 
 def page(sections: Sequence[Section]) -> str:

@@ -185,7 +185,7 @@ def refused(folder, asked, capsys) -> None:
 
 @pytest.mark.parametrize("flags", [REFERENCE, PRIME])
 def test_a_command_runs_code_that_it_may_trust_and_records_that(train, copy, asked, flags, tmp_path):
-    """Of the policy and of the other models; a checkpoint has the code with it, and the run goes on."""
+    """It runs for the policy and the other models; a checkpoint has the code with it, and the run goes on."""
     policy, other = with_code(copy("own")), with_code(copy("other"))
     given = ["--model.path", str(policy), "--model.ref-path", str(other), "--model.trust-remote-code"]
     assert main(train("train", *flags, *given)) == 0

@@ -1,4 +1,4 @@
-"""How ranks of this machine end: by themselves, which they announce, or lost, and then named by their launcher."""
+"""Ranks of this machine end by themselves, which they announce, or are lost, and then named by their launcher."""
 
 import os
 import sys

@@ -67,9 +67,9 @@ class Lesson:
     minutes: int
     """Time that a class takes for it."""
     setting: str
-    """What happens in the runs, in a sentence or two."""
+    """Description of the runs, in a sentence or two."""
     text: str
-    """What to know to read the picture."""
+    """Background for reading the picture."""
     question: str
     """Question that the name of a run, or NEITHER, answers; `measure` decides."""
     measure: Callable[[Trajectory], NDArray[np.float64]]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from llmtrain.plan.cost import Plan, make_plan
-from llmtrain.plan.fixes import find_fix
+from llmtrain.plan.fixes import find_fix_on_its_gpus
 from llmtrain.plan.headroom import roomier
 from llmtrain.plan.plan_config import PlanConfig
 from llmtrain.plan.plan_presets import Preset, place
@@ -48,10 +48,7 @@ def _fitting(config: PlanConfig) -> tuple[Plan, dict[str, Any]]:
     try:
         return make_plan(config), {}
     except ValueError:
-        try:
-            fix = find_fix(config)
-        except ValueError:
-            fix = {}
-        if not fix or {"gpu", "gpus"} & set(fix):
+        fix = find_fix_on_its_gpus(config)
+        if not fix:
             raise
         return make_plan(replace(config, **fix)), fix

@@ -8,8 +8,14 @@ from ..reproduction.recipe_config import is_recipe, read_recipe_config
 from ..settings.presets import read_config
 
 REPLACED = (
-    *("config.yaml", "manifest.json", "metrics.jsonl", "samples.jsonl", "probes.jsonl.gz"),
-    *("checkpoints", "tensorboard", "wandb_id"),
+    "config.yaml",
+    "manifest.json",
+    "metrics.jsonl",
+    "samples.jsonl",
+    "probes.jsonl.gz",
+    "checkpoints",
+    "tensorboard",
+    "wandb_id",
 )
 """Files of a run folder that a new run replaces."""
 

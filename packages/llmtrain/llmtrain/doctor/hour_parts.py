@@ -10,11 +10,9 @@ from typing import Any
 import torch
 
 from ..plan.cost import Plan, make_plan
-from ..plan.derived import lay_out
-from ..plan.fixes import find_fix
+from ..plan.fixes import find_fix_on_its_gpus
 from ..plan.gpu import GIB, GPUS
 from ..plan.handover import train_settings
-from ..plan.memory import Memory
 from ..plan.plan_config import PlanConfig
 from . import shapes, trial_run
 from .checks import Skip
@@ -121,8 +119,8 @@ def large(machine: Machine) -> dict[str, Any]:
     try:
         plan = make_plan(config)
     except ValueError as error:
-        fix = find_fix(config)
-        if not fix or "gpus" in fix or "gpu" in fix or Memory(lay_out(replace(config, **fix))).problem:
+        fix = find_fix_on_its_gpus(config)
+        if not fix:
             raise Skip(str(error)) from None
         plan = make_plan(replace(config, **fix))
     held, here = plan.memory.host + plan.memory.loading, host_memory()

@@ -54,6 +54,15 @@ def find_fix(config: PlanConfig) -> Change:
     return {}
 
 
+def find_fix_on_its_gpus(config: PlanConfig) -> Change:
+    """Return the fix if it keeps number and type of the GPUs; else empty, also if sizes do not divide."""
+    try:
+        fix = find_fix(config)
+    except ValueError:
+        return {}
+    return {} if {"gpu", "gpus"} & set(fix) else fix
+
+
 def check_fit(memory: Memory) -> None:
     """Raise ValueError with the fix if a GPU's memory is too small."""
     problem = memory.problem

@@ -11,7 +11,7 @@ from typing import Any
 from entrostat.field_types import merge
 
 from ..recipes.recipe import Recipe, get_recipe
-from .fixes import find_fix, fits
+from .fixes import find_fix_on_its_gpus, fits
 from .plan_config import PlanConfig
 
 PLANNED = MappingProxyType(
@@ -67,21 +67,11 @@ def place(recipe: Recipe, gpus: int | None = None, gpu: str | None = None) -> Pr
     asked = {} if gpu is None else {"gpu": gpu}
     config = merge(PlanConfig(), _learning(recipe) | {"gpus": count} | dict(own) | asked)
     if (count not in recipe.placement or gpu) and not fits(config):
-        fix = _find_placement(config)
-        config = replace(config, **fix)
+        config = replace(config, **find_fix_on_its_gpus(config))
     known = {*PLANNED, *INGREDIENTS}
     trainer = {key: value.value for key, value in recipe.values.items() if key not in known}
     source = f"{recipe.paper}; llmtrain recipes show {recipe.name} names the source of each"
     return Preset(config, source, trainer)
-
-
-def _find_placement(config: PlanConfig) -> dict[str, Any]:
-    """Return the change that makes a configuration fit on its GPUs; empty if there is none or sizes do not divide."""
-    try:
-        fix = find_fix(config)
-    except ValueError:
-        return {}
-    return {} if {"gpu", "gpus"} & set(fix) else dict(fix)
 
 
 def _learning(recipe: Recipe) -> dict[str, Any]:
