@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from telephone import PHONE, is_on_the_screen, telephone
 
 from entrostat_app.entrostat_command import main
 from entrostat_app.publish import course_page
@@ -14,7 +15,6 @@ from entrostat_app.shared.palette import COLOURS
 from entrostat_app.views.learn.lessons import LESSONS, NEITHER, SEEDS
 from toybandit import simulate
 
-PHONE = {"width": 390, "height": 844}
 CLIP = 2
 """Number of the lesson that is simulated fastest."""
 
@@ -89,37 +89,26 @@ def test_links_lead_from_lesson_to_lesson(page):
 @pytest.mark.slow
 def test_a_student_opens_the_course_on_a_telephone(browser, page):
     """Control and answer are on the first screen of each lesson; predict, move, answer; on to the end."""
-    context = browser.new_context(viewport=PHONE, has_touch=True)
-    tab, errors, asked = context.new_page(), [], []
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    tab.on("request", lambda request: asked.append(request.url))
-    tab.goto(page.as_uri())
-    assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    for number, lesson in enumerate(LESSONS, 1):
-        part = tab.locator(f"#{course_page.name(number)}")
-        runs = lesson.simulate(lesson.move.high)
-        slider, answer = part.get_by_role("slider").first, part.get_by_text("Answer", exact=True)
-        for shown in (part.get_by_role("heading"), slider, answer):
-            box = shown.bounding_box()
-            assert box["y"] >= 0
-            assert box["y"] + box["height"] <= PHONE["height"], lesson.title
-        told = part.get_by_role("status")
-        assert not told.is_visible()
-        part.get_by_label(lesson.right(runs), exact=True).check()
-        answer.tap()
-        curve = part.locator("svg.curves path.line.s1").first
-        before = curve.get_attribute("d")
-        slider.focus()
-        tab.keyboard.press("End")
-        assert told.inner_text() == f"As predicted. {lesson.verdict(runs)}"
-        assert curve.get_attribute("d") != before
-        part.get_by_role("link", name="Next").tap()
-        assert tab.url.endswith(f"#{course_page.name(number + 1)}")
-    assert tab.get_by_role("heading", name="Now on your own log").is_visible()
-    assert errors == []
-    assert [address for address in asked if not address.startswith(("file:", "data:"))] == []
-    context.close()
+    with telephone(browser, page) as tab:
+        for number, lesson in enumerate(LESSONS, 1):
+            part = tab.locator(f"#{course_page.name(number)}")
+            runs = lesson.simulate(lesson.move.high)
+            slider, answer = part.get_by_role("slider").first, part.get_by_text("Answer", exact=True)
+            for shown in (part.get_by_role("heading"), slider, answer):
+                assert is_on_the_screen(shown), lesson.title
+            told = part.get_by_role("status")
+            assert not told.is_visible()
+            part.get_by_label(lesson.right(runs), exact=True).check()
+            answer.tap()
+            curve = part.locator("svg.curves path.line.s1").first
+            before = curve.get_attribute("d")
+            slider.focus()
+            tab.keyboard.press("End")
+            assert told.inner_text() == f"As predicted. {lesson.verdict(runs)}"
+            assert curve.get_attribute("d") != before
+            part.get_by_role("link", name="Next").tap()
+            assert tab.url.endswith(f"#{course_page.name(number + 1)}")
+        assert tab.get_by_role("heading", name="Now on your own log").is_visible()
 
 
 @pytest.mark.parametrize("others", [{}, {"passes": 1, "lr": 2.0}])

@@ -4,12 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from telephone import is_on_the_screen, telephone
 
 from entrostat_app.entrostat_command import main
 from entrostat_app.publish.playground_page import SETTINGS, SLIDERS, bandit
 from toybandit import Config, simulate
-
-PHONE = {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="module")
@@ -52,25 +51,18 @@ def test_its_steps_are_toybandits(browser, page, env, seed, changes):
 
 
 def test_a_telephone_shows_result_and_slider_on_the_first_screen(browser, page):
-    context = browser.new_context(viewport=PHONE)
-    tab, errors = context.new_page(), []
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    tab.goto(page.as_uri())
-    result, slider = tab.get_by_role("status"), tab.get_by_role("slider", name="Upper clip bound")
-    for part in (result, slider):
-        box = part.bounding_box()
-        assert box["y"] + box["height"] <= PHONE["height"]
-    clip = {key: SETTINGS[key] for key in ("eps_low", "eps_high")}
-    numbers = {key: SETTINGS[key] for key in ("lr", "passes", "group", "rollouts")}
-    first = simulate(Config(env="trap", controller="ppo", controller_args=clip, **numbers), [0])
-    assert f"entropy {first.entropy[0, -1]:.3f} nats" in result.inner_text()
-    slider.focus()
-    tab.keyboard.press("End")
-    clip["eps_high"] = 1.0
-    wide = simulate(Config(env="trap", controller="ppo", controller_args=clip, **numbers), [0])
-    assert f"entropy {wide.entropy[0, -1]:.3f} nats" in result.inner_text()
-    assert wide.entropy[0, -1] > first.entropy[0, -1]
-    assert errors == []
-    assert json.loads(tab.locator("section script").text_content())["settings"] == SETTINGS
-    context.close()
+    with telephone(browser, page) as tab:
+        result, slider = tab.get_by_role("status"), tab.get_by_role("slider", name="Upper clip bound")
+        for part in (result, slider):
+            assert is_on_the_screen(part)
+        clip = {key: SETTINGS[key] for key in ("eps_low", "eps_high")}
+        numbers = {key: SETTINGS[key] for key in ("lr", "passes", "group", "rollouts")}
+        first = simulate(Config(env="trap", controller="ppo", controller_args=clip, **numbers), [0])
+        assert f"entropy {first.entropy[0, -1]:.3f} nats" in result.inner_text()
+        slider.focus()
+        tab.keyboard.press("End")
+        clip["eps_high"] = 1.0
+        wide = simulate(Config(env="trap", controller="ppo", controller_args=clip, **numbers), [0])
+        assert f"entropy {wide.entropy[0, -1]:.3f} nats" in result.inner_text()
+        assert wide.entropy[0, -1] > first.entropy[0, -1]
+        assert json.loads(tab.locator("section script").text_content())["settings"] == SETTINGS

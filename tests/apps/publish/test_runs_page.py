@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from telephone import PHONE, is_on_the_screen, telephone
 
 from entrostat.runlog import RunLog
 from entrostat_app.entrostat_command import main
 from entrostat_app.publish import runs_page
 from entrostat_app.views.runs import run_curves, winners
 
-PHONE = {"width": 390, "height": 844}
 STEPS = 40
 
 
@@ -91,32 +91,22 @@ def test_lines_and_bands_are_those_of_page_runs(browser, folder, compared, weigh
 
 
 def test_a_telephone_shows_the_verdict_and_the_controls_move_the_picture_only(browser, compared):
-    context = browser.new_context(viewport=PHONE)
-    tab, errors, asked = context.new_page(), [], []
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    tab.on("request", lambda request: asked.append(request.url))
-    tab.goto(compared.as_uri())
-    verdict, metric, slider = tab.get_by_role("status"), tab.get_by_label("Metric"), tab.get_by_role("slider")
-    for part in (verdict, metric):
-        box = part.bounding_box()
-        assert box["y"] + box["height"] <= PHONE["height"]
-    assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    assert verdict.inner_text().startswith("Entropy: highest in ")
-    metric.select_option("Reward")
-    words = verdict.inner_text()
-    assert words.startswith("Reward: highest in trl")
-    lines = tab.locator("svg.curves path.line")
-    before = lines.evaluate_all("lines => lines.map((line) => line.getAttribute('d'))")
-    slider.focus()
-    tab.keyboard.press("End")
-    assert lines.evaluate_all("lines => lines.map((line) => line.getAttribute('d'))") != before
-    tab.get_by_role("checkbox", name="grpo").uncheck()
-    assert lines.count() == len(before) - 1 == 2
-    assert verdict.inner_text() == words
-    assert errors == []
-    assert [address for address in asked if not address.startswith(("file:", "data:"))] == []
-    context.close()
+    with telephone(browser, compared) as tab:
+        verdict, metric, slider = tab.get_by_role("status"), tab.get_by_label("Metric"), tab.get_by_role("slider")
+        for part in (verdict, metric):
+            assert is_on_the_screen(part)
+        assert verdict.inner_text().startswith("Entropy: highest in ")
+        metric.select_option("Reward")
+        words = verdict.inner_text()
+        assert words.startswith("Reward: highest in trl")
+        lines = tab.locator("svg.curves path.line")
+        before = lines.evaluate_all("lines => lines.map((line) => line.getAttribute('d'))")
+        slider.focus()
+        tab.keyboard.press("End")
+        assert lines.evaluate_all("lines => lines.map((line) => line.getAttribute('d'))") != before
+        tab.get_by_role("checkbox", name="grpo").uncheck()
+        assert lines.count() == len(before) - 1 == 2
+        assert verdict.inner_text() == words
 
 
 def test_the_index_has_every_experiment_with_its_curve(browser, folder, tmp_path):
@@ -129,8 +119,7 @@ def test_the_index_has_every_experiment_with_its_curve(browser, folder, tmp_path
     assert set(names) == {"grpo/seed, 3 runs", "<b>clip/seed, 3 runs", "trl/trainer_state.json"}
     metric, first = tab.get_by_label("Metric"), tab.locator("article").first
     for part in (metric, first):
-        box = part.bounding_box()
-        assert box["y"] + box["height"] <= PHONE["height"]
+        assert is_on_the_screen(part)
     curve = first.locator("path.line")
     before, told = curve.get_attribute("d"), first.inner_text()
     metric.select_option("Reward")
