@@ -22,6 +22,21 @@ def wandb_chart(path, runs=("lr-1e-6",), x="Step"):
     return path
 
 
+def wandb_run(path):
+    """Write an offline run with the library of W&B itself, as verl logs to it, and text and a histogram."""
+    import wandb
+
+    quiet = wandb.Settings(silent=True, console="off", x_disable_stats=True)
+    run = wandb.init(mode="offline", dir=path.parent, project="own", settings=quiet)
+    for step, entropy, reward in zip(STEPS.tolist(), ENTROPY.tolist(), REWARD.tolist(), strict=True):
+        values = {"actor/entropy": entropy, "critic/score/mean": reward, "x": float("nan"), "note": "é" * 1500}
+        run.log(values | {"weights": wandb.Histogram([0, 1, step])}, step=step)
+    run.finish()
+    wandb.teardown()
+    (written,) = path.parent.glob("wandb/offline-run-*/run-*.wandb")
+    return written.rename(path)
+
+
 def openrlhf_log(path):
     """Write console output of OpenRLHF: its lines of metrics, an evaluation, and other lines."""
     lines = ["INFO 11-25 02:00:00 ppo_trainer.py:510] ✨ Experience making completed in 0:00:10"]

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from foreign_files import ENTROPY, REWARD, STEPS, event_files, openrlhf_log, trainer_state, wandb_chart
+from foreign_files import ENTROPY, REWARD, STEPS, event_files, openrlhf_log, trainer_state, wandb_chart, wandb_run
 
-from entrostat.foreign import foreign_runs
+from entrostat.foreign import foreign_runs, wandb_offline
 from entrostat.foreign.foreign_runs import name_of, read_file, read_path, runs_in
 
 
@@ -37,6 +37,7 @@ KINDS = {
     "trainer_state.json": trainer_state,
     "verl.jsonl": json_lines,
     "openrlhf.log": openrlhf_log,
+    "run-1.wandb": wandb_run,
 }
 
 
@@ -85,6 +86,9 @@ def test_folders(tmp_path):
     (run,) = read_path(tmp_path / "trl")
     assert run.metrics == [{"step": 10, "entropy": 1.0}]
     assert name_of(tmp_path / "trl" / "checkpoint-10" / "trainer_state.json") == "trl"
+    (tmp_path / "offline-run-1").mkdir()
+    wandb_run(tmp_path / "offline-run-1" / "run-1.wandb")
+    assert len(read_path(tmp_path / "offline-run-1")[0].metrics) == len(STEPS)
     event_files(tmp_path / "tb")
     event_files(tmp_path / "tb")  # as a resumed run does
     assert len(read_path(tmp_path / "tb")[0].metrics) == len(STEPS)
@@ -121,6 +125,17 @@ def test_a_parquet_file_without_steps(tmp_path):
         read_path(tmp_path / "nowhere")
     with pytest.raises(ValueError, match=r"it has no config\.yaml; name one of its files, such as a\.parquet"):
         read_path(tmp_path)
+
+
+def test_an_offline_run_of_wandb_has_records_over_several_blocks_and_may_still_be_written(tmp_path):
+    whole = wandb_run(tmp_path / "run-1.wandb").read_bytes()
+    assert len(whole) > 2 * wandb_offline.BLOCK
+    (run,) = read_file(io.BytesIO(whole[: len(whole) // 2]))
+    assert 10 < len(run.metrics) < 20
+    assert run.notes == ()
+    damaged = bytearray(whole)
+    damaged[len(whole) // 2 :] = b"\xff" * (len(whole) - len(whole) // 2)
+    assert "1 lines without a readable step" in read_file(io.BytesIO(damaged))[0].notes[0]
 
 
 def test_odd_steps_and_numbers_are_left_out():

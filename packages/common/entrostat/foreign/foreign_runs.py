@@ -16,7 +16,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, BinaryIO, NamedTuple
 
-from . import console_lines, event_files, json_logs, wandb_tables
+from . import console_lines, event_files, json_logs, wandb_offline, wandb_tables
 from .metric_names import translate
 from .rows import LimitedFile, Row
 
@@ -32,10 +32,10 @@ MOST_RUNS = 100
 LARGEST_STEP = 2**53 - 1
 STATE = "trainer_state.json"
 CHECKPOINT = re.compile(r"checkpoint-(\d{1,15})")
-ENDINGS = (".csv", ".parquet", ".jsonl", ".log", ".txt", ".out")
+ENDINGS = (".csv", ".parquet", ".jsonl", ".log", ".txt", ".out", ".wandb")
 KNOWN = (
-    "W&B's CSV and Parquet exports, TensorBoard's event files, trainer_state.json of TRL, verl's .jsonl and console "
-    "output, OpenRLHF's console output"
+    "W&B's CSV and Parquet exports and offline runs, TensorBoard's event files, trainer_state.json of TRL, verl's "
+    ".jsonl and console output, OpenRLHF's console output"
 )
 HELP = fill(f"Logs of other trainers are {KNOWN}. Their metrics get entrostat's names (docs/metrics.md).", 79)
 """End of the help of a command that reads them."""
@@ -54,6 +54,7 @@ EVENTS = Kind("event files of TensorBoard", event_files.is_events, event_files.r
 CONSOLE = Kind("console output of verl or OpenRLHF", console_lines.is_console, console_lines.read_console)
 KINDS = (
     Kind("Parquet export of W&B", wandb_tables.is_parquet, wandb_tables.read_parquet),
+    Kind("offline run of W&B", wandb_offline.is_offline, wandb_offline.read_offline),
     EVENTS,
     Kind("trainer_state.json of TRL", json_logs.is_state, json_logs.read_state),
     Kind("lines of JSON, as verl's", json_logs.is_lines, json_logs.read_json_lines),
@@ -88,7 +89,7 @@ class ForeignRun:
 
 
 def read_path(path: str | Path, most: int = MOST) -> list[ForeignRun]:
-    """Return the runs in a file, or in a folder of TensorBoard or of TRL.
+    """Return the runs in a file, or in a folder of TensorBoard, W&B or TRL.
 
     Raises ValueError in one line if there are none, OSError if the file cannot be read.
     """
@@ -124,9 +125,11 @@ def _events(path: Path, most: int) -> Iterator[Row]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files of the run in a folder: event files, or the newest trainer_state.json."""
+    """Return the files of the run in a folder: event files, W&B's offline run, or the newest trainer_state.json."""
     if events := sorted(path for path in folder.iterdir() if is_event_file(path.name)):
         return events
+    if offline := sorted(folder.glob("*.wandb")):
+        return offline[-1:]
     states = [folder / STATE, *newest_checkpoint(folder.glob(f"checkpoint-*/{STATE}"))]
     if there := [path for path in states if path.is_file()]:
         return there[:1]
