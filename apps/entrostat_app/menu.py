@@ -14,7 +14,6 @@ class Page:
     folder: str
     """Folder in `views`; its module of the same name has the function `page`."""
     title: str
-    icon: str
 
     def draw(self) -> None:
         """Draw the page."""
@@ -22,25 +21,27 @@ class Page:
 
 
 PAGES = {
-    "playground": Page("playground", "Playground", ":material/play_circle:"),
-    "compare": Page("compare", "Compare", ":material/compare_arrows:"),
-    "theorems": Page("theorems", "Theorems", ":material/functions:"),
-    "control-room": Page("control_room", "Control room", ":material/tune:"),
-    "quadrants": Page("quadrants", "Quadrants", ":material/grid_view:"),
-    "runs": Page("runs", "Runs", ":material/folder_open:"),
-    "probes": Page("probes", "Probes", ":material/call_split:"),
-    "learn": Page("learn", "Learn", ":material/school:"),
-    "plan": Page("plan", "Plan", ":material/request_quote:"),
+    "learn": Page("learn", "Learn"),
+    "playground": Page("playground", "Playground"),
+    "compare": Page("compare", "Compare"),
+    "theorems": Page("theorems", "Theorems"),
+    "control-room": Page("control_room", "Control room"),
+    "quadrants": Page("quadrants", "Quadrants"),
+    "runs": Page("runs", "Runs"),
+    "probes": Page("probes", "Probes"),
+    "plan": Page("plan", "Plan"),
 }
-"""Pages by URL path; the first one is shown if the URL names none."""
+"""Pages by URL path, the course first."""
+HOME = "playground"
+"""Page that is shown if the URL names none, as in links to it."""
 
 
 def address(path: str) -> str:
-    """Return the page's path in the URL: empty for the first page, as Streamlit requires."""
-    return "" if path == next(iter(PAGES)) else path
+    """Return the page's path in the URL: empty for HOME, as Streamlit requires."""
+    return "" if path == HOME else path
 
 
 def streamlit_page(path: str) -> Any:
     """Return the page as an object for Streamlit's menu and links; a new one in each run of the script."""
     page = PAGES[path]
-    return st.Page(page.draw, title=page.title, icon=page.icon, url_path=path, default=not address(path))
+    return st.Page(page.draw, title=page.title, url_path=path, default=not address(path))
