@@ -1,20 +1,15 @@
 """docs/conformity.md is what its script writes, names every name, and holds for the installed peers, measured anew."""
 
-import importlib.util
 import json
-import sys
 import warnings
 from pathlib import Path
 
+import conformity
 import pytest
 
 from entrostat.description import KINDS, names
 
 ROOT = Path(__file__).parents[2]
-SPEC = importlib.util.spec_from_file_location("conformity", ROOT / "benchmarks" / "conformity.py")
-conformity = importlib.util.module_from_spec(SPEC)
-sys.modules["conformity"] = conformity
-SPEC.loader.exec_module(conformity)
 INSTALLED = [c for c in conformity.COMPARISONS if not c.clone]
 
 

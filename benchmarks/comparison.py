@@ -1,0 +1,108 @@
+"""Comparison of a name with one function of others, on the same tensors in float64."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from entrostat import StepStats, Tokens, get_advantage, make
+from entrostat.description import names
+from entrostat.integrations.packing import pack
+
+ROWS, LENGTH, GROUP = 12, 9, 4
+ROUNDING = 1e-9
+"""Differences below this are written as rounding."""
+Fields = dict[str, Tensor]
+Theirs = Callable[[Fields, Tensor], Tensor]
+"""Loss of the other's function: fields of the batch, (B, T) each, and log π with a gradient."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One name against one function of others."""
+
+    spec: str
+    """Names joined by +, as in `make`, or an advantage."""
+    peer: str
+    """Project and function."""
+    theirs: Theirs
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    preset: str = "paper"
+    reason: str = ""
+    """Cause of a difference that is not rounding, or condition of the comparison."""
+    tolerance: float = ROUNDING
+    entropy: float | None = None
+    """Entropy that the controller observes first, for closed loops."""
+    clone: str = ""
+    """Repository that the function is taken from; empty if it is installed."""
+
+    @property
+    def key(self) -> str:
+        given = ", ".join(
+            f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in self.settings.items()
+        )
+        preset = "" if self.preset == "paper" else f" [{self.preset}]"
+        return f"{self.spec}{preset}{f' ({given})' if given else ''}"
+
+    def measure(self) -> tuple[float, float | None]:
+        """Return the differences of loss and gradient; the second is None for an advantage."""
+        batch = fields()
+        mask = batch["mask"]
+        if self.spec.split()[0] in names("advantage"):
+            rows = torch.arange(ROWS) // GROUP
+            length = {"length": mask.sum(-1)} if "length" in TAKES_LENGTH.get(self.spec.split()[0], ()) else {}
+            ours = get_advantage(self.spec)(batch["score"], rows, **length)
+            gap = (ours[:, None] - self.theirs(batch, batch["logp"]))[mask]
+            return float(gap.abs().max()), None
+        logp = batch["logp"].clone().requires_grad_()
+        loss = self.theirs(batch, logp)
+        (gradient,) = torch.autograd.grad(loss, logp)
+        names_of_fields = (
+            "logp",
+            "old_logp",
+            "ref_logp",
+            "rollout_logp",
+            "advantage",
+            "entropy",
+            "old_entropy",
+            "reward",
+        )
+        packed = pack(mask, {name: batch[name] for name in names_of_fields} | {"seq_id": torch.arange(ROWS)})
+        controller = make(self.spec, self.preset, **self.settings)
+        if self.entropy is not None:
+            controller.observe(StepStats(entropy=self.entropy, step=0, total_steps=10))
+        plan = controller.plan(Tokens(**packed))
+        ours_loss = plan.loss(packed["logp"], packed["entropy"])
+        ours_gradient = plan.coefficients(packed["logp"], packed["entropy"])[0]
+        gap = (ours_gradient - gradient[mask]).abs().max() / gradient.abs().max()
+        return float((ours_loss - loss.detach()).abs()), float(gap)
+
+
+TAKES_LENGTH = {"opo": ("length",), "reinforce_pp": ("length",)}
+
+
+def fields() -> Fields:
+    """Return a padded batch: (B, T) each, `mask` true on tokens, `score` (B,) of 0 or 1. Ratios are from .4 to 6."""
+    g = torch.Generator().manual_seed(7)
+    shape = (ROWS, LENGTH)
+    logp = -3 * torch.rand(*shape, generator=g, dtype=torch.float64) - 0.05
+    drift, other, more = torch.randn(3, *shape, generator=g, dtype=torch.float64)
+    score = torch.randint(0, 2, (ROWS,), generator=g).double()
+    entropy, old_entropy = 2 * torch.rand(2, *shape, generator=g, dtype=torch.float64)
+    length = torch.randint(2, LENGTH + 1, (ROWS, 1), generator=g)
+    old = (logp + 0.5 * drift).clamp(max=-0.01)
+    return {
+        "logp": logp,
+        "old_logp": old,
+        "rollout_logp": old + 0.6 * other,
+        "ref_logp": logp + 0.3 * more,
+        "advantage": torch.randn(ROWS, 1, generator=g, dtype=torch.float64).expand(shape),
+        "entropy": entropy,
+        "old_entropy": old_entropy,
+        "score": score,
+        "reward": score[:, None].expand(shape),
+        "mask": torch.arange(LENGTH) < length,
+    }

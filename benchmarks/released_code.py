@@ -1,0 +1,111 @@
+"""Losses of released code, taken from clones, for comparisons."""
+
+import ast
+import subprocess
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from comparison import GROUP, LENGTH, ROWS, Fields, Theirs
+from installed_peers import verl_loss
+from torch import Tensor
+
+CLONES = Path()
+"""Folder of clones, set by --clones."""
+
+
+def released(repository: str, path: str, *functions: str) -> Callable[..., Any]:
+    """Return the last of the functions of a file in a clone; the others are those that it calls."""
+    import verl.utils.torch_functional as verl_F
+    from verl.trainer.ppo.core_algos import agg_loss
+
+    show = ["git", "-C", str(CLONES / repository), "show", f"HEAD:{path}"]
+    tree = ast.parse(subprocess.run(show, capture_output=True, text=True, check=True).stdout)
+    kept = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in functions]
+    for node in kept:
+        node.decorator_list, node.returns = [], None
+        for argument in (*node.args.args, *node.args.kwonlyargs):
+            argument.annotation = None
+    scope: dict[str, Any] = {"torch": torch, "np": np, "verl_F": verl_F, "defaultdict": defaultdict}
+    scope |= {"agg_loss": lambda loss_mat, loss_mask, loss_agg_mode, **_: agg_loss(loss_mat, loss_mask, loss_agg_mode)}
+    exec(compile(ast.fix_missing_locations(ast.Module(kept, [])), path, "exec"), scope)
+    function: Callable[..., Any] = scope[functions[-1]]
+    return function
+
+
+CORE = "verl/trainer/ppo/core_algos.py"
+
+
+def steer_code(linear: bool) -> Theirs:
+    def theirs(batch: Fields, logp: Tensor) -> Tensor:
+        loss = released("STEER", CORE, "compute_token_weights", "compute_policy_loss_with_entropy")
+        options = {"cliprange": 0.2, "cliprange_low": 0.2, "cliprange_high": 0.28, "clip_ratio_c": 10.0}
+        old, advantage, mask, logp = (x.float() for x in (batch["old_logp"], batch["advantage"], batch["mask"], logp))
+        weights = {"token_weight_min": 0.8, "token_weight_max": 1.2 if linear else 1.0, "linear": linear}
+        found: Tensor = loss(
+            old_log_prob=old,
+            log_prob=logp,
+            advantages=advantage,
+            response_mask=mask,
+            entropys=batch["old_entropy"].float(),
+            **options,
+            **weights,
+        )[0]
+        return found
+
+    return theirs
+
+
+def ce_gppo_code(batch: Fields, logp: Tensor) -> Tensor:
+    loss = released("CE-GPPO", CORE, "compute_gppo_loss_general_beta")
+    betas = {"gppo_loss_beta1": 0.75, "gppo_loss_beta2": 1.0}
+    old, advantage, mask = batch["old_logp"], batch["advantage"], batch["mask"].double()
+    found: Tensor = loss(old, logp, advantage, mask, cliprange=0.2, **betas)[0]
+    return found
+
+
+class Options(SimpleNamespace):
+    """Settings with the method `get` of verl's configurations."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return getattr(self, name, default)
+
+
+def dcpo_code(batch: Fields, logp: Tensor) -> Tensor:
+    loss = released("DCPO", CORE, "get_clip_low_high", "compute_policy_loss_dcpo")
+    config = Options(clip_type="dynamic", clip_ratio=0.2, clip_ratio_low=0.2, clip_ratio_high=0.28, clip_ratio_c=10.0)
+    config_type = type("AlgoConfig", (), {})
+    loss.__globals__["AlgoConfig"] = config_type
+    old, advantage, mask = batch["old_logp"], batch["advantage"], batch["mask"].double()
+    found: Tensor = loss(old, logp, advantage, mask, config=config)[0]
+    return found
+
+
+def bapo_code(batch: Fields, logp: Tensor) -> Tensor:
+    functions = ("_compute_effective_advantage", "_append_metric", "compute_policy_loss_bapo")
+    loss = released("BAPO", "recipe/bapo/policy_loss.py", *functions)
+    bounds = {"ratio_lower_start": 0.6, "ratio_lower_max": 0.8, "ratio_lower_step": 0.05}
+    bounds |= {"ratio_upper_start": 1.2, "ratio_upper_max": 2.0, "ratio_upper_step": 0.05}
+    config = Options(policy_loss=Options(**bounds, adv_ratio_target=1.0, eps=1e-8), clip_ratio=0.2, clip_ratio_c=1e9)
+    old, advantage, mask = batch["old_logp"], batch["advantage"], batch["mask"].double()
+    found: Tensor = loss(old, logp, advantage, mask, config=config)[0]
+    return found
+
+
+def entrocraft_code(entropy: float) -> Theirs:
+    """Return PPO on the released advantages of scores ±1 outside the band from .6 to .7."""
+
+    def theirs(batch: Fields, logp: Tensor) -> Tensor:
+        kinds = ("raftpp", "nsr", "grpo", "grpo_range")
+        advantage = released("entrocraft", CORE, *(f"compute_{kind}_outcome_advantage" for kind in kinds))
+        mask = batch["mask"].double()
+        last = torch.nn.functional.one_hot(batch["mask"].sum(-1) - 1, LENGTH)
+        scores = (2 * batch["score"] - 1)[:, None] * last
+        found = advantage(scores, mask, entropy, 0.6, 0.7, np.arange(ROWS) // GROUP)[0]
+        return verl_loss("vanilla", clip_ratio_c=1e9)({**batch, "advantage": found}, logp)
+
+    return theirs
