@@ -13,8 +13,8 @@ from llmtrain.reproduction import shrink
 from llmtrain.reproduction.recipe_config import read_recipe_config
 from llmtrain.reproduction.shrink import ENGINES
 
-STAGES = {2: "steer/qwen2.5-math-7b", 3: "entropy_mechanism/law-qwen2.5-7b-prime"}
-"""A recipe for two of the ZeRO stages; the second one trains PRIME's reward model too."""
+STAGES = {1: "entropic/nemotron-1.5b", 2: "steer/qwen2.5-math-7b", 3: "entropy_mechanism/law-qwen2.5-7b-prime"}
+"""A recipe of each ZeRO stage; the last one trains PRIME's reward model too."""
 
 
 @pytest.mark.slow

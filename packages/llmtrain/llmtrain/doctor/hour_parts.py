@@ -146,8 +146,6 @@ def kill_and_resume(machine: Machine) -> dict[str, Any]:
     """Kill a rollout engine after two steps. The error must name it and the last checkpoint, and resume must work."""
     settings = _small_settings(machine, "killed") | {"save_every": 1}
     settings["topology"] = {"name": "ray"}
-    if machine.device == "cpu":  # where a vLLM engine takes longer to start than all five steps; other parts have it
-        settings["rollout"] |= {"name": "hf"}
     out = settings["out"]
     killed = False
 
