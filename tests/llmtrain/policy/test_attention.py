@@ -1,9 +1,10 @@
-"""Packed rows attend sequence by sequence, and windows stay what they are."""
+"""Packed rows attend sequence by sequence, new tokens by groups of heads, and windows stay what they are."""
 
 import pytest
 import torch
 from transformers import (
     AutoModelForCausalLM,
+    DynamicCache,
     Gemma3TextConfig,
     LlamaConfig,
     MistralConfig,
@@ -11,7 +12,7 @@ from transformers import (
     Qwen2Config,
 )
 
-from llmtrain.policy.attention import window_of
+from llmtrain.policy.attention import attend_by_sequence, window_of
 from llmtrain.policy.policy import Policy
 from llmtrain.sequences.batch import Batch
 
@@ -60,6 +61,33 @@ def test_a_packed_row_costs_what_its_sequences_cost(asked, checkpointing):
         one.token_stats(BATCH, torch.arange(3)).logp.sum().backward()
         gradients.append(torch.cat([p.grad.flatten() for p in one.model.parameters()]))
     assert (gradients[0] - gradients[1]).norm() < 1e-5 * gradients[1].norm()
+
+
+@pytest.mark.parametrize("padding", [0, 2])
+def test_a_new_token_sees_keys_and_values_that_are_not_copied_for_each_query_head(monkeypatch, padding):
+    heads, plain = [], torch.nn.functional.scaled_dot_product_attention
+
+    def watched(query, key, *rest, **options):
+        heads.append(key.shape[1])
+        return plain(query, key, *rest, **options)
+
+    def logits():
+        cache, mask = DynamicCache(config=model.config), torch.ones(2, 6)
+        mask[0, :padding] = 0
+        model(ids[:, :5], attention_mask=mask[:, :5] if padding else None, past_key_values=cache)
+        heads.clear()
+        told = {"attention_mask": mask if padding else None, "past_key_values": cache}
+        return model(ids[:, 5:], position_ids=mask.long().sum(1, keepdim=True) - 1, **told).logits
+
+    model, ids = model_of(Qwen2Config(**SIZES)).eval(), torch.arange(12).view(2, 6)
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", watched)
+    with torch.no_grad():
+        expected = logits()
+        assert heads == [4, 4] or padding == 0  # transformers copies where there is a mask
+        attend_by_sequence(model)
+        found = logits()
+    assert heads == [2, 2]
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
 
 
 WINDOWS = {

@@ -2,10 +2,13 @@
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from llmtrain.policy.model import build_tiny
 from llmtrain.policy.tokenizer import build_char_tokenizer
 from llmtrain.rollout import HFRollout, stop_ids
+from llmtrain.rollout.hf import BLOCK, _invert
 
 TOKENIZER = build_char_tokenizer("0123456789+-*/()=: ")
 PROMPTS = TOKENIZER(["1=", "12 13=", "3 5 7=22:", "9"])["input_ids"]
@@ -107,6 +110,35 @@ def test_samples_follow_the_distribution(model, tokenizer):
     used = expected > 5
     chi2 = ((counts - expected) ** 2 / expected)[used].sum()
     assert chi2 < used.sum() + 5 * (2 * used.sum()) ** 0.5
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    size=st.integers(1, 4 * BLOCK + 1),
+    sharpness=st.floats(0, 30),
+    uniform=st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=20),
+    seed=st.integers(0, 99),
+)
+def test_draws_invert_the_cumulative_distribution(size, sharpness, uniform, seed):
+    """The token is the one whose stretch of the cumulative sum has the uniform number, but for its fp32 rounding."""
+    weight = (sharpness * torch.randn(size, generator=torch.Generator().manual_seed(seed))).softmax(-1)
+    weight[torch.rand(size, generator=torch.Generator().manual_seed(seed)) < 0.3] = 0.0
+    weight[seed % size] = 0.5
+    uniforms = torch.tensor(uniform, dtype=torch.float64)
+    drawn = _invert(weight.expand(len(uniforms), -1), uniforms)
+    cdf = weight.double().cumsum(-1) / weight.double().sum()
+    assert (weight[drawn] > 0).all()
+    assert (cdf[drawn] >= uniforms - 1e-6).all()
+    assert (cdf[drawn] - weight[drawn] / weight.double().sum() <= uniforms + 1e-6).all()
+
+
+def test_rare_tokens_after_a_frequent_one_are_drawn():
+    """A block of sum 1 in fp32 also has tokens of 1e-9, which a cumulative sum in fp32 would never reach."""
+    weight = torch.full((BLOCK,), 1e-9)
+    weight[0] = 1.0
+    total = weight.double().sum()
+    uniforms = (weight.double().cumsum(0) - 0.5e-9) / total
+    assert torch.equal(_invert(weight.expand(BLOCK, -1), uniforms)[1:], torch.arange(1, BLOCK))
 
 
 def test_texts_drop_only_the_final_eos(model, tokenizer):

@@ -1,14 +1,17 @@
-"""Attention of a packed row, computed separately for each sequence.
+"""Attention of a packed row, computed separately for each sequence, and of a single new token per sequence.
 
 For a packed row transformers passes torch a dense mask of width² numbers, and with a mask no kernel skips the masked
 part, neither the future nor other sequences. Without one each sequence costs only its own length².
+
+Where several query heads share a head of keys and values, transformers copies keys and values for each of them. For a
+single token the query heads of a group are attended to as if they were tokens instead, and nothing is copied.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
@@ -44,11 +47,22 @@ def attend(
     module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, None]:
     """Return torch's attention, computed separately for each sequence if the mask holds their lengths."""
+    if query.shape[2] == 1 and query.shape[1] > key.shape[1]:
+        return attend_in_groups(query, key, value, attention_mask, options.get("scaling")), None
     if attention_mask is None or attention_mask.dim() > 1:
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
     parts = zip(*(x.split(attention_mask.tolist(), dim=2) for x in (query, key, value)), strict=True)
     found = [sdpa_attention_forward(module, q, k, v, None, **options)[0] for q, k, v in parts]
     return torch.cat(found, dim=1), None
+
+
+def attend_in_groups(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scaling: float | None) -> Tensor:
+    """Return the attention (B, 1, H, d) of queries (B, H, 1, d) to keys and values of fewer heads (B, H/G, L, d)."""
+    if mask is not None and mask.dim() < 4:
+        mask = None  # the length of the only sequence
+    groups = query[:, :, 0].unflatten(1, (key.shape[1], -1))
+    found = nn.functional.scaled_dot_product_attention(groups, key, value, attn_mask=mask, scale=scaling)
+    return found.flatten(1, 2)[:, None]
 
 
 def attend_by_sequence(model: PreTrainedModel) -> None:

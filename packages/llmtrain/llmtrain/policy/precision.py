@@ -5,7 +5,8 @@ an Intel Xeon with it at 152 and at 291; `python benchmarks/trainer.py --model s
 stays in fp32, because bf16 would round logits to 8 bits, and so do norms, gradients and the optimizer.
 """
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -27,10 +28,21 @@ def compute_in_bf16(model: PreTrainedModel) -> None:
     vars(body)["casts"] = True
 
 
-def keeping_casts(model: PreTrainedModel) -> AbstractContextManager:
-    """Return a context that keeps the bf16 weights of a body from one pass to the next; a no-op for other models.
+def casts(model: PreTrainedModel) -> bool:
+    """Return True if the body of the model multiplies in bf16."""
+    return "casts" in vars(model.base_model)
+
+
+@contextmanager
+def without_gradients(model: PreTrainedModel) -> Iterator[None]:
+    """Make many passes without gradient inside; the bf16 weights of a body are cast once for all of them.
 
     Weights must not change inside.
     """
-    casts = "casts" in vars(model.base_model)
-    return torch.autocast(model.device.type, enabled=False) if casts else nullcontext()
+    if not casts(model):
+        with torch.inference_mode():
+            yield
+        return
+    # Autocast keeps no casts in inference mode; outside of it, until the outermost autocast ends.
+    with torch.no_grad(), torch.autocast(model.device.type, enabled=False):
+        yield

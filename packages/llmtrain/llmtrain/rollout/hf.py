@@ -8,15 +8,18 @@ Shapes: P prompts, B = P·n sequences, T max_new_tokens, V vocabulary, N respons
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
-from ..policy.precision import keeping_casts
+from ..policy.attention import attend_by_sequence
+from ..policy.precision import casts, without_gradients
 from ..sequences.rollouts import Rollouts
 from .roomy_cache import make_cache
 
 DROP_BELOW = 0.8
 """Share of unfinished rows below which finished rows leave the batch; each removal copies the cache."""
+BLOCK = 256
+"""Tokens whose probabilities are added up before the cumulative sum, which is slow: √V at V = 65,536."""
 
 
 class HFRollout:
@@ -55,6 +58,7 @@ class HFRollout:
             raise ValueError(f"temperature must not be negative; got {temperature}")
         if not 0 < top_p <= 1:
             raise ValueError(f"top_p must be above 0 and at most 1; got {top_p}")
+        attend_by_sequence(model)
         self.model = model
         self.tokenizer = tokenizer
         self.max_new_tokens = max_new_tokens
@@ -86,7 +90,7 @@ class HFRollout:
         was_training = self.model.training
         self.model.eval()
         try:
-            with torch.inference_mode(), keeping_casts(self.model):
+            with without_gradients(self.model):
                 together = self._together(chosen, prompt_ids, n)
                 parts = [
                     self._decode([prompt_ids[i] for i in some], n, uniforms[some].flatten(0, 1)) for some in together
@@ -157,7 +161,8 @@ class HFRollout:
         mask = torch.arange(width, device=device) >= (width - lengths)[:, None]
         positions = (mask.cumsum(1) - 1).clamp_min(0)
         padded = bool((lengths < width).any())
-        cache = make_cache(self.model.config, self.max_new_tokens)
+        stored_as = torch.bfloat16 if casts(self.model) else None  # as attention under autocast would cast them
+        cache = make_cache(self.model.config, self.max_new_tokens, stored_as)
         logits = self._forward(ids, mask.long() if padded else None, positions, cache)
         cache.batch_repeat_interleave(n)
         mask_BL = mask.long().repeat_interleave(n, dim=0) if padded else None
@@ -189,15 +194,30 @@ class HFRollout:
             token = logits.argmax(-1, keepdim=True)
             return token[:, 0], logits.log_softmax(-1).gather(1, token)[:, 0]
         logp = (logits / self.temperature).log_softmax(-1)
-        token = _nucleus(logp, uniform_B, self.top_p) if self.top_p < 1 else _invert(logp.double().exp(), uniform_B)
+        token = _nucleus(logp, uniform_B, self.top_p) if self.top_p < 1 else _invert(logp.exp(), uniform_B)
         return token, logp.gather(1, token[:, None])[:, 0]
 
 
 def _invert(weight_BV: Tensor, uniform_B: Tensor) -> Tensor:
-    """Return indices (B) drawn in proportion to float64 weights, by inversion of their cumulative sum."""
-    cdf = weight_BV.cumsum(-1)
-    drawn = torch.searchsorted(cdf, uniform_B[:, None] * cdf[:, -1:], right=True)
-    return drawn[:, 0].clamp_max(cdf.shape[-1] - 1)
+    """Return indices (B) drawn in proportion to weights, by inversion of their cumulative sum in float64.
+
+    The first sum is over blocks, the second over the tokens of the drawn block.
+    """
+    blocks_BKW = nn.functional.pad(weight_BV, (0, -weight_BV.shape[-1] % BLOCK)).unflatten(-1, (-1, BLOCK))
+    block_B, rest_B = _draw(blocks_BKW.sum(-1), uniform_B)
+    token_B, _ = _draw(blocks_BKW[torch.arange(len(block_B), device=block_B.device), block_B], rest_B)
+    return block_B * BLOCK + token_B
+
+
+def _draw(weight_BK: Tensor, uniform_B: Tensor) -> tuple[Tensor, Tensor]:
+    """Return indices (B) drawn in proportion to weights, and how far into its weight each draw falls, in [0, 1] (B)."""
+    cdf = weight_BK.double().cumsum(-1)
+    aim = uniform_B[:, None] * cdf[:, -1:]
+    last = torch.searchsorted(cdf, cdf[:, -1:].contiguous())  # the last index with a weight; rounding may pass it
+    drawn = torch.minimum(torch.searchsorted(cdf, aim, right=True), last)
+    before = nn.functional.pad(cdf, (1, 0)).gather(-1, drawn)
+    rest = (aim - before) / weight_BK.double().gather(-1, drawn)
+    return drawn[:, 0], rest[:, 0].clamp(0, 1)
 
 
 def _nucleus(logp_BV: Tensor, uniform_B: Tensor, top_p: float) -> Tensor:

@@ -6,6 +6,7 @@ copied only when the room is full: once in ROOM tokens.
 
 from typing import Any
 
+import torch
 from torch import Tensor
 from transformers import DynamicCache, PretrainedConfig
 from transformers.cache_utils import DynamicLayer
@@ -17,10 +18,11 @@ ROOM = 256
 class RoomyLayer(DynamicLayer):
     """Keys and values (B, heads, length, d), stored as the beginning of longer tensors."""
 
-    def __init__(self, room: int) -> None:
-        """room: number of tokens to reserve when the tensors are made."""
+    def __init__(self, room: int, dtype: torch.dtype | None = None) -> None:
+        """room: number of tokens to reserve when the tensors are made. dtype: theirs, None for that of the states."""
         super().__init__()
         self.room = room
+        self.stored_as = dtype
         self.rooms: list[Tensor] = []
         """Full tensors of keys and values; empty before `batch_repeat_interleave`, because prompts need no room."""
 
@@ -56,7 +58,8 @@ class RoomyLayer(DynamicLayer):
         held, rooms = self.get_seq_length(), []
         for states in (self.keys, self.values):
             batch, heads, _, size = states.shape
-            room = states.new_empty(batch, repeats, heads, length + self.room, size)
+            shape = batch, repeats, heads, length + self.room, size
+            room = states.new_empty(shape, dtype=self.stored_as or states.dtype)
             room[..., :held, :] = states[:, None]
             rooms.append(room.flatten(0, 1))
         self.rooms = rooms
@@ -68,8 +71,11 @@ class RoomyLayer(DynamicLayer):
         return keys, values
 
 
-def make_cache(config: PretrainedConfig, tokens: int) -> DynamicCache:
-    """Return a cache for a model that samples up to `tokens` tokens; sliding-window layers keep transformers' cache."""
+def make_cache(config: PretrainedConfig, tokens: int, dtype: torch.dtype | None = None) -> DynamicCache:
+    """Return a cache for a model that samples up to `tokens` tokens; sliding-window layers keep transformers' cache.
+
+    dtype: type to store keys and values in, None for the type that the model computes them in.
+    """
     cache, room = DynamicCache(config=config), min(tokens, ROOM)
-    cache.layers = [RoomyLayer(room) if type(layer) is DynamicLayer else layer for layer in cache.layers]
+    cache.layers = [RoomyLayer(room, dtype) if type(layer) is DynamicLayer else layer for layer in cache.layers]
     return cache
