@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmtrain.settings.config import SFTConfig, TaskConfig
+from llmtrain.settings.presets import PRESETS
 from llmtrain.tasks import arithmetic
-from llmtrain.tasks.arithmetic import KINDS, MONTHS, arithmetic_task, draw
+from llmtrain.tasks.arithmetic import EASY, KINDS, MONTHS, arithmetic_task, draw
+from llmtrain.tasks.task_registry import generated_task
 
 LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
@@ -56,6 +58,15 @@ def test_questions_are_split_without_overlap_and_repeat_with_the_seed():
     assert Counter(q.source for q in task.test) == dict.fromkeys(KINDS, 10)
     assert draw(420, 3) == [*train, *task.test]
     assert draw(420, 4) != draw(420, 3)
+
+
+def test_easy_questions_held_out_are_not_among_those_of_the_warm_up():
+    """The warm-up of preset smollm-cpu learns from questions of all kinds."""
+    warm_up = {q.prompt for q in arithmetic_task(PRESETS["smollm-cpu"].task).train[0]}
+    config = TaskConfig(name="arithmetic-easy", train_problems=2048, test_problems=129)
+    task = generated_task(config)
+    assert Counter(q.source for q in task.test) == dict.fromkeys(EASY, 43)
+    assert not {q.prompt for q in task.test} & (warm_up | {q.prompt for q in task.train[0]})
 
 
 @pytest.mark.slow

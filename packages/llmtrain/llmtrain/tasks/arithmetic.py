@@ -7,6 +7,7 @@ Answer: 7 * 12 = 84. 48 + 84 = 132. The answer is \\boxed{132}.
 import random
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 from ..data import Question
@@ -25,13 +26,15 @@ FIRST_DAY = date(2023, 1, 1)
 """Days of a year that is no leap year."""
 
 
-def arithmetic_task(config: TaskConfig) -> Task:
-    """Return the task: equally many questions of each of KINDS, whose names are the sources. No question occurs twice.
+def arithmetic_task(config: TaskConfig, kinds: Sequence[str] = ()) -> Task:
+    """Return the task: equally many questions of each of `kinds`, whose names are the sources. No question occurs twice.
+
+    kinds: names in KINDS; empty for all.
 
     Raises:
         ValueError: if there are not so many different questions.
     """
-    drawn = draw(config.train_problems + config.test_problems, config.seed)
+    drawn = draw(config.train_problems + config.test_problems, config.seed, kinds)
     train, test = drawn[: config.train_problems], drawn[config.train_problems :]
 
     def examples(asked: Sequence[Sequence[Question]], sft: SFTConfig) -> Examples:
@@ -49,15 +52,18 @@ def arithmetic_task(config: TaskConfig) -> Task:
     return Task([train], test, verifier, examples, tokenizer)
 
 
-def draw(count: int, seed: int) -> list[Question]:
+def draw(count: int, seed: int, kinds: Sequence[str] = ()) -> list[Question]:
     """Return `count` different questions, the kinds in turn; a function of the arguments only.
+
+    kinds: names in KINDS; empty for all. Some kinds have the first questions that all kinds have of these.
 
     Raises:
         ValueError: if a kind has fewer questions than its share.
     """
     rng, found, seen = random.Random(seed), list[Question](), set[str]()
-    for i in range(count):
-        name = list(KINDS)[i % len(KINDS)]
+    names = cycle(KINDS)
+    while len(found) < count:
+        name = next(names)
         for _ in range(MAX_REPEATS):
             text, steps, answer = KINDS[name](rng)
             if text not in seen:
@@ -65,8 +71,9 @@ def draw(count: int, seed: int) -> list[Question]:
         else:
             raise ValueError(f"there are not {count:,} different questions: set task.train_problems lower")
         seen.add(text)
-        solution = " ".join(["", *steps, f"The answer is \\boxed{{{answer}}}."])
-        found.append(Question(f"Question: {text}\nAnswer:", str(answer), source=name, solution=solution))
+        if not kinds or name in kinds:
+            solution = " ".join(["", *steps, f"The answer is \\boxed{{{answer}}}."])
+            found.append(Question(f"Question: {text}\nAnswer:", str(answer), source=name, solution=solution))
     return found
 
 
@@ -148,3 +155,5 @@ KINDS: dict[str, Callable[[random.Random], Worked]] = {
     "calendar": calendar,
 }
 """Questions of each kind, from easy to hard."""
+EASY = ("two-terms", "two-terms-product", "units")
+"""Kinds that a small pretrained model sometimes solves after a few minutes of warm-up."""

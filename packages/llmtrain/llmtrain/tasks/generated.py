@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..data import Question
 from ..settings.config import SFTConfig, TaskConfig
 from ..verifiers import Verifier, countdown, get_verifier
-from .arithmetic import arithmetic_task
+from .arithmetic import EASY, arithmetic_task
 from .task import Examples, Task
 
 if TYPE_CHECKING:
@@ -49,5 +49,6 @@ TASKS: dict[str, Callable[[TaskConfig], Task]] = {
     "countdown": countdown_task,
     "countdown-wide": partial(countdown_task, max_number=25, max_target=250),
     "arithmetic": arithmetic_task,
+    "arithmetic-easy": partial(arithmetic_task, kinds=EASY),
 }
 """Generated tasks by name; countdown-wide has enough problems for runs in which none repeats."""
