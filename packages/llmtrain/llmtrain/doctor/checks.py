@@ -144,7 +144,7 @@ def deepspeed() -> str:
     model = torch.nn.Linear(8, 2).to(device)
     before = model.weight.detach().clone()
     optim = OptimConfig()
-    optimizer, _ = adamw(list(model.parameters()), optim, device)
+    optimizer, _ = adamw(list(model.parameters()), optim)
     size = sum(p.numel() for p in model.parameters())
     options = settings(EngineConfig(name="deepspeed", zero_stage=1), optim, size, device)
     engine, *_ = import_deepspeed().initialize(

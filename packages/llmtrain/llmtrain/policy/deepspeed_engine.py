@@ -141,7 +141,7 @@ class DeepSpeedEngine:
         self.optim = optim
         self.max_grad_norm = optim.max_grad_norm
         parameters = [parameter for parameter in policy.parameters() if parameter.requires_grad]
-        self.optimizer, self.scheduler = adamw(parameters, optim, ranks.device, updates)
+        self.optimizer, self.scheduler = adamw(parameters, optim, updates)
         if os.environ.get("LOCAL_RANK", "0") == "0":
             release()
         ranks.barrier()

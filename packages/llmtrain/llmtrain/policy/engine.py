@@ -69,18 +69,16 @@ class Engine(Protocol):
 
 
 def adamw(
-    parameters: Iterable[nn.Parameter], config: OptimConfig, device: torch.device, updates: int = 0
+    parameters: Iterable[nn.Parameter], config: OptimConfig, updates: int = 0
 ) -> tuple[torch.optim.AdamW, LambdaLR]:
     """Return the optimizer and its learning-rate schedule, the same in all engines.
 
-    device: device of the run. On CUDA one kernel updates each tensor in place; torch's default there would hold copies
-    of all tensors during a step. updates: optimizer steps of the run, see `rate_of`.
+    One kernel updates each tensor in place. torch's defaults take a pass per operation on a CPU, four times as long,
+    and on CUDA hold copies of all tensors during a step. updates: optimizer steps of the run, see `rate_of`.
     """
     trained = [parameter for parameter in parameters if parameter.requires_grad]
-    settings: dict[str, Any] = {"fused": True} if device.type == "cuda" else {}
-    optimizer = torch.optim.AdamW(
-        trained, lr=config.lr, betas=config.betas, weight_decay=config.weight_decay, **settings
-    )
+    decay = config.weight_decay
+    optimizer = torch.optim.AdamW(trained, lr=config.lr, betas=config.betas, weight_decay=decay, fused=True)
     return optimizer, LambdaLR(optimizer, rate_of(config, updates))
 
 
@@ -105,7 +103,7 @@ class TorchEngine:
         self.config = config
         self.ranks = Ranks()
         self.allows: Callable[[float], bool] = always
-        self.optimizer, self.scheduler = adamw(model.parameters(), config, next(model.parameters()).device, updates)
+        self.optimizer, self.scheduler = adamw(model.parameters(), config, updates)
 
     @property
     def lr(self) -> float:

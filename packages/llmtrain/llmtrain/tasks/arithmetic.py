@@ -27,7 +27,7 @@ FIRST_DAY = date(2023, 1, 1)
 
 
 def arithmetic_task(config: TaskConfig, kinds: Sequence[str] = ()) -> Task:
-    """Return the task: equally many questions of each of `kinds`, whose names are the sources. No question occurs twice.
+    """Return the task: equally many questions of each kind, whose names are the sources. No question occurs twice.
 
     kinds: names in KINDS; empty for all.
 
