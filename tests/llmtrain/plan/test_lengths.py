@@ -1,8 +1,9 @@
 import math
+from statistics import fmean
 
 import pytest
 
-from llmtrain.plan.lengths import Lengths
+from llmtrain.plan.lengths import Lengths, LogNormalLengths
 
 
 @pytest.mark.parametrize("mean", [1, 100, 1000, 4000, 6000])
@@ -33,3 +34,15 @@ def test_at_the_limit_all_are_cut():
 def test_a_mean_beyond_the_limit(mean):
     with pytest.raises(ValueError, match=f"mean_response_length {mean} must be below max_response_length 8192"):
         Lengths(mean, 8192)
+
+
+@pytest.mark.parametrize("mean", [300, 2048, 4000])
+def test_log_normal_lengths_have_their_mean_and_tail(mean):
+    lengths = LogNormalLengths(mean, 8192, tail=6.0)
+    drawn = lengths.quantiles(5000)
+    assert fmean(drawn) == pytest.approx(mean, rel=2e-3)
+    assert drawn == sorted(drawn)
+    assert drawn[-1] <= 8192
+    assert lengths.longest(1) == pytest.approx(drawn[2500], rel=1e-3)
+    if mean == 300:  # the limit cuts next to nothing
+        assert drawn[4950] / drawn[2500] == pytest.approx(6.0, rel=0.02)

@@ -71,8 +71,8 @@ def test_a_task_of_ones_own_is_warmed_up_trained_and_evaluated(own):
     [
         (
             "sudoku",
-            "error: unknown task 'sudoku'; choose from countdown, countdown-wide, arithmetic, arithmetic-easy, files, or give "
-            "module:function\n",
+            "error: unknown task 'sudoku'; choose from countdown, countdown-wide, arithmetic, arithmetic-easy, "
+            "files, or give module:function\n",
         ),
         (
             "own_tasks:none",

@@ -12,6 +12,7 @@ from .gpu import GIB, GPUS, TRAIN_SOURCES
 from .plan_presets import NAMES, PRESETS, get_preset
 from .plan_report import show
 from .published import LENGTH_SHARES, PUBLISHED, estimate
+from .rollout_schedules_page import tables
 
 SHOWN = "qwen3-8b-64gpu"
 """Preset that the page prints in full."""
@@ -28,6 +29,8 @@ def page() -> str:
             presets(),
             "## Comparison with published runs\n",
             published(),
+            SCHEDULES,
+            tables(),
             MODEL,
             gpus(),
             constants(),
@@ -149,6 +152,26 @@ The estimate is closer to a lower bound than to a forecast: it excludes validati
 benchmarks), checkpoints, verification, start-up, hangs and restarts; switching between engines and trainer is free;
 every rank has the same work; and the papers do not state the response lengths. `llmtrain plan` therefore also prints
 its estimate scaled by the factors in this table's middle column."""
+
+SCHEDULES = """\
+## What waiting for the longest response costs
+
+A rollout step of llmtrain waits for its longest response. Simulated for the same lengths: the longest responses first,
+as if their lengths were known; partial rollouts, in which a response gets at most so many tokens in a step and goes on
+under new weights; and more groups than are trained, of which those that end first are taken. `tokens/s` are trained
+response tokens, relative to lockstep. `staleness` is the number of steps from the weights that drew a token to its
+update, a mean over tokens; `length` the mean length of trained responses relative to all; `dropped` what is drawn
+and not trained, relative to what is trained.
+
+![Time of a rollout step by schedule](plan/schedules.png)
+
+*Log-normal lengths. `python -m llmtrain.plan.rollout_schedules_page docs/plan/schedules.png`.*
+
+Partial rollouts gain where an engine decodes all of its responses at once, so that nothing fills the gaps (second run);
+with twice as many responses as that, the next ones do (first run), and small pieces lose, since each is prefilled
+again. Oversampling gains less or nothing: it throws a quarter of its tokens away or more, and it trains on shorter
+responses, which are no random choice. llmtrain therefore does not offer it.
+"""
 
 MODEL = """\
 ## The model

@@ -8,6 +8,7 @@ shuffled order.
 import heapq
 import random
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .architecture import BF16
@@ -37,6 +38,8 @@ class Rollout:
     """Seconds by part."""
     responses_seconds: float = 0.0
     """Number of running responses integrated over time (responses · s)."""
+    drawn: float = 0.0
+    """Tokens drawn by the engine."""
 
     @property
     def total(self) -> float:
@@ -69,35 +72,60 @@ def step_seconds(layout: Layout, running: float, kv_tokens: float) -> dict[str, 
 
 def simulate(layout: Layout, memory: Memory) -> Rollout:
     """Return the simulated rollout of one engine; the step time is linear between two ends of responses."""
-    config, prompt = layout.config, layout.config.mean_prompt_length
+    prompt = layout.config.mean_prompt_length
     lengths = layout.lengths.quantiles(layout.sequences_per_engine)
     longest = max(lengths)
     random.Random(0).shuffle(lengths)
-    slots = min(config.max_num_seqs, len(lengths), max(memory.kv_tokens // layout.mean_sequence, 1))
-    rollout = Rollout(concurrent=slots)
+    rollout = Rollout(concurrent=slots(layout, memory, len(lengths), layout.mean_sequence))
     rollout.seconds["prefill"] = prefill_seconds(layout)
-    waiting, running = lengths[slots:][::-1], [(x, x) for x in lengths[:slots]]
-    heapq.heapify(running)
-    now, held = 0.0, float(slots * prompt)
-    while running:
-        end, length = heapq.heappop(running)
-        count, steps = len(running) + 1, end - now
-        if steps > 0:
-            _add(rollout, layout, count, held + count * steps / 2, steps)
-            held += count * steps
-        now, held = end, held - prompt - length
-        if waiting:
-            length = waiting.pop()
-            heapq.heappush(running, (now + length, length))
-            held += prompt
-    last = layout.lengths.longest(layout.generated) - longest
-    parts = step_seconds(layout, 1, prompt + longest + last / 2)
-    rollout.seconds["wait for the longest response"] = last * sum(parts.values())
+    decode(rollout, layout, [(prompt, length) for length in lengths])
+    add_wait(rollout, layout, longest, layout.lengths.longest(layout.generated))
     rollout.seconds = {part: rollout.seconds[part] for part in PARTS if rollout.seconds[part]}
     return rollout
 
 
+def slots(layout: Layout, memory: Memory, count: int, mean_sequence: float) -> int:
+    """Return how many of `count` responses an engine decodes at once."""
+    return int(min(layout.config.max_num_seqs, count, max(memory.kv_tokens // mean_sequence, 1)))
+
+
+def decode(rollout: Rollout, layout: Layout, responses: Sequence[tuple[float, float]], groups: int = 0) -> list[int]:
+    """Add the time in which an engine decodes responses, each given by its tokens before and its new tokens.
+
+    groups: stop after this number of groups, n responses in a row each, have ended; 0 for all.
+    Returns the indices of the responses that ended, in this order.
+    """
+    size, first = layout.config.n, rollout.concurrent
+    left = [size] * -(-len(responses) // size)
+    running = [(responses[i][1], i) for i in range(first)]
+    heapq.heapify(running)
+    now, held, begun = 0.0, float(sum(responses[i][0] for i in range(first))), first
+    ended: list[int] = []
+    while running and not (groups and left.count(0) >= groups):
+        end, index = heapq.heappop(running)
+        count, steps = len(running) + 1, end - now
+        if steps > 0:
+            _add(rollout, layout, count, held + count * steps / 2, steps)
+            held += count * steps
+        now, held = end, held - sum(responses[index])
+        ended.append(index)
+        left[index // size] -= 1
+        if begun < len(responses):
+            before, new = responses[begun]
+            heapq.heappush(running, (now + new, begun))
+            held, begun = held + before, begun + 1
+    return ended
+
+
+def add_wait(rollout: Rollout, layout: Layout, longest: float, anywhere: float) -> None:
+    """Add the wait from this engine's longest response to the longest one of all engines."""
+    last = anywhere - longest
+    parts = step_seconds(layout, 1, layout.config.mean_prompt_length + longest + last / 2)
+    rollout.seconds["wait for the longest response"] = last * sum(parts.values())
+
+
 def _add(rollout: Rollout, layout: Layout, count: int, held: float, steps: float) -> None:
+    rollout.drawn += count * steps
     for part, seconds in step_seconds(layout, count, held).items():
         rollout.seconds[part] += steps * seconds
         rollout.responses_seconds += count * steps * seconds
