@@ -77,9 +77,10 @@ def choices(found: Sequence[Results]) -> list[str]:
 
 def between(found: Sequence[Results]) -> list[str]:
     """Return how much more the rules that two studies share gain over GRPO in the second."""
-    if len(found) != len(STUDIES):
+    of = {one.study.name: one for one in found}
+    if not {"countdown", "countdown_wide"} <= of.keys():
         return []
-    repeats, never = found
+    repeats, never = of["countdown"], of["countdown_wide"]
     shared = [name for name in never.runs if name in repeats.runs and name != BASELINE]
     lines = [f"| gain over GRPO, never − repeat | {' | '.join(SCORES)} |", "|" + "---|" * (1 + len(SCORES))]
     for name in shared:
@@ -104,7 +105,7 @@ def section(found: Results) -> list[str]:
     return [
         f"## {study.title}",
         protocol,
-        f"    {study.command}",
+        "\n".join(f"    {command}" for command in (*study.model, study.command)),
         f"![Entropy, training reward and {BEST} by rollout step](findings/{study.name}.png)",
         "*Means over seeds, shaded by one standard error of each.*",
         *answers(found),
@@ -251,7 +252,7 @@ def main() -> None:
     parser.add_argument("--commands", action="store_true", help="print the command that trains each study")
     given = parser.parse_args()
     if given.commands:
-        print("\n\n".join(study.command for study in STUDIES))
+        print("\n\n".join("\n".join((*study.model, study.command)) for study in STUDIES))
         return
     studies = [replace(study, seeds=given.seeds or study.seeds) for study in STUDIES]
     found = [one for study in studies if (one := results(study))]

@@ -34,6 +34,8 @@ class Study:
     drawn: tuple[str, ...]
     """Names of the entries in the picture."""
     seeds: int = 3
+    model: tuple[str, ...] = ()
+    """Commands that make the model that the runs start from, if they do not warm it up themselves."""
 
     @property
     def command(self) -> str:
@@ -89,6 +91,23 @@ STUDIES = (
             "kl_ref (beta=0.05)",
             "thermostat (mode=anchor, target=0.26)",
             "thermostat (mode=bonus, target=0.26)",
+        ),
+    ),
+    Study(
+        name="smollm2",
+        title="A pretrained model",
+        question="SmolLM2-135M-Instruct after a warm-up on worked solutions; sums, products and units, each question "
+        "seen once. The target is its entropy at the start.",
+        flags="--preset smollm-cpu --model.path models/smollm2-arithmetic --engine.bf16 --task.name arithmetic-easy "
+        "--task.train-problems 2048 --task.test-problems 129 --steps 100 --target 0.1 --optim.lr 1e-5 "
+        "--optim.warmup-steps 10 --threads 1 --save-every 25 --checkpoint.keep-last 1 --eval.every 100 "
+        "--log.no-tensorboard",
+        rules=("ppo", "kl_ref beta=0.05", "thermostat mode=anchor", "thermostat mode=bonus", "clip_cov k=0.02"),
+        drawn=("ppo", "kl_ref (beta=0.05)", "thermostat (mode=anchor)", "thermostat (mode=bonus)"),
+        seeds=2,
+        model=(
+            "llmtrain model smollm2-135m",
+            "llmtrain sft --preset smollm-cpu --threads 1 --out models/smollm2-arithmetic",
         ),
     ),
 )
