@@ -9,6 +9,7 @@ from rich.console import Console
 from . import efficiency
 from .cost import make_plan
 from .gpu import GIB, GPUS, TRAIN_SOURCES
+from .longest_sequence import longest_sequence
 from .plan_presets import NAMES, PRESETS, get_preset
 from .plan_report import show
 from .published import LENGTH_SHARES, PUBLISHED, estimate
@@ -31,6 +32,8 @@ def page() -> str:
             published(),
             SCHEDULES,
             tables(),
+            LONG,
+            longest(),
             MODEL,
             gpus(),
             constants(),
@@ -89,6 +92,17 @@ def published() -> str:
             "",
         ]
     )
+
+
+def longest() -> str:
+    """Return the table of the longest sequences that fit."""
+    lines = ["| preset | GPU | ZeRO 2 | ZeRO 3 |", "|---|---|--:|--:|"]
+    for name in LONG_RUNS:
+        for gpu in ("h100", "h200"):
+            config = replace(get_preset(name).config, gpu=gpu, oversampling=1.0)
+            found = [longest_sequence(replace(config, zero_stage=stage)) for stage in (2, 3)]
+            lines.append(f"| `{name}` | {gpu} | {' | '.join(f'{n:,}' if n else 'none' for n in found)} |")
+    return "\n".join([*lines, ""])
 
 
 def gpus() -> str:
@@ -152,6 +166,16 @@ The estimate is closer to a lower bound than to a forecast: it excludes validati
 benchmarks), checkpoints, verification, start-up, hangs and restarts; switching between engines and trainer is free;
 every rank has the same work; and the papers do not state the response lengths. `llmtrain plan` therefore also prints
 its estimate scaled by the factors in this table's middle column."""
+
+LONG_RUNS = ("qwen2.5-math-7b-8gpu", "qwen3-8b-64gpu", "qwen2.5-32b-64gpu")
+"""Presets of the table of longest sequences."""
+LONG = """\
+## How long a sequence may be
+
+The longest response, in tokens, whose sequence still fits on a GPU of the trainer as a micro-batch of its own, with
+gradient checkpointing. Responses of 16,384 to 32,768 tokens fit without splitting them over GPUs, which is why the
+trainer has no context parallelism; layout `shared`, with its dense mask, is not for such lengths.
+"""
 
 SCHEDULES = """\
 ## What waiting for the longest response costs
