@@ -173,6 +173,8 @@ class RolloutConfig:
     """vllm: maximum length of prompt plus response in tokens; 0: the model's limit."""
     enable_prefix_caching: bool = True
     """vllm: compute shared prompt prefixes once; the cache is cleared when weights change."""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """vllm: precision of its weights and activations; auto: bfloat16 on CUDA, float32 on a CPU."""
     filter_groups: bool = False
     """Dynamic sampling (DAPO): replace groups whose responses are all right or all wrong."""
     gen_batch_size: NonNegativeInt = 0

@@ -2,6 +2,7 @@
 
     on a CPU            float32, in the trainer's process; with tensor_parallel_size above 1 in separate processes
     on CUDA             bfloat16, in a separate process, on the GPU of its rank
+    (rollout.dtype chooses another precision)
 
 Input: token ids of the prompts, a seed for each. Output: token ids and their log-probabilities at the sampling
 temperature.
@@ -29,7 +30,7 @@ from ...sequences.rollouts import Rollouts
 from ...settings.config import RolloutConfig, TrainConfig
 from ...settings.sampling import Sampling
 from ..rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start, Weights
-from .vllm_start import apart, check_heads, environment, options
+from .vllm_start import apart, check_heads, dtype_of, environment, options
 
 
 class VLLMEngine(RolloutEngine):
@@ -100,8 +101,7 @@ class VLLMEngine(RolloutEngine):
             )
             self.llm.update_weight_version("0")
             self.client = Client(self.llm)
-            dtype = torch.float32 if device == "cpu" else torch.bfloat16
-            self.source = Parameters(dtype, "cpu" if used == "file" else device)  # files are written from the CPU
+            self.source = Parameters(dtype_of(config, device), "cpu" if used == "file" else device)  # files are written from the CPU
             self.sender = None
             if transport is None:
                 buffer = packed_bytes(model)

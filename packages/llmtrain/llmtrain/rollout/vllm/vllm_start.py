@@ -34,9 +34,16 @@ def check_heads(model: PretrainedConfig | ModelConfig, device: str) -> None:
         )
 
 
+def dtype_of(config: RolloutConfig, device: str) -> torch.dtype:
+    """Return the engine's precision."""
+    chosen = ("bfloat16" if device == "cuda" else "float32") if config.dtype == "auto" else config.dtype
+    return torch.bfloat16 if chosen == "bfloat16" else torch.float32
+
+
 def options(config: RolloutConfig, device: str, limit: int, lora_rank: int = 0) -> dict[str, Any]:
     """Return arguments of vLLM's LLM. lora_rank: rank of its adapter; 0 for none."""
     both: dict[str, Any] = {
+        "dtype": dtype_of(config, device),
         "skip_tokenizer_init": True,
         "tensor_parallel_size": config.tensor_parallel_size,
         "max_model_len": limit,
@@ -54,12 +61,11 @@ def options(config: RolloutConfig, device: str, limit: int, lora_rank: int = 0) 
     if config.max_num_seqs:
         both["max_num_seqs"] = config.max_num_seqs
     if device == "cuda":
-        return both | {"dtype": "bfloat16", "gpu_memory_utilization": config.gpu_memory_utilization}
+        return both | {"gpu_memory_utilization": config.gpu_memory_utilization}
     return (
         {"max_num_seqs": CPU_SEQUENCES}
         | both
         | {
-            "dtype": "float32",
             "enforce_eager": True,
             "kv_cache_memory_bytes": int(config.kv_cache_gib * 2**30),
             "block_size": CPU_BLOCK,
