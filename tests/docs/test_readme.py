@@ -1,0 +1,72 @@
+"""The README is short, and its numbers are those of the pages that it names."""
+
+import importlib
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from llmtrain.studies import claims_page  # noqa: F401 (registers the claims)
+from llmtrain.studies.claim_registry import CLAIMS
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FINDINGS = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
+THEORY = (ROOT / "docs/theory.md").read_text(encoding="utf-8")
+ONE_LINE = " ".join(README.split())
+
+
+def test_two_screens():
+    assert len(README.splitlines()) <= 92
+
+
+def test_verdicts_are_those_of_the_theory_page():
+    rows = re.findall(r"^\| \[[^\]]+\]\(#[^)]+\) \| [^|]+ \| (holds if|holds|fails as stated)", THEORY, re.MULTILINE)
+    of = Counter(rows)
+    verdicts = f"{of['holds']} hold, {of['holds if']} hold under a condition, {of['fails as stated']} fail as stated"
+    assert f"Of [{of.total()} claims](docs/theory.md)" in ONE_LINE
+    assert verdicts in ONE_LINE
+    faults = re.search(r"(\d+) mutations, all noticed", THEORY)[1]
+    assert f"{faults} faults put into the code are all noticed" in ONE_LINE
+    assert len(CLAIMS) == 9
+    assert "Nine are also [asked of a language model]" in ONE_LINE
+
+
+def test_which_controller_when_is_the_table_of_the_findings():
+    (chosen,) = re.findall(r"^\| to raise.*\n\|---.*\n((?:\|.*\n)+)", FINDINGS, re.MULTILINE)
+    found = dict(re.findall(r"^\| (\S+) \| (.*) \|$", chosen.replace("**", ""), re.MULTILINE))
+    (shown,) = re.findall(r"^\| you want.*\n\|---.*\n((?:\|.*\n)+)", README, re.MULTILINE)
+    rows = dict(re.findall(r"^\| more (\S+) \| (.*) \|$", shown, re.MULTILINE))
+    best = {what: [re.split(r", (?=`)", cell)[0] for cell in row.split(" | ")] for what, row in found.items()}
+    assert {what: row.split(" | ") for what, row in rows.items()} == best
+
+
+def test_the_rules_that_kept_entropy_are_counted():
+    """Rows: rule, entropy, reward, avg@8, pass@8; a difference in bold leaves out 0."""
+    repeat = FINDINGS.partition("## Problems that repeat")[2].partition("## ")[0]
+    rows = [line.split(" | ") for line in repeat.splitlines() if re.match(r"\| `.*\| 0\.\d+ \| 0\.\d+", line)]
+    assert len(rows) == 17
+    kept = [row for row in rows if float(row[1]) >= 0.15]
+    higher = [row for row in kept if "**+" in row[4]]
+    assert f"{len(higher)} of the {len(kept)} rules that kept 0.15 nats or more have a higher pass@8" in ONE_LINE
+    assert not [row for row in rows if "**+" in row[3]]
+    assert "none has a higher avg@8" in ONE_LINE
+
+
+@pytest.mark.slow
+def test_verl_reads_its_settings():
+    pytest.importorskip("verl.trainer.ppo.core_algos", reason="pip install --no-deps -c constraints.txt verl")
+    from hydra import compose, initialize_config_dir
+    from verl.utils.config import omega_conf_to_dataclass
+
+    importlib.import_module("entrostat.integrations.verl")
+    (script,) = re.findall(r"^```bash\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    overrides = re.findall(r"^ +(\+?[\w.]+=\S+)", script, re.MULTILINE)
+    own = ["actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=8", "actor_rollout_ref.rollout.n=8"]
+    folder = Path(importlib.import_module("verl").__file__).parent / "trainer/config"
+    with initialize_config_dir(str(folder), version_base=None):
+        composed = compose("ppo_trainer", overrides=[*own, *overrides])
+    policy_loss = omega_conf_to_dataclass(composed.actor_rollout_ref.actor).policy_loss
+    assert policy_loss.loss_mode == "entrostat/thermostat"
+    assert dict(policy_loss.controller_args) == {"target": "0.4x"}
