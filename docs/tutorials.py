@@ -4,8 +4,9 @@
     python docs/tutorials.py --update      write what the blocks print into the pages
 
 A block of `python` runs in the namespace of its page, one of `sh` in bash; with title="NAME" it is written to that file
-instead. All run in one empty folder. A block of `text` below a block is what it printed. Pictures that a block saves
-are moved beside the page by --update.
+instead. All run in one empty folder. A block of `text` below a block is what it printed; if its title is "one run", other
+numbers are accepted in it, since training differs between machines. Pictures that a block saves are moved beside the
+page by --update.
 """
 
 import argparse
@@ -23,15 +24,18 @@ from typing import Any
 
 PAGES = sorted((Path(__file__).parent / "tutorials").glob("*.md"))
 BLOCK = re.compile(
-    r'^```(?P<kind>python|sh)(?: title="(?P<file>[^"]+)")?\n(?P<code>.*?)^```\n(?:\n```text\n(?P<shown>.*?)^```\n)?',
+    r'^```(?P<kind>python|sh)(?: title="(?P<file>[^"]+)")?\n(?P<code>.*?)^```\n'
+    r'(?:\n```text(?P<one> title="one run")?\n(?P<shown>.*?)^```\n)?',
     re.MULTILINE | re.DOTALL,
 )
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
-def run_page(text: str) -> str:
+def run_page(text: str, anew: bool = True) -> str:
     """Run the blocks of a page in the working folder; return the page with what they print.
 
-    Raises RuntimeError, with its output, for a command that fails.
+    With `anew` false, what is shown of one run stays if only its numbers differ. Raises RuntimeError, with its output,
+    for a command that fails.
     """
     namespace: dict[str, Any] = {"__name__": "tutorial"}
 
@@ -48,9 +52,17 @@ def run_page(text: str) -> str:
             with contextlib.redirect_stdout(printed):
                 exec(compile(code, "tutorial", "exec"), namespace)
             said = printed.getvalue()
-        return f"{head}\n{code}```\n" + (f"\n```text\n{said.rstrip()}\n```\n" if said.strip() else "")
+        if block["one"] and not anew and in_words(said) == in_words(block["shown"]):
+            said = block["shown"]
+        shown = f"\n```text{block['one'] or ''}\n{said.rstrip()}\n```\n" if said.strip() else ""
+        return f"{head}\n{code}```\n{shown}"
 
     return BLOCK.sub(run, text)
+
+
+def in_words(text: str) -> str:
+    """Return a text without its numbers and line breaks."""
+    return " ".join(NUMBER.sub(" # ", text).split())
 
 
 def run_shell(code: str) -> str:
@@ -87,7 +99,7 @@ def main() -> int:
     for page in (path.resolve() for path in given.pages):
         before = page.read_text(encoding="utf-8")
         with empty_folder() as folder:
-            after = run_page(before)
+            after = run_page(before, given.update)
             if given.update:
                 page.write_text(after, encoding="utf-8")
                 for picture in folder.glob("*.png"):

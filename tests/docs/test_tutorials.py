@@ -19,7 +19,7 @@ SPEC.loader.exec_module(tutorials)
 def test_a_page_shows_what_it_prints(page, own_controllers):
     text = page.read_text()
     with tutorials.empty_folder() as folder:
-        assert tutorials.run_page(text) == text
+        assert tutorials.run_page(text, anew=False) == text
         pictures = {path.name for path in folder.glob("*.png")}
     assert pictures == set(re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text))
 
@@ -33,6 +33,14 @@ def test_what_blocks_print_is_put_below_them():
         "stale", "here\nX = 2"
     )
     assert after == shown
+
+
+@pytest.mark.parametrize(("printed", "stays"), [("loss  12.5\nat step 40", True), ("loss nan at step 40", False)])
+def test_of_one_run_only_numbers_may_differ(printed, stays):
+    page = f"```python\nprint({printed!r})\n```\n\n```text title=\"one run\"\nloss 0.25\nat step 3\n```\n"
+    with tutorials.empty_folder():
+        assert (tutorials.run_page(page, anew=False) == page) is stays
+        assert tutorials.run_page(page) == page.replace("loss 0.25\nat step 3", printed)
 
 
 def test_a_command_that_fails_is_said():
