@@ -4,9 +4,9 @@
     python docs/tutorials.py --update      write what the blocks print into the pages
 
 A block of `python` runs in the namespace of its page, one of `sh` in bash; with title="NAME" it is written to that file
-instead. All run in one empty folder. A block of `text` below a block is what it printed; if its title is "one run", other
-numbers are accepted in it, since training differs between machines. Pictures that a block saves are moved beside the
-page by --update.
+instead. All run in one empty folder. A block of `text` below a block is what it printed; if its title is "one run",
+other numbers are accepted in it, since training differs between machines. Pictures that a block saves are moved beside
+the page by --update.
 """
 
 import argparse
