@@ -266,7 +266,8 @@ Our trainer divides work over ranks (ZeRO) and engines (tensor parallel), and no
 
 - **the model is not dense, or one layer's work must be divided**: mixture of experts, tensor, pipeline or context
   parallelism in training. `llmtrain plan` refuses such a model, or its advice ends in offloading everything;
-- **sequences are long enough that one does not fit a GPU in training**: the same, with context parallelism;
+- **one sequence does not fit a GPU in training** ([how long it may be](plan.md#how-long-a-sequence-may-be)): context
+  parallelism;
 - **the GPU-hours of the table double**, and rollouts a step old do not help: what is left is a smaller cluster, a
   larger batch, or a trainer that changes weights in the middle of a response instead of waiting for the longest;
 - **machines fail more often than checkpoints are written**: here a lost learner ends the run, which is

@@ -310,3 +310,10 @@ def test_several_workers_are_vllms_own_processes():
     """In an actor vLLM would ask Ray for them, which has not been told."""
     both = [options(RolloutConfig(tensor_parallel_size=n), "cuda", 1024) for n in (1, 2)]
     assert [found.get("distributed_executor_backend") for found in both] == [None, "mp"]
+
+
+def test_precision_is_the_devices_unless_chosen():
+    assert options(RolloutConfig(), "cpu", 1024)["dtype"] == torch.float32
+    assert options(RolloutConfig(), "cuda", 1024)["dtype"] == torch.bfloat16
+    assert options(RolloutConfig(dtype="bfloat16"), "cpu", 1024)["dtype"] == torch.bfloat16
+    assert options(RolloutConfig(dtype="float32"), "cuda", 1024)["dtype"] == torch.float32
