@@ -101,7 +101,8 @@ class VLLMEngine(RolloutEngine):
             )
             self.llm.update_weight_version("0")
             self.client = Client(self.llm)
-            self.source = Parameters(dtype_of(config, device), "cpu" if used == "file" else device)  # files are written from the CPU
+            place = "cpu" if used == "file" else device  # files are written from the CPU
+            self.source = Parameters(dtype_of(config, device), place)
             self.sender = None
             if transport is None:
                 buffer = packed_bytes(model)
