@@ -6,12 +6,13 @@
 A block of `python` runs in the namespace of its page, one of `sh` in bash; with title="NAME" it is written to that file
 instead. All run in one empty folder. A block of `text` below a block is what it printed; if its title is "one run",
 other numbers are accepted in it, since training differs between machines. Pictures that a block saves are moved beside
-the page by --update.
+the page by --update, which also writes the pages in NOTEBOOKS as notebooks.
 """
 
 import argparse
 import contextlib
 import io
+import json
 import os
 import re
 import shutil
@@ -23,11 +24,15 @@ from pathlib import Path
 from typing import Any
 
 PAGES = sorted((Path(__file__).parent / "tutorials").glob("*.md"))
+NOTEBOOKS = {"collapse": "%pip install -q 'entrostat[sim]'"}
+"""Pages that are notebooks too, with their first cell."""
 BLOCK = re.compile(
     r'^```(?P<kind>python|sh)(?: title="(?P<file>[^"]+)")?\n(?P<code>.*?)^```\n'
     r'(?:\n```text(?P<one> title="one run")?\n(?P<shown>.*?)^```\n)?',
     re.MULTILINE | re.DOTALL,
 )
+LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)([^)#\s]+)[^)]*\)")
+PICTURE = re.compile(r"^!\[[^\]]*\]\([^)]*\)\n", re.MULTILINE)
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
@@ -63,6 +68,37 @@ def run_page(text: str, anew: bool = True) -> str:
 def in_words(text: str) -> str:
     """Return a text without its numbers and line breaks."""
     return " ".join(NUMBER.sub(" # ", text).split())
+
+
+def notebook(text: str, first: str) -> str:
+    """Return a page of Python blocks as a notebook with their output, in Jupyter's format 4.4.
+
+    Pictures are left out, since cells draw them; links to other pages become the names of their files.
+    """
+    cells, end = [code_cell(first)], 0
+    for block in BLOCK.finditer(text):
+        cells += [*text_cells(text[end : block.start()]), code_cell(block["code"], block["shown"])]
+        end = block.end()
+    cells += text_cells(text[end:])
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    made = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 4}
+    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+
+
+def text_cells(text: str) -> list[dict[str, Any]]:
+    """Return the text between two blocks as a cell; none if it is empty."""
+    text = LINK.sub(
+        lambda link: f"{link[1]} (`{os.path.normpath(f'docs/tutorials/{link[2]}')}`)", PICTURE.sub("", text)
+    )
+    lines = text.strip().splitlines(keepends=True)
+    return [{"cell_type": "markdown", "metadata": {}, "source": lines}] if lines else []
+
+
+def code_cell(code: str, shown: str | None = None) -> dict[str, Any]:
+    """Return a cell of code; what it printed is its output."""
+    outputs = [{"output_type": "stream", "name": "stdout", "text": shown.splitlines(keepends=True)}] if shown else []
+    source = code.rstrip().splitlines(keepends=True)
+    return {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": outputs, "source": source}
 
 
 def run_shell(code: str) -> str:
@@ -102,6 +138,8 @@ def main() -> int:
             after = run_page(before, given.update)
             if given.update:
                 page.write_text(after, encoding="utf-8")
+                if page.stem in NOTEBOOKS:
+                    page.with_suffix(".ipynb").write_text(notebook(after, NOTEBOOKS[page.stem]), encoding="utf-8")
                 for picture in folder.glob("*.png"):
                     shutil.move(picture, page.parent / picture.name)
             elif after != before:

@@ -1,6 +1,9 @@
 """Every tutorial runs as it stands and prints what its page shows; pictures are made."""
 
+import contextlib
 import importlib.util
+import io
+import json
 import re
 from pathlib import Path
 
@@ -25,6 +28,47 @@ def test_a_page_shows_what_it_prints(page, own_controllers):
         assert tutorials.run_page(text, anew=False) == text
         pictures = {path.name for path in folder.glob("*.png")}
     assert pictures == set(re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text))
+
+
+@pytest.mark.parametrize("page", tutorials.NOTEBOOKS)
+def test_a_notebook_is_its_page(page):
+    """When this fails: python docs/tutorials.py --update docs/tutorials/PAGE.md"""
+    file = ROOT / f"docs/tutorials/{page}.md"
+    text = file.read_text(encoding="utf-8")
+    written = file.with_suffix(".ipynb").read_text(encoding="utf-8")
+    assert written == tutorials.notebook(text, tutorials.NOTEBOOKS[page])
+    code = ["".join(cell["source"]) for cell in json.loads(written)["cells"] if cell["cell_type"] == "code"]
+    blocks = list(tutorials.BLOCK.finditer(text))
+    assert code[1:] == [block["code"].rstrip() for block in blocks]
+    assert {block["kind"] for block in blocks} == {"python"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", tutorials.NOTEBOOKS)
+def test_a_notebook_prints_its_outputs(page):
+    """Its cells in order, in one namespace, as Jupyter runs them; only the first, the installation, is left out."""
+    cells = json.loads((ROOT / f"docs/tutorials/{page}.ipynb").read_text(encoding="utf-8"))["cells"]
+    namespace = {"__name__": "__main__"}
+    first, *code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert "".join(first["source"]).startswith("%pip install")
+    assert any(cell["outputs"] for cell in code)
+    with tutorials.empty_folder():
+        for cell in code:
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec("".join(cell["source"]), namespace)
+            assert printed.getvalue() == "".join(text for output in cell["outputs"] for text in output["text"])
+
+
+def test_pictures_and_links_of_a_page_are_not_in_its_notebook():
+    page = "See [it](../theory.md#a) and [b](b.md), [c](https://c).\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n\n![P](p.png)\n"
+    cells = json.loads(tutorials.notebook(page, "%pip"))["cells"]
+    assert ["".join(cell["source"]) for cell in cells] == [
+        "%pip",
+        "See it (`docs/theory.md`) and b (`docs/tutorials/b.md`), [c](https://c).",
+        "print(1)",
+    ]
+    assert cells[2]["outputs"] == [{"output_type": "stream", "name": "stdout", "text": ["1\n"]}]
 
 
 def test_what_blocks_print_is_put_below_them():
