@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import entrostat
 
@@ -16,6 +17,8 @@ TRAINERS = {"integrations": {"torch", "transformers", "trl", "verl", "tensordict
 """Packages that the modules of a folder import, where these are not only NumPy, torch and PyYAML."""
 OF_PARTS = {"gymnasium", "matplotlib", "pyarrow", "PIL"}
 """Modules of the extra `sim`, which TRL and verl users do without."""
+FOLDERS = ("packages/common", "packages/toybandit", "packages/llmtrain", "apps")
+OURS = {"entrostat", "toybandit", "llmtrain", "entrostat_app"}
 HEAVY = ("transformers", "ray", "deepspeed", "vllm", "streamlit", "tyro", "matplotlib")
 
 
@@ -79,6 +82,41 @@ def test_every_controller_is_registered(module):
     code = f"from entrostat.{module} import *; import entrostat; print(*entrostat.list_controllers())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == entrostat.list_controllers()
+
+
+OPTIONAL = {
+    "cut_cross_entropy": "compared with in `llmtrain bench kernels`",
+    "liger_kernel": "compared with in `llmtrain bench kernels`",
+    "langdetect": "used by the verifier ifeval if it is installed",
+    "closed_root": "verifiers/closed_root.py, which the sandbox reads from its own folder",
+}
+"""Modules that are imported, and are no requirement; with the reason."""
+DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "antlr4": "antlr4-python3-runtime",
+    "vl_convert": "vl-convert-python",
+    "yaml": "pyyaml",
+}
+"""Distributions whose name is not the module's."""
+
+
+def test_every_import_is_a_requirement():
+    """Also those inside functions: what a module imports itself must not come by way of another package."""
+    root = LIBRARY.parents[2]
+    metadata = tomllib.loads((root / "pyproject.toml").read_text())
+    extras, alone = metadata["project"]["optional-dependencies"], metadata["dependency-groups"]["no-deps"]
+    lines = [*metadata["project"]["dependencies"], *alone, *(line for extra in extras.values() for line in extra)]
+    required = {canonicalize_name(Requirement(line).name) for line in lines}
+    trees = [
+        ast.parse(file.read_text(encoding="utf-8")) for folder in FOLDERS for file in (root / folder).rglob("*.py")
+    ]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    modules = {name.partition(".")[0] for name in names} - OURS - sys.stdlib_module_names
+    assert "sympy" in modules
+    assert OPTIONAL.keys() <= modules
+    assert not {m for m in modules - OPTIONAL.keys() if canonicalize_name(DISTRIBUTIONS.get(m, m)) not in required}
 
 
 def imported_at_once(file):
