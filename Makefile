@@ -6,6 +6,7 @@
 # make lint            ruff, mypy and import-linter
 # make install         everything needed for training on this machine: DeepSpeed, Ray, LoRA and, on a GPU machine, vLLM
 # make check-install   resolve every extra against the public index; build wheel and sdist; use them in an empty environment
+# make matrix          the quick tests on Python 3.11 to 3.13 with the lowest, the tested and the newest versions; an hour or two
 # make torch           only torch, in its build for this machine
 # make lock            lock the tested versions anew (requirements.lock, constraints.txt)
 # make newest          run the tests on the newest versions instead, in .venv-newest
@@ -40,7 +41,7 @@ NO_DEPS := $(PIP) --no-deps $(CONSTRAINTS)
 STAMP := $(VENV)/.installed-$(TORCH)
 comma := ,
 
-.PHONY: demo app torch install test test-all test-long programs lint docs check-install lock newest clean
+.PHONY: demo app torch install test test-all test-long programs lint docs check-install matrix lock newest clean
 
 demo: $(STAMP)-train
 	$(BIN)/llmtrain demo
@@ -83,6 +84,9 @@ docs: $(STAMP)-dev
 check-install: $(STAMP)-dev
 	$(BIN)/python tests/install/resolve.py
 	$(BIN)/python tests/install/wheel.py
+
+matrix: $(STAMP)-dev
+	$(BIN)/python tests/install/matrix.py
 
 lock: $(STAMP)-dev
 	PATH="$(BIN):$$PATH" $(BIN)/python tests/install/lock.py

@@ -33,6 +33,16 @@ def test_the_workflow_runs_what_ci_runs():
     assert job["steps"][-1] == {"run": ".ci/run"}
 
 
+def test_the_workflow_of_versions_runs_every_combination():
+    (job,) = yaml.safe_load((ROOT / ".github/workflows/compatibility.yml").read_text())["jobs"].values()
+    script = (ROOT / "tests/install/matrix.py").read_text()
+    versions = re.findall(r'^    "(\w+)": \[', script, re.MULTILINE)
+    classifiers = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
+    assert job["strategy"]["matrix"] == {"python": classifiers, "versions": versions}
+    last = "python tests/install/matrix.py --python ${{ matrix.python }} --versions ${{ matrix.versions }}"
+    assert job["steps"][-1] == {"run": last}
+
+
 def test_targets_of_make_are_there():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"make ([a-z]+(?:-[a-z]+)*)`", (ROOT / "CONTRIBUTING.md").read_text())) <= targets
