@@ -240,7 +240,7 @@ learnt.
 TRAINERS = (
     (
         "verl (FSDP or Megatron, vLLM or SGLang)",
-        "[the drop-in](verl.md): one variable and four settings",
+        "[the drop-in](verl.md): one variable and three settings",
         "controllers that look at tokens one by one; the others per micro-batch, or exactly if a micro-batch is a "
         "GPU's part of a mini-batch. Megatron gives no moments: `thermostat` and exact estimators need FSDP",
     ),
