@@ -53,6 +53,7 @@ class Even(Verifier):
 def cases(base: TrainConfig) -> dict[str, tuple[int, TrainConfig]]:
     """Return the number of ranks, 0 for the torch engine, and the configuration of each case."""
     filtered = replace(base.rollout, filter_groups=True, max_gen_batches=4)
+    partial = replace(filtered, partial_tokens=2)
     lora, layouts = replace(base.model, lora_rank=2), {"lr_schedule": "cosine", "warmup_steps": 3, "min_lr_ratio": 0.1}
     packed, shared = (replace(base.optim, layout=layout, **layouts) for layout in ("packed", "shared"))
     prime = {"advantage": "prime", "prime": PrimeConfig(lr=1e-4)}
@@ -69,7 +70,9 @@ def cases(base: TrainConfig) -> dict[str, tuple[int, TrainConfig]]:
         "shared": (0, replace(loops, optim=shared, rollout=filtered, engine=EngineConfig(bf16=True), **prime)),
         "vllm": (0, replace(few, rollout=replace(base.rollout, name="vllm", kv_cache_gib=0.25), **closed)),
         "asynchronous": (0, replace(loops, rollout=filtered, topology=TopologyConfig(name="ray", staleness=2))),
-        "zero0": (2, replace(few, optim=packed, rollout=filtered, engine=STAGES["zero0"])),
+        "partial": (0, replace(loops, rollout=partial, optim=packed, **prime)),
+        "ahead": (0, replace(loops, rollout=partial, topology=TopologyConfig(name="ray", staleness=2))),
+        "zero0": (2, replace(few, optim=packed, rollout=partial, engine=STAGES["zero0"])),
         "zero1": (2, replace(few, optim=shared, engine=bf16["zero1"], **prime)),
         "zero2": (2, replace(few, optim=packed, rollout=filtered, model=lora, engine=bf16["zero2"])),
         "zero3": (2, replace(few, optim=packed, rollout=filtered, model=lora, engine=STAGES["zero3"], **prime)),
@@ -89,9 +92,9 @@ MOVES = ((1, "zero1"), (2, "zero2"), (4, "zero3"), (2, "zero0"))
 def moving(base: TrainConfig) -> TrainConfig:
     """Return the configuration of a run that moves; its last step is the eighth."""
     cosine = replace(base.optim, lr_schedule="cosine", warmup_steps=3)
-    return replace(
-        base, steps=8, save_every=2, optim=cosine, controller="steer+entropic", controller_args={"target": 1.5}
-    )
+    partial = replace(base.rollout, partial_tokens=4)
+    loops = {"controller": "steer+entropic", "controller_args": {"target": 1.5}}
+    return replace(base, steps=8, save_every=2, optim=cosine, rollout=partial, **loops)
 
 
 def train(config: TrainConfig, out: Path, *, resume: bool = False, until: int = 0) -> None:

@@ -113,7 +113,7 @@ def test_asynchronous_runs_are_as_stale_as_allowed_and_repeat(here, learns, tmp_
     runs = [tmp_path / "one", tmp_path / "two"]
     for run in runs:
         assert train(on_ray(replace(learns, steps=4), run, staleness=2, placement="disaggregated")) == 0
-    assert [line["staleness"] for line in without_times(runs[0])[:4]] == [0, 1, 2, 2]
+    assert [line["staleness/max"] for line in without_times(runs[0])[:4]] == [0, 1, 2, 2]
     assert without_times(runs[0]) == without_times(runs[1])
     assert without_times(runs[0])[2]["mismatch/logp_gap"] > 1e-4, "the weights have moved since"
 
@@ -136,7 +136,7 @@ def test_the_preset_with_vllm(here, learns, tmp_path):
     )
     assert train(replace(config, controller=learns.controller)) == 0
     found = without_times(config.out)
-    assert [line["staleness"] for line in found[:3]] == [0, 0, 0]
+    assert [line["staleness/max"] for line in found[:3]] == [0, 0, 0]
     assert found[0]["mismatch/ratio_min"] == pytest.approx(1, abs=1e-4)
     assert found[0]["mismatch/ratio_max"] == pytest.approx(1, abs=1e-4)
     assert found[2]["mismatch/logp_gap"] <= 1e-4

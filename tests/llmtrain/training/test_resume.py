@@ -5,8 +5,10 @@
     packed                      torch                   packed   yes   yes    yes       cosine rate, reference
     shared                      torch, bf16 products    shared         yes    yes       cosine rate, reference
     asynchronous                torch                   padded                yes       two rollouts in flight
+    partial                     torch                   packed         yes    yes       responses that go on
+    ahead                       torch                   padded                yes       the same, two passes in flight
     vllm                        torch, vLLM             padded                          thermostat
-    zero0                       DeepSpeed, two ranks    packed                yes       cosine rate, reference
+    zero0                       DeepSpeed, two ranks    packed                yes       responses that go on
     zero1                       the same, bf16          shared         yes              fp32 master weights
     zero2                       the same, bf16          packed   yes          yes       fp32 master weights
     zero3                       DeepSpeed, two ranks    packed   yes   yes    yes       cosine rate, reference
@@ -44,7 +46,7 @@ from llmtrain.settings.nested import to_dict
 from llmtrain.training.warmup import build_and_warm_up
 
 SCRIPT = Path(__file__).parents[1] / "resume_ranks.py"
-ONE = ("packed", "shared", "asynchronous")
+ONE = ("packed", "shared", "asynchronous", "partial", "ahead")
 TWO = ("zero0", "zero1", "zero2", "zero3")
 
 
@@ -123,14 +125,27 @@ def test_six_steps_with_vllm_are_three_and_three(runs):
 @pytest.mark.slow
 def test_rollouts_in_flight_are_in_the_checkpoint(runs):
     folder = runs(*closed_loops(), *ONE) / "asynchronous"
-    stale = [line["staleness"] for line in without_times(folder / "halves") if "reward" in line]
+    stale = [line["staleness/max"] for line in without_times(folder / "halves") if "reward" in line]
     assert stale[:2] == [0, 1]
     assert max(stale) == 2  # less in a step that took another batch for groups it left out
     middle, end = (load_state(folder / "halves" / "checkpoints" / f"step-{step:06d}") for step in (5, 10))
-    versions = [each["version"] for each in middle["in_flight"]]
+    versions = [version for each in middle["in_flight"] for version in each["version"].unique().tolist()]
     assert len(versions) == 2
     assert all(3 <= version <= 4 for version in versions)  # drawn before the checkpoint's weights, of version 5
     assert end["in_flight"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "passes"), [("partial", 0), ("ahead", 2)])
+def test_responses_that_go_on_are_in_the_checkpoint(runs, name, passes):
+    folder = runs(*closed_loops(), *ONE) / name / "halves"
+    held, *asked = load_state(folder / "checkpoints" / "step-000005")["in_flight"]
+    assert len(held["finished"]) == 4 * len(held["groups"]) > 0
+    assert len(held["version"].unique()) > 1
+    assert len(asked) == passes
+    lines = [line for line in without_times(folder) if "reward" in line]
+    assert all(line["staleness/max"] > line["staleness/mean"] > 0 for line in lines[2:])
+    assert sum(line["rollout/passes"] for line in lines) > len(lines)
 
 
 @pytest.mark.slow

@@ -220,7 +220,7 @@ def test_lengths_and_whole_sequences_reach_who_needs_them(small, tmp_path, contr
         trainer = Trainer(config, small.model.path)
         trainer.collector.task = replace(trainer.task, start_verifier=Short)
         found = trainer.collector.collect(0)
-        trainer.collector.used = 0  # what was answered here is asked for again
+        trainer.collector.batches.used = 0  # what was answered here is asked for again
         experience = trainer.annotator.experience(found)[0]
         length, r = experience.batch.response_lengths[:4].float(), experience.reward[:4]
         expected = r - (length * r).sum() / length.sum()
@@ -259,7 +259,7 @@ def test_ranks_are_dealt_the_mini_batches_that_are_learned(small, tmp_path, monk
         return torch.zeros_like(found.sequence)
 
     monkeypatch.setattr(trainer.ranks, "size", 2)
-    monkeypatch.setattr("llmtrain.training.collect.shares", lambda sizes, ranks: [list(range(len(sizes))), []])
+    monkeypatch.setattr("llmtrain.training.batches.shares", lambda sizes, ranks: [list(range(len(sizes))), []])
     monkeypatch.setattr("llmtrain.training.collect.deal", deal)
     trainer.rollout.version = 2
     found = trainer.collector.collect(2)
@@ -325,7 +325,7 @@ def test_the_reference_policy_is_that_of_the_start(small, tmp_path):
         trainer = Trainer(replace(config, controller_args={"beta": beta}), small.model.path)
         trainer.collector.task = replace(trainer.task, start_verifier=Short)
         found = trainer.collector.collect(0)
-        trainer.collector.used = 0
+        trainer.collector.batches.used = 0
         experience = trainer.annotator.experience(found)[0]
         torch.testing.assert_close(experience.ref_logp, experience.stats.logp)
         trainer.run()
@@ -361,7 +361,7 @@ def test_the_proxy_is_the_policy_that_made_the_rollout(small, tmp_path):
     some = experience.select(torch.tensor([3, 1]))
     index = experience.batch.response_index(torch.tensor([3, 1]))
     assert torch.equal(some.tokens(None).proxy_logp, experience.proxy_logp[index])
-    trainer.collector.used = 0
+    trainer.collector.batches.used = 0
     trainer.run()
     lines = [line for line in read_metrics(config.out) if "reward" in line]
     assert len(lines) == 2
@@ -377,7 +377,7 @@ def test_the_proxy_at_another_temperature(small, tmp_path):
     trainer = Trainer(config, small.model.path)
     experience = trainer.annotator.experience(trainer.collector.collect(0))[0]
     assert experience.proxy_logp.std() < 0.5 * experience.stats.logp.std()
-    trainer.collector.used = 0
+    trainer.collector.batches.used = 0
     trainer.run()
     assert float(trainer.controller.proxy.temperature) == 0.25
 
@@ -394,7 +394,7 @@ def test_the_truncated_entropy_is_that_of_the_policy_that_made_the_rollout(small
     some = experience.select(torch.tensor([3, 1]))
     index = experience.batch.response_index(torch.tensor([3, 1]))
     assert torch.equal(some.tokens(None).truncated_entropy, inside[index])
-    trainer.collector.used = 0
+    trainer.collector.batches.used = 0
     trainer.run()
     lines = [line for line in read_metrics(config.out) if "reward" in line]
     assert [line["siren/anchor"] is None for line in lines] == [True, False, False]

@@ -52,7 +52,7 @@ def test_a_run_with_vllm_is_on_policy_and_repeats(wide, tmp_path):
     for out, steps in lines.items():
         for line in steps:
             assert line["grad_norm"] > 0
-            assert line["staleness"] == 0
+            assert line["staleness/max"] == 0
             for end in ("max", "min"):
                 assert line[f"mismatch/ratio_{end}"] == pytest.approx(1, abs=1e-4), out
     assert "time/sync" in lines["vllm"][1]

@@ -6,6 +6,7 @@ Shapes: P prompts, B = P·n sequences, T max_new_tokens, V vocabulary, N respons
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -68,11 +69,19 @@ class HFRollout:
         self.max_num_seqs = max_num_seqs
         self.eos_ids = torch.tensor(stop_ids(model, tokenizer, stop_token_ids), device=model.device)
 
-    def generate(self, prompt_ids: Sequence[list[int]], n: int, mine: Sequence[int] | None = None) -> Rollouts:
+    def generate(
+        self,
+        prompt_ids: Sequence[list[int]],
+        n: int,
+        mine: Sequence[int] | None = None,
+        uniforms: Sequence[Tensor] | None = None,
+    ) -> Rollouts:
         """Return `n` responses to each prompt, given as token ids.
 
         mine: indices of the prompts to answer here, None for all; other ranks answer the rest. Responses to a prompt do
         not depend on the rank.
+        uniforms: numbers that draw the responses to each prompt, a row for each response and a column for each token
+        that it may have; None: `n` rows and `max_new_tokens` columns from `generator`.
 
         Raises:
             ValueError: for no prompts, an empty prompt, or n < 1.
@@ -83,7 +92,8 @@ class HFRollout:
             raise ValueError("a prompt has no tokens")
         prompt_ids = list(prompt_ids)
         chosen = list(range(len(prompt_ids)) if mine is None else mine)
-        uniforms = self._uniforms((len(prompt_ids), n, self.max_new_tokens))
+        if uniforms is None:
+            uniforms = list(self.uniforms((len(prompt_ids), n, self.max_new_tokens)))
         if not chosen:
             nothing = torch.empty(0, dtype=torch.long)
             return Rollouts(prompt_ids, nothing, nothing, torch.empty(0), nothing, nothing.bool())
@@ -92,12 +102,11 @@ class HFRollout:
         try:
             with without_gradients(self.model):
                 together = self._together(chosen, prompt_ids, n)
-                parts = [
-                    self._decode([prompt_ids[i] for i in some], n, uniforms[some].flatten(0, 1)) for some in together
-                ]
+                parts = [self._decode([prompt_ids[i] for i in some], [uniforms[i] for i in some]) for some in together]
         finally:
             self.model.train(was_training)
-        owner = torch.tensor([i for some in together for i in some]).repeat_interleave(n)
+        answered = [i for some in together for i in some]
+        owner = torch.tensor(answered).repeat_interleave(torch.tensor([len(uniforms[i]) for i in answered]))
         order = owner.argsort(stable=True)
         columns = zip(*parts, strict=True)
         tokens_BT, logp_BT, lengths, finished_B = (torch.cat([x.cpu() for x in xs])[order] for xs in columns)
@@ -118,27 +127,29 @@ class HFRollout:
         by_length = sorted(chosen, key=lambda i: len(prompt_ids[i])) if size < len(chosen) else chosen
         return [by_length[i : i + size] for i in range(0, len(chosen), size)]
 
-    def _decode(self, prompt_ids: list[list[int]], n: int, uniforms: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return tokens (B, T), their logp (B, T), lengths (B) and finished (B), given a uniform number per token."""
+    def _decode(self, prompt_ids: list[list[int]], each: list[Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return tokens (B, T), their logp (B, T), lengths (B) and finished (B), given the uniforms of each prompt."""
         device = self.model.device
-        logits, cache, mask, position = self._prefill(prompt_ids, n)
+        counts = torch.tensor([len(part) for part in each], device=device)
+        limits = torch.tensor([part.shape[1] for part in each], device=device).repeat_interleave(counts)
+        logits, cache, mask, position = self._prefill(prompt_ids, counts)
         rows = torch.arange(len(position), device=device)
         shape = (len(rows), self.max_new_tokens)
-        uniforms = uniforms.to(device)
+        uniforms = torch.cat([nn.functional.pad(part, (0, shape[1] - part.shape[1])) for part in each]).to(device)
         tokens = torch.zeros(shape, dtype=torch.long, device=device)
         logps = torch.zeros(shape, dtype=torch.float32, device=device)
-        lengths = torch.full((len(rows),), self.max_new_tokens, device=device)
+        lengths = limits.clone()
         finished = torch.zeros(len(rows), dtype=torch.bool, device=device)
         for t in range(self.max_new_tokens):
             token, logp = self._sample(logits, uniforms[rows, t])
             # A finished row still in the batch overwrites only entries past its length.
             tokens[rows, t], logps[rows, t] = token, logp
-            ended = torch.isin(token, self.eos_ids) & ~finished[rows]
+            ended = torch.isin(token, self.eos_ids) & ~finished[rows] & (limits[rows] > t)
             lengths[rows[ended]] = t + 1
             finished[rows[ended]] = True
-            open_ = ~finished[rows]
+            open_ = ~finished[rows] & (limits[rows] > t + 1)
             n_open = int(open_.sum())
-            if n_open == 0 or t + 1 == self.max_new_tokens:
+            if n_open == 0:
                 break
             if n_open < DROP_BELOW * len(rows):
                 keep = open_.nonzero()[:, 0]
@@ -151,7 +162,9 @@ class HFRollout:
             position = position + 1
         return tokens, logps, lengths, finished
 
-    def _prefill(self, prompt_ids: list[list[int]], n: int) -> tuple[Tensor, DynamicCache, Tensor | None, Tensor]:
+    def _prefill(
+        self, prompt_ids: list[list[int]], counts: Tensor
+    ) -> tuple[Tensor, DynamicCache, Tensor | None, Tensor]:
         """Return next-token logits (B, V), cache, attention mask (B, L) or None without padding, next position (B)."""
         device = self.model.device
         lengths = torch.tensor([len(ids) for ids in prompt_ids], device=device)
@@ -164,9 +177,10 @@ class HFRollout:
         stored_as = torch.bfloat16 if casts(self.model) else None  # as attention under autocast would cast them
         cache = make_cache(self.model.config, self.max_new_tokens, stored_as)
         logits = self._forward(ids, mask.long() if padded else None, positions, cache)
-        cache.batch_repeat_interleave(n)
-        mask_BL = mask.long().repeat_interleave(n, dim=0) if padded else None
-        return logits.repeat_interleave(n, dim=0), cache, mask_BL, lengths.repeat_interleave(n)
+        repeats: Any = counts  # typed int, but a number for each prompt is repeated as well
+        cache.batch_repeat_interleave(repeats)
+        mask_BL = mask.long().repeat_interleave(counts, dim=0) if padded else None
+        return logits.repeat_interleave(counts, dim=0), cache, mask_BL, lengths.repeat_interleave(counts)
 
     def _forward(self, ids: Tensor, mask: Tensor | None, positions: Tensor, cache: DynamicCache) -> Tensor:
         """Return logits of the last position (B, V)."""
@@ -180,10 +194,15 @@ class HFRollout:
         )
         return output.logits[:, -1]
 
-    def _uniforms(self, shape: tuple[int, ...]) -> Tensor:
-        """Return one uniform number per prompt, sample and step (P, n, T); zeros for greedy decoding."""
+    def uniforms(self, shape: tuple[int, ...], seed: int | None = None) -> Tensor:
+        """Return one uniform number per prompt, sample and step (P, n, T); zeros for greedy decoding.
+
+        seed: seeds the generator first.
+        """
         if self.temperature == 0:
             return torch.zeros(shape)
+        if seed is not None:
+            self.generator.manual_seed(seed)
         # float32 cumulative sums and 24-bit uniforms never reach tokens of small probability.
         return torch.rand(shape, generator=self.generator, device=self.generator.device, dtype=torch.float64)
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..policy.model import load
@@ -17,6 +19,7 @@ class HFEngine(RolloutEngine):
     """Rollout engine that samples with the policy itself, so that no weights are sent."""
 
     version: int | None = 0
+    continues = True
 
     def __init__(
         self,
@@ -42,7 +45,7 @@ class HFEngine(RolloutEngine):
         sampler = HFRollout(
             self.model,
             self.tokenizer,
-            max_new_tokens=request.sampling.max_new_tokens,
+            max_new_tokens=max(request.limits),
             temperature=request.sampling.temperature,
             top_p=request.sampling.top_p,
             generator=torch.Generator().manual_seed(request.seed),
@@ -50,12 +53,25 @@ class HFEngine(RolloutEngine):
             max_num_seqs=self.config.max_num_seqs,
         )
         with self.whole():
-            rollouts = sampler.generate(request.prompt_ids, request.n, request.shares[self.rank])
-        rollouts.version = self.version or 0
+            mine = request.shares[self.rank]
+            rollouts = sampler.generate(request.prompt_ids, request.n, mine, draws(sampler, request))
+        rollouts = replace(rollouts, version=torch.tensor(self.version or 0))
         return lambda: rollouts
 
     def update(self, weights: Weights, version: int) -> None:
         self.version = version
+
+
+def draws(sampler: HFRollout, request: Request) -> list[Tensor]:
+    """Return the uniforms of each prompt's responses: those that a response would get if it were never interrupted."""
+    shape = (request.new, request.n, request.sampling.max_new_tokens)
+    found = list(sampler.uniforms(shape)[..., : request.limits[0]])
+    drawn: dict[int, Tensor] = {}
+    for begun, limit in zip(request.begun, request.limits[request.new :], strict=True):
+        if begun.seed not in drawn:
+            drawn = {begun.seed: sampler.uniforms(shape, begun.seed)}
+        found.append(drawn[begun.seed][begun.prompt, begun.sample, None, begun.tokens : begun.tokens + limit].clone())
+    return found
 
 
 class CopyEngine(HFEngine):

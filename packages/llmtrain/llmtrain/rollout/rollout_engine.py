@@ -44,22 +44,56 @@ class Rereadable(Generic[T]):
 
 
 @dataclass(frozen=True)
+class Begun:
+    """Place of a response that goes on: the request that began it had as many new prompts as the one it is in."""
+
+    seed: int
+    """Seed of that request."""
+    prompt: int
+    """Index of its prompt there."""
+    sample: int
+    """Index among the responses to that prompt."""
+    tokens: int
+    """Number of its tokens so far."""
+
+
+@dataclass(frozen=True)
 class Request:
     """Responses wanted, over all ranks."""
 
     prompt_ids: list[list[int]]
-    """Token ids of each prompt."""
+    """Token ids of each prompt; the last ones are prompts of `begun` responses, followed by their tokens so far."""
     sampling: Sampling
     """Sampling settings and number of responses per prompt."""
     shares: list[list[int]]
     """Indices of the prompts of each rank, ascending."""
     seed: int
-    """Seed of all draws, the same on all ranks."""
+    """Seed of all draws, the same on all ranks; that of a response which goes on is in `begun`."""
+    begun: tuple[Begun, ...] = ()
+    """Responses to go on with, one for each of the last prompts."""
+    tokens: int = 0
+    """Upper limit for the new tokens of a response; 0: none but `sampling.max_new_tokens`."""
 
     @property
     def n(self) -> int:
-        """Responses per prompt (group size)."""
+        """Responses per new prompt (group size)."""
         return self.sampling.samples
+
+    @property
+    def new(self) -> int:
+        """Number of prompts without a response so far."""
+        return len(self.prompt_ids) - len(self.begun)
+
+    @property
+    def counts(self) -> list[int]:
+        """Number of responses to each prompt."""
+        return [self.n] * self.new + [1] * len(self.begun)
+
+    @property
+    def limits(self) -> list[int]:
+        """Upper limit for the new tokens of a response to each prompt."""
+        most = self.sampling.max_new_tokens
+        return [min(most - had, self.tokens or most) for had in [0] * self.new + [each.tokens for each in self.begun]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,23 +131,28 @@ def check_answer(rollouts: Rollouts, request: Request, oldest: int, rank: int) -
     oldest: oldest allowed version of the weights that sampled them.
     """
     lengths, prompts = rollouts.response_lengths, torch.tensor(request.shares[rank], dtype=torch.long)
-    wanted, limit = prompts.repeat_interleave(request.n), request.sampling.max_new_tokens
-    if rollouts.version < oldest:
-        raise RolloutError(f"responses are of weights {rollouts.version}; the oldest allowed is {oldest}")
+    wanted = prompts.repeat_interleave(torch.tensor(request.counts)[prompts])
+    limits = torch.tensor(request.limits)[wanted]
+    if len(rollouts.version) and (found := int(rollouts.version.min())) < oldest:
+        raise RolloutError(f"responses are of weights {found}; the oldest allowed is {oldest}")
     if not torch.equal(rollouts.prompt_index, wanted):
-        raise RolloutError(
-            f"responses must be {request.n} for each prompt, in order ({len(wanted)}); got {len(rollouts)}"
-        )
-    if len(lengths) and not 1 <= int(lengths.min()) <= int(lengths.max()) <= limit:
-        raise RolloutError(f"a response has {int(lengths.max())} tokens; 1 to {limit} were requested")
-    if not int(lengths.sum()) == len(rollouts.response_ids) == len(rollouts.logp):
-        raise RolloutError("responses, lengths and log-probabilities differ in number")
+        each = f"{request.n} for each prompt" + (" and 1 for each that goes on" if request.begun else "")
+        raise RolloutError(f"responses must be {each}, in order ({len(wanted)}); got {len(rollouts)}")
+    wrong = (lengths < 1) | (lengths > limits)
+    if bool(wrong.any()):
+        first = int(wrong.byte().argmax())
+        raise RolloutError(f"a response has {int(lengths[first])} tokens; 1 to {int(limits[first])} were requested")
+    if not int(lengths.sum()) == len(rollouts.response_ids) == len(rollouts.logp) == len(rollouts.version):
+        raise RolloutError("responses, lengths, log-probabilities and versions differ in number")
     if not bool(torch.isfinite(rollouts.logp).all()) or bool((rollouts.logp > 1e-3).any()):
         raise RolloutError("a log-probability is not finite, or above 0")
 
 
 class RolloutEngine(ABC):
     """Sampler of responses. All ranks make the same calls in the same order."""
+
+    continues: bool = False
+    """True if the engine goes on with responses that were begun: with `Request.begun` and `Request.tokens`."""
 
     @classmethod
     def check(cls, config: TrainConfig) -> None:

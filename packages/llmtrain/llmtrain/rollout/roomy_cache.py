@@ -37,7 +37,7 @@ class RoomyLayer(DynamicLayer):
             room[..., start:end, :] = states
         return self._show(end)
 
-    def batch_repeat_interleave(self, repeats: int) -> None:
+    def batch_repeat_interleave(self, repeats: int | Tensor) -> None:
         self._make_room(self.get_seq_length(), repeats)
 
     def batch_select_indices(self, indices: Tensor) -> None:
@@ -51,17 +51,18 @@ class RoomyLayer(DynamicLayer):
             self.rooms[i] = room[:count]
         self._show(length)
 
-    def _make_room(self, length: int, repeats: int) -> None:
-        """Allocate room for `length` tokens and `room` more, each sequence `repeats` times."""
+    def _make_room(self, length: int, repeats: int | Tensor) -> None:
+        """Allocate room for `length` tokens and `room` more, each sequence `repeats` times; a number or (B)."""
         assert self.keys is not None
         assert self.values is not None
         held, rooms = self.get_seq_length(), []
         for states in (self.keys, self.values):
             batch, heads, _, size = states.shape
-            shape = batch, repeats, heads, length + self.room, size
+            index = torch.arange(batch, device=states.device).repeat_interleave(repeats)
+            shape = len(index), heads, length + self.room, size
             room = states.new_empty(shape, dtype=self.stored_as or states.dtype)
-            room[..., :held, :] = states[:, None]
-            rooms.append(room.flatten(0, 1))
+            room[..., :held, :] = states if len(index) == batch else states[index]
+            rooms.append(room)
         self.rooms = rooms
         self._show(held)
 

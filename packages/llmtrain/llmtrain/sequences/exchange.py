@@ -56,6 +56,7 @@ def exchange(found: Collected, to: Tensor, ranks: Ranks) -> Collected:
         leaving,
         response_ids=ranks.exchange(leaving.response_ids, tokens),
         logp=ranks.exchange(leaving.logp, tokens),
+        version=ranks.exchange(leaving.version, tokens),
         response_lengths=ranks.exchange(leaving.response_lengths, counts),
         prompt_index=ranks.exchange(leaving.prompt_index, counts),
         finished=ranks.exchange(leaving.finished.long(), counts).bool(),

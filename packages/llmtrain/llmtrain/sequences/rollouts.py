@@ -4,7 +4,7 @@ Shapes: P prompts, B sequences, N response tokens in all.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from .ragged import ranges, starts
 
-FLAT = ("response_ids", "response_lengths", "logp", "prompt_index", "finished")
+FLAT = ("response_ids", "response_lengths", "logp", "prompt_index", "finished", "version")
 """Tensors of `Rollouts`."""
 
 
@@ -30,7 +30,8 @@ class Rollouts:
         logp: log-probability of each sampled token at the sampling temperature, in nats (N), float32.
         prompt_index: index of each sequence's prompt (B), int64.
         finished: True if the sequence ended with eos or a stop token, False if at the length limit (B), bool.
-        version: version of the weights that sampled them: the rollout step that these weights were made for.
+        version: version of the weights that drew each token: the rollout step that these weights were made for (N),
+            int64; a single number stands for all tokens.
     """
 
     prompt_ids: list[list[int]]
@@ -39,7 +40,11 @@ class Rollouts:
     logp: Tensor
     prompt_index: Tensor
     finished: Tensor
-    version: int = 0
+    version: Tensor = field(default_factory=lambda: torch.tensor(0))
+
+    def __post_init__(self) -> None:
+        if torch.as_tensor(self.version).ndim == 0:
+            self.version = torch.as_tensor(self.version).expand(len(self.response_ids))
 
     def __len__(self) -> int:
         return len(self.response_lengths)
@@ -60,6 +65,20 @@ class Rollouts:
             logp=self.logp[tokens],
             prompt_index=self.prompt_index[sequences],
             finished=self.finished[sequences],
+            version=self.version[tokens],
+        )
+
+    def continued(self, sequences: Tensor, more: "Rollouts") -> "Rollouts":
+        """Return the responses with the tokens of `more` after those of these sequences, which are distinct."""
+        owners = torch.arange(len(self)).repeat_interleave(self.response_lengths)
+        order = torch.cat([owners, sequences.repeat_interleave(more.response_lengths)]).argsort(stable=True)
+        return replace(
+            self,
+            response_ids=torch.cat([self.response_ids, more.response_ids])[order],
+            response_lengths=self.response_lengths.index_add(0, sequences, more.response_lengths),
+            logp=torch.cat([self.logp, more.logp])[order],
+            finished=self.finished.index_copy(0, sequences, more.finished),
+            version=torch.cat([self.version, more.version])[order],
         )
 
     def answering(self, prompts: Tensor) -> "Rollouts":
@@ -90,7 +109,7 @@ class Rollouts:
 
 
 def join(parts: Sequence[Rollouts]) -> Rollouts:
-    """Concatenate responses to different prompts, with prompts numbered consecutively; the version is the oldest."""
+    """Concatenate responses to different prompts, with prompts numbered consecutively."""
     sizes = torch.tensor([len(part.prompt_ids) for part in parts])
     index = [part.prompt_index + start for part, start in zip(parts, starts(sizes), strict=True)]
     ids = [ids for part in parts for ids in part.prompt_ids]
@@ -98,7 +117,7 @@ def join(parts: Sequence[Rollouts]) -> Rollouts:
 
 
 def merge(parts: Sequence[Rollouts]) -> Rollouts:
-    """Merge responses to different prompts of one request into one object ordered by prompt; oldest version."""
+    """Merge responses to different prompts of one request into one object ordered by prompt."""
     whole = _joined(parts)
     return whole.take(whole.prompt_index.argsort(stable=True))
 
@@ -106,4 +125,4 @@ def merge(parts: Sequence[Rollouts]) -> Rollouts:
 def _joined(parts: Sequence[Rollouts]) -> Rollouts:
     """Concatenate responses without changing prompts and their indices."""
     whole: dict[str, Any] = {name: torch.cat([getattr(part, name) for part in parts]) for name in FLAT}
-    return replace(parts[0], **whole, version=min(part.version for part in parts))
+    return replace(parts[0], **whole)

@@ -155,6 +155,9 @@ class RolloutConfig:
     """Sampling temperature; log-probabilities and entropy of the policy are computed at it too."""
     max_new_tokens: Annotated[int, "[1, 16777216]"] = 24
     """Maximum response length in tokens."""
+    partial_tokens: NonNegativeInt = 0
+    """Partial rollouts: a response gets at most so many tokens before the weights change, and goes on under the new
+    ones; a step trains on the groups that have ended. 0: every response is finished in the step that began it."""
     top_p: float = 1.0
     """Must be 1: importance ratios need the full distribution, not a truncated one."""
     top_k: int = 0

@@ -311,4 +311,10 @@ def check_rollout(config: TrainConfig) -> None:
         raise ValueError(
             "topology.weight_sync nccl needs --rollout.name vllm, --device cuda and whole weights; use object"
         )
-    engine_class(config.rollout.name).check(config)
+    engine = engine_class(config.rollout.name)
+    if config.rollout.partial_tokens and not engine.continues:
+        raise ValueError(
+            f"rollout.partial_tokens needs an engine that goes on with responses: {config.rollout.name} has no "
+            "`continues`; use hf or vllm, or set it to 0"
+        )
+    engine.check(config)

@@ -2,14 +2,11 @@
 
     batch of questions ► request ► responses ► verifier ► [drop groups whose responses share one reward, request again]*
 
-Batches of questions are numbered through a run. Without filtering a rollout step takes one batch; with staleness k the
-batches of the next k steps are requested ahead, with the current weights.
+Without filtering a rollout step takes one batch.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,26 +14,26 @@ from transformers import PreTrainedTokenizerBase
 
 from entrostat import get_advantage
 from entrostat.advantages import advantage_uses
-from entrostat.draws import generator_seed
 
 from ..data import Question
-from ..data.prompts import encode_all
 from ..process.clock import Clock
 from ..process.ranks import Ranks
-from ..rollout.rollout_engine import Pending, Request, RolloutEngine, check_answer
+from ..rollout.rollout_engine import RolloutEngine
 from ..sequences.collected import Collected
 from ..sequences.exchange import deal, exchange
-from ..sequences.mini_batch import mini_batches, shares
-from ..sequences.rollouts import FLAT, Rollouts, join, merge
+from ..sequences.mini_batch import mini_batches
+from ..sequences.rollouts import Rollouts, join
 from ..settings.config import TrainConfig
 from ..tasks import Task
 from ..tasks.rewards import NAMES, terms, used
 from ..verifiers import FAILURES
+from .batches import Batches
+from .partial_batches import PartialBatches
 from .responses import length_metrics
 
 
 class Collector:
-    """Collector of one run. A checkpoint needs `used`, the number of question batches consumed, and `in_flight`."""
+    """Collector of one run."""
 
     def __init__(
         self,
@@ -50,15 +47,15 @@ class Collector:
     ) -> None:
         """whole_groups: keep all responses to a prompt on one rank."""
         self.config, self.task, self.tokenizer = config, task, tokenizer
-        self.engine, self.ranks, self.clock = engine, ranks, clock
+        self.ranks, self.clock = ranks, clock
+        kind = PartialBatches if config.rollout.partial_tokens else Batches
+        self.batches = kind(config, task, tokenizer, engine, ranks, clock)
         self.advantage = get_advantage("rloo" if config.advantage == "prime" else config.advantage, ranks.reduce)
         self.whole_groups = whole_groups
-        self.used = 0
-        self._pending: deque[tuple[list[Question], Request, Pending]] = deque()
 
     def collect(self, step: int) -> Collected:
         """Return the training data of rollout step `step`. Raises RolloutError if the engine returns invalid output."""
-        settings, size = self.config.rollout, self.batch_size
+        settings, size = self.config.rollout, self.batches.size
         parts: list[tuple[Rollouts, Tensor]] = []
         groups, scored, lengths, batches, failures = 0, [], [], 0, Counter[str]()
         while True:
@@ -88,6 +85,7 @@ class Collector:
             **length_metrics(torch.cat(lengths), reward, self.ranks),
             "tokens": float(self.ranks.total(torch.cat(lengths).sum())),
             **self._lost_checks(failures),
+            **self.batches.metrics(),
             **({"groups/kept": groups / (batches * size)} if settings.filter_groups else {}),
         }
         whole, scores = join([part for part, _ in parts]), torch.cat([scores for _, scores in parts], 1)
@@ -109,61 +107,13 @@ class Collector:
         to = deal(found, parts, self.config.rollout.n, self.whole_groups, self.ranks)
         return exchange(found, to, self.ranks)
 
-    @property
-    def batch_size(self) -> int:
-        """Number of prompts per batch."""
-        return self.config.rollout.gen_batch_size or self.config.rollout.prompts
-
-    def _ask(self, step: int) -> None:
-        """Submit requests until staleness + 1 batches are in flight, or fewer if fewer steps are left; at least one."""
-        steps_left = max(self.config.steps - step, 1)
-        while len(self._pending) < min(self.config.topology.staleness + 1, steps_left):
-            questions, request = self._request(self.used + len(self._pending))
-            self._pending.append((questions, request, self.engine.submit(request)))
-
-    def _request(self, number: int) -> tuple[list[Question], Request]:
-        """Return the questions of a batch, and the request for responses to them."""
-        seed = self.config.seed
-        questions = self.task.train_batch(number, self.batch_size, seed)
-        prompt_ids = encode_all(self.tokenizer, [question.prompt for question in questions])
-        dealt = shares(torch.tensor([len(ids) for ids in prompt_ids]), self.ranks.size)
-        return questions, Request(
-            prompt_ids, self.config.rollout.sampling, dealt, generator_seed("rollout", seed, number)
-        )
-
-    def in_flight(self) -> list[dict[str, Any]]:
-        """Return the responses of all ranks to the requests in flight, which it waits for; all ranks call this.
-
-        A resumed run cannot ask for them again: they are of earlier weights. Raises RolloutError.
-        """
-        answered = [(questions, request, answer()) for questions, request, answer in self._pending]
-        self._pending = deque((questions, request, partial(_given, mine)) for questions, request, mine in answered)
-        wholes = [merge(self.ranks.gather([mine])) for _, _, mine in answered]
-        return [{name: getattr(whole, name) for name in (*FLAT, "version")} for whole in wholes]
-
-    def resume(self, used: int, in_flight: list[dict[str, Any]]) -> None:
-        """Restore `used` and `in_flight` of a checkpoint, written by any number of ranks."""
-        self.used = used
-        for number, fields in enumerate(in_flight, used):
-            questions, request = self._request(number)
-            mine = torch.tensor(request.shares[self.ranks.rank], dtype=torch.long)
-            answer = partial(_given, Rollouts(request.prompt_ids, **fields).answering(mine))
-            self._pending.append((questions, request, answer))
-
     def _batch(self, step: int, failures: Counter[str]) -> tuple[Rollouts, Tensor]:
         """Return this rank's responses to the next batch and their scores (1 + terms, B).
 
         Row 0 of the scores is 1 if correct and 0 if not; the other rows are reward terms to add. Checks without an
         answer are added to `failures`.
         """
-        with self.clock.phase("rollout"):
-            self._ask(step)
-            questions, request, answer = self._pending.popleft()
-        with self.clock.phase("idle" if self.config.topology.staleness else "rollout"):
-            rollouts = answer()
-        self.used += 1
-        oldest = step - self.config.topology.staleness
-        check_answer(rollouts, request, oldest, self.ranks.rank)
+        questions, rollouts = self.batches.next(step)
         before = self.task.failures
         scores = self._judged(questions, rollouts, self.config.rollout.n)
         failures += self.task.failures - before
@@ -213,8 +163,3 @@ class Collector:
         differ = (by_group != by_group[:, :1]).any(1)
         found[rollouts.prompt_index[:: self.config.rollout.n][differ]] = 1
         return self.ranks.total(found).nonzero()[:, 0]
-
-
-def _given(rollouts: Rollouts) -> Rollouts:
-    """Return responses that were waited for before."""
-    return rollouts

@@ -138,7 +138,7 @@ class Trainer:
         self.prober = Prober(config, self.task, self.collector, self.annotator, self.controller)
         torch.manual_seed(config.seed)
         if state:
-            self.collector.resume(state["batches"], state.get("in_flight", []))
+            self.collector.batches.resume(state["batches"], state.get("in_flight", []))
             self.evaluator.start = state["prompt_entropy"]
             torch.set_rng_state(state["rng"])
         self.log: RunLog | NoLog = NoLog()
@@ -231,8 +231,8 @@ class Trainer:
             "engine": self.engine.state_dict(),
             "controller": self.controller.state_dict(),
             "planned": self.learner.planned,
-            "batches": self.collector.used,
-            "in_flight": self.collector.in_flight(),
+            "batches": self.collector.batches.used,
+            "in_flight": self.collector.batches.in_flight(),
             "lora": lora,
             "bases": self.bases,
             "annotator": self.annotator.state_dict(),
@@ -337,7 +337,7 @@ class Trainer:
                 **to_floats(self.trace.observe(entropy)),
                 **found.metrics,
                 "finished": self.ranks.mean(rollouts.finished),
-                "staleness": self.step - rollouts.version,
+                **self._staleness(rollouts),
                 **learned,
                 "covariance/response": response_covariance(
                     experience.stats.logp, rollouts.response_lengths, found.advantage, rollouts.prompt_index, self.ranks
@@ -364,6 +364,12 @@ class Trainer:
             "time/step": seconds,
         }
 
+    def _staleness(self, rollouts: Rollouts) -> dict[str, float]:
+        """Return metrics of the age of the weights that drew each token, in rollout steps."""
+        age = self.step - rollouts.version
+        most = self.ranks.most(int(age.max()) if len(age) else 0)
+        return {"staleness/mean": self.ranks.mean(age), "staleness/max": float(most)}
+
     def _shown(self, experience: Experience) -> tuple[int, TokenTable]:
         """Return a sequence for the sample log, with a nonzero advantage if there is one, and its token table."""
         if not len(experience.batch):
@@ -385,7 +391,7 @@ class Trainer:
         )
 
     def _step_stats(self, entropy: float) -> StepStats:
-        prompts, steps = self.collector.batch_size, self.config.steps
+        prompts, steps = self.collector.batches.size, self.config.steps
         return StepStats(
             entropy=entropy,
             step=self.step,

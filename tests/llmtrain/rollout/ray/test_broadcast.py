@@ -79,7 +79,7 @@ def test_two_engines_take_what_was_broadcast(here, tmp_path, monkeypatch):
     for version, answer in enumerate(pending):
         answer()
         rollouts = engine.ranks.dealt[0]
-        assert rollouts.version == version
+        assert set(rollouts.version.tolist()) == {version}
         torch.testing.assert_close(rollouts.logp, forced_logp(models[version], rollouts), atol=1e-4, rtol=0)
         assert not torch.allclose(rollouts.logp, forced_logp(models[version - 1], rollouts), atol=1e-2)
 

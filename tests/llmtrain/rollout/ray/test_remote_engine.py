@@ -191,7 +191,7 @@ def test_weights_come_after_what_was_asked_before_and_nobody_waits(pair):
     assert pair.version == 3
     for answer, seed, version in zip(answers, (11, 12, 13, 14), (0, 1, 1, 3), strict=True):
         rollouts = answer()
-        assert rollouts.version == version
+        assert set(rollouts.version.tolist()) == {version}
         assert rollouts.responses() == tokens(range(5), seed=seed, weight=version)
     assert time.monotonic() - began > 0.7
 
@@ -273,7 +273,7 @@ def test_a_fresh_start_gives_what_would_have_come_and_there_are_no_more_than_all
     engine.update(weights(22), 2)
     found = [answer() for answer in answers]
     assert (tmp_path / "died").exists()
-    assert [rollouts.version for rollouts in found] == [0, 1, 1]
+    assert [set(rollouts.version.tolist()) for rollouts in found] == [{0}, {1}, {1}]
     assert [rollouts.responses() for rollouts in found] == [
         tokens(range(5), seed=seed, weight=weight) for seed, weight in enumerate([0, 11, 11])
     ]
@@ -311,7 +311,7 @@ def test_a_copy_of_the_policy_answers_as_the_policy(small):
         mine, its = policy.submit(asked)(), copy.submit(asked)()
         assert mine.responses() == its.responses()
         assert torch.equal(mine.logp, its.logp)
-        assert its.version == version
+        assert set(its.version.tolist()) == {version}
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.mul_(1.1)

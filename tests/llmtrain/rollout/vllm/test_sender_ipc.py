@@ -48,7 +48,7 @@ def test_weights_come_whole_or_not_at_all(engine, monkeypatch):
         assert len(pieces) > 1
         assert sum(pieces) == len(list(model.parameters())) == len(engine.source.sent)
         rollouts = ask(engine)
-        assert rollouts.version == version
+        assert set(rollouts.version.tolist()) == {version}
         torch.testing.assert_close(rollouts.logp, forced_logp(model, rollouts), atol=1e-4, rtol=0)
 
     def late(info):
@@ -80,7 +80,7 @@ def test_two_workers_in_processes_of_their_own(tmp_path, monkeypatch):
                 parameter.mul_(0.9)
             engine.update(model.named_parameters(), version)
             rollouts = ask(engine)
-            assert rollouts.version == version
+            assert set(rollouts.version.tolist()) == {version}
             torch.testing.assert_close(rollouts.logp, forced_logp(model, rollouts), atol=1e-4, rtol=0)
     finally:
         engine.close()

@@ -28,7 +28,6 @@ from ...process.gpu_memory import empty_cache
 from ...process.local_ranks import world_size
 from ...sequences.rollouts import Rollouts
 from ...settings.config import RolloutConfig, TrainConfig
-from ...settings.sampling import Sampling
 from ..rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start, Weights
 from .vllm_start import apart, check_heads, dtype_of, environment, options
 
@@ -56,6 +55,7 @@ class VLLMEngine(RolloutEngine):
     """
 
     version: int | None = 0
+    continues = True
 
     def __init__(
         self,
@@ -137,43 +137,43 @@ class VLLMEngine(RolloutEngine):
 
     def submit(self, request: Request) -> Pending:
         """Sample before returning; the returned function does not wait."""
-        mine = request.shares[self.rank]
-        prompt_ids = request.prompt_ids
-        seeds = prompt_seeds(request.seed, prompt_ids)
-        self._check_lengths([prompt_ids[i] for i in mine], request.sampling.max_new_tokens)
+        mine, counts = request.shares[self.rank], request.counts
+        self._check_lengths(request)
         completions = []
         if self.version is None:
             raise RolloutError("rollout engine vllm has no weights since its release: send them first")
         if mine:
             with self._call("answer"):
                 self._wake_up()
-                completions = self._generate([prompt_ids[i] for i in mine], [seeds[i] for i in mine], request.sampling)
-        owners = [i for i in mine for _ in range(request.n)]
-        rollouts = self._pack(completions, prompt_ids, owners, self.version)
+                completions = self._generate(request)
+        owners = [i for i in mine for _ in range(counts[i])]
+        rollouts = self._pack(completions, request.prompt_ids, owners, self.version)
         return lambda: rollouts
 
-    def _check_lengths(self, prompts: list[list[int]], new: int) -> None:
-        sizes = [len(ids) for ids in prompts] or [1]
+    def _check_lengths(self, request: Request) -> None:
+        mine, limits = request.shares[self.rank], request.limits
+        sizes = [len(request.prompt_ids[i]) for i in mine] or [1]
         if not min(sizes):
             raise ValueError("a prompt has no tokens")
-        if max(sizes) + new > self.limit:
+        size, new = max(((len(request.prompt_ids[i]), limits[i]) for i in mine), key=sum, default=(1, 1))
+        if size + new > self.limit:
             raise RolloutError(
-                f"a prompt of {max(sizes)} tokens plus max_new_tokens {new} exceeds "
+                f"a prompt of {size} tokens plus max_new_tokens {new} exceeds "
                 f"rollout.max_model_len {self.limit}: raise it, or lower rollout.max_new_tokens"
             )
 
-    def _generate(self, prompts: list[list[int]], seeds: list[int], sampling: Sampling) -> list[Any]:
-        """Return vLLM's completions, grouped by prompt.
+    def _generate(self, request: Request) -> list[Any]:
+        """Return vLLM's completions of this rank, grouped by prompt.
 
         With top_p below 1, log-probabilities are within the nucleus.
         """
         from vllm import SamplingParams
 
+        mine, sampling = request.shares[self.rank], request.sampling
+        seeds, counts, limits = request_seeds(request), request.counts, request.limits
         wanted = {
-            "n": sampling.samples,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
-            "max_tokens": sampling.max_new_tokens,
             "ignore_eos": True,  # only stop_token_ids end a response
             "stop_token_ids": self.stop_token_ids,
             "logprobs": 0,
@@ -181,8 +181,8 @@ class VLLMEngine(RolloutEngine):
             "detokenize": False,
         }
         outputs = self.llm.generate(
-            [{"prompt_token_ids": ids} for ids in prompts],
-            [SamplingParams(seed=seed, **wanted) for seed in seeds],
+            [{"prompt_token_ids": request.prompt_ids[i]} for i in mine],
+            [SamplingParams(n=counts[i], max_tokens=limits[i], seed=seeds[i], **wanted) for i in mine],
             use_tqdm=False,
             lora_request=self.adapter,
         )
@@ -205,7 +205,7 @@ class VLLMEngine(RolloutEngine):
             logp=torch.tensor([x for c in completions for x in c.logprobs.logprobs], dtype=torch.float32),
             prompt_index=torch.tensor(owners, dtype=torch.long),
             finished=torch.tensor([c.finish_reason == "stop" for c in completions], dtype=torch.bool),
-            version=version,
+            version=torch.tensor(version),
         )
 
     # Weights ------------------------------------------------------------------------------------------------------
@@ -293,6 +293,16 @@ class VLLMEngine(RolloutEngine):
         except Exception as error:
             said = (str(error).strip() or "no reason given").splitlines()[0]
             raise RolloutError(f"rollout engine vllm could not {what}: {type(error).__name__}: {said}") from error
+
+
+def request_seeds(request: Request) -> list[int]:
+    """Return a seed for each prompt of a request; that of a response which goes on is of its place in its own request.
+
+    So its draws depend on where it was interrupted, but not on the other responses.
+    """
+    places = [blake2b(repr(begun).encode(), digest_size=8).digest() for begun in request.begun]
+    begun = [int.from_bytes(digest, "big") >> 2 for digest in places]
+    return prompt_seeds(request.seed, request.prompt_ids[: request.new]) + begun
 
 
 def prompt_seeds(seed: int, prompt_ids: Sequence[Sequence[int]]) -> list[int]:
