@@ -118,6 +118,25 @@ def test_asynchronous_runs_are_as_stale_as_allowed_and_repeat(here, learns, tmp_
     assert without_times(runs[0])[2]["mismatch/logp_gap"] > 1e-4, "the weights have moved since"
 
 
+def test_partial_rollouts_are_those_of_one_process_and_repeat_ahead_of_it(here, learns, tmp_path):
+    """Two learners and two engines: responses that go on change engines. Ahead of the learners a pass repeats."""
+    partial = replace(learns, rollout=replace(learns.rollout, partial_tokens=5))
+    Trainer(replace(partial, out=str(tmp_path / "local")), learns.model.path).run()
+    config = replace(partial, nproc=2, engine=EngineConfig(name="deepspeed", zero_stage=2))
+    assert train(on_ray(config, tmp_path / "ray", rollout_engines=2)) == 0
+    local, remote = without_times(tmp_path / "local"), without_times(tmp_path / "ray")
+    assert local[2]["staleness/max"] > 0
+    for a, b in zip(local, remote, strict=True):
+        assert a.keys() == b.keys()
+        for key, value in a.items():
+            assert b[key] == pytest.approx(value, rel=1e-4, abs=1e-5), key
+    runs = [tmp_path / "one", tmp_path / "two"]
+    for run in runs:
+        assert train(on_ray(replace(partial, steps=4), run, staleness=1, rollout_engines=2)) == 0
+    assert without_times(runs[0]) == without_times(runs[1])
+    assert without_times(runs[0])[3]["staleness/mean"] > local[2]["staleness/mean"]
+
+
 def test_the_preset_with_vllm(here, learns, tmp_path):
     """DeepSpeed ZeRO-2 on two ranks, a vLLM engine, Countdown: three steps, whose log-probabilities agree."""
     pytest.importorskip("vllm")

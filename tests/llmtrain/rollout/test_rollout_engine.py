@@ -8,7 +8,7 @@ import torch
 from llmtrain.policy.model import build_tiny
 from llmtrain.policy.tokenizer import build_char_tokenizer
 from llmtrain.rollout.hf_engine import HFEngine
-from llmtrain.rollout.rollout_engine import Request, RolloutError, Sampler, check_answer
+from llmtrain.rollout.rollout_engine import Begun, Request, RolloutError, Sampler, check_answer
 from llmtrain.settings.config import RolloutConfig
 from llmtrain.verifiers.countdown import ALPHABET
 
@@ -107,6 +107,25 @@ def test_a_lying_engine_is_found_out(policy, name):
     check_answer(rollouts, request(), 0, 0)
     with pytest.raises(RolloutError, match=LIES[name]):
         check_answer(spoil(rollouts, name), request(), 0, 0)
+
+
+def test_each_response_has_the_limit_of_what_is_left_to_it(policy):
+    def going_on(tokens):
+        begun = tuple(Begun(0, 1, sample, tokens) for sample in range(2))
+        return replace(request([3, 4]), prompt_ids=PROMPTS + [PROMPTS[1] + [5] * tokens] * 2, begun=begun, tokens=3)
+
+    assert going_on(1).limits == [3, 3, 3, 3, 3]
+    assert going_on(3).limits == [3, 3, 3, 2, 2]
+    answer = HFEngine(*policy, CONFIG).submit(going_on(3))()
+    check_answer(answer, going_on(3), 0, 0)
+    assert answer.response_lengths.tolist() == [2, 2]
+    assert answer.prompt_index.tolist() == [3, 4]
+    with pytest.raises(RolloutError, match="a response has 2 tokens; 1 to 1 were requested"):
+        check_answer(answer, going_on(4), 0, 0)
+    with pytest.raises(
+        RolloutError, match=r"responses must be 4 for each prompt and 1 for each that goes on, .* got 1$"
+    ):
+        check_answer(answer.take(torch.tensor([0])), going_on(3), 0, 0)
 
 
 def test_stale_responses_are_refused(policy):

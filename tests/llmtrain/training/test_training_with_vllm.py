@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from same_runs import without_times
 
 pytest.importorskip("vllm", reason="make install")
 
@@ -62,6 +63,32 @@ def test_a_run_with_vllm_is_on_policy_and_repeats(wide, tmp_path):
         ]
     assert lines["vllm"][0]["entropy"] == pytest.approx(lines["hf"][0]["entropy"], rel=0.3)
     assert not dist.is_initialized()
+
+
+def test_partial_rollouts_with_vllm(wide, tmp_path):
+    """Steps long enough for every response change nothing, shorter ones repeat, and π is that of a token's version."""
+    lines = {}
+    for out, tokens, lr in (
+        ("whole", 0, 1e-2),
+        ("longest", 12, 1e-2),
+        ("one", 5, 1e-2),
+        ("two", 5, 1e-2),
+        ("still", 5, 1e-12),
+    ):
+        rollout = replace(wide.rollout, name="vllm", kv_cache_gib=0.25, partial_tokens=tokens)
+        run(replace(wide, out=str(tmp_path / out), rollout=rollout, optim=replace(wide.optim, lr=lr)))
+        lines[out] = [
+            {key: value for key, value in line.items() if not key.startswith("rollout/")}
+            for line in without_times(tmp_path / out)
+        ]
+    assert lines["whole"] == lines["longest"]
+    assert lines["one"] == lines["two"] != lines["whole"]
+    last, still = (lines[name][2] for name in ("one", "still"))
+    assert last["staleness/max"] > last["staleness/mean"] > 0
+    assert last["mismatch/ratio_max"] > 1 + 1e-3
+    assert still["staleness/mean"] > 0
+    assert still["mismatch/ratio_max"] == pytest.approx(1, abs=1e-4)
+    assert still["mismatch/ratio_min"] == pytest.approx(1, abs=1e-4)
 
 
 def test_a_run_that_sends_adapters_is_the_one_that_sends_merged_weights(wide, tmp_path):

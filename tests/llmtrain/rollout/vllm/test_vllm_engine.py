@@ -19,7 +19,7 @@ from vllm_answers import CONFIG, EOS, PROMPTS, TOKENIZER, Forgetful, ask, forced
 
 from llmtrain.policy.model import build_tiny, save
 from llmtrain.rollout.hf_engine import HFEngine
-from llmtrain.rollout.rollout_engine import Request, RolloutError, check_answer
+from llmtrain.rollout.rollout_engine import Begun, Request, RolloutError, check_answer
 from llmtrain.rollout.vllm.receiver import checksum
 from llmtrain.rollout.vllm.sender import packed_bytes
 from llmtrain.rollout.vllm.vllm_engine import VLLMEngine, prompt_seeds
@@ -129,6 +129,32 @@ def test_a_prompt_is_answered_alike_in_any_order_by_whoever_answers_it(engine):
     for engine.rank in range(3):
         parts |= told(ask(engine, shares=[[0, 3], [1, 2, 4], []]), PROMPTS)
     assert parts == whole
+
+
+def test_a_response_goes_on_where_it_was_interrupted(engine, model):
+    """Greedily it is the uninterrupted one; drawn, its log-probabilities are the policy's after all tokens so far."""
+    update(engine, model)
+    prompts, limit = TOKENIZER(PROMPTS)["input_ids"], CONFIG.max_new_tokens
+    for temperature, n in ((0.0, 1), (1.0, 8)):
+        sampling = replace(CONFIG.sampling, temperature=temperature, samples=n)
+        whole = Request(prompts, sampling, [[*range(5)]], 3)
+        first = engine.submit(replace(whole, tokens=2))()
+        check_answer(first, replace(whole, tokens=2), engine.version, rank=0)
+        rows = (~first.finished).nonzero()[:, 0]
+        begun = tuple(Begun(3, *divmod(row, n), 2) for row in rows.tolist())
+        left = first.take(rows)
+        after = [prompts[i] + ids for i, ids in zip(left.prompt_index.tolist(), left.responses(), strict=True)]
+        rest = replace(whole, prompt_ids=prompts + after, begun=begun, shares=[[*range(5, 5 + len(after))]])
+        found = engine.submit(rest)()
+        check_answer(found, rest, engine.version, rank=0)
+        assert len(found) == len(rows) > n // 2
+        assert int(found.response_lengths.max()) == limit - 2
+        logp = forced_logp(model, found, temperature or 1.0)
+        torch.testing.assert_close(found.logp, logp, atol=1e-4, rtol=0)
+        assert torch.equal(engine.submit(rest)().response_ids, found.response_ids)
+        if not temperature:
+            expected = engine.submit(whole)()
+            assert first.continued(rows, found).responses() == expected.responses()
 
 
 def test_equal_prompts_get_draws_of_their_own():
