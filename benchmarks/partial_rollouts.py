@@ -22,6 +22,17 @@ from llmtrain.training.batches import Batches
 from llmtrain.training.partial_batches import PartialBatches
 
 TOKENS = (0, 64, 32, 16)
+COLUMNS = (
+    "`partial_tokens`",
+    "decoding steps",
+    "most",
+    "CPU s, median",
+    "tokens/CPU s",
+    "going on",
+    "age, mean",
+    "most",
+    "first step",
+)
 PROMPTS, N, LONGEST, STEPS, FIRST = 32, 8, 128, 20, 8
 
 
@@ -62,10 +73,7 @@ def measure(tokens: int) -> str:
 
 
 def main() -> None:
-    print(
-        "| `partial_tokens` | decoding steps | most | CPU s, median | tokens/CPU s | going on | age, mean | most | first step |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|")
     for tokens in TOKENS:
         print(measure(tokens), flush=True)
 
