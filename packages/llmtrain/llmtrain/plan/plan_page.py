@@ -180,9 +180,10 @@ trainer has no context parallelism; layout `shared`, with its dense mask, is not
 SCHEDULES = """\
 ## What waiting for the longest response costs
 
-A rollout step of llmtrain waits for its longest response. Simulated for the same lengths: the longest responses first,
-as if their lengths were known; partial rollouts, in which a response gets at most so many tokens in a step and goes on
-under new weights; and more groups than are trained, of which those that end first are taken. `tokens/s` are trained
+A rollout step waits for its longest response, unless [`rollout.partial_tokens`](scale.md#partial-rollouts) is set.
+Simulated for the same lengths: the longest responses first, as if their lengths were known; partial rollouts, in which
+a response gets at most so many tokens in a step and goes on under new weights; and more groups than are trained, of
+which those that end first are taken. `tokens/s` are trained
 response tokens, relative to lockstep. `staleness` is the number of steps from the weights that drew a token to its
 update, a mean over tokens; `length` the mean length of trained responses relative to all; `dropped` what is drawn
 and not trained, relative to what is trained.

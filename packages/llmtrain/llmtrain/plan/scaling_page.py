@@ -268,8 +268,9 @@ Our trainer divides work over ranks (ZeRO) and engines (tensor parallel), and no
   parallelism in training. `llmtrain plan` refuses such a model, or its advice ends in offloading everything;
 - **one sequence does not fit a GPU in training** ([how long it may be](plan.md#how-long-a-sequence-may-be)): context
   parallelism;
-- **the GPU-hours of the table double**, and rollouts a step old do not help: what is left is a smaller cluster, a
-  larger batch, or a trainer that changes weights in the middle of a response instead of waiting for the longest;
+- **the GPU-hours of the table double**, and neither rollouts a step old nor
+  [partial rollouts](scale.md#partial-rollouts), which the table leaves out, help: what is left is a smaller cluster or
+  a larger batch;
 - **machines fail more often than checkpoints are written**: here a lost learner ends the run, which is
   [resumed](reliability.md) from its last checkpoint.
 
