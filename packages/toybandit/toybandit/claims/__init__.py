@@ -26,6 +26,7 @@ MODULES = (
     "collapses",
     "trust_region",
     "staleness",
+    "delays",
     "start_entropy",
     "polarity",
     "flexible",

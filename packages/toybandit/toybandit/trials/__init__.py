@@ -27,6 +27,7 @@ MODULES = (
     "opefo",
     "trust_region",
     "staleness",
+    "delays",
     "polarity",
     "flexible",
     "trap",

@@ -332,6 +332,7 @@ add("opefo-run", "opefo-run", {}, {"estimator": opefo.PAPER}, EXACT_FLOW, equals
 add("dppo-mask", "mask", {}, {"passes": 1}, REUSED, NOISY)
 add("dppo-learning", "learning", {}, {"passes": 1}, REUSED, NOISY)
 add("vespo-staleness", "staleness", {}, {"kernel": "φ = w"}, equals("kernel", "VESPO"), REUSED)
+add("delayed-loops", "delayed-loop", {}, {"delay": 8}, within("delay", high=2))
 NEAR_START = {"target": 1.45}
 add(
     "repo-r-target",

@@ -154,6 +154,9 @@ STATEMENTS: dict[str, str] = {
         r"|r - 1| > \varepsilon \ \text{ stops unlikely ones}",
     ),
     "dppo-learning": r"\bar R(\text{DPPO}) > \bar R(\text{GRPO})",
+    "delayed-loops": over(
+        r"\text{loops that see } H_{t-k}:", r"k = 2 \ \Rightarrow\ \sqrt{\langle (H_t - H^*)^2 \rangle} < 0.1"
+    ),
     "vespo-staleness": over(
         r"\nabla = -\varphi(w)\, A\, \nabla \log \pi, \quad w = \textstyle\prod_t r_t,",
         r"\varphi(w) = e^{\lambda} w^k e^{-\lambda w} \ \Rightarrow\ R_{\mathrm{end}} > R_{\mathrm{half}}",
