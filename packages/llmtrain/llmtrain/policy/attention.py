@@ -47,7 +47,7 @@ def attend(
     module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, None]:
     """Return torch's attention, computed separately for each sequence if the mask holds their lengths."""
-    if query.shape[2] == 1 and query.shape[1] > key.shape[1]:
+    if query.shape[2] == 1 and query.shape[1] > key.shape[1] and options.get("position_bias") is None:
         return attend_in_groups(query, key, value, attention_mask, options.get("scaling")), None
     if attention_mask is None or attention_mask.dim() > 1:
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
