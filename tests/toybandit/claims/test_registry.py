@@ -39,6 +39,7 @@ LONG = (
     "thm4.2-fixed-point",
     "windup",
     "adaptive-entropy",
+    "delayed-loops",
     "vespo-staleness",
     "repo-r-target",
     "adapo-target",

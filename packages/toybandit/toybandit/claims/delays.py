@@ -90,8 +90,7 @@ def delayed_loops(effort: Effort) -> Finding:
     thermostat, which is exact without a delay, swings most. Pos-Adv-Reweight has steps too large for a measurement of
     that age, and swings a little. llmtrain measures the entropy of old tokens under the present policy, so stale
     rollouts do not delay its loops."""
-    few = effort.times(0.5)
-    found = {delay: {name: swing(few, name, delay) for name in LOOPS} for delay in (0, SHORT, LONG)}
+    found = {delay: {name: swing(effort, name, delay) for name in LOOPS} for delay in (0, SHORT, LONG)}
 
     def said(delay: int) -> str:
         return ", ".join(f"{name} {told(values)}" for name, values in found[delay].items())
