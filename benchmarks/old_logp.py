@@ -1,6 +1,6 @@
 """What `rollout.old_logp rollout` changes: log-probabilities of the engine in place of the trainer's own pass.
 
-    OMP_NUM_THREADS=1 python benchmarks/old_logp.py MODEL [--prompts 16]
+    OMP_NUM_THREADS=2 python benchmarks/old_logp.py MODEL [--prompts 16]
 
 MODEL is a folder, such as models/smollm2-arithmetic. For each engine: the time of a rollout, how far its
 log-probabilities are from the trainer's in fp32, the share of tokens that PPO's clip (.2) takes for moved although
@@ -33,7 +33,7 @@ from llmtrain.sequences.rollouts import Rollouts
 from llmtrain.settings.config import RolloutConfig, TaskConfig
 from llmtrain.tasks import generated_task
 
-BUDGET = 4096
+BUDGET = 1024
 CLIP = 0.2
 
 
@@ -95,7 +95,7 @@ def main() -> None:
     given = parser.parse_args()
     model, tokenizer = load(given.model)
     policy = Policy(model, layout="shared")
-    config = RolloutConfig(prompts=given.prompts, max_new_tokens=96, kv_cache_gib=2.0, max_model_len=512)
+    config = RolloutConfig(prompts=given.prompts, max_new_tokens=96, kv_cache_gib=0.5, max_model_len=512)
     task = generated_task(TaskConfig(name="arithmetic-easy", train_problems=512, test_problems=1))
     questions = task.train_batch(0, given.prompts, 0)
     prompts = encode_all(tokenizer, [question.prompt for question in questions])
