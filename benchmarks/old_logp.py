@@ -1,4 +1,4 @@
-"""What `rollout.old_logp rollout` changes: log-probabilities of the engine in place of the trainer's own pass.
+"""Effect of `rollout.old_logp rollout`: log-probabilities of the engine in place of those of the trainer's own pass.
 
     OMP_NUM_THREADS=2 python benchmarks/old_logp.py MODEL [--prompts 16]
 
@@ -72,7 +72,7 @@ def gradient(policy: Policy, batch: Batch, tokens: es.Tokens, spec: str, keep: T
     return torch.cat([p.grad.flatten() for p in policy.parameters() if p.grad is not None])
 
 
-def distances(policy: Policy, rollouts: Rollouts, trainer: Tensor, reward: Tensor) -> tuple[float, float, float]:
+def distances(policy: Policy, rollouts: Rollouts, trainer: Tensor, reward: Tensor) -> list[float]:
     """Return the distances of the gradients as sampled, as sampled and corrected, and of two halves, relative."""
     batch = Batch.of(rollouts)
     owner = torch.repeat_interleave(torch.arange(len(batch)), batch.response_lengths)
@@ -85,7 +85,7 @@ def distances(policy: Policy, rollouts: Rollouts, trainer: Tensor, reward: Tenso
     corrected = gradient(policy, batch, tokens, "ppo+rollout_correction", everything)
     first, second = (gradient(policy, batch, tokens, "ppo", everything[mask]) for mask in (half, ~half))
     apart = (sampled - own, corrected - own, (first - second) / 2)
-    return tuple(float(vector.norm() / own.norm()) for vector in apart)  # type: ignore[return-value]
+    return [float(vector.norm() / own.norm()) for vector in apart]
 
 
 def main() -> None:

@@ -18,8 +18,7 @@ from llmtrain.process.ranks import Ranks
 from llmtrain.rollout.hf_engine import HFEngine
 from llmtrain.settings.config import OptimConfig, RolloutConfig, TrainConfig
 from llmtrain.tasks import get_task
-from llmtrain.training.batches import Batches
-from llmtrain.training.partial_batches import PartialBatches
+from llmtrain.training.partial_batches import make_batches
 
 TOKENS = (0, 64, 32, 16)
 COLUMNS = (
@@ -45,7 +44,7 @@ def measure(tokens: int) -> str:
     model, calls = build_tiny(len(tokenizer)), []
     model.register_forward_pre_hook(lambda *_: calls.append(1))
     engine = HFEngine(model, tokenizer, rollout)
-    source = (PartialBatches if tokens else Batches)(config, task, tokenizer, engine, Ranks(), Clock("cpu"))
+    source = make_batches(config, task, tokenizer, engine, Ranks(), Clock("cpu"))
     decoded, seconds, trained, ages, held = [], [], [], [], []
     for step in range(STEPS):
         engine.update([], step)

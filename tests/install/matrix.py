@@ -37,7 +37,7 @@ TOOLS = [
     "packaging",
     "wandb",
 ]
-"""What the tests need, in the newest versions."""
+"""Requirements of the tests, in the newest versions."""
 
 
 def steps(folder: Path, python: str, versions: str) -> list[list[str]]:

@@ -12,7 +12,7 @@ from transformers import (
     Qwen2Config,
 )
 
-from llmtrain.policy.attention import attend_by_sequence, window_of
+from llmtrain.policy.attention import attend, attend_by_sequence, window_of
 from llmtrain.policy.policy import Policy
 from llmtrain.sequences.batch import Batch
 
@@ -88,6 +88,20 @@ def test_a_new_token_sees_keys_and_values_that_are_not_copied_for_each_query_hea
         found = logits()
     assert heads == [2, 2]
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+
+
+def test_a_position_bias_is_not_lost():
+    """It has a number for each query head, so these cannot be attended to as tokens."""
+    generator = torch.Generator().manual_seed(0)
+    query = torch.randn(1, 4, 1, 8, generator=generator)
+    key, value = torch.randn(2, 1, 2, 5, 8, generator=generator)
+    bias = torch.randn(1, 4, 1, 5, generator=generator)
+    module = torch.nn.Module()
+    module.num_key_value_groups = 2
+    found, _ = attend(module, query, key, value, None, position_bias=bias)
+    expected = (query @ key.repeat_interleave(2, 1).mT / 8**0.5 + bias).softmax(-1) @ value.repeat_interleave(2, 1)
+    torch.testing.assert_close(found, expected.transpose(1, 2))
+    assert not torch.allclose(attend(module, query, key, value, None)[0], found)
 
 
 WINDOWS = {

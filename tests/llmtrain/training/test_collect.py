@@ -12,6 +12,7 @@ from llmtrain.rollout.rollout_engine import RolloutError
 from llmtrain.sequences.rollouts import Rollouts
 from llmtrain.settings.config import OptimConfig, RewardConfig, RolloutConfig, TopologyConfig, TrainConfig
 from llmtrain.tasks import get_task
+from llmtrain.training.batches import Batches
 from llmtrain.training.collect import Collector
 from llmtrain.verifiers import Verdict, Verifier
 
@@ -75,7 +76,7 @@ def collector(config, rewards, engine, lost=()):
     """rewards: for each batch the rewards of its 4 · N responses, in order."""
     verifier = Given([r for batch in rewards for r in batch], lost)
     task = replace(get_task(CONFIG), start_verifier=lambda: verifier)
-    return Collector(config, task, Words(), engine, Ranks(), Clock("cpu"))
+    return Collector(Batches(config, task, Words(), engine, Ranks(), Clock("cpu")))
 
 
 RIGHT, WRONG, MIXED = [1] * N, [0] * N, [1, 0, 0]

@@ -15,10 +15,9 @@ from llmtrain.process.ranks import Ranks
 from llmtrain.rollout.hf_engine import HFEngine
 from llmtrain.settings.config import OptimConfig, RolloutConfig, TaskConfig, TopologyConfig, TrainConfig
 from llmtrain.tasks import get_task
-from llmtrain.training.batches import Batches
 from llmtrain.training.check import check
 from llmtrain.training.collect import Collector
-from llmtrain.training.partial_batches import PartialBatches
+from llmtrain.training.partial_batches import make_batches
 from llmtrain.training.trainer import Trainer
 from llmtrain.verifiers import Verdict, Verifier
 from llmtrain.verifiers.countdown import ALPHABET
@@ -41,9 +40,7 @@ def config(partial_tokens, staleness=0, **rollout):
 
 
 def batches(settings, model=MODEL):
-    kind = PartialBatches if settings.rollout.partial_tokens else Batches
-    engine = HFEngine(model, TOKENIZER, settings.rollout)
-    return kind(settings, TASK, TOKENIZER, engine, Ranks(), Clock("cpu"))
+    return make_batches(settings, TASK, TOKENIZER, HFEngine(model, TOKENIZER, settings.rollout), Ranks(), Clock("cpu"))
 
 
 def moved(model):
@@ -54,7 +51,7 @@ def moved(model):
 
 
 def taken(source, steps, model=None):
-    """What the steps get, with weights that change after each step if there is a model."""
+    """The responses of the steps, with weights that change after each step if there is a model."""
     found = []
     for step in steps:
         source.engine.update([], step)
@@ -126,9 +123,7 @@ def test_each_token_is_of_the_policy_of_its_version():
 
 def test_a_step_takes_the_oldest_groups_that_ended_and_as_many_start_as_are_used():
     settings = config(3)
-    collector = Collector(
-        settings, TASK, TOKENIZER, HFEngine(MODEL, TOKENIZER, settings.rollout), Ranks(), Clock("cpu")
-    )
+    collector = Collector(batches(settings))
     passes = [collector.collect(step).metrics["rollout/passes"] for step in range(8)]
     assert max(passes) == T // 3 == passes[0]  # nothing was in flight
     assert sum(passes) - len(passes) < T // 3  # afterwards a pass for a step

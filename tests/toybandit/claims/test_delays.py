@@ -21,7 +21,7 @@ class Notes(Controller):
 
 
 def shown(delay: int) -> list[float]:
-    """What a chain passes on of the entropies 0, 1, 2, 3."""
+    """The entropies that a chain passes on, given 0, 1, 2, 3."""
     chain, notes = make("grpo"), Notes()
     chain.parts = (*chain.parts, notes)
     with Swap(type(chain), "observe", delayed(delay))():

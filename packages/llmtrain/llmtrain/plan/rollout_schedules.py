@@ -18,7 +18,7 @@ from .cost import Plan
 from .derived import Layout
 from .lengths import Drawn
 from .memory import Memory
-from .rollout_time import Rollout, add_wait, decode, prefill_seconds, slots
+from .rollout_time import Rollout, add_wait, decode, prefill_seconds, reading_seconds, slots
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def partial(layout: Layout, memory: Memory, lengths: Drawn, budget: int) -> Sche
     parts = [(prompt + start, min(budget, x - start)) for x in drawn for start in pieces(x, budget)]
     random.Random(1).shuffle(parts)
     rollout, _ = run(layout, memory, parts)
-    rollout.seconds["prefill"] += sum(prefill(layout, before) for before, _ in parts if before > prompt)
+    rollout.seconds["prefill"] += sum(reading_seconds(layout, before) for before, _ in parts if before > prompt)
     tokens, waited = 0.0, 0.0
     for group in batched(drawn, size):
         steps = max(len(pieces(x, budget)) for x in group)
@@ -111,10 +111,3 @@ def pieces(length: float, budget: int) -> range:
 def batched(values: Sequence[float], size: int) -> list[Sequence[float]]:
     """Return the values in groups of `size`."""
     return [values[i : i + size] for i in range(0, len(values), size)]
-
-
-def prefill(layout: Layout, tokens: float) -> float:
-    """Return the seconds in which an engine reads the tokens of a response that goes on."""
-    model, gpu = layout.model, layout.gpu
-    flops = 2 * tokens * model.body_matmul + 2 * tokens**2 * model.q_width * model.layers
-    return flops / layout.config.tensor_model_parallel_size / (gpu.flops * gpu.train_utilisation)

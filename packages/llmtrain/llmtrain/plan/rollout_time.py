@@ -133,8 +133,12 @@ def _add(rollout: Rollout, layout: Layout, count: int, held: float, steps: float
 
 def prefill_seconds(layout: Layout) -> float:
     """Return the seconds for the prefill of an engine's prompts; a group shares its prompt in the prefix cache."""
-    model, gpu, config = layout.model, layout.gpu, layout.config
-    prompts = layout.sequences_per_engine / config.n
-    attention = 2 * config.mean_prompt_length**2 * model.q_width * model.layers
-    flops = prompts * (2 * config.mean_prompt_length * model.body_matmul + attention)
-    return flops / config.tensor_model_parallel_size / (gpu.flops * gpu.train_utilisation)
+    config = layout.config
+    return layout.sequences_per_engine / config.n * reading_seconds(layout, config.mean_prompt_length)
+
+
+def reading_seconds(layout: Layout, tokens: float) -> float:
+    """Return the seconds in which an engine reads `tokens` of a sequence at once."""
+    model, gpu = layout.model, layout.gpu
+    flops = 2 * tokens * model.body_matmul + 2 * tokens**2 * model.q_width * model.layers
+    return flops / layout.config.tensor_model_parallel_size / (gpu.flops * gpu.train_utilisation)

@@ -230,12 +230,13 @@ def _invert(weight_BV: Tensor, uniform_B: Tensor) -> Tensor:
 
 def _draw(weight_BK: Tensor, uniform_B: Tensor) -> tuple[Tensor, Tensor]:
     """Return indices (B) drawn in proportion to weights, and how far into its weight each draw falls, in [0, 1] (B)."""
-    cdf = weight_BK.double().cumsum(-1)
+    weight_BK = weight_BK.double()
+    cdf = weight_BK.cumsum(-1)
     aim = uniform_B[:, None] * cdf[:, -1:]
     last = torch.searchsorted(cdf, cdf[:, -1:].contiguous())  # the last index with a weight; rounding may pass it
     drawn = torch.minimum(torch.searchsorted(cdf, aim, right=True), last)
     before = nn.functional.pad(cdf, (1, 0)).gather(-1, drawn)
-    rest = (aim - before) / weight_BK.double().gather(-1, drawn)
+    rest = (aim - before) / weight_BK.gather(-1, drawn)
     return drawn[:, 0], rest[:, 0].clamp(0, 1)
 
 

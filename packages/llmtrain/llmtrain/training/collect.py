@@ -10,46 +10,30 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
 
 from entrostat import get_advantage
 from entrostat.advantages import advantage_uses
 
 from ..data import Question
-from ..process.clock import Clock
-from ..process.ranks import Ranks
-from ..rollout.rollout_engine import RolloutEngine
 from ..sequences.collected import Collected
 from ..sequences.exchange import deal, exchange
 from ..sequences.mini_batch import mini_batches
 from ..sequences.rollouts import Rollouts, join
-from ..settings.config import TrainConfig
-from ..tasks import Task
 from ..tasks.rewards import NAMES, terms, used
 from ..verifiers import FAILURES
 from .batches import Batches
-from .partial_batches import PartialBatches
 from .responses import length_metrics
 
 
 class Collector:
     """Collector of one run."""
 
-    def __init__(
-        self,
-        config: TrainConfig,
-        task: Task,
-        tokenizer: PreTrainedTokenizerBase,
-        engine: RolloutEngine,
-        ranks: Ranks,
-        clock: Clock,
-        whole_groups: bool = False,
-    ) -> None:
+    def __init__(self, batches: Batches, whole_groups: bool = False) -> None:
         """whole_groups: keep all responses to a prompt on one rank."""
-        self.config, self.task, self.tokenizer = config, task, tokenizer
-        self.ranks, self.clock = ranks, clock
-        kind = PartialBatches if config.rollout.partial_tokens else Batches
-        self.batches = kind(config, task, tokenizer, engine, ranks, clock)
+        self.batches = batches
+        self.config, self.task, self.tokenizer = batches.config, batches.task, batches.tokenizer
+        self.ranks, self.clock = batches.ranks, batches.clock
+        config, ranks = self.config, self.ranks
         self.advantage = get_advantage("rloo" if config.advantage == "prime" else config.advantage, ranks.reduce)
         self.whole_groups = whole_groups
 

@@ -24,6 +24,7 @@ from ..data import Question
 from ..rollout.rollout_engine import Begun, Pending, Request, check_answer
 from ..sequences.mini_batch import shares
 from ..sequences.rollouts import Rollouts, join, merge
+from ..settings.config import TrainConfig
 from .batches import Batches, given, tensors
 
 
@@ -155,3 +156,8 @@ class PartialBatches(Batches):
         for number, fields in enumerate(passes, used):
             rows, new = fields.pop("rows"), self._batch(number).prompt_ids
             self._passes.append(Pass(new, rows, given(Rollouts(new, **fields))))
+
+
+def make_batches(config: TrainConfig, *others: Any) -> Batches:
+    """Return the batches of a run, given the arguments of `Batches`: partial if `rollout.partial_tokens` is set."""
+    return (PartialBatches if config.rollout.partial_tokens else Batches)(config, *others)

@@ -50,6 +50,7 @@ from .collect import Collector
 from .experience import Annotator, Experience
 from .guard import Guard, RollBackError
 from .learner import Learner
+from .partial_batches import make_batches
 from .probes import Prober
 from .responses import response_covariance
 from .telemetry import WatchedRunLog, traced
@@ -131,9 +132,8 @@ class Trainer:
             self._restore(state, source)
         self._saved_step = self.step if state else None
         self.rollout = self._start_rollout(base if config.adapter_rank else source)
-        self.collector = Collector(
-            config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock, whole_groups=keeps_groups(config)
-        )
+        batches = make_batches(config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock)
+        self.collector = Collector(batches, whole_groups=keeps_groups(config))
         self.evaluator = self._evaluator()
         self.prober = Prober(config, self.task, self.collector, self.annotator, self.controller)
         torch.manual_seed(config.seed)
