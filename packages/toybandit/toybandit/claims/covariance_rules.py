@@ -120,7 +120,7 @@ def kl_cov(effort: Effort) -> Finding:
     "kl-cov-on-policy",
     paper=PAPER,
     source="ours, on equation 12",
-    words="ours: KL-Cov equals GRPO there, since |log π − log π_old| has no gradient if the two are equal",
+    words="KL-Cov equals GRPO there, since |log π − log π_old| has no gradient if the two are equal",
     assumption="strictly on-policy (on)",
     threshold="entropies differ by less than 1e-12 nats, the rounding of sums",
     null="two passes over the samples",

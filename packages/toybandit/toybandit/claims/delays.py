@@ -61,8 +61,8 @@ def swing(effort: Effort, name: str, delay: int) -> Values:
 @claim(
     "delayed-loops",
     paper="Ours",
-    source="`rollout.partial_tokens` and `topology.staleness` of llmtrain",
-    words=f"ours: closed loops hold their target with a measurement of the entropy that is {SHORT} rollouts old; one "
+    source="ours; `rollout.partial_tokens` and `topology.staleness` of llmtrain",
+    words=f"closed loops hold their target with a measurement of the entropy that is {SHORT} rollouts old; one "
     f"that is {LONG} rollouts old makes loops swing whose answer grows with the error, not adaptive entropy, adaptive "
     "clip and STARE, which move by small fixed steps",
     assumption=f"noisy, target .6, measurements {SHORT} and {LONG} rollouts old, samples of the policy itself",

@@ -130,7 +130,7 @@ def on_policy(effort: Effort) -> Finding:
     "tau-zero",
     paper=PAPER,
     source="section 4 with τ = 0; ours",
-    words="ours: weights by the sign of A on all tokens, as in section 4.2, cannot hold a target on-policy",
+    words="weights by the sign of A on all tokens, as in section 4.2, cannot hold a target on-policy",
     assumption="strictly on-policy (on), τ = 0, binary rewards",
     threshold="the entropy ends more than .2 nats below the target with P and PI, and |α| of unbounded PI grows by "
     "more than 1 over the second half: far more than the error of any loop here that works",
@@ -197,8 +197,8 @@ def tau_below_top(effort: Effort) -> Finding:
 @claim(
     "windup",
     paper=PAPER,
-    source="the released code",
-    words="ours, on the code: the sum of errors needs no bound",
+    source="ours, on the released code",
+    words="the sum of errors needs no bound",
     assumption="noisy, starts far above the target of .3, τ = .8, Kp = 4, Ki = .05",
     threshold="lowest mean entropy of a run at most .1 nats below the target, a third of it",
     null="P control alone, whose α cannot wind up",
@@ -255,7 +255,7 @@ def stability_mismatches(loops: int) -> tuple[int, int]:
     "pi-stability-linear",
     paper=PAPER,
     source="ours, on theorem 4.3",
-    words="ours: PI control is stable if and only if 0 < gKp < 2, gKi > 0 and 2gKp + gKi < 4",
+    words="PI control is stable if and only if 0 < gKp < 2, gKi > 0 and 2gKp + gKi < 4",
     assumption="e⁺ = e + d − g(Kp·e + Ki·S⁺), S⁺ = S + e",
     setting="the proof in appendix A.2 asks for small learning rates and moderate gains",
     threshold="the condition and a spectral radius below 1 agree on every random loop",
@@ -340,7 +340,7 @@ def found_limits(lr: float) -> dict[str, float]:
     "pi-stability-exact",
     paper=PAPER,
     source="ours, on theorem 4.3",
-    words="ours: the limits of the linear loop, with g measured at the target, are those of the bandit",
+    words="the limits of the linear loop, with g measured at the target, are those of the bandit",
     assumption="exact environment near the target, α not bounded",
     threshold="the largest gain that returns to the target within 10% of the limit, on four lines and at two learning "
     "rates: the tried gains are 1% apart",

@@ -34,8 +34,8 @@ SHAPINGS = (0.1, 0.4, 1.0)
 HELD = 0.05
 """Largest error that counts as holding the target, nats."""
 NEAR = (
-    f"mean error over the last fifth of the runs within {HELD:g} nats, a twelfth of the target: the paper shows curves "
-    "around it, without numbers"
+    f"mean error over the last fifth of the runs within {HELD:g} nats, a twelfth of the target: papers show curves "
+    "around a target, without numbers"
 )
 FIXED = 0.03
 """Coefficient of the bonus that comes near the target in `noisy`."""
@@ -191,8 +191,8 @@ def pos_adv_reweight(effort: Effort) -> Finding:
 @claim(
     "thermostat",
     paper="Ours",
-    source="`entrostat.controllers.thermostat`",
-    words="ours: the bonus that is solved for in each step holds the entropy at the target in every environment",
+    source="ours, `entrostat.controllers.thermostat`",
+    words="the bonus that is solved for in each step holds the entropy at the target in every environment",
     assumption="noisy, on, pure and det, target .6, no tuning",
     threshold=NEAR,
     null=f"one fixed coefficient of the bonus, {FIXED:g}",

@@ -115,7 +115,7 @@ def told_metrics(found: Mapping[str, Mapping[str, Values]]) -> str:
     "estimates-by-error",
     paper=PAPER,
     source="ours, on table 7",
-    words="(ours) the more of a token's effect an estimate includes, the smaller its error: exact flow, own logit, "
+    words="the more of a token's effect an estimate includes, the smaller its error: exact flow, own logit, "
     "Ω and OPEFO's formula, covariance",
     assumption="tokens of the first rollout of noisy, GRPO advantage",
     threshold="mean squared errors in this order in paired runs, and the first two below the null's",

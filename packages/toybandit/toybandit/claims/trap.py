@@ -94,8 +94,8 @@ WITHOUT_CONTROL: dict[str, dict[str, Any]] = {
 @claim(
     "trap-grpo",
     paper="Ours",
-    source="environment `trap`",
-    words="ours: GRPO settles for a likely arm that pays half of the time and does not find a rare one that always "
+    source="ours, environment `trap`",
+    words="GRPO settles for a likely arm that pays half of the time and does not find a rare one that always "
     "pays, with larger groups, other learning rates, exact gradients and more rollouts alike",
     assumption="trap: the tempting arm is drawn with probability .21, the rare one with .0025",
     threshold=f"the rare arm is the likelier one in at most {FEW:.0%} of the states in each setting, and in more than "
@@ -133,8 +133,8 @@ VARIED: dict[str, tuple[dict[str, Any], ...]] = {
 @claim(
     "trap-escape",
     paper="Ours",
-    source="environment `trap`",
-    words="ours: where the entropy is held, the chance to find the rare arm rises with the entropy, with the size of "
+    source="ours, environment `trap`",
+    words="where the entropy is held, the chance to find the rare arm rises with the entropy, with the size of "
     "the groups and with the learning rate",
     assumption="trap, 300 rollouts under the thermostat; targets .2, .8 and 1.4; at .8 nats, G = 8, 16 and 32, and "
     "η = .5, 1 and 2",
@@ -172,7 +172,7 @@ CONSTANT = "the coefficient of the bonus is constant"
 @claim(
     "trap-late",
     paper="Ours",
-    source="environment `trap`",
+    source="ours, environment `trap`",
     words="once the entropy has collapsed it is too late: control that begins then does not find the rare arm",
     assumption=f"trap, {FIRST} rollouts of GRPO, then 300 under a thermostat at {TARGET:g} nats or a bonus of "
     f"coefficient {COEFFICIENT:g}",
@@ -214,7 +214,7 @@ SELDOM = "the best arm is seldom drawn"
 @claim(
     "trap-price",
     paper="Ours",
-    source="environments `trap` and `noisy`",
+    source="ours, environments `trap` and `noisy`",
     words="a policy whose entropy is held ends with more reward than one trained by GRPO",
     assumption=f"trap and noisy, a thermostat at {TARGET:g} nats",
     threshold="more in both environments, in paired runs; under the condition more in trap and less in noisy: the "
