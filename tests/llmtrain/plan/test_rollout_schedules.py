@@ -7,9 +7,9 @@ import pytest
 from llmtrain.plan.cost import make_plan
 from llmtrain.plan.lengths import Lengths
 from llmtrain.plan.plan_config import PlanConfig
-from llmtrain.plan.rollout_schedules import lockstep, oversampled, partial, pieces
+from llmtrain.plan.rollout_schedules import lockstep, oversampled, partial
 from llmtrain.plan.rollout_schedules_page import compared
-from llmtrain.plan.rollout_time import reading_seconds
+from llmtrain.plan.rollout_time import pieces, reading_seconds
 
 CONFIG = PlanConfig(gpus=8, gpu="h100", prompts=64, mini_batch_size=64, mean_response_length=500, max_num_seqs=24)
 PLAN = make_plan(CONFIG)
@@ -40,6 +40,14 @@ def run(schedule, lengths, *args, **changes):
 def test_lockstep_is_what_the_plan_says():
     lengths = Lengths(CONFIG.mean_response, CONFIG.max_response_length)
     assert lockstep(PLAN.layout, PLAN.memory, lengths).seconds == pytest.approx(PLAN.rollout.total, rel=1e-9)
+
+
+def test_partial_rollouts_are_what_the_plan_says():
+    lengths = Lengths(CONFIG.mean_response, CONFIG.max_response_length)
+    plan = make_plan(replace(CONFIG, partial_tokens=1000))
+    assert partial(PLAN.layout, PLAN.memory, lengths, 1000).seconds == pytest.approx(plan.rollout.total, rel=1e-9)
+    assert plan.rollout.total < PLAN.rollout.total
+    assert "wait for the longest response" not in plan.rollout.seconds
 
 
 def test_a_budget_that_nobody_needs_changes_nothing():

@@ -40,6 +40,9 @@ def candidates(config: PlanConfig) -> Iterator[tuple[Change, str]]:
         yield {"offload_optimizer": False, "offload_param": False}, ""
     if config.stats == "fresh":
         yield {"stats": "rollout"}, "later mini-batches see older statistics"
+    if not config.partial_tokens:
+        for parts, age in ((2, "a step"), (4, "3 steps")):
+            yield {"partial_tokens": config.max_response_length // parts}, f"tokens are up to {age} old"
     if config.colocated and config.gpus > 1:
         for share in (0.25, 0.5, 0.75):
             own = round(config.gpus * share)

@@ -50,6 +50,7 @@ def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
             "prompts": config.prompts,
             "n": config.n,
             "max_new_tokens": config.max_response_length,
+            "partial_tokens": config.partial_tokens,
             "max_model_len": layout.longest_sequence,
             "tensor_parallel_size": config.tensor_model_parallel_size,
             "gpu_memory_utilization": math.floor(100 * plan.memory.utilization) / 100,

@@ -34,6 +34,9 @@ class PlanConfig:
     """Passes over each rollout."""
     steps: Amount = 200
     """Rollout steps."""
+    partial_tokens: AmountOrZero = 0
+    """Upper limit for a response's tokens in a rollout step; longer ones go on in the next one under new weights. 0:
+    a step waits for its longest response."""
     max_prompt_length: Amount = 1024
     """Longest prompt, in tokens."""
     max_response_length: Amount = 8192

@@ -196,6 +196,9 @@ Partial rollouts gain where an engine decodes all of its responses at once, so t
 with twice as many responses as that, the next ones do (first run), and small pieces lose, since each is prefilled
 again. Oversampling gains less or nothing: it throws a quarter of its tokens away or more, and it trains on shorter
 responses, which are no random choice. llmtrain therefore does not offer it.
+
+`llmtrain plan --set partial_tokens=2048` plans a run with partial rollouts, and the advice at the end of every plan
+lists them where they save time.
 """
 
 MODEL = """\

@@ -18,7 +18,7 @@ from .cost import Plan
 from .derived import Layout
 from .lengths import Drawn
 from .memory import Memory
-from .rollout_time import Rollout, add_wait, decode, prefill_seconds, reading_seconds, slots
+from .rollout_time import Rollout, add_wait, decode, decode_partially, prefill_seconds, slots, staleness
 
 
 @dataclass(frozen=True)
@@ -54,23 +54,10 @@ def lockstep(layout: Layout, memory: Memory, lengths: Drawn, longest_first: bool
 
 
 def partial(layout: Layout, memory: Memory, lengths: Drawn, budget: int) -> Schedule:
-    """Return the schedule of a step in which each response gets at most `budget` tokens.
-
-    As many responses begin in a step as are trained. What goes on is prefilled again, because the weights are new.
-    """
-    prompt, size = layout.config.mean_prompt_length, layout.config.n
+    """Return the schedule of a step in which each response gets at most `budget` tokens."""
     drawn = shuffled(lengths, layout.sequences_per_engine)
-    parts = [(prompt + start, min(budget, x - start)) for x in drawn for start in pieces(x, budget)]
-    random.Random(1).shuffle(parts)
-    rollout, _ = run(layout, memory, parts)
-    rollout.seconds["prefill"] += sum(reading_seconds(layout, before) for before, _ in parts if before > prompt)
-    tokens, waited = 0.0, 0.0
-    for group in batched(drawn, size):
-        steps = max(len(pieces(x, budget)) for x in group)
-        for x in group:
-            waited += sum(min(budget, x - start) * (steps - 1 - i) for i, start in enumerate(pieces(x, budget)))
-            tokens += x
-    return Schedule(rollout.total, staleness=waited / tokens)
+    seconds = decode_partially(layout, memory, drawn, budget).total
+    return Schedule(seconds, staleness=staleness(drawn, layout.config.n, budget))
 
 
 def oversampled(layout: Layout, memory: Memory, lengths: Drawn, factor: float) -> Schedule:
@@ -101,13 +88,3 @@ def shuffled(lengths: Drawn, count: int) -> list[float]:
     drawn = lengths.quantiles(count)
     random.Random(0).shuffle(drawn)
     return drawn
-
-
-def pieces(length: float, budget: int) -> range:
-    """Return where the pieces of a response begin, in tokens."""
-    return range(0, math.ceil(length), budget)
-
-
-def batched(values: Sequence[float], size: int) -> list[Sequence[float]]:
-    """Return the values in groups of `size`."""
-    return [values[i : i + size] for i in range(0, len(values), size)]

@@ -1,15 +1,17 @@
 """Simulation of a rollout: compute-bound prefill, then memory-bound decoding in which responses end one by one.
 
 Each decode step reads the weights once and the KV cache of all running responses. New responses start when others end
-and the KV cache has room. The simulation is deterministic: lengths are quantiles of the distribution in a fixed
-shuffled order.
+and the KV cache has room. With `partial_tokens`, a step decodes the pieces of as many responses as it trains. The
+simulation is deterministic: lengths are quantiles of the distribution in a fixed shuffled order.
 """
 
 import heapq
+import math
 import random
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from .architecture import BF16
 from .derived import Layout
@@ -72,14 +74,17 @@ def step_seconds(layout: Layout, running: float, kv_tokens: float) -> dict[str, 
 
 def simulate(layout: Layout, memory: Memory) -> Rollout:
     """Return the simulated rollout of one engine; the step time is linear between two ends of responses."""
-    prompt = layout.config.mean_prompt_length
+    prompt, budget = layout.config.mean_prompt_length, layout.config.partial_tokens
     lengths = layout.lengths.quantiles(layout.sequences_per_engine)
     longest = max(lengths)
     random.Random(0).shuffle(lengths)
-    rollout = Rollout(concurrent=slots(layout, memory, len(lengths), layout.mean_sequence))
-    rollout.seconds["prefill"] = prefill_seconds(layout)
-    decode(rollout, layout, [(prompt, length) for length in lengths])
-    add_wait(rollout, layout, longest, layout.lengths.longest(layout.generated))
+    if budget:
+        rollout = decode_partially(layout, memory, lengths, budget)
+    else:
+        rollout = Rollout(concurrent=slots(layout, memory, len(lengths), layout.mean_sequence))
+        rollout.seconds["prefill"] = prefill_seconds(layout)
+        decode(rollout, layout, [(prompt, length) for length in lengths])
+        add_wait(rollout, layout, longest, layout.lengths.longest(layout.generated))
     rollout.seconds = {part: rollout.seconds[part] for part in PARTS if rollout.seconds[part]}
     return rollout
 
@@ -115,6 +120,40 @@ def decode(rollout: Rollout, layout: Layout, responses: Sequence[tuple[float, fl
             heapq.heappush(running, (now + new, begun))
             held, begun = held + before, begun + 1
     return ended
+
+
+def decode_partially(layout: Layout, memory: Memory, lengths: Sequence[float], budget: int) -> Rollout:
+    """Return the rollout of a step in which each response gets at most `budget` tokens.
+
+    As many responses begin in a step as are trained. What goes on is prefilled again, because the weights are new.
+    """
+    prompt = layout.config.mean_prompt_length
+    parts = [(prompt + start, min(budget, length - start)) for length in lengths for start in pieces(length, budget)]
+    random.Random(1).shuffle(parts)
+    rollout = Rollout(concurrent=slots(layout, memory, len(parts), fmean(before + new for before, new in parts)))
+    rollout.seconds["prefill"] = prefill_seconds(layout)
+    rollout.seconds["prefill"] += sum(reading_seconds(layout, before) for before, _ in parts if before > prompt)
+    decode(rollout, layout, parts)
+    return rollout
+
+
+def pieces(length: float, budget: int) -> range:
+    """Return where the pieces of a response begin, in tokens."""
+    return range(0, math.ceil(length), budget)
+
+
+def staleness(lengths: Sequence[float], size: int, budget: int) -> float:
+    """Return the steps from the weights that drew a token to its update, mean over tokens, with such a budget.
+
+    A group of `size` responses is trained in the step in which its longest one ends.
+    """
+    waited = 0.0
+    for first in range(0, len(lengths), size):
+        group = [(length, pieces(length, budget)) for length in lengths[first : first + size]]
+        steps = max(len(parts) for _, parts in group)
+        for length, parts in group:
+            waited += sum(min(budget, length - start) * (steps - 1 - i) for i, start in enumerate(parts))
+    return waited / sum(lengths)
 
 
 def add_wait(rollout: Rollout, layout: Layout, longest: float, anywhere: float) -> None:
