@@ -1,8 +1,8 @@
 # make demo   warm up a small model, train it under several controllers, draw runs/demo/entropy.png
 # make app    open the explorer in a browser, over the run logs in runs/
 # make test   the quick tests, minutes; on Debian, as root, it installs Chromium and Slurm for some tests
-# make test-all        all tests: those marked slow as well, about 25 minutes on two cores
-# make test-long       minutes more: learning curves of the trainer's two ways to run, and 2,000 steps in flat memory
+# make test-all        those marked slow as well: every kind of thing, each once
+# make test-long       all cases of those kinds, learning curves, and 2,000 steps in flat memory; once a week
 # make lint            ruff, mypy and import-linter
 # make install         everything needed for training on this machine: DeepSpeed, Ray, LoRA and, on a GPU machine, vLLM
 # make check-install   resolve every extra against the public index; build wheel and sdist; use them in an empty environment
@@ -55,13 +55,13 @@ install: $(STAMP)-all
 	@echo "installed in $(VENV), torch for $(TORCH); next: $(BIN)/llmtrain doctor$(if $(filter cuda,$(TORCH)), --gpu)"
 
 test: $(STAMP)-dev programs
-	$(PYTEST) -m 'not slow'
+	$(PYTEST) -m 'not slow and not long'
 
 test-all: $(STAMP)-dev programs
 	$(PYTEST)
 
 test-long: $(STAMP)-dev
-	LLMTRAIN_LONG=1 $(BIN)/python -m pytest -s tests/long
+	$(PYTEST) -m long
 
 # Programs of Debian that tests use: Chromium for the explorer, Slurm for examples/slurm.sh.
 programs:

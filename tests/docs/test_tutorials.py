@@ -43,7 +43,7 @@ def test_a_notebook_is_its_page(page):
     assert {block["kind"] for block in blocks} == {"python"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("page", tutorials.NOTEBOOKS)
 def test_a_notebook_prints_its_outputs(page):
     """Its cells in order, in one namespace, as Jupyter runs them; only the first, the installation, is left out."""

@@ -53,7 +53,10 @@ def steps(folder: Path, python: str, versions: str) -> list[list[str]]:
         [*resolve, "pyproject.toml", "--extra", "train", *VERSIONS[versions], *wheels, *cpu, "-o", asked],
         [*install, *cpu, "-r", asked, *TOOLS],
         [*install, "--no-deps", "-e", str(ROOT)],
-        *([here, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", tests] for tests in TESTS),
+        *(
+            [here, "-m", "pytest", "-q", "-m", "not slow and not long", "-p", "no:cacheprovider", tests]
+            for tests in TESTS
+        ),
         [here, "-m", "llmtrain", "train", *TINY.replace("runs/tiny", str(folder / "run")).split()],
     ]
 

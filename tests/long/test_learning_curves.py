@@ -4,7 +4,6 @@
 closer: over three seeds each, means must not be further apart than three standard errors of their difference.
 """
 
-import os
 from statistics import mean, variance
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from entrostat.runlog import read_metrics
 
 pytestmark = [
-    pytest.mark.skipif("LLMTRAIN_LONG" not in os.environ, reason="takes five minutes: make test-long"),
+    pytest.mark.long,
     pytest.mark.timeout(3 * 3600),
 ]
 STEPS, SEEDS = 60, (0, 1, 2)

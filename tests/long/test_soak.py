@@ -18,7 +18,7 @@ from llmtrain.settings.config import (
 )
 
 pytestmark = [
-    pytest.mark.skipif("LLMTRAIN_LONG" not in os.environ, reason="takes minutes: make test-long"),
+    pytest.mark.long,
     pytest.mark.skipif(sys.platform != "linux", reason="needs /proc"),
     pytest.mark.timeout(3600),
 ]

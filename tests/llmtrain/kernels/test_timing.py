@@ -118,6 +118,7 @@ def test_the_page_says_what_was_missed_and_what_was_not_measured():
     assert page.count("Not measured.") == 2  # CUDA, and the training step
 
 
+@pytest.mark.long
 def test_a_training_step_with_either_head():
     command = [sys.executable, str(ROOT / "benchmarks" / "fused_head.py"), "step", "--steps", "1", "--dry"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT, check=True)
@@ -128,6 +129,7 @@ def test_a_training_step_with_either_head():
         assert 0 < head < step - rollout < step
 
 
+@pytest.mark.long
 def test_training_beside_trl(small):
     """Both trainers take turns on the same prompts, timed one at a time; their responses are similar."""
     pytest.importorskip("trl")

@@ -28,7 +28,7 @@ from llmtrain.training.check import check, check_sft
 
 pytest.importorskip("deepspeed")
 pytestmark = pytest.mark.timeout(900)
-SIZES = (1, *(pytest.param(size, marks=pytest.mark.slow) for size in (2, 4)))
+SIZES = (1, pytest.param(2, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.long))
 """Numbers of ranks; the quick tests need one."""
 STAGES = ("zero0", "zero1", "zero2", "zero3")
 
@@ -363,7 +363,10 @@ def test_a_lost_rank_ends_the_run(learns, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("code", "cause"), [(1, "it ended with exit code 1"), (-11, "killed by SIGSEGV")])
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [(-11, "killed by SIGSEGV"), pytest.param(1, "it ended with exit code 1", marks=pytest.mark.long)],
+)
 def test_a_rank_that_dies_in_its_backward_pass_ends_the_run(learns, tmp_path, code, cause):
     """Also with the code of a rank that has said what was wrong."""
     config = replace(learns, out=str(tmp_path / "run"), controller="mortal:Mortal")

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 import torch
@@ -24,6 +25,8 @@ from llmtrain.reproduction.recipe_config import (
     read_recipe_config,
     with_ingredients,
 )
+from llmtrain.reproduction.shrink import shrunk
+from llmtrain.settings.nested import to_dict
 from llmtrain.training.check import check_evaluation
 from llmtrain.verifiers.verifier_registry import named_verifiers
 
@@ -31,6 +34,25 @@ PAPERS = ("entropy_mechanism", "revisiting", "steer", "opefo", "entropic")
 QUICK = {"steer/qwen2.5-math-7b", "opefo/qwen2.5-math-7b", "entropic/qwen3-8b", "entropy_mechanism/qwen2.5-7b-kl-cov"}
 QUICK |= {"revisiting/qwen2.5-math-7b-clip-higher-m4", "ours/8-gpu", "entropy_mechanism/law-code-qwen2.5-0.5b"}
 """One of each paper, and one that keeps a part of its data, for the quick tests."""
+COVER = {
+    "entropic/": "nemotron-1.5b qwen3-8b qwen3-8b-dmmpt qwen3-8b-nsr qwen3-8b-off-policy qwen3-8b-temperature-1",
+    "entropy_mechanism/": "law-code-mistral-small law-qwen2.5-7b-prime law-qwen2.5-7b-reinforce-pp law-qwen2.5-7b-rloo "
+    "llama3.1-8b-clip-cov qwen2.5-32b-clip-higher",
+    "opefo/": "qwen2.5-math-7b-entropy-reg qwen2.5-math-7b-minus-only qwen2.5-math-7b-plus-only "
+    "qwen2.5-math-7b-static qwen3-4b-kl-cov",
+    "ours/": "1-gpu 64-gpu",
+    "revisiting/": "llama3.1-8b-instruct-negative-only llama3.1-8b-instruct-pos-adv-reweight-entropy "
+    "llama3.1-8b-instruct-positive-only qwen2.5-math-7b-616-kmeans qwen2.5-math-7b-ada-ent-reg-start "
+    "qwen2.5-math-7b-clip-free qwen2.5-math-7b-clip-lower qwen2.5-math-7b-clip-tighter qwen2.5-math-7b-entropy-adv "
+    "qwen2.5-math-7b-pos-adv-reweight-epoch qwen2.5-math-7b-pos-adv-reweight-stage qwen2.5-math-7b-rand-pos-clip",
+    "steer/": "qwen2.5-14b-opo qwen2.5-coder-3b qwen2.5-math-7b-binary qwen2.5-math-7b-extreme-entropy-loss "
+    "qwen2.5-math-7b-fork-tokens qwen2.5-math-7b-linear qwen2.5-math-7b-released qwen2.5-math-7b-simplerl-zoo "
+    "qwen2.5-math-7b-w-reinforce",
+}
+COVERING = QUICK | {paper + name for paper, some in COVER.items() for name in some.split()}
+"""Recipes among whose small runs every value of every setting occurs; `make test-long` runs the others too."""
+NOT_RUN = {"out", "engine.ddp_timeout", "rollout.timeout", "rollout.gpu_memory_utilization"}
+"""Settings that a small run in one process does not use."""
 IN_PROCESS = ["--rollout.name", "hf", "--engine.name", "torch", "--topology.name", "local", "--device", "cpu"]
 """Engines without processes of their own, which would take half a minute for each recipe."""
 
@@ -66,7 +88,37 @@ def test_every_recipe_can_be_planned_and_names_its_sources(name):
     check_evaluation(with_ingredients(config, asked))
 
 
-@pytest.mark.parametrize("name", [pytest.param(x, marks=[pytest.mark.slow] * (x not in QUICK)) for x in names()])
+def values_of(settings, before=""):
+    """Yield the settings of a small run with each of their values; models by their family, subsets of a file as one."""
+    for key, value in settings.items():
+        name = before + key
+        if isinstance(value, dict) and value:
+            yield from values_of(value, f"{name}.")
+        elif name == "model.path":
+            yield name, json.loads((Path(value) / "config.json").read_text())["architectures"][0]
+        elif name not in NOT_RUN:
+            for one in value if isinstance(value, (list, tuple)) else [value]:
+                yield name, re.sub(r"^.*/(dapo-\d+-\w+)?", "", str(one))
+
+
+@pytest.mark.slow
+def test_every_value_of_a_recipe_occurs_in_a_small_run(tmp_path, monkeypatch):
+    """When this fails: add the recipe with the new value to COVER."""
+    monkeypatch.chdir(tmp_path)
+    runs = {
+        name: set(values_of(to_dict(shrunk(read_asked(["--recipe", name, "--shrink", *IN_PROCESS], "llmtrain train")))))
+        for name in names()
+    }
+    covered = set[tuple[str, str]]().union(*(runs[name] for name in COVERING))
+    assert {name: values - covered for name, values in runs.items() if values - covered} == {}
+
+
+def marks(name):
+    """Return the marks of a recipe's small run."""
+    return [] if name in QUICK else [pytest.mark.slow] if name in COVERING else [pytest.mark.long]
+
+
+@pytest.mark.parametrize("name", [pytest.param(x, marks=marks(x)) for x in names()])
 def test_every_recipe_runs_in_small(name, tmp_path_factory, monkeypatch):
     """A step, resumed for a second, with evaluations and checkpoints, under the recipe's rules; models are shared."""
     shared = tmp_path_factory.getbasetemp() / "shrunk"
