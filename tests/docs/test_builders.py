@@ -43,6 +43,12 @@ def test_the_workflow_of_versions_runs_every_combination():
     assert job["steps"][-1] == {"run": last}
 
 
+def test_long_tests_run_every_week():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/long.yml").read_text())
+    assert workflow[True]["schedule"]  # YAML 1.1 reads the key `on` as true
+    assert workflow["jobs"]["long"]["steps"][-1] == {"run": "make test-long"}
+
+
 def test_targets_of_make_are_there():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"make ([a-z]+(?:-[a-z]+)*)`", (ROOT / "CONTRIBUTING.md").read_text())) <= targets
