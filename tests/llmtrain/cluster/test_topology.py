@@ -31,7 +31,7 @@ from llmtrain.policy.checkpoint import checkpoints, latest
 from llmtrain.process.exit_code import exit_codes
 from llmtrain.process.family import family, left_of
 from llmtrain.process.local_ranks import LostRankError
-from llmtrain.rollout.ray.places import ENVIRONMENTS, environments, layout, options, placement
+from llmtrain.rollout.ray.places import ENVIRONMENTS, check, environments, layout, options, placement
 from llmtrain.settings.config import EngineConfig, ModelConfig, RolloutConfig, TopologyConfig, TrainConfig
 from llmtrain.settings.nested import to_dict
 from llmtrain.settings.presets import get_preset
@@ -142,6 +142,36 @@ def test_partial_rollouts_repeat_ahead_of_the_learners(here, learns, tmp_path):
     assert ahead == without_times(runs[1])
     Trainer(replace(partial, out=str(tmp_path / "local")), learns.model.path).run()
     assert ahead[3]["staleness/mean"] > without_times(tmp_path / "local")[3]["staleness/mean"]
+
+
+def test_a_run_whose_engines_come_and_go_is_that_of_one_process(here, learns, tmp_path):
+    """An elastic engine joins, is killed, and another one joins; every metric of the steps is the local run's."""
+    config = replace(on_ray(learns, tmp_path / "ray", elastic_engines=1), steps=2000)
+
+    def engines() -> list[float]:
+        return [line["rollout/engines"] for line in read_metrics(config.out) if "rollout/engines" in line]
+
+    def wait_for(count: int) -> None:
+        while (engines() or [0.0])[-1] != count:
+            time.sleep(0.05)
+
+    def act() -> None:
+        wait_for(2)
+        max(processes("ray::RolloutActor"), key=lambda process: process.create_time()).kill()
+        wait_for(1)
+        wait_for(2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    after_a_checkpoint(config, 1, act)
+    assert train(config) == 130
+    found = engines()
+    changes = [count for i, count in enumerate(found) if not i or count != found[i - 1]]
+    assert changes == [1, 2, 1, 2]
+    Trainer(replace(learns, steps=len(found), out=str(tmp_path / "local")), learns.model.path).run()
+    local = without_times(tmp_path / "local")
+    for a, b in zip(local[: len(found)], without_times(tmp_path / "ray"), strict=False):
+        for key, value in a.items():
+            assert b[key] == pytest.approx(value, rel=1e-4, abs=1e-5), key
 
 
 def test_the_preset_with_vllm(here, learns, tmp_path):
@@ -411,6 +441,16 @@ def test_where_actors_go(run, gpus, learners, engines):
     plan = layout(gpu_run(*run))
     assert [bundle["GPU"] for bundle in plan.bundles] == gpus
     assert (plan.learners, plan.engines) == (learners, engines)
+
+
+def test_elastic_engines_need_gpus_of_their_own():
+    asked = {"device": "cuda", "nproc": 2}
+    topology = TopologyConfig(name="ray", elastic_engines=1)
+    with pytest.raises(ValueError, match=r"elastic_engines need engines with GPUs of their own: use --topology\.pl"):
+        check(TrainConfig(topology=topology, **asked))
+    check(TrainConfig(topology=replace(topology, placement="disaggregated"), **asked))
+    with pytest.raises(ValueError, match=r"nccl needs .* elastic_engines 0: it joins GPUs that differ, for good"):
+        replace(topology, placement="disaggregated", weight_sync="nccl")
 
 
 def test_the_preset_fits_two_cores():

@@ -130,6 +130,7 @@ def test_values_of_a_file_become_those_of_the_types(content, key, value):
         (["--seed", "99999999999999999999"], r"seed must lie in \[0, 4294967295\]; got 99999999999999999999"),
         (["--topology.rollout-engines", "2"], ".*topology.rollout_engines needs topology.name ray"),
         (["--topology.placement", "disaggregated"], ".*topology.placement needs topology.name ray"),
+        (["--topology.elastic-engines", "1"], ".*topology.elastic_engines needs topology.name ray"),
         (["--reward.length-weight", "nan"], "reward.length_weight must be a number, not NaN"),
         (["--prime.beta", "0"], "prime.beta must be positive; got 0"),
         (["--target", "nan"], "target must be a number, not NaN; got nan"),

@@ -45,6 +45,9 @@ class Engine:
             version=version,
         )
 
+    def metrics(self):
+        return {"rollout/engines": 2.0}
+
 
 class Words:
     """A tokenizer whose tokens are characters, and which writes nothing."""
@@ -93,6 +96,7 @@ def test_groups_of_one_reward_are_replaced():
     assert found.metrics["groups/kept"] == 4 / 12
     assert found.metrics["reward"] == pytest.approx(sum(map(sum, rewards)) / 36)
     assert found.metrics["tokens"] == 36
+    assert found.metrics["rollout/engines"] == 2  # the engine's own
     assert len({tuple(map(tuple, request.prompt_ids)) for request in engine.requests}) == 3
 
 

@@ -177,6 +177,10 @@ class RolloutEngine(ABC):
     def update(self, weights: Weights, version: int) -> None:
         """Use these weights for all later requests."""
 
+    def metrics(self) -> dict[str, float]:
+        """Return the engine's own metrics of the last request; rank 0's are logged."""
+        return {}
+
     def release(self) -> None:
         """Release memory of the trainers' GPUs until the next update; no-op unless the engine shares them."""
         return

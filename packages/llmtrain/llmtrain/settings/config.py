@@ -225,16 +225,20 @@ class TopologyConfig:
     """ray: address of the cluster to join, such as auto; empty: start one on this machine, bound to loopback."""
     restarts: NonNegativeInt = 0
     """ray: maximum number of restarts of rollout engines that crashed, hung or returned invalid output."""
+    elastic_engines: NonNegativeInt = 0
+    """ray: upper limit for more rollout engines, which join when the cluster has room and may be lost at any time."""
 
     def __post_init__(self) -> None:
-        if self.weight_sync == "nccl" and (self.name, self.placement, self.restarts) != ("ray", "disaggregated", 0):
+        changes = self.restarts + self.elastic_engines
+        if self.weight_sync == "nccl" and (self.name, self.placement, changes) != ("ray", "disaggregated", 0):
             raise ValueError(
-                "topology.weight_sync nccl needs topology.name ray, placement disaggregated and restarts 0: it joins "
-                "GPUs that differ, for good; use object"
+                "topology.weight_sync nccl needs topology.name ray, placement disaggregated, restarts 0 and "
+                "elastic_engines 0: it joins GPUs that differ, for good; use object"
             )
         if self.staleness and self.name == "local":
             raise ValueError("topology.staleness needs topology.name ray: a local rollout is never stale")
         asked = {"rollout_engines": self.rollout_engines > 1, "placement": self.placement == "disaggregated"}
+        asked |= {"elastic_engines": self.elastic_engines > 0}
         for key, others in asked.items():
             if others and self.name == "local":
                 raise ValueError(f"topology.{key} needs topology.name ray: locally every rank samples for itself")

@@ -85,7 +85,7 @@ class Batches:
 
     def metrics(self) -> dict[str, float]:
         """Return metrics since the last call."""
-        return {}
+        return self.engine.metrics()
 
     def in_flight(self) -> list[dict[str, Any]]:
         """Return the responses of all ranks to the requests in flight, which it waits for; all ranks call this.

@@ -269,9 +269,10 @@ def check_ranks(config: TrainConfig) -> None:
     for path, ours in OWNED.items():
         if has_key(engine.deepspeed, path.split(".")):
             raise ValueError(f"engine.deepspeed: {path} cannot be set: {f'use {ours}' if ours else 'leave it out'}")
-    wait, answer = engine.ddp_timeout, config.rollout.timeout * (1 + config.topology.restarts)
+    repeats = config.topology.restarts + (config.topology.elastic_engines > 0)
+    wait, answer = engine.ddp_timeout, config.rollout.timeout * (1 + repeats)
     if ranks > 1 and config.topology.name == "ray" and wait <= answer:
-        again = " × (1 + topology.restarts)" if config.topology.restarts else ""
+        again = f" × {1 + repeats} (restarts and elastic engines repeat requests)" if repeats else ""
         raise ValueError(
             f"engine.ddp_timeout {wait:g} s must exceed rollout.timeout{again} = {answer:g} s, the ranks' longest wait"
         )

@@ -128,7 +128,8 @@ class PartialBatches(Batches):
     def metrics(self) -> dict[str, float]:
         """Return the passes since the last call, and the responses that will go on."""
         passes, self._count = self._count, 0
-        return {"rollout/passes": float(passes), "rollout/in_flight": float((~self._is_done()).sum())}
+        own = {"rollout/passes": float(passes), "rollout/in_flight": float((~self._is_done()).sum())}
+        return super().metrics() | own
 
     # Checkpoints --------------------------------------------------------------------------------------------------
 

@@ -171,7 +171,8 @@ class Trainer:
         vLLM takes memory that is free when it starts, and counts memory that others allocate meanwhile as its own.
         """
         config = self.config
-        self.kept = folder if config.topology.restarts else None  # restarted engines load it
+        later = config.topology.restarts or config.topology.elastic_engines
+        self.kept = folder if later else None  # engines that start later load it
         empty_cache()
         self.ranks.barrier()
         start = Start(

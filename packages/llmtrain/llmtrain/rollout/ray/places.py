@@ -64,6 +64,11 @@ def check(config: TrainConfig) -> None:
         raise ValueError(missing("ray"))
     if is_worker():
         raise ValueError("topology ray starts the ranks itself: run llmtrain without torchrun, with --nproc")
+    shared = config.device == "cuda" and config.topology.placement == "colocated"
+    if config.topology.elastic_engines and shared:
+        raise ValueError(
+            "topology.elastic_engines need engines with GPUs of their own: use --topology.placement disaggregated"
+        )
     if config.topology.address.startswith("ray://"):
         raise ValueError("topology.address must be HOST:PORT or auto; from outside a cluster use llmtrain launch")
     layout(config)
@@ -109,6 +114,13 @@ def seats(config: TrainConfig) -> list[Seat]:
     environments = json.loads(os.environ[ENVIRONMENTS])
     homes = layout(config).engines
     return [Seat(options(group, home, gpus), environments[engine]) for engine, home in enumerate(homes)]
+
+
+def elastic_seats(config: TrainConfig) -> list[Seat]:
+    """Return the seats of elastic engines; called in a learner. They are outside the run's placement group."""
+    gpus = config.rollout.tensor_parallel_size if config.device == "cuda" else 0
+    first = json.loads(os.environ[ENVIRONMENTS])[0] if config.device == "cpu" else {}
+    return [Seat({"num_cpus": CPUS, "num_gpus": gpus}, first)] * config.topology.elastic_engines
 
 
 @contextmanager

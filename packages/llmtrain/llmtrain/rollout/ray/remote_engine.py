@@ -6,34 +6,35 @@
 Only rank 0 calls, and an actor runs its calls in order: requests made before new weights are answered with the old
 ones, so that staleness is exact and runs repeat. No rank waits for weights in the object store; for a broadcast the
 learners wait until all engines have answered earlier requests.
+
+Elastic engines wait for room on the cluster. One that has started gets the newest weights and shares the next requests;
+one that is lost leaves its open requests to the others, with the weights that they were made with.
 """
 
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import ray
 import torch
-from ray.exceptions import GetTimeoutError, RayError
 
 from ...process.gpu_memory import empty_cache
 from ...process.ranks import Ranks
 from ...sequences.rollouts import Rollouts, merge
 from ...settings.config import RolloutConfig, TrainConfig
 from ..make import start_engine
-from ..rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start, Weights, check_answer
+from ..rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start, Weights
 from .broadcast import Broadcast, Engines
-from .causes import cause
 from .packed_weights import pack
-from .places import Seat, seats
+from .places import Seat, elastic_seats, seats
+from .remote_actor import Part, RemoteActor
 from .rollout_actor import RolloutActor
 
-START = 600.0
-"""Seconds allowed for an engine to start; rollout.timeout if larger."""
 LEAVE = 2.0
 """Seconds allowed for engines to close by themselves."""
 
@@ -54,22 +55,11 @@ def remote_engine(config: TrainConfig, start: Start, ranks: Ranks) -> "RemoteEng
     nccl = (torch.bfloat16, config.device) if config.topology.weight_sync == "nccl" else None
     each = replace(start, folder=start.folder.resolve(), rank=0, transport="nccl" if nccl else None)
     make = partial(start_here, each, config.threads)
-    engine = RemoteEngine(make, config.rollout, ranks, seats(config), config.topology.restarts, nccl)
+    places = seats(config), elastic_seats(config)
+    engine = RemoteEngine(make, config.rollout, ranks, *places, restarts=config.topology.restarts, nccl=nccl)
     if config.topology.placement == "colocated" and config.device != "cpu":
         engine.share(config.sleep_level)
     return engine
-
-
-@dataclass
-class Remote:
-    """Actor, and the updates sent to it that are not confirmed yet."""
-
-    actor: Any
-    started: Any
-    since: float | None = None
-    """Time when it was first known to run."""
-    updates: list[tuple[int, Any]] = field(default_factory=list)
-    """Versions sent since the last answer, and the calls that will report the engine's version."""
 
 
 @dataclass(eq=False)
@@ -79,8 +69,7 @@ class Job:
     request: Request
     version: int
     """Version of the weights that must answer."""
-    parts: list[Request]
-    answers: list[Any] = field(default_factory=list)
+    parts: list[Part]
 
 
 class RemoteEngine(RolloutEngine):
@@ -88,11 +77,12 @@ class RemoteEngine(RolloutEngine):
 
     An engine that crashes, gives no answer within `config.timeout` seconds or returns invalid output is killed and
     restarted, up to `restarts` times in total, and the request is repeated with its original weights. After that such a
-    failure raises RolloutError.
+    failure raises RolloutError. An elastic engine that fails is killed, and its requests are repeated by the others.
 
     make: makes an engine in its actor, with the weights of version 0.
     seats: placement of each engine.
-    nccl: dtype and device type of broadcast weights; not possible with restarts.
+    elastic: placement of each elastic engine.
+    nccl: dtype and device type of broadcast weights; not possible with restarts or elastic engines.
     """
 
     def __init__(
@@ -101,19 +91,28 @@ class RemoteEngine(RolloutEngine):
         config: RolloutConfig,
         ranks: Ranks,
         seats: Sequence[Seat],
+        elastic: Sequence[Seat] = (),
         restarts: int = 0,
         nccl: tuple[torch.dtype, str] | None = None,
     ) -> None:
         self.make, self.config, self.ranks, self.seats = make, config, ranks, seats
         self.restarts, self.sent = restarts, 0
+        self.places = list(elastic)
+        """Places of elastic engines that are neither running nor asked for."""
         self.sleep_level, self.released = 0, False
         self.nccl = nccl
         self.broadcast: Broadcast | None = None
         self.shapes: dict[str, torch.Size] = {}
         self.jobs: deque[Job] = deque()
         self.weights: dict[int, Any] = {}
-        """Weights by version that a restarted engine would need; empty without restarts."""
+        """Weights by version that another engine would need; empty without restarts and elastic engines."""
+        self.is_elastic = len(elastic) > 0
         self.engines = [self._start(i) for i in range(len(seats))] if ranks.rank == 0 else []
+        self.elastic: dict[RemoteActor, Seat] = {}
+        """Elastic engines that share requests, with their places."""
+        self.coming: dict[RemoteActor, Seat] = {}
+        """Elastic engines that wait for room, or start."""
+        self.arrivals = 0
 
     def share(self, sleep_level: int) -> None:
         """Share the learners' GPUs in turns; wait until the engines have started there.
@@ -122,7 +121,7 @@ class RemoteEngine(RolloutEngine):
         sleep_level: vLLM's sleep level, see `VLLMEngine`; 0 for engines that keep their memory.
         """
         self.sleep_level = sleep_level
-        self._together(lambda: [self._wait_for_start(i) for i in range(len(self.engines))])
+        self._together(lambda: [engine.wait_for_start() for engine in self.engines])
 
     # Calls --------------------------------------------------------------------------------------------------------
 
@@ -133,13 +132,16 @@ class RemoteEngine(RolloutEngine):
     def submit(self, request: Request) -> Pending:
         if self.ranks.rank:
             return lambda: self._receive(None)
-        count = len(self.seats)
-        shares = [list(range(i, len(request.prompt_ids), count)) for i in range(count)]
-        parts = [replace(request, shares=[share]) for share in shares if share]
-        job = Job(request, self.sent, parts)
-        job.answers = [self.engines[i].actor.answer.remote(part) for i, part in enumerate(parts)]
+        self._welcome()
+        engines = [*self.engines, *self.elastic]
+        shares = [list(range(i, len(request.prompt_ids), len(engines))) for i in range(len(engines))]
+        asked = [(engine, share) for engine, share in zip(engines, shares, strict=True) if share]
+        job = Job(request, self.sent, [engine.ask(replace(request, shares=[share])) for engine, share in asked])
         self.jobs.append(job)
         return lambda: self._receive(self._answer(job))
+
+    def metrics(self) -> dict[str, float]:
+        return {"rollout/engines": float(len(self.engines) + len(self.elastic))} if self.is_elastic else {}
 
     def update(self, weights: Weights, version: int) -> None:
         self.sent, self.released = version, False
@@ -155,10 +157,10 @@ class RemoteEngine(RolloutEngine):
             self.ranks.barrier()
         if self.ranks.rank:
             return
-        if self.restarts:
+        if self.restarts or self.is_elastic:
             self.weights[version] = packed
-        for engine in self.engines:
-            self._send(engine, packed, version)
+        for engine in (*self.engines, *self.elastic):
+            engine.send(packed, version)
 
     def _broadcast(self, weights: Weights, version: int, dtype: torch.dtype, device: str) -> None:
         """Broadcast the weights: all ranks read them, rank 0 sends them.
@@ -184,16 +186,15 @@ class RemoteEngine(RolloutEngine):
             self.released = self.sleep_level == 2
 
     def _release(self) -> None:
-        calls, limit = [engine.actor.release.remote() for engine in self.engines], self.config.timeout
-        for i, call in enumerate(calls):
-            self._result(i, call, limit, f"did not sleep within rollout.timeout {limit:g} s")
+        calls, limit = [(engine, engine.actor.release.remote()) for engine in self.engines], self.config.timeout
+        for engine, call in calls:
+            engine.result(call, limit, f"did not sleep within rollout.timeout {limit:g} s")
 
     def _wait_until_idle(self) -> None:
         """Wait until all engines have answered earlier requests. Raises RolloutError."""
-        began, limit = time.monotonic(), self.config.timeout
-        for i, engine in enumerate(self.engines):
-            left = max(began, self._wait_for_start(i)) + limit - time.monotonic()
-            self._result(i, engine.actor.version.remote(), left, f"gave no answer within rollout.timeout {limit:g} s")
+        began = time.monotonic()
+        for engine in self.engines:
+            engine.wait_until_idle(began)
 
     def _together(self, work: Callable[[], object]) -> None:
         """Run `work` on rank 0 while the others wait; all ranks raise its RolloutError, if any."""
@@ -207,22 +208,14 @@ class RemoteEngine(RolloutEngine):
         if error is not None:
             raise error
 
-    def _result(self, i: int, call: Any, seconds: float, failed: str) -> Any:
-        """Return the result of a call to engine i. Raises RolloutError; `failed` describes a timeout."""
-        try:
-            return ray.get(call, timeout=max(seconds, 0.0))
-        except GetTimeoutError:
-            raise RolloutError(f"rollout engine {i} hangs: it {failed}") from None
-        except RayError as error:
-            raise RolloutError(f"rollout engine {i} {cause(error)}") from None
-
     def close(self) -> None:
         """Let engines end their processes and free shared memory, then kill the remaining ones."""
-        if leaving := [engine.actor.close.remote() for engine in self.engines]:
+        engines = [*self.engines, *self.elastic]
+        if leaving := [engine.actor.close.remote() for engine in engines]:
             ray.wait(leaving, num_returns=len(leaving), timeout=LEAVE)
-        for engine in self.engines:
+        for engine in (*engines, *self.coming):
             ray.kill(engine.actor)
-        self.engines = []
+        self.engines, self.elastic, self.coming = [], {}, {}
 
     # Answers ------------------------------------------------------------------------------------------------------
 
@@ -247,66 +240,83 @@ class RemoteEngine(RolloutEngine):
         return [whole.answering(torch.tensor(share, dtype=torch.long)) for share in job.request.shares]
 
     def _part(self, i: int, job: Job, began: float) -> Rollouts:
-        """Return the answer of engine i, restarting it as often as allowed."""
+        """Return the answer to a part of a job; another engine repeats it as often as allowed."""
         while True:
+            part = job.parts[i]
             try:
-                return self._await(i, job, began)
+                return part.engine.answer(part, job.version, max(began, part.asked if part.repeated else 0.0))
             except RolloutError as error:
-                if not self.restarts:
+                if part.engine in self.elastic:
+                    self._dismiss(part.engine)
+                    print(f"{error}; {len(self.engines) + len(self.elastic)} rollout engines go on", flush=True)
+                elif self.restarts:
+                    self.restarts -= 1
+                    print(f"{error}; restarted, {self.restarts} restarts left", flush=True)
+                    self._start_anew(self.engines.index(part.engine))
+                else:
                     raise
-                self.restarts -= 1
-                print(f"{error}; restarted, {self.restarts} restarts left", flush=True)
-                self._start_anew(i)
-
-    def _await(self, i: int, job: Job, began: float) -> Rollouts:
-        """Return the answer of engine i. Raises RolloutError if it is late or invalid."""
-        engine, name, limit = self.engines[i], f"rollout engine {i}", self.config.timeout
-        left = max(began, self._wait_for_start(i)) + limit - time.monotonic()
-        before = [update for update in engine.updates if update[0] <= job.version]
-        sent = [version for version, _ in before]
-        calls = [*(report for _, report in before), job.answers[i]]
-        *told, rollouts = self._result(i, calls, left, f"gave no answer within rollout.timeout {limit:g} s")
-        engine.updates = engine.updates[len(sent) :]
-        if told != sent:
-            raise RolloutError(f"{name} reports weights {told} instead of {sent}")
-        try:
-            check_answer(rollouts, job.parts[i], job.version, rank=0)
-        except RolloutError as error:
-            raise RolloutError(f"{name}: {error}") from None
-        return rollouts
 
     # Engines ------------------------------------------------------------------------------------------------------
 
-    def _wait_for_start(self, i: int) -> float:
-        """Return the time when engine i was first known to run. Raises RolloutError if it does not start."""
-        engine, limit = self.engines[i], max(START, self.config.timeout)
-        if engine.since is None:
-            self._result(i, engine.started, limit, f"did not start within {limit:g} s")
-            engine.since = time.monotonic()
-        return engine.since
+    def _start(self, i: int) -> RemoteActor:
+        return self._start_at(self.seats[i], f"rollout engine {i}")
 
-    def _start(self, i: int) -> Remote:
-        seat = self.seats[i]
+    def _start_at(self, seat: Seat, name: str) -> RemoteActor:
         kind: Any = ray.remote(RolloutActor)
         actor = kind.options(**seat.options).remote(self.make, seat.environment)
-        return Remote(actor, actor.version.remote())
-
-    def _send(self, engine: Remote, packed: Any, version: int) -> None:
-        engine.updates.append((version, engine.actor.update.remote(packed, version)))
+        return RemoteActor(name, actor, self.config.timeout)
 
     def _start_anew(self, i: int) -> None:
         """Replace engine i by a new one, and repeat its open requests with the same weights."""
-        ray.kill(self.engines[i].actor)
-        engine = self.engines[i] = self._start(i)
-        held = None
+        old, self.engines[i] = self.engines[i], self._start(i)
+        ray.kill(old.actor)
+        self._hand_over(old, [self.engines[i]])
+
+    def _hand_over(self, lost: RemoteActor, others: Sequence[RemoteActor]) -> None:
+        """Repeat the open requests of a lost engine on others, with their weights; then send these the newest ones."""
+        turn = cycle(others)
         for job in self.jobs:
-            if job.version != held and job.version in self.weights:
-                self._send(engine, self.weights[job.version], job.version)
-                held = job.version
-            if i < len(job.parts):
-                job.answers[i] = engine.actor.answer.remote(job.parts[i])
-        if self.sent != held and self.sent in self.weights:
-            self._send(engine, self.weights[self.sent], self.sent)
+            for i, part in enumerate(job.parts):
+                if part.engine is lost:
+                    other = next(turn)
+                    self._bring(other, job.version)
+                    job.parts[i] = replace(other.ask(part.request), repeated=True)
+        for other in others:
+            self._bring(other, self.sent)
+
+    def _bring(self, engine: RemoteActor, version: int) -> None:
+        """Send weights of this version to an engine that holds others."""
+        if engine.holds != version and version in self.weights:
+            engine.send(self.weights[version], version)
+
+    # Elastic engines ----------------------------------------------------------------------------------------------
+
+    def _welcome(self) -> None:
+        """Let elastic engines that have started share the next requests, and ask for those that are missing.
+
+        They join once weights were sent, so that these can be sent again to an engine that takes over.
+        """
+        for engine, seat in [*self.coming.items()] if self.weights else []:
+            try:
+                if not engine.has_started():
+                    continue
+                self._bring(engine, self.sent)
+                self.elastic[engine] = seat
+                print(f"{engine.name} joins; {len(self.engines) + len(self.elastic)} rollout engines", flush=True)
+            except RolloutError as error:
+                print(f"{error}", flush=True)
+                self.places.append(seat)
+            del self.coming[engine]
+        while self.places:
+            seat = self.places.pop()
+            self.coming[self._start_at(seat, f"elastic rollout engine {self.arrivals}")] = seat
+            self.arrivals += 1
+
+    def _dismiss(self, engine: RemoteActor) -> None:
+        """Kill an elastic engine; engines that stay repeat its open requests. Its place is free for another one."""
+        self.places.append(self.elastic.pop(engine))
+        ray.kill(engine.actor)
+        self._hand_over(engine, self.engines)
 
 
 def read(weights: Iterable[Any]) -> None:
