@@ -3,9 +3,9 @@
     python benchmarks/simulator.py [--runs 8,32,512] [--rollouts 20] [--sweep]
 
 An update is one pass of one run over a rollout of environment `noisy` (64 states, 16 arms, 16 responses, 8 passes),
-including its share of sampling. toybandit runs plain GRPO and two chains, each eager and compiled. NumPy runs only
-plain GRPO, in two forms: vectorised over the states and responses of a run with a loop over runs (the straightforward
-form), and vectorised over runs too. All use one thread and take turns; times are CPU seconds of the fastest of several
+including its share of sampling. toybandit runs plain GRPO and two chains, each eager and compiled. NumPy runs plain GRPO
+in two forms: vectorised over the states and responses of a run with a loop over runs (the straightforward form), and
+vectorised over runs too; the latter also with Clip-Higher and STEER's weights. All use one thread and take turns; times are CPU seconds of the fastest of several
 calls. "of bandwidth" is the time in which one thread of this machine moves the minimum data of a pass (arms, advantages
 and old log-probabilities read, logits read and written), divided by the measured time. "first" is the extra wall time
 of the first call (seconds) for compilation, shorter if torch's cache has the machine code of an earlier process.
@@ -35,8 +35,12 @@ def softmax(z: np.ndarray) -> np.ndarray:
     return e / e.sum(-1, keepdims=True)
 
 
-def in_numpy(env: Environment, z: np.ndarray, q: np.ndarray, seed: int) -> np.ndarray:
-    """Run GRPO on logits z with success probabilities q, (..., S, K); return the final mean entropy, (...,)."""
+def in_numpy(env: Environment, z: np.ndarray, q: np.ndarray, seed: int, steer: bool = False) -> np.ndarray:
+    """Run GRPO on logits z with success probabilities q, (..., S, K); return the final mean entropy, (...,).
+
+    steer: clip at .2 and .28, and weight tokens by STEER's exponential mapping with λ_min = .7, in each run.
+    """
+    upper = 0.28 if steer else CLIP
     rng, group, shape = np.random.default_rng(seed), env.group or 1, z.shape
     row = np.arange(z[..., 0].size)[:, None] * env.arms
     for _ in range(env.rollouts):
@@ -48,8 +52,13 @@ def in_numpy(env: Environment, z: np.ndarray, q: np.ndarray, seed: int) -> np.nd
         for _ in range(env.passes):
             p = softmax(z)
             ratio = np.take_along_axis(p, arm, -1) / old_p
-            stopped = np.where(advantage > 0, ratio > 1 + CLIP, ratio < 1 - CLIP)
+            stopped = np.where(advantage > 0, ratio > 1 + upper, ratio < 1 - CLIP)
             weight = np.where(stopped, 0.0, ratio * advantage) / group
+            if steer:
+                taken, log = np.take_along_axis(p, arm, -1), np.log(p)
+                flow = taken * (1 - taken) * (np.log(taken) - (p * log).sum(-1, keepdims=True))
+                omega = np.abs(np.where(stopped, 0.0, advantage / old_p) * flow)
+                weight *= np.exp(np.log(0.7) * omega / omega.max((-2, -1), keepdims=True))
             pushed = np.bincount(flat, weight.ravel(), minlength=z.size).reshape(shape)
             z = z + env.lr * (pushed - p * weight.sum(-1, keepdims=True))
     p = softmax(z)
@@ -94,6 +103,7 @@ def compare(runs: int, rollouts: int, limit: float) -> None:
     work: dict[str, Callable[[], np.ndarray]] = {
         "NumPy, run by run": lambda: np.array([in_numpy(env, z[i], q[i], i) for i in range(runs)]),
         "NumPy, all runs": lambda: in_numpy(env, z, q, 0),
+        "NumPy, all runs, STEER": lambda: in_numpy(env, z, q, 0, steer=True),
     }
     for controller in CONTROLLERS:
         chain = Config(env="noisy", rollouts=config.rollouts, controller=controller)
