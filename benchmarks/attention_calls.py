@@ -2,10 +2,10 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.attention_calls
 
-Two layers of a Llama of SmolLM2-135M's shape, forward and backward, on sequences of equal lengths: packed into one row,
-with a call for each sequence (as llmtrain does) or with one call and a dense mask (as transformers does), and as a batch,
-with one call and no mask. The batch is the lower bound of what one call of variable-length attention could take. Cases
-take turns; CPU seconds, median of the turns.
+Two layers of a Llama of SmolLM2-135M's shape, forward and backward, on sequences of equal lengths: packed into one
+row, with a call for each sequence (as llmtrain does) or with one call and a dense mask (as transformers does), and as
+a batch, with one call and no mask. The batch is the lower bound of what one call of variable-length attention could
+take. Cases take turns; CPU seconds, median of the turns.
 """
 
 import statistics

@@ -3,12 +3,13 @@
     python benchmarks/simulator.py [--runs 8,32,512] [--rollouts 20] [--sweep]
 
 An update is one pass of one run over a rollout of environment `noisy` (64 states, 16 arms, 16 responses, 8 passes),
-including its share of sampling. toybandit runs plain GRPO and two chains, each eager and compiled. NumPy runs plain GRPO
-in two forms: vectorised over the states and responses of a run with a loop over runs (the straightforward form), and
-vectorised over runs too; the latter also with Clip-Higher and STEER's weights. All use one thread and take turns; times are CPU seconds of the fastest of several
-calls. "of bandwidth" is the time in which one thread of this machine moves the minimum data of a pass (arms, advantages
-and old log-probabilities read, logits read and written), divided by the measured time. "first" is the extra wall time
-of the first call (seconds) for compilation, shorter if torch's cache has the machine code of an earlier process.
+including its share of sampling. toybandit runs plain GRPO and two chains, each eager and compiled. NumPy runs plain
+GRPO in two forms: vectorised over the states and responses of a run with a loop over runs (the straightforward form),
+and vectorised over runs too; the latter also with Clip-Higher and STEER's weights. All use one thread and take turns;
+times are CPU seconds of the fastest of several calls. "of bandwidth" is the time in which one thread of this machine
+moves the minimum data of a pass (arms, advantages and old log-probabilities read, logits read and written), divided
+by the measured time. "first" is the extra wall time of the first call (seconds) for compilation, shorter if torch's
+cache has the machine code of an earlier process.
 
 --sweep: also 512 runs of 300 rollouts, eager and compiled, with the peak memory of the process.
 """
