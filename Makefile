@@ -58,7 +58,7 @@ test: $(STAMP)-dev programs
 	$(PYTEST) -m 'not slow and not long'
 
 test-all: $(STAMP)-dev programs
-	$(PYTEST)
+	$(PYTEST) --durations=40
 
 test-long: $(STAMP)-dev
 	$(PYTEST) -m long
