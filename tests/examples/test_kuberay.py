@@ -15,7 +15,7 @@ from llmtrain.rollout.ray.places import layout
 from llmtrain.settings.presets import read_config
 
 FOLDER = Path(__file__).parents[2] / "examples" / "kuberay"
-WAYS = (1, 8, 64)
+WAYS, ELASTIC = (1, 8, 64), "64gpu-elastic"
 GIB = 2**30
 GROUP = {"rayStartParams": dict, "template": {"spec": dict}}
 RAYJOB = {
@@ -24,6 +24,7 @@ RAYJOB = {
     "ttlSecondsAfterFinished": int,
     "rayClusterSpec": {
         "rayVersion": str,
+        "enableInTreeAutoscaling": bool,
         "authOptions": {"mode": str},
         "headGroupSpec": {"serviceType": str, **GROUP},
         "workerGroupSpecs": [{"groupName": str, "replicas": int, "minReplicas": int, "maxReplicas": int, **GROUP}],
@@ -79,7 +80,7 @@ def container(group: dict) -> dict:
 
 def test_the_readme_has_a_command_for_each_folder(readme):
     folders = [Path(words[-1]).name for words in readme if words[:3] == ["kubectl", "apply", "-k"]]
-    assert folders == [f"{count}gpu" for count in WAYS]
+    assert folders == [*(f"{count}gpu" for count in WAYS), ELASTIC]
     assert {path.name for path in FOLDER.iterdir()} == {"base", *folders}
 
 
@@ -141,6 +142,24 @@ def test_the_command_is_that_of_the_plan(count, job, planned):
     assert workers["minReplicas"] == workers["replicas"] == workers["maxReplicas"]
     threads = {entry["name"]: entry["value"] for entry in container(head)["env"]}["OMP_NUM_THREADS"]
     assert int(threads) * each == int(limits["cpu"])
+
+
+def test_elastic_engines_get_the_gpus_that_the_autoscaler_may_add(planned):
+    """Beside those of the run, which it holds from start to end; nothing else differs from the fixed cluster."""
+    job, fixed = build(FOLDER / ELASTIC), build(FOLDER / "64gpu")
+    assert has_type(job["spec"], RAYJOB)
+    (workers,), cluster = groups(job)[1:], job["spec"]["rayClusterSpec"]
+    command, own = (shlex.split(each["spec"].pop("entrypoint")) for each in (job, fixed))
+    assert command[: len(own)] == own
+    run = read_config(
+        ["--config", str(planned(64)), *command[4:], "--topology.placement", "disaggregated", "--nproc", "32"], "t"
+    )
+    each = int(container(workers)["resources"]["limits"]["nvidia.com/gpu"])
+    more = workers["maxReplicas"] - workers["minReplicas"]
+    assert more * each == run.topology.elastic_engines * run.rollout.tensor_parallel_size
+    assert cluster["enableInTreeAutoscaling"]
+    cluster["enableInTreeAutoscaling"], workers["maxReplicas"] = False, workers["minReplicas"]
+    assert job == fixed
 
 
 def test_pods_have_the_memory_of_the_plan(count, job):
