@@ -174,6 +174,7 @@ def test_a_run_whose_engines_come_and_go_is_that_of_one_process(here, learns, tm
             assert b[key] == pytest.approx(value, rel=1e-4, abs=1e-5), key
 
 
+@pytest.mark.long
 def test_the_preset_with_vllm(here, learns, tmp_path):
     """DeepSpeed ZeRO-2 on two ranks, a vLLM engine, Countdown: three steps, whose log-probabilities agree."""
     pytest.importorskip("vllm")
@@ -198,6 +199,7 @@ def test_the_preset_with_vllm(here, learns, tmp_path):
     assert found[2]["mismatch/logp_gap"] <= 1e-4
 
 
+@pytest.mark.long
 def test_an_engine_of_two_processes(here, learns, tmp_path):
     """vLLM divides the model over processes of its own; weights reach them as a file."""
     pytest.importorskip("vllm")

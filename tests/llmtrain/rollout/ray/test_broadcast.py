@@ -123,7 +123,7 @@ def test_an_engine_that_is_lost_meanwhile_is_an_error_in_time(here, monkeypatch,
     """Where workers are lost in the midst of a broadcast, or never come, the trainer's end of it waits for ever."""
     without_gpus.install_nccl(monkeypatch.setattr, alone if call in ("", "update_weights") else answering)
     engine = remote(partial(Scripted, {call: fault}), QUICK, count=1)
-    engine._wait_for_start(0)
+    engine.engines[0].wait_for_start()
     began = time.monotonic()
     with pytest.raises(RolloutError) as raised:
         engine.update(WEIGHTS, 1)
@@ -142,8 +142,8 @@ def test_an_engine_that_is_lost_meanwhile_is_an_error_in_time(here, monkeypatch,
 def test_an_engine_that_was_lost_before_is_an_error_on_all_ranks(here, number, message):
     """Before any of them reads weights, which is a collective that the others could not leave."""
     engine = remote(Scripted, QUICK)
-    for i in range(2):
-        engine._wait_for_start(i)
+    for each in engine.engines:
+        each.wait_for_start()
     os.kill(ray.get(engine.engines[1].actor.__ray_call__.remote(lambda self: os.getpid())), number)
     with pytest.raises(RolloutError) as raised:
         engine.update(WEIGHTS, 1)
