@@ -32,9 +32,10 @@ def evidence() -> dict[str, Any]:
 def of_study(study: Study) -> dict[str, Any] | None:
     """Return the differences of a study's entries from GRPO, of the number of seeds that uses the most logs.
 
-    None if no two entries have two seeds.
+    None if an entry has less than two seeds.
     """
-    there = [found for n in range(2, study.seeds + 1) if (found := results(replace(study, seeds=n)))]
+    numbers = range(2, study.seeds + 1)
+    there = [found for n in numbers if (found := results(replace(study, seeds=n))) and found.is_complete]
     if not there:
         return None
     best = max(there, key=lambda found: len(found.runs) * found.study.seeds)

@@ -44,20 +44,23 @@ BY_TARGET = """± is one standard error of a mean. `kl_ref` is read at the entro
 two of its coefficients that enclose it: the best coefficient for this entropy, known only after training with all."""
 BEST_OF = 4
 """Upper limit for the rules that are named for a score."""
-CHOICES = f"""Rules with a higher score than GRPO beyond the intervals and none of the three scores lower, at most
-{BEST_OF}, largest gain first; the sections below have all. `kl_ref` and mode=anchor need a forward pass of the
-reference policy per rollout, mode=bonus does not. Not varied here: the optimizer steps per rollout (2) and the model.
-Runs of 160 steps: [the leaderboard](leaderboard_lm.md)."""
+CHOICES = f"""Of complete studies: rules with a higher score than GRPO beyond the intervals and none of the three scores
+lower, at most {BEST_OF}, largest gain first; the sections below have all. `kl_ref` and mode=anchor need a forward pass
+of the reference policy per rollout, mode=bonus does not. Not varied here: the optimizer steps per rollout (2) and the
+model. Runs of 160 steps: [the leaderboard](leaderboard_lm.md)."""
 BETWEEN = """If control paid by hindering memorising alone, its gains would be smaller on problems that are seen once,
 and these numbers below 0."""
 
 
 def page(found: Sequence[Results]) -> str:
     """Return the page in Markdown."""
-    parts = ["# When does entropy control pay?", INTRODUCTION, *choices(found)]
+    complete = [one for one in found if one.is_complete]
+    parts = ["# When does entropy control pay?", INTRODUCTION, *choices(complete)]
     for one in found:
         parts += section(one)
-    return "\n\n".join([*parts, *between(found), *agreement()]) + "\n"
+        if one.study.name == "countdown_wide":
+            parts += between(found)
+    return "\n\n".join([*parts, *agreement()]) + "\n"
 
 
 def choices(found: Sequence[Results]) -> list[str]:
@@ -174,7 +177,7 @@ def signed(difference: Difference) -> str:
 def targets(found: Results) -> list[str]:
     """Return what each mode of thermostat gives at each target, beside kl_ref at the entropy that was reached."""
     rows = [s for s in found.standings if s.entry.controller == "thermostat"]
-    if len({str(s.entry.args["target"]) for s in rows}) < 2:
+    if len({str(s.entry.args.get("target")) for s in rows}) < 2:
         return []
     pooled = {metric: standard_error(found.standings, metric) for metric in ("entropy", *SCORES)}
     penalties = [one for one in curves(found.standings) if one.name == "kl_ref"]

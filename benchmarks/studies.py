@@ -125,6 +125,11 @@ class Results:
     planned: int
     """Number of entries in the study."""
 
+    @property
+    def is_complete(self) -> bool:
+        """True if all entries are finished."""
+        return len(self.runs) == self.planned
+
     def against(self, metric: str) -> dict[str, Difference]:
         """Return the differences from the baseline, by name of the entry."""
         return differences(self.standings, BASELINE, metric)
