@@ -54,6 +54,17 @@ def test_the_rules_that_kept_entropy_are_counted():
     assert "none has a higher avg@8" in ONE_LINE
 
 
+def test_what_is_said_of_the_pretrained_model_is_in_the_findings():
+    """Rows: rule, entropy, reward, avg@8, pass@8, the last with its difference from GRPO."""
+    section = FINDINGS.partition("## A pretrained model")[2].partition("\n## ")[0]
+    rows = {line.split("`")[1]: line.split(" | ") for line in section.splitlines() if line.startswith("| `")}
+    ends = {name: row[4].split()[0] for name, row in rows.items()}
+    said = f"pass@8 {ends['ppo']} under GRPO, {ends['thermostat (mode=anchor)']} under `thermostat`"
+    assert said in ONE_LINE
+    told = "**" in rows["thermostat (mode=anchor)"][4]
+    assert told == ("not yet told apart" not in ONE_LINE)
+
+
 @pytest.mark.slow
 def test_verl_reads_its_settings():
     pytest.importorskip("verl.trainer.ppo.core_algos", reason="pip install --no-deps -c constraints.txt verl")
