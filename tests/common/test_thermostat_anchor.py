@@ -7,7 +7,7 @@ import torch
 from helpers import sampled_tokens
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_thermostat import Bandit, closed_loop, flow_of, mean_bonus_flow, observed
+from thermostat_scene import Bandit, closed_loop, flow_of, mean_bonus_flow, observed
 
 from entrostat import CompositionWarning, StepStats, Tokens, entropy_change, make, policy_stats
 from entrostat.controllers.thermostat import anchor_flow
