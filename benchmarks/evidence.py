@@ -32,7 +32,7 @@ def evidence() -> dict[str, Any]:
 def of_study(study: Study) -> dict[str, Any] | None:
     """Return the differences of a study's entries from GRPO, of the number of seeds that uses the most logs.
 
-    None if an entry has less than two seeds.
+    None if an entry has fewer than two seeds.
     """
     numbers = range(2, study.seeds + 1)
     there = [found for n in numbers if (found := results(replace(study, seeds=n))) and found.is_complete]

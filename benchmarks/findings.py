@@ -54,12 +54,13 @@ and these numbers below 0."""
 
 def page(found: Sequence[Results]) -> str:
     """Return the page in Markdown."""
+    named = {one.study.name: one for one in found}
     complete = [one for one in found if one.is_complete]
     parts = ["# When does entropy control pay?", INTRODUCTION, *choices(complete)]
     for one in found:
         parts += section(one)
-        if one.study.name == "countdown_wide":
-            parts += between(found)
+        if one.study.repeating in named:
+            parts += between(named[one.study.repeating], one)
     return "\n\n".join([*parts, *agreement()]) + "\n"
 
 
@@ -78,12 +79,8 @@ def choices(found: Sequence[Results]) -> list[str]:
     return ["## Which controller should I use?", CHOICES, "\n".join(lines)]
 
 
-def between(found: Sequence[Results]) -> list[str]:
+def between(repeats: Results, never: Results) -> list[str]:
     """Return how much more the rules that two studies share gain over GRPO in the second."""
-    of = {one.study.name: one for one in found}
-    if not {"countdown", "countdown_wide"} <= of.keys():
-        return []
-    repeats, never = of["countdown"], of["countdown_wide"]
     shared = [name for name in never.runs if name in repeats.runs and name != BASELINE]
     lines = [f"| gain over GRPO, never − repeat | {' | '.join(SCORES)} |", "|" + "---|" * (1 + len(SCORES))]
     for name in shared:

@@ -36,6 +36,8 @@ class Study:
     seeds: int = 3
     model: tuple[str, ...] = ()
     """Commands that make the model that the runs start from, if they do not warm it up themselves."""
+    repeating: str = ""
+    """Name of the study of the same rules on problems that repeat, if these are seen once."""
 
     @property
     def command(self) -> str:
@@ -78,6 +80,7 @@ STUDIES = (
         name="countdown_wide",
         title="Problems that never repeat",
         question="Each problem is seen once.",
+        repeating="countdown",
         flags="--preset countdown-cpu --task.name countdown-wide --task.train-problems 16384 --steps 480 --target 0.26 "
         "--threads 1 --save-every 160 --eval.every 60 --task.test-problems 512 --log.no-tensorboard",
         rules=(

@@ -39,7 +39,7 @@ class Bandit:
         )
 
     def gradient(self, plan) -> torch.Tensor:
-        """Of N times the loss, in the logits, by autograd."""
+        """Return the gradient of N times the loss in the logits, by autograd."""
         logits = self.logits.clone().requires_grad_()
         stats = policy_stats(logits)
         loss = plan.loss(stats.logp.gather(-1, self.arm)[:, 0], stats.entropy) * len(logits)

@@ -64,15 +64,11 @@ def test_every_claim_says_what_it_must_beat_and_what_turns_it(name):
     assert len(set(names)) == len(names)
 
 
-def mutations():
-    """Yield each claim with each of its mutations; `make test-all` tries the first, `make test-long` the others."""
-    for name, entry in CLAIMS.items():
-        for i, mutation in enumerate(entry.mutations):
-            mark = pytest.mark.long if i else pytest.mark.slow
-            yield pytest.param(name, mutation, id=f"{name}: {mutation.name}", marks=mark)
-
-
-@pytest.mark.parametrize(("name", "mutation"), mutations())
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "mutation"),
+    [pytest.param(x, m, id=f"{x}: {m.name}") for x in CLAIMS for m in CLAIMS[x].mutations],
+)
 def test_every_mutation_turns_its_verdict(name, mutation):
     assert CLAIMS[name].verdict_under(mutation, SMALL) != CLAIMS[name].expected
 

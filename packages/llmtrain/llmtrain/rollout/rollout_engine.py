@@ -178,7 +178,7 @@ class RolloutEngine(ABC):
         """Use these weights for all later requests."""
 
     def metrics(self) -> dict[str, float]:
-        """Return the engine's own metrics of the last request; rank 0's are logged."""
+        """Return the engine's own metrics of the moment; those of rank 0 are logged."""
         return {}
 
     def release(self) -> None:

@@ -225,7 +225,7 @@ class TopologyConfig:
     """ray: address of the cluster to join, such as auto; empty: start one on this machine, bound to loopback."""
     restarts: NonNegativeInt = 0
     """ray: maximum number of restarts of rollout engines that crashed, hung or returned invalid output."""
-    elastic_engines: NonNegativeInt = 0
+    elastic_engines: Annotated[int, "[0, 4096]"] = 0
     """ray: upper limit for more rollout engines, which join when the cluster has room and may be lost at any time."""
 
     def __post_init__(self) -> None:

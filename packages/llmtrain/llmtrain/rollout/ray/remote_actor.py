@@ -25,10 +25,8 @@ class Part:
     """Call that returns the answer."""
     updates: int
     """Number of updates sent to the engine before the call."""
-    asked: float
-    """Time of the call."""
-    repeated: bool = False
-    """True if another engine was asked before; then the engine's time runs from `asked` on."""
+    repeated_at: float = 0.0
+    """Time of the call if another engine was asked before; this one's time runs from then on."""
 
 
 class RemoteActor:
@@ -57,8 +55,7 @@ class RemoteActor:
 
     def ask(self, request: Request) -> Part:
         """Send a request."""
-        call = self.actor.answer.remote(request)
-        return Part(request, self, call, self.confirmed + len(self.updates), time.monotonic())
+        return Part(request, self, self.actor.answer.remote(request), self.confirmed + len(self.updates))
 
     def answer(self, part: Part, version: int, began: float) -> Rollouts:
         """Return the answer to a part, of weights of this version, within `timeout` s from `began` on.

@@ -244,7 +244,7 @@ class RemoteEngine(RolloutEngine):
         while True:
             part = job.parts[i]
             try:
-                return part.engine.answer(part, job.version, max(began, part.asked if part.repeated else 0.0))
+                return part.engine.answer(part, job.version, max(began, part.repeated_at))
             except RolloutError as error:
                 if part.engine in self.elastic:
                     self._dismiss(part.engine)
@@ -280,7 +280,7 @@ class RemoteEngine(RolloutEngine):
                 if part.engine is lost:
                     other = next(turn)
                     self._bring(other, job.version)
-                    job.parts[i] = replace(other.ask(part.request), repeated=True)
+                    job.parts[i] = replace(other.ask(part.request), repeated_at=time.monotonic())
         for other in others:
             self._bring(other, self.sent)
 
