@@ -50,6 +50,14 @@ def test_partial_rollouts_are_what_the_plan_says():
     assert "wait for the longest response" not in plan.rollout.seconds
 
 
+@pytest.mark.parametrize("budget", [CONFIG.max_response_length, 10**6])
+def test_a_plan_with_a_budget_that_nobody_needs_is_the_plan_without(budget):
+    """It waits for the longest response of all engines, too."""
+    plan = make_plan(replace(CONFIG, partial_tokens=budget))
+    assert plan.rollout.total == pytest.approx(PLAN.rollout.total, rel=1e-9)
+    assert "wait for the longest response" in plan.rollout.seconds
+
+
 def test_a_budget_that_nobody_needs_changes_nothing():
     lengths = Alike(100, 300)
     assert run(partial, lengths, 300) == run(lockstep, lengths)

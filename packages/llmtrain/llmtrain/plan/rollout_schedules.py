@@ -56,8 +56,8 @@ def lockstep(layout: Layout, memory: Memory, lengths: Drawn, longest_first: bool
 def partial(layout: Layout, memory: Memory, lengths: Drawn, budget: int) -> Schedule:
     """Return the schedule of a step in which each response gets at most `budget` tokens."""
     drawn = shuffled(lengths, layout.sequences_per_engine)
-    seconds = decode_partially(layout, memory, drawn, budget).total
-    return Schedule(seconds, staleness=staleness(drawn, layout.config.n, budget))
+    rollout = decode_partially(layout, memory, drawn, budget, lengths.longest(layout.generated))
+    return Schedule(rollout.total, staleness=staleness(drawn, layout.config.n, budget))
 
 
 def oversampled(layout: Layout, memory: Memory, lengths: Drawn, factor: float) -> Schedule:

@@ -76,15 +76,15 @@ def simulate(layout: Layout, memory: Memory) -> Rollout:
     """Return the simulated rollout of one engine; the step time is linear between two ends of responses."""
     prompt, budget = layout.config.mean_prompt_length, layout.config.partial_tokens
     lengths = layout.lengths.quantiles(layout.sequences_per_engine)
-    longest = max(lengths)
+    longest, anywhere = max(lengths), layout.lengths.longest(layout.generated)
     random.Random(0).shuffle(lengths)
-    if budget:
-        rollout = decode_partially(layout, memory, lengths, budget)
+    if 0 < budget < layout.config.max_response_length:
+        rollout = decode_partially(layout, memory, lengths, budget, anywhere)
     else:
         rollout = Rollout(concurrent=slots(layout, memory, len(lengths), layout.mean_sequence))
         rollout.seconds["prefill"] = prefill_seconds(layout)
         decode(rollout, layout, [(prompt, length) for length in lengths])
-        add_wait(rollout, layout, longest, layout.lengths.longest(layout.generated))
+        add_wait(rollout, layout, longest, anywhere)
     rollout.seconds = {part: rollout.seconds[part] for part in PARTS if rollout.seconds[part]}
     return rollout
 
@@ -122,10 +122,11 @@ def decode(rollout: Rollout, layout: Layout, responses: Sequence[tuple[float, fl
     return ended
 
 
-def decode_partially(layout: Layout, memory: Memory, lengths: Sequence[float], budget: int) -> Rollout:
+def decode_partially(layout: Layout, memory: Memory, lengths: Sequence[float], budget: int, anywhere: float) -> Rollout:
     """Return the rollout of a step in which each response gets at most `budget` tokens.
 
-    As many responses begin in a step as are trained. What goes on is prefilled again, because the weights are new.
+    anywhere: longest response of all engines. As many responses begin in a step as are trained. What goes on is
+    prefilled again, because the weights are new.
     """
     prompt = layout.config.mean_prompt_length
     parts = [(prompt + start, min(budget, length - start)) for length in lengths for start in pieces(length, budget)]
@@ -134,6 +135,7 @@ def decode_partially(layout: Layout, memory: Memory, lengths: Sequence[float], b
     rollout.seconds["prefill"] = prefill_seconds(layout)
     rollout.seconds["prefill"] += sum(reading_seconds(layout, before) for before, _ in parts if before > prompt)
     decode(rollout, layout, parts)
+    add_wait(rollout, layout, min(budget, max(lengths)), min(budget, anywhere))
     return rollout
 
 
