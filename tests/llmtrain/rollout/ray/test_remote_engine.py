@@ -321,8 +321,8 @@ def test_engines_join_and_leave_while_answers_stay_the_same(here, capsys):
     engine.update(weights(3), 3)
     assert joined(engine, 2)[0] is first
     said = capsys.readouterr().out
-    assert "elastic rollout engine 1 crashed; 2 rollout engines go on\n" in said
-    assert said.endswith("elastic rollout engine 2 joins; 3 rollout engines\n")
+    assert "elastic rollout engine 1 crashed; rollout engines: 2\n" in said
+    assert said.endswith("elastic rollout engine 2 joins; rollout engines: 3\n")
     engine.close()
 
 

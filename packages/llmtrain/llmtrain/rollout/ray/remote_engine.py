@@ -248,7 +248,7 @@ class RemoteEngine(RolloutEngine):
             except RolloutError as error:
                 if part.engine in self.elastic:
                     self._dismiss(part.engine)
-                    print(f"{error}; {len(self.engines) + len(self.elastic)} rollout engines go on", flush=True)
+                    print(f"{error}; rollout engines: {len(self.engines) + len(self.elastic)}", flush=True)
                 elif self.restarts:
                     self.restarts -= 1
                     print(f"{error}; restarted, {self.restarts} restarts left", flush=True)
@@ -302,7 +302,7 @@ class RemoteEngine(RolloutEngine):
                     continue
                 self._bring(engine, self.sent)
                 self.elastic[engine] = seat
-                print(f"{engine.name} joins; {len(self.engines) + len(self.elastic)} rollout engines", flush=True)
+                print(f"{engine.name} joins; rollout engines: {len(self.engines) + len(self.elastic)}", flush=True)
             except RolloutError as error:
                 print(f"{error}", flush=True)
                 self.places.append(seat)
