@@ -23,9 +23,11 @@ def test_the_citation_has_this_version_and_the_five_papers():
     assert all(paper["authors"] for paper in cited["references"])
 
 
-def test_hooks_have_the_locked_version_of_ruff():
-    (hooks,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
-    assert f"ruff=={hooks['rev'].removeprefix('v')}\n" in (ROOT / "constraints.txt").read_text()
+def test_hooks_run_the_locked_ruff_and_the_mypy_of_make_lint():
+    ruff, local = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert f"ruff=={ruff['rev'].removeprefix('v')}\n" in (ROOT / "constraints.txt").read_text()
+    (mypy,) = local["hooks"]
+    assert (mypy["entry"], mypy["pass_filenames"]) == (".venv/bin/mypy", False)  # the whole project, as `make lint`
 
 
 def test_the_workflow_runs_what_ci_runs():
