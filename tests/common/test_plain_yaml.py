@@ -78,7 +78,7 @@ def test_deep_nesting_is_refused_by_its_depth_and_soon(text):
     start = time.process_time()
     with pytest.raises(ValueError, match=r"^is not plain YAML: nested too deeply"):
         parse_yaml(text)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 5
 
 
 def test_forty_levels_are_read():

@@ -17,12 +17,13 @@ class Scripted:
     """Its tokens tell prompt, sample, seed and the weight that it holds.
 
     faults: what it does when it is asked with a seed: die, stop (its process), hang, raise, or lie: nan, short, long,
-    stale; a number makes it slow, in seconds. Of a broadcast a call's name stands for the seed.
+    stale; a number makes it slow, in seconds, and a path makes it wait for that file. Of a broadcast a call's name
+    stands for the seed.
     once: a file that it leaves at its first fault; where it lies there is none. closed: one that it leaves at its end.
     events: a file that it adds a line to when it has started, takes weights or sleeps. slow: seconds of its start.
     """
 
-    faults: dict[int | str, str | float] = field(default_factory=dict)
+    faults: dict[int | str, str | float | Path] = field(default_factory=dict)
     once: Path | None = None
     closed: Path | None = None
     events: Path | None = None
@@ -43,7 +44,7 @@ class Scripted:
         self._note("answer")
         return self._answer(request, self._fail(request.seed))
 
-    def _fail(self, when: int | str) -> str | float:
+    def _fail(self, when: int | str) -> str | float | Path:
         fault = self.faults.get(when, "")
         if fault and self.once:
             fault = "" if self.once.exists() else fault
@@ -52,11 +53,13 @@ class Scripted:
             os.kill(os.getpid(), signal.SIGKILL if fault == "die" else signal.SIGSTOP)
         if isinstance(fault, float):
             time.sleep(fault)
+        while isinstance(fault, Path) and not fault.exists():
+            time.sleep(0.01)
         if fault == "raise":
             raise OSError("disk full\nin two lines")
         return fault
 
-    def _answer(self, request: Request, fault: str | float) -> Pending:
+    def _answer(self, request: Request, fault: str | float | Path) -> Pending:
         owners = [prompt for prompt in request.shares[0] for _ in range(request.n)]
         bodies = [[prompt, i % request.n, request.seed, self.weight] for i, prompt in enumerate(owners)]
         bodies = [body[: 1 + prompt % 4] for prompt, body in zip(owners, bodies, strict=True)]

@@ -36,13 +36,12 @@ def test_a_lost_head_ends_the_run_and_rays_agents(small, tmp_path):
     (head,) = (pid for pid in known if "gcs_server" in psutil.Process(pid).name())
     began = time.monotonic()
     psutil.Process(head).kill()
-    _, errors = process.communicate(timeout=300)
+    _, errors = process.communicate(timeout=59)  # Ray's own limit is a minute
     took = time.monotonic() - began
     assert process.returncode == 2
     line = errors.splitlines()[-1]
     assert line.startswith("error: the Ray head at 127.0.0.1:")
     assert f" is gone: Connection refused; last checkpoint: {config.out}/checkpoints/step-" in line
-    assert took < 60, "Ray's own limit"
     end = time.monotonic() + 60
     while left_of(known) and time.monotonic() < end:
         time.sleep(0.1)

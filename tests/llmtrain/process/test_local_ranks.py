@@ -60,7 +60,7 @@ def test_a_rank_that_ended_without_a_word_is_named(tmp_path, end, cause):
     began = time.monotonic()
     with pytest.raises(LostRankError, match=f"^rank 2 was lost: {cause}$"):
         run(LOST.format(end), tmp_path, 3)
-    assert time.monotonic() - began < 30, "the third waits for 60 s"
+    assert time.monotonic() - began < 50, "the third waits for 60 s"
     ranks = [path.read_text() for path in tmp_path.glob("[0-9]")]
     assert not any(Path("/proc", pid).exists() for pid in ranks)
 

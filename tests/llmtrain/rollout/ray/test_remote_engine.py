@@ -51,19 +51,24 @@ class Several(Ranks):
 SEAT = Seat({"num_cpus": 0.1})
 
 
-def remote(engine, count=1, ranks=None, restarts=0, elastic=()):
+def remote(engine, count=1, ranks=None, restarts=0, elastic=(), timeout=QUICK.timeout):
     """A remote engine of so many actors."""
-    return RemoteEngine(engine, QUICK, ranks or Ranks(), [SEAT] * count, elastic, restarts)
+    return RemoteEngine(engine, replace(QUICK, timeout=timeout), ranks or Ranks(), [SEAT] * count, elastic, restarts)
 
 
 LIES = {"nan": 101, "short": 102, "long": 103, "stale": 104, "raise": 105}
-SLOW = {11: 0.4, 12: 0.4}
 
 
 @pytest.fixture(scope="module")
-def pair(here):
-    """Two engines and three ranks, to be asked again and again."""
-    engine = remote(partial(Scripted, {seed: fault for fault, seed in LIES.items()} | SLOW), 2, Several())
+def gate(tmp_path_factory):
+    return tmp_path_factory.mktemp("gate") / "open"
+
+
+@pytest.fixture(scope="module")
+def pair(here, gate):
+    """Two engines and three ranks, to be asked again and again; two seeds are answered once `gate` exists."""
+    faults = {seed: fault for fault, seed in LIES.items()} | {11: gate, 12: gate}
+    engine = remote(partial(Scripted, faults), 2, Several(), timeout=60.0)
     yield engine
     engine.close()
 
@@ -82,8 +87,9 @@ def tokens(prompts, n=2, seed=7, weight=0):
     return [[p, i, seed, weight][: 1 + p % 4] for p in prompts for i in range(n)]
 
 
-def gone(pid, within):
-    end = time.monotonic() + within
+def gone(pid):
+    """Whether a process ends within a minute."""
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         try:
             os.kill(pid, 0)
@@ -102,12 +108,11 @@ def test_engines_give_back_what_they_hold_and_a_hung_one_is_not_waited_for(here,
     engine.submit(request())()
     engine.close()
     assert (tmp_path / "closed").exists()
-    engine = remote(partial(Scripted, {7: "stop"}))
-    pid_of(engine)  # it runs
+    engine = remote(partial(Scripted, {7: "stop"}), timeout=900.0)  # longer than any test may take
+    pid = pid_of(engine)  # it runs
     engine.submit(request())
-    began = time.monotonic()
     engine.close()
-    assert time.monotonic() - began < 4.0
+    assert gone(pid)
 
 
 class Waiting(Several):
@@ -180,23 +185,21 @@ def test_ranks_get_their_shares_whoever_answers(pair, shares):
         assert len(rollouts.prompt_ids) == sum(map(len, shares))
 
 
-def test_weights_come_after_what_was_asked_before_and_nobody_waits(pair):
+def test_weights_come_after_what_was_asked_before_and_nobody_waits(pair, gate):
     """Asked with weights 0, 1, 1 and 3 before anything was answered: each is answered with those."""
     pair.submit(request())()
-    began = time.monotonic()
     answers = [pair.submit(request(seed=11))]
     pair.update(weights(1), 1)
     answers += [pair.submit(request(seed=12)), pair.submit(request(seed=13))]
     pair.update(weights(2), 2)
     pair.update(weights(3), 3)
     answers += [pair.submit(request(seed=14))]
-    assert time.monotonic() - began < 0.6
     assert pair.version == 3
+    gate.touch()
     for answer, seed, version in zip(answers, (11, 12, 13, 14), (0, 1, 1, 3), strict=True):
         rollouts = answer()
         assert set(rollouts.version.tolist()) == {version}
         assert rollouts.responses() == tokens(range(5), seed=seed, weight=version)
-    assert time.monotonic() - began > 0.7
 
 
 MESSAGES = {
@@ -232,13 +235,11 @@ def test_weights_that_were_not_taken(pair):
 def test_a_lost_engine_is_an_error_in_time_and_leaves_no_process(here, fault, message):
     engine = remote(partial(Scripted, {7: fault}))
     engine.submit(request(seed=0))()
-    pid = ray.get(engine.engines[0].actor.__ray_call__.remote(lambda self: os.getpid()))
-    began = time.monotonic()
+    pid = pid_of(engine)
     with pytest.raises(RolloutError, match=message):
         engine.submit(request())()
-    assert time.monotonic() - began < QUICK.timeout + 5
     engine.close()
-    assert gone(pid, within=8)
+    assert gone(pid)
 
 
 @pytest.mark.parametrize("restarts", [0, 1])
@@ -249,17 +250,15 @@ def test_an_engine_that_dies_idle_is_noticed_by_the_next_request(here, restarts)
     engine.submit(request(seed=0))()
     pid = pid_of(engine)
     os.kill(pid, signal.SIGKILL)
-    assert gone(pid, within=8)
-    began = time.monotonic()
+    assert gone(pid)
     if restarts:
         assert engine.submit(request(seed=1))().responses() == tokens(range(5), seed=1, weight=11)
         pid = pid_of(engine)
     else:
         with pytest.raises(RolloutError, match="rollout engine 0 crashed"):
             engine.submit(request(seed=1))()
-        assert time.monotonic() - began < QUICK.timeout + 5
     engine.close()
-    assert gone(pid, within=8)
+    assert gone(pid)
 
 
 def test_an_engine_that_cannot_start(here):
@@ -321,7 +320,7 @@ def test_engines_join_and_leave_while_answers_stay_the_same(here, capsys):
     engine.update(weights(3), 3)
     assert joined(engine, 2)[0] is first
     said = capsys.readouterr().out
-    assert "elastic rollout engine 1 crashed; rollout engines: 2\n" in said
+    assert f"{second.name} crashed; rollout engines: 2\n" in said
     assert said.endswith("elastic rollout engine 2 joins; rollout engines: 3\n")
     engine.close()
 
@@ -347,7 +346,7 @@ def test_requests_of_a_lost_elastic_engine_are_repeated_with_their_weights(here,
     assert engine.submit(request(seed=5))().responses() == tokens(range(5), seed=5, weight=4)
     assert list(engine.weights) == [4]
     engine.close()
-    assert gone(pid, within=8)
+    assert gone(pid)
 
 
 def test_a_lost_elastic_engine_and_a_restarted_one(here):

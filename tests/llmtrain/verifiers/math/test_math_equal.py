@@ -434,7 +434,7 @@ def test_a_rounded_decimal_may_follow_an_equals_sign(patient):
 def test_nothing_takes_long(math, answer):
     start = time.monotonic()
     assert not equal_by_value(math, answer, "77")
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 60
 
 
 @pytest.mark.parametrize("form", ["%s", "-%s", "\\frac{1}{%s}", pytest.param("(%s, 2)", marks=pytest.mark.slow)])
