@@ -23,7 +23,7 @@ from llmtrain.data.prompts import encode_all
 from llmtrain.policy.model import load
 from llmtrain.policy.policy import Policy
 from llmtrain.process.ranks import Ranks
-from llmtrain.rollout import stop_ids
+from llmtrain.rollout.hf import stop_ids
 from llmtrain.rollout.hf_engine import HFEngine
 from llmtrain.rollout.mismatch import mismatch
 from llmtrain.rollout.rollout_engine import Request

@@ -13,7 +13,7 @@ import torch
 
 from llmtrain.data.prompts import encode_all
 from llmtrain.policy.model import build_tiny, save
-from llmtrain.rollout import stop_ids
+from llmtrain.rollout.hf import stop_ids
 from llmtrain.rollout.hf_engine import HFEngine
 from llmtrain.rollout.rollout_engine import Request
 from llmtrain.rollout.vllm.vllm_engine import VLLMEngine

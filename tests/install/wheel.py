@@ -7,6 +7,7 @@ command as its first-time user would. Every step prints a line; the first that f
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -71,9 +72,20 @@ class Place:
             app.kill()
 
 
+def left(folder: str, names: list[str]) -> list[str]:
+    """Return what a copy of the checkout leaves out: environments, caches and runs."""
+    top = {"runs", "models", "build", "dist", "site"} if Path(folder) == ROOT else set()
+    hidden = {name for name in names if name.startswith(".") and name != ".ci"}
+    return [name for name in names if name in top | hidden or name.endswith(("__pycache__", ".egg-info"))]
+
+
 def build(folder: Path) -> Path:
-    """Build sdist and wheel into a folder; return the wheel. SystemExit if the sdist lacks what a packager needs."""
-    words = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    """Build sdist and wheel into a folder; return the wheel. SystemExit if the sdist lacks what a packager needs.
+
+    They are built from a copy: building leaves files in the tree, which others may be reading.
+    """
+    tree = shutil.copytree(ROOT, folder / "tree", ignore=left)
+    words = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(tree)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"FAILS  {' '.join(words)}\n{done.stdout}{done.stderr}")

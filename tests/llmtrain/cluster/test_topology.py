@@ -116,6 +116,7 @@ def test_asynchronous_runs_are_as_stale_as_allowed_and_repeat(here, learns, tmp_
     assert without_times(runs[0])[2]["mismatch/logp_gap"] > 1e-4, "the weights have moved since"
 
 
+@pytest.mark.long
 def test_partial_rollouts_are_those_of_one_process(here, learns, tmp_path):
     """Two learners and two engines: responses that go on change engines."""
     partial = replace(learns, rollout=replace(learns.rollout, partial_tokens=5))
@@ -360,7 +361,7 @@ def test_a_learner_that_is_lost_is_named_though_another_stops_because_of_it(here
     ray.kill(learners[0])
 
 
-@pytest.mark.parametrize("way", ["hung engine", "SIGTERM"])
+@pytest.mark.parametrize("way", [pytest.param("hung engine", marks=pytest.mark.long), "SIGTERM"])
 def test_how_a_run_is_ended_and_nothing_is_left(learns, tmp_path, way):
     """On a Ray of its own, all of whose ports are bound to loopback."""
     config = on_ray(learns, tmp_path / "run")

@@ -9,7 +9,7 @@ from evaluated import TOKENIZER, evaluator, ids, questions, small_model, subject
 
 from llmtrain.evaluation.statistics import prompt_entropy, response_means
 from llmtrain.policy.policy import Policy
-from llmtrain.rollout import HFRollout
+from llmtrain.rollout.hf import HFRollout
 from llmtrain.rollout.hf_engine import HFEngine
 from llmtrain.rollout.rollout_engine import Sampler
 from llmtrain.settings.config import RolloutConfig

@@ -7,7 +7,7 @@ from transformers import TopPLogitsWarper
 
 from llmtrain.policy.model import build_tiny
 from llmtrain.policy.tokenizer import build_char_tokenizer
-from llmtrain.rollout import HFRollout
+from llmtrain.rollout.hf import HFRollout
 
 TOKENIZER = build_char_tokenizer("0123456789+-*/()=: ")
 MODEL = build_tiny(len(TOKENIZER), hidden=16, layers=1, heads=2, kv_heads=2, intermediate=16)

@@ -360,11 +360,8 @@ def test_a_lost_rank_ends_the_run(learns, tmp_path):
     assert not any(Path(f"/proc/{pid}").exists() for pid in ranks)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("code", "cause"),
-    [(-11, "killed by SIGSEGV"), pytest.param(1, "it ended with exit code 1", marks=pytest.mark.long)],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("code", "cause"), [(-11, "killed by SIGSEGV"), (1, "it ended with exit code 1")])
 def test_a_rank_that_dies_in_its_backward_pass_ends_the_run(learns, tmp_path, code, cause):
     """Also with the code of a rank that has said what was wrong."""
     config = replace(learns, out=str(tmp_path / "run"), controller="mortal:Mortal")

@@ -10,7 +10,7 @@ from llmtrain.policy.model import build_tiny
 from llmtrain.policy.policy import Policy
 from llmtrain.policy.precision import compute_in_bf16
 from llmtrain.policy.tokenizer import build_char_tokenizer
-from llmtrain.rollout import HFRollout
+from llmtrain.rollout.hf import HFRollout
 from llmtrain.sequences.batch import Batch
 from llmtrain.sequences.layout import LAYOUTS
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from llmtrain.policy.model import build_tiny
 from llmtrain.policy.tokenizer import build_char_tokenizer
-from llmtrain.rollout import HFRollout, stop_ids
-from llmtrain.rollout.hf import BLOCK, _invert
+from llmtrain.rollout.hf import BLOCK, HFRollout, _invert, stop_ids
 
 TOKENIZER = build_char_tokenizer("0123456789+-*/()=: ")
 PROMPTS = TOKENIZER(["1=", "12 13=", "3 5 7=22:", "9"])["input_ids"]

@@ -12,7 +12,7 @@ from llmtrain.policy.engine import TorchEngine
 from llmtrain.policy.model import load
 from llmtrain.policy.policy import Policy
 from llmtrain.process.clock import Clock
-from llmtrain.rollout import HFRollout
+from llmtrain.rollout.hf import HFRollout
 from llmtrain.sequences.batch import Batch
 from llmtrain.tasks import get_task
 from llmtrain.training.learner import Experience, Learner

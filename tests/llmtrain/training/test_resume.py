@@ -115,7 +115,7 @@ def test_ten_steps_are_five_and_five_in_a_new_process(runs, name):
         assert name in load_state(latest(folder / "halves"))["controller"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_six_steps_with_vllm_are_three_and_three(runs):
     pytest.importorskip("vllm")
     check_same(runs("vllm") / "vllm", steps=6)

@@ -508,7 +508,10 @@ def said_in_time(process: subprocess.Popen, seconds: float) -> str:
     ("who", "what", "words"),
     [
         (1, "memory", "error: step 1: out of memory in phase 'other': "),
-        (1, "rollout", "error: step 1: rollout engine vllm could not answer; last checkpoint: "),
+        pytest.param(
+            *(1, "rollout", "error: step 1: rollout engine vllm could not answer; last checkpoint: "),
+            marks=pytest.mark.long,
+        ),
         (1, "backend", "error: another rank stopped: NCCL error: out of memory; last checkpoint: "),
         (0, "bug", "KeyError: 'a bug'"),
     ],

@@ -17,7 +17,7 @@ from llmtrain.policy.model import build_tiny, save
 from llmtrain.policy.policy import Policy
 from llmtrain.policy.rates import rate_of
 from llmtrain.policy.tokenizer import build_char_tokenizer
-from llmtrain.rollout import HFRollout
+from llmtrain.rollout.hf import HFRollout
 from llmtrain.settings.config import ModelConfig
 from llmtrain.training import warmup
 from llmtrain.training.supervised import encode, optim, warm_up

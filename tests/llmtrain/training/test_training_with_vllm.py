@@ -91,6 +91,7 @@ def test_partial_rollouts_with_vllm(wide, tmp_path):
     assert still["mismatch/ratio_min"] == pytest.approx(1, abs=1e-4)
 
 
+@pytest.mark.long
 def test_a_run_that_sends_adapters_is_the_one_that_sends_merged_weights(wide, tmp_path):
     """The first step is of the model, those after it of adapters; a resumed run starts with one."""
     pytest.importorskip("peft")

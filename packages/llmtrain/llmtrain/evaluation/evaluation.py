@@ -22,7 +22,7 @@ from entrostat.runlog import manifest
 from ..data import Question
 from ..data.prompts import encode_all, within
 from ..process.ranks import Ranks
-from ..rollout import stop_ids
+from ..rollout.hf import stop_ids
 from ..settings.sampling import Sampling
 from ..verifiers import Verifier
 from . import report

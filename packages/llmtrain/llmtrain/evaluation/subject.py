@@ -16,7 +16,7 @@ from ..policy.model import load
 from ..policy.policy import Policy
 from ..process.devices import check_device
 from ..process.gpu_memory import empty_cache
-from ..rollout import stop_ids
+from ..rollout.hf import stop_ids
 from ..rollout.hf_engine import HFEngine
 from ..rollout.make import engine_class, start_engine
 from ..rollout.rollout_engine import Request, RolloutEngine, RolloutError, Start

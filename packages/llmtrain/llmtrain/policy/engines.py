@@ -6,6 +6,7 @@ import torch
 
 from ..process.ranks import join
 from ..settings.config import OptimConfig, TrainConfig
+from .compiled import compile_layers
 from .engine import Engine, TorchEngine
 from .policy import Policy
 from .precision import compute_in_bf16
@@ -16,13 +17,15 @@ def make_engine(
 ) -> Engine:
     """Return the engine that a run names, or the torch engine if `alone`.
 
-    Applies gradient checkpointing and the torch engine's bf16 if they are set.
+    Applies gradient checkpointing, compilation and the torch engine's bf16 if they are set.
 
     updates: optimizer steps of the run, for the learning-rate schedule.
     deepspeed joins the process group that the environment describes.
     """
     if config.engine.gradient_checkpointing:
         policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+    if config.engine.torch_compile:
+        compile_layers(policy.model)
     if config.engine.name == "torch" and config.engine.bf16:
         compute_in_bf16(policy.model)
     if alone or config.engine.name == "torch":

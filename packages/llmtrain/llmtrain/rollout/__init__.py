@@ -3,7 +3,3 @@
 rollout_engine.py: the engine interface. hf.py: sampling with the policy itself. vllm/: vLLM. ray/: engines as actors of
 a cluster.
 """
-
-from .hf import HFRollout, stop_ids
-
-__all__ = ["HFRollout", "stop_ids"]

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
 from ..policy.attention import attend_by_sequence
+from ..policy.compiled import eager
 from ..policy.precision import casts, without_gradients
 from ..sequences.rollouts import Rollouts
 from .roomy_cache import make_cache
@@ -100,7 +101,7 @@ class HFRollout:
         was_training = self.model.training
         self.model.eval()
         try:
-            with without_gradients(self.model):
+            with eager(), without_gradients(self.model):
                 together = self._together(chosen, prompt_ids, n)
                 parts = [self._decode([prompt_ids[i] for i in some], [uniforms[i] for i in some]) for some in together]
         finally:

@@ -9,15 +9,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..sequences.rollouts import Rollouts
 from ..settings.config import RolloutConfig, TrainConfig
 from ..settings.sampling import Sampling
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 T = TypeVar("T")
 Weights = Iterable[tuple[str, Tensor]]
@@ -109,9 +111,9 @@ class Start:
     """cpu or cuda."""
     rank: int = 0
     """Rank whose share of a request this engine answers."""
-    model: PreTrainedModel | None = None
+    model: "PreTrainedModel | None" = None
     """The policy itself, if the engine is in the process that trains it; None for an engine elsewhere."""
-    tokenizer: PreTrainedTokenizerBase | None = None
+    tokenizer: "PreTrainedTokenizerBase | None" = None
     """Tokenizer of `model`."""
     whole: Callable[[], AbstractContextManager] = nullcontext
     """Function that makes the context in which this rank holds all weights of `model`."""
@@ -195,7 +197,7 @@ class Sampler:
     """Adapter of an engine for evaluation: one request per batch, each with its own seed."""
 
     engine: RolloutEngine
-    tokenizer: PreTrainedTokenizerBase
+    tokenizer: "PreTrainedTokenizerBase"
     seed: int
     """Seed of the next batch; it grows by 1 per batch."""
     ranks: int

@@ -5,13 +5,15 @@ Shapes: P prompts, B sequences, N response tokens in all.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
 
 from .ragged import ranges, starts
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 FLAT = ("response_ids", "response_lengths", "logp", "prompt_index", "finished", "version")
 """Tensors of `Rollouts`."""
@@ -97,7 +99,7 @@ class Rollouts:
         """Return the token ids of each response, eos included (B lists)."""
         return [part.tolist() for part in self.response_ids.split(self.response_lengths.tolist())]
 
-    def texts(self, tokenizer: PreTrainedTokenizerBase) -> list[str]:
+    def texts(self, tokenizer: "PreTrainedTokenizerBase") -> list[str]:
         """Return the text of each response without the eos or stop token that ended it.
 
         Other special tokens stay in the text: a verifier must not read `1<pad>+2` as `1+2`.

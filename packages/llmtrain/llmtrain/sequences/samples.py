@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
 
 from entrostat import Plan, Tokens, entropy_change
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 DIGITS = 4
 """Significant digits of a logged number."""
@@ -59,7 +62,7 @@ def _rounded(x: float) -> float | None:
     return float(f"{x:.{DIGITS}g}") + 0.0 if math.isfinite(x) else None
 
 
-def pieces(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> list[str]:
+def pieces(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> list[str]:
     """Return the text of each token; joined, they are the text of all, including special tokens.
 
     A character whose bytes several tokens share belongs to the last of them; the others are empty.

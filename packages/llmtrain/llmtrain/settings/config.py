@@ -331,6 +331,9 @@ class EngineConfig:
     """deepspeed: timeout of collectives in seconds; must exceed rollout.timeout."""
     gradient_checkpointing: bool = False
     """Store only each layer's input and recompute the rest in the backward pass: about a third more work."""
+    torch_compile: bool = False
+    """Compile each layer with torch.compile for the learner's passes; needs zero_stage 2 or lower, and on a CPU a C++
+    compiler."""
     deepspeed: dict[str, Any] = field(default_factory=dict)
     """Additional keys of DeepSpeed's configuration, which override those derived from the settings above; only in a
     --config file."""
@@ -342,6 +345,8 @@ class EngineConfig:
                 raise ValueError(f"engine.{key} needs engine.name deepspeed")
             if getattr(self, key) and self.name == "deepspeed" and self.zero_stage < stage:
                 raise ValueError(f"engine.{key} needs engine.zero_stage {stage} or higher; got {self.zero_stage}")
+        if self.torch_compile and self.name == "deepspeed" and self.zero_stage == 3:
+            raise ValueError("engine.torch_compile needs engine.zero_stage 2 or lower; got 3")
 
 
 @dataclass(frozen=True, kw_only=True)

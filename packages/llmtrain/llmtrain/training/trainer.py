@@ -37,7 +37,7 @@ from ..policy.retention import to_keep
 from ..process.clock import Clock
 from ..process.gpu_memory import empty_cache, peaks
 from ..process.stop_signals import StopSignal, restore
-from ..rollout import stop_ids
+from ..rollout.hf import stop_ids
 from ..rollout.make import make_rollout_engine
 from ..rollout.mismatch import mismatch
 from ..rollout.rollout_engine import Rereadable, RolloutEngine, RolloutError, Sampler, Start

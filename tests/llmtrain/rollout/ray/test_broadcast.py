@@ -110,10 +110,15 @@ def answering(info):
     [
         ("init_weight_transfer_engine", "raise", "rollout engine 0 failed: OSError: disk full"),
         ("start_weight_update", "die", "rollout engine 0 crashed"),
-        ("update_weights", "raise", "rollout engine 0 failed: OSError: disk full"),
+        pytest.param(
+            *("update_weights", "raise", "rollout engine 0 failed: OSError: disk full"), marks=pytest.mark.long
+        ),
         ("update_weights", "die", "rollout engine 0 crashed"),
         ("update_weights", "stop", "rollout engine 0 hangs: it took no weights within rollout.timeout 2 s"),
-        ("finish_weight_update", "stop", "rollout engine 0 hangs: it took no weights within rollout.timeout 2 s"),
+        pytest.param(
+            *("finish_weight_update", "stop", "rollout engine 0 hangs: it took no weights within rollout.timeout 2 s"),
+            marks=pytest.mark.long,
+        ),
         ("accept", "stale", "rollout engine 0 reports weights 0 instead of 1"),
         ("", "", "the broadcast of weights 1 hangs: it took more than rollout.timeout 2 s"),
     ],

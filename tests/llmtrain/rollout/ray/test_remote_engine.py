@@ -230,7 +230,10 @@ def test_weights_that_were_not_taken(pair):
 
 @pytest.mark.parametrize(
     ("fault", "message"),
-    [("die", "rollout engine 0 crashed"), ("stop", "rollout engine 0 hangs: it gave no answer within .* 2 s")],
+    [
+        ("die", "rollout engine 0 crashed"),
+        pytest.param("stop", "rollout engine 0 hangs: it gave no answer within .* 2 s", marks=pytest.mark.long),
+    ],
 )
 def test_a_lost_engine_is_an_error_in_time_and_leaves_no_process(here, fault, message):
     engine = remote(partial(Scripted, {7: fault}))
@@ -325,7 +328,7 @@ def test_engines_join_and_leave_while_answers_stay_the_same(here, capsys):
     engine.close()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGKILL, marks=pytest.mark.long), signal.SIGSTOP])
 def test_requests_of_a_lost_elastic_engine_are_repeated_with_their_weights(here, number):
     """Requests of three versions are in flight when it is lost, crashed or hung; then all hold the newest weights."""
     engine = remote(partial(Scripted, {11: 0.5}), elastic=[SEAT])

@@ -1,0 +1,118 @@
+"""Compiled layers: the run without them but for rounding; rollouts that do not meet them."""
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import torch
+import yaml
+from torch import nn
+from torch._dynamo.utils import counters
+
+from entrostat.runlog import read_metrics
+from llmtrain.policy.compiled import compile_layers, layers_of
+from llmtrain.policy.model import build_tiny
+from llmtrain.policy.tokenizer import build_char_tokenizer
+from llmtrain.rollout.hf import HFRollout
+from llmtrain.settings.config import EngineConfig
+from llmtrain.settings.nested import to_dict
+from llmtrain.training.run import train_run
+
+KEYS = {"entropy", "reward", "loss", "grad_norm", "flow/total"}
+TOKENIZER = build_char_tokenizer("0123456789+-*/()=: ")
+
+
+def make_model():
+    return build_tiny(len(TOKENIZER), hidden=32, layers=2, heads=4, kv_heads=2, intermediate=48, seed=3)
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """Calls of compiled layers; the "compiler" returns what it was given."""
+    calls, plain = Counter(), nn.Module.compile
+
+    def backend(graph, inputs):
+        def counted(*given):
+            calls["compiled"] += 1
+            return graph(*given)
+
+        return counted
+
+    monkeypatch.setattr(nn.Module, "compile", lambda self, **options: plain(self, backend=backend, **options))
+    yield calls
+    torch.compiler.reset()
+
+
+def test_a_model_without_a_list_of_layers_is_refused():
+    model = make_model()
+    assert len(layers_of(model)) == 2
+    model.model.layers = nn.Identity()
+    with pytest.raises(ValueError, match=r"^engine\.torch_compile: this model has no list of layers$"):
+        layers_of(model)
+
+
+@pytest.mark.parametrize("stage", [0, 2, 3])
+def test_weights_that_are_divided_are_not_compiled(stage):
+    if stage < 3:
+        assert EngineConfig(name="deepspeed", zero_stage=stage, torch_compile=True).torch_compile
+        return
+    with pytest.raises(ValueError, match=re.escape("engine.torch_compile needs engine.zero_stage 2 or lower; got 3")):
+        EngineConfig(name="deepspeed", zero_stage=stage, torch_compile=True)
+
+
+def test_rollouts_do_not_meet_compiled_layers(called):
+    model, plain = make_model(), make_model()
+    compile_layers(model)
+    model(input_ids=torch.tensor([[3, 4, 5]]))
+    assert called["compiled"] >= 2
+    called.clear()
+    found = [
+        HFRollout(x, TOKENIZER, max_new_tokens=5, generator=torch.Generator().manual_seed(0)).generate([[3, 4], [5]], 3)
+        for x in (plain, model)
+    ]
+    assert not called
+    assert torch.equal(found[0].response_ids, found[1].response_ids)
+    assert torch.equal(found[0].logp, found[1].logp)
+
+
+def are_alike(run, other):
+    """Compare the metrics of two runs of three steps."""
+    assert sum("grad_norm" in line for line in run) == 3
+    for one, two in zip(run, other, strict=True):
+        for key in KEYS & one.keys():
+            assert two[key] == pytest.approx(one[key], rel=2e-4, abs=1e-6), key
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("layout", "checkpointing"), [("shared", False), pytest.param("padded", True, marks=pytest.mark.long)]
+)
+def test_a_run_with_compiled_layers_is_the_run_without(small, tmp_path, layout, checkpointing):
+    torch.compiler.reset()
+    counters.clear()
+    found = []
+    for name in ("plain", "compiled"):
+        engine = EngineConfig(torch_compile=name == "compiled", gradient_checkpointing=checkpointing)
+        config = replace(small, out=str(tmp_path / name), steps=3, engine=engine, threads=1)
+        assert train_run(replace(config, optim=replace(small.optim, layout=layout))) == 0
+        found.append(read_metrics(config.out))
+    assert counters["stats"]["unique_graphs"] >= 2, "with and without gradients"
+    assert 2 * counters["frames"]["ok"] >= counters["frames"]["total"]
+    are_alike(*found)
+
+
+@pytest.mark.long
+def test_two_ranks_with_compiled_layers_train_as_one_process_without(small, tmp_path):
+    pytest.importorskip("deepspeed")
+    engine = EngineConfig(name="deepspeed", zero_stage=2, torch_compile=True)
+    alone = replace(small, out=str(tmp_path / "one"), steps=3, threads=1)
+    ranks = replace(alone, out=str(tmp_path / "two"), nproc=2, engine=engine)
+    assert train_run(alone) == 0
+    file = tmp_path / "two.yaml"
+    file.write_text(yaml.safe_dump(to_dict(ranks)))
+    done = subprocess.run([sys.executable, "-m", "llmtrain", "train", "--config", file], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    are_alike(*(read_metrics(config.out) for config in (alone, ranks)))
