@@ -171,9 +171,13 @@ def where(run: dict[str, Any]) -> tuple[Any, ...]:
     return run["machine"], sorted({line["vocabulary"] for line in run["results"]})
 
 
-PAGE = """# Benchmarks of the fused head
+PAGE = """# Benchmarks
 
-Made by `python benchmarks/fused_head.py time` and `… step`; the numbers are in [benchmarks.json](benchmarks.json).
+The fused head, a training step with it, sweeps of the simulator, and training against TRL. Elsewhere: the simulator
+[against NumPy](simulator.md#speed), [rollout engines](scale.md#rollout-engines), [verifiers](verifiers.md#speed).
+
+The head's tables are made by `python benchmarks/fused_head.py time` and `… step`; all numbers are in
+[benchmarks.json](benchmarks.json).
 
 Each case runs in its own process; the cases of a shape take turns on one machine. Times are medians over the turns:
 elapsed time on CUDA, CPU time on a CPU. *forward* is log p and H without gradient; it is the same for every loss.
@@ -193,6 +197,10 @@ Liger's PPO loss and Cut Cross-Entropy give log-probabilities without entropy; L
 ## A training step
 
 {step}
+
+## Sweeps of the simulator
+
+{sweep}
 """
 BARS = {"peak": 1 / 8, "total": 0.9}
 """Targets as a share of dense torch, at V = 151,936 on a CPU."""
@@ -207,6 +215,7 @@ def page(found: dict[str, Any]) -> str:
         tables="\n".join(map(section, cpu)),
         cuda="\n".join(map(section, cuda)) or absent,
         step=step_table(found["step"]) if "step" in found else "Not measured.",
+        sweep=sweep_table(found["sweep"]) if "sweep" in found else "Not measured.",
     )
 
 
@@ -245,6 +254,16 @@ def step_table(found: dict[str, Any]) -> str:
         shares = f"{s['head'] / s['step']:.0%} | {s['head'] / (s['step'] - s['rollout']):.0%}"
         lines.append(f"| {kind} | {s['step']:.1f} | {s['rollout']:.1f} | {s['head']:.1f} | {shares} |")
     return "\n".join(lines)
+
+
+def sweep_table(found: dict[str, Any]) -> str:
+    """Return the section of benchmarks/sweep.py."""
+    runs, updates, cpu = (found[key] for key in ("runs", "updates", "cpu"))
+    return (
+        f"Made by `python -m benchmarks.sweep`: {runs:,} bandits of `{found['grid']}`,\n"
+        f"{updates / 1e6:.0f} million updates, in {cpu:.0f} s of processor time, starts and imports included:\n"
+        f"**{runs / cpu:.0f} bandits** or {round(updates / cpu, -3):,.0f} updates per second and core. {found['machine']}."
+    )
 
 
 def main() -> None:

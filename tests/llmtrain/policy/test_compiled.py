@@ -46,9 +46,10 @@ def called(monkeypatch):
     torch.compiler.reset()
 
 
-def test_a_model_without_a_list_of_layers_is_refused():
+def test_layers_are_the_outermost_list():
     model = make_model()
-    assert len(layers_of(model)) == 2
+    model.model.layers[0].experts = nn.ModuleList(nn.Identity() for _ in range(5))
+    assert layers_of(model) is model.model.layers
     model.model.layers = nn.Identity()
     with pytest.raises(ValueError, match=r"^engine\.torch_compile: this model has no list of layers$"):
         layers_of(model)

@@ -11,11 +11,11 @@ from transformers import PreTrainedModel
 
 
 def layers_of(model: PreTrainedModel) -> nn.ModuleList:
-    """Return the layers of a model: its longest list of modules. Raises ValueError if there is none."""
-    lists = [module for module in model.base_model.modules() if isinstance(module, nn.ModuleList)]
-    if not lists:
-        raise ValueError("engine.torch_compile: this model has no list of layers")
-    return max(lists, key=len)
+    """Return the layers of a model: the outermost list of modules. Raises ValueError if there is none."""
+    for module in model.base_model.modules():
+        if isinstance(module, nn.ModuleList):
+            return module
+    raise ValueError("engine.torch_compile: this model has no list of layers")
 
 
 def compile_layers(model: PreTrainedModel) -> None:
