@@ -259,10 +259,11 @@ def step_table(found: dict[str, Any]) -> str:
 def sweep_table(found: dict[str, Any]) -> str:
     """Return the section of benchmarks/sweep.py."""
     runs, updates, cpu = (found[key] for key in ("runs", "updates", "cpu"))
+    rate = round(updates / cpu, -3)
     return (
         f"Made by `python -m benchmarks.sweep`: {runs:,} bandits of `{found['grid']}`,\n"
         f"{updates / 1e6:.0f} million updates, in {cpu:.0f} s of processor time, starts and imports included:\n"
-        f"**{runs / cpu:.0f} bandits** or {round(updates / cpu, -3):,.0f} updates per second and core. {found['machine']}."
+        f"**{runs / cpu:.0f} bandits** or {rate:,.0f} updates per second and core. {found['machine']}."
     )
 
 
