@@ -294,9 +294,12 @@ class RemoteEngine(RolloutEngine):
     def _welcome(self) -> None:
         """Let elastic engines that have started share the next requests, and ask for those that are missing.
 
-        They join once weights were sent, so that these can be sent again to an engine that takes over.
+        Neither happens before weights were sent: the other engines have started by then, and the weights can be sent
+        again to an engine that takes over.
         """
-        for engine, seat in [*self.coming.items()] if self.weights else []:
+        if not self.weights:
+            return
+        for engine, seat in [*self.coming.items()]:
             try:
                 if not engine.has_started():
                     continue
