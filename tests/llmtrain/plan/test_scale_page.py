@@ -1,5 +1,6 @@
 """docs/scale.md says what the plan says: the steps of two runs, and what each part of them takes or saves."""
 
+import importlib.util
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,6 +56,14 @@ def test_elastic_engines():
     few, more = rollout(LARGE, 64, 32), rollout(LARGE, 80, 48)
     partial = rollout(LARGE, 80, 48, partial_tokens=2048)
     assert f"32 of 64: {few}; 16 more: {more}, with 2,048 partial tokens {partial}" in PAGE
+
+
+def test_compiled_layers():
+    path = Path(__file__).parents[3] / "benchmarks/compiled_layers.py"
+    benchmark = importlib.util.module_from_spec(spec := importlib.util.spec_from_file_location(path.stem, path))
+    spec.loader.exec_module(benchmark)
+    bounds = [f"at most {benchmark.saved_seconds(plan(x).layout):.0f} s of {plan(x).seconds:.0f}" for x in RUNS]
+    assert f"| no gain | {bounds[0]} | {bounds[1]} |" in PAGE
 
 
 def test_launches_of_attention():
