@@ -2,6 +2,7 @@
 
 It compiles the simulator's own code, controllers included, so every rule is defined once. Code that reads numbers in
 Python (which tokens are the k largest, which responses have the same length) cannot be compiled and runs uncompiled.
+So does everything before torch 2.12, which cannot trace frozen dataclasses.
 """
 
 import os
