@@ -72,8 +72,8 @@ class Place:
             app.kill()
 
 
-def left(folder: str, names: list[str]) -> list[str]:
-    """Return what a copy of the checkout leaves out: environments, caches and runs."""
+def left_out(folder: str, names: list[str]) -> list[str]:
+    """Return the names in a folder that a copy of the checkout leaves out: environments, caches and runs."""
     top = {"runs", "models", "build", "dist", "site"} if Path(folder) == ROOT else set()
     hidden = {name for name in names if name.startswith(".") and name != ".ci"}
     return [name for name in names if name in top | hidden or name.endswith(("__pycache__", ".egg-info"))]
@@ -84,7 +84,7 @@ def build(folder: Path) -> Path:
 
     They are built from a copy: building leaves files in the tree, which others may be reading.
     """
-    tree = shutil.copytree(ROOT, folder / "tree", ignore=left)
+    tree = shutil.copytree(ROOT, folder / "tree", ignore=left_out)
     words = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(tree)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:

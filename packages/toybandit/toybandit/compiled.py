@@ -5,14 +5,14 @@ Python (which tokens are the k largest, which responses have the same length) ca
 So does everything before torch 2.12, which cannot trace frozen dataclasses.
 """
 
-import os
-import shutil
 import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import torch
+
+from entrostat.compilers import check_compiler
 
 KINDS = 1 << 10
 """Upper limit for the compiled variants (configurations and sizes) of a function that a process keeps."""
@@ -41,11 +41,7 @@ class Compiled:
 @cache
 def machine_code(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `function` compiled once per configuration and size. Raise ValueError if there is no C++ compiler."""
-    compiler = os.environ.get("CXX", "g++")
-    if shutil.which(compiler) is None:
-        raise ValueError(
-            f"compile needs the C++ compiler {compiler!r}: install it, set CXX to another, or leave compile off"
-        )
+    check_compiler("compile")
     config = torch._dynamo.config
     config.recompile_limit, config.accumulated_recompile_limit = KINDS, KINDS
     # Arms are always within their table: checking each index again would take a quarter of the time.

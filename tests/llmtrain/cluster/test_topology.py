@@ -77,7 +77,7 @@ def processes(name: str, of: int | None = None) -> list[psutil.Process]:
 
 
 def end_of(name: str) -> bool:
-    """Whether no such process is left within a minute: Ray's have little of a busy processor."""
+    """Return True if no such process is left within a minute: Ray's have little of a busy processor."""
     end = time.monotonic() + 60
     while processes(name) and time.monotonic() < end:
         time.sleep(0.05)
@@ -85,7 +85,7 @@ def end_of(name: str) -> bool:
 
 
 def all_end(known: dict[int, str]) -> bool:
-    """Whether all processes of a family end within a minute."""
+    """Return True if all processes of a family end within a minute."""
     end = time.monotonic() + 60
     while left_of(known) and time.monotonic() < end:
         time.sleep(0.05)
@@ -259,11 +259,15 @@ def test_ctrl_c_leaves_a_run_that_can_be_resumed_and_a_lost_learner_ends_it(here
     assert out.endswith(f"stopped after step {done}; continue with: llmtrain resume {config.out}\n")
     assert end_of("ray::RolloutActor")
 
+    killed: list[float] = []
+
     def kill() -> None:
         processes("ray::Learner")[0].kill()
+        killed.append(time.monotonic())
 
     after_a_checkpoint(config, done + 1, kill)
     assert main(["resume", config.out]) == 2
+    took = time.monotonic() - killed[0]
     steps = [line["step"] for line in read_metrics(config.out)]
     assert steps == list(range(len(steps)))
     assert steps[-1] >= done
@@ -271,6 +275,7 @@ def test_ctrl_c_leaves_a_run_that_can_be_resumed_and_a_lost_learner_ends_it(here
     cause = "killed by SIGKILL" if kernel_tells() else CRASHED
     assert error == f"error: rank 0 was lost: {cause}; last checkpoint: {latest(config.out)}"
     assert end_of("ray::RolloutActor"), "engines end with the learner who started them"
+    print(f"named and ended after {took:.1f} s")
 
 
 @pytest.mark.parametrize(
@@ -293,8 +298,7 @@ def test_a_learner_that_dies_in_its_backward_pass_is_named(learns, tmp_path, cod
         time.sleep(0.02)
     began = time.monotonic()
     _, errors = process.communicate(timeout=60)
-    took = time.monotonic() - began
-    print(f"named and ended after {took:.1f} s")
+    print(f"named and ended after {time.monotonic() - began:.1f} s")
     assert process.returncode == 2
     cause = cause if kernel_tells() else CRASHED
     assert errors.splitlines()[-1] == f"error: rank 1 was lost: {cause}; last checkpoint: {latest(config.out)}"
@@ -384,11 +388,13 @@ def test_how_a_run_is_ended_and_nothing_is_left(learns, tmp_path, way):
     listening = [x for p in children for x in p.net_connections("tcp") if x.status == psutil.CONN_LISTEN]
     assert listening
     assert {x.laddr.ip.removeprefix("::ffff:") for x in listening} == {"127.0.0.1"}
+    began = time.monotonic()
     if way == "SIGTERM":
         process.terminate()
     else:
         processes("ray::RolloutActor", process.pid)[0].suspend()
     _, errors = process.communicate(timeout=60)
+    print(f"ended after {time.monotonic() - began:.1f} s")
     code, words = {
         "hung engine": (1, "rollout engine 0 hangs: it gave no answer within rollout.timeout 2 s; last checkpoint:"),
         "SIGTERM": (2, "error: the run was stopped by SIGTERM; last checkpoint:"),

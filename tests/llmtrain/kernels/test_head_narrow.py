@@ -9,7 +9,7 @@ from entrostat import policy_stats
 from llmtrain.kernels import head_loss, head_stats, rows
 from llmtrain.kernels.projection import Projection
 
-WHERE = [
+OPTIONS_AND_DEVICES = [
     pytest.param(option, on_cuda, marks=[pytest.mark.long] * (on_cuda and option not in ("plain", "all")))
     for option in OPTIONS
     for on_cuda in (False, True)
@@ -18,7 +18,7 @@ WHERE = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("option", "on_cuda"), WHERE)
+@pytest.mark.parametrize(("option", "on_cuda"), OPTIONS_AND_DEVICES)
 @pytest.mark.parametrize("mode", MODES)
 def test_bfloat16_weights(mode, option, on_cuda, request):
     """bf16 inputs, fp32 statistics: near the float64 answer on the same rounded inputs."""

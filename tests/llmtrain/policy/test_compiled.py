@@ -1,9 +1,11 @@
 """Compiled layers: the run without them but for rounding; rollouts that do not meet them."""
 
+import os
 import re
 import subprocess
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -19,7 +21,9 @@ from llmtrain.policy.tokenizer import build_char_tokenizer
 from llmtrain.rollout.hf import HFRollout
 from llmtrain.settings.config import EngineConfig
 from llmtrain.settings.nested import to_dict
+from llmtrain.training.check import check
 from llmtrain.training.run import train_run
+from llmtrain.training.warmup import build_and_warm_up
 
 KEYS = {"entropy", "reward", "loss", "grad_norm", "flow/total"}
 TOKENIZER = build_char_tokenizer("0123456789+-*/()=: ")
@@ -55,13 +59,18 @@ def test_layers_are_the_outermost_list():
         layers_of(model)
 
 
-@pytest.mark.parametrize("stage", [0, 2, 3])
-def test_weights_that_are_divided_are_not_compiled(stage):
-    if stage < 3:
-        assert EngineConfig(name="deepspeed", zero_stage=stage, torch_compile=True).torch_compile
-        return
+def test_weights_that_are_divided_are_not_compiled():
+    assert EngineConfig(name="deepspeed", zero_stage=2, torch_compile=True).torch_compile
     with pytest.raises(ValueError, match=re.escape("engine.torch_compile needs engine.zero_stage 2 or lower; got 3")):
-        EngineConfig(name="deepspeed", zero_stage=stage, torch_compile=True)
+        EngineConfig(name="deepspeed", zero_stage=3, torch_compile=True)
+
+
+@pytest.mark.parametrize("engine", [EngineConfig(torch_compile=True), EngineConfig()])
+def test_a_machine_without_a_compiler_is_refused_before_a_model_is_loaded(small, monkeypatch, engine):
+    monkeypatch.setenv("CXX", "none++")
+    needs = re.escape("engine.torch_compile needs the C++ compiler 'none++': install it, set CXX to another, or leave")
+    with pytest.raises(ValueError, match=needs) if engine.torch_compile else nullcontext():
+        check(replace(small, engine=engine))
 
 
 def test_rollouts_do_not_meet_compiled_layers(called):
@@ -77,6 +86,14 @@ def test_rollouts_do_not_meet_compiled_layers(called):
     assert not called
     assert torch.equal(found[0].response_ids, found[1].response_ids)
     assert torch.equal(found[0].logp, found[1].logp)
+
+
+def test_a_model_is_warmed_up_without(small, called, tmp_path):
+    """It is kept for all runs, with and without compiled layers."""
+    sizes = replace(small.model, path=None, hidden_size=32, num_layers=2, num_heads=2, intermediate_size=64)
+    compiling = replace(small, model=sizes, sft=replace(small.sft, steps=1), engine=EngineConfig(torch_compile=True))
+    build_and_warm_up(compiling, tmp_path / "model")
+    assert not called
 
 
 def are_alike(run, other):
@@ -114,6 +131,10 @@ def test_two_ranks_with_compiled_layers_train_as_one_process_without(small, tmp_
     assert train_run(alone) == 0
     file = tmp_path / "two.yaml"
     file.write_text(yaml.safe_dump(to_dict(ranks)))
-    done = subprocess.run([sys.executable, "-m", "llmtrain", "train", "--config", file], capture_output=True, text=True)
+    cache = tmp_path / "cache"
+    command = [sys.executable, "-m", "llmtrain", "train", "--config", file]
+    env = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
+    assert any(cache.rglob("*.so")), "layers were compiled"
     are_alike(*(read_metrics(config.out) for config in (alone, ranks)))

@@ -353,7 +353,9 @@ def test_a_lost_rank_ends_the_run(learns, tmp_path):
     process = start_run(config, steps=500)
     ranks = children(process.pid)
     os.kill(ranks[1], signal.SIGKILL)
+    began = time.monotonic()
     _, errors = process.communicate(timeout=60)
+    print(f"named after {time.monotonic() - began:.1f} s")
     assert process.returncode == 2
     assert "error: rank 1 was lost: killed by SIGKILL; last checkpoint:" in errors
     assert str(latest(config.out)) in errors

@@ -17,14 +17,14 @@ def make_engine(
 ) -> Engine:
     """Return the engine that a run names, or the torch engine if `alone`.
 
-    Applies gradient checkpointing, compilation and the torch engine's bf16 if they are set.
+    Applies gradient checkpointing, compilation (unless `alone`) and the torch engine's bf16 if they are set.
 
     updates: optimizer steps of the run, for the learning-rate schedule.
     deepspeed joins the process group that the environment describes.
     """
     if config.engine.gradient_checkpointing:
         policy.model.gradient_checkpointing_enable({"use_reentrant": False})
-    if config.engine.torch_compile:
+    if config.engine.torch_compile and not alone:
         compile_layers(policy.model)
     if config.engine.name == "torch" and config.engine.bf16:
         compute_in_bf16(policy.model)

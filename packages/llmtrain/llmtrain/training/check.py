@@ -10,6 +10,7 @@ from typing import Any
 from entrostat import Chain, make
 from entrostat.advantages import advantage_needs
 from entrostat.by_name import with_target
+from entrostat.compilers import check_compiler
 from entrostat.installation import missing
 
 from ..data.prompts import template
@@ -110,6 +111,8 @@ def check_machine(config: TrainConfig) -> None:
     check_sinks(config)
     check_rollout(config)
     check_device(config.device, here=config.topology.name != "ray")
+    if config.engine.torch_compile and config.device == "cpu":
+        check_compiler("engine.torch_compile")
     if config.topology.name == "ray":
         from ..rollout.ray.places import check as check_ray
 
