@@ -179,8 +179,8 @@ The fused head, a training step with it, sweeps of the simulator, and training a
 The head's tables are made by `python benchmarks/fused_head.py time` and `… step`; all numbers are in
 [benchmarks.json](benchmarks.json).
 
-Each case runs in its own process; the cases of a shape take turns on one machine. Times are medians over the turns:
-elapsed time on CUDA, CPU time on a CPU. *forward* is log p and H without gradient; it is the same for every loss.
+Each case runs in its own process; on a CPU the cases of a shape take turns. Times are medians over the turns: elapsed
+time on CUDA, CPU time on a CPU. *forward* is log p and H without gradient; it is the same for every loss.
 *total* is loss and backward pass: GRPO's loss, with an entropy bonus unless the case says "no entropy", on logits with
 an entropy between 0.1 and 1 nat. *peak* is the memory held beyond the inputs, gradients included. "live" is the share
 of tokens with a nonzero advantage; without a bonus, the backward pass skips all others. "× dense" is relative to the
@@ -190,10 +190,7 @@ entry. "matmuls alone" is the lower bound: three matrix products with nothing in
 Liger's PPO loss and Cut Cross-Entropy give log-probabilities without entropy; Liger's cross entropy gives neither.
 
 {tables}
-## NVIDIA H200
-
 {cuda}
-
 ## A training step
 
 {step}
@@ -210,7 +207,7 @@ def page(found: dict[str, Any]) -> str:
     """Return docs/benchmarks.md without the part of benchmarks/trainer.py."""
     cpu = [run for run in found["kernels"] if run["results"][0]["device"] == "cpu"]
     cuda = [run for run in found["kernels"] if run["results"][0]["device"] == "cuda"]
-    absent = "Not measured. Tests only run the kernels in Triton's interpreter and compile them for sm_90."
+    absent = "## GPU\n\nNot measured.\n"
     return PAGE.format(
         tables="\n".join(map(section, cpu)),
         cuda="\n".join(map(section, cuda)) or absent,
@@ -222,6 +219,7 @@ def page(found: dict[str, Any]) -> str:
 def section(run: dict[str, Any]) -> str:
     """Return the tables of one run."""
     out = [f"## {run['machine']}, torch {run['torch']}, turns: {run['turns']}", ""]
+    out += [run["note"], ""] if "note" in run else []
     results = read(run)
     every = cases(results[0][0].device)
     for shape, lines in rows(results):

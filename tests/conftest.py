@@ -1,7 +1,7 @@
 import gc
 import os
 
-os.environ["TRITON_INTERPRET"] = "1"  # the kernels' tests run on a CPU; read once, when triton is first imported
+os.environ.setdefault("TRITON_INTERPRET", "1")  # kernels' tests run on a CPU; read once, when triton is first imported
 import shutil
 import sys
 import tempfile

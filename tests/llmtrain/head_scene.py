@@ -15,8 +15,11 @@ OPTIONS = {
 }
 
 
-def scene(n=29, d=6, v=41, dtype=torch.float64, spec="clip_higher+entropy_bonus", scale=1.0):
-    """(hidden, weight, bias, targets, plan): rollout log-probabilities a little off, a third of advantages zero."""
+def scene(n=29, d=6, v=41, dtype=torch.float64, spec="clip_higher+entropy_bonus", scale=1.0, device="cpu"):
+    """(hidden, weight, bias, targets, plan): rollout log-probabilities a little off, a third of advantages zero.
+
+    All are on the device.
+    """
     g = torch.Generator().manual_seed(0)
     hidden, weight = scale * torch.randn(n, d, generator=g).double(), torch.randn(v, d, generator=g).double()
     bias, targets = torch.randn(v, generator=g).double(), torch.randint(v, (n,), generator=g)
@@ -26,9 +29,9 @@ def scene(n=29, d=6, v=41, dtype=torch.float64, spec="clip_higher+entropy_bonus"
     tokens = Tokens(logp=logp, old_logp=old, advantage=advantage, entropy=-logp)
     if dtype != torch.float64:
         tokens = Tokens(**{k: None if x is None else x.to(dtype) for k, x in vars(tokens).items()})
-    plan = make(spec).plan(tokens)
-    leaves = [x.to(dtype).requires_grad_() for x in (hidden, weight, bias)]
-    return *leaves, targets, plan
+    tokens = Tokens(**{k: None if x is None else x.to(device) for k, x in vars(tokens).items()})
+    leaves = [x.to(device, dtype).requires_grad_() for x in (hidden, weight, bias)]
+    return *leaves, targets.to(device), make(spec).plan(tokens)
 
 
 def dense(hidden, weight, bias, targets, plan, temperature, softcap):

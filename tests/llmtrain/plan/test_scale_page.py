@@ -4,9 +4,9 @@ import importlib.util
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from llmtrain.plan.cost import make_plan
+from llmtrain.plan.efficiency import BANDWIDTH_SHARE
+from llmtrain.plan.gpu import GPUS
 from llmtrain.plan.plan_presets import get_preset
 
 PAGE = " ".join((Path(__file__).parents[3] / "docs/scale.md").read_text(encoding="utf-8").split())
@@ -63,20 +63,12 @@ def test_compiled_layers():
     benchmark = importlib.util.module_from_spec(spec := importlib.util.spec_from_file_location(path.stem, path))
     spec.loader.exec_module(benchmark)
     bounds = [f"at most {benchmark.saved_seconds(plan(x).layout):.0f} s of {plan(x).seconds:.0f}" for x in RUNS]
-    assert f"| no gain | {bounds[0]} | {bounds[1]} |" in PAGE
-
-
-def test_launches_of_attention():
-    """Ten launches of 5 µs for each sequence and layer, of the seconds of a micro-batch of an H100."""
-    shares = []
-    for name in RUNS:
-        one = plan(name, gpu="h100")
-        layout, size = one.layout, one.config.micro_batch_tokens
-        busy = ("forward and backward", "recomputation", "attention", "output layer")
-        seconds = sum(one.training[part] for part in busy) / (layout.tokens / layout.ranks / size)
-        sequences = size / layout.mean_sequence
-        assert f"{seconds:.1f} s" in PAGE
-        assert round(sequences) == 7
-        shares.append(100 * sequences * layout.model.layers * 10 * 5e-6 / seconds)
-    assert shares == pytest.approx([0.5, 0.25], abs=0.05)
-    assert ".5% and .3%" in PAGE
+    assert f"| {bounds[0]} | {bounds[1]} |" in PAGE
+    shape, tokens = benchmark.SHAPES[benchmark.ON_GPU], benchmark.TOKENS[benchmark.ON_GPU]
+    heads = shape["num_attention_heads"] + shape["num_key_value_heads"]
+    rotated = heads * shape["hidden_size"] // shape["num_attention_heads"]
+    each = benchmark.saved_bytes(shape["hidden_size"], shape["intermediate_size"], rotated)
+    passes = [
+        x * tokens * shape["num_hidden_layers"] * each / (GPUS["h100"].bandwidth * BANDWIDTH_SHARE) for x in (3, 4)
+    ]
+    assert f"of {1e3 * passes[0]:.0f} and {1e3 * passes[1]:.0f} that it could save" in PAGE

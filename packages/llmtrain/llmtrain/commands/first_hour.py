@@ -35,6 +35,9 @@ def main(args: list[str]) -> int:
     parser.add_argument("--only", nargs="+", default=[], metavar="PART", help="only these parts")
     parser.add_argument("--small", type=Path, help="model folder to use instead of a random 0.5B model")
     parser.add_argument("--large", type=Path, help="model folder to use instead of a random 7B model")
+    parser.add_argument(
+        "--rollout", choices=("vllm", "hf"), default="vllm", help="rollout engine; hf needs no vLLM and is slower"
+    )
     parser.add_argument("--folder", type=Path, default=Path("first-hour"), help="for models and runs (about 20 GB)")
     given = parser.parse_args(args)
 
@@ -51,7 +54,8 @@ def main(args: list[str]) -> int:
         folder = getattr(given, key)
         if folder is not None and not (folder / "config.json").is_file():
             raise ValueError(f"--{key} {folder} is not a model folder: it has no config.json")
-    machine = Machine.here(given.device, given.folder.absolute(), small=given.small, large=given.large)
+    options = {key: getattr(given, key) for key in ("small", "large", "rollout")}
+    machine = Machine.here(given.device, given.folder.absolute(), **options)
     report: dict[str, Any] = {"machine": describe(machine), "parts": {}}
     console = Console()
     console = console if console.is_terminal else Console(width=120)

@@ -43,14 +43,16 @@ class Machine:
     """Folder of a small model, instead of one with random weights."""
     large: Path | None = None
     """Folder of a large model, instead of one with random weights."""
+    rollout: str = "vllm"
+    """Rollout engine: vllm or hf."""
 
     @staticmethod
-    def here(device: str, folder: Path, **models: Path | None) -> "Machine":
+    def here(device: str, folder: Path, **options: Any) -> "Machine":
         if device == "cpu":
-            return Machine("cpu", 0, "h100", False, folder, **models)
+            return Machine("cpu", 0, "h100", False, folder, **options)
         name = torch.cuda.get_device_name().lower()
         kind = next((kind for kind in ("h200", "h100", "h20", "a100") if kind in name), "")
-        return Machine("cuda", torch.cuda.device_count(), kind or "h100", bool(kind), folder, **models)
+        return Machine("cuda", torch.cuda.device_count(), kind or "h100", bool(kind), folder, **options)
 
     @property
     def memory(self) -> float:
@@ -75,7 +77,8 @@ def doctor(machine: Machine) -> dict[str, Any]:
 
     quiet = Console(quiet=True)
     general = [check for check in CHECKS if check.name in ("torch", "ray")]
-    findings = examine_all([*general, *gpu_checks(machine.device)], quiet)
+    engines = [check for check in gpu_checks(machine.device) if check.package != "vllm" or machine.rollout == "vllm"]
+    findings = examine_all([*general, *engines], quiet)
     lost = [found for found in findings if not found.works and found.verdict != "skipped"]
     if lost:
         raise Failed("; ".join(f"{found.name} {found.verdict}: {found.cause}; {found.fix}" for found in lost))
@@ -139,11 +142,14 @@ def large(machine: Machine) -> dict[str, Any]:
         settings |= {"threads": 1}
         settings["engine"] |= {"bf16": False}
         settings["rollout"] |= {"kv_cache_gib": 0.25}
+    settings["rollout"] |= {"name": machine.rollout}
     return _predicted_and_measured(machine, plan, settings)
 
 
 def kill_and_resume(machine: Machine) -> dict[str, Any]:
     """Kill a rollout engine after two steps. The error must name it and the last checkpoint, and resume must work."""
+    if machine.rollout == "hf":
+        raise Skip("hf has no engine to kill: it needs vllm")
     settings = _small_settings(machine, "killed") | {"save_every": 1}
     settings["topology"] = {"name": "ray"}
     out = settings["out"]
@@ -232,7 +238,7 @@ def _settings(machine: Machine, name: str, model: Path) -> dict[str, Any]:
         "controller": "entropy_bonus",
         "optim": {"lr": 1e-6, "mini_batch_size": 16 if on_gpu else 2, "layout": "packed", "micro_batch_tokens": 8192},
         "rollout": {
-            "name": "vllm",
+            "name": machine.rollout,
             "prompts": 32 if on_gpu else 4,
             "n": 8 if on_gpu else 4,
             "max_new_tokens": 256 if on_gpu else 16,

@@ -1,7 +1,8 @@
 """`llmtrain bench kernels`: the fused head compared with its alternatives on this machine.
 
-Every case runs in its own process, so that its peak memory can be measured, and the cases take turns, so that other
-load on the machine affects all of them. Inputs rotate. The loss is GRPO's with an entropy bonus unless the case says
+Every case runs in its own process, so that its peak memory can be measured. On a CPU the cases of a shape take turns,
+so that other load on the machine affects all of them; on a GPU, where they would not fit beside each other, they run
+one after another. Inputs rotate. The loss is GRPO's with an entropy bonus unless the case says
 "no entropy"; logits are as peaked as a reasoning model's.
 """
 
@@ -209,6 +210,8 @@ class Worker:
             return self.pool.submit(function, *args).result()
         except ImportError:
             self.failed = "not installed"
+        except torch.OutOfMemoryError:
+            self.failed = "out of memory"
         except (RuntimeError, MemoryError, ValueError, AssertionError, BrokenExecutor) as error:
             self.failed = (str(error) or type(error).__name__).splitlines()[0]
         return None
@@ -234,8 +237,8 @@ class Worker:
 
 
 def measure(todo: list[Case], turns: int, progress: Any = iter) -> Iterator[tuple[Case, Result | str]]:
-    """Yield the results of all cases; cases of the same shape take turns."""
-    for _, some in groupby(todo, key=shape_of):
+    """Yield the results of all cases; on a CPU those of the same shape take turns."""
+    for _, some in groupby(todo, key=lambda case: case if case.device == "cuda" else shape_of(case)):
         workers = [Worker(case) for case in some]
         for worker in workers:
             worker.begin()

@@ -1,23 +1,34 @@
-"""Attention of a packed row, computed separately for each sequence, and of a single new token per sequence.
+"""Attention of a packed row without attention between its sequences, and of a single new token per sequence.
 
 For a packed row transformers passes torch a dense mask of width² numbers, and with a mask no kernel skips the masked
-part, neither the future nor other sequences. Without one each sequence costs only its own length².
+part, neither the future nor other sequences. Without one each sequence costs only its own length². All sequences take
+one call of torch's variable-length attention on a GPU in bf16 or fp16, where to start a call may take longer than its
+work, and elsewhere a call each.
 
 Where several query heads share a head of keys and values, transformers copies keys and values for each of them. For a
 single token the query heads of a group are attended to as if they were tokens instead, and nothing is copied.
 """
 
+import inspect
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import varlen
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 NAME = "by_sequence"
 """Name of this attention in transformers."""
+NARROW = (torch.bfloat16, torch.float16)
+"""Dtypes of the kernel for sequences of different lengths."""
+WIDEST = 256
+"""Largest size of a head that this kernel takes."""
+VARLEN_OPTIONS = inspect.signature(varlen.varlen_attn).parameters
+"""Arguments of torch's attention for sequences of different lengths: no scale before torch 2.11."""
 
 
 def lengths_or_mask(
@@ -46,14 +57,49 @@ def lengths_or_mask(
 def attend(
     module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, None]:
-    """Return torch's attention, computed separately for each sequence if the mask holds their lengths."""
+    """Return torch's attention, within each sequence if the mask holds their lengths."""
     if query.shape[2] == 1 and query.shape[1] > key.shape[1] and options.get("position_bias") is None:
         return attend_in_groups(query, key, value, attention_mask, options.get("scaling")), None
     if attention_mask is None or attention_mask.dim() > 1:
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
-    parts = zip(*(x.split(attention_mask.tolist(), dim=2) for x in (query, key, value)), strict=True)
-    found = [sdpa_attention_forward(module, q, k, v, None, **options)[0] for q, k, v in parts]
-    return torch.cat(found, dim=1), None
+    return attend_within(module, query, key, value, attention_mask, **options), None
+
+
+@torch.compiler.disable
+def attend_within(
+    module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, lengths: Tensor, **options: Any
+) -> Tensor:
+    """Return the attention (1, T, H, d) within sequences of these lengths (n,), of T tokens in all."""
+    dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else query.dtype
+    fits = query.is_cuda and dtype in NARROW and query.shape[-1] <= WIDEST and not options.get("dropout")
+    each = lengths.tolist()
+    if fits and "scale" in VARLEN_OPTIONS:
+        query, key, value = (x[0].transpose(0, 1).to(dtype) for x in (query, key, value))
+        return attend_at_once(query, key, value, each, options.get("scaling"))[None]
+    parts = zip(*(x.split(each, dim=2) for x in (query, key, value)), strict=True)
+    return torch.cat([sdpa_attention_forward(module, q, k, v, None, **options)[0] for q, k, v in parts], dim=1)
+
+
+def attend_at_once(query: Tensor, key: Tensor, value: Tensor, each: list[int], scaling: float | None) -> Tensor:
+    """Return the causal attention (T, H, d) within sequences of these lengths, of T tokens in all, in one call."""
+    options: dict[str, Any] = {"scale": scaling, "window_size": (-1, 0)}
+    if "enable_gqa" in VARLEN_OPTIONS:
+        options["enable_gqa"] = True
+    else:
+        key, value = (x.repeat_interleave(query.shape[1] // x.shape[1], 1) for x in (key, value))
+    edges, longest = edges_of(tuple(each), query.device), max(each)
+    found = varlen.varlen_attn(query, key, value, edges, edges, longest, longest, **options)
+    assert isinstance(found, Tensor)
+    return found
+
+
+@lru_cache(maxsize=8)
+def edges_of(each: tuple[int, ...], device: torch.device) -> Tensor:
+    """Return where sequences of these lengths begin, and where the last one ends, (n + 1,).
+
+    All layers use the same tensor: to copy it for each of them the CPU would wait for the GPU.
+    """
+    return nn.functional.pad(torch.tensor(each).cumsum(0), (1, 0)).to(device, torch.int32)
 
 
 def attend_in_groups(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scaling: float | None) -> Tensor:

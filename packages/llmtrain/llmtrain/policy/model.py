@@ -74,7 +74,8 @@ def load(
 
     device: device that will run the model. On a CPU, rounding depends on the alignment of a weight in memory, so
     weights that are mapped at an unaligned address are copied. Otherwise a run's first model, written by other
-    software, and its checkpoints would be rounded differently.
+    software, and its checkpoints would be rounded differently. On a GPU torch's attention is told not to use cuDNN,
+    which prepares each new shape for tens of milliseconds, and sequences have many lengths.
     trust_remote_code: run the Python code of a folder that brings its own model or tokenizer class.
 
     Raises:
@@ -97,6 +98,8 @@ def load(
         for weight in model.parameters():
             if weight.data_ptr() % ALIGNMENT:
                 weight.data = weight.data.clone()
+    else:
+        torch.backends.cuda.enable_cudnn_sdp(False)
     return model, load_tokenizer(path, trust_remote_code)
 
 

@@ -408,7 +408,6 @@ class Trainer:
             return
         read = adapter_weights if self.config.adapter_rank else whole_weights
         with self.clock.phase("sync"):
-            empty_cache()
             self.rollout.update(Rereadable(partial(read, self.model, self.engine.whole)), self.step)
 
     def _release(self) -> None:

@@ -212,6 +212,7 @@ class VLLMEngine(RolloutEngine):
 
     def update(self, weights: Weights, version: int) -> None:
         assert self.sender is not None, "weights come from another process"
+        empty_cache()  # of this trainer, which has trained while the engine slept
         with self._call("take new weights"):
             if self.asleep:
                 self.llm.wake_up(["weights"])
