@@ -12,7 +12,7 @@ from entrostat import list_controllers
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_controller_is_measured(tmp_path):
     command = [sys.executable, str(ROOT / "benchmarks" / "controllers.py"), "--tokens", "2000", "--rank-tokens", "2000"]
     command += ["--ranks", "2", "--json", str(tmp_path / "found.json")]

@@ -500,7 +500,7 @@ def test_through_verls_own_ppo_loss():
     assert "actor/pg_clipfrac" in metrics
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_another_version_of_verl_is_told():
     code = "import verl; verl.__version__ = '0.10.1'; import entrostat.integrations.verl"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -2,7 +2,7 @@
 
 python, sh of tutorials          run: test_tutorials.py
 python of other pages            run: test_examples.py
-commands of ours                 flags read here by the program's own parser, up to where it would start to work
+commands of ours                 run in small: test_commands.py; flags read here by the program's own parser
 make, pip, scripts               here: targets, extras and files that they name exist
 verl's command                   read by verl: test_integration_verl.py, test_readme.py, test_tutorials.py
 yaml, toml                       read here
@@ -13,24 +13,13 @@ import re
 import shlex
 import tomllib
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 import yaml
+from tests.docs.pages import BLOCKS, CALLS, COMMANDS, MAINS, ROOT, TUTORIALS, kind, our_words
 
 from entrostat.commandline import Arguments
 
-ROOT = Path(__file__).parents[2]
-TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *TUTORIALS]
-BLOCK = re.compile(r"^```(\w*)(?: title=\"[^\"]*\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
-INDENTED = re.compile(r"^    ((?:llmtrain|toybandit|entrostat|python) .*)$", re.MULTILINE)
-"""Commands of generated pages, which are indented."""
-OURS = ("llmtrain", "toybandit", "entrostat", "entrostat-app")
-OTHERS = ("make", "pip", "python", "torchrun", "sbatch", "kubectl", "examples/ray_job.sh", "export")
-PICTURE = re.compile("[►│▼└]")
-OUTPUT_OF_PLAN = ("$ llmtrain plan", "Qwen3-8B-Base on 64 H20")
-"""Output on docs/plan.md, which test_plan.py compares with the program's."""
 WORKED_ON = (
     "llmtrain.settings.presets.parse_flags",
     "llmtrain.commands.plan.parse_flags",
@@ -47,60 +36,6 @@ WORKED_ON = (
 """Functions after which a program starts to work."""
 WITHOUT_FLAGS = ("check-controller", "docs")
 """Commands that take none; the tutorial on controllers and test_description.py run them."""
-MAINS = {
-    "llmtrain": "llmtrain.cli",
-    "toybandit": "toybandit.cli",
-    "entrostat": "entrostat_app.entrostat_command",
-    "entrostat-app": "entrostat_app.launch",
-}
-
-
-def command_lines(text: str) -> list[str]:
-    """Return the commands of a block, each in one line without what is said about it."""
-    lines = re.sub(r" *\\\n +", " ", text).splitlines()
-    return [re.split(r" {2,}| # ", line)[0].removeprefix(".venv/bin/") for line in lines if line.strip()]
-
-
-def kind(page: Path, language: str, text: str) -> str:
-    """Return the kind of a block; empty if it is none that is known."""
-    if language == "python" or (language == "sh" and page in TUTORIALS):
-        return "run"
-    if language in ("yaml", "toml"):
-        return "data"
-    if "verl.trainer.main_ppo" in text:
-        return "verl"
-    if (language == "text" and page in TUTORIALS) or (page.name == "plan.md" and text.startswith(OUTPUT_OF_PLAN)):
-        return "output"
-    if PICTURE.search(text):
-        return "picture"
-    if all(line.split()[0] in OURS + OTHERS for line in command_lines(text)):
-        return "commands"
-    return ""
-
-
-BLOCKS = [(page, language, text) for page in PAGES for language, text in BLOCK.findall(page.read_text())]
-COMMANDS = [(page.name, line) for page in PAGES for line in INDENTED.findall(BLOCK.sub("", page.read_text()))]
-COMMANDS += [
-    (page.name, line)
-    for page, language, text in BLOCKS
-    if kind(page, language, text) == "commands"
-    for line in command_lines(text)
-]
-
-
-def our_words(line: str) -> list[str]:
-    """Return the words of a command from our program on, without dots that stand for more; empty if it calls none."""
-    words = [word for word in shlex.split(line) if word != "..."]
-    if words[0] == "torchrun":
-        words = words[words.index("-m") + 1 :]
-    if words[:3] == ["python", "-m", "entrostat"]:
-        words = words[2:]
-    for end in ("|", "&&", ">"):
-        words = words[: words.index(end)] if end in words else words
-    return words if words[0] in OURS else []
-
-
-CALLS = sorted({(name, line) for name, line in COMMANDS if our_words(line)})
 
 
 @pytest.mark.parametrize(("page", "language", "text"), BLOCKS, ids=[page.name for page, _, _ in BLOCKS])

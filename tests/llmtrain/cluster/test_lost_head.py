@@ -21,6 +21,7 @@ from llmtrain.settings.nested import to_dict
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
+@pytest.mark.long
 def test_a_lost_head_ends_the_run_and_rays_agents(small, tmp_path):
     """The run leaves as if it were killed: agents, which would wait a minute for the head, end all the same."""
     never = replace(small.eval, every=0)

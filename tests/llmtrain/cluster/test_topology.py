@@ -278,6 +278,7 @@ def test_ctrl_c_leaves_a_run_that_can_be_resumed_and_a_lost_learner_ends_it(here
     print(f"named and ended after {took:.1f} s")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("code", "cause"),
     [(-11, "killed by SIGSEGV"), pytest.param(1, "it ended with exit code 1", marks=pytest.mark.long)],
@@ -356,6 +357,7 @@ def test_a_learner_that_stops_is_heard_though_another_waits_for_it(here, monkeyp
         ray.kill(learner)
 
 
+@pytest.mark.long
 def test_a_learner_that_is_lost_is_named_though_another_stops_because_of_it(here):
     class Ends(Learner):
         def stop(self):

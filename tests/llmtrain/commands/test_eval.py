@@ -234,7 +234,7 @@ def test_two_processes_do_not_evaluate_into_one_folder(model, data, tmp_path, ca
     assert not (out / "responses.jsonl").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ctrl_c_ends_all_ranks(model, data, tmp_path):
     out = tmp_path / "out"
     many = ["--samples", "200", "--batch-size", "200", "--nproc", "2"]

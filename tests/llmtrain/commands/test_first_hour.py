@@ -23,7 +23,7 @@ from llmtrain.doctor.checks import Skip
 from llmtrain.doctor.hour_parts import PARTS, Machine
 from llmtrain.doctor.trial_run import Failed
 
-SOME = {"kill", "kernels"}
+SOME = {"cpu", "kernels"}
 """Parts that are run by `make test-all`; `make test-long` runs the others, whose trainings are like these."""
 OTHERS = PARTS.keys() - SOME
 
@@ -66,8 +66,8 @@ def test_trainings_are_measured_beside_their_plan(report):
         assert "in place of this device" in run["predicted_for"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("report", [SOME], indirect=True)
+@pytest.mark.long
+@pytest.mark.parametrize("report", [OTHERS], indirect=True)
 def test_a_killed_engine_is_named_and_the_run_resumed(report):
     found = report[0]["parts"]["kill"]["found"]
     assert "rollout engine 0" in found["said"]
@@ -75,8 +75,8 @@ def test_a_killed_engine_is_named_and_the_run_resumed(report):
     assert len(found["entropy"]) == parts.STEPS
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("report", [OTHERS], indirect=True)
+@pytest.mark.slow
+@pytest.mark.parametrize("report", [SOME], indirect=True)
 def test_the_same_seed_is_the_same_run(report):
     entropy = report[0]["parts"]["cpu"]["found"]["entropy"]
     assert entropy["here"] == entropy["on-cpu"]

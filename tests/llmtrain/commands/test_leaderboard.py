@@ -97,6 +97,7 @@ def test_what_was_stopped_goes_on_and_what_fails_is_told(command, small, tmp_pat
     assert "| `ppo` |" in (tmp_path / "b" / "leaderboard.md").read_text()
 
 
+@pytest.mark.long
 def test_a_last_evaluation_that_was_missed_is_made_up_for(command, tmp_path):
     alone = ("--seeds", "1", "--only", "grpo")
     assert command(*alone) == 0
@@ -170,6 +171,7 @@ def test_mistakes_are_told_in_a_line(wrong, said, capsys, tmp_path):
     assert told.count("\n") == 1
 
 
+@pytest.mark.long
 def test_workers_that_begin_together_start_from_one_warm_up(small, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     model = replace(small.model, path=None, hidden_size=32, num_layers=1, num_heads=1, intermediate_size=32)

@@ -29,6 +29,7 @@ def on(ranks, out):
     return [json.loads((out / f"rank-{r}.json").read_text()) for r in range(ranks)]
 
 
+@pytest.mark.long
 def test_two_ranks_write_what_one_writes(tmp_path):
     (alone,) = on(1, tmp_path / "one")
     first, second = on(2, tmp_path / "two")

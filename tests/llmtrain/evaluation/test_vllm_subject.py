@@ -38,6 +38,7 @@ def both(folder):
     fast.close()
 
 
+@pytest.mark.long
 def test_greedy_responses_are_those_of_the_model(both):
     greedy = Sampling(temperature=0, top_p=1.0, samples=1, max_new_tokens=8)
     plain, fast = (one.sample(ids(questions(6)), greedy, seed=0) for one in both)

@@ -10,7 +10,7 @@ from llmtrain.kernels import head_loss, head_stats, rows
 from llmtrain.kernels.projection import Projection
 
 OPTIONS_AND_DEVICES = [
-    pytest.param(option, on_cuda, marks=[pytest.mark.long] * (on_cuda and option not in ("plain", "all")))
+    pytest.param(option, on_cuda, marks=[pytest.mark.long] * (on_cuda and option != "all"))
     for option in OPTIONS
     for on_cuda in (False, True)
 ]

@@ -330,7 +330,7 @@ def children(pid: int) -> list[int]:
     return [int(x) for x in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ctrl_c_leaves_a_run_that_one_rank_can_go_on_with(learns, tmp_path):
     config = replace(learns, out=str(tmp_path / "run"))
     process = start_run(config, steps=500)
@@ -347,7 +347,7 @@ def test_ctrl_c_leaves_a_run_that_one_rank_can_go_on_with(learns, tmp_path):
     assert [line["step"] for line in read_metrics(config.out)] == [*range(steps + 1)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_lost_rank_ends_the_run(learns, tmp_path):
     config = replace(learns, out=str(tmp_path / "run"))
     process = start_run(config, steps=500)

@@ -23,7 +23,7 @@ STAGES = {1: "entropic/nemotron-1.5b", 2: "steer/qwen2.5-math-7b", 3: "entropy_m
 def test_a_recipe_runs_in_small_with_its_engines(stage, tmp_path):
     """In processes of their own, as vLLM's engine, DeepSpeed and Ray stay in theirs; as a user types it."""
     train = [sys.executable, "-m", "llmtrain", "train", "--recipe", STAGES[stage], "--shrink", "--out", "run"]
-    resume = [[*train[:3], "resume", "run", "--steps", "3"]] * (stage == 2)  # once: each takes half a minute
+    resume = [[*train[:3], "resume", "run", "--steps", "3"]] * (stage == 3)  # once: each takes half a minute
     for command in (train, *resume):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr

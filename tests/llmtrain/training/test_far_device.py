@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_training_on_another_device_is_training_on_the_cpu(small):
     script = Path(__file__).parents[1] / "far_device.py"
     environment = os.environ | {"OMP_NUM_THREADS": "1"}

@@ -378,7 +378,7 @@ def test_ranks_but_the_first_leave_the_folder_alone(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["train", "sft"])
+@pytest.mark.parametrize("command", ["train", pytest.param("sft", marks=pytest.mark.long)])
 def test_ctrl_c_in_the_warm_up(small, tmp_path, command, monkeypatch, capsys):
     """The folder is held by then; afterwards nothing is in the way of the same command."""
     model = replace(small.model, path=None, hidden_size=32, num_layers=2, num_heads=2)
@@ -512,8 +512,11 @@ def said_in_time(process: subprocess.Popen, seconds: float) -> str:
             *(1, "rollout", "error: step 1: rollout engine vllm could not answer; last checkpoint: "),
             marks=pytest.mark.long,
         ),
-        (1, "backend", "error: another rank stopped: NCCL error: out of memory; last checkpoint: "),
-        (0, "bug", "KeyError: 'a bug'"),
+        pytest.param(
+            *(1, "backend", "error: another rank stopped: NCCL error: out of memory; last checkpoint: "),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(0, "bug", "KeyError: 'a bug'", marks=pytest.mark.long),
     ],
 )
 def test_one_rank_that_fails_ends_all_and_says_why(small, tmp_path, who, what, words):
@@ -541,7 +544,7 @@ def test_a_rank_that_is_killed_is_noticed_once(small, tmp_path):
     assert "last checkpoint: " in line
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_under_torchrun_its_report_names_the_rank_that_was_killed(small, tmp_path):
     """The survivors, of which none knows it, are stopped."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "3", "--master-port"]

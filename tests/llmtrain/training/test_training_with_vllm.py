@@ -65,6 +65,7 @@ def test_a_run_with_vllm_is_on_policy_and_repeats(wide, tmp_path):
     assert not dist.is_initialized()
 
 
+@pytest.mark.long
 def test_partial_rollouts_with_vllm(wide, tmp_path):
     """Steps long enough for every response change nothing, shorter ones repeat, and π is that of a token's version."""
     lines = {}

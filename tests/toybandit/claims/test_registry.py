@@ -67,7 +67,11 @@ def test_every_claim_says_what_it_must_beat_and_what_turns_it(name):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "mutation"),
-    [pytest.param(x, m, id=f"{x}: {m.name}") for x in CLAIMS for m in CLAIMS[x].mutations],
+    [
+        pytest.param(x, m, id=f"{x}: {m.name}", marks=[pytest.mark.long] * (place > 0))
+        for x in CLAIMS
+        for place, m in enumerate(CLAIMS[x].mutations)
+    ],
 )
 def test_every_mutation_turns_its_verdict(name, mutation):
     assert CLAIMS[name].verdict_under(mutation, SMALL) != CLAIMS[name].expected

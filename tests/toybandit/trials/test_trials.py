@@ -31,7 +31,10 @@ def test_no_corner_of_the_sliders_breaks_a_trial(name):
         assert np.isfinite(outcome.x).all()
 
 
-@pytest.mark.parametrize("name", [name for name in TRIALS if name not in CHEAP])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(x, marks=[pytest.mark.long] * x.startswith("trap-")) for x in TRIALS if x not in CHEAP],
+)
 def test_either_end_of_each_slider_can_be_run(name):
     found = TRIALS[name]
     length = {"rollouts": 40 if name == "law" else 10} if "rollouts" in found.defaults else {}

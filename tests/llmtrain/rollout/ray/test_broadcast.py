@@ -108,18 +108,24 @@ def answering(info):
 @pytest.mark.parametrize(
     ("call", "fault", "message"),
     [
-        ("init_weight_transfer_engine", "raise", "rollout engine 0 failed: OSError: disk full"),
-        ("start_weight_update", "die", "rollout engine 0 crashed"),
+        pytest.param(
+            *("init_weight_transfer_engine", "raise", "rollout engine 0 failed: OSError: disk full"),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(*("start_weight_update", "die", "rollout engine 0 crashed"), marks=pytest.mark.long),
         pytest.param(
             *("update_weights", "raise", "rollout engine 0 failed: OSError: disk full"), marks=pytest.mark.long
         ),
         ("update_weights", "die", "rollout engine 0 crashed"),
-        ("update_weights", "stop", "rollout engine 0 hangs: it took no weights within rollout.timeout 2 s"),
+        pytest.param(
+            *("update_weights", "stop", "rollout engine 0 hangs: it took no weights within rollout.timeout 2 s"),
+            marks=pytest.mark.long,
+        ),
         pytest.param(
             *("finish_weight_update", "stop", "rollout engine 0 hangs: it took no weights within rollout.timeout 2 s"),
             marks=pytest.mark.long,
         ),
-        ("accept", "stale", "rollout engine 0 reports weights 0 instead of 1"),
+        pytest.param(*("accept", "stale", "rollout engine 0 reports weights 0 instead of 1"), marks=pytest.mark.long),
         ("", "", "the broadcast of weights 1 hangs: it took more than rollout.timeout 2 s"),
     ],
 )
@@ -137,7 +143,7 @@ def test_an_engine_that_is_lost_meanwhile_is_an_error_in_time(here, monkeypatch,
 @pytest.mark.parametrize(
     ("number", "message"),
     [
-        (signal.SIGKILL, "rollout engine 1 crashed"),
+        pytest.param(signal.SIGKILL, "rollout engine 1 crashed", marks=pytest.mark.long),
         (signal.SIGSTOP, "rollout engine 1 hangs: it gave no answer within rollout.timeout 2 s"),
     ],
 )

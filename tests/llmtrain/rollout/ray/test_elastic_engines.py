@@ -60,6 +60,7 @@ def test_engines_join_and_leave_while_answers_stay_the_same(here, capsys):
     engine.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGKILL, marks=pytest.mark.long), signal.SIGSTOP])
 def test_requests_of_a_lost_elastic_engine_are_repeated_with_their_weights(here, number):
     """Requests of three versions are in flight when it is lost, crashed or hung; then all hold the newest weights."""
@@ -84,6 +85,7 @@ def test_requests_of_a_lost_elastic_engine_are_repeated_with_their_weights(here,
     assert gone(pid)
 
 
+@pytest.mark.long
 def test_a_lost_elastic_engine_and_a_restarted_one(here):
     """Both are lost in one request: the restarted engine also repeats what the elastic one leaves."""
     engine = remote(partial(Scripted, {11: 0.5}), restarts=1, elastic=[SEAT])
@@ -98,6 +100,7 @@ def test_a_lost_elastic_engine_and_a_restarted_one(here):
     engine.close()
 
 
+@pytest.mark.long
 def test_elastic_engines_without_room_are_not_waited_for(here):
     engine = remote(Scripted, elastic=[Seat({"num_cpus": 10_000})])
     for version in (1, 2):
@@ -107,6 +110,7 @@ def test_elastic_engines_without_room_are_not_waited_for(here):
     engine.close()
 
 
+@pytest.mark.long
 def test_an_elastic_engine_that_cannot_start_is_said(here, capsys):
     engine = remote(Scripted, elastic=[SEAT])
     engine.make = partial(Scripted, colour="red")

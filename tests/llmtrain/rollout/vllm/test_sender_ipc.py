@@ -62,6 +62,7 @@ def test_weights_come_whole_or_not_at_all(engine, monkeypatch):
         engine.update(model.named_parameters(), 3)
 
 
+@pytest.mark.long
 def test_two_workers_in_processes_of_their_own(tmp_path, monkeypatch):
     """A tensor-parallel engine: messages reach both workers, and each opens the handles of its own GPU."""
     save(sharp_model(), TOKENIZER, tmp_path / "model")
