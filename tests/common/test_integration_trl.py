@@ -116,7 +116,14 @@ ONE_MICRO_BATCH = {"per_device_train_batch_size": 16, "gradient_accumulation_ste
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("loss_type", "settings"), [("grpo", {}), ("dr_grpo", {}), ("bnpo", ONE_MICRO_BATCH)])
+@pytest.mark.parametrize(
+    ("loss_type", "settings"),
+    [
+        ("grpo", {}),
+        pytest.param("dr_grpo", {}, marks=pytest.mark.long),
+        pytest.param("bnpo", ONE_MICRO_BATCH, marks=pytest.mark.long),
+    ],
+)
 def test_loss_types_are_trls_own(folder, tmp_path, loss_type, settings):
     """After three updates on a rollout, by SGD, which sees the size of a gradient; bnpo's micro-batch is the step."""
     settings = settings | {"optim": "sgd", "learning_rate": 1.0, "max_grad_norm": 0.0, "max_steps": 3}

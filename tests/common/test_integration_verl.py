@@ -423,7 +423,7 @@ def test_one_micro_batch_on_each_of_two_ranks_is_exact(tmp_path):
 # Training -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_rollouts_of_verls_own_actor_are_the_plans(tmp_path):
     """Four optimizer steps of a tiny model, the second of a rollout with ratios other than 1, and a loop that moves."""
     script = Path(__file__).parent / "verl_two_rollouts.py"

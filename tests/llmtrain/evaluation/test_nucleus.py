@@ -44,7 +44,7 @@ def test_nucleus_by_hand(top_p, nucleus):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("temperature", [0.6, 1.0, 1.4])
+@pytest.mark.parametrize("temperature", [0.6, *(pytest.param(x, marks=pytest.mark.long) for x in (1.0, 1.4))])
 @pytest.mark.parametrize("top_p", [0.05, 0.7, 0.95])
 def test_nucleus_is_transformers(top_p, temperature):
     logits = torch.randn(1, 300, generator=torch.Generator().manual_seed(7)) * 2

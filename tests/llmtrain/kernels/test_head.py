@@ -157,7 +157,7 @@ def by_rows(path, logits, targets, d_logp, d_entropy, starts=(0,)):
 @pytest.mark.slow
 @pytest.mark.parametrize("starts", [(0,), (0, 1, 30)])
 @pytest.mark.parametrize("gap", [0, 1, 4, 16, 32])
-@pytest.mark.parametrize("others", [1, 40, 1000])
+@pytest.mark.parametrize("others", [1, pytest.param(40, marks=pytest.mark.long), 1000])
 def test_one_token_above_all_others(path, starts, gap, others):
     """By hand: with q = e^−gap, the token's p is 1/s1 and that of each other one q/s1, s1 = 1 + others·q."""
     starts = [start for start in starts if start <= others]

@@ -58,6 +58,11 @@ def test_elastic_engines():
     assert f"32 of 64: {few}; 16 more: {more}, with 2,048 partial tokens {partial}" in PAGE
 
 
+def test_attention():
+    small, large = (f"{plan(x).training['attention']:.0f} s of {plan(x).seconds:.0f}" for x in RUNS)
+    assert f"| attention itself {small} | {large} |" in PAGE
+
+
 def test_compiled_layers():
     path = Path(__file__).parents[3] / "benchmarks/compiled_layers.py"
     benchmark = importlib.util.module_from_spec(spec := importlib.util.spec_from_file_location(path.stem, path))

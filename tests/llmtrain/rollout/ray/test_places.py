@@ -68,7 +68,7 @@ def test_places_that_cannot_be(run):
         layout(gpu_run(*run))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_colocated_engines_use_the_gpus_of_the_learners_beside_them(here):
     """As Ray hands them out: two engines of two GPUs each, beside four learners."""
     config = gpu_run(4, 2, 2)
