@@ -1,7 +1,11 @@
 """Packed rows attend sequence by sequence, new tokens by groups of heads, and windows stay what they are."""
 
+import itertools
+
 import pytest
 import torch
+from like_cuda import like_cuda
+from torch.nn.attention import varlen
 from transformers import (
     AutoModelForCausalLM,
     DynamicCache,
@@ -12,6 +16,7 @@ from transformers import (
     Qwen2Config,
 )
 
+from llmtrain.policy import attention
 from llmtrain.policy.attention import attend, attend_by_sequence, window_of
 from llmtrain.policy.policy import Policy
 from llmtrain.sequences.batch import Batch
@@ -61,6 +66,39 @@ def test_a_packed_row_costs_what_its_sequences_cost(asked, checkpointing):
         one.token_stats(BATCH, torch.arange(3)).logp.sum().backward()
         gradients.append(torch.cat([p.grad.flatten() for p in one.model.parameters()]))
     assert (gradients[0] - gradients[1]).norm() < 1e-5 * gradients[1].norm()
+
+
+@pytest.mark.parametrize("knows_groups", [True, False])
+def test_on_a_gpu_all_sequences_take_one_call(monkeypatch, knows_groups):
+    """The call of torch is written by hand here; test_cuda.py makes it on a GPU."""
+    calls = []
+
+    def variable_length(query, key, value, edges, others, longest, most, *, scale, window_size, enable_gqa=False):
+        calls.append((edges.tolist(), longest, window_size, enable_gqa))
+        assert enable_gqa or key.shape == query.shape
+        assert (others is edges, most) == (True, longest)
+        parts = []
+        for begin, end in itertools.pairwise(edges.tolist()):
+            each = [x[begin:end].transpose(0, 1)[None] for x in (query, key, value)]
+            options = {"is_causal": True, "scale": scale, "enable_gqa": enable_gqa}
+            parts.append(torch.nn.functional.scaled_dot_product_attention(*each, **options)[0].transpose(0, 1))
+        return torch.cat(parts)
+
+    monkeypatch.setattr(varlen, "varlen_attn", variable_length)
+    known = {"scale", "enable_gqa"} if knows_groups else {"scale"}
+    monkeypatch.setattr(attention, "VARLEN_OPTIONS", dict.fromkeys(known))
+    draws, lengths = torch.Generator().manual_seed(0), torch.tensor([3, 1, 5])
+    query, key, value = (torch.randn(1, heads, 9, 8, generator=draws).bfloat16() for heads in (4, 2, 2))
+    module = torch.nn.Module()
+    module.num_key_value_groups, module.is_causal = 2, True
+    expected, _ = attend(module, query, key, value, lengths, scaling=0.3)
+    assert not calls
+    found, _ = attend(module, *map(like_cuda, (query, key, value)), lengths, scaling=0.3)
+    assert calls == [([0, 3, 4, 9], 5, (-1, 0), knows_groups)]
+    torch.testing.assert_close(found, expected, rtol=0.01, atol=0.01)
+    attend(module, *map(like_cuda, (query.float(), key.float(), value.float())), lengths, scaling=0.3)
+    attend(module, *map(like_cuda, (query, key, value)), lengths, scaling=0.3, dropout=0.1)
+    assert len(calls) == 1, "not in fp32, not with dropout"
 
 
 @pytest.mark.parametrize("padding", [0, 2])

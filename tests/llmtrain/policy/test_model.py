@@ -94,6 +94,20 @@ def test_where_there_are_gpus_deepspeed_is_not_kept_from_them(tmp_path):
     assert saves(tmp_path, "gpus")[0].endswith("None\n")
 
 
+def test_on_a_gpu_attention_does_not_use_cudnn(tmp_path):
+    """It prepares every new length anew."""
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    model = build_tiny(9, hidden=16, layers=1, heads=1, kv_heads=1, intermediate=16)
+    save(model, build_char_tokenizer("0123456"), tmp_path)
+    try:
+        load(tmp_path)
+        assert torch.backends.cuda.cudnn_sdp_enabled() == before
+        load(tmp_path, device="cuda")
+        assert not torch.backends.cuda.cudnn_sdp_enabled()
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(before)
+
+
 @pytest.mark.parametrize("umask", [0o022, 0o027])
 def test_others_may_read_the_weights_if_they_may_read_the_rest(tmp_path, umask):
     before = os.umask(umask)
