@@ -102,7 +102,9 @@ def test_every_picture_has_a_description(seen, path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=[pytest.mark.long] * (i % 3 > 0)) for i, path in enumerate(PAGES)]
+)
 def test_a_telephone_needs_no_sideways_scrolling(browser, url, path):
     context = browser.new_context(viewport={"width": 390, "height": 844})
     tab = context.new_page()

@@ -376,7 +376,8 @@ def test_a_learner_that_is_lost_is_named_though_another_stops_because_of_it(here
     ray.kill(learners[0])
 
 
-@pytest.mark.parametrize("way", [pytest.param("hung engine", marks=pytest.mark.long), "SIGTERM"])
+@pytest.mark.long
+@pytest.mark.parametrize("way", ["hung engine", "SIGTERM"])
 def test_how_a_run_is_ended_and_nothing_is_left(learns, tmp_path, way):
     """On a Ray of its own, all of whose ports are bound to loopback."""
     config = on_ray(learns, tmp_path / "run")

@@ -239,7 +239,7 @@ def test_what_cannot_be_tried_is_skipped_with_the_reason(tmp_path, monkeypatch, 
     assert said.count("tried on cpu") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_gpu_checks_without_a_gpu(capsys):
     """The driver check names the missing part, checks that need it are skipped, and only named checks run."""
     torch = pytest.importorskip("torch")

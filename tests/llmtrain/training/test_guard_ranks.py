@@ -38,6 +38,7 @@ def found(out) -> list[dict]:
     return [torch.load(out / f"found-{rank}.pt", weights_only=True) for rank in range(2)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ENGINES)
 def test_an_update_that_is_left_out_leaves_nothing_behind(found, name):
     """By a limit, by a NaN loss and by an infinite gradient on one rank; then weights are those of a run without."""

@@ -528,7 +528,7 @@ def test_one_rank_that_fails_ends_all_and_says_why(small, tmp_path, who, what, w
     assert "error" not in said[1 - who]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_all_ranks_refuse_is_said_once(small, tmp_path):
     codes, said = ranks_with_a_fault(small, tmp_path, "all", "refused")
     assert sorted(codes) == [1, 2]

@@ -68,7 +68,7 @@ def test_every_claim_says_what_it_must_beat_and_what_turns_it(name):
 @pytest.mark.parametrize(
     ("name", "mutation"),
     [
-        pytest.param(x, m, id=f"{x}: {m.name}", marks=[pytest.mark.long] * (place > 0))
+        pytest.param(x, m, id=f"{x}: {m.name}", marks=[pytest.mark.long] * (place > 0 or x in LONG))
         for x in CLAIMS
         for place, m in enumerate(CLAIMS[x].mutations)
     ],

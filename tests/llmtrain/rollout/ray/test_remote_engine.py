@@ -202,7 +202,8 @@ def test_a_lost_engine_is_an_error_in_time_and_leaves_no_process(here, fault, me
     assert gone(pid)
 
 
-@pytest.mark.parametrize("restarts", [pytest.param(0, marks=pytest.mark.long), 1])
+@pytest.mark.long
+@pytest.mark.parametrize("restarts", [0, 1])
 def test_an_engine_that_dies_idle_is_noticed_by_the_next_request(here, restarts):
     """It is named, or another one answers with the same weights; no process is left."""
     engine = remote(Scripted, restarts=restarts)
