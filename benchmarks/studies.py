@@ -108,10 +108,7 @@ STUDIES = (
         rules=("ppo", "kl_ref beta=0.05", "thermostat mode=anchor", "thermostat mode=bonus", "clip_cov k=0.02"),
         drawn=("ppo", "kl_ref (beta=0.05)", "thermostat (mode=anchor)", "thermostat (mode=bonus)"),
         seeds=2,
-        model=(
-            "llmtrain model smollm2-135m",
-            "llmtrain sft --preset smollm-cpu --threads 1 --out models/smollm2-arithmetic",
-        ),
+        model=("llmtrain sft --preset smollm-cpu --threads 1 --out models/smollm2-arithmetic",),
     ),
 )
 

@@ -122,6 +122,22 @@ def test_a_run_without_the_model_says_how_to_make_it(small, tmp_path):
         check(replace(small, model=replace(small.model, path=str(missing))))
 
 
+def test_the_model_of_a_preset_is_made_before_a_warm_up(written, tmp_path, monkeypatch, capsys):
+    path, _ = written
+    monkeypatch.chdir(tmp_path)
+    some = Published("some==1", "json", "none", gguf_model.sha256(path), "MIT")
+    monkeypatch.setitem(PUBLISHED, "some", some)
+    monkeypatch.setattr(Published, "find", lambda self: path)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert main(["sft", "--model.path", "models/some", "--device", "cuda"]) == 2  # a mistake, once the model is there
+    assert "device cuda is not available" in capsys.readouterr().err
+    assert load("models/some")
+    gguf_model.make_published("models/some")
+    gguf_model.make_published("models/other")
+    gguf_model.make_published(None)
+    assert [folder.name for folder in (tmp_path / "models").iterdir()] == ["some"]
+
+
 @pytest.mark.slow
 def test_smollm2_speaks(tmp_path):
     pytest.importorskip("gguf")

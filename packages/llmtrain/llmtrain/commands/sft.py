@@ -11,14 +11,20 @@ from ..training.run import claim
 
 
 def main(args: list[str]) -> int:
-    """Run a supervised warm-up with the settings of train, and return the exit code."""
+    """Run a supervised warm-up with the settings of train, and return the exit code.
+
+    The published model of a preset is made first.
+    """
     example = "llmtrain sft --preset countdown-cpu --sft.steps 300 --out runs/base"
     if is_recipe(args):
         config = read_recipe_config(args, "llmtrain sft", for_warm_up)
     else:
         config = read_config(args, "llmtrain sft", example, out="runs/sft")
+    from ..policy.gguf_model import make_published
     from ..training.check import check_sft
 
+    if is_first():
+        make_published(config.model.path)
     check_sft(config)
     there = any(path.name != LOCK for path in Path(config.out).glob("*"))
     if is_first() and there and not config.overwrite:

@@ -86,6 +86,16 @@ def convert(name: str, out: Path) -> bool:
     return True
 
 
+def make_published(folder: str | None) -> None:
+    """Write the published model that belongs into this folder, models/NAME, unless it exists; no-op for other folders.
+
+    Raises ValueError as `convert` does.
+    """
+    for name in PUBLISHED:
+        if folder == f"models/{name}" and not Path(folder).exists():
+            convert(name, Path(folder))
+
+
 def _write(source: Path, folder: Path) -> None:
     """Write model and tokenizer of a GGUF file to a new folder, fp32."""
     import torch
