@@ -13,11 +13,11 @@ Cases take turns; median of the turns.
 
 import argparse
 import statistics
-import time
 from collections.abc import Callable
 from unittest.mock import patch
 
 import torch
+from benchmarks.layers import SIZES, now
 from transformers import LlamaConfig, LlamaModel
 
 from llmtrain.policy import attention
@@ -29,21 +29,6 @@ SHAPES = {
     "qwen2.5-7b": ((512, 32), (64, 256), (16, 1024), (7, 2341), (2, 8192)),
 }
 """Numbers of sequences, and their lengths in tokens."""
-LAYERS = {
-    "smollm2-135m": {"hidden_size": 576, "intermediate_size": 1536, "num_attention_heads": 9, "num_key_value_heads": 3},
-    "qwen2.5-0.5b": {
-        "hidden_size": 896,
-        "intermediate_size": 4864,
-        "num_attention_heads": 14,
-        "num_key_value_heads": 2,
-    },
-    "qwen2.5-7b": {
-        "hidden_size": 3584,
-        "intermediate_size": 18_944,
-        "num_attention_heads": 28,
-        "num_key_value_heads": 4,
-    },
-}
 ON_CPU = "smollm2-135m"
 TURNS = 7
 
@@ -51,7 +36,7 @@ TURNS = 7
 def model_of(name: str, by_sequence: bool) -> LlamaModel:
     """Return two layers with fixed weights."""
     torch.manual_seed(0)
-    config = LlamaConfig(vocab_size=64, **LAYERS[name], num_hidden_layers=2, attn_implementation="sdpa")
+    config = LlamaConfig(vocab_size=64, **SIZES[name], num_hidden_layers=2, attn_implementation="sdpa")
     model = LlamaModel(config)
     if name != ON_CPU:
         model.to("cuda", torch.bfloat16)
@@ -79,17 +64,9 @@ def cases(name: str, count: int, length: int) -> dict[str, Callable[[], torch.Te
     return found if name == ON_CPU else found | {"at once": lambda: one(**row).last_hidden_state[0]}
 
 
-def now(name: str) -> float:
-    """Return CPU seconds, or elapsed seconds once the GPU is idle."""
-    if name == ON_CPU:
-        return time.process_time()
-    torch.cuda.synchronize()
-    return time.perf_counter()
-
-
 def measure(name: str, count: int, length: int) -> dict[str, float]:
     """Return the seconds of each case for so many sequences; raises AssertionError if the cases differ."""
-    work = cases(name, count, length)
+    work, device = cases(name, count, length), torch.device("cpu" if name == ON_CPU else "cuda")
     with torch.no_grad():
         expected = work["batch"]()
         for case, states in work.items():
@@ -98,10 +75,10 @@ def measure(name: str, count: int, length: int) -> dict[str, float]:
     seconds: dict[str, list[float]] = {case: [] for case in work}
     for turn in range(TURNS + 1):
         for case, states in work.items():
-            began = now(name)
+            began = now(device)
             states().square().mean().backward()
             if turn:
-                seconds[case].append(now(name) - began)
+                seconds[case].append(now(device) - began)
     return {case: statistics.median(taken) for case, taken in seconds.items()}
 
 

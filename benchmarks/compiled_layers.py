@@ -1,19 +1,19 @@
 """Time that `engine.torch_compile` saves: forward and backward pass of a model's body, layers compiled or as written.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.compiled_layers [tiny|smollm2|qwen2.5-7b]
+    OMP_NUM_THREADS=1 python -m benchmarks.compiled_layers [tiny|smollm2-135m|qwen2.5-7b]
 
 Packed rows of equal sequences, of four widths in turn. Both take turns; smallest of the turns, in CPU seconds, or on a
 GPU, where it is a model's, in elapsed seconds.
 
 - tiny: the demo's model in fp32;
-- smollm2: SmolLM2-135M's shape in fp32 and with bf16 products;
+- smollm2-135m: SmolLM2-135M's shape in fp32 and with bf16 products;
 - qwen2.5-7b: four layers of Qwen2.5-7B's shape in bf16, as written and with gradient checkpointing; needs a GPU.
 """
 
 import argparse
-import time
 
 import torch
+from benchmarks.layers import SIZES, now
 from transformers import LlamaConfig, LlamaModel
 
 from llmtrain.plan.derived import Layout
@@ -21,35 +21,19 @@ from llmtrain.plan.efficiency import BANDWIDTH_SHARE
 from llmtrain.policy.attention import attend_by_sequence
 from llmtrain.policy.compiled import compile_layers
 
-SHAPES = {
-    "tiny": {"hidden_size": 128, "intermediate_size": 384, "num_hidden_layers": 4, "num_attention_heads": 4},
-    "smollm2": {
-        "hidden_size": 576,
-        "intermediate_size": 1536,
-        "num_hidden_layers": 30,
-        "num_attention_heads": 9,
-        "num_key_value_heads": 3,
-    },
-    "qwen2.5-7b": {
-        "hidden_size": 3584,
-        "intermediate_size": 18_944,
-        "num_hidden_layers": 4,
-        "num_attention_heads": 28,
-        "num_key_value_heads": 4,
-    },
-}
+LAYERS = {"tiny": 4, "smollm2-135m": 30, "qwen2.5-7b": 4}
 ON_GPU = "qwen2.5-7b"
-TOKENS = {"tiny": 4096, "smollm2": 1024, ON_GPU: 16_384}
-LENGTH = {"tiny": 32, "smollm2": 32, ON_GPU: 2048}
+TOKENS = {"tiny": 4096, "smollm2-135m": 1024, ON_GPU: 16_384}
+LENGTH = {"tiny": 32, "smollm2-135m": 32, ON_GPU: 2048}
 TURNS = 8
-KINDS = {"tiny": ("fp32",), "smollm2": ("fp32", "bf16 products"), ON_GPU: ("bf16", "bf16, checkpointed")}
+KINDS = {"tiny": ("fp32",), "smollm2-135m": ("fp32", "bf16 products"), ON_GPU: ("bf16", "bf16, checkpointed")}
 COLUMNS = ("model", "precision", "eager, s", "compiled, s", "eager / compiled")
 
 
 def model_of(name: str, kind: str, compiled: bool) -> LlamaModel:
     """Return a model with fixed weights."""
     torch.manual_seed(0)
-    model = LlamaModel(LlamaConfig(vocab_size=64, **SHAPES[name]))
+    model = LlamaModel(LlamaConfig(vocab_size=64, num_hidden_layers=LAYERS[name], **SIZES[name]))
     if name == ON_GPU:
         model.to("cuda", torch.bfloat16)
     attend_by_sequence(model)
@@ -70,14 +54,6 @@ def step(model: LlamaModel, name: str, kind: str, tokens: int) -> torch.Tensor:
     model.zero_grad()
     (states.float() @ slope.to(device)).sum().backward()
     return model.layers[0].mlp.gate_proj.weight.grad.clone()
-
-
-def now(model: LlamaModel) -> float:
-    """Return CPU seconds, or elapsed seconds once the GPU of the model is idle."""
-    if model.device.type == "cpu":
-        return time.process_time()
-    torch.cuda.synchronize()
-    return time.perf_counter()
 
 
 def saved_bytes(hidden: int, intermediate: int, rotated: int) -> int:
@@ -112,9 +88,9 @@ def row(name: str, kind: str) -> str:
     for turn in range(TURNS):
         gradients = {}
         for way, model in models.items():
-            began = now(model)
+            began = now(model.device)
             gradients[way] = step(model, name, kind, widths[turn % len(widths)])
-            seconds[way].append(now(model) - began)
+            seconds[way].append(now(model.device) - began)
         away = (gradients["eager"] - gradients["compiled"]).norm() / gradients["eager"].norm()
         assert away < (1e-4 if kind == "fp32" else 0.1), float(away)
     eager, compiled = (min(seconds[way]) for way in ("eager", "compiled"))
@@ -123,8 +99,8 @@ def row(name: str, kind: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", metavar="|".join(SHAPES), help="models to time")
-    models = parser.parse_args().models or [name for name in SHAPES if name != ON_GPU or torch.cuda.is_available()]
+    parser.add_argument("models", nargs="*", metavar="|".join(LAYERS), help="models to time")
+    models = parser.parse_args().models or [name for name in LAYERS if name != ON_GPU or torch.cuda.is_available()]
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
     for name in models:
         for kind in KINDS[name]:

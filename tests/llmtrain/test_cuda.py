@@ -1,4 +1,4 @@
-"""What only a GPU can show: kernels as compiled, attention in one call, layers as compiled, and whole trainings.
+"""Tests that need a GPU: compiled kernels and layers, attention in one call, and whole trainings.
 
 To run them: TRITON_INTERPRET=0 python -m pytest tests/llmtrain/test_cuda.py
 """

@@ -69,11 +69,10 @@ def test_compiled_layers():
     spec.loader.exec_module(benchmark)
     bounds = [f"at most {benchmark.saved_seconds(plan(x).layout):.0f} s of {plan(x).seconds:.0f}" for x in RUNS]
     assert f"| {bounds[0]} | {bounds[1]} |" in PAGE
-    shape, tokens = benchmark.SHAPES[benchmark.ON_GPU], benchmark.TOKENS[benchmark.ON_GPU]
+    name = benchmark.ON_GPU
+    shape, tokens, layers = benchmark.SIZES[name], benchmark.TOKENS[name], benchmark.LAYERS[name]
     heads = shape["num_attention_heads"] + shape["num_key_value_heads"]
     rotated = heads * shape["hidden_size"] // shape["num_attention_heads"]
     each = benchmark.saved_bytes(shape["hidden_size"], shape["intermediate_size"], rotated)
-    passes = [
-        x * tokens * shape["num_hidden_layers"] * each / (GPUS["h100"].bandwidth * BANDWIDTH_SHARE) for x in (3, 4)
-    ]
+    passes = [x * tokens * layers * each / (GPUS["h100"].bandwidth * BANDWIDTH_SHARE) for x in (3, 4)]
     assert f"of {1e3 * passes[0]:.0f} and {1e3 * passes[1]:.0f} that it could save" in PAGE

@@ -101,6 +101,15 @@ def test_on_a_gpu_all_sequences_take_one_call(monkeypatch, knows_groups):
     assert len(calls) == 1, "not in fp32, not with dropout"
 
 
+def test_edges_that_a_rollout_leaves_can_be_saved_by_an_update():
+    attention.edges_of.cache_clear()
+    with torch.inference_mode():
+        attention.edges_of((2, 3), torch.device("cpu"))
+    edges = attention.edges_of((2, 3), torch.device("cpu"))
+    assert edges.tolist() == [0, 2, 5]
+    assert not edges.is_inference()
+
+
 @pytest.mark.parametrize("padding", [0, 2])
 def test_a_new_token_sees_keys_and_values_that_are_not_copied_for_each_query_head(monkeypatch, padding):
     heads, plain = [], torch.nn.functional.scaled_dot_product_attention

@@ -97,9 +97,11 @@ def attend_at_once(query: Tensor, key: Tensor, value: Tensor, each: list[int], s
 def edges_of(each: tuple[int, ...], device: torch.device) -> Tensor:
     """Return where sequences of these lengths begin, and where the last one ends, (n + 1,).
 
-    All layers use the same tensor: to copy it for each of them the CPU would wait for the GPU.
+    All layers use the same tensor: to copy it for each of them the CPU would wait for the GPU. It may be kept by a
+    rollout and used by an update, which cannot save a tensor of inference mode.
     """
-    return nn.functional.pad(torch.tensor(each).cumsum(0), (1, 0)).to(device, torch.int32)
+    with torch.inference_mode(False):
+        return nn.functional.pad(torch.tensor(each).cumsum(0), (1, 0)).to(device, torch.int32)
 
 
 def attend_in_groups(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scaling: float | None) -> Tensor:
