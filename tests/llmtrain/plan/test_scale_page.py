@@ -1,6 +1,7 @@
 """docs/scale.md says what the plan says: the steps of two runs, and what each part of them takes or saves."""
 
 import importlib.util
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from llmtrain.plan.efficiency import BANDWIDTH_SHARE
 from llmtrain.plan.gpu import GPUS
 from llmtrain.plan.plan_presets import get_preset
 
-PAGE = " ".join((Path(__file__).parents[3] / "docs/scale.md").read_text(encoding="utf-8").split())
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = " ".join((DOCS / "scale.md").read_text(encoding="utf-8").split())
+H100 = json.loads((DOCS / "scale/h100.json").read_text(encoding="utf-8"))
 RUNS = {"qwen2.5-math-7b-8gpu": "h200", "qwen2.5-32b-64gpu": "h100"}
 SMALL, LARGE = RUNS
 
@@ -76,3 +79,39 @@ def test_compiled_layers():
     each = benchmark.saved_bytes(shape["hidden_size"], shape["intermediate_size"], rotated)
     passes = [x * tokens * layers * each / (GPUS["h100"].bandwidth * BANDWIDTH_SHARE) for x in (3, 4)]
     assert f"of {1e3 * passes[0]:.0f} and {1e3 * passes[1]:.0f} that it could save" in PAGE
+    for row in H100["compiled layers"]:
+        assert f"| {row['eager, s']:0<5} | {row['compiled, s']} | {row['eager / compiled']} |" in PAGE
+
+
+def test_attention_on_an_h100():
+    later = {row["layers"] + row["sequences × tokens"] for row in H100["attention"]}
+    for row in H100["attention"]:
+        batch, *others = (row["ms"][case] for case in ("batch", "each", "dense", "at once"))
+        shape = row["sequences × tokens"].replace("1024", "1,024").replace("2048", "2,048")
+        assert f"{shape} | {batch:.1f} | {' | '.join(f'{x / batch:.2f}' for x in others)} |" in PAGE
+    for row in H100["attention, a wait in each layer"]:
+        if "qwen2.5-7b" + row["sequences × tokens"] in later:
+            continue
+        shape, *numbers = (
+            x.replace("1024", "1,024").replace("2341", "2,341").replace("8192", "8,192") for x in row.values()
+        )
+        assert f"{shape} | {' | '.join(numbers)} |" in PAGE
+
+
+def test_the_run_on_an_h100():
+    runs = H100["first-hour"]
+    predicted, measured = (runs["small"]["found"][key] for key in ("predicted", "measured"))
+    reserved = measured["memory_gib"]["memory/reserved_gib"]
+    assert f"| memory of training, GiB | {predicted['memory_gib']:.1f} | {reserved:.1f} |" in PAGE
+    for name, phase in (("training", "training"), ("weights", "weight sync"), ("rollout", "rollout")):
+        seconds = (one["seconds"][phase] for one in (predicted, measured))
+        assert f"| {name}, s | {' | '.join(f'{x:.2f}' for x in seconds)} |" in PAGE
+    slower = runs["small, a call for each sequence"]["found"]["measured"]["seconds"]["training"]
+    assert f"{measured['seconds']['training']:.1f} s a step with one call and took {slower:.1f} s" in PAGE
+    assert f"{measured['seconds']['training'] / predicted['seconds']['training']:.1f} times in training" in PAGE
+    first, second, *rest = H100["seconds of rollouts"]
+    assert f"The first two rollouts took {first:.0f} and {second:.0f} s" in PAGE
+    assert max(rest) < 5
+    entropy = runs["cpu"]["found"]["entropy"]
+    assert max(abs(a - b) for a, b in zip(*entropy.values(), strict=True)) < 2.1e-8
+    assert " and ".join(f"{x:.7f}" for x in entropy["on-cpu"]) in PAGE
