@@ -27,7 +27,8 @@ def sampler(top_p, temperature=1.0):
 def drawn(logits, top_p, count=4000, temperature=1.0):
     """Return the tokens for evenly spaced uniform numbers, and their log-probabilities."""
     uniform = (torch.arange(count, dtype=torch.float64) + 0.5) / count
-    return sampler(top_p, temperature)._sample(logits.expand(count, -1), uniform)
+    tokens, stats = sampler(top_p, temperature)._sample(logits.expand(count, -1), uniform)
+    return tokens, stats[:, 0]
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llmtrain.policy.model import build_tiny
+from llmtrain.policy.policy import Policy
 from llmtrain.policy.tokenizer import build_char_tokenizer
 from llmtrain.rollout.hf import BLOCK, HFRollout, _invert, stop_ids
+from llmtrain.sequences.batch import Batch
+from llmtrain.sequences.rollouts import join
 
 TOKENIZER = build_char_tokenizer("0123456789+-*/()=: ")
 PROMPTS = TOKENIZER(["1=", "12 13=", "3 5 7=22:", "9"])["input_ids"]
@@ -50,6 +53,30 @@ def test_logp_equals_teacher_forcing(model, tokenizer, temperature):
     rollouts = sampler(model, tokenizer, temperature=temperature).generate(PROMPTS, 16)
     assert len(set(rollouts.response_lengths.tolist())) > 3  # rows did leave the batch on the way
     torch.testing.assert_close(rollouts.logp, forced_logp(model, rollouts, temperature), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"temperature": 0.6}, {"top_p": 0.8}, {"temperature": 0}, {"max_num_seqs": 16}]
+)
+def test_statistics_are_those_of_the_policy(model, tokenizer, settings):
+    plain = sampler(model, tokenizer, **settings).generate(PROMPTS, 16)
+    rollouts = sampler(model, tokenizer, **settings, stats=True).generate(PROMPTS, 16)
+    assert plain.stats is None
+    assert torch.equal(rollouts.response_ids, plain.response_ids)
+    assert torch.equal(rollouts.stats[0], rollouts.logp)
+    torch.testing.assert_close(rollouts.logp, plain.logp, atol=1e-6, rtol=0)
+    policy = Policy(model, settings.get("temperature") or 1.0)
+    torch.testing.assert_close(
+        rollouts.stats, torch.stack(policy.all_stats(Batch.of(rollouts), 512)), atol=1e-5, rtol=0
+    )
+    odd = rollouts.take(torch.arange(1, 64, 2))
+    torch.testing.assert_close(odd.stats, torch.stack(policy.all_stats(Batch.of(odd), 512)), atol=1e-5, rtol=0)
+    assert torch.equal(join([odd, rollouts]).stats, torch.cat([odd.stats, rollouts.stats], 1))
+    assert join([odd, plain]).stats is None
+
+
+def test_a_rank_without_prompts_has_statistics_of_no_tokens(model, tokenizer):
+    assert sampler(model, tokenizer, stats=True).generate(PROMPTS, 16, mine=[]).stats.shape == (5, 0)
 
 
 def test_packing(model, tokenizer):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from llmtrain.policy.model import build_tiny
+from llmtrain.policy.model import build_tiny, save
 from llmtrain.policy.tokenizer import build_char_tokenizer
-from llmtrain.rollout.hf_engine import HFEngine
+from llmtrain.rollout.hf_engine import CopyEngine, HFEngine
 from llmtrain.rollout.rollout_engine import Begun, Request, RolloutError, Sampler, check_answer
 from llmtrain.settings.config import RolloutConfig
 from llmtrain.verifiers.countdown import ALPHABET
@@ -78,6 +78,23 @@ def test_the_version_is_that_of_the_weights(policy):
     engine = HFEngine(*policy, CONFIG)
     engine.update([], 7)
     assert engine.submit(request())().version.unique().tolist() == [7]
+
+
+@pytest.mark.parametrize(
+    ("changes", "shares", "told"),
+    [
+        ({}, [range(3)], False),
+        ({"old_logp": "rollout"}, [range(3)], True),
+        ({"old_logp": "rollout"}, [range(2), [2]], False),
+        ({"old_logp": "rollout", "partial_tokens": 2}, [range(3)], False),
+    ],
+)
+def test_statistics_are_told_where_they_are_those_of_the_policy(policy, tmp_path, changes, shares, told):
+    """Not by one of several ranks, which exchange responses, nor of responses that go on, nor by a copy."""
+    config = replace(CONFIG, **changes)
+    assert (HFEngine(*policy, config).submit(request(*shares))().stats is not None) == told
+    save(*policy, tmp_path)
+    assert CopyEngine(tmp_path, config).submit(request(*shares))().stats is None
 
 
 def spoil(rollouts, name):

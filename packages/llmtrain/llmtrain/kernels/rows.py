@@ -127,6 +127,11 @@ def statistics(sums: Sums) -> Tensor:
     )
 
 
+def token_statistics(logits: Tensor, targets: Tensor) -> Tensor:
+    """Return logp, H, S2, S2L, S2LL of targets (n,) under logits (n, V), which are overwritten, (5, n)."""
+    return statistics(accumulate(logits, targets)[0])
+
+
 def row_coefficients(shift: Tensor, sums: Sums, d_logp: Tensor, d_entropy: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return a, b and c (n,) such that ∂loss/∂logits is c at the target and a·e^z + b·z·e^z elsewhere.
 

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
+from ..kernels import HeadStats
+from ..kernels.rows import token_statistics
 from ..policy.attention import attend_by_sequence
 from ..policy.compiled import eager
 from ..policy.precision import casts, without_gradients
@@ -40,6 +42,7 @@ class HFRollout:
         max_num_seqs: sequences sampled together, grouped by prompt length; 0 samples all at once.
         top_p: draw only from the fewest tokens that together have this probability (nucleus sampling, Holtzman et al.
             2020); log-probabilities stay those of the full distribution.
+        stats: compute all statistics of `HeadStats` for each token, at the sampling temperature, not only logp.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class HFRollout:
         stop_token_ids: Sequence[int] = (),
         max_num_seqs: int = 0,
         top_p: float = 1.0,
+        stats: bool = False,
     ):
         if max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be at least 1; got {max_new_tokens}")
@@ -68,6 +72,7 @@ class HFRollout:
         self.top_p = top_p
         self.generator = generator
         self.max_num_seqs = max_num_seqs
+        self.rows = len(HeadStats._fields) if stats else 1
         self.eos_ids = torch.tensor(stop_ids(model, tokenizer, stop_token_ids), device=model.device)
 
     def generate(
@@ -97,7 +102,8 @@ class HFRollout:
             uniforms = list(self.uniforms((len(prompt_ids), n, self.max_new_tokens)))
         if not chosen:
             nothing = torch.empty(0, dtype=torch.long)
-            return Rollouts(prompt_ids, nothing, nothing, torch.empty(0), nothing, nothing.bool())
+            stats = torch.empty(self.rows, 0) if self.rows > 1 else None
+            return Rollouts(prompt_ids, nothing, nothing, torch.empty(0), nothing, nothing.bool(), stats=stats)
         was_training = self.model.training
         self.model.eval()
         try:
@@ -110,16 +116,17 @@ class HFRollout:
         owner = torch.tensor(answered).repeat_interleave(torch.tensor([len(uniforms[i]) for i in answered]))
         order = owner.argsort(stable=True)
         columns = zip(*parts, strict=True)
-        tokens_BT, logp_BT, lengths, finished_B = (torch.cat([x.cpu() for x in xs])[order] for xs in columns)
+        tokens_BT, stats_BTR, lengths, finished_B = (torch.cat([x.cpu() for x in xs])[order] for xs in columns)
         kept = torch.arange(self.max_new_tokens) < lengths[:, None]
         # Indexing outside inference mode makes ordinary tensors, which autograd may save.
         return Rollouts(
             prompt_ids=prompt_ids,
             response_ids=tokens_BT[kept],
             response_lengths=lengths.clone(),
-            logp=logp_BT[kept],
+            logp=stats_BTR[kept][:, 0],
             prompt_index=owner[order],
             finished=finished_B.clone(),
+            stats=stats_BTR[kept].T if self.rows > 1 else None,
         )
 
     def _together(self, chosen: list[int], prompt_ids: list[list[int]], n: int) -> list[list[int]]:
@@ -129,7 +136,7 @@ class HFRollout:
         return [by_length[i : i + size] for i in range(0, len(chosen), size)]
 
     def _decode(self, prompt_ids: list[list[int]], each: list[Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return tokens (B, T), their logp (B, T), lengths (B) and finished (B), given the uniforms of each prompt."""
+        """Return tokens (B, T), their statistics (B, T, R), lengths (B), finished (B), given uniforms per prompt."""
         device = self.model.device
         counts = torch.tensor([len(part) for part in each], device=device)
         limits = torch.tensor([part.shape[1] for part in each], device=device).repeat_interleave(counts)
@@ -138,13 +145,13 @@ class HFRollout:
         shape = (len(rows), self.max_new_tokens)
         uniforms = torch.cat([nn.functional.pad(part, (0, shape[1] - part.shape[1])) for part in each]).to(device)
         tokens = torch.zeros(shape, dtype=torch.long, device=device)
-        logps = torch.zeros(shape, dtype=torch.float32, device=device)
+        stats = torch.zeros((*shape, self.rows), dtype=torch.float32, device=device)
         lengths = limits.clone()
         finished = torch.zeros(len(rows), dtype=torch.bool, device=device)
         for t in range(self.max_new_tokens):
-            token, logp = self._sample(logits, uniforms[rows, t])
+            token, found = self._sample(logits, uniforms[rows, t])
             # A finished row still in the batch overwrites only entries past its length.
-            tokens[rows, t], logps[rows, t] = token, logp
+            tokens[rows, t], stats[rows, t] = token, found
             ended = torch.isin(token, self.eos_ids) & ~finished[rows] & (limits[rows] > t)
             lengths[rows[ended]] = t + 1
             finished[rows[ended]] = True
@@ -161,7 +168,7 @@ class HFRollout:
                 mask = torch.cat([mask, mask.new_ones(len(rows), 1)], dim=1)
             logits = self._forward(token[:, None], mask, position[:, None], cache)
             position = position + 1
-        return tokens, logps, lengths, finished
+        return tokens, stats, lengths, finished
 
     def _prefill(
         self, prompt_ids: list[list[int]], counts: Tensor
@@ -208,14 +215,16 @@ class HFRollout:
         return torch.rand(shape, generator=self.generator, device=self.generator.device, dtype=torch.float64)
 
     def _sample(self, logits_BV: Tensor, uniform_B: Tensor) -> tuple[Tensor, Tensor]:
-        """Return tokens (B) by inversion of the cumulative distribution, and their log-probability (B)."""
-        logits = logits_BV.float()
+        """Return tokens (B) by inversion of the cumulative distribution, and their statistics (B, R), logp first."""
+        logits = logits_BV.float() / (self.temperature or 1.0)
+        logp = logits.log_softmax(-1)
         if self.temperature == 0:
-            token = logits.argmax(-1, keepdim=True)
-            return token[:, 0], logits.log_softmax(-1).gather(1, token)[:, 0]
-        logp = (logits / self.temperature).log_softmax(-1)
-        token = _nucleus(logp, uniform_B, self.top_p) if self.top_p < 1 else _invert(logp.exp(), uniform_B)
-        return token, logp.gather(1, token[:, None])[:, 0]
+            token = logits.argmax(-1)
+        else:
+            token = _nucleus(logp, uniform_B, self.top_p) if self.top_p < 1 else _invert(logp.exp(), uniform_B)
+        if self.rows > 1:
+            return token, token_statistics(logits, token).T
+        return token, logp.gather(1, token[:, None])
 
 
 def _invert(weight_BV: Tensor, uniform_B: Tensor) -> Tensor:

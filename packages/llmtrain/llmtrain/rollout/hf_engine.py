@@ -33,6 +33,8 @@ class HFEngine(RolloutEngine):
         """whole: returns the context in which this rank holds all weights."""
         self.model, self.tokenizer, self.config = model, tokenizer, config
         self.rank, self.whole = rank, whole
+        self.tells_statistics = config.old_logp == "rollout" and not config.partial_tokens
+        """True if its statistics are those of the policy to train, for all tokens; ranks exchange responses later."""
 
     @classmethod
     def start(cls, start: Start) -> "HFEngine":
@@ -51,6 +53,7 @@ class HFEngine(RolloutEngine):
             generator=torch.Generator().manual_seed(request.seed),
             stop_token_ids=self.config.stop_token_ids,
             max_num_seqs=self.config.max_num_seqs,
+            stats=self.tells_statistics and len(request.shares) == 1,
         )
         with self.whole():
             mine = request.shares[self.rank]
@@ -82,6 +85,7 @@ class CopyEngine(HFEngine):
     ) -> None:
         model, tokenizer = load(folder, device=device, trust_remote_code=trust_remote_code)
         super().__init__(model, tokenizer, config)
+        self.tells_statistics = False  # its weights may be older
         torch.nn.Module.to(self.model, torch.device(device))
 
     def update(self, weights: Weights, version: int) -> None:

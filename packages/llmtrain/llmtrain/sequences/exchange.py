@@ -60,6 +60,7 @@ def exchange(found: Collected, to: Tensor, ranks: Ranks) -> Collected:
         response_lengths=ranks.exchange(leaving.response_lengths, counts),
         prompt_index=ranks.exchange(leaving.prompt_index, counts),
         finished=ranks.exchange(leaving.finished.long(), counts).bool(),
+        stats=None,
     )
     sequence = ranks.exchange(found.sequence[order], counts)
     scores = torch.stack([found.reward, found.shaped, found.advantage], 1)

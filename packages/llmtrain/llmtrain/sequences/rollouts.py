@@ -34,6 +34,8 @@ class Rollouts:
         finished: True if the sequence ended with eos or a stop token, False if at the length limit (B), bool.
         version: version of the weights that drew each token: the rollout step that these weights were made for (N),
             int64; a single number stands for all tokens.
+        stats: statistics of each token under the policy that drew it, in the order of `HeadStats` (5, N), float32; None
+            unless the engine computes them, and where responses were exchanged or go on under other weights.
     """
 
     prompt_ids: list[list[int]]
@@ -43,6 +45,7 @@ class Rollouts:
     prompt_index: Tensor
     finished: Tensor
     version: Tensor = field(default_factory=lambda: torch.tensor(0))
+    stats: Tensor | None = None
 
     def __post_init__(self) -> None:
         if torch.as_tensor(self.version).ndim == 0:
@@ -68,6 +71,7 @@ class Rollouts:
             prompt_index=self.prompt_index[sequences],
             finished=self.finished[sequences],
             version=self.version[tokens],
+            stats=None if self.stats is None else self.stats[:, tokens],
         )
 
     def continued(self, sequences: Tensor, more: "Rollouts") -> "Rollouts":
@@ -81,6 +85,7 @@ class Rollouts:
             logp=torch.cat([self.logp, more.logp])[order],
             finished=self.finished.index_copy(0, sequences, more.finished),
             version=torch.cat([self.version, more.version])[order],
+            stats=None,
         )
 
     def answering(self, prompts: Tensor) -> "Rollouts":
@@ -127,4 +132,5 @@ def merge(parts: Sequence[Rollouts]) -> Rollouts:
 def _joined(parts: Sequence[Rollouts]) -> Rollouts:
     """Concatenate responses without changing prompts and their indices."""
     whole: dict[str, Any] = {name: torch.cat([getattr(part, name) for part in parts]) for name in FLAT}
-    return replace(parts[0], **whole)
+    stats = [part.stats for part in parts if part.stats is not None]
+    return replace(parts[0], **whole, stats=torch.cat(stats, 1) if len(stats) == len(parts) else None)

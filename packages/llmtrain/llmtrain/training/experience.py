@@ -155,7 +155,10 @@ class Annotator:
         rollouts, config = found.rollouts, self.config
         batch = Batch.of(rollouts)
         with self.clock.phase("forward"):
-            stats = self.policy.all_stats(batch, config.optim.micro_batch_tokens, self.ranks)
+            if rollouts.stats is None:
+                stats = self.policy.all_stats(batch, config.optim.micro_batch_tokens, self.ranks)
+            else:
+                stats = HeadStats(*rollouts.stats.to(self.policy.model.device))
             support = self.controller.support if "truncated_entropy" in self.controller.needs else None
             proxy, inside = (self._restricted(batch, within) for within in (self.controller.proxy, support))
         ref_logp = None

@@ -330,7 +330,7 @@ class Trainer:
             self.policy.support = self.controller.support  # of the last observation, in statistics and in the update
             experience, learned = self.annotator.experience(found)
             entropy = self.ranks.mean(experience.stats.entropy)
-            gap = mismatch(experience.stats.logp, rollouts.logp, self.ranks)
+            gap = {} if rollouts.stats is not None else mismatch(experience.stats.logp, rollouts.logp, self.ranks)
             near = self.guard.allows("mismatch", gap.get("mismatch/kl", 0.0))
             proceeds = self.guard.allows("entropy", entropy) and near
             self.controller.observe(self._step_stats(entropy))
