@@ -1,6 +1,7 @@
-"""Cost of attending to each sequence of a packed row in a call of its own.
+"""Cost of attending to each sequence of a packed row in a call of its own, and of torch's kernel for short rows.
 
     OMP_NUM_THREADS=1 python -m benchmarks.attention_calls [smollm2-135m|qwen2.5-0.5b|qwen2.5-7b]
+    OMP_NUM_THREADS=2 python -m benchmarks.attention_calls --short
 
 Two layers of a model, forward and backward, on sequences of equal lengths: packed into one row, with a call for each
 sequence or with one call and a dense mask (as transformers does), and as a batch, with one call and no mask. The batch
@@ -9,10 +10,15 @@ Cases take turns; median of the turns.
 
 - smollm2-135m: 2,048 tokens in fp32 on a CPU, CPU milliseconds;
 - qwen2.5-0.5b, qwen2.5-7b: 8,192 and 16,384 tokens in bf16 on a GPU, elapsed milliseconds.
+
+--short: attention alone, forward and backward, 2,048 tokens in SmolLM2-135M's shape on a CPU: torch's kernel, and the
+matrix products that llmtrain makes instead in rows of up to 256 tokens.
 """
 
 import argparse
+import itertools
 import statistics
+import time
 from collections.abc import Callable
 from unittest.mock import patch
 
@@ -21,7 +27,7 @@ from benchmarks.layers import SIZES, now
 from transformers import LlamaConfig, LlamaModel
 
 from llmtrain.policy import attention
-from llmtrain.policy.attention import attend_by_sequence
+from llmtrain.policy.attention import attend_by_sequence, attend_directly, sdpa_attention_forward
 
 SHAPES = {
     "smollm2-135m": ((64, 32), (16, 128), (8, 256), (4, 512)),
@@ -30,6 +36,8 @@ SHAPES = {
 }
 """Numbers of sequences, and their lengths in tokens."""
 ON_CPU = "smollm2-135m"
+LENGTHS = (16, 32, 64, 128, 256)
+"""Tokens of short rows."""
 TURNS = 7
 
 
@@ -82,10 +90,41 @@ def measure(name: str, count: int, length: int) -> dict[str, float]:
     return {case: statistics.median(taken) for case, taken in seconds.items()}
 
 
+def short() -> None:
+    """Print a table of torch's kernel and direct attention, by dtype and length of the rows."""
+    heads, groups = (int(SIZES[ON_CPU][f"num_{name}_heads"]) for name in ("attention", "key_value"))
+    module = torch.nn.Module()
+    module.num_key_value_groups, module.is_causal = heads // groups, True  # type: ignore[assignment]
+    print("| dtype | rows × tokens | mask | torch's kernel, ms | direct / kernel |\n|---|---|---|--:|--:|")
+    for dtype, length, masked in itertools.product((torch.float32, torch.bfloat16), LENGTHS, (False, True)):
+        rows = 2048 // length
+        inputs = [torch.randn(rows, of, length, 64).to(dtype).requires_grad_() for of in (heads, groups, groups)]
+        mask = torch.ones(rows, 1, length, length, dtype=torch.bool).tril() if masked else None
+        slope = torch.randn(rows, length, heads, 64).to(dtype)
+        seconds: dict[str, list[float]] = {"kernel": [], "direct": []}
+        for turn in range(TURNS + 1):
+            for way, taken in seconds.items():
+                began = time.perf_counter()
+                if way == "direct":
+                    found = attend_directly(*inputs, mask, None)
+                else:
+                    found = sdpa_attention_forward(module, *inputs, mask)[0]
+                found.backward(slope)
+                if turn:
+                    taken.append(time.perf_counter() - began)
+        kernel, direct = (statistics.median(taken) for taken in seconds.values())
+        cells = (str(dtype).removeprefix("torch."), f"{rows} × {length}", "bool" if masked else "causal")
+        print(f"| {' | '.join(cells)} | {1e3 * kernel:.1f} | {direct / kernel:.2f} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="|".join(SHAPES), help="shapes of layers to time")
-    models = parser.parse_args().models or [name for name in SHAPES if name == ON_CPU or torch.cuda.is_available()]
+    parser.add_argument("--short", action="store_true", help="torch's kernel and direct attention for short rows")
+    given = parser.parse_args()
+    if given.short:
+        return short()
+    models = given.models or [name for name in SHAPES if name == ON_CPU or torch.cuda.is_available()]
     columns = (
         "layers",
         "sequences × tokens",

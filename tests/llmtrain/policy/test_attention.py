@@ -1,4 +1,4 @@
-"""Packed rows attend sequence by sequence, new tokens by groups of heads, and windows stay what they are."""
+"""Packed rows attend sequence by sequence, short ones directly, new tokens by groups; windows stay what they are."""
 
 import itertools
 
@@ -17,7 +17,7 @@ from transformers import (
 )
 
 from llmtrain.policy import attention
-from llmtrain.policy.attention import attend, attend_by_sequence, window_of
+from llmtrain.policy.attention import attend, attend_by_sequence, attend_directly, sdpa_attention_forward, window_of
 from llmtrain.policy.policy import Policy
 from llmtrain.sequences.batch import Batch
 
@@ -66,6 +66,79 @@ def test_a_packed_row_costs_what_its_sequences_cost(asked, checkpointing):
         one.token_stats(BATCH, torch.arange(3)).logp.sum().backward()
         gradients.append(torch.cat([p.grad.flatten() for p in one.model.parameters()]))
     assert (gradients[0] - gradients[1]).norm() < 1e-5 * gradients[1].norm()
+
+
+def scene(dtype=torch.float64, tokens=7):
+    """A module, and queries of four heads, keys and values of two."""
+    draws = torch.Generator().manual_seed(0)
+    shapes = [(3, heads, tokens, 8) for heads in (4, 2, 2)]
+    module = torch.nn.Module()
+    module.num_key_value_groups, module.is_causal = 2, True
+    return module, [torch.randn(shape, generator=draws).to(dtype).requires_grad_() for shape in shapes]
+
+
+MASK = (torch.rand(3, 1, 7, 7, generator=torch.Generator().manual_seed(1)) < 0.5) | torch.eye(7, dtype=torch.bool)
+MASKS = {
+    "causal": None,
+    "bool": MASK,
+    "of each row": MASK[:1],
+    "added": torch.zeros(MASK.shape).double().masked_fill(~MASK, -torch.inf),
+}
+
+
+@pytest.mark.parametrize("scaling", [None, 0.3])
+@pytest.mark.parametrize("mask", MASKS)
+def test_direct_attention_is_that_of_torchs_kernel(asked, mask, scaling):
+    module, inputs = scene()
+    found = attend_directly(*inputs, MASKS[mask], scaling)
+    assert not asked
+    expected, _ = sdpa_attention_forward(module, *inputs, MASKS[mask], scaling=scaling)
+    assert asked
+    torch.testing.assert_close(found, expected)
+    weight = torch.randn(found.shape, generator=torch.Generator().manual_seed(2)).double()
+    slopes = [torch.autograd.grad((x * weight).sum(), inputs) for x in (found, expected)]
+    for mine, theirs in zip(*slopes, strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "mask", "limit"),
+    [(torch.bfloat16, None, 256), (torch.bfloat16, True, 256), (torch.float32, True, 128), (torch.float32, None, 0)],
+)
+def test_short_rows_take_it(asked, dtype, mask, limit):
+    for tokens in {1, limit, limit + 1} - {0}:
+        module, inputs = scene(dtype, max(tokens, 2))
+        allowed = torch.ones(1, 1, *(2 * (max(tokens, 2),)), dtype=torch.bool) if mask else None
+        asked.clear()
+        attend(module, *inputs, allowed)
+        assert bool(asked) == (tokens > limit)
+
+
+def test_a_row_that_sees_nothing_is_finite():
+    """Padding on the left, whose states others multiply by zero."""
+    _, inputs = scene()
+    mask = MASK.clone()
+    mask[1, :, :3] = False
+    found = attend_directly(*inputs, mask, None)
+    assert found.isfinite().all()
+    torch.testing.assert_close(found[1, 3:], attend_directly(*inputs, MASK, None)[1, 3:])
+
+
+def test_under_autocast_short_rows_multiply_in_bf16():
+    module, inputs = scene(torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        found, _ = attend(module, *inputs, None)
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.float(), attend(module, *inputs, None)[0], rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    "options", [{"dropout": 0.5}, {"is_causal": False}, {"position_bias": torch.zeros(1, 4, 7, 7).bfloat16()}]
+)
+def test_what_direct_attention_does_not_know_is_left_to_transformers(asked, options):
+    module, inputs = scene(torch.bfloat16)
+    attend(module, *inputs, None, **options)
+    assert asked
 
 
 @pytest.mark.parametrize("knows_groups", [True, False])

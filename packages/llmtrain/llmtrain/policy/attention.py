@@ -1,4 +1,4 @@
-"""Attention of a packed row without attention between its sequences, and of a single new token per sequence.
+"""Attention of a packed row without attention between its sequences, of short rows, and of a single new token.
 
 For a packed row transformers passes torch a dense mask of width² numbers, and with a mask no kernel skips the masked
 part, neither the future nor other sequences. Without one each sequence costs only its own length². All sequences take
@@ -7,6 +7,11 @@ work, and elsewhere a call each.
 
 Where several query heads share a head of keys and values, transformers copies keys and values for each of them. For a
 single token the query heads of a group are attended to as if they were tokens instead, and nothing is copied.
+
+On a CPU torch's kernel of attention is slow for short rows, most of all its backward pass in bf16. Plain matrix
+products with a softmax between them take an eighth to half of its time, and in fp32 with a mask half to all of it
+(`python -m benchmarks.attention_calls --short`). They keep the scores for the backward pass, so longer rows stay with
+the kernel.
 """
 
 import inspect
@@ -27,6 +32,8 @@ NARROW = (torch.bfloat16, torch.float16)
 """Dtypes of the kernel for sequences of different lengths."""
 WIDEST = 256
 """Largest size of a head that this kernel takes."""
+SHORT = 256
+"""Longest rows, in tokens, whose scores are held on a CPU in bf16; half as many in fp32 under a mask."""
 VARLEN_OPTIONS = inspect.signature(varlen.varlen_attn).parameters
 """Arguments of torch's attention for sequences of different lengths: no scale before torch 2.11."""
 
@@ -61,8 +68,45 @@ def attend(
     if query.shape[2] == 1 and query.shape[1] > key.shape[1] and options.get("position_bias") is None:
         return attend_in_groups(query, key, value, attention_mask, options.get("scaling")), None
     if attention_mask is None or attention_mask.dim() > 1:
-        return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+        return attend_row(module, query, key, value, attention_mask, **options), None
     return attend_within(module, query, key, value, attention_mask, **options), None
+
+
+def attend_row(
+    module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any
+) -> Tensor:
+    """Return the attention (B, T, H, d) of whole rows, under a mask or causal: direct or by torch's kernel."""
+    plain = not options.get("dropout") and options.get("position_bias") is None
+    causal = mask is None and query.shape[2] == key.shape[2] and options.get("is_causal") in (None, True)
+    causal &= getattr(module, "is_causal", True)
+    narrow = dtype_of(query) in NARROW
+    short = key.shape[2] <= (SHORT if narrow else SHORT // 2)
+    if query.device.type == "cpu" and plain and short and ((causal and narrow) or mask is not None):
+        return attend_directly(query, key, value, mask, options.get("scaling"))
+    return sdpa_attention_forward(module, query, key, value, mask, **options)[0]
+
+
+def dtype_of(x: Tensor) -> torch.dtype:
+    """Return the dtype in which attention multiplies x: autocast's, or its own."""
+    return torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else x.dtype
+
+
+def attend_directly(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scaling: float | None) -> Tensor:
+    """Return the attention (B, T, H, d) as matrix products; a mask is bool or added to the scores, None is causal."""
+    dtype = dtype_of(query)
+    query, key, value = (x.to(dtype) for x in (query, key, value))
+    with torch.autocast("cpu", enabled=False):
+        tokens, groups = query.shape[2], key.shape[1]
+        query = query * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+        scores = query.unflatten(1, (groups, -1)).flatten(2, 3) @ key.mT  # (B, groups, heads of a group · T, L)
+        if mask is None:
+            mask = torch.ones(tokens, tokens, dtype=torch.bool).tril()
+        if mask.dtype == torch.bool:
+            low = torch.finfo(dtype).min  # not −∞: a row of padding sees nothing, and must not become NaN
+            mask = torch.zeros(mask.shape, dtype=dtype).masked_fill_(~mask, low)
+        each = mask.repeat(*(1,) * (mask.dim() - 2), query.shape[1] // groups, 1)  # for each head of a group
+        found = scores.add_(each).softmax(-1) @ value
+        return found.unflatten(2, (-1, tokens)).flatten(1, 2).transpose(1, 2)
 
 
 @torch.compiler.disable
@@ -70,14 +114,14 @@ def attend_within(
     module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, lengths: Tensor, **options: Any
 ) -> Tensor:
     """Return the attention (1, T, H, d) within sequences of these lengths (n,), of T tokens in all."""
-    dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else query.dtype
+    dtype = dtype_of(query)
     fits = query.is_cuda and dtype in NARROW and query.shape[-1] <= WIDEST and not options.get("dropout")
     each = lengths.tolist()
     if fits and "scale" in VARLEN_OPTIONS:
         query, key, value = (x[0].transpose(0, 1).to(dtype) for x in (query, key, value))
         return attend_at_once(query, key, value, each, options.get("scaling"))[None]
     parts = zip(*(x.split(each, dim=2) for x in (query, key, value)), strict=True)
-    return torch.cat([sdpa_attention_forward(module, q, k, v, None, **options)[0] for q, k, v in parts], dim=1)
+    return torch.cat([attend_row(module, q, k, v, None, **options) for q, k, v in parts], dim=1)
 
 
 def attend_at_once(query: Tensor, key: Tensor, value: Tensor, each: list[int], scaling: float | None) -> Tensor:

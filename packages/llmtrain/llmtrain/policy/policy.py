@@ -83,8 +83,7 @@ class Policy(nn.Module):
                 f"layers of this model look back at most {window} tokens, which layout 'shared' does not support: "
                 "use --optim.layout packed"
             )
-        if layout == "packed":
-            attend_by_sequence(model)
+        attend_by_sequence(model)
         if self.lay is not padded_layout and self._depends():
             raise ValueError(
                 f"this model's sequences attend to each other in layout {layout!r}: use --optim.layout padded"
