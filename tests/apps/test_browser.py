@@ -185,7 +185,13 @@ def test_a_preset_and_the_way_back(tab, url):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("label", "start"), [("CSV", b"x,"), ("Parquet", b"PAR1"), ("SVG", b"<svg"), ("PNG", b"\x89PNG")]
+    ("label", "start"),
+    [
+        ("CSV", b"x,"),
+        pytest.param("Parquet", b"PAR1", marks=pytest.mark.long),
+        pytest.param("SVG", b"<svg", marks=pytest.mark.long),
+        ("PNG", b"\x89PNG"),
+    ],
 )
 def test_downloads(tab, url, tmp_path, label, start):
     visit(tab, url)
@@ -304,7 +310,9 @@ def test_a_linked_word_lights_up_its_part_of_the_picture(tab, url):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["trainer_state.json", "verl.log", "chart.csv"])
+@pytest.mark.parametrize(
+    "kind", ["trainer_state.json", *(pytest.param(x, marks=pytest.mark.long) for x in ("verl.log", "chart.csv"))]
+)
 def test_an_engineer_drops_a_log_and_finds_a_setting_to_paste(tab, url, tmp_path, kind):
     """Logs of TRL, verl and W&B of one run, whose entropy collapses."""
     path = log_of_another_trainer(tmp_path, kind)

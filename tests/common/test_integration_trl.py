@@ -13,6 +13,7 @@ import torch
 pytest.importorskip("trl")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
+from tests.ranks import start_ranks
 from tiny_trl import STEPS, build, logged, parameters, relative
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, TrainerCallback
 from trl import GRPOTrainer
@@ -165,7 +166,14 @@ def dropping(tmp_path_factory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{}, {"num_iterations": 3}, {"beta": 0.5, "use_bias_correction_kl": True}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({}, marks=pytest.mark.long),
+        pytest.param({"num_iterations": 3}, marks=pytest.mark.long),
+        {"beta": 0.5, "use_bias_correction_kl": True},
+    ],
+)
 def test_grpo_is_trls_own_with_dropout(dropping, tmp_path, settings):
     """The same draws of dropout; a rollout's only update has ratio 1, and those of several are against TRL's.
 
@@ -198,9 +206,9 @@ def test_statistics_are_without_dropout(dropping, tmp_path):
 @pytest.mark.parametrize(
     ("spec", "settings", "key"),
     [
-        ("clip_higher+entropic", ENTROPIC, "entropic/alpha"),
+        pytest.param("clip_higher+entropic", ENTROPIC, "entropic/alpha", marks=pytest.mark.long),
         ("clip_higher+entropic", ENTROPIC | {"target": "linear(1x, 0.5x, 4)"}, "entropic/target"),
-        ("steer", {}, "steer/omega_max"),
+        pytest.param("steer", {}, "steer/omega_max", marks=pytest.mark.long),
         ("clip_cov", DRAWS, "clip_cov/dropped"),
     ],
 )
@@ -260,8 +268,8 @@ def learner_experience(policy: Policy, batches) -> Experience:
     ("spec", "settings"),
     [
         ("clip_higher+steer+entropic", ENTROPIC),
-        ("clip_cov", DRAWS),
-        ("opefo", {"estimator": "exact"}),
+        pytest.param("clip_cov", DRAWS, marks=pytest.mark.long),
+        pytest.param("opefo", {"estimator": "exact"}, marks=pytest.mark.long),
     ],
 )
 @pytest.mark.filterwarnings("ignore::entrostat.CompositionWarning")
@@ -366,7 +374,7 @@ def rank_worker(rank: int, world: int, port: int, folder: Path, out: Path) -> No
 def test_two_processes_make_the_update_of_one(folder, tmp_path):
     """One plan over both, draws included, and one SGD step against our own learner's gradient of all their tokens."""
     port = free_port()
-    torch.multiprocessing.spawn(rank_worker, args=(2, port, folder, tmp_path), nprocs=2)
+    start_ranks(2, rank_worker, port, folder, tmp_path)
     ranks = [torch.load(tmp_path / f"rank{rank}.pt", weights_only=False) for rank in range(2)]
     assert torch.equal(ranks[0]["after"], ranks[1]["after"])
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)

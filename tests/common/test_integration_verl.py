@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
+from tests.ranks import start_ranks
 
 import entrostat as es
 from entrostat.foreign.foreign_runs import read_path
@@ -411,7 +411,7 @@ def rank_worker(rank: int, world: int, folder: str) -> None:
 @pytest.mark.slow
 def test_one_micro_batch_on_each_of_two_ranks_is_exact(tmp_path):
     """verl averages gradients over ranks, so that each must be twice its share."""
-    mp.spawn(rank_worker, args=(2, str(tmp_path)), nprocs=2)
+    start_ranks(2, rank_worker, str(tmp_path))
     parts = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
     for key, expected in ranked(1, slice(None)).items():
         if "/" in key:  # state of a closed loop
@@ -445,7 +445,7 @@ def test_two_rollouts_of_verls_own_actor_are_the_plans(tmp_path):
 # Loading --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_verl_loads_the_module_by_its_environment_variable():
     code = (
         "import verl; from verl.trainer.ppo.core_algos import POLICY_LOSS_REGISTRY as r;"

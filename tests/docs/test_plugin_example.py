@@ -5,9 +5,11 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.docs.pages import MAINS, our_words
 
 from entrostat.runlog import read_metrics
 
@@ -29,16 +31,20 @@ def commands():
 
 
 @pytest.mark.slow
-def test_the_commands_of_its_page_run(tmp_path):
+def test_the_commands_of_its_page_run(tmp_path, monkeypatch, capsys, own_controllers):
+    """Our commands in this process, which has imported everything; pip and pytest in their own."""
     shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
-    path = os.pathsep.join([str(tmp_path / "site"), *(p for p in sys.path if p)])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    path = os.pathsep.join(p for p in sys.path if p)
     told = []
     for line in commands():
-        program, _, rest = line.partition(" ")
-        words = rest.removeprefix("-m ") if program == "python" else line
+        if ours := our_words(line):
+            assert import_module(MAINS[ours[0]]).main(ours[1:]) == 0, line
+            told.append(capsys.readouterr().out)
+            continue
         done = subprocess.run(
-            [sys.executable, "-m", *words.split()],
-            cwd=tmp_path,
+            [sys.executable, "-m", *line.split()],
             env=os.environ | {"PYTHONPATH": path},
             capture_output=True,
             text=True,

@@ -191,7 +191,7 @@ def test_a_job_runs(count, options, examples, slurm, stand_ins):
     assert all((ray["SLURM_GPUS_ON_NODE"], ray["RAY_AUTH_MODE"]) == ("8", "token") for ray in rays)
 
 
-@pytest.mark.parametrize("count", [1, 64])
+@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.long), 64])
 def test_a_signal_reaches_the_trainer(count, options, examples, slurm, stand_ins):
     """As Slurm sends it before the time limit: to the batch script, whose place the trainer takes."""
     job = submit(slurm, stand_ins, examples, options[count], "run.yaml", UNTIL_SIGNAL="yes")

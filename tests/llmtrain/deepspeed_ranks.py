@@ -1,6 +1,7 @@
 """What every rank of the DeepSpeed tests runs: all checks in one process group, whose start costs more than they do.
 
-RANK=0 WORLD_SIZE=2 ... python deepspeed_ranks.py OUT        rank 0 writes OUT/found.pt, which the tests judge
+RANK=0 WORLD_SIZE=2 ... python deepspeed_ranks.py OUT           rank 0 writes OUT/found.pt, which the tests judge
+RANK=0 WORLD_SIZE=2 ... python deepspeed_ranks.py OUT RUN...    only whole runs, of these kinds
 """
 
 import gc
@@ -268,33 +269,48 @@ def runs(ranks, config: TrainConfig, out: Path) -> None:
     ranks.barrier()
     run(replace(zero3, out=str(out / "zero3")))
     halves = replace(zero3, out=str(out / "halves"))
-    run(replace(halves, steps=2))
+    run(replace(halves, steps=1))
     run(halves, resume=True)
 
 
-def main(out: Path) -> None:
+def kinds(config: TrainConfig) -> dict[str, TrainConfig]:
+    """Return the settings of whole runs by their kind."""
+    rollout = replace(config.rollout, filter_groups=True, max_gen_batches=20)
+    prime = replace(config, advantage="prime", prime=PrimeConfig(lr=1e-4), controller="entropy_bonus+kl_ref")
+    return {
+        "plain": config,
+        "lora": replace(config, model=replace(config.model, lora_rank=4)),
+        "filtered": replace(config, rollout=rollout),
+        "prime": replace(prime, reward=RewardConfig()),
+    }
+
+
+def main(out: Path, *further: str) -> None:
     gc.freeze()  # DeepSpeed collects garbage for every engine: without what was imported, that is quick
     torch.set_num_threads(1)
     ranks = join("cpu")
+    config = merge(TrainConfig(), yaml.safe_load((out / "config.yaml").read_text()))
+    if not further:
+        look(ranks, out)
+    for kind in further or ("plain",) * (ranks.size == 2):
+        runs(ranks, kinds(config)[kind], out / kind)
+    leave(0)
+
+
+def look(ranks, out: Path) -> None:
+    """Try single engines; rank 0 writes what was found."""
     found: dict = {"bytes": state_bytes(ranks)} if ranks.size == 2 else {}
     found["gradients"] = gradients(ranks)
+    gc.freeze()  # what the first engines imported
     if ranks.size == 2:
         found |= {"faults": faults(ranks), "head": head_status(ranks), "masters": masters(ranks)}
         found["read"] = gathered_while_read(ranks)
         found |= {"steps": three_steps(ranks), "shards": shards(ranks, out)}
         found |= {"asked": asked(ranks), "placed": placed(ranks)}
         found |= {"rewards": rewards(ranks), "small steps": small_steps(ranks)}
-        config = merge(TrainConfig(), yaml.safe_load((out / "config.yaml").read_text()))
-        runs(ranks, config, out)
-        runs(ranks, replace(config, model=replace(config.model, lora_rank=4)), out / "lora")
-        rollout = replace(config.rollout, filter_groups=True, max_gen_batches=20)
-        runs(ranks, replace(config, rollout=rollout), out / "filtered")
-        prime = replace(config, advantage="prime", prime=PrimeConfig(lr=1e-4), controller="entropy_bonus+kl_ref")
-        runs(ranks, replace(prime, reward=RewardConfig()), out / "prime")
     if ranks.rank == 0:
         torch.save(found, out / "found.pt")
-    leave(0)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

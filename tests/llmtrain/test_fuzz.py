@@ -1,7 +1,7 @@
 """Input that no one would write: each case is read, or refused with an error of one line, within LIMIT seconds.
 
-10,000 cases of each kind, the same in every run: Hypothesis draws seeds, and a seed makes CASES of them. The seconds
-are processor time of the thread that reads, which nothing else uses.
+2,000 cases of each kind, and 10,000 in `make test-long`, the same in every run: Hypothesis draws seeds, and a seed
+makes CASES of them. The seconds are processor time of the thread that reads, which nothing else uses.
 """
 
 import json
@@ -36,7 +36,7 @@ from llmtrain.verifiers.python_tests import plan_of, program
 
 pytestmark = pytest.mark.slow
 
-SEEDS, CASES = 200, 50
+SEEDS, MORE, CASES = 40, 200, 50
 ODD = [
     "",
     "1",
@@ -258,10 +258,25 @@ KINDS = [
 ]
 
 
+repeatable = settings(
+    derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck), max_examples=SEEDS
+)
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=SEEDS, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+@repeatable
 @given(seed=st.integers(0, 2**64))
 def test_input(kind, folder, seed):
+    draw = Draw(seed)
+    for _ in range(CASES):
+        kind(draw, folder)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+@settings(repeatable, max_examples=MORE)
+@given(seed=st.integers(0, 2**64))
+def test_more_input(kind, folder, seed):
     draw = Draw(seed)
     for _ in range(CASES):
         kind(draw, folder)

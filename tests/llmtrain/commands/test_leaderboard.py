@@ -112,6 +112,7 @@ def test_a_last_evaluation_that_was_missed_is_made_up_for(command, tmp_path):
     assert measured[0] == measured[1]
 
 
+@pytest.mark.long
 def test_no_run_outlives_it(small, tmp_path):
     psutil = pytest.importorskip("psutil")
     (tmp_path / "long.yaml").write_text(dump_yaml(to_dict(replace(small, steps=10_000))))

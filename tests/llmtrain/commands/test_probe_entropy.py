@@ -25,6 +25,7 @@ def lively(small):
     return replace(small, controller="entropy_bonus", threads=1)
 
 
+@pytest.mark.long
 def test_from_flags(lively, tmp_path, capsys):
     file, out = tmp_path / "c.yaml", tmp_path / "probe"
     file.write_text(yaml.safe_dump(to_dict(lively)))

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from head_scene import MODES, OPTIONS, close, dense, scene, statistics
 from largest import Largest
+from tests.ranks import start_ranks
 from torch.utils.flop_counter import FlopCounterMode
 
 from entrostat import Tokens, make, policy_stats
@@ -355,7 +355,7 @@ def vocabulary_rank(rank: int, world: int, folder: str) -> None:
 @pytest.mark.slow
 def test_vocabulary_over_two_ranks(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[3])  # where the ranks find this file
-    mp.spawn(vocabulary_rank, args=(2, str(tmp_path)), nprocs=2)
+    start_ranks(2, vocabulary_rank, str(tmp_path))
     ranks = [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
     hidden, weight, bias, targets, plan = scene(v=42)
     expected, stats, (d_hidden, d_weight, d_bias) = dense(hidden, weight, bias, targets, plan, 0.7, 3.0)

@@ -113,6 +113,10 @@ def test_every_value_of_a_recipe_occurs_in_a_small_run(tmp_path, monkeypatch):
     assert {name: values - covered for name, values in runs.items() if values - covered} == {}
 
 
+RESUMED = {*names()} - {*sorted(COVERING)[::3], *sorted(COVERING)[1::3]}
+"""Recipes whose small run is resumed: all but two thirds of those that `make test-all` runs."""
+
+
 def marks(name):
     """Return the marks of a recipe's small run."""
     return [] if name in QUICK else [pytest.mark.slow] if name in COVERING else [pytest.mark.long]
@@ -120,7 +124,7 @@ def marks(name):
 
 @pytest.mark.parametrize("name", [pytest.param(x, marks=marks(x)) for x in names()])
 def test_every_recipe_runs_in_small(name, tmp_path_factory, monkeypatch):
-    """A step, resumed for a second, with evaluations and checkpoints, under the recipe's rules; models are shared."""
+    """A step, in most of them resumed for a second, with evaluations and checkpoints, under the recipe's rules."""
     shared = tmp_path_factory.getbasetemp() / "shrunk"
     shared.mkdir(exist_ok=True)
     monkeypatch.chdir(shared)
@@ -129,10 +133,12 @@ def test_every_recipe_runs_in_small(name, tmp_path_factory, monkeypatch):
     first = 2 if recipe.value("controller_args.variant") == "epoch" else 1  # a step is an epoch, and it needs two
     command = ["train", "--recipe", name, "--shrink", *IN_PROCESS, "--overwrite", "--out", out]
     assert main([*command, "--steps", f"{first}"]) == 0
-    assert main(["resume", out, "--steps", f"{first + 1}"]) == 0
+    steps = first + (name in RESUMED)
+    if name in RESUMED:
+        assert main(["resume", out, "--steps", f"{steps}"]) == 0
     lines = read_metrics(out)
-    assert [line["step"] for line in lines][: first + 1] == [*range(first + 1)]
-    assert latest(out).name == f"step-{first + 1:06}"
+    assert [line["step"] for line in lines][:steps] == [*range(steps)]
+    assert latest(out).name == f"step-{steps:06}"
     run = yaml.safe_load((shared / out / "config.yaml").read_text())
     assert run["controller"] == recipe.value("controller")
     assert run["optim"]["lr_schedule"] == recipe.value("optim.lr_schedule", "constant")

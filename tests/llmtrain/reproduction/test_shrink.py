@@ -17,9 +17,9 @@ STAGES = {1: "entropic/nemotron-1.5b", 2: "steer/qwen2.5-math-7b", 3: "entropy_m
 """A recipe of each ZeRO stage; the last one trains PRIME's reward model too."""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not all(map(find_spec, ENGINES)), reason="needs vLLM, DeepSpeed and Ray")
-@pytest.mark.parametrize("stage", [pytest.param(x, marks=[pytest.mark.long] * (x != 2)) for x in STAGES])
+@pytest.mark.parametrize("stage", STAGES)
 def test_a_recipe_runs_in_small_with_its_engines(stage, tmp_path):
     """In processes of their own, as vLLM's engine, DeepSpeed and Ray stay in theirs; as a user types it."""
     train = [sys.executable, "-m", "llmtrain", "train", "--recipe", STAGES[stage], "--shrink", "--out", "run"]

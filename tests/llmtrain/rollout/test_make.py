@@ -70,7 +70,7 @@ def settings(small, name):
     return [word for key, value in given.items() for word in (f"--{key}", str(value))]
 
 
-@pytest.mark.parametrize("topology", ["local", pytest.param("ray", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("topology", ["local", pytest.param("ray", marks=pytest.mark.long)])
 def test_an_engine_of_ones_own_serves_training_and_evaluation(toy, small, topology):
     if topology == "ray":
         pytest.importorskip("ray")

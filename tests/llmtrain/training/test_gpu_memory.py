@@ -144,9 +144,12 @@ def test_an_evaluation_releases_the_gpu_before_it_measures(gpu, config):
     ("lost", "message"),
     [
         ("empty_cache", r"could not start: ValueError: Free memory \(42.2/79.6 GiB\) on startup is less than desired"),
-        ("empty_cache after start", "could not wake up: OutOfMemory: 31.0 GiB wanted, 4.5 free"),
-        ("tags", "could not take new weights: .*2.0 GiB wanted"),
-        ("order", "could not wake up: OutOfMemory"),
+        pytest.param(
+            *("empty_cache after start", "could not wake up: OutOfMemory: 31.0 GiB wanted, 4.5 free"),
+            marks=pytest.mark.long,
+        ),
+        pytest.param("tags", "could not take new weights: .*2.0 GiB wanted", marks=pytest.mark.long),
+        pytest.param("order", "could not wake up: OutOfMemory", marks=pytest.mark.long),
     ],
 )
 def test_without_any_of_it_the_run_fails(gpu, config, monkeypatch, lost, message):

@@ -12,10 +12,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import faulty_rank
 import pytest
 import torch
 import yaml
 from same_runs import same
+from tests.ranks import start
 
 from entrostat.out_folder import LOCK
 from entrostat.plain_yaml import dump_yaml
@@ -484,14 +486,17 @@ def ranks_with_a_fault(config, folder: Path, who: int | str, what: str, size: in
     """Exit codes and errors of its ranks, started without our launcher."""
     common = {"WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, "LOCAL_SIZE": size, "MASTER_ADDR": "127.0.0.1"}
     common["MASTER_PORT"] = free_port()
-    command = [sys.executable, *faulty(config, folder, who, what, size)]
-    ranks = []
-    for rank in range(size):
-        environment = os.environ | {k: str(v) for k, v in (common | {"RANK": rank, "LOCAL_RANK": rank}).items()}
-        ranks.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
-    with ThreadPoolExecutor(size) as pool:  # a pipe that is full would stop its rank
-        said = list(pool.map(lambda process: said_in_time(process, 120), ranks))
-    return [process.returncode for process in ranks], said
+    _, *args = faulty(config, folder, who, what, size)
+    files = [folder / f"rank-{rank}.log" for rank in range(size)]
+    ranks = [
+        start(faulty_rank.run, common | {"RANK": rank, "LOCAL_RANK": rank}, str(file), *args)
+        for rank, file in enumerate(files)
+    ]
+    for process in ranks:
+        process.join(120)
+        process.kill()
+        process.join()
+    return [process.exitcode for process in ranks], [file.read_text() for file in files]
 
 
 def said_in_time(process: subprocess.Popen, seconds: float) -> str:

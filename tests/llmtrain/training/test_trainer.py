@@ -16,6 +16,7 @@ from same_runs import same, without_times
 
 from entrostat.runlog import read_lines, read_metrics
 from entrostat.support import Support
+from llmtrain.cli import main
 from llmtrain.policy.checkpoint import checkpoints, latest, load_state
 from llmtrain.policy.engine import NonFiniteError, TorchEngine
 from llmtrain.policy.model import load
@@ -44,7 +45,7 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
         controller_args={"entropic.target": "linear(0.9x, 0.4x, 5)", "adaptive_entropy.target": 2.0, "tau": 0.3},
     )
     straight = replace(config, out=str(tmp_path / "straight"))
-    subprocess.run(command(straight), check=True, capture_output=True)
+    assert main(command(straight)[3:]) == 0
 
     killed = replace(config, out=str(tmp_path / "killed"))
     process = subprocess.Popen(command(killed), stdout=subprocess.DEVNULL)
@@ -57,7 +58,7 @@ def test_six_steps_equal_three_a_kill_and_three_resumed(small, tmp_path):
     for late in checkpoints(killed.out)[1:]:  # it may have got a step further
         if late.name > "step-000003":
             late.rename(late.with_suffix(".part"))
-    subprocess.run([sys.executable, "-m", "llmtrain", "resume", killed.out], check=True, capture_output=True)
+    assert main(["resume", killed.out]) == 0
 
     ends = [latest(run.out) for run in (straight, killed)]
     assert [end.name for end in ends] == ["step-000006"] * 2
@@ -184,8 +185,7 @@ def test_ctrl_c_leaves_a_resumable_run(small, tmp_path):
     assert process.returncode == 130
     assert f"continue with: llmtrain resume {config.out}" in out
     done = load_state(latest(config.out))["step"]
-    again = [sys.executable, "-m", "llmtrain", "resume", config.out, "--steps", str(done + 1)]
-    subprocess.run(again, check=True, capture_output=True)
+    assert main(["resume", config.out, "--steps", str(done + 1)]) == 0
     assert load_state(latest(config.out))["step"] == done + 1
 
 
@@ -413,12 +413,31 @@ def test_statistics_of_the_rollout_save_a_forward_pass(small, tmp_path, monkeypa
     assert passes == [1, 1, 0, 1, 0]  # two updates: once for the rollout, and fresh once more for the second
 
 
-def test_log_probabilities_of_the_rollout_as_the_old_ones(small, tmp_path):
+@pytest.mark.parametrize("layout", ["padded", "shared"])
+def test_statistics_come_from_the_sampling_policy_without_a_pass(small, tmp_path, monkeypatch, layout):
+    passes, plain = [], Policy.all_stats
+    monkeypatch.setattr(Policy, "all_stats", lambda self, *args: passes.append(1) or plain(self, *args))
+    found = {}
+    for old in ("trainer", "rollout"):
+        rollout = replace(small.rollout, old_logp=old)
+        optim, never = replace(small.optim, layout=layout), replace(small.eval, every=0)
+        config = replace(small, rollout=rollout, optim=optim, eval=never, controller="steer+thermostat", steps=2)
+        passes.clear()
+        found[old] = metrics_of(replace(config, out=str(tmp_path / old)))
+        steps = len(found[old])
+        assert len(passes) == steps * config.updates - (steps if old == "rollout" else 0)
+    for a, b in zip(found["rollout"], found["trainer"], strict=True):
+        assert not any(key.startswith("mismatch/") for key in a)
+        assert b["mismatch/ratio_max"] < 1 + 1e-4
+        same = {key for key in b if not key.startswith(("mismatch/", "time/", "tokens_per_second", "memory/"))}
+        assert {key: a[key] for key in same} == pytest.approx({key: b[key] for key in same}, rel=1e-3, abs=1e-5)
+
+
+def test_ratios_to_the_rollout_are_those_of_its_correction(small, tmp_path):
     rollout = replace(small.rollout, old_logp="rollout")
     theirs = metrics_of(replace(small, out=str(tmp_path / "rollout"), rollout=rollout))
     ours = metrics_of(replace(small, out=str(tmp_path / "trainer"), controller="ppo+rollout_correction"))
     for a, b in zip(theirs, ours, strict=True):
-        assert a["mismatch/ratio_max"] < 1 + 1e-4
         assert a["grad_norm"] == pytest.approx(b["grad_norm"], rel=1e-3)
         assert b["rollout_correction/beyond"] == 0
 

@@ -325,7 +325,7 @@ def test_numbers_as_text():
 # In the browser ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_pin_stays_and_travels_in_the_link(browser, tab, url):
     tab.goto(f"{url}/compare?contenders=grpo&rollouts=20&seeds=2&states=2")
     tab.wait_for_selector("h1")
