@@ -35,6 +35,12 @@ def test_steps_by_phase():
     assert f"takes {plan(LARGE).seconds:.0f} s: {rollout}, {training} and {weights}" in PAGE
 
 
+def test_training_against_trl():
+    runs = json.loads((DOCS / "benchmarks.json").read_text(encoding="utf-8"))["trainer"]["tiny"]["runs"]
+    seconds = {run["trainer"]: run["seconds"] for run in runs}
+    assert f"training {seconds['trl'] / seconds['llmtrain']:.2f} times as fast as" in PAGE
+
+
 def test_log_probabilities_of_the_rollout():
     small, large = (
         f"{plan(x).training['log-probabilities of the rollout']:.0f} s of {plan(x).seconds:.0f}" for x in RUNS
