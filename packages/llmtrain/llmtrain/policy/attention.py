@@ -76,14 +76,28 @@ def attend_row(
     module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any
 ) -> Tensor:
     """Return the attention (B, T, H, d) of whole rows, under a mask or causal: direct or by torch's kernel."""
-    plain = not options.get("dropout") and options.get("position_bias") is None
-    causal = mask is None and query.shape[2] == key.shape[2] and options.get("is_causal") in (None, True)
-    causal &= getattr(module, "is_causal", True)
-    narrow = dtype_of(query) in NARROW
-    short = key.shape[2] <= (SHORT if narrow else SHORT // 2)
-    if query.device.type == "cpu" and plain and short and ((causal and narrow) or mask is not None):
+    if query.device.type == "cpu" and gains_directly(module, query, key, mask, **options):
         return attend_directly(query, key, value, mask, options.get("scaling"))
     return sdpa_attention_forward(module, query, key, value, mask, **options)[0]
+
+
+def gains_directly(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    mask: Tensor | None,
+    dropout: float = 0.0,
+    is_causal: bool | None = None,
+    position_bias: Tensor | None = None,
+    **_: Any,
+) -> bool:
+    """Return True if direct attention is exact for these inputs on a CPU, and faster than torch's kernel."""
+    if dropout or position_bias is not None:
+        return False
+    if dtype_of(query) not in NARROW:
+        return mask is not None and key.shape[2] <= SHORT // 2
+    causal = query.shape[2] == key.shape[2] and is_causal is not False and getattr(module, "is_causal", True)
+    return key.shape[2] <= SHORT and (mask is not None or causal)
 
 
 def dtype_of(x: Tensor) -> torch.dtype:
@@ -91,6 +105,7 @@ def dtype_of(x: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else x.dtype
 
 
+@torch.compiler.disable
 def attend_directly(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scaling: float | None) -> Tensor:
     """Return the attention (B, T, H, d) as matrix products; a mask is bool or added to the scores, None is causal."""
     dtype = dtype_of(query)
