@@ -21,7 +21,7 @@ RUN_BY = {
     "entrostat-app": "apps/test_launch.py",
     "llmtrain claims": "llmtrain/commands/test_claims.py",
     "llmtrain first-hour": "llmtrain/commands/test_first_hour.py",
-    "llmtrain launch": "llmtrain/commands/test_launch.py",
+    "llmtrain launch": "examples/test_ray_job.py",
     "llmtrain leaderboard": "llmtrain/commands/test_leaderboard.py",
     "llmtrain model smollm2-135m": "llmtrain/policy/test_gguf_model.py",
     "llmtrain train --config run.yaml --topology.name ray": "llmtrain/rollout/ray/test_elastic_engines.py",

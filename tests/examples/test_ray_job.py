@@ -1,4 +1,4 @@
-"""The script for a Ray cluster that is running: Ray's own client submits it to a job server of the test."""
+"""Script and command for a Ray cluster that is running: Ray's own client submits to a job server of the test."""
 
 import importlib.util
 import io
@@ -14,7 +14,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from tests.docs.pages import CALLS, our_words
 
+from llmtrain.cli import main
 from llmtrain.rollout.ray.places import layout
 from llmtrain.settings.presets import read_config
 
@@ -123,6 +125,26 @@ def test_a_run_is_submitted(examples, server, planned, tmp_path, monkeypatch):
         assert (run.model.path, run.out) == ("/mnt/my model", "/mnt/runs/math")
         assert (run.topology.name, run.topology.address) == ("ray", "auto")
         assert sum(place["GPU"] for place in layout(run).bundles) == count
+
+
+LAUNCHED = [words[2:] for _, line in CALLS if (words := our_words(line))[:2] == ["llmtrain", "launch"]]
+"""Arguments of the pages' commands that submit a run."""
+
+
+@pytest.mark.parametrize("args", LAUNCHED, ids=[" ".join(args)[:50] for args in LAUNCHED])
+def test_a_command_of_a_page_is_submitted(server, args, capsys):
+    option, address, *rest = args
+    assert (option, address[:7]) == ("--address", "http://")
+    assert main(["launch", "--address", server.address, "--no-wait", *rest]) == 0
+    assert capsys.readouterr().out.startswith("job raysubmit_1; stop it with: ray job stop --address http://127.0.0.1:")
+    [job] = server.jobs
+    folder, run = rest[1], rest[2:]
+    assert rest[0] == "--folder"
+    place, _, line = job["entrypoint"].partition(" && ")
+    assert shlex.split(place) == ["cd", folder]
+    submitted = [*run, "--topology.name", "ray", "--topology.address", "auto"]
+    assert shlex.split(line) == ["env", "-u", "OMP_NUM_THREADS", "python", "-m", "llmtrain", *submitted]
+    assert job["runtime_env"]["env_vars"]["RAY_JOB_STOP_SIGNAL"] == "SIGINT"
 
 
 def test_a_run_is_continued(examples, server):
