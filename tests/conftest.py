@@ -45,6 +45,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.flaky(reruns=RERUNS))
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Print a worker's failure at once: where a worker is lost, the summary may never come."""
+    if report.failed and hasattr(report, "node"):
+        print(f"\n{report.nodeid} failed:\n{report.longreprtext}", file=sys.stderr, flush=True)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the failures after which a test was run again."""
     for report in terminalreporter.stats.get("rerun", ()):
