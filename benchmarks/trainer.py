@@ -364,7 +364,7 @@ CPU seconds, which other work on the machine affects less: {cpu_ratio:.2f}.
 """
 REMAINING = {
     "tiny": """
-The model itself takes most of the time: matrix products of its body dominate rollout, forward and backward pass. A
+The model itself takes most of the time; in updates about half of it are matrix products at the machine's best rate. A
 prompt passes through the body once per group (`optim.layout: shared`); with `padded`, it passes once per response, and
 a step takes 40 to 50% longer. Smaller micro-batches change little; `packed` rows, which only save padding, take about
 as long as `padded` ones.
