@@ -102,16 +102,22 @@ def test_direct_attention_is_that_of_torchs_kernel(asked, mask, scaling):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "mask", "limit"),
-    [(torch.bfloat16, None, 256), (torch.bfloat16, True, 256), (torch.float32, True, 128), (torch.float32, None, 0)],
+    ("dtype", "masked", "tokens", "direct"),
+    [
+        (torch.bfloat16, False, 2, True),
+        (torch.bfloat16, False, 256, True),
+        (torch.bfloat16, False, 257, False),
+        (torch.bfloat16, True, 256, True),
+        (torch.bfloat16, True, 257, False),
+        (torch.float32, True, 128, True),
+        (torch.float32, True, 129, False),
+        (torch.float32, False, 2, False),
+    ],
 )
-def test_short_rows_take_it(asked, dtype, mask, limit):
-    for tokens in {1, limit, limit + 1} - {0}:
-        module, inputs = scene(dtype, max(tokens, 2))
-        allowed = torch.ones(1, 1, *(2 * (max(tokens, 2),)), dtype=torch.bool) if mask else None
-        asked.clear()
-        attend(module, *inputs, allowed)
-        assert bool(asked) == (tokens > limit)
+def test_short_rows_take_it(asked, dtype, masked, tokens, direct):
+    module, inputs = scene(dtype, tokens)
+    attend(module, *inputs, torch.ones(1, 1, tokens, tokens, dtype=torch.bool) if masked else None)
+    assert bool(asked) != direct
 
 
 def test_a_row_that_sees_nothing_is_finite():
