@@ -1,6 +1,7 @@
 """Training compared with TRL's GRPOTrainer: seconds per rollout step on one machine; writes part of docs/benchmarks.md.
 
-    python benchmarks/trainer.py [--model tiny|smollm2|FOLDER] [--rounds 20] [--warm-up 3] [--threads N] [--dry]
+    python benchmarks/trainer.py [--model tiny|smollm2|FOLDER] [--rounds 20] [--warm-up 3] [--threads N]
+        [--old-logp rollout|trainer] [--dry]
 
 Both train the same model on the same prompts in the same order; a step samples 8 responses to each prompt, scores them
 and makes two optimizer steps of GRPO. Models and sizes:
@@ -131,8 +132,13 @@ class Gate:
         self.began = time.perf_counter(), time.process_time()
 
 
-def configuration(scene: Scene, steps: int, out: Path, model: str | None = None, bf16: bool = False) -> TrainConfig:
-    """Return the settings of both trainers. model: folder to start from; None for the preset's model."""
+def configuration(
+    scene: Scene, steps: int, out: Path, model: str | None = None, bf16: bool = False, old_logp: str = "rollout"
+) -> TrainConfig:
+    """Return the settings of both trainers. model: folder to start from; None for the preset's model.
+
+    old_logp: see RolloutConfig, in fp32; in bf16 a rollout rounds otherwise than an update, so it is trainer.
+    """
     base = get_preset(scene.preset)
     return replace(
         base,
@@ -145,7 +151,7 @@ def configuration(scene: Scene, steps: int, out: Path, model: str | None = None,
             prompts=scene.prompts,
             n=8,
             max_new_tokens=scene.tokens,
-            old_logp="trainer" if bf16 else "rollout",  # in bf16 a rollout rounds otherwise than an update
+            old_logp="trainer" if bf16 else old_logp,  # type: ignore[arg-type]
         ),
         optim=replace(base.optim, mini_batch_size=scene.prompts // UPDATES, lr=LR),
         engine=replace(base.engine, bf16=bf16),
@@ -275,7 +281,7 @@ def work(name: str, config: TrainConfig, threads: int, pipe: Connection) -> None
 
 
 def measure(
-    scene: Scene, rounds: int, warm_up: int, threads: int, folder: Path, model: str | None
+    scene: Scene, rounds: int, warm_up: int, threads: int, folder: Path, model: str | None, old_logp: str
 ) -> dict[tuple[str, str], list[dict[str, float]]]:
     """Run the trainers in turn; return what each reports per round. model: folder of another model than the scene's."""
     os.environ |= {"OMP_NUM_THREADS": str(threads), "HF_HUB_OFFLINE": "1"}
@@ -289,7 +295,8 @@ def measure(
         for one in scene.contestants:
             name, precision = one
             pipes[one], other = start.Pipe()
-            config = configuration(scene, rounds + warm_up, folder / "-".join(one), model, precision == "bf16")
+            bf16 = precision == "bf16"
+            config = configuration(scene, rounds + warm_up, folder / "-".join(one), model, bf16, old_logp)
             workers.append(start.Process(target=work, args=(name, config, threads, other)))
             workers[-1].start()
             other.close()  # so that a crashed worker ends the wait
@@ -433,6 +440,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--warm-up", type=int, default=3, help="rounds before the measurement that are not counted")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads of each trainer")
+    parser.add_argument("--old-logp", choices=("rollout", "trainer"), default="rollout", help="trainer only prints")
     parser.add_argument("--dry", action="store_true", help="print only")
     parser.add_argument("--page", action="store_true", help="only rewrite the page, without a measurement")
     given = parser.parse_args()
@@ -444,10 +452,10 @@ def main() -> None:
         parser.error(f"--rounds must be at least 2, for a spread; got {given.rounds}")
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as place:
-        rounds = measure(scene, given.rounds, given.warm_up, given.threads, Path(place), folder)
+        rounds = measure(scene, given.rounds, given.warm_up, given.threads, Path(place), folder, given.old_logp)
     found = summary(scene, rounds, given.threads, load)
     print(section(name, found))
-    if not given.dry:
+    if not given.dry and given.old_logp == "rollout":
         store(name, found)
 
 
