@@ -3,8 +3,8 @@
 python, sh of tutorials          run: test_tutorials.py
 python of other pages            run: test_examples.py
 commands of ours                 run in small: test_commands.py; flags read here by the program's own parser
-make, pip, scripts               here: targets, extras and files that they name exist
-verl's command                   read by verl: test_integration_verl.py, test_readme.py, test_tutorials.py
+make, pip, kubectl, scripts      run in small: test_other_programs.py; targets and files that they name exist: here
+verl's command                   run by verl up to its settings: test_other_programs.py, test_tutorials.py
 yaml, toml                       read here
 pictures of text, output         known by their signs, below
 """

@@ -43,7 +43,7 @@ TINY = "--model.path tiny --task.train-problems 8 --task.test-problems 2 --sft.s
 ASKED = "--max-new-tokens 4 --rollout hf --device cpu --dtype float32"
 SMALL = {
     "train": f"{TINY} {HERE} --steps 1 --save-every 1 --eval.every 0 --optim.mini-batch-size 1 "
-    "--rollout.prompts 2 --rollout.n 2 --rollout.max-new-tokens 4",
+    "--data.verifier-workers 1 --rollout.prompts 2 --rollout.n 2 --rollout.max-new-tokens 4",
     "sft": f"{TINY} {HERE} --sft.batch-size 2",
     "eval": f"{ASKED} --samples 2",
     "start-entropy": f"{ASKED} --prompts 2",

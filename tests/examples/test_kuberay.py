@@ -1,13 +1,17 @@
 """The KubeRay manifests for 1, 8 and 64 GPUs."""
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import yaml
+from tests.docs.pages import COMMANDS, ROOT
 
 from llmtrain.plan.cost import make_plan
 from llmtrain.plan.plan_presets import get_preset
@@ -84,12 +88,116 @@ def test_the_readme_has_a_command_for_each_folder(readme):
     assert {path.name for path in FOLDER.iterdir()} == {"base", *folders}
 
 
-def test_kubectl_builds_the_same(count, job):
+GROUP_VERSION = "ray.io/v1"
+KNOWN = {
+    "/version": {"major": "1", "minor": "34", "gitVersion": "v1.34.0"},
+    "/openapi/v3": {"paths": {f"apis/{GROUP_VERSION}": {"serverRelativeURL": "/openapi/v3/ray"}}},
+    "/openapi/v3/ray": {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "v1"},
+        "paths": {
+            f"/apis/{GROUP_VERSION}/namespaces/{{namespace}}/rayjobs/{{name}}": {
+                "patch": {
+                    "parameters": [{"name": "fieldValidation", "in": "query"}],
+                    "x-kubernetes-group-version-kind": {"group": "ray.io", "version": "v1", "kind": "RayJob"},
+                }
+            }
+        },
+    },
+    "/api": {"kind": "APIVersions", "versions": ["v1"]},
+    "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": []},
+    "/apis": {
+        "kind": "APIGroupList",
+        "groups": [{"name": "ray.io", "versions": [{"groupVersion": GROUP_VERSION, "version": "v1"}]}],
+    },
+    f"/apis/{GROUP_VERSION}": {
+        "kind": "APIResourceList",
+        "groupVersion": GROUP_VERSION,
+        "resources": [{"name": "rayjobs", "kind": "RayJob", "namespaced": True, "verbs": ["get", "create", "patch"]}],
+    },
+}
+"""What an API server with KubeRay's resources answers when kubectl asks what it knows."""
+
+
+class ApiServer(ThreadingHTTPServer):
+    """API server of Kubernetes, which keeps the resources that it is sent and runs nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answers)
+        self.created: dict[str, dict] = {}
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Answers to the requests that create a resource."""
+
+    server: ApiServer
+    protocol_version = "HTTP/1.1"
+
+    def answer(self, code: int, content: object) -> None:
+        body = json.dumps(content).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        if (found := KNOWN.get(self.path.partition("?")[0])) is not None:
+            return self.answer(200, found)
+        return self.answer(404, {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404})
+
+    def do_POST(self) -> None:
+        made = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.created[self.path] = made
+        self.answer(201, made)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def kubernetes(tmp_path):
+    """An API server on loopback, and the environment in which kubectl talks to it."""
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is not installed")
-    done = subprocess.run(["kubectl", "kustomize", FOLDER / f"{count}gpu"], capture_output=True, text=True)
+    with ApiServer() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        context = {"name": "here", "context": {"cluster": "here", "user": "here"}}
+        cluster = {"name": "here", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}
+        users = [{"name": "here", "user": {}}]
+        (tmp_path / "config").write_text(
+            yaml.safe_dump({"clusters": [cluster], "contexts": [context], "users": users, "current-context": "here"})
+        )
+        own = {"KUBECONFIG": str(tmp_path / "config"), "HOME": str(tmp_path), "NO_PROXY": "127.0.0.1"}
+        yield server, os.environ | own
+        server.shutdown()
+        thread.join()
+
+
+def applied(words: list[str], kubernetes) -> dict:
+    """Run a command of kubectl; return the one resource that the API server has then."""
+    server, environment = kubernetes
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
-    assert yaml.safe_load(done.stdout) == job
+    assert done.stdout == "rayjob.ray.io/llmtrain created\n"
+    [(path, job)] = server.created.items()
+    assert path.startswith(f"/apis/{GROUP_VERSION}/namespaces/default/rayjobs?")
+    assert "fieldValidation=Strict" in path
+    del job["metadata"]["annotations"], job["metadata"]["namespace"]
+    return job
+
+
+@pytest.mark.parametrize("folder", [*(f"{count}gpu" for count in WAYS), ELASTIC])
+def test_kubectl_applies_it(folder, readme, kubernetes):
+    [words] = [words for words in readme if words[:2] == ["kubectl", "apply"] and Path(words[-1]).name == folder]
+    assert applied(words, kubernetes) == build(FOLDER / folder)
+
+
+@pytest.mark.parametrize("line", sorted({line for _, line in COMMANDS if line.startswith("kubectl ")}))
+def test_a_command_of_a_page_is_applied(line, kubernetes):
+    words = shlex.split(line)
+    assert applied(words, kubernetes) == build(ROOT / words[-1])
 
 
 def has_type(value: object, kind: object) -> bool:
