@@ -39,13 +39,5 @@ def main(config: str, who: str, what: str) -> None:
     sys.exit(cli.main(["train", "--config", config]))
 
 
-def run(variables: dict[str, object], errors: str, *args: str) -> None:
-    """Be a rank with these environment variables, in a process of its own that writes its errors into a file."""
-    os.environ |= {key: str(value) for key, value in variables.items()}
-    with open(errors, "w") as file:
-        os.dup2(file.fileno(), 2)
-    main(*args)
-
-
 if __name__ == "__main__":
     main(*sys.argv[1:])
