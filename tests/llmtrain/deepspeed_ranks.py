@@ -1,17 +1,14 @@
 """What every rank of the DeepSpeed tests runs: all checks in one process group, whose start costs more than they do.
 
-RANK=0 WORLD_SIZE=2 ... python deepspeed_ranks.py OUT           rank 0 writes OUT/found.pt, which the tests judge
-RANK=0 WORLD_SIZE=2 ... python deepspeed_ranks.py OUT RUN...    only whole runs, of these kinds
+Rank 0 writes OUT/found.pt, which the tests judge.
 """
 
 import gc
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import torch
-import yaml
 from deepspeed_memory import asked, gathered_while_read, head_status, placed, state_bytes
 from deepspeed_scene import (
     BF16,
@@ -31,7 +28,6 @@ from deepspeed_scene import (
 )
 
 from entrostat import make
-from entrostat.field_types import merge
 from llmtrain.policy.deepspeed_engine import TAG, DeepSpeedEngine
 from llmtrain.policy.engine import NonFiniteError, TorchEngine
 from llmtrain.policy.lora import updates
@@ -285,11 +281,10 @@ def kinds(config: TrainConfig) -> dict[str, TrainConfig]:
     }
 
 
-def main(out: Path, *further: str) -> None:
-    gc.freeze()  # DeepSpeed collects garbage for every engine: without what was imported, that is quick
+def main(out: Path, config: TrainConfig, *further: str) -> None:
+    """Look at single engines and at a whole run; with names of kinds only at whole runs of these."""
     torch.set_num_threads(1)
     ranks = join("cpu")
-    config = merge(TrainConfig(), yaml.safe_load((out / "config.yaml").read_text()))
     if not further:
         look(ranks, out)
     for kind in further or ("plain",) * (ranks.size == 2):
@@ -301,7 +296,7 @@ def look(ranks, out: Path) -> None:
     """Try single engines; rank 0 writes what was found."""
     found: dict = {"bytes": state_bytes(ranks)} if ranks.size == 2 else {}
     found["gradients"] = gradients(ranks)
-    gc.freeze()  # what the first engines imported
+    gc.freeze()  # DeepSpeed collects garbage for every engine: without what the first ones imported, that is quick
     if ranks.size == 2:
         found |= {"faults": faults(ranks), "head": head_status(ranks), "masters": masters(ranks)}
         found["read"] = gathered_while_read(ranks)
@@ -310,7 +305,3 @@ def look(ranks, out: Path) -> None:
         found |= {"rewards": rewards(ranks), "small steps": small_steps(ranks)}
     if ranks.rank == 0:
         torch.save(found, out / "found.pt")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -1,12 +1,9 @@
-"""What every rank of the test of several ranks runs: python evaluation_ranks.py OUT, with RANK and so on set."""
+"""What every rank of the test of several ranks runs."""
 
 import json
-import sys
 from pathlib import Path
 
 import torch
-
-sys.path.insert(0, str(Path(__file__).parent))
 from evaluated import SAMPLING, TOKENIZER, Contains, evaluator, ids, questions, small_model, subject
 
 from llmtrain.evaluation.benchmark import Benchmark
@@ -16,8 +13,10 @@ from llmtrain.rollout.hf_engine import HFEngine
 from llmtrain.rollout.rollout_engine import Sampler
 from llmtrain.settings.config import RolloutConfig
 
-if __name__ == "__main__":
-    out, ranks = Path(sys.argv[1]), join("cpu")
+
+def main(out: Path) -> None:
+    """Write OUT/eval, and each rank OUT/rank-<rank>.json."""
+    ranks = join("cpu")
     torch.set_num_threads(1)
     asked = [*questions(5, "a"), *questions(2, "b")]
     engine = HFEngine(small_model(), TOKENIZER, RolloutConfig(max_new_tokens=6), rank=ranks.rank)

@@ -1,9 +1,5 @@
-"""What every rank of the tests of exchange runs: each writes what it was sent.
+"""What every rank of the tests of exchange runs: each writes what it was sent, OUT/whole-0.pt, OUT/split-0.pt, ..."""
 
-python -m torch.distributed.run --nproc-per-node 3 exchange_ranks.py OUT        writes OUT/whole-0.pt, split-0.pt, ...
-"""
-
-import sys
 from pathlib import Path
 
 import torch
@@ -53,8 +49,4 @@ def main(out: Path) -> None:
         mine = held(ranks.rank)
         found = exchange(mine, deal(mine, MINI_BATCHES, SAMPLES, name == "whole", ranks), ranks)
         torch.save({**vars(found), "rollouts": vars(found.rollouts)}, out / f"{name}-{ranks.rank}.pt")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
     leave(0)

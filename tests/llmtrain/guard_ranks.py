@@ -1,24 +1,16 @@
-"""Guards on ranks under DeepSpeed; `training/test_guard_ranks.py` judges what they did.
+"""Guards on ranks under DeepSpeed; `training/test_guard_ranks.py` judges what they did."""
 
-python guard_ranks.py OUT        reads OUT/config.yaml, writes OUT/found-<rank>.pt and the run OUT/rolls_back
-"""
-
-import sys
 from dataclasses import replace
 from pathlib import Path
 
-import deepspeed  # noqa: F401  (once for all forks)
 import torch
-import yaml
 from deepspeed_scene import BF16, CLIPPED, OPTIONS, STAGES, experience_of, part_of, policy_of, step, weights
-from forked_ranks import run_ranks
 
 from entrostat import make
-from entrostat.field_types import merge
 from llmtrain.policy.deepspeed_engine import DeepSpeedEngine
 from llmtrain.policy.engine import TorchEngine
 from llmtrain.process.clock import Clock
-from llmtrain.process.ranks import join
+from llmtrain.process.ranks import join, leave
 from llmtrain.settings.config import EngineConfig, GuardConfig, TrainConfig
 from llmtrain.training.guard import Guard
 from llmtrain.training.learner import Learner
@@ -56,16 +48,26 @@ def updates(config: EngineConfig | None, ranks, faults: tuple[str, ...]) -> dict
     return found
 
 
-def rank(out: Path, config: TrainConfig) -> None:
-    ranks, found = join("cpu"), {}
-    for name, engine in ENGINES.items():
-        found[name] = updates(engine, ranks, ("limit", "", "nan", "", "inf", ""))
-        found[name]["plain"] = updates(engine, ranks, ("", "", ""))["weights"]
+def undisturbed(out: Path) -> None:
+    """Write OUT/plain-<rank>.pt: weights after each of three updates."""
+    torch.set_num_threads(1)
+    ranks = join("cpu")
+    found = {name: updates(engine, ranks, ("", "", ""))["weights"] for name, engine in ENGINES.items()}
+    torch.save(found, out / f"plain-{ranks.rank}.pt")
+    leave(0)
+
+
+def main(out: Path, config: TrainConfig) -> None:
+    """Write OUT/found-<rank>.pt, and two runs that are rolled back."""
+    torch.set_num_threads(1)
+    ranks = join("cpu")
+    found = {name: updates(engine, ranks, ("limit", "", "nan", "", "inf", "")) for name, engine in ENGINES.items()}
     torch.save(found, out / f"found-{ranks.rank}.pt")
     Trainer._train_step = breaks_once(Trainer._train_step)
     for stage in ("zero1", "zero3"):
         run = replace(config, out=str(out / stage), engine=STAGES[stage], guard=GuardConfig(non_finite="roll_back"))
         assert train_rank(run, resuming=False) == (0, f"done: {run.out}")
+    leave(0)
 
 
 def breaks_once(plain):
@@ -83,13 +85,3 @@ def breaks_once(plain):
         return plain(trainer)
 
     return train_step
-
-
-def main(out: Path) -> None:
-    torch.set_num_threads(1)
-    config = merge(TrainConfig(), yaml.safe_load((out / "config.yaml").read_text()))
-    run_ranks(2, rank, out, config)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -1,21 +1,14 @@
-"""Runs, and the same in two halves by new processes; `training/test_resume.py` compares them.
-
-python resume_ranks.py OUT CASE...        reads OUT/config.yaml, writes OUT/<case>/straight and OUT/<case>/halves
-"""
+"""Runs, and the same in two halves by new processes; `training/test_resume.py` compares them."""
 
 import os
 import signal
-import sys
 from dataclasses import replace
 from pathlib import Path
 
-import deepspeed  # noqa: F401  (once for all forks)
 import torch
-import yaml
 from deepspeed_scene import STAGES
-from forked_ranks import run_ranks
+from tests.ranks import group, run_ranks
 
-from entrostat.field_types import merge
 from llmtrain.rollout.hf_engine import CopyEngine
 from llmtrain.settings.config import EngineConfig, PrimeConfig, TopologyConfig, TrainConfig
 from llmtrain.training import trainer as trainer_module
@@ -99,6 +92,7 @@ def moving(base: TrainConfig) -> TrainConfig:
 
 def train(config: TrainConfig, out: Path, *, resume: bool = False, until: int = 0) -> None:
     """Train to the last step, or until SIGINT in the step before `until`."""
+    torch.set_num_threads(1)
     if config.topology.staleness:  # as an actor of Ray does it
         make = lambda config, start, ranks: CopyEngine(start.folder, start.config)  # noqa: E731
         trainer_module.make_rollout_engine = make
@@ -127,19 +121,19 @@ def move(config: TrainConfig, out: Path, until: int) -> None:
     train(config, out / "moved" / "halves", resume=until > 2, until=until)
 
 
-def main(out: Path, names: list[str]) -> None:
-    torch.set_num_threads(1)
-    base = merge(TrainConfig(), yaml.safe_load((out / "config.yaml").read_text()))
+def places(size: int) -> list[dict[str, object]]:
+    """Return the environment variables of as many ranks, or of one process that is no rank."""
+    return group(size) or [{}]
+
+
+def main(out: Path, base: TrainConfig, names: list[str]) -> None:
+    """Run some cases, which are changes of `base`; writes OUT/<case>/straight and OUT/<case>/halves."""
     wanted = [name for name in names if name != "moved"]
     for size in sorted({cases(base)[name][0] for name in wanted}):
         chosen = {name: config for name, (ranks, config) in cases(base).items() if ranks == size and name in wanted}
         for part in (first, second):
-            run_ranks(size, part, chosen, out)
+            run_ranks(places(size), part, chosen, out)
     if "moved" in names:
-        run_ranks(0, train, moving(base), out / "moved" / "straight")
+        run_ranks(places(0), train, moving(base), out / "moved" / "straight")
         for number, (size, stage) in enumerate(MOVES, 1):
-            run_ranks(size, move, replace(moving(base), engine=STAGES[stage]), out, 2 * number)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+            run_ranks(places(size), move, replace(moving(base), engine=STAGES[stage]), out, 2 * number)

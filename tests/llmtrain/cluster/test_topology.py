@@ -159,6 +159,7 @@ def test_partial_rollouts_repeat_ahead_of_the_learners(here, learns, tmp_path):
     assert ahead[3]["staleness/mean"] > without_times(tmp_path / "local")[3]["staleness/mean"]
 
 
+@pytest.mark.long
 def test_a_run_whose_engines_come_and_go_is_that_of_one_process(here, learns, tmp_path):
     """An elastic engine joins, is killed, and another one joins; every metric of the steps is the local run's."""
     assert end_of("ray::RolloutActor"), "of earlier tests"

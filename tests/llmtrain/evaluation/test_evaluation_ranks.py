@@ -1,31 +1,17 @@
 """Several ranks write the same files as one rank."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
+import evaluation_ranks
 import pytest
-
-from llmtrain.process.local_ranks import free_port
+from tests.ranks import group, run_ranks
 
 pytestmark = pytest.mark.slow
-
-SCRIPT = Path(__file__).parents[1] / "evaluation_ranks.py"
 
 
 def on(ranks, out):
     out.mkdir()
-    common = {"WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(SCRIPT), str(out)],
-            env=os.environ | {k: str(v) for k, v in (common | {"RANK": r, "LOCAL_RANK": r}).items()},
-        )
-        for r in range(ranks)
-    ]
-    assert [process.wait(timeout=300) for process in processes] == [0] * ranks
+    run_ranks(group(ranks), evaluation_ranks.main, out)
     return [json.loads((out / f"rank-{r}.json").read_text()) for r in range(ranks)]
 
 

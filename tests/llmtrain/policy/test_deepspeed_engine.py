@@ -9,10 +9,12 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import deepspeed_ranks
 import pytest
 import torch
 import yaml
 from mortal import mortal
+from tests.ranks import group, run_ranks
 
 from entrostat.runlog import read_lines, read_metrics
 from llmtrain.plan.derived import lay_out
@@ -21,7 +23,6 @@ from llmtrain.plan.plan_config import PlanConfig
 from llmtrain.policy.checkpoint import checkpoints, latest, step_of
 from llmtrain.policy.deepspeed_engine import TAG
 from llmtrain.policy.model import load
-from llmtrain.process.local_ranks import free_port
 from llmtrain.settings.config import EngineConfig, TrainConfig
 from llmtrain.settings.nested import to_dict
 from llmtrain.training.check import check, check_sft
@@ -41,29 +42,6 @@ def learns(small):
     return replace(run, advantage="reinforce_pp")
 
 
-def run_ranks(size: int, out: Path, *further: str) -> None:
-    """`deepspeed_ranks.py` as `size` ranks; an AssertionError shows what the first that failed wrote."""
-    script = Path(__file__).parents[1] / "deepspeed_ranks.py"
-    common = {"WORLD_SIZE": size, "LOCAL_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
-    common |= {"TORCH_EXTENSIONS_DIR": out / "compiled"}
-    ranks = []
-    for rank in range(size):
-        names = common | {"RANK": rank, "LOCAL_RANK": rank, "OMP_NUM_THREADS": 1}
-        environment = os.environ | {key: str(value) for key, value in names.items()}
-        log = (out / f"rank-{rank}.log").open("w")
-        ranks.append(subprocess.Popen([sys.executable, script, out, *further], env=environment, stdout=log, stderr=log))
-    try:
-        codes = [process.wait(timeout=800) for process in ranks]
-    finally:
-        for process in ranks:
-            process.kill()
-    for rank, code in enumerate(codes):
-        assert code == 0, (out / f"rank-{rank}.log").read_text()[-3000:]
-    left = list(Path("/dev/shm").glob(f"deepspeed_*_{common['MASTER_PORT']}_*"))
-    assert not left  # memory that nobody would give back
-    assert not (out / "compiled").exists()
-
-
 @pytest.fixture(scope="module")
 def found(tmp_path_factory, learns):
     """Function that returns what so many ranks found; they run when first asked for."""
@@ -71,8 +49,10 @@ def found(tmp_path_factory, learns):
     @cache
     def of(size: int, *further: str) -> dict:
         out = tmp_path_factory.mktemp(f"ranks-{size}")
-        (out / "config.yaml").write_text(yaml.safe_dump(to_dict(learns)))
-        run_ranks(size, out, *further)
+        ranks = [variables | {"TORCH_EXTENSIONS_DIR": out / "compiled"} for variables in group(size)]
+        run_ranks(ranks, deepspeed_ranks.main, out, learns, *further)
+        assert not list(Path("/dev/shm").glob(f"deepspeed_*_{ranks[0]['MASTER_PORT']}_*"))  # nobody would give it back
+        assert not (out / "compiled").exists()
         return {"out": out} if further else torch.load(out / "found.pt", weights_only=True) | {"out": out}
 
     return of

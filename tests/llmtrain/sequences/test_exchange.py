@@ -1,13 +1,10 @@
 """Ranks that hold any number of groups train on about as many tokens, and nothing is lost on the way."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
+import exchange_ranks
 import pytest
 import torch
 from exchange_ranks import HELD, MINI_BATCHES, SAMPLES, held, sampled
+from tests.ranks import group, run_ranks
 
 from llmtrain.plan.derived import lay_out
 from llmtrain.plan.plan_presets import PRESETS
@@ -25,11 +22,7 @@ SIZE = 3
 def out(tmp_path_factory):
     """Where three gloo ranks, of which the third came with nothing, wrote what they were sent."""
     out = tmp_path_factory.mktemp("exchange")
-    script = Path(__file__).parents[1] / "exchange_ranks.py"
-    launch = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(SIZE)]
-    command = [sys.executable, "-m", *launch, script, out]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    assert done.returncode == 0, done.stderr[-3000:]
+    run_ranks(group(SIZE), exchange_ranks.main, out)
     return out
 
 

@@ -1,22 +1,18 @@
 """Guards of two ranks under DeepSpeed: both decide the same, and an update that is left out leaves nothing behind."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
+import guard_ranks
 import pytest
 import torch
-import yaml
+from tests.ranks import group, run_ranks
 
 from entrostat.runlog import read_metrics
 from llmtrain.policy.checkpoint import latest, load_state
-from llmtrain.settings.nested import to_dict
 
 pytest.importorskip("deepspeed")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-SCRIPT = Path(__file__).parents[1] / "guard_ranks.py"
 ENGINES = ("zero0", "zero1", "zero2", "zero3", "bf16-1", "offload2", "offload3")
 
 
@@ -26,10 +22,7 @@ def out(small, tmp_path_factory) -> Path:
     out, never = tmp_path_factory.mktemp("guards"), replace(small.eval, every=0)
     rollout = replace(small.rollout, prompts=4, max_new_tokens=6)
     config = replace(small, steps=4, save_every=2, rollout=rollout, eval=never, threads=1, controller="entropy_bonus")
-    (out / "config.yaml").write_text(yaml.safe_dump(to_dict(config)))
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, SCRIPT, out], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    run_ranks(group(2), guard_ranks.main, out, config)
     return out
 
 
@@ -38,17 +31,24 @@ def found(out) -> list[dict]:
     return [torch.load(out / f"found-{rank}.pt", weights_only=True) for rank in range(2)]
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory) -> list[dict]:
+    """Weights of both ranks after each of three updates, of which none is left out."""
+    out = tmp_path_factory.mktemp("plain")
+    run_ranks(group(2), guard_ranks.undisturbed, out)
+    return [torch.load(out / f"plain-{rank}.pt", weights_only=True) for rank in range(2)]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", ENGINES)
-def test_an_update_that_is_left_out_leaves_nothing_behind(found, name):
+def test_an_update_that_is_left_out_leaves_nothing_behind(found, plain, name):
     """By a limit, by a NaN loss and by an infinite gradient on one rank; then weights are those of a run without."""
-    for rank in found:
+    for rank, expected in zip(found, plain, strict=True):
         limit, one, nan, two, inf, three = rank[name]["weights"]
-        plain = rank[name]["plain"]
         assert not torch.equal(limit, one)
         assert torch.equal(nan, one)
         assert torch.equal(inf, two)
-        assert [torch.equal(a, b) for a, b in zip((one, two, three), plain, strict=True)] == [True] * 3
+        assert [torch.equal(a, b) for a, b in zip((one, two, three), expected[name], strict=True)] == [True] * 3
         assert bool(three.isfinite().all())
 
 

@@ -18,15 +18,12 @@ Checksums of a checkpoint's files are those of weights, moments, generators, dat
 """
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import resume_ranks
 import torch
-import yaml
 from same_runs import without_times
 
 from entrostat import list_controllers, make
@@ -42,10 +39,8 @@ from llmtrain.settings.config import (
     TaskConfig,
     TrainConfig,
 )
-from llmtrain.settings.nested import to_dict
 from llmtrain.training.warmup import build_and_warm_up
 
-SCRIPT = Path(__file__).parents[1] / "resume_ranks.py"
 ONE = ("packed", "shared", "asynchronous", "partial", "ahead")
 TWO = ("zero0", "zero3")
 
@@ -72,19 +67,11 @@ def runs(tmp_path_factory):
     )
     build_and_warm_up(config, out / "model")
     config = replace(config, model=ModelConfig(path=str(out / "model")))
-    (out / "config.yaml").write_text(yaml.safe_dump(to_dict(config)))
 
     def of(*names: str) -> Path:
         missing = [name for name in names if not (out / name).is_dir()]
         if missing:
-            done = subprocess.run(
-                [sys.executable, SCRIPT, out, *missing],
-                env=os.environ | {"OMP_NUM_THREADS": "1"},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert done.returncode == 0, done.stderr[-3000:]
+            resume_ranks.main(out, config, missing)
         return out
 
     return of

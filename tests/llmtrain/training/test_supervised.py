@@ -1,15 +1,13 @@
 """Supervised warm-up: what it learns from, that it repeats, and that cuts, layouts and ranks do not change it."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+import sft_ranks
 import torch
 from safetensors.torch import load_file
 from sft_ranks import configuration, warmed
+from tests.ranks import group, run_ranks
 
 from llmtrain.data.prompts import encode_all
 from llmtrain.policy.engine import TorchEngine
@@ -200,10 +198,7 @@ def ranks(tmp_path_factory):
     """The folder of what two gloo ranks made."""
     pytest.importorskip("deepspeed")
     out = tmp_path_factory.mktemp("sft")
-    script = Path(__file__).parents[1] / "sft_ranks.py"
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script, out]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    assert done.returncode == 0, done.stderr[-3000:]
+    run_ranks(group(2), sft_ranks.main, out)
     return out
 
 
