@@ -63,13 +63,15 @@ test-all: $(STAMP)-dev programs
 test-long: $(STAMP)-dev
 	$(PYTEST) -m long
 
-# Programs of Debian that tests use: Chromium for the explorer, Slurm for examples/slurm.sh.
+# Programs of Debian that tests use: Chromium for the explorer, without its user interface where Debian has it so, as
+# that takes less time; Slurm for examples/slurm.sh.
+BROWSER = $$(apt-cache show chromium-headless-shell >/dev/null 2>&1 && echo chromium-headless-shell || echo chromium)
 programs:
-	@if command -v slurmctld >/dev/null && command -v chromium chromium-browser google-chrome >/dev/null; then :; \
+	@if command -v slurmctld >/dev/null && command -v "$(BROWSER)" >/dev/null; then :; \
 	elif [ -x "$$(command -v apt-get)" ] && [ "$$(id -u)" = 0 ]; then \
 	  echo "installing Chromium and Slurm for the tests"; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-	    chromium slurmctld slurmd slurm-client >/dev/null; \
+	    "$(BROWSER)" slurmctld slurmd slurm-client >/dev/null; \
 	else echo "some tests may be skipped; to run all: sudo apt-get install chromium slurmctld slurmd slurm-client"; fi
 
 lint: $(STAMP)-dev

@@ -13,7 +13,11 @@ from test_plan import CONTROLLERS, IDS, planned
 from entrostat import Tokens
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::entrostat.CompositionWarning")]
-DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+DTYPES = (
+    torch.float32,
+    torch.bfloat16,
+    *(pytest.param(dtype, marks=pytest.mark.long) for dtype in (torch.float64, torch.float16)),
+)
 MEASURED = ("logp", "old_logp", "ref_logp", "proxy_logp", "rollout_logp", "entropy", "old_entropy", "truncated_entropy")
 BEYOND = (float("nan"), float("inf"), -float("inf"))
 
@@ -78,19 +82,19 @@ def tried(spec, settings, t: Tokens) -> list[torch.Tensor]:
         return []
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("spec", "settings"), CONTROLLERS, ids=IDS)
-def test_finite_tokens_give_finite_updates(spec, settings):
+def test_finite_tokens_give_finite_updates(spec, settings, dtype):
     wrong = [
-        (dtype, name)
-        for dtype in DTYPES
+        name
         for name, hostile in FINITE.items()
         if not all(x.isfinite().all() for x in tried(spec, settings, hostile(sampled_tokens(20, dtype=dtype))))
     ]
     assert not wrong
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("spec", "settings"), CONTROLLERS, ids=IDS)
-def test_a_token_that_is_not_finite_raises_nothing_but_one_line(spec, settings):
-    for dtype in DTYPES:
-        for name, value in NOT_FINITE.values():
-            tried(spec, settings, with_first(sampled_tokens(20, dtype=dtype), name, value))
+def test_a_token_that_is_not_finite_raises_nothing_but_one_line(spec, settings, dtype):
+    for name, value in NOT_FINITE.values():
+        tried(spec, settings, with_first(sampled_tokens(20, dtype=dtype), name, value))

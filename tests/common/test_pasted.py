@@ -24,6 +24,8 @@ def pairs():
 
 
 GIVEN = [(name, pasted(name, of) if (name, of) in BY_HAND else of) for name, of in pairs()]
+ONCE = [pytest.param(*case, marks=[pytest.mark.long] * (i > 1), id=case[0]) for i, case in enumerate(GIVEN)]
+"""Each controller once; further settings take a training each."""
 CASES = pytest.mark.parametrize(("controller", "settings"), GIVEN, ids=[name for name, _ in GIVEN])
 
 
@@ -66,7 +68,7 @@ def test_verl_reads_them(controller, settings):
 
 
 @pytest.mark.slow
-@CASES
+@pytest.mark.parametrize(("controller", "settings"), ONCE)
 def test_trl_trains_with_them(controller, settings, tmp_path):
     pytest.importorskip("trl")
     os.environ["HF_HUB_OFFLINE"] = "1"

@@ -26,13 +26,14 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
+PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 START = 60.0
 """Time limit for the server's first answer, seconds."""
 
 
 def chromium_path() -> str | None:
-    """Return the path of the system's Chromium; None if it is not installed."""
-    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    """Return the path of the system's Chromium, if possible the one without a user interface; None if there is none."""
+    return next((path for name in PROGRAMS if (path := shutil.which(name))), None)
 
 
 @contextmanager
