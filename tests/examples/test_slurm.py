@@ -9,6 +9,7 @@ import subprocess
 from contextlib import suppress
 
 import pytest
+from tests.docs.pages import COMMANDS
 
 from llmtrain.rollout.ray.places import layout
 from llmtrain.settings.presets import read_config
@@ -16,6 +17,8 @@ from llmtrain.settings.presets import read_config
 pytestmark = pytest.mark.slow
 
 WAYS = (1, 8, 64)
+[OF_PAGES] = {line for _, line in COMMANDS if line.startswith("sbatch ")}
+"""The command of the pages, for 64 GPUs."""
 SRUN = """\
 #!/bin/bash
 # The tasks of a step, each on a node of its own.
@@ -177,10 +180,16 @@ def submit(slurm, stand_ins, examples, options, *args, **more):
 
 @pytest.mark.parametrize("count", WAYS)
 def test_a_job_runs(count, options, examples, slurm, stand_ins):
-    job = slurm.wait(submit(slurm, stand_ins, examples, options[count], "run.yaml", "--out", "runs/math"))
+    args = ["run.yaml", "--out", "runs/math"]
+    if count == 64:
+        words = shlex.split(OF_PAGES)
+        at = words.index("examples/slurm.sh")
+        assert words[1:at] == options[64]
+        args = words[at + 1 :]
+    job = slurm.wait(submit(slurm, stand_ins, examples, options[count], *args))
     assert job["JobState"] == "COMPLETED", (stand_ins.folder / "output").read_text()
     [call] = stand_ins.calls("llmtrain")
-    assert call["args"][:5] == ["train", "--config", "run.yaml", "--out", "runs/math"]
+    assert call["args"][: len(args) + 2] == ["train", "--config", *args]
     assert call["environment"]["SLURMD_NODENAME"] == "n1"
     assert call["environment"]["SLURM_GPUS_ON_NODE"] == str(min(count, 8))
     assert call["environment"]["OMP_NUM_THREADS"] == ("16" if count == 1 else "8")
