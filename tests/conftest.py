@@ -21,6 +21,11 @@ RERUNS = 1
 """Second attempts of a test in a browser: Chromium and its server share the machine with other tests."""
 
 
+thaw = gc.unfreeze
+asked_to_thaw = []
+"""Calls of gc.unfreeze since the heap was last frozen: vLLM makes one when an engine ends."""
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """Collect no garbage while test files import their packages, and later none of what they imported.
@@ -33,6 +38,18 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+        gc.unfreeze = lambda: asked_to_thaw.append(True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Once a file's tests are done, collect what was frozen with vLLM's engines, in one full collection."""
+    yield
+    if asked_to_thaw and (nextitem is None or nextitem.path != item.path):
+        asked_to_thaw.clear()
+        thaw()
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
