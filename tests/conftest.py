@@ -21,7 +21,7 @@ RERUNS = 1
 """Second attempts of a test in a browser: Chromium and its server share the machine with other tests."""
 
 
-SELDOM = 10000
+SELDOM = 10_000
 """New objects after which young garbage is collected; Python's own number, 700, costs an eighth of the quick tests."""
 thaw = gc.unfreeze
 asked_to_thaw = []

@@ -32,6 +32,8 @@ STARTS = {
     "make lint": ["ruff check .", "ruff format --check .", "mypy", "lint-imports"],
 }
 """What targets start once all is installed: test_launch.py, test_demo.py and .ci/run run it."""
+CHOICES = ("CONSTRAINTS", "PYTHON", "TORCH", "VENV", "VLLM")
+"""Variables of the Makefile, which the make that runs the tests may have been given."""
 LINES = sorted({line for _, line in {*COMMANDS} - {*CALLS}})
 PYTHON = """\
 #!/bin/bash
@@ -69,8 +71,9 @@ def checkout(tmp_path_factory) -> Path:
 
 def execute(line: str, checkout: Path) -> str:
     """Run a line in the checkout, with its environment active; return what it printed."""
-    path = {"PATH": f"{checkout}/.venv/bin:{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-c", line], cwd=checkout, env=os.environ | path, capture_output=True, text=True)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", *CHOICES))}
+    kept["PATH"] = f"{checkout}/.venv/bin:{kept['PATH']}"
+    done = subprocess.run(["bash", "-c", line], cwd=checkout, env=kept, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
