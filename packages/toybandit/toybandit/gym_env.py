@@ -81,7 +81,7 @@ class SoftmaxBandit(gymnasium.Env[Any, Any]):
         return self._state, float(luck < probability), False, False, self._info(self._state)
 
     def _draw(self) -> tuple[float, int]:
-        """Return the luck of a step and the next state."""
+        """Return the uniform number that decides a step's reward, and the next state."""
         if not self._ahead:
             self._ahead = self.np_random.random(BLOCK)[::-1].tolist()
         scaled = self._states * self._ahead.pop()
@@ -167,7 +167,7 @@ class SoftmaxBanditVector(VectorEnv[Indices, Indices, NDArray[Any]]):
         return arms
 
     def _draw(self) -> tuple[Array, Indices]:
-        """Return the luck of a step and the next state, of each copy."""
+        """Return the uniform numbers that decide each copy's reward of a step, and the next states."""
         if self._used == BLOCK:
             for generator, row in zip(self._generators, self._ahead, strict=True):
                 generator.random(out=row)
