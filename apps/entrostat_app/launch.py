@@ -55,11 +55,19 @@ def command(flags: Flags) -> list[str]:
         ("server.headless", str(not flags.browser).lower()),
         ("server.address", flags.host),
         *(("server.allowedHosts", name) for name in _names(flags.host)),
+        ("browser.gatherUsageStats", "false"),  # Streamlit speaks of it before it reads .streamlit/config.toml
+        ("logger.hideWelcomeMessage", "true"),  # and with it offers of its own on every page
     ]
     return [
         sys.executable, "-m", "streamlit", "run", str(MAIN),
         *(word for key, value in options for word in (f"--{key}", value)),
     ]  # fmt: skip
+
+
+def address(flags: Flags) -> str:
+    """Return the URL of the explorer, by this machine's name where it listens on all addresses."""
+    everywhere = flags.host in ("0.0.0.0", "::")
+    return f"http://{socket.gethostname() if everywhere else flags.host}:{flags.port}"
 
 
 def _names(host: str) -> list[str]:
@@ -93,6 +101,7 @@ def main(args: Sequence[str]) -> int:
     os.environ[ENVIRONMENTS] = os.pathsep.join(flags.environments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     words = command(flags)
+    print(f"the explorer: {address(flags)} (Ctrl-C stops it)", flush=True)
     os.execv(words[0], words)
 
 

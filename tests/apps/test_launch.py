@@ -76,6 +76,21 @@ def test_command_names_the_port():
     assert words[words.index("--server.headless") + 1] == "true"
 
 
+def test_streamlit_sends_nothing_and_offers_nothing():
+    """Its welcome, which is hidden, comes with offers on every page; the address is said by us."""
+    words = launch.command(launch.Flags())
+    assert words[words.index("--browser.gatherUsageStats") + 1] == "false"
+    assert words[words.index("--logger.hideWelcomeMessage") + 1] == "true"
+
+
+def test_the_address_is_said(monkeypatch, capsys):
+    port = free_port()
+    monkeypatch.setattr(launch.os, "execv", lambda *_: None)
+    launch.main(["--port", str(port)])
+    assert capsys.readouterr().out == f"the explorer: http://127.0.0.1:{port} (Ctrl-C stops it)\n"
+    assert launch.address(launch.Flags(host="0.0.0.0")) == f"http://{socket.gethostname()}:8501"
+
+
 def test_the_address_is_loopback_whatever_the_environment_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("STREAMLIT_SERVER_ADDRESS", "0.0.0.0")
