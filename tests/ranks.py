@@ -18,13 +18,13 @@ from llmtrain.process.local_ranks import free_port
 
 IMPORTED = ["torch", "transformers", "deepspeed", "entrostat", "llmtrain.training.trainer"]
 """Modules that they find imported, where they are installed."""
+multiprocessing.set_forkserver_preload(IMPORTED)
 PATIENCE = 800
 """Seconds after which ranks are killed."""
 
 
 def start(variables: Mapping[str, object], log: Path, work: Callable[..., Any], *args: Any) -> Any:
     """Return a started process with these environment variables that calls `work` and prints into a file."""
-    multiprocessing.set_forkserver_preload(IMPORTED)
     process = multiprocessing.get_context("forkserver").Process(target=_call, args=(variables, log, work, args))
     process.start()
     return process
@@ -62,5 +62,4 @@ def run_ranks(of: list[dict[str, object]], work: Callable[..., Any], *args: Any)
 
 def start_ranks(size: int, work: Callable[..., Any], *args: Any) -> None:
     """Call `work` with the rank, the number of ranks and `args` in each of them. Raises what one of them raises."""
-    multiprocessing.set_forkserver_preload(IMPORTED)
     mp.start_processes(work, args=(size, *args), nprocs=size, start_method="forkserver")

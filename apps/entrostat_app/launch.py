@@ -66,8 +66,7 @@ def command(flags: Flags) -> list[str]:
 
 def address(flags: Flags) -> str:
     """Return the URL of the explorer, by this machine's name where it listens on all addresses."""
-    everywhere = flags.host in ("0.0.0.0", "::")
-    return f"http://{socket.gethostname() if everywhere else flags.host}:{flags.port}"
+    return f"http://{socket.gethostname() if flags.host == '0.0.0.0' else flags.host}:{flags.port}"
 
 
 def _names(host: str) -> list[str]:

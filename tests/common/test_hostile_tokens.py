@@ -82,7 +82,7 @@ def tried(spec, settings, t: Tokens) -> list[torch.Tensor]:
         return []
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(("spec", "settings"), CONTROLLERS, ids=IDS)
 def test_finite_tokens_give_finite_updates(spec, settings, dtype):
     wrong = [
@@ -93,7 +93,7 @@ def test_finite_tokens_give_finite_updates(spec, settings, dtype):
     assert not wrong
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(("spec", "settings"), CONTROLLERS, ids=IDS)
 def test_a_token_that_is_not_finite_raises_nothing_but_one_line(spec, settings, dtype):
     for name, value in NOT_FINITE.values():

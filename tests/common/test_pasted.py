@@ -24,8 +24,8 @@ def pairs():
 
 
 GIVEN = [(name, pasted(name, of) if (name, of) in BY_HAND else of) for name, of in pairs()]
-ONCE = [pytest.param(*case, marks=[pytest.mark.long] * (i > 1), id=case[0]) for i, case in enumerate(GIVEN)]
-"""Each controller once; further settings take a training each."""
+ONCE = [pytest.param(*case, marks=[pytest.mark.long] * (i >= len(BY_HAND)), id=case[0]) for i, case in enumerate(GIVEN)]
+"""Those by hand, which have each controller once; further settings take a training each."""
 CASES = pytest.mark.parametrize(("controller", "settings"), GIVEN, ids=[name for name, _ in GIVEN])
 
 

@@ -22,26 +22,27 @@ RUN_BY = {
     "kubectl apply": "tests/examples/test_kuberay.py",
     "python examples/trl_countdown.py": "tests/common/test_integration_trl.py",
     "sbatch": "tests/examples/test_slurm.py",
-    "make test": "Makefile",
 }
-"""What runs commands that begin so; `make test` runs the quick ones of the tests that are running."""
+"""Tests that run commands which begin so."""
 STARTS = {
     "make app": ["entrostat-app"],
     "make demo": ["llmtrain demo"],
     "make install": [],
     "make lint": ["ruff check .", "ruff format --check .", "mypy", "lint-imports"],
+    "make test": ["python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m not slow and not long"],
 }
-"""What targets start once all is installed: test_launch.py, test_demo.py and .ci/run run it."""
+"""Programs that targets start once all is installed; test_launch.py, test_demo.py, .ci/run and these tests run them."""
 CHOICES = ("CONSTRAINTS", "PYTHON", "TORCH", "VENV", "VLLM")
 """Variables of the Makefile, which the make that runs the tests may have been given."""
 LINES = sorted({line for _, line in {*COMMANDS} - {*CALLS}})
 PYTHON = """\
 #!/bin/bash
 [ "$1 $2 $3" = "-m pip install" ] && set -- -m pip install --dry-run --no-build-isolation "${{@:4}}"
+[ "$2" = pytest ] && echo "python $*" >>started && exit
 [ "$2" = verl.trainer.main_ppo ] && set -- "$@" --cfg job --package actor_rollout_ref.actor.policy_loss
 exec {python} "$@"
 """
-"""It installs nothing, and verl prints the settings of its loss instead of training."""
+"""Python whose pip installs nothing, whose tests are recorded, and whose verl prints settings instead of training."""
 PIP = """\
 #!/bin/bash
 exec python -m pip "$@"
@@ -54,14 +55,15 @@ echo "$(basename "$0")${*:+ $*}" >>started
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory) -> Path:
-    """What an installation reads of a checkout, and an environment whose pip installs nothing."""
+    """Files of a checkout that an installation reads, and an environment whose pip installs nothing."""
     folder = tmp_path_factory.mktemp("checkout")
     for name in ("packages", "apps"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Makefile", "README.md", "LICENSE", "MANIFEST.in", "constraints.txt", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
     scripts = {"python": PYTHON.format(python=shlex.quote(sys.executable)), "pip": PIP}
-    scripts |= dict.fromkeys(("entrostat-app", "llmtrain", "lint-imports", "mypy", "ruff"), RECORD)
+    system = ("chromium", "chromium-headless-shell", "slurmctld")  # so that make finds them installed
+    scripts |= dict.fromkeys(("entrostat-app", "llmtrain", "lint-imports", "mypy", "ruff", *system), RECORD)
     (folder / ".venv/bin").mkdir(parents=True)
     for name, text in scripts.items():
         (folder / ".venv/bin" / name).write_text(text)

@@ -5,13 +5,13 @@ import os
 import shlex
 import shutil
 import subprocess
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import yaml
 from tests.docs.pages import COMMANDS, ROOT
+from tests.examples.json_server import JsonAnswers, serving
 
 from llmtrain.plan.cost import make_plan
 from llmtrain.plan.plan_presets import get_preset
@@ -116,7 +116,7 @@ KNOWN = {
         "resources": [{"name": "rayjobs", "kind": "RayJob", "namespaced": True, "verbs": ["get", "create", "patch"]}],
     },
 }
-"""What an API server with KubeRay's resources answers when kubectl asks what it knows."""
+"""Answers of an API server with KubeRay's resources to kubectl's questions about what it knows."""
 
 
 class ApiServer(ThreadingHTTPServer):
@@ -127,19 +127,10 @@ class ApiServer(ThreadingHTTPServer):
         self.created: dict[str, dict] = {}
 
 
-class Answers(BaseHTTPRequestHandler):
+class Answers(JsonAnswers):
     """Answers to the requests that create a resource."""
 
     server: ApiServer
-    protocol_version = "HTTP/1.1"
-
-    def answer(self, code: int, content: object) -> None:
-        body = json.dumps(content).encode()
-        self.send_response(code)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
 
     def do_GET(self) -> None:
         if (found := KNOWN.get(self.path.partition("?")[0])) is not None:
@@ -147,12 +138,9 @@ class Answers(BaseHTTPRequestHandler):
         return self.answer(404, {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404})
 
     def do_POST(self) -> None:
-        made = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        made = json.loads(self.body())
         self.server.created[self.path] = made
         self.answer(201, made)
-
-    def log_message(self, *args: object) -> None:
-        pass
 
 
 @pytest.fixture
@@ -160,9 +148,7 @@ def kubernetes(tmp_path):
     """An API server on loopback, and the environment in which kubectl talks to it."""
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is not installed")
-    with ApiServer() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
+    with serving(ApiServer()) as server:
         context = {"name": "here", "context": {"cluster": "here", "user": "here"}}
         cluster = {"name": "here", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}
         users = [{"name": "here", "user": {}}]
@@ -171,8 +157,6 @@ def kubernetes(tmp_path):
         )
         own = {"KUBECONFIG": str(tmp_path / "config"), "HOME": str(tmp_path), "NO_PROXY": "127.0.0.1"}
         yield server, os.environ | own
-        server.shutdown()
-        thread.join()
 
 
 def applied(words: list[str], kubernetes) -> dict:

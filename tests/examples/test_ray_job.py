@@ -7,14 +7,14 @@ import os
 import shlex
 import subprocess
 import sys
-import threading
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from tests.docs.pages import CALLS, our_words
+from tests.examples.json_server import JsonAnswers, serving
 
 from llmtrain.cli import main
 from llmtrain.rollout.ray.places import layout
@@ -40,19 +40,14 @@ class JobServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
 
-class Answers(BaseHTTPRequestHandler):
+class Answers(JsonAnswers):
     """Answers to the four requests that submit a job."""
 
     server: JobServer
 
     def answer(self, code: int, content: object) -> None:
         self.server.tokens.add(self.headers["Authorization"])
-        body = json.dumps(content).encode()
-        self.send_response(code)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        super().answer(code, content)
 
     def do_GET(self) -> None:
         if self.path == "/api/version":  # 0 is one that has no logs to follow
@@ -62,15 +57,12 @@ class Answers(BaseHTTPRequestHandler):
             self.answer(200 if found else 404, {})
 
     def do_PUT(self) -> None:
-        self.server.packages[Path(self.path).name] = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.packages[Path(self.path).name] = self.body()
         self.answer(200, {})
 
     def do_POST(self) -> None:
-        self.server.jobs.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.server.jobs.append(json.loads(self.body()))
         self.answer(200, {"job_id": "raysubmit_1", "submission_id": "raysubmit_1"})
-
-    def log_message(self, *args: object) -> None:
-        pass
 
 
 @pytest.fixture
@@ -78,12 +70,8 @@ def server():
     """A job server on loopback."""
     if importlib.util.find_spec("ray") is None:
         pytest.skip("ray is not installed")
-    with JobServer() as made:
-        thread = threading.Thread(target=made.serve_forever, args=(0.05,))
-        thread.start()
+    with serving(JobServer()) as made:
         yield made
-        made.shutdown()
-        thread.join()
 
 
 def submit(examples, server, args, **environment):

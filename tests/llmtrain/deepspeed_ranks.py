@@ -1,4 +1,4 @@
-"""What every rank of the DeepSpeed tests runs: all checks in one process group, whose start costs more than they do.
+"""The work of every rank in the DeepSpeed tests: all checks in one process group, whose start costs more than they do.
 
 Rank 0 writes OUT/found.pt, which the tests judge.
 """

@@ -1,4 +1,4 @@
-"""What every rank of the test of several ranks runs."""
+"""The work of every rank in the test of evaluation on several ranks."""
 
 import json
 from pathlib import Path

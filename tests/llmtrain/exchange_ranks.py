@@ -1,4 +1,4 @@
-"""What every rank of the tests of exchange runs: each writes what it was sent, OUT/whole-0.pt, OUT/split-0.pt, ..."""
+"""The work of every rank in the tests of exchange: each writes what it was sent, OUT/whole-0.pt, OUT/split-0.pt, ..."""
 
 from pathlib import Path
 

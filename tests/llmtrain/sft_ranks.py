@@ -1,4 +1,4 @@
-"""What every rank of the warm-up tests runs: the same warm-up under several stages, then one that is written.
+"""The work of every rank in the warm-up tests: the same warm-up under several stages, then one that is written.
 
 Rank 0 writes OUT/found.pt and OUT/model.
 """
