@@ -1,13 +1,14 @@
 """Training compared with TRL's GRPOTrainer: seconds per rollout step on one machine; writes part of docs/benchmarks.md.
 
-    python benchmarks/trainer.py [--model tiny|smollm2|FOLDER] [--rounds 20] [--warm-up 3] [--threads N]
-        [--old-logp rollout|trainer] [--dry]
+    python benchmarks/trainer.py [--model SCENE|FOLDER] [--rounds 20] [--warm-up 3] [--threads N] [--dry]
 
 Both train the same model on the same prompts in the same order; a step samples 8 responses to each prompt, scores them
 and makes two optimizer steps of GRPO. Models and sizes:
 
 - tiny: the demo's warmed-up model (0.86M parameters, built at the first call), 256 responses of up to 16 tokens to
   Countdown prompts, fp32;
+- tiny-two-threads: the same on two threads, where others have one;
+- tiny-default: the same, but llmtrain computes log-probabilities anew for its ratios, as it does by default;
 - smollm2: SmolLM2-135M-Instruct as published, 64 responses of up to 24 tokens to arithmetic questions, each trainer in
   fp32 and in bf16 (autocast). The matrix products of the updates are compared with the rate of square products of
   2,048 on the same threads, measured in every round;
@@ -33,7 +34,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median, quantiles
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -73,8 +74,12 @@ class Scene:
     bar: float
     """Target for TRL's seconds relative to llmtrain's."""
     precisions: tuple[str, ...] = ("fp32",)
+    old_logp: Literal["rollout", "trainer"] = "rollout"
+    """Source of the log-probabilities in llmtrain's ratios, in fp32; see RolloutConfig."""
     published: str = ""
     """Name of a published model for `llmtrain model`; empty for the preset's own."""
+    threads: int = 1
+    """CPU threads of each trainer."""
 
     @property
     def contestants(self) -> list[tuple[str, str]]:
@@ -84,6 +89,10 @@ class Scene:
 
 SCENES = {
     "tiny": Scene("## Training against TRL", "countdown-cpu", prompts=32, tokens=16, bar=3.0),
+    "tiny-two-threads": Scene("## The same on two threads", "countdown-cpu", prompts=32, tokens=16, bar=3.0, threads=2),
+    "tiny-default": Scene(
+        "## The same by training's default", "countdown-cpu", prompts=32, tokens=16, bar=3.0, old_logp="trainer"
+    ),
     "smollm2": Scene(
         "## Training a pretrained model against TRL",
         "smollm-cpu",
@@ -132,13 +141,8 @@ class Gate:
         self.began = time.perf_counter(), time.process_time()
 
 
-def configuration(
-    scene: Scene, steps: int, out: Path, model: str | None = None, bf16: bool = False, old_logp: str = "rollout"
-) -> TrainConfig:
-    """Return the settings of both trainers. model: folder to start from; None for the preset's model.
-
-    old_logp: see RolloutConfig, in fp32; in bf16 a rollout rounds otherwise than an update, so it is trainer.
-    """
+def configuration(scene: Scene, steps: int, out: Path, model: str | None = None, bf16: bool = False) -> TrainConfig:
+    """Return the settings of both trainers. model: folder to start from; None for the preset's model."""
     base = get_preset(scene.preset)
     return replace(
         base,
@@ -151,7 +155,7 @@ def configuration(
             prompts=scene.prompts,
             n=8,
             max_new_tokens=scene.tokens,
-            old_logp="trainer" if bf16 else old_logp,  # type: ignore[arg-type]
+            old_logp="trainer" if bf16 else scene.old_logp,  # in bf16 a rollout rounds otherwise than an update
         ),
         optim=replace(base.optim, mini_batch_size=scene.prompts // UPDATES, lr=LR),
         engine=replace(base.engine, bf16=bf16),
@@ -281,7 +285,7 @@ def work(name: str, config: TrainConfig, threads: int, pipe: Connection) -> None
 
 
 def measure(
-    scene: Scene, rounds: int, warm_up: int, threads: int, folder: Path, model: str | None, old_logp: str
+    scene: Scene, rounds: int, warm_up: int, threads: int, folder: Path, model: str | None
 ) -> dict[tuple[str, str], list[dict[str, float]]]:
     """Run the trainers in turn; return what each reports per round. model: folder of another model than the scene's."""
     os.environ |= {"OMP_NUM_THREADS": str(threads), "HF_HUB_OFFLINE": "1"}
@@ -295,8 +299,7 @@ def measure(
         for one in scene.contestants:
             name, precision = one
             pipes[one], other = start.Pipe()
-            bf16 = precision == "bf16"
-            config = configuration(scene, rounds + warm_up, folder / "-".join(one), model, bf16, old_logp)
+            config = configuration(scene, rounds + warm_up, folder / "-".join(one), model, precision == "bf16")
             workers.append(start.Process(target=work, args=(name, config, threads, other)))
             workers[-1].start()
             other.close()  # so that a crashed worker ends the wait
@@ -348,6 +351,11 @@ SECTIONS = {
 Made by `python benchmarks/trainer.py`: the demo's warmed-up model (0.86M parameters), the same Countdown prompts,
 groups of 8, 256 responses of up to 16 tokens per rollout step, two optimizer steps, float32. llmtrain takes the
 statistics of the rollout (`rollout.old_logp: rollout`), which saves a forward pass.""",
+    "tiny-two-threads": """
+Made by `python benchmarks/trainer.py --model tiny-two-threads`: as above.""",
+    "tiny-default": """
+Made by `python benchmarks/trainer.py --model tiny-default`: on one thread, but with
+`rollout.old_logp: trainer`, for which llmtrain passes through the model once more after each rollout.""",
     "smollm2": """
 Made by `python benchmarks/trainer.py --model smollm2`: SmolLM2-135M-Instruct (134.5M parameters, vocabulary of 49,152)
 as published, the same arithmetic questions, groups of 8, 64 responses of up to 24 tokens per rollout step, two
@@ -371,11 +379,12 @@ CPU seconds, which other work on the machine affects less: {cpu_ratio:.2f}.
 """
 REMAINING = {
     "tiny": """
-The model itself takes most of the time; in updates about half of it are matrix products at the machine's best rate. A
-prompt passes through the body once per group (`optim.layout: shared`); with `padded`, it passes once per response, and
-a step takes 40 to 50% longer. Smaller micro-batches change little; `packed` rows, which only save padding, take about
-as long as `padded` ones.
+The model itself takes most of the time. A prompt passes through the body once per group (`optim.layout: shared`); with
+`padded`, it passes once per response, and a step takes 40 to 50% longer. Smaller micro-batches change little; `packed`
+rows, which only save padding, take about as long as `padded` ones.
 """,
+    "tiny-two-threads": "",
+    "tiny-default": "",
     "smollm2": """
 The share of the rate is the time that the matrix products of the updates would take at the rate of a product of two
 matrices of 2,048 × 2,048, measured in every round (that of fp32 for the output layer), divided by the time that the
@@ -439,9 +448,8 @@ def main() -> None:
     parser.add_argument("--model", default="tiny", help=f"{', '.join(SCENES)}, or the folder of a model")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--warm-up", type=int, default=3, help="rounds before the measurement that are not counted")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads of each trainer")
-    parser.add_argument("--old-logp", choices=("rollout", "trainer"), default="rollout", help="trainer only prints")
-    parser.add_argument("--dry", action="store_true", help="print only")
+    parser.add_argument("--threads", type=int, help="CPU threads of each trainer, to print only")
+    parser.add_argument("--dry", action="store_true", help="print only, as with another model")
     parser.add_argument("--page", action="store_true", help="only rewrite the page, without a measurement")
     given = parser.parse_args()
     name = given.model if given.model in SCENES else "tiny"
@@ -450,12 +458,12 @@ def main() -> None:
         return store(name, json.loads((DOCS / "benchmarks.json").read_text())["trainer"][name])
     if given.rounds < 2:
         parser.error(f"--rounds must be at least 2, for a spread; got {given.rounds}")
-    load = os.getloadavg()[0]
+    load, threads = os.getloadavg()[0], given.threads or scene.threads
     with tempfile.TemporaryDirectory() as place:
-        rounds = measure(scene, given.rounds, given.warm_up, given.threads, Path(place), folder, given.old_logp)
-    found = summary(scene, rounds, given.threads, load)
+        rounds = measure(scene, given.rounds, given.warm_up, threads, Path(place), folder)
+    found = summary(scene, rounds, threads, load)
     print(section(name, found))
-    if not given.dry and given.old_logp == "rollout":
+    if not given.dry and folder is None and threads == scene.threads:
         store(name, found)
 
 
