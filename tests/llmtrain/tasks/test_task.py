@@ -8,7 +8,7 @@ import pytest
 from llmtrain.data import Question
 from llmtrain.settings.config import DataConfig, SFTConfig, TaskConfig, TrainConfig
 from llmtrain.tasks import get_task
-from llmtrain.verifiers import Verifier, countdown
+from llmtrain.verifiers import Verdict, Verifier, countdown
 
 SUMS = [
     {"question": f"What is {a}+1?", "answer": f"{a}+1 is <<{a}+1={a + 1}>>{a + 1}.\n#### {a + 1}"} for a in range(9)
@@ -135,7 +135,7 @@ def test_a_verifier_starts_when_it_is_asked_for():
 
     class Silent(Verifier):
         def judge(self, responses, ground_truths):
-            return []
+            return [Verdict(False, "silent")] * len(responses)
 
     def start():
         started.append(1)

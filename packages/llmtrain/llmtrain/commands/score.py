@@ -4,7 +4,9 @@
 
 Each input line is an object with `response` and `ground_truth`; each output line is its verdict:
 {"correct": true, "extracted": "42", "reason": "equal as text"}. Lines skipped by --skip-bad have no verdict.
-With `--verifier "math apps=python"` lines whose `data_source` is apps have another verifier.
+With `--verifier "math apps=python"` lines whose `data_source` is apps have another verifier. A line may also have the
+`prompt`, as text or chat messages: only with it does `math` refuse a formula copied from the question, and the verdict
+says whether a correct answer is `copied`.
 """
 
 import json
@@ -34,13 +36,15 @@ class Row(NamedTuple):
     ground_truth: Any
     source: str
     """`data_source`, if the line has one, for verifiers by source."""
+    prompt: Any
+    """`prompt`, or None."""
 
 
 def main(args: list[str]) -> int:
     """Judge the responses in a file, and return exit code 0."""
     parser = Arguments(prog="llmtrain score", description=__doc__)
     parser.add_argument("--verifier", required=True, help=f"{', '.join(VERIFIERS)}, a plug-in's, or module:function")
-    parser.add_argument("--in", dest="source", required=True, help="jsonl: response, ground_truth")
+    parser.add_argument("--in", dest="source", required=True, help="jsonl: response, ground_truth, perhaps prompt")
     parser.add_argument("--out", required=True, help="jsonl to write: correct, extracted, reason")
     parser.add_argument("--workers", type=int, default=2, help="parallel checks")
     parser.add_argument("--timeout", type=float, default=5.0, help="time limit per response (seconds)")
@@ -75,9 +79,10 @@ def _score(verifier: Verifier, source: Path, out: Path, bad: list[str] | None, c
     with writing(out), Bar("score", total, console=Console(stderr=True)) as bar, out.open("w") as file_out:
         rows = read(source, bad, check)
         while batch := list(islice(rows, AT_A_TIME)):
-            responses, truths, sources = zip(*batch, strict=True)
-            for verdict in verifier(responses, truths, sources):
+            responses, truths, sources, prompts = zip(*batch, strict=True)
+            for verdict, prompt in zip(verifier(responses, truths, sources, prompts), prompts, strict=True):
                 line = {"correct": verdict.correct, "extracted": verdict.extracted, "reason": verdict.reason}
+                line |= {} if prompt is None else {"copied": verdict.copied}
                 file_out.write(json.dumps(line) + "\n")
                 correct += verdict.correct
                 judged += 1
@@ -109,7 +114,7 @@ def read(source: Path, bad: list[str] | None = None, check: Usable = anything) -
                 _report(f"{source}, line {i}: {error}", bad)
 
 
-def _fields(line: bytes, check: Usable) -> tuple[str, Any, str]:
+def _fields(line: bytes, check: Usable) -> tuple[str, Any, str, Any]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -129,4 +134,4 @@ def _fields(line: bytes, check: Usable) -> tuple[str, Any, str]:
         check(row["ground_truth"], source)
     except ValueError as error:
         raise ValueError(f"field 'ground_truth': {error}") from None
-    return row["response"], row["ground_truth"], source
+    return row["response"], row["ground_truth"], source, row.get("prompt")

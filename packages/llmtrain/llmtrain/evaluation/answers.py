@@ -41,6 +41,7 @@ def answers(
             "extracted": verdict.extracted,
             "correct": verdict.correct,
             "reason": verdict.reason,
+            "copied": verdict.copied,
             "tokens": tokens,
             "finished": finished,
             "logp": round(float(logp), DIGITS),

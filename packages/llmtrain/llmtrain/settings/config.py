@@ -108,6 +108,9 @@ class DataConfig:
     verifier: str = "math"
     """Verifier: math, exact, regex, countdown, python, ifeval, that of a plug-in, or a function as module:function;
     others for single sources follow it, as in "math livecodebench=python ifeval=ifeval"."""
+    answer_after: str = ""
+    """Mark before the answer, such as "</think>": only what follows the last one is judged; a response without it is
+    wrong. Empty: an answer follows the thinking, if <think> or a similar mark begins one."""
     verifier_workers: Annotated[int, "[1, 4096]"] = 2
     """Concurrent checks per rank."""
     verifier_timeout: PositiveFloat = 5.0

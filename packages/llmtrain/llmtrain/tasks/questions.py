@@ -49,7 +49,12 @@ def question_task(config: DataConfig, keep_columns: bool = False) -> Task:
         return build_bpe_tokenizer(islice(texts, LEARN_FROM), vocab_size)
 
     def verifier() -> Verifier:
-        return get_verifier(config.verifier, workers=config.verifier_workers, timeout=config.verifier_timeout)
+        return get_verifier(
+            config.verifier,
+            workers=config.verifier_workers,
+            timeout=config.verifier_timeout,
+            answer_after=config.answer_after,
+        )
 
     return Task(train, test, verifier, examples, tokenizer, config.weights, tuple(told))
 

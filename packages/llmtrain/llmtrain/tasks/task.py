@@ -63,7 +63,8 @@ class Task:
     def verify(self, questions: Sequence[Question], responses: Sequence[str]) -> list[Verdict]:
         """Return the verdict on each response to its question."""
         truths = [question.ground_truth for question in questions]
-        return self.verifier(responses, truths, [question.source for question in questions])
+        sources, prompts = [question.source for question in questions], [question.prompt for question in questions]
+        return self.verifier(responses, truths, sources, prompts)
 
     @cached_property
     def reward(self) -> RewardFunction | None:

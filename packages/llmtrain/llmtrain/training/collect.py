@@ -41,9 +41,9 @@ class Collector:
         """Return the training data of rollout step `step`. Raises RolloutError if the engine returns invalid output."""
         settings, size = self.config.rollout, self.batches.size
         parts: list[tuple[Rollouts, Tensor]] = []
-        groups, scored, lengths, batches, failures = 0, [], [], 0, Counter[str]()
+        groups, scored, lengths, batches, counts = 0, [], [], 0, Counter[str]()
         while True:
-            rollouts, scores = self._batch(step, failures)
+            rollouts, scores = self._batch(step, counts)
             batches += 1
             scored.append(scores)
             lengths.append(rollouts.response_lengths)
@@ -68,7 +68,7 @@ class Collector:
             **{f"reward/{k}": self.ranks.mean(x) for k, x, on in zip(NAMES, extra, asked, strict=True) if on},
             **length_metrics(torch.cat(lengths), reward, self.ranks),
             "tokens": float(self.ranks.total(torch.cat(lengths).sum())),
-            **self._lost_checks(failures),
+            **self._verify_metrics(counts),
             **self.batches.metrics(),
             **({"groups/kept": groups / (batches * size)} if settings.filter_groups else {}),
         }
@@ -91,16 +91,17 @@ class Collector:
         to = deal(found, parts, self.config.rollout.n, self.whole_groups, self.ranks)
         return exchange(found, to, self.ranks)
 
-    def _batch(self, step: int, failures: Counter[str]) -> tuple[Rollouts, Tensor]:
+    def _batch(self, step: int, counts: Counter[str]) -> tuple[Rollouts, Tensor]:
         """Return this rank's responses to the next batch and their scores (1 + terms, B).
 
         Row 0 of the scores is 1 if correct and 0 if not; the other rows are reward terms to add. Checks without an
-        answer are added to `failures`.
+        answer, and correct and copied answers, are added to `counts`.
         """
         questions, rollouts = self.batches.next(step)
         before = self.task.failures
-        scores = self._judged(questions, rollouts, self.config.rollout.n)
-        failures += self.task.failures - before
+        scores, copied = self._judged(questions, rollouts, self.config.rollout.n)
+        counts += self.task.failures - before
+        counts += Counter(correct=int(scores[0].sum()), copied=copied)
         if self.ranks.size > 1:
             with self.clock.phase("idle"):
                 self.ranks.barrier()  # other ranks may still be sampling
@@ -108,22 +109,24 @@ class Collector:
 
     def probed(self, questions: Sequence[Question], rollouts: Rollouts, n: int) -> Collected:
         """Return this rank's n responses to each of its prompts, scored as training data are, not to be trained on."""
-        scores = self._judged(questions, rollouts, n)
+        scores, _ = self._judged(questions, rollouts, n)
         shaped, sequence = self._shaped(scores), rollouts.prompt_index * n + torch.arange(len(rollouts)) % n
         advantages = self._advantages(shaped, rollouts)
         return Collected(rollouts, sequence, scores[0], shaped, advantages, metrics={}, dropped=True)
 
-    def _judged(self, questions: Sequence[Question], rollouts: Rollouts, n: int) -> Tensor:
-        """Return the scores (1 + terms, B) of this rank's responses, n to each prompt; questions: one per prompt."""
+    def _judged(self, questions: Sequence[Question], rollouts: Rollouts, n: int) -> tuple[Tensor, int]:
+        """Return the scores (1 + terms, B) of this rank's responses, and the number of correct ones that are copies.
+
+        questions: one per prompt. n: responses per prompt.
+        """
         with self.clock.phase("verify"):
             texts, owners = rollouts.texts(self.tokenizer), rollouts.prompt_index.tolist()
             verdicts = self.task.verify([questions[i] for i in owners], texts)
             correct = torch.tensor([float(verdict.correct) for verdict in verdicts])
             reward, limit = self.config.reward, self.config.rollout.max_new_tokens
             scores = self._scores(questions, texts, owners, n) if reward.function else None
-            return torch.cat(
-                [correct[None], terms(texts, rollouts.response_lengths, correct, n, limit, reward, scores)]
-            )
+            extra = terms(texts, rollouts.response_lengths, correct, n, limit, reward, scores)
+            return torch.cat([correct[None], extra]), sum(verdict.copied for verdict in verdicts)
 
     def _scores(self, questions: Sequence[Question], texts: Sequence[str], owners: Sequence[int], n: int) -> Tensor:
         """Return the reward function's numbers for this rank's responses (B,), in whole groups of n."""
@@ -135,10 +138,15 @@ class Collector:
         """Return the rewards to train on (B,) of scores (1 + terms, B)."""
         return self.config.reward.verdict_weight * scores[0] + scores[1:].sum(0)
 
-    def _lost_checks(self, failures: Counter[str]) -> dict[str, float]:
-        """Return the number of checks in this step that gave no answer, over all ranks, by kind."""
-        lost = self.ranks.total(torch.tensor([failures[kind] for kind in FAILURES])).tolist()
-        return {f"verify/{kind}": float(count) for kind, count in zip(FAILURES, lost, strict=True) if count}
+    def _verify_metrics(self, counts: Counter[str]) -> dict[str, float]:
+        """Return the checks of this step without an answer, by kind, and the share of copies among rewarded responses.
+
+        Both are over all ranks. An answer is a copy if it stands in its prompt.
+        """
+        names = (*FAILURES, "copied", "correct")
+        *lost, copied, correct = self.ranks.total(torch.tensor([counts[name] for name in names])).tolist()
+        found = {f"verify/{kind}": float(count) for kind, count in zip(FAILURES, lost, strict=True) if count}
+        return found | ({"verify/copied": copied / correct} if correct else {})
 
     def _informative(self, rollouts: Rollouts, scores: Tensor) -> Tensor:
         """Return the prompts, ascending and of all ranks, whose responses differ in reward."""

@@ -52,7 +52,11 @@ class BySource(Verifier):
             verifier.failures = self.failures
 
     def __call__(
-        self, responses: Sequence[str], ground_truths: Sequence[Any], sources: Sequence[str] = ()
+        self,
+        responses: Sequence[str],
+        ground_truths: Sequence[Any],
+        sources: Sequence[str] = (),
+        prompts: Sequence[Any] = (),
     ) -> list[Verdict]:
         """Return one verdict for each response, in order. Raise ValueError without a source for each."""
         if not len(responses) == len(ground_truths) == len(sources):
@@ -61,7 +65,8 @@ class BySource(Verifier):
         for name, verifier in self.verifiers.items():
             places = [i for i, source in enumerate(sources) if self.named.of_source(source) == name]
             if places:
-                judged = verifier([responses[i] for i in places], [ground_truths[i] for i in places])
+                asked = [prompts[i] for i in places] if prompts else ()
+                judged = verifier([responses[i] for i in places], [ground_truths[i] for i in places], (), asked)
                 verdicts.update(zip(places, judged, strict=True))
         return [verdicts[i] for i in range(len(responses))]
 

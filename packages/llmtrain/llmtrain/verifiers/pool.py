@@ -86,8 +86,8 @@ class CheckPool(Verifier):
     """Verifier that runs `check` in `workers` processes; for one caller at a time.
 
     Args:
-        check: Import path `module:function` of a function (response, ground_truth) -> bool or Verdict; the module may
-            be in the working directory.
+        check: Import path `module:function` of a function (response, ground_truth) -> bool or Verdict, which may also
+            have a parameter `question`; the module may be in the working directory.
         workers: Number of checks at a time.
         timeout: Seconds of wall time for one item; after that its process is killed and the item counts as wrong.
         memory_mib: MiB that a check may allocate beyond those that its import took.
@@ -117,9 +117,15 @@ class CheckPool(Verifier):
 
     def judge(self, responses: Sequence[str], ground_truths: Sequence[Any]) -> list[Verdict]:
         """Return one verdict for each pair, in order."""
+        return self.judge_asked(responses, ground_truths, [""] * len(responses))
+
+    def judge_asked(
+        self, responses: Sequence[str], ground_truths: Sequence[Any], questions: Sequence[str]
+    ) -> list[Verdict]:
+        """Return one verdict for each pair, in order; a check with a parameter `question` receives its question."""
         for i, truth in enumerate(ground_truths):
             _require_json(i, truth)
-        replies = self.ask([list(pair) for pair in zip(responses, ground_truths, strict=True)])
+        replies = self.ask([list(row) for row in zip(responses, ground_truths, questions, strict=True)])
         for reply in replies:
             if reply["failure"]:
                 self.failures[reply["failure"]] += 1

@@ -37,6 +37,8 @@ VERIFIERS: dict[str, Callable[..., Verifier]] = {
     "python": PythonVerifier,
 }
 """Functions that build a verifier, by name."""
+ANSWERS = ("math", "exact", "countdown", "ifeval", "python")
+"""Verifiers that leave out thinking before the answer; the others are given patterns or functions of a user."""
 GROUP = "llmtrain.verifiers"
 """Group of entry points that declare verifiers: functions (response, ground_truth) -> bool or Verdict."""
 
@@ -63,7 +65,9 @@ def _pool(place: Outside, **settings: Any) -> Verifier:
         raise ValueError(f"{place}: {error}" if place.distribution else str(error)) from None
 
 
-def get_verifier(name: str, *, workers: int = 2, timeout: float = 5.0, memory_mib: int = 1024) -> Verifier:
+def get_verifier(
+    name: str, *, workers: int = 2, timeout: float = 5.0, memory_mib: int = 1024, answer_after: str = ""
+) -> Verifier:
     """Return the verifier `name`: one of VERIFIERS, of a plug-in, or the import path `module:function` of a check.
 
     Args:
@@ -71,6 +75,8 @@ def get_verifier(name: str, *, workers: int = 2, timeout: float = 5.0, memory_mi
         workers: Number of checks at a time; `exact` and `countdown` need no workers and ignore all of these.
         timeout: Seconds for one item.
         memory_mib: MiB that one check may use.
+        answer_after: Mark before the answer, such as </think>: what follows the last one is judged, and a response
+            without it is wrong. "": built-in verifiers leave out thinking by its usual marks, see `thinking`.
 
     Raises:
         ValueError: for an unknown name and for a function that cannot be imported.
@@ -86,6 +92,7 @@ def get_verifier(name: str, *, workers: int = 2, timeout: float = 5.0, memory_mi
         for one in named.names:
             build = VERIFIERS[one] if one in VERIFIERS else partial(_pool, elsewhere(one))
             started[one] = build(workers=workers, timeout=timeout, memory_mib=memory_mib)
+            started[one].thinks, started[one].answer_after = one in ANSWERS, answer_after
     except BaseException:
         for verifier in started.values():
             verifier.close()

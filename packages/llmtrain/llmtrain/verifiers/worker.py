@@ -6,6 +6,7 @@ Started as `python -m llmtrain.verifiers.worker FD`, with a connection to the po
 import contextlib
 import ctypes
 import importlib
+import inspect
 import json
 import os
 import resource
@@ -25,7 +26,7 @@ PR_SET_PDEATHSIG = 1
 _NUMPY_BOOLS = ("bool", "bool_")
 """Names of NumPy's bool type, old and new."""
 
-Check = Callable[[str, Any], "bool | Verdict"]
+Check = Callable[..., "bool | Verdict"]
 
 
 class Checker:
@@ -93,19 +94,28 @@ def _limit_memory(mib: int) -> None:
 
 def _answer(connection: Connection, check: Check) -> None:
     """Answer items until the connection ends."""
+    asks = _takes_question(check)
     while True:
         try:
             item = json.loads(connection.recv_bytes())
         except EOFError:
             return
-        reply = scored(check, item) if isinstance(item, dict) else _run(check, *item)
+        reply = scored(check, item) if isinstance(item, dict) else _run(check, asks, *item)
         connection.send_bytes(json.dumps(reply).encode())
 
 
-def _run(check: Check, response: str, truth: Any) -> dict[str, Any]:
-    """Return the reply to one item."""
+def _takes_question(check: Check) -> bool:
+    """Return True if a check has a parameter `question`."""
     try:
-        return _reply(check(response, truth))
+        return "question" in inspect.signature(check).parameters
+    except (TypeError, ValueError):  # a built-in function may have no signature
+        return False
+
+
+def _run(check: Check, asks: bool, response: str, truth: Any, question: str = "") -> dict[str, Any]:
+    """Return the reply to one item; asks: the check takes the question too."""
+    try:
+        return _reply(check(response, truth, question=question) if asks else check(response, truth))
     except Exception as error:  # a user's check may raise anything; only its item fails
         return failure("error", f"the check raised {type(error).__name__}: {error}")
 
@@ -118,7 +128,8 @@ def _reply(found: Any) -> dict[str, Any]:
         return failure("error", f"the check returned {type(found).__name__}, not a bool or a Verdict")
     extracted = None if found.extracted is None else str(found.extracted)[:MAX_SHOWN]  # may be a number
     reason = str(found.reason)[:MAX_SHOWN]
-    return {"correct": bool(found.correct), "reason": reason, "extracted": extracted, "failure": None}
+    lost = "undecided" if found.undecided else None
+    return {"correct": bool(found.correct) and not lost, "reason": reason, "extracted": extracted, "failure": lost}
 
 
 def failure(kind: str, reason: str) -> dict[str, Any]:
