@@ -21,6 +21,7 @@ It does not protect from:
 """
 
 import json
+import py_compile
 import re
 import secrets
 import sys
@@ -41,7 +42,8 @@ from .verifier import Verifier
 MAX_PROCESSES = 16
 MAX_FILE_MIB = 16
 TAIL_BYTES = 4096
-LINK = Path(__file__).with_name("answer_link.py")
+LINK = ("answer_link", "link_messages", "plain_data", "remote_objects", "tests_side")
+"""Files that run in the sandbox; the first is the program there."""
 OPEN = (
     "verifier python: this machine allows no namespaces, so programs can read the files of this user and use the "
     "network: train in a container without secrets"
@@ -95,6 +97,7 @@ class PythonVerifier(Verifier):
     def __init__(self, *, workers: int = 2, timeout: float = 5.0, memory_mib: int = 1024) -> None:
         super().__init__()
         self.timeout, self.memory_mib = timeout, memory_mib
+        self._link = _compiled()
         self._threads = ThreadPoolExecutor(workers)
         if is_first():
             self._try_sandbox()
@@ -132,7 +135,7 @@ class PythonVerifier(Verifier):
         before = "" if "from __future__" in code else imports
         texts = {role: before + code, "tests": f"{tested}\n\nprint('\\n{passed}', flush=True)\n"}
         with tempfile.TemporaryDirectory(prefix="llmtrain-check-", ignore_cleanup_errors=True) as folder:
-            ended = self._run([_process(Path(folder), name, text) for name, text in texts.items()])
+            ended = self._run([self._process(Path(folder), name, text) for name, text in texts.items()])
         if ended.flooded:
             return Verdict(False, f"more than {MAX_FILE_MIB} MiB of output", code)
         if ended.exit_code is None:
@@ -162,19 +165,31 @@ class PythonVerifier(Verifier):
             env={},
         )
 
+    def _process(self, folder: Path, role: str, text: str) -> dict[str, str]:
+        """Return the settings of a process, with a folder of its own in which its files are."""
+        work, root = folder / role / "work", folder / role / "root"
+        work.mkdir(parents=True)
+        root.mkdir()
+        for name, content in self._link.items():
+            (work / name).write_bytes(content)
+        (work / "text.py").write_bytes(text.encode(errors="replace"))
+        return {"role": role, "folder": str(work), "root": str(root)}
+
     def close(self) -> None:
         """End the threads."""
         self._threads.shutdown()
 
 
-def _process(folder: Path, role: str, text: str) -> dict[str, str]:
-    """Return the settings of a process, with a folder of its own in which its files are."""
-    work, root = folder / role / "work", folder / role / "root"
-    work.mkdir(parents=True)
-    root.mkdir()
-    (work / "program.py").write_bytes(LINK.read_bytes())
-    (work / "text.py").write_bytes(text.encode(errors="replace"))
-    return {"role": role, "folder": str(work), "root": str(root)}
+def _compiled() -> dict[str, bytes]:
+    """Return the files that run in the sandbox, compiled: that takes a fifth of a check otherwise."""
+    found = {}
+    with tempfile.TemporaryDirectory(prefix="llmtrain-link-") as folder:
+        for name in LINK:
+            made = Path(folder, name)
+            py_compile.compile(str(Path(__file__).with_name(f"{name}.py")), cfile=str(made), dfile=name, doraise=True)
+            found[f"{name}.pyc"] = made.read_bytes()
+    found["program.pyc"] = found.pop(f"{LINK[0]}.pyc")
+    return found
 
 
 def _why(exit_code: int, problem: str) -> str:

@@ -2,7 +2,7 @@
 
 Started as a file of its own; uses the standard library only. Each of the two processes leaves the network, the other
 processes and the files of the machine behind (namespaces, if the kernel allows), gives up root, sets the limits, then
-executes the program.py in its folder, with a socket to the other one.
+executes the program.pyc in its folder, with a socket to the other one.
 """
 
 import contextlib
@@ -115,7 +115,7 @@ def run(settings: dict[str, Any], role: str, channel: int) -> int:
         limit(settings)
         os.set_inheritable(channel, True)
         seed = {"PYTHONHASHSEED": "0"}  # sets have the same order in each run; -I would not read it: -s -P is the rest
-        command = [sys.executable, "-s", "-P", "-B", "program.py", role, "text.py", str(channel)]
+        command = [sys.executable, "-s", "-P", "-B", "program.pyc", role, "text.py", str(channel)]
         os.execve(sys.executable, command, os.environ | seed)
     return exit_code(pid)
 
