@@ -2,12 +2,14 @@
 
 Imported by sandbox.py, which runs as a file of its own; uses the standard library only. Needs a mount namespace of its
 own. The new root is a tmpfs, mounted in an empty folder; below it the interpreter's folders are bound read-only, the
-devices that programs expect are bound, and the working folder becomes /work, the only place that can be written to.
+devices that programs expect are bound, and the files of the working folder are copied into another tmpfs, of limited
+size, the only place that can be written to.
 """
 
 import ctypes
 import os
 import platform
+import shutil
 from pathlib import Path
 
 BIND, MOVE_BELOW, PRIVATE, REMOUNT, READ_ONLY = 0x1000, 0x4000, 1 << 18, 0x20, 0x1
@@ -20,6 +22,7 @@ PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/etc/localtime")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 WORK = "/llmtrain-check"
+MAX_FILES = 4096
 
 
 class Mounts:
@@ -62,10 +65,10 @@ class Mounts:
         os.chdir(WORK)
 
 
-def close_root(libc: ctypes.CDLL, root: str, python: list[str]) -> None:
-    """Leave the machine's files for a new root, mounted in the empty folder `root`; the working folder becomes WORK.
+def close_root(libc: ctypes.CDLL, root: str, python: list[str], files_mib: int) -> None:
+    """Leave the machine's files for a new root, mounted in the empty folder `root`, with the working folder as WORK.
 
-    python: folders of the interpreter.
+    python: folders of the interpreter. files_mib: size of the working folder.
 
     Raises OSError if the kernel refuses a step, and KeyError on a machine without known PIVOT_ROOT; the working folder
     and the files are then as before.
@@ -81,7 +84,10 @@ def close_root(libc: ctypes.CDLL, root: str, python: list[str]) -> None:
             shown.append(path)
     for device in DEVICES:
         mounts.bind(device, read_only=False)
-    mounts.bind(work, place=WORK, read_only=False)
+    os.mkdir(root + WORK)
+    mounts.mount("tmpfs", root + WORK, "tmpfs", 0x2 | 0x4, f"size={files_mib}m,nr_inodes={MAX_FILES},mode=755")
+    for file in os.scandir(work):
+        shutil.copyfile(file.path, f"{root}{WORK}/{file.name}")
     if not os.path.lexists(f"{root}/tmp"):  # an interpreter may be below it
         os.symlink(WORK, f"{root}/tmp")
     mounts.mount(None, root, None, REMOUNT | READ_ONLY | 0x2 | 0x4)

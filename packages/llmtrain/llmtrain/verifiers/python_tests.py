@@ -5,17 +5,19 @@ truth is Python text, a list of statements such as "assert add(1, 2) == 3", func
 inputs and outputs (program_cases.py).
 The program runs in one process and its tests in another, which compare plain values (answer_link.py): each in an empty
 folder, with an environment of PYTHONHASHSEED only, limits on time, memory, processes, output and file size, and their
-process group killed at the end. If the kernel allows namespaces, each has no network, sees no other process, and its
-file system holds the Python interpreter, read-only, and its own folder. Otherwise a line on stderr says so when the
-verifier starts.
+process group killed at the end. Memory and processor time are limited for all of their processes together. If the
+kernel allows namespaces, each has no network, sees no other process, and its file system holds the Python interpreter,
+read-only, and its own folder, of limited size. Otherwise a line on stderr says so when the verifier starts.
 
 It does not protect from:
-- tests that compare objects of the program's own classes, or ask them whether they are right: the program decides;
+- tests that compare objects of the program's own classes with each other, or ask them whether they are right: the
+  program decides (answer_link.py has the list);
+- memory taken faster than it is read, every 20 ms: for that long, processes can go beyond their sum;
 - without namespaces: a program that looks for the tests in the files of its user;
-- many files in its folder, each under the limit, that fill a disk until the check ends;
+- without namespaces: many files in its folder, each under the limit, that fill a disk until the check ends;
 - without namespaces: reading files that the user who trains may read; writing to files outside its folder, unless file
   permissions prevent it (as root it runs as a user without rights to write); the network; processes that left their
-  group and survive the check;
+  group and survive a check that timed out;
 - using the processor up to its time limit, on as many cores as it has processes;
 - faults of the kernel: for code by an adversary, train in a container or a virtual machine.
 """
@@ -41,6 +43,7 @@ from .verifier import Verifier
 
 MAX_PROCESSES = 16
 MAX_FILE_MIB = 16
+MAX_FILES_MIB = 64
 TAIL_BYTES = 4096
 LINK = ("answer_link", "link_messages", "plain_data", "remote_objects", "tests_side")
 """Files that run in the sandbox; the first is the program there."""
@@ -154,6 +157,7 @@ class PythonVerifier(Verifier):
             "memory_mib": self.memory_mib,
             "most_processes": MAX_PROCESSES,
             "file_mib": MAX_FILE_MIB,
+            "files_mib": MAX_FILES_MIB,
         }
         sandbox = str(Path(__file__).with_name("sandbox.py"))
         return run_bounded(
