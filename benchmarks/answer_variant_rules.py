@@ -133,12 +133,14 @@ def _full_width(truth: str, question: str) -> Iterable[str]:
 def _named(truth: str, question: str) -> Iterable[str]:
     for letter in "xnyka":
         if (whole(truth) is not None or ratio(truth) is not None) and asks_for(question, letter):
-            yield from (f"{letter}={truth}", f"{letter} = {truth}", f"\\text{{So }} {letter} = {truth}")
+            yield from (f"{letter}={truth}", f"{letter} = {truth}")
 
 
 def _name_dropped(truth: str, question: str) -> Iterable[str]:
     if found := re.fullmatch(r"(?:[a-zA-Z]|f\([xnz]\)|N\(n\))\s*=([^=,$]+)", truth):
-        yield from (found[1].strip(), truth.replace("=", " = "), f"${truth}$")
+        yield from (truth.replace("=", " = "), f"${truth}$")
+        if not re.search(r"\bform\b|equation of", question):
+            yield found[1].strip()
 
 
 def _intervals(truth: str, question: str) -> Iterable[str]:

@@ -105,5 +105,22 @@ class Model:
 
     def __call__(self, x):
         return self.w @ x
+## node
+class Node:
+    def __init__(self, v, n=None):
+        self.v, self.n = v, n
+
+def tail(node):
+    return node.n
+## money
+class Money:
+    def __init__(self, n):
+        self.n = n
+
+    def __eq__(self, other):
+        return self.n == other.n
+
+    def __repr__(self):
+        return f'{self.n} EUR'
 """
 )
