@@ -150,18 +150,22 @@ def _intervals(truth: str, question: str) -> Iterable[str]:
     outer, inner = {"(": "]", "[": "["}[left], {")": "[", "]": "]"}[right]
     low, high = {"(": "<", "[": "\\le"}[left], {")": "<", "]": "\\leq"}[right]
     yield from (f"{outer}{a},{b}{inner}", f"{left}{a};{b}{right}", f"\\left{left}{a}, {b}\\right{right}")
-    yield from (f"x \\in {truth}", f"x\\in{outer}{a};{b}{inner}")
+    asked = re.search(r"values of \$(\\?[a-zA-Z]+)", question)
+    x = asked[1] if asked else "y" if "range" in question else "x"
+    yield from (f"{x} \\in {truth}", f"{x} \\in{outer}{a};{b}{inner}")
+    if "interval notation" in question:
+        return
     if "infty" in b:
         above = {"(": ">", "[": "\\ge"}[left]
-        yield from (f"x {above} {a}", f"{a} {low} x", f"{left}{a},+\\infty{right}")
+        yield from (f"{x} {above} {a}", f"{a} {low} {x}", f"{left}{a},+\\infty{right}")
     elif "infty" in a:
         above = {")": ">", "]": "\\geq"}[right]
-        yield from (f"x {high} {b}", f"{b} {above} x", f"(-\\infty , {b}{right}")
+        yield from (f"{x} {high} {b}", f"{b} {above} {x}", f"(-\\infty , {b}{right}")
     else:
         yield from (
-            f"{a} {low} x {high} {b}",
-            f"\\{{x \\mid {a} {low} x {high} {b}\\}}",
-            f"\\{{x : {a} {low} x {high} {b}\\}}",
+            f"{a} {low} {x} {high} {b}",
+            f"\\{{{x} \\mid {a} {low} {x} {high} {b}\\}}",
+            f"\\{{{x} : {a} {low} {x} {high} {b}\\}}",
         )
 
 

@@ -1,7 +1,7 @@
 """Attack the verifiers from outside: answers that took no work, programs that lie, expressions that break the rules.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.red_team                  # all tables, about half an hour
-    OMP_NUM_THREADS=1 python -m benchmarks.red_team --small          # as in CI, under a minute
+    OMP_NUM_THREADS=1 python -m benchmarks.red_team                  # all tables, about an hour
+    OMP_NUM_THREADS=1 python -m benchmarks.red_team --small          # as in CI, some minutes
     python -m benchmarks.red_team --only math --questions 100
 
 Only `get_verifier(...)` is used. The exit status is 1 if a verifier was fooled or refused an honest answer. The folder
@@ -35,9 +35,9 @@ FILES = (
     *("gsm8k_train.jsonl", "gsm8k_test.jsonl", "DAPO-Math-17k.parquet", "math500.parquet", "minerva_math.parquet"),
     *("olympiadbench.parquet", "amc23.parquet", "aime24.parquet", "aime25.parquet"),
 )
-QUESTION_LIMIT, SMALL = 500, 20
+QUESTION_LIMIT, SMALL = 500, 10
 """Questions drawn of each data set, and in the small form."""
-SMALL_PROGRAMS = 8
+SMALL_PROGRAMS = 5
 """Lying programs of each style in the small form."""
 EXAMPLES = 4
 TIMEOUT = 5.0
