@@ -27,6 +27,11 @@ def python():
         (READS, json.dumps(STDIO), True),
         ("import sys\na, b = map(int, sys.stdin.buffer.read().split())\nsys.stdout.write(f'{a + b} ')", STDIO, True),
         (READS + "\nexit()", STDIO, True),
+        (
+            "import sys\nx = sys.stdin.buffer.read().split()\nsys.stdout.buffer.write(b'%d' % sum(map(int, x)))",
+            STDIO,
+            True,
+        ),
         ("print(3)", STDIO, False),
         ("print(0.50, 'a')", {"inputs": [""], "outputs": ["0.5 a\n"]}, True),
         ("print(0.51)", {"inputs": [""], "outputs": ["0.5"]}, False),

@@ -55,14 +55,17 @@ def run_program(text: str, descriptor: int) -> None:
     import io
 
     def run(given: str) -> str:
-        sys.stdin, sys.stdout = io.TextIOWrapper(io.BytesIO(given.encode())), io.StringIO()
+        written = io.BytesIO()
+        sys.stdin = io.TextIOWrapper(io.BytesIO(given.encode()))
+        sys.stdout = printed = io.TextIOWrapper(written, "utf-8", "replace", write_through=True)
         try:
             exec(code[0], {"__name__": "__main__"})
         except SystemExit:
             pass
         finally:
-            found, sys.stdout = sys.stdout.getvalue(), sys.__stdout__
-        return found
+            sys.stdout = sys.__stdout__
+        printed.flush()
+        return written.getvalue().decode(errors="replace")
 
     code: list[Any] = []
     link = Link(descriptor, {"run_program": run})

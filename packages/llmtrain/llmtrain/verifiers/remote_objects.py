@@ -173,6 +173,10 @@ for _name in BINARY:
     setattr(Remote, f"__r{_name.rstrip('_')}__", _forward(_name, swapped=True))
 
 
+for _kind in (Function, Remote, Class, Instance):
+    setattr(_kind, "__doc__", property(lambda self: self._link.ask("get", self, "__doc__")))  # noqa: B010
+
+
 def stream(link: Any, remote: Opaque) -> Iterator[Any]:
     """Yield the items of an iterator of the other process."""
     given = None
