@@ -8,6 +8,7 @@ import fractions
 import json
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from socket import socketpair
 
 import numpy
@@ -298,6 +299,20 @@ def test_a_program_uses_what_the_tests_pass_to_it_and_nothing_else():
         pair.call(json)
     with pytest.raises(TypeError, match="does not cross"):
         pair.call(test_stop_iteration_of_a_function_ends_no_loop)
+
+
+def test_a_program_may_call_a_function_of_the_tests_from_threads():
+    def each(f, items):
+        with ThreadPoolExecutor(4) as pool:
+            return list(pool.map(f, items))
+
+    assert Pair(each=each).each(lambda x: x + 1, list(range(50))) == list(range(1, 51))
+
+
+def test_a_program_may_ask_for_the_class_of_what_it_got():
+    pair = Pair(check=lambda x, kind: isinstance(x, kind))
+    assert pair.check(Node(1), Node)
+    assert not pair.check(Node(1), Number)
 
 
 def test_an_assertion_in_a_callback_ends_the_tests():

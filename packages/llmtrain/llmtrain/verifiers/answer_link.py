@@ -15,7 +15,8 @@ can be reached from the program but what they pass to it (tests_side.py).
 
 What a program still decides:
 - whether two objects of its own classes are equal, or in which order; the results of methods of such objects;
-- in tests that use operators, `in` or methods such as `startswith` on objects that they construct: what these give;
+- in tests that use operators, `in` or methods such as `startswith` on objects that they construct: what these give (a
+  name with a capital letter counts as that of a class);
 - what names mean that the tests use without importing or defining them, such as `isclose`, except those of `OWN`;
 - its arguments: emptying the list x makes `f(x) == sorted(x)` easier to pass, as in any Python program.
 """

@@ -14,6 +14,7 @@ import json
 import os
 import signal
 import types
+from _thread import RLock
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -38,6 +39,8 @@ class Link:
         self.streams: dict[int, int] = {}
         """Numbers of iterators of the other side, by the id of the generator that stands for one here."""
         self.errors: dict[str, type[Exception]] = {}
+        self.one_at_a_time = RLock()
+        """Held by the thread that asks: a program may call a function of the tests from several."""
 
     # Objects ----------------------------------------------------------------------------------------------------------
 
@@ -156,10 +159,11 @@ class Link:
     def ask(self, do: str, *args: Any, **named: Any) -> Any:
         """Return what the other side answers. Raises its error."""
         heap = self.heap(do, args)
-        value = heap.pack((args, tuple(named.items())))
-        self.send({"do": do, "value": value, "heap": heap.changes()})
-        while "do" in (message := self.receive()):
-            self.answer(message)
+        with self.one_at_a_time:
+            value = heap.pack((args, tuple(named.items())))
+            self.send({"do": do, "value": value, "heap": heap.changes()})
+            while "do" in (message := self.receive()):
+                self.answer(message)
         if "error" not in message:
             return self.read(heap, message, "value")
         names, given, attributes = self.read(heap, message, "error")
@@ -169,7 +173,7 @@ class Link:
         except TypeError:  # a class with other arguments
             error = kind.__new__(kind, *given)
         for name, value in attributes:
-            if name[0] != "_" and not hasattr(Exception, name):
+            if name[0] != "_" and not hasattr(kind, name):
                 setattr(error, name, value)
         raise error
 

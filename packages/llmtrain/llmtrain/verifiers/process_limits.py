@@ -8,6 +8,7 @@ every POLL seconds; a kernel without the lists of children there has the limits 
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Iterator
 
 POLL = 0.02
@@ -35,6 +36,7 @@ def end_all() -> None:
         for pid in found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
 
 
 class Sums:
