@@ -1,7 +1,10 @@
 """Limits that hold for all processes of a program together."""
 
 import os
+import signal
+import subprocess
 import sys
+import time
 
 import pytest
 
@@ -78,3 +81,27 @@ def test_threads_and_processes_of_honest_programs_run(verify):
     )
     verdict = verify([code], [TESTS])[0]
     assert verdict.correct, verdict.reason
+
+
+KILLED = """
+from llmtrain.verifiers import get_verifier
+with get_verifier("python", workers=1, timeout=60.0) as verifier:
+    verifier(["import ctypes, time\\nctypes.CDLL(None).prctl(15, b{name!r})\\ntime.sleep(60)"], ["assert f(1)"])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other kernels have no signal for it")
+def test_nothing_is_left_if_the_verifier_is_killed():
+    name = f"left-{os.getpid()}"
+    with subprocess.Popen([sys.executable, "-c", KILLED.format(name=name)]) as process:
+        while not _runs(name):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+    end = time.monotonic() + 10
+    while _runs(name) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not _runs(name)
+
+
+def _runs(name):
+    return name in subprocess.run(["ps", "axo", "comm"], capture_output=True, text=True, check=True).stdout

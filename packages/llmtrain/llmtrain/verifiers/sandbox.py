@@ -89,6 +89,7 @@ def limit(settings: dict[str, Any]) -> None:
 def main(settings: dict[str, Any]) -> int:
     """Return the exit code of the process that ends first, 128 + n if signal n ended it; 1 at a limit for all."""
     libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+    die_with_parent(libc)
     ends = socket.socketpair()
     started = []
     for end, process in zip(ends, settings["processes"], strict=True):
@@ -101,6 +102,12 @@ def main(settings: dict[str, Any]) -> int:
         return exit_code(os.wait()[1])
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # processes without a parent are below this one too
     return watch(started, Sums(settings["memory_mib"], settings["cpu_seconds"]))
+
+
+def die_with_parent(libc: ctypes.CDLL | None) -> None:
+    """End this process when its parent ends, such as a verifier that is killed."""
+    if libc:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def watch(started: list[int], sums: Sums) -> int:
@@ -124,10 +131,10 @@ def start(libc: ctypes.CDLL | None, settings: dict[str, Any], process: dict[str,
     os.chdir(process["folder"])
     if libc:
         isolate(libc, process["root"], settings["python"], settings["files_mib"])
+    die_with_parent(libc)
     pid = os.fork()
     if pid == 0:  # the first process of the new namespace: when it ends, all others there end
-        if libc:
-            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        die_with_parent(libc)
         os._exit(run(libc, settings, process["role"], channel))
     return exit_code(os.waitpid(pid, 0)[1])
 
@@ -137,6 +144,7 @@ def run(libc: ctypes.CDLL | None, settings: dict[str, Any], role: str, channel: 
     pid = os.fork()
     if pid == 0:
         limit(settings)
+        die_with_parent(libc)
         if libc:
             deny_calls(libc)
         os.set_inheritable(channel, True)
