@@ -116,7 +116,7 @@ a=2$, $a=-6 ; a=-6, a=2
 T_{\text{max}} ; T_{max}
 \mathrm{x}+1 ; x+1
 x_1 ; x_{1}
-1011_2 ; 1011
+1011_2 ; 11
 \dot{x}+1 ; 1+x'
 x(x+1) ; x^2+x
 50\% ; 50
@@ -241,7 +241,6 @@ x=4=5 ; 5
 \cos 60^\circ ; \frac13
 """
 TWO_WAYS_EQUAL = r"""
-\{1,2\} ; (1,2)
 50\% ; 0.5
 5 cm ; 5
 xy ; yx
@@ -255,7 +254,6 @@ x=50\% ; 50
 0^0 ; 1
 1/2x ; \frac{1}{2x}
 2^3^2 ; 64
-3!! ; 720
 \binom{-3}{2} ; 6
 1,234 ; 1, 234
 \sin x(x+1) ; \sin(x^2+x)
@@ -264,6 +262,15 @@ x=50\% ; 50
 """
 """Forms that people read in two ways, or that have no value everywhere: equal by math-verify."""
 TWO_WAYS_DIFFERENT = r"""
+\{1,2\} ; (1,2)
+3!! ; 720
+1011_2 ; 1011
+x^T ; x
+3 \approx 4 ; 3
+1<2 ; \emptyset
+m+n=5 ; 5
+x+3=8 ; x=5
+|x|<3 ; (-3,3)
 [1,2] ; (1,2)
 k > 2 ; k \ge 2
 2.7778e-6 ; 2.7777e-6

@@ -9,9 +9,11 @@ misreads.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable
+from fractions import Fraction
 
-from .answer_words import SPACING, STYLE, without_set_unit, without_unit
+from .answer_words import SPACING, STYLE, split_set_unit, split_unit
 
 _GREEK = (
     "alpha|beta|gamma|delta|epsilon|varepsilon|zeta|eta|theta|vartheta|iota|kappa|lambda|mu|nu|xi|rho|sigma|tau|phi"
@@ -20,14 +22,36 @@ _GREEK = (
 _FUNCTIONS = "sin|cos|tan|cot|sec|csc|sinh|cosh|tanh|arcsin|arccos|arctan|ln|log|exp"
 _SPELLED = f"{_FUNCTIONS}|pi|theta|alpha|gamma|delta|omega|sigma|lambda"
 """Names that stand for the command if no backslash is before them."""
+_ONE_CHARACTER = re.compile("[¼-¾⅐-⅞]")
+"""Fractions of one character."""
 _CHARACTERS = str.maketrans(
-    {"−": "-", "–": "-", "×": "\\times ", "·": "\\cdot ", "±": "\\pm ", "²": "^2", "³": "^3", "′": "'", "’": "'"}
-    | {"∞": "\\infty ", "∪": "\\cup ", "≤": "\\le ", "≥": "\\ge ", "∅": "\\emptyset ", "°": "^\\circ ", "√": "\\sqrt "}
-    | {"π": "\\pi ", "θ": "\\theta ", "ω": "\\omega ", "α": "\\alpha ", "λ": "\\lambda "}
+    {
+        "−": "-",
+        "–": "-",
+        "－": "-",
+        "＋": "+",
+        "，": ",",
+        "（": "(",
+        "）": ")",
+        "²": "^2",
+        "³": "^3",
+        "′": "'",
+        "’": "'",
+    }
+    | {"×": "\\times ", "·": "\\cdot ", "±": "\\pm ", "∞": "\\infty ", "∪": "\\cup ", "≤": "\\le ", "≥": "\\ge "}
+    | {"∅": "\\emptyset ", "°": "^\\circ ", "π": "\\pi ", "θ": "\\theta ", "ω": "\\omega ", "α": "\\alpha "}
+    | {"λ": "\\lambda ", "≠": "\\neq ", "∈": "\\in "}
 )
 _DEGREE = r"(?:\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree(?![a-zA-Z]))"
 _INDEX = r"\s*_\s*(?:\{[^{}]*\}|\\[a-zA-Z]+|\w)"
 _PRIMES = r"(?:'|\^\s*(?:\\prime|\{\s*\\prime\s*\}))+"
+
+_NOTHING = (
+    r"(?i)^(?:\\(?:text|mathrm|mbox|textbf)\s*\{)?\s*(?:there\s+(?:are|is|exist)\s+)?(?:no\s+(?:(?:real|integer|positive|such)\s+)*"
+    r"(?:solutions?|roots?|values?|numbers?|pairs?|triples?)(?:\s+exists?)?|none|(?:the\s+)?empty\s+set)\s*\}?$"
+)
+"""Words for no solution at all."""
+_ALL = r"(?i)^(?:\\text\s*\{)?\s*all\s+(?:real\s+numbers|reals)(?:\s+\w)?\s*\}?$"
 
 
 def _repeating(found: re.Match[str]) -> str:
@@ -37,9 +61,47 @@ def _repeating(found: re.Match[str]) -> str:
     return f"\\frac{{{top}}}{{{'9' * len(again)}{'0' * len(first)}}}"
 
 
+def _fraction(found: re.Match[str]) -> str:
+    """Return a fraction of one character, such as ¾."""
+    value = Fraction(unicodedata.numeric(found[0])).limit_denominator(10)
+    return f"\\frac{{{value.numerator}}}{{{value.denominator}}}"
+
+
+def _interval(found: re.Match[str]) -> str:
+    """Return an interval with ( and ) for the brackets that open outwards, as in ]0,1[."""
+    left, low, high, right = found.groups()
+    return f"{'(' if left == ']' else '['}{low},{high}{')' if right == '[' else ']'}"
+
+
+def _equations(found: re.Match[str]) -> str:
+    """Return the lines of a system as a list."""
+    return re.sub(r"\\\\\s*", ", ", found[2].replace("&", "").strip().removesuffix("\\\\"))
+
+
 _RULES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(pattern), new)
     for pattern, new in (
+        (_NOTHING, r"\\emptyset "),
+        (_ALL, r"(-\\infty,\\infty)"),
+        (r"\\text\s*\{\s*:\s*\}|\\colon(?![a-zA-Z])", ":"),
+        (r"(?<=\d)\s*(?:\\text\s*\{\s*to\s*\}|to)\s*(?=\d)", ":"),
+        (r"\{\s*([-+])\s*\}", r"\1"),
+        (r"√\s*(\d+|[a-zA-Z])", r"\\sqrt{\1}"),
+        ("√", r"\\sqrt "),
+        (r"\\begin\s*\{(cases|aligned|align\*?|gathered)\}(.*?)\\end\s*\{\1\}", _equations),
+        (r"\\(?:langle|left\s*\\langle)(.*?)\\(?:rangle|right\s*\\rangle)", r"(\1)"),
+        (r"([\]\[])([^\[\]();,]+)[,;]([^\[\]();,]+)(\[)", _interval),
+        (r"(\])([^\[\]();,]+)[,;]([^\[\]();,]+)([\]\[])", _interval),
+        (r"(?<=[\[(])([^\[\]();,]+);([^\[\]();,]+)(?=[\])])", r"\1,\2"),
+        (r"\\\{\s*\\\}", r"\\emptyset "),
+        (r"\\\{\s*(\\?[a-zA-Z]+)\s*(?:\\in\s*\\mathbb\s*\{?\s*R\s*\}?\s*)?(?:\\mid|\\colon|[|:])(.*)\\\}", r"\2"),
+        (r"\\mathbb\s*R(?![a-zA-Z])|ℝ|\\R(?![a-zA-Z])|\\Re(?![a-zA-Z])", r"\\mathbb{R}"),
+        (r"(?:\w\s*\\in\s*)?\\mathbb\{R\}\s*(?:-|\\backslash|\\smallsetminus|∖)\s*\\\{", r"\\mathbb{R}\\setminus\\{"),
+        (r"(?:\w\s*\\in\s*)?\s*\\mathbb\{R\}\s*", lambda m: m[0] if m.string != m[0] else r"(-\infty,\infty)"),
+        (r"\\degree(?![a-zA-Z])", r"^\\circ"),
+        (r"\\dot\s*\{?(\d)\}?", r"\\overline{\1}"),
+        (r"(\d*\.\d*)\((\d+)\)", r"\1\\overline{\2}"),
+        (r"(\d+|\))!!", r"\1\\doublefactorial"),
         (rf"_\s*\{{?\s*{STYLE}\{{(\w+)\}}\s*\}}?", r"_{\1}"),
         (rf"{STYLE}\{{\s*({_FUNCTIONS})\s*\}}", r"\\\1 "),
         (rf"{STYLE}\{{\s*([a-zA-Z])\s*\}}", r" \1"),
@@ -53,7 +115,6 @@ _RULES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         (r"\\lg(?![a-zA-Z])", r"\\log_{10}"),
         (r"\\varnothing(?![a-zA-Z])", r"\\emptyset "),
         (r"\^\s*(-\d+)", r"^{\1}"),
-        (r"(?<=\d)\s*\\?%", ""),
         (r"(-?\d+) (\d+) ?/ ?(\d+)", r"\1\\frac{\2}{\3}"),
         (r"(?<![\d.])(\d*)\.(\d*)\\overline\s*\{(\d+)\}", _repeating),
         (rf"(\\(?:sin|cos|tan|cot|sec|csc)(?:\^\{{?\d\}}?)?)\s*[({{]?(\d+)\s*{_DEGREE}[)}}]?", r"\1(\2\\pi/180)"),
@@ -81,15 +142,39 @@ def _variable(found: re.Match[str]) -> str:
     return f"\\variable{{{letter}{'prime' * count}{f'_{{{inner}}}' if inner else ''}}}"
 
 
-def readable(answer: str, letters: bool = False) -> str:
-    """Return a tidy answer in the LaTeX that math-verify reads, without its unit.
+_ARC_MINUTES = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:'|\^\s*\{?\\prime\}?)")
+_NEXT_TO = re.compile(r"(=[^=,]*?)\s*\\q?quad\s*(?=[^=]*=)")
+"""Space between two equations."""
+_TRAILING_DEGREE = re.compile(rf"(.*[\d)}}])\s*{_DEGREE}\s*([CF])?", re.DOTALL)
+_SCALES = {"C": "celsius", "F": "fahrenheit", None: "degree"}
+
+
+def measured(answer: str, letters: bool = False) -> tuple[str, str]:
+    """Return a tidy answer in the LaTeX that math-verify reads, and its unit as written; "" for none.
 
     Args:
         answer: Answer as answer_text.tidy returns it.
         letters: Whether a single letter after a number is a unit, as in 6m.
     """
-    text = without_set_unit(SPACING.sub(" ", answer.translate(_CHARACTERS)))
+    money = answer.startswith("\\$")
+    text = _ONE_CHARACTER.sub(_fraction, answer).translate(_CHARACTERS)
+    text, unit = split_set_unit(SPACING.sub(" ", _NEXT_TO.sub(r"\1, ", text)))
     for pattern, new in _RULES:
         text = pattern.sub(new, text)
-    text = without_unit(" ".join(text.split()), letters)
+    text, plain = split_unit(" ".join(text.split()), letters)
+    unit = unit or plain or ("$" if money else "")
+    if found := _TRAILING_DEGREE.fullmatch(text):
+        text, unit = found[1], unit or _SCALES[found[2]]
+    elif found := _ARC_MINUTES.fullmatch(text):
+        text, unit = found[1], unit or "arcmin"
+    return text, unit
+
+
+def symbols(text: str) -> str:
+    """Return readable LaTeX in which each letter with its index and primes is one variable."""
     return text if "\\sum" in text or "\\prod" in text else _SYMBOL.sub(_variable, text)
+
+
+def readable(answer: str, letters: bool = False) -> str:
+    """Return a tidy answer in the LaTeX that math-verify reads, without its unit; see `measured`."""
+    return symbols(measured(answer, letters)[0])

@@ -4,13 +4,17 @@ import re
 from typing import Any
 
 from .answer_words import STYLE, WORD, spoken
-from .final_answer import last_boxed
+from .final_answer import BOXES, closing_brace, last_boxed
 
 MAX_ANSWER_CHARS = 2000
 """Upper limit for the length of an answer; ground truths of public benchmarks have a few hundred characters."""
 
 _WHOLE = re.compile(rf"(?:{STYLE}|\\(?:boldsymbol|bm|underline|emph)\s*)\{{([^{{}}]*)\}}")
-_CHOICE = re.compile(rf"(?:{STYLE}\{{\s*)?(?:\(([A-Z])\)|([A-Z])[.)])\s*\}}?(.*)", re.DOTALL)
+_CHOICE = re.compile(
+    rf"(?:{STYLE}\{{\s*)?(?:\(([A-Z])\)|([A-Z])[.):])\s*\}}?(.*)"
+    rf"|(?:{STYLE}\{{\s*)?(?i:option|choice|answer)\s*\}}?\s*\(?([A-Z])\)?\s*\}}?()",
+    re.DOTALL,
+)
 _OTHER_CHOICE = re.compile(r"(?<![a-zA-Z\\])[A-Z](?![a-zA-Z])|(?<![a-zA-Z])(?:or|and|not)(?![a-zA-Z])")
 _SAME = [
     (re.compile(rf"{old}(?![a-zA-Z])"), new)  # \left is not the beginning of \leftarrow
@@ -20,7 +24,8 @@ _SAME = [
     )
 ]
 _FRAME = " \t\r\n$*.`"
-_BEFORE = re.compile(r"(?:[\s$*`]|\.(?!\d))*")
+_BEFORE = re.compile(r"(?:[\s$*`]|\.(?!\d|\\overline|\\dot))*")
+_STYLED = re.compile(rf"(?:{STYLE}|\\(?:boldsymbol|bm|underline|emph|displaystyle)\s*)\{{")
 _BRACKETED = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]", re.DOTALL)
 
 
@@ -29,7 +34,10 @@ def read_truth(ground_truth: Any) -> str:
     if isinstance(ground_truth, bool) or not isinstance(ground_truth, str | int | float):
         raise ValueError(f"the ground truth of math is text or a number, not {type(ground_truth).__name__}")
     text = str(ground_truth).rpartition("####")[2]
-    text = (last_boxed(text) or text).strip()
+    boxed = last_boxed(text)
+    if boxed is None and any(box.rstrip("{") in text for box in BOXES):
+        raise ValueError(f"the box in the ground truth is not read: {text[-80:]!r}")
+    text = (boxed or text).strip()
     if not text:
         raise ValueError("the ground truth is empty")
     return text
@@ -40,6 +48,10 @@ def tidy(answer: str) -> str:
     text = _bare(answer)
     if found := _BRACKETED.fullmatch(text):
         text = _bare(found[1] or found[2] or "")
+    while (styled := _STYLED.match(text)) and closing_brace(text, styled.end() - 1, len(text)) == len(text) - 1:
+        if WORD.fullmatch(text[styled.end() : -1].strip()):
+            break
+        text = _bare(text[styled.end() : -1])
     text = spoken(text)
     if (found := _WHOLE.fullmatch(text)) and not WORD.fullmatch(found[1].strip()):
         text = _bare(found[1])
@@ -66,7 +78,9 @@ def same_text(given: str, wanted: str) -> bool:
 def choice(text: str) -> str | None:
     """Return the letter of a choice that stands before its value, as in "(B) 42"; None if none or another one does."""
     found = _CHOICE.fullmatch(text)
-    return (found[1] or found[2]) if found and not _OTHER_CHOICE.search(found[3]) else None
+    if not found or _OTHER_CHOICE.search(found[3] or ""):
+        return None
+    return found[1] or found[2] or found[4]
 
 
 def _word(text: str) -> str | None:

@@ -60,13 +60,14 @@ def _unset(found: re.Match[str]) -> str:
     return _WORDS.sub(r" \1", found[0])
 
 
-def without_set_unit(answer: str) -> str:
-    """Return the answer without the words set as text at its end, which `spoken` has left there as a unit."""
-    return _UNITS.sub("", answer)
+def split_set_unit(answer: str) -> tuple[str, str]:
+    """Return the answer and the words set as text at its end, which `spoken` has left there as a unit; "" for none."""
+    found = _UNITS.search(answer)
+    return (answer[: found.start()], found[0]) if found else (answer, "")
 
 
-def without_unit(answer: str, letters: bool) -> str:
-    """Return the answer without the plain words at its end that are a unit: of four letters, or with a known name.
+def split_unit(answer: str, letters: bool) -> tuple[str, str]:
+    """Return the answer and the plain words at its end that are a unit: of four letters, or with a known name.
 
     Args:
         answer: Answer without words set as text.
@@ -74,6 +75,6 @@ def without_unit(answer: str, letters: bool) -> str:
     """
     found = _COUNTED.fullmatch(answer)
     if not found or not is_unit(found[2]):
-        return answer
+        return answer, ""
     known = len(found[3]) > 3 or found[3] in _UNIT_NAMES.split() or (letters and found[3] in _UNIT_LETTERS.split())
-    return found[1] if known else answer
+    return (found[1], found[2]) if known else (answer, "")

@@ -9,6 +9,10 @@ from collections import deque
 from .answer_words import changes
 
 BOXES = ("\\boxed{", "\\fbox{")
+"""Beginnings of a box."""
+_BOX = re.compile(r"\\(?:boxed|fbox)(?![a-zA-Z])\s*(\{)?")
+_BARE = re.compile(r"\s*([-+]?\d[\d,]*(?:\.\d+)?|\\[a-zA-Z]+(?:\{[^{}]*\})*|[a-zA-Z])")
+_BETWEEN_BOXES = re.compile(r"[\s$,;\\]*(?:(?:and|or|\\text\s*\{\s*(?:and|or)\s*\})[\s$,\\]*)?")
 _MARK = re.compile(r"####|\banswer\s{0,3}(?:\*\*|\})?\s{0,3}(?::|\bis\b)", re.IGNORECASE)
 _FORMULA = (
     r"\$\$(?P<shown>.+?)\$\$|\\\[(?P<set>.+?)\\\]|\\\((?P<inline>.+?)\\\)"
@@ -36,21 +40,41 @@ _LONGEST = 4000
 
 
 def last_boxed(text: str) -> str | None:
-    """Return the content of the last box whose braces are balanced, or None."""
-    end = len(text)
+    """Return the content of the last box whose braces are balanced, or None.
+
+    Boxes that follow each other, as in \\boxed{1}, \\boxed{2}, are one answer: a list. A box without braces holds the
+    number, command or letter after it, as in MATH.
+    """
+    found = list[str]()
+    end = following = len(text)
     for _ in range(_MAX_NUMBER):  # boxes that never close are few in practice and cheap to make by the million
-        start = max(text.rfind(box, 0, end) for box in BOXES)
+        start = max(text.rfind(box.rstrip("{"), 0, end) for box in BOXES)
         if start < 0:
-            return None
-        opening = text.index("{", start)
-        closing = _closing_brace(text, opening, end)
-        if closing is not None:
-            return text[opening + 1 : closing]
-        end = start
-    return None
+            break
+        box = _box_at(text, start, end)
+        if box is None:
+            end = start
+        elif found and not _BETWEEN_BOXES.fullmatch(text, box[1], following):
+            break
+        else:
+            found.append(box[0].strip())
+            end = following = start
+    return None if not found else ", ".join(reversed(found))
 
 
-def _closing_brace(text: str, opening: int, end: int) -> int | None:
+def _box_at(text: str, start: int, end: int) -> tuple[str, int] | None:
+    """Return the content of the box that begins at `start`, and where it ends; None for none before `end`."""
+    opening = _BOX.match(text, start, end)
+    if opening is None:
+        return None
+    if not opening[1]:
+        bare = _BARE.match(text, opening.end(), end)
+        return (bare[0], bare.end()) if bare else None
+    closing = closing_brace(text, opening.end() - 1, end)
+    return None if closing is None else (text[opening.end() : closing], closing + 1)
+
+
+def closing_brace(text: str, opening: int, end: int) -> int | None:
     """Return the index of the brace that closes the one at `opening`, or None if none does before `end`."""
     depth = 0
     for found in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, opening, end):

@@ -6,19 +6,25 @@ in a CheckPool, never in a trainer's process.
 
 from typing import Any
 
+from ..asked import stands_in
 from ..verdict import Verdict
 from .answer_text import MAX_ANSWER_CHARS, read_truth, same_text, tidy
+from .based_number import same_based
 from .final_answer import final_answer
 from .math_equal import equal
-from .plain_number import same_number
+from .plain_number import form, same_number
+from .size import UndecidedError
 
 
-def check(response: str, ground_truth: Any) -> Verdict:
+def check(response: str, ground_truth: Any, question: str = "") -> Verdict:
     """Return the verdict on the final answer of `response`.
+
+    With a question, an answer must also be worked out, see worked_out.py; without one, it must be equal to the truth.
 
     Args:
         response: Text of a model.
         ground_truth: A number, or text with or without \\boxed{} or ####.
+        question: Text of the prompt; "" if it is not known.
 
     Raises:
         ValueError: for a ground truth that is no text, no number, or empty.
@@ -32,7 +38,14 @@ def check(response: str, ground_truth: Any) -> Verdict:
     given, wanted = tidy(answer), tidy(truth)
     if same_text(given, wanted):
         return Verdict(True, "equal as text", answer)
-    same, how = same_number(given, wanted), "equal as numbers"
+    same, how = same_based(given, wanted, question), "equal as numbers"
     if same is None:
-        same, how = equal(given, wanted), "mathematically equal"
+        same = same_number(given, wanted)
+        if same and form(given) != form(wanted) and stands_in(given, question):  # "3/20 as a decimal"
+            return Verdict(False, f"{given} is still to be worked out", answer)
+    if same is None:
+        try:
+            same, how = equal(given, wanted, question), "mathematically equal"
+        except UndecidedError as error:
+            return Verdict(False, f"undecided: {error}", answer, undecided=True)
     return Verdict(same, how if same else f"{given} is not {wanted}", answer)

@@ -25,14 +25,28 @@ def number(text: str) -> Fraction | None:
     return None
 
 
+def form(text: str) -> str:
+    """Return how a plain number is written: as a percentage, fraction, power of ten, decimal or whole number."""
+    if text.rstrip("\\").endswith("%"):
+        return "percentage"
+    if _FRACTION.fullmatch(_SPACE.sub("", text)):
+        return "fraction"
+    return "power of ten" if re.search(r"[eE^]", text) else "decimal" if "." in text else "whole number"
+
+
 def same_number(given: str, wanted: str) -> bool | None:
-    """Return whether two plain numbers are equal, 50% being 50 and 0.5; None unless both are plain numbers."""
+    """Return whether two plain numbers are equal, 50% being 50 and 0.5; None unless both are plain numbers.
+
+    A percentage equals a fraction by its value alone: 25% is 1/4, and 1/4% is not.
+    """
     a, b = number(given), number(wanted)
     if a is None or b is None:
         return None
     decimal = "." in given or "." in wanted
-    if _near(a, b, decimal) or "%" not in given + wanted or given[-1:] == wanted[-1:]:
+    if "%" not in given + wanted or given[-1:] == wanted[-1:]:
         return _near(a, b, decimal)
+    if not any("%" not in one and _FRACTION.fullmatch(one) for one in (given, wanted)) and _near(a, b, decimal):
+        return True
     return _near(*((a / 100, b) if "%" in given else (a, b / 100)), decimal)
 
 

@@ -1,0 +1,50 @@
+"""Answers written as equations or inequalities."""
+
+import pytest
+
+from llmtrain.verifiers.math.relations import is_name, parts_of_union, reduced
+
+
+@pytest.mark.parametrize(
+    "name", ["x", "x_1", "f(x)", "f'(2)", "\\theta", "\\angle ABC", "AB", "P(A)", "(x,y)", "\\text{area}"]
+)
+def test_names(name):
+    assert is_name(name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2x", "x+1", "m+n", "xy", "|x|", "\\cos x", "x^2", "\\frac{x}{2}", "\\sqrt{x}", "5", "-x"],
+)
+def test_what_is_no_name(text):
+    assert not is_name(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "part"),
+    [
+        ("x=5", "5", "5"),
+        ("f(x)=2x", "2x", "2x"),
+        ("x=2+3=5", "5", "2+3=5"),
+        ("x=1, x=2", "1,2", "1,2"),
+        ("y=2, x=1", "(1,2)", "(1,2)"),
+        ("x=1 \\text{ and } y=2", "(1,2)", "(1,2)"),
+        ("m+n=5", "5", "m+n=5"),
+        ("m+n=5, x=2", "5,2", None),
+        ("x+3=8", "x=5", None),
+        ("2x-5y=-7", "2x-5y+7=0", "2x-5y=-7"),
+        ("x \\approx 3.14", "3.14", "3.14"),
+        ("3 \\approx 4", "3", None),
+        ("\\approx 3", "3", None),
+        ("\\le 3", "3", None),
+        ("3 \\to 4", "4", None),
+    ],
+)
+def test_the_part_of_a_relation_that_is_the_answer(given, wanted, part):
+    assert reduced(given, wanted) == part
+
+
+def test_inequalities_of_which_one_holds():
+    assert list(parts_of_union("x<1 or x>2")) == ["x<1", "x>2"]
+    assert list(parts_of_union("x<1 \\text{ or } x\\ge 2")) == ["x<1", "x\\ge 2"]
+    assert list(parts_of_union("1 or 2")) == []
