@@ -129,7 +129,10 @@ class CheckPool(Verifier):
         for reply in replies:
             if reply["failure"]:
                 self.failures[reply["failure"]] += 1
-        return [Verdict(reply["correct"], reply["reason"], reply["extracted"]) for reply in replies]
+        return [
+            Verdict(reply["correct"], reply["reason"], reply["extracted"], undecided=reply["failure"] == "undecided")
+            for reply in replies
+        ]
 
     def ask(self, items: Sequence[Any]) -> list[dict[str, Any]]:
         """Return the reply to each item, see `worker`, in order; fast items do not wait for slow ones."""
