@@ -76,7 +76,7 @@ It runs in processes that can be killed: a check that hangs or crashes affects o
 wrong and is counted under `verify/timeout`, `verify/crash` or `verify/error`. The limit is wall time: on a busy machine
 a slow check may exceed it, and a run may not repeat exactly; choose `data.verifier_timeout` generously.
 
-math-verify is pinned to {math_verify}, since `verifiers/math/math_equal.py` changes its parser; another version is
+math-verify is pinned to {math_verify}, since `verifiers/math/math_reading.py` changes its parser; another version is
 refused.
 
 Made by `python -m benchmarks.verifiers FILE...`, with {workers} workers and a limit of {timeout:g} s, on {machine}.

@@ -1,16 +1,16 @@
-"""Checks for pools: parts of math_equal, which may take forever."""
+"""Checks for pools: parts of same_tree, which may take forever."""
 
-from llmtrain.verifiers.math import math_equal
+from llmtrain.verifiers.math import math_reading, same_tree
 
 
 def apart(a, b):
-    return math_equal._apart(math_equal._read(a), math_equal._read(b))
+    return same_tree._apart(math_reading.read(a), math_reading.read(b))
 
 
 def same(a, b):
-    return math_equal._same(math_equal._read(a)[0], math_equal._read(b)[0])
+    return same_tree._same(math_reading.read(a)[0], math_reading.read(b)[0])
 
 
 def finite(a, b):
-    value = math_equal._value(math_equal._read(a)[0])
+    value = same_tree._value(math_reading.read(a)[0])
     return abs(value) < float("inf")

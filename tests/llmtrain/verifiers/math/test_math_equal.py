@@ -10,7 +10,7 @@ from math_verify.parser import parse_latex_cached
 from sympy import srepr
 
 from llmtrain.verifiers import get_verifier
-from llmtrain.verifiers.math import math_equal
+from llmtrain.verifiers.math import math_reading, same_tree
 from llmtrain.verifiers.math.math_equal import equal
 
 FORMS = r"""
@@ -335,9 +335,9 @@ def told(found):
 @pytest.mark.parametrize("text", TEXTS)
 def test_both_predictions_read_the_same(text):
     parse_latex_cached.cache_clear()
-    quick = told(math_equal._read.__wrapped__(text))
+    quick = told(math_reading.read.__wrapped__(text))
     parse_latex_cached.cache_clear()
-    assert quick == told(math_equal._read_by(PredictionMode.LL, text))
+    assert quick == told(math_reading.read_by(PredictionMode.LL, text))
 
 
 @pytest.mark.parametrize(
@@ -356,9 +356,9 @@ def test_a_part_of_an_answer_is_not_the_answer(a, b, same):
 
 
 def test_numbers_are_put_in_for_variables_only():
-    assert math_equal._value(math_equal._read("x+1")[0])
+    assert same_tree._value(math_reading.read("x+1")[0])
     with pytest.raises(ValueError, match="no variable"):
-        math_equal._value(math_equal._read("\\text{42}")[0])
+        same_tree._value(math_reading.read("\\text{42}")[0])
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_numbers_are_put_in_for_variables_only():
     ],
 )
 def test_values_tell_expressions_apart(a, b, apart):
-    assert math_equal._apart(math_equal._read(a), math_equal._read(b)) is apart
+    assert same_tree._apart(math_reading.read(a), math_reading.read(b)) is apart
 
 
 def equal_by_value(math, answer, truth):

@@ -3,7 +3,8 @@
 import pytest
 
 from llmtrain.verifiers.math.answer_latex import readable
-from llmtrain.verifiers.math.math_equal import _parsed, _read
+from llmtrain.verifiers.math.math_equal import _parsed
+from llmtrain.verifiers.math.math_reading import read
 from llmtrain.verifiers.math.worked_out import copied, formulas, unfinished
 
 FINISHED = r"""
@@ -29,7 +30,7 @@ def texts(block):
 
 
 def tree(text):
-    return _read(readable(text))[0]
+    return read(readable(text))[0]
 
 
 @pytest.mark.parametrize("text", texts(FINISHED))
