@@ -14,6 +14,7 @@ nothing).
 """
 
 import argparse
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from math import hypot
@@ -29,6 +30,8 @@ from llmtrain.studies.comparison import COLOURS, Run
 from llmtrain.studies.standings import standard_error
 from llmtrain.studies.strengths import Reading, curves, readings
 
+COPIED = DOCS / "findings" / "copied.json"
+"""Rewards that were read again, by study; see copied_rewards.py."""
 BIN = 20
 """Rollout steps whose mean is one point of a drawn curve."""
 
@@ -110,6 +113,7 @@ def section(found: Results) -> list[str]:
         "*Means over seeds, shaded by one standard error of each.*",
         *answers(found),
         table(found),
+        copies(found),
         *targets(found),
     ]
 
@@ -156,6 +160,24 @@ def table(found: Results) -> str:
             cells.append("" if name == BASELINE else "–" if at is None else str(at))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def copies(found: Results) -> str:
+    """Return the share of rewards that were copies of the question: as logged, and of the run that was read again."""
+    logged = [run.series("verify/copied")[1] for runs in found.runs.values() for run in runs]
+    shares = [float(values.mean()) for values in logged if len(values)]
+    told = f"Copied answers: {max(shares):.1%} of rewards at most (`verify/copied`)." if shares else ""
+    stored = json.loads(COPIED.read_text()) if COPIED.exists() else {}
+    if read := stored.get(found.study.name):
+        count = read["rewarded"]
+        refused, inside = (f"{read[name]:,} ({read[name] / count:.1%})" for name in ("refused", "in_prompt"))
+        told += (
+            f" {read['what']}: of {count:,} rewarded responses, {refused} are refused by the verifier that sees the "
+            f"question, and {inside} have a right answer that stands in the prompt."
+        )
+        if examples := ", ".join(f"`{answer}` for `{truth}`" for answer, truth in read["examples"].items()):
+            told += f" Refused: {examples}."
+    return told.strip() or "Copied answers: not measured."
 
 
 def cell(mean: float, difference: Difference | None) -> str:

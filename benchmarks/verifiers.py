@@ -9,6 +9,7 @@ Each ground truth is judged against itself, the next question's, other forms of 
 import argparse
 import logging
 import random
+import re
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ from llmtrain.verifiers.math.plain_number import number
 from . import near_misses
 from .answer_forms import same, whole
 
+STORED = Path(__file__).parent.parent / "docs" / "verifiers"
+"""Folder of other benchmarks' tables."""
 WORKERS, TIMEOUT = 2, 5.0
 SHORT = [("42", "42"), ("\\frac{3}{4}", "0.75"), ("1,234", "1234"), ("17", "18"), ("-5", "5"), ("2.50", "2.5")]
 SYMBOLIC = [
@@ -61,92 +64,8 @@ DIFFERENCES = [
 BAR = 1000
 """Target for verdicts per second on short answers."""
 
-PAGE = """\
-# Verifiers
-
-`math` reads the final answer of a response: the last closed `\\boxed{{}}`, else the formula or the rest of the
-sentence after the last `####`, `Answer:` or `answer is`, else the last number. It compares it with the ground truth:
-
-1. as text, where words and choices may differ in case and style;
-2. as a plain number or fraction, exactly; a decimal also equals the number that it rounds to six places;
-3. by [math-verify](https://github.com/huggingface/Math-Verify), on text rewritten for it, behind a cache of
-   (answer, truth).
-
-It runs in processes that can be killed: a check that hangs or crashes affects only its own response, which counts as
-wrong and is counted under `verify/timeout`, `verify/crash` or `verify/error`. The limit is wall time: on a busy machine
-a slow check may exceed it, and a run may not repeat exactly; choose `data.verifier_timeout` generously.
-
-math-verify is pinned to {math_verify}, since `verifiers/math/math_reading.py` changes its parser; another version is
-refused.
-
-Made by `python -m benchmarks.verifiers FILE...`, with {workers} workers and a limit of {timeout:g} s, on {machine}.
-
-## Against math-verify alone
-
-Ground truths of the files below, each in other forms that are right (`\\frac12` for `0.5`, units, sets in another
-order, intervals as inequalities) and in near misses that are wrong: every truth that is no whole number, and
-{whole_numbers} whole numbers. The forms are made by rewriting text (`benchmarks/answer_forms.py`,
-`benchmarks/near_misses.py`).
-
-{totals}
-
-`math` gives {ratio} verdicts in the time of one of math-verify alone.
-
-False rejects, right answers called wrong:
-
-{rejects}
-
-False accepts, wrong answers called right:
-
-{accepts}
-
-{wrong}
-
-Up to commit 8b85470, a grammar of 968 lines stood before math-verify. On the same answers it had 44 false rejects and
-5 false accepts (`6` for `6m`, `\\frac{{37}}{{4}}` for `\\frac{{37}}{{4}}m`, `\\frac{{1}}{{m}}` for `\\frac{{1}}{{m}}t`,
-`35625` for `.35625`, `0000672` for `.0000672`), and gave 1.6 times the verdicts of the present
-verifier. None of these answers is judged rightly by the grammar only. These parts stay, since math-verify alone is
-wrong on their examples:
-
-- units and counted things: `18 dollars per day`, `4°`;
-- words and signs that change a number: `7\\text{{ million}}` or `\\neq 3` is not the number, nor is `4=5`;
-- plain numbers: `4.5\\times 10^{{33}}` for `4.5e33`, `1\\,234` for `1234`, `50\\%` for `50`;
-- rewriting: `√2`, `2 1/2`, `0.\\overline{{3}}`, `8 pi`, `np.arcsin(10/13)`, `\\omegat` (a space lost),
-  `\\mathrm{{e}}^t`;
-- letters: `\\frac{{1}}{{3}}E_{{1}}` is not `\\frac{{1}}{{3}}e_{{1}}`, `\\gamma t` is not `\\gamma s`,
-  `y'` is `y^{{\\prime}}`;
-- products: `2(3)` is 6; to math-verify it is the mixed number 5.
-
-Capital and small letters are different variables (E_1 is not e_1), but case is ignored for a single letter or word:
-`(b)` is right for `B`, and so is `(B) 42`. Words after a number are ignored as a unit, set as text or not, unless they
-contain a digit, a sign or a word that changes the number or adds another one (`5\\text{{ or 6}}`, `7 million`,
-`10:30 PM`). A false equation of numbers, such as `4=5`, equals neither of its sides. `50\\%` is right for 50 and for
-0.5. Ambiguous forms such as `1/2x` are left to math-verify.
-
-{differences}
-
-## Speed
-
-{speed}
-
-The target for short answers is {bar} verdicts/s. math-verify takes some milliseconds for each answer that it has not
-seen before. Rows without repetition are the worst case: in training the cache holds the equal answers of a group.
-
-## Pathological answers
-
-{pathological}
-
-{together}
-
-## Ground truths of real files
-
-Each ground truth in `\\boxed{{}}` is judged against itself, and against the next question's if the two differ.
-Questions with the same answer as the previous one are left out.
-
-{files}
-
-{misses}
-"""
+PAGE = Path(__file__).with_name("verifiers_page.md")
+"""Text of the page, with names of its parts between << and >>."""
 
 
 @dataclass
@@ -326,6 +245,8 @@ def misses(files: list[Judged]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, help="question files in a format of llmtrain data")
+    parser.add_argument("--red-team", type=Path, default=STORED / "red_team.txt", help="output of benchmarks.red_team")
+    parser.add_argument("--variants", type=Path, default=STORED / "answer_variants.txt", help="of answer_variants")
     parser.add_argument("--out", type=Path, help="page to write")
     given = parser.parse_args()
     with (
@@ -351,8 +272,17 @@ def main() -> None:
     ]
     parts["files"] = table(["file", "answers", "accepted", "next", "accepted", "verdicts/s"], shown)
     parts["misses"] = misses(judged)
-    fixed = {"math_verify": version("math-verify"), "whole_numbers": WHOLE_NUMBERS}
-    page = PAGE.format(workers=WORKERS, timeout=TIMEOUT, machine=machine("cpu", 1), bar=f"{BAR:,}", **fixed, **parts)
+    parts |= {"red_team": given.red_team.read_text().strip(), "variants": given.variants.read_text().strip()}
+    fixed = {
+        "math_verify": version("math-verify"),
+        "whole_numbers": WHOLE_NUMBERS,
+        "workers": WORKERS,
+        "timeout": f"{TIMEOUT:g}",
+        "machine": machine("cpu", 1),
+        "bar": f"{BAR:,}",
+    }
+    parts |= {name: str(value) for name, value in fixed.items()}
+    page = re.sub("<<(\\w+)>>", lambda found: parts[found[1]], PAGE.read_text())
     print(page)
     if given.out:
         given.out.write_text(page)
