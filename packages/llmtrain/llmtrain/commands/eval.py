@@ -49,6 +49,7 @@ DATA_FIELDS = (
     "source_key",
     "system_prompt",
     "instruction",
+    "answer_after",
     "chat_template",
     "max_prompt_length",
 )
@@ -132,6 +133,7 @@ def prepare(given: argparse.Namespace, place: Place) -> tuple["Evaluation", list
         path=place.model,
         benchmarks=benchmarks,
         verifier=verifier,
+        answer_after=data.answer_after,
         start_verifier=task.start_verifier,
         timeout=data.verifier_timeout if data.val_files else 0.0,
         out=Path(given.out) if given.out else place.out,
@@ -224,6 +226,7 @@ def parser() -> Arguments:
     what.add_argument("--skip-bad", action="store_true", help="skip and count rows that cannot be read")
     what.add_argument("--system-prompt", help="system message for prompts without one")
     what.add_argument("--instruction", help="text added after each question")
+    what.add_argument("--answer-after", metavar="MARK", help='mark before an answer, such as "</think>"')
     what.add_argument("--chat-template", metavar="FILE", help="Jinja template instead of the tokenizer's own")
     what.add_argument("--no-chat", action="store_true", help="pass plain-text prompts without a chat template")
     what.add_argument("--max-prompt-length", type=int, metavar="N", help="skip longer prompts (tokens)")

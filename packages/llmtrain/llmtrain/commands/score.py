@@ -44,6 +44,7 @@ def main(args: list[str]) -> int:
     """Judge the responses in a file, and return exit code 0."""
     parser = Arguments(prog="llmtrain score", description=__doc__)
     parser.add_argument("--verifier", required=True, help=f"{', '.join(VERIFIERS)}, a plug-in's, or module:function")
+    parser.add_argument("--answer-after", default="", metavar="MARK", help='mark before an answer, such as "</think>"')
     parser.add_argument("--in", dest="source", required=True, help="jsonl: response, ground_truth, perhaps prompt")
     parser.add_argument("--out", required=True, help="jsonl to write: correct, extracted, reason")
     parser.add_argument("--workers", type=int, default=2, help="parallel checks")
@@ -59,7 +60,8 @@ def main(args: list[str]) -> int:
     if out.exists() and not given.overwrite:
         raise ValueError(f"{out} exists: choose another --out, or pass --overwrite")
     bad: list[str] = []
-    with get_verifier(given.verifier, workers=given.workers, timeout=given.timeout) as verifier:
+    limits = {"workers": given.workers, "timeout": given.timeout}
+    with get_verifier(given.verifier, **limits, answer_after=given.answer_after) as verifier:
         judged, correct = _score(verifier, source, out, bad if given.skip_bad else None, usable(given.verifier))
     lost = "".join(f", {n} {kind}" for kind, n in sorted(verifier.failures.items()))
     skipped = f", {len(bad)} lines skipped (the first: {bad[0]})" if bad else ""

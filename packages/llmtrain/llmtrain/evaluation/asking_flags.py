@@ -12,6 +12,7 @@ def add_model_flags(parser: argparse._ActionsContainer, samples: int) -> None:
     parser.add_argument("--max-prompt-length", type=int, default=1024, help="skip longer prompts (default %(default)s)")
     verifiers = "math, exact, regex, python, ifeval, a plug-in's, or module:function"
     parser.add_argument("--verifier", default="math", help=verifiers)
+    parser.add_argument("--answer-after", default="", metavar="MARK", help='mark before an answer, such as "</think>"')
     parser.add_argument("--system-prompt", default="", help="system message for prompts without one")
     parser.add_argument("--instruction", default="", help="text added after each question")
     parser.add_argument("--chat-template", default="", metavar="FILE", help="Jinja template instead of the tokenizer's")

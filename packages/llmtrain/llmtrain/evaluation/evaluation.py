@@ -24,7 +24,7 @@ from ..data.prompts import encode_all, within
 from ..process.ranks import Ranks
 from ..rollout.hf import stop_ids
 from ..settings.sampling import Sampling
-from ..verifiers import Verifier
+from ..verifiers import Verifier, judged
 from . import report
 from .benchmark import RESPONSES, Benchmark, Unit, by_question, sample, units
 from .correlations import Correlation
@@ -51,6 +51,8 @@ class Evaluation:
     benchmarks: Sequence[Benchmark]
     verifier: str
     start_verifier: Callable[[], Verifier]
+    answer_after: str = ""
+    """Mark before the answer, which `start_verifier` knows."""
     timeout: float = 0.0
     """Verifier's time limit for a response (seconds); 0 if the verifier has no limit."""
     out: Path
@@ -99,8 +101,7 @@ class Evaluation:
         with self.start_verifier() as verifier, shown as display:
 
             def verify(questions: Sequence[Question], responses: Sequence[str]) -> list:
-                truths = [question.ground_truth for question in questions]
-                return verifier(responses, truths, [question.source for question in questions])
+                return judged(verifier, questions, responses)
 
             path = sample(self.subject, plan, verify, self.out, seed=self.seed, ranks=ranks, report=display)
         if lost := ", ".join(f"{count} {kind}" for kind, count in sorted(verifier.failures.items())):
@@ -145,6 +146,7 @@ class Evaluation:
                 for one in self.benchmarks
             },
         }
+        found |= {"answer_after": self.answer_after} if self.answer_after else {}
         return json.loads(json.dumps(found))
 
     def _claim(self, overwrite: bool) -> None:

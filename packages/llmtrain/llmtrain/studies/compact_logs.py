@@ -18,7 +18,9 @@ from ..settings.nested import to_dict
 from ..settings.renamed import current_keys
 from .comparison import Run
 
-KEPT = re.compile(r"entropy|reward|verify/copied|grad_norm|response_length|eval/.*|[^/]+/target|thermostat/(anchor|bonus)")
+KEPT = re.compile(
+    r"entropy|reward|verify/copied|grad_norm|response_length|eval/.*|[^/]+/target|thermostat/(anchor|bonus)"
+)
 """Names of the metrics that are kept."""
 DIGITS = 6
 """Significant digits of a metric."""

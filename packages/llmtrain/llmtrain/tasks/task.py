@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..data import Mixture, Prompt, Question
 from ..settings.config import SFTConfig
-from ..verifiers import Verifier
+from ..verifiers import Verifier, judged
 from ..verifiers.reward_function import RewardFunction
 from ..verifiers.verdict import Verdict
 
@@ -62,9 +62,7 @@ class Task:
 
     def verify(self, questions: Sequence[Question], responses: Sequence[str]) -> list[Verdict]:
         """Return the verdict on each response to its question."""
-        truths = [question.ground_truth for question in questions]
-        sources, prompts = [question.source for question in questions], [question.prompt for question in questions]
-        return self.verifier(responses, truths, sources, prompts)
+        return judged(self.verifier, questions, responses)
 
     @cached_property
     def reward(self) -> RewardFunction | None:

@@ -4,7 +4,7 @@ Importing this package needs no torch. Text of a response is never executed in t
 """
 
 from .verdict import Verdict
-from .verifier import FAILURES, Verifier
+from .verifier import FAILURES, Verifier, judged
 from .verifier_registry import VERIFIERS, get_verifier
 
-__all__ = ["FAILURES", "VERIFIERS", "Verdict", "Verifier", "get_verifier"]
+__all__ = ["FAILURES", "VERIFIERS", "Verdict", "Verifier", "get_verifier", "judged"]

@@ -5,11 +5,14 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .asked import stands_in, text_of
 from .thinking import UNFINISHED, after_mark, after_thinking
 from .verdict import Verdict
+
+if TYPE_CHECKING:
+    from ..data import Question
 
 FAILURES = ("timeout", "crash", "error", "undecided")
 """Kinds of checks without an answer."""
@@ -83,6 +86,12 @@ class Verifier(AbstractContextManager, ABC):
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def judged(verifier: Verifier, questions: Sequence["Question"], responses: Sequence[str]) -> list[Verdict]:
+    """Return the verdict on each response to its question."""
+    truths, sources, prompts = ([getattr(q, name) for q in questions] for name in ("ground_truth", "source", "prompt"))
+    return verifier(responses, truths, sources, prompts)
 
 
 def _seen(verdict: Verdict, question: str) -> Verdict:
