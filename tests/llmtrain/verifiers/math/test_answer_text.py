@@ -7,8 +7,16 @@ from llmtrain.verifiers.math.answer_text import compact, read_truth, tidy
 
 @pytest.mark.parametrize(
     ("truth", "answer"),
-    [("5 + 13 = 18\n#### 18", "18"), ("so \\boxed{ 3 }, not 4", "3"), (" x + 1\n", "x + 1"), (7, "7"), (0.5, "0.5")]
-    + [("is $\\boxed 9$.", "9"), ("\\boxed27", "27"), ("\\boxed \\pi", "\\pi"), ("\\boxed{1}, \\boxed{2}", "1, 2")],
+    [
+        *(
+            ("5 + 13 = 18\n#### 18", "18"),
+            ("so \\boxed{ 3 }, not 4", "3"),
+            (" x + 1\n", "x + 1"),
+            (7, "7"),
+            (0.5, "0.5"),
+        ),
+        *(("is $\\boxed 9$.", "9"), ("\\boxed27", "27"), ("\\boxed \\pi", "\\pi"), ("\\boxed{1}, \\boxed{2}", "1, 2")),
+    ],
 )
 def test_the_answer_within_a_ground_truth(truth, answer):
     assert read_truth(truth) == answer

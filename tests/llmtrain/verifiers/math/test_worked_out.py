@@ -5,7 +5,7 @@ import pytest
 from llmtrain.verifiers.math.answer_latex import readable
 from llmtrain.verifiers.math.math_equal import _parsed
 from llmtrain.verifiers.math.math_reading import read
-from llmtrain.verifiers.math.worked_out import copied, formulas, unfinished
+from llmtrain.verifiers.math.worked_out import copied, formulas, in_another_form, unfinished
 
 FINISHED = r"""
 7 ; -7 ; 0.5 ; \frac{3}{4} ; -\frac{3}{4} ; 2\frac{1}{3} ; 3\times 10^8 ; 10^{5} ; (1,2) ; \{1,\frac12\}
@@ -22,6 +22,8 @@ UNFINISHED = r"""
 \sqrt{2}+\sqrt{2} ; \sum_{n=1}^{5} n
 \int_0^1 x dx ; (1+1,2) ; \{2\cdot 3\} ; [0,1+1)
 10^{8}\cdot 10^{3} ; -(5-3) ; \log_2 8 ; \frac{1+2}{3}
+\frac{17}{1/23} ; 389\frac{4}{2} ; 7/(1/1) ; -(-7) ; --7 ; e^{\ln 7} ; \gcd(7,14) ; \operatorname{lcm}(7,1)
+\begin{vmatrix}7&0\\0&1\end{vmatrix} ; \max(7,1)
 """
 
 
@@ -35,24 +37,29 @@ def tree(text):
 
 @pytest.mark.parametrize("text", texts(FINISHED))
 def test_finished(text):
-    assert not unfinished(tree(text), tree("7"))
+    assert not unfinished(text, tree(text), tree("7"))
 
 
 @pytest.mark.parametrize("text", texts(IRRATIONAL))
 def test_irrational_numbers_are_finished_where_the_truth_is_irrational(text):
-    assert not unfinished(tree(text), tree("\\sqrt{7}"))
-    assert unfinished(tree(text), tree("7"))
+    assert not unfinished(text, tree(text), tree("\\sqrt{7}"))
+    assert unfinished(text, tree(text), tree("7"))
 
 
 @pytest.mark.parametrize("text", texts(UNFINISHED))
 def test_unfinished(text):
-    assert unfinished(tree(text), tree("7"))
-    assert unfinished(tree(text), tree("\\sqrt{7}"))
+    assert unfinished(text, tree(text), tree("7"))
+    assert unfinished(text, tree(text), tree("\\sqrt{7}"))
+
+
+def test_what_the_parser_evaluates_by_itself():
+    assert unfinished("e^{2\\pi i}", tree("e^{2\\pi i}"), tree("1"))
+    assert unfinished("\\frac{\\sqrt{4}}{2}", tree("\\frac{\\sqrt{4}}{2}"), tree("1"))
 
 
 def test_operations_that_the_truth_has_too_are_no_work_left():
-    assert not unfinished(tree("\\binom{8}{2}"), tree("\\binom{8}{6}"))
-    assert unfinished(tree("\\int x dx"), tree("\\frac{x^2}{2}"))
+    assert not unfinished("\\binom{8}{2}", tree("\\binom{8}{2}"), tree("\\binom{8}{6}"))
+    assert unfinished("\\int x dx", tree("\\int x dx"), tree("\\frac{x^2}{2}"))
 
 
 def test_formulas_of_a_question():
@@ -77,3 +84,19 @@ def test_formulas_of_a_question():
 )
 def test_copies_of_the_question(given, wanted, question, found):
     assert copied(given, tree(given), tree(wanted), question, _parsed) is found
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "question", "wrong"),
+    [
+        ("x(x-5)+6", "(x-2)(x-3)", "Factor it.", True),
+        ("(x-3)(x-2)", "(x-2)(x-3)", "Factor it.", False),
+        ("x(x+2)+1", "x^2+2x+1", "Expand it.", True),
+        ("(-x-1)^2", "x^2+2x+1", "Expand it.", True),
+        ("1+2x+x^2", "x^2+2x+1", "Expand it.", False),
+        ("(x+1)^2", "x^2+2x+1", "How large is it?", False),
+        ("(1,2)", "(1,2)", "Expand it.", False),
+    ],
+)
+def test_a_question_that_asks_for_a_form(given, wanted, question, wrong):
+    assert in_another_form(tree(given), tree(wanted), question) is wrong

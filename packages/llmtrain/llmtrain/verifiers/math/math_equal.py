@@ -24,7 +24,7 @@ from .sequences import same_sequence
 from .size import UndecidedError
 from .units import conversion
 from .units import unit as unit_of
-from .worked_out import copied, unfinished
+from .worked_out import copied, in_another_form, unfinished
 
 CACHED, CACHED_CHARS = 4096, 1000
 """Upper limits of the cache: pairs of answer and truth, and characters of a pair."""
@@ -61,7 +61,11 @@ def equal(given: str, wanted: str, question: str = "") -> bool:
         return found is not None
     one, other = found
     trees = one.tree[0], other.tree[0]
-    return not (unfinished(*trees, converted=one.converted) or copied(one.text, *trees, question, _parsed))
+    return not (
+        unfinished(one.text, *trees, converted=one.converted)
+        or in_another_form(*trees, question)
+        or copied(one.text, *trees, question, _parsed)
+    )
 
 
 def _parsed(formula: str) -> Read:

@@ -9,6 +9,8 @@ _PLAIN = re.compile(rf"(?P<digits>[+-]?(?:(?:{_DIGITS})(?:\.\d{{1,2000}})?|\.\d{
 _FRACTION = re.compile(r"([+-]?)\\frac\{(\d{1,2000})\}\{(\d{1,2000})\}|([+-]?)(\d{1,2000})/(\d{1,2000})")
 _SPACE = re.compile(r"(?<!\d) | (?!\d)")
 """Spaces, except between digits: 2 1/2 is not 21/2."""
+PLACES = 6
+"""Places from which on a decimal is taken for a rounded value; a shorter truth, and a whole one, is exact."""
 ROUNDED, ROUNDED_SHARE = Fraction(1, 2_000_000), Fraction(1, 100_000)
 """Half of the sixth place, and the relative error allowed of a small decimal."""
 
@@ -42,12 +44,19 @@ def same_number(given: str, wanted: str) -> bool | None:
     a, b = number(given), number(wanted)
     if a is None or b is None:
         return None
-    decimal = "." in given or "." in wanted
+    kinds = form(given), form(wanted)
+    exact = "fraction" not in kinds and kinds[1] in ("whole number", "decimal") and len(_places(wanted)) < PLACES
+    decimal = not exact and ("." in given or "." in wanted)
     if "%" not in given + wanted or given[-1:] == wanted[-1:]:
         return _near(a, b, decimal)
     if not any("%" not in one and _FRACTION.fullmatch(one) for one in (given, wanted)) and _near(a, b, decimal):
         return True
     return _near(*((a / 100, b) if "%" in given else (a, b / 100)), decimal)
+
+
+def _places(text: str) -> str:
+    """Return the digits after the point of a decimal."""
+    return text.partition(".")[2].rstrip("\\ ")
 
 
 def _near(a: Fraction, b: Fraction, decimal: bool) -> bool:

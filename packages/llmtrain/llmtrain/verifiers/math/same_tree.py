@@ -24,6 +24,8 @@ NEAR, NEAR_SHARE = 1e-6, 1e-3
 """Values differ plainly from this share on; by twice that or the larger share for small ones."""
 DIGITS = 30
 """Digits of values that are compared where math-verify does not find two answers equal."""
+SHIFTS = (0, 5, 58)
+"""Numbers at which they are compared, see `_value`."""
 ROUNDED_SHARE = 1e-2
 """Share by which a rounded decimal may differ from the other side of its equation, as in \\sqrt{2}=1.414."""
 NO_VALUE = (TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
@@ -98,11 +100,12 @@ def _with_positive(expression: Expr) -> Expr:
 
 
 def _agree(a: Expr, b: Expr) -> bool:
-    """Return whether two values agree in all digits that are computed, where both have one."""
+    """Return whether two values agree in all digits that are computed, at several numbers for each variable."""
     try:
-        return abs(_value(a, DIGITS) - _value(b, DIGITS)) <= abs(_value(a, DIGITS)) * 10 ** -(DIGITS - 5)
+        values = [(_value(a, DIGITS, shift), _value(b, DIGITS, shift)) for shift in SHIFTS]
     except NO_VALUE:
         return False
+    return all(abs(x - y) <= abs(x) * 10 ** -(DIGITS - 5) for x, y in values)
 
 
 def _distinct(a: Expr, b: Expr) -> bool:
@@ -150,8 +153,10 @@ def _differ(a: Basic, b: Basic, allowed: float = 0) -> bool:
     return bool(abs(x - y) > max(NEAR * larger, min(2 * NEAR, NEAR_SHARE * larger), allowed * larger))
 
 
-def _value(expression: Expr, digits: int = 12) -> Any:
-    """Return the value, of any magnitude, with a number between 1 and 2 for each variable, the same for the same name.
+def _value(expression: Expr, digits: int = 12, shift: int = 0) -> Any:
+    """Return the value, of any magnitude, with a number for each variable, the same for the same name.
+
+    shift: the number lies between this plus 1 and this plus 2.
 
     Raises:
         ValueError: for a symbol that is no variable, such as the 42 of \\text{42}.
@@ -159,7 +164,7 @@ def _value(expression: Expr, digits: int = 12) -> Any:
     """
     if not all(_NAME.match(str(x)) for x in expression.free_symbols):
         raise ValueError("no variable")
-    numbers = {x: 1 + Rational(crc32(str(x).encode()) % 9973, 9973) for x in expression.free_symbols}
+    numbers = {x: 1 + shift + Rational(crc32(str(x).encode()) % 9973, 9973) for x in expression.free_symbols}
     found = expression.evalf(digits, subs=numbers, strict=True)
     if not found.is_number:
         raise ValueError("no number")

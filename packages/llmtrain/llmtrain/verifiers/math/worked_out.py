@@ -52,17 +52,74 @@ from ..asked import stands_in
 TO_DO = (Integral, Sum, Product, Limit, Derivative, binomial, factorial, factorial2, Max, Min)
 """Operations that an answer has only if the truth has them."""
 _CONTAINERS = (Tuple, FiniteSet, Interval, Union, Complement, Intersection)
+_EXPAND = re.compile(r"\b(?:expand|multiply out)\b", re.IGNORECASE)
+_FACTOR = re.compile(r"\bfactor(?:i[sz]e)?\b", re.IGNORECASE)
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(.+?)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
 _SIDE = re.compile(r"<=|>=|[=<>]|\\(?:leq?|geq?|leqslant|geqslant|neq?|lt|gt|approx|equiv|to)(?![a-zA-Z])")
+_COMMAND = re.compile(r"\\[a-zA-Z]+(?:\s*\{[vV]matrix\})?")
+_COMMANDS = {
+    f"\\{name}"
+    for name in (
+        *(
+            "frac",
+            "sqrt",
+            "pi",
+            "infty",
+            "cdot",
+            "times",
+            "overline",
+            "cup",
+            "cap",
+            "setminus",
+            "mathbb",
+            "in",
+            "pm",
+            "mp",
+        ),
+        *(
+            "le",
+            "leq",
+            "leqslant",
+            "ge",
+            "geq",
+            "geqslant",
+            "lt",
+            "gt",
+            "ne",
+            "neq",
+            "emptyset",
+            "left",
+            "right",
+            "text",
+        ),
+        *("begin", "end", "big", "Big", "bigg", "Bigg", "bigl", "bigr", "Bigl", "Bigr", "quad", "vec", "variable"),
+        *("theta", "alpha", "beta", "gamma", "lambda", "mathrm", "displaystyle", "circ"),
+    )
+}
+"""Commands in finished numbers, and in sets, tuples, intervals and inequalities of such."""
+_SIGNS = re.compile(r"[-+]\s*[({\s]*[-+]|\||\^\s*\{?\s*(?:\(|T|\\top)|\d/\(|/\s*\(?\d+/")
+"""Two signs in a row, bars, transposes, fractions in fractions: something is still to be done."""
+_MIXED = re.compile(r"\d\s*\\frac\s*\{(\d{1,9})\}\s*\{(\d{1,9})\}")
+_POWER_OF_E = re.compile(r"(?<![a-zA-Z\\])e\s*\^")
+_NESTED = re.compile(r"\\frac\s*\{[^{}]*\\frac|\\frac\s*\{[^{}]*\}\s*\{[^{}]*(?:\\frac|/)")
 MOST_FORMULAS, MOST_CHARS = 60, 300
 """Upper limits for the formulas of a question that are read, and for their length."""
 
 
-def unfinished(given: Basic, wanted: Basic, converted: bool = False) -> bool:
+def unfinished(text: str, given: Basic, wanted: Basic, converted: bool = False) -> bool:
     """Return whether `given`, an answer of the right value, leaves work to do that `wanted` does not leave.
 
-    converted: they have different units, so that one may have a pi that the other has not.
+    text: the answer as written; what the parser evaluates by itself, such as gcd, is seen there alone. converted: they
+    have different units, so that one may have a pi that the other has not.
     """
+    if _finished(wanted):
+        irrational = converted or _irrational(wanted)
+        known = _COMMANDS if irrational else _COMMANDS - {"\\sqrt", "\\pi"}
+        improper = any(int(found[1]) >= int(found[2]) for found in _MIXED.finditer(text))
+        if improper or _NESTED.search(text) or _SIGNS.search(text) or not known.issuperset(_COMMAND.findall(text)):
+            return True
+        if not irrational and _POWER_OF_E.search(text):
+            return True
     if any(given.has(kind) and not wanted.has(kind) for kind in TO_DO):
         return True
     return _finished(wanted) and not (_finished(given) and (converted or _irrational(wanted) or not _irrational(given)))
@@ -78,6 +135,19 @@ def copied(text: str, given: Basic, wanted: Basic, question: str, read: Callable
     if stands_in(text, question):
         return True
     return any(_alike(given, formula) for formula in _formulas(question, read)) and not _alike(given, wanted)
+
+
+def in_another_form(given: Basic, wanted: Basic, question: str) -> bool:
+    """Return whether a question asks to expand or to factor, and `given` is not so while the truth is."""
+    if not (isinstance(given, Expr) and isinstance(wanted, Expr)):
+        return False
+    if _EXPAND.search(question) and isinstance(wanted, Add):
+        return _has_products_of_sums(given) and not _has_products_of_sums(wanted)
+    return bool(_FACTOR.search(question)) and isinstance(given, Add) and isinstance(wanted, Mul | Pow)
+
+
+def _has_products_of_sums(tree: Expr) -> bool:
+    return any(part.has(Add) and (isinstance(part, Mul) or part.exp.is_positive) for part in tree.atoms(Mul, Pow))
 
 
 def _alike(a: Basic, b: Basic) -> bool:
@@ -130,7 +200,7 @@ def _rational(tree: Any) -> bool:
     if isinstance(tree, Number):
         return bool(tree.is_finite)
     if isinstance(tree, Pow):  # a power of ten, or a divisor
-        return (tree.base == 10 and tree.exp.is_Integer) or (tree.exp == -1 and _rational(tree.base))
+        return (tree.base == 10 and tree.exp.is_Integer) or (tree.exp == -1 and isinstance(tree.base, Number))
     if isinstance(tree, Mul):
         parts = [part for part in Mul.make_args(tree) if part != -1]
         tops = [part for part in parts if not isinstance(part, Pow)]
@@ -157,10 +227,10 @@ def _atom(tree: Any) -> bool:
     if not isinstance(tree, Pow):
         return False
     if tree.exp == -1:
-        return _finished(tree.base) and not _rational(tree.base)
+        return _finished(tree.base) and not _rational(tree.base) and not isinstance(tree.base, Add)
     if tree.exp.is_Integer:
         return tree.base in (pi, E)
-    return bool(tree.exp.is_Rational) and _finished(tree.base)
+    return bool(tree.exp.is_Rational) and _finished(tree.base) and not tree.base.is_negative
 
 
 def _surd(tree: Any) -> bool:
