@@ -310,3 +310,17 @@ def test_other_blocks_are_not_the_program(response):
 def test_a_ground_truth_without_tests(verify, truth):
     with pytest.raises(ValueError, match="unit tests"):
         verify(["x = 1"], [truth])
+
+
+def test_what_a_program_does_as_a_script_is_left_out(verify):
+    code = "def f(x): return x * x\nif __name__ == '__main__':\n    print(f(int(input())))"
+    truths = ["from solution import f\ndef test_f(): assert f(3) == 9", "assert f(3) == 9"]
+    assert [verdict.correct for verdict in verify([code] * 2, truths)] == [True, True]
+
+
+@pytest.mark.parametrize("errors", ["AssertionError", "Exception", "(AssertionError, TypeError)"])
+def test_a_class_of_errors_that_catches_failures_of_the_tests_ends_them(verify, errors):
+    truth = "try:\n    f(1)\n    assert False\nexcept Bad:\n    pass"
+    (verdict,) = verify([f"Bad = {errors}\ndef f(x): pass"], [truth])
+    assert not verdict.correct
+    assert "catches failures of the tests" in verdict.reason

@@ -43,9 +43,9 @@ def run_tests(text: str, descriptor: int) -> None:
 
 
 def run_answer(text: str, descriptor: int) -> None:
-    """Run a program, and answer for its names."""
-    module = types.ModuleType("__main__")
-    sys.modules["__main__"] = module
+    """Run a program as the module that the tests import, and answer for its names."""
+    module = types.ModuleType("solution")
+    sys.modules["__main__"] = sys.modules["solution"] = module
     link = Link(descriptor, vars(module))
     link.attempt(lambda: exec(compile(text, "answer", "exec"), vars(module)))
     link.serve()

@@ -21,6 +21,9 @@ from typing import Any
 from plain_data import KINDS, Heap, named_tuple
 from remote_objects import OPERATORS, Opaque, Remote, stream
 
+MODULES = ("__main__", "solution")
+"""Names of the modules of tests and program."""
+
 
 class Link:
     """Connection to the other process."""
@@ -190,7 +193,7 @@ class Link:
     def tell(self, error: Exception) -> tuple[Any, ...]:
         """Return names, arguments and public attributes of an error."""
         given = tuple(x if isinstance(x, int | float | str | None) else str(x) for x in error.args)
-        if any("__str__" in vars(kind) for kind in type(error).__mro__ if kind.__module__ == "__main__"):
+        if any("__str__" in vars(kind) for kind in type(error).__mro__ if kind.__module__ in MODULES):
             given = (str(error),)
         own = tuple((name, x) for name, x in vars(error).items() if not name.startswith("_"))
         return tuple(self.name_error(type(error))), given, own
@@ -214,7 +217,7 @@ class Link:
         if self.failure:
             raise self.failure
         found = [(name, self.names[name]) for name in wanted if name in self.names]
-        own = [(name, kind) for name, kind in found if isinstance(kind, type) and kind.__module__ == "__main__"]
+        own = [(name, kind) for name, kind in found if isinstance(kind, type) and kind.__module__ in MODULES]
         self.named = {kind: self.keep(kind) for _, kind in own if not _is_record(kind)}
         return tuple(self.named.values())
 

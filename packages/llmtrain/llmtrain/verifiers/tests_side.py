@@ -139,7 +139,11 @@ class TestsLink(Link):
 
     def ask(self, do: str, *args: Any, **named: Any) -> Any:
         try:
-            return super().ask(do, *args, **named)
+            found = super().ask(do, *args, **named)
+            errors = found if isinstance(found, tuple) else (found,)
+            if any(isinstance(kind, type) and issubclass(AssertionError, kind) for kind in errors):
+                self.fail("the program gives a class of errors that catches failures of the tests")
+            return found
         except StopIteration:
             if do == "step" or (do == "operator" and args[0] == "next"):
                 raise

@@ -48,7 +48,7 @@ _PRIMES = r"(?:'|\^\s*(?:\\prime|\{\s*\\prime\s*\}))+"
 
 _NOTHING = (
     r"(?i)^(?:\\(?:text|mathrm|mbox|textbf)\s*\{)?\s*(?:there\s+(?:are|is|exist)\s+)?(?:no\s+(?:(?:real|integer|positive|such)\s+)*"
-    r"(?:solutions?|roots?|values?|numbers?|pairs?|triples?)(?:\s+exists?)?|none|(?:the\s+)?empty\s+set)\s*\}?$"
+    r"(?:solutions?|roots?|values?|numbers?|pairs?|triples?)(?:\s+exists?)?|none|(?:the\s+)?empty\s+set)\.?\s*\}?$"
 )
 """Words for no solution at all."""
 _ALL = r"(?i)^(?:\\text\s*\{)?\s*all\s+(?:real\s+numbers|reals)(?:\s+\w)?\s*\}?$"
@@ -85,6 +85,11 @@ _RULES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         (_ALL, r"(-\\infty,\\infty)"),
         (r"\\text\s*\{\s*:\s*\}|\\colon(?![a-zA-Z])", ":"),
         (r"(?<=\d)\s*(?:\\text\s*\{\s*to\s*\}|to)\s*(?=\d)", ":"),
+        (r"\\(?:text)?color\s*\{[^{}]*\}|\\(?:large|Large|huge|small|therefore|rm|bf)(?![a-zA-Z])", ""),
+        (r"\{([^{}]*)\\over(?![a-z])\s*([^{}]*)\}", r"\\frac{\1}{\2}"),
+        (r"^([^{}]*)\\over(?![a-z])\s*([^{}]*)$", r"\\frac{\1}{\2}"),
+        (r"(\d*\.\d*?)(\d)\2{2,}\s*(?:\\[lc]?dots(?![a-z])|\.\.\.|…)", r"\1\\overline{\2}"),
+        (r"(?<=[.\d])\\bar\s*\{?(\d+)\}?", r"\\overline{\1}"),
         (r"\{\s*([-+])\s*\}", r"\1"),
         (r"√\s*(\d+|[a-zA-Z])", r"\\sqrt{\1}"),
         ("√", r"\\sqrt "),
@@ -142,7 +147,7 @@ def _variable(found: re.Match[str]) -> str:
     return f"\\variable{{{letter}{'prime' * count}{f'_{{{inner}}}' if inner else ''}}}"
 
 
-_ARC_MINUTES = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:'|\^\s*\{?\\prime\}?)")
+_ARC = re.compile(r"(-?\d+(?:\.\d+)?)\s*(''|'|″|\^\s*\{?\\prime(\\prime)?\}?)")
 _NEXT_TO = re.compile(r"(=[^=,]*?)\s*\\q?quad\s*(?=[^=]*=)")
 """Space between two equations."""
 _TRAILING_DEGREE = re.compile(rf"(.*[\d)}}])\s*{_DEGREE}\s*([CF])?", re.DOTALL)
@@ -164,9 +169,10 @@ def measured(answer: str, letters: bool = False) -> tuple[str, str]:
     text, plain = split_unit(" ".join(text.split()), letters)
     unit = unit or plain or ("$" if money else "")
     if found := _TRAILING_DEGREE.fullmatch(text):
-        text, unit = found[1], unit or _SCALES[found[2]]
-    elif found := _ARC_MINUTES.fullmatch(text):
-        text, unit = found[1], unit or "arcmin"
+        scale = _SCALES.get(found[2] or re.sub(r"\\[a-z]+|[^CF]", "", unit) or None, "degree")
+        text, unit = found[1], scale if scale != "degree" else unit or scale
+    elif found := _ARC.fullmatch(text):
+        text, unit = found[1], unit or ("arcsec" if found[2] in ("''", "″") or found[3] else "arcmin")
     return text, unit
 
 

@@ -12,6 +12,8 @@ BOXES = ("\\boxed{", "\\fbox{")
 """Beginnings of a box."""
 _BOX = re.compile(r"\\(?:boxed|fbox)(?![a-zA-Z])\s*(\{)?")
 _BARE = re.compile(r"\s*([-+]?\d[\d,]*(?:\.\d+)?|\\[a-zA-Z]+(?:\{[^{}]*\})*|[a-zA-Z])")
+_NOT = re.compile(r"\bnot\s*(?:\$|\\[(\[])*\s*$")
+"""Word before a box that says what the answer is not."""
 _BETWEEN_BOXES = re.compile(r"[\s$,;\\]*(?:(?:and|or|\\text\s*\{\s*(?:and|or)\s*\})[\s$,\\]*)?")
 _MARK = re.compile(r"####|\banswer\s{0,3}(?:\*\*|\})?\s{0,3}(?::|\bis\b)", re.IGNORECASE)
 _FORMULA = (
@@ -51,7 +53,7 @@ def last_boxed(text: str) -> str | None:
         start = max(text.rfind(box.rstrip("{"), 0, end) for box in BOXES)
         if start < 0:
             break
-        box = _box_at(text, start, end)
+        box = None if _NOT.search(text, max(0, start - 20), start) else _box_at(text, start, end)
         if box is None:
             end = start
         elif found and not _BETWEEN_BOXES.fullmatch(text, box[1], following):

@@ -12,12 +12,15 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from sympy import Expr, Integer, Rational, Union, pi
+from latex2sympy2_extended.logic import And
+from math_verify.grader import take_last_relation
+from sympy import Eq, Expr, Integer, Rational, Union, pi
 
 from .answer_latex import measured, symbols
 from .answer_text import WORD, compact
+from .answer_words import STYLE
 from .math_reading import Read, read
-from .plain_number import same_number
+from .plain_number import number, same_number
 from .relations import parts_of_union, reduced, split
 from .same_tree import NO_VALUE, is_solved, same_tree
 from .sequences import same_sequence
@@ -33,6 +36,12 @@ _LETTER = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _SIZES = re.compile(r"\\(?:left|right|[bB]igg?[lr]?)(?![a-zA-Z])")
 _PERCENT = re.compile(r"(?<=[\d}])\s*\\?%$")
+_CHOICE = re.compile(r"\(?[A-Z]\)?")
+"""Choice, which is right as text or not at all."""
+_STYLED = re.compile(rf"(?:{STYLE}|\\displaystyle\s*)(?:\{{([^{{}}]*)\}})?")
+_RATIO = re.compile(r"\s*\d+\s*:\s*\d+\s*")
+_MARKED = re.compile(r"\d\s*'.*\d")
+"""Minutes and seconds of an angle, or feet and inches."""
 _VECTOR = re.compile(r"\\begin\{[pbv]?matrix\}([^&]*)\\end\{[pbv]?matrix\}")
 _LINE = "\\\\"
 
@@ -60,11 +69,14 @@ def equal(given: str, wanted: str, question: str = "") -> bool:
     if not found or not question:  # different, or plain numbers, which are worked out
         return found is not None
     one, other = found
-    trees = one.tree[0], other.tree[0]
+    given_tree, text = one.tree[0], one.text
+    if isinstance(given_tree, Eq | And):  # a chain: 17*23=391
+        given_tree, text = take_last_relation(given_tree).rhs, text.rpartition("=")[2]
+    trees = given_tree, other.tree[0]
     return not (
-        unfinished(one.text, *trees, converted=one.converted)
+        unfinished(text, *trees, converted=one.converted)
         or in_another_form(*trees, question)
-        or copied(one.text, *trees, question, _parsed)
+        or copied(text, *trees, question, _parsed)
     )
 
 
@@ -90,6 +102,14 @@ def _compare(given: str, wanted: str, positive: bool = False) -> tuple[Answer, .
         given_text, wanted_text = map(_column, (given_text, wanted_text))
     factor = _factor((given_text, given_unit), (wanted_text, wanted_unit))
     if factor is None or _shape(given_text) * _shape(wanted_text) < 0:
+        return None
+    if "%" in given_text and "%" not in wanted_text and (wanted_unit or number(wanted_text) is None):
+        return None
+    if _CHOICE.fullmatch(wanted_text):
+        return () if _STYLED.sub(r"\1", given).strip("() ") == wanted_text.strip("()") else None
+    if _MARKED.search(given_text) or (
+        ":" in given_text and ":" not in wanted_text and not _RATIO.fullmatch(given_text)
+    ):
         return None
     sequence = same_sequence(given_text, wanted_text)
     if sequence is not None:

@@ -17,6 +17,8 @@ ROUNDED, ROUNDED_SHARE = Fraction(1, 2_000_000), Fraction(1, 100_000)
 
 def number(text: str) -> Fraction | None:
     """Return the value of a plain number or fraction, its percent sign left out; None for any other text."""
+    if "\\$" in text and "%" in text:
+        return None
     text = (_SPACE.sub("", text) if " " in text else text).removeprefix("\\$").removesuffix("%").removesuffix("\\")
     if found := _PLAIN.fullmatch(text):
         value = Fraction(found["digits"].replace(",", "").replace(" ", ""))
@@ -46,6 +48,7 @@ def same_number(given: str, wanted: str) -> bool | None:
         return None
     kinds = form(given), form(wanted)
     exact = "fraction" not in kinds and kinds[1] in ("whole number", "decimal") and len(_places(wanted)) < PLACES
+    exact = exact or (kinds == ("decimal", "fraction") and 10**PLACES % b.denominator == 0)
     decimal = not exact and ("." in given or "." in wanted)
     if "%" not in given + wanted or given[-1:] == wanted[-1:]:
         return _near(a, b, decimal)

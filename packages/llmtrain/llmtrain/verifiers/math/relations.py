@@ -80,7 +80,7 @@ def reduced(given: str, wanted: str) -> str | None:
     names = [name for (name, _), sides in zip(values, named, strict=True) if len(sides) > 1]
     if len(names) == len(set(names)) == len(values) and re.match(r"\s*(?:\\left)?\(|\\begin", wanted):
         return "(" + ",".join(value for _, value in sorted(values)) + ")"
-    return ",".join(value for _, value in values)
+    return None if len(set(names)) > 1 else ",".join(value for _, value in values)  # x=1, y=2 is no set
 
 
 def _plain(text: str) -> str:

@@ -14,7 +14,7 @@ from zlib import crc32
 from latex2sympy2_extended.logic import And
 from math_verify import verify
 from mpmath import isinf, mp
-from sympy import Basic, Eq, Expr, Float, Rational, Symbol
+from sympy import Basic, Eq, Expr, FiniteSet, Float, Interval, Rational, Symbol, Tuple
 from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 
@@ -44,11 +44,16 @@ def same_tree(read_a: tuple[Basic, ...], read_b: tuple[Basic, ...], positive: bo
         return False
     if _contradicts(a) or _contradicts(b):
         return False
+    if isinstance(a, Interval | Tuple) and isinstance(b, FiniteSet):  # (1, 2) is not {1, 2}
+        return False
     related = isinstance(a, Relational | And), isinstance(b, Relational | And)
     if related[0] and not related[1]:
         chain = a._unsorted_args if isinstance(a, And) else [a]
-        if all(isinstance(x, Eq) for x in chain):
-            return all(map(_holds, chain)) and same_tree((chain[-1].rhs,), read_b)
+        told = chain[-1].rhs if all(isinstance(x, Eq) for x in chain) else None
+        if isinstance(b, FiniteSet) and (told is None or isinstance(told, Interval)):  # 1 < x < 2 is not {1, 2}
+            return False
+        if told is not None:
+            return all(map(_holds, chain)) and same_tree((told,), read_b)
         if not is_solved(read_a):
             return False
     if not (isinstance(a, Expr) and isinstance(b, Expr)):

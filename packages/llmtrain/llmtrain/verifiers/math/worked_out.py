@@ -101,7 +101,8 @@ _SIGNS = re.compile(r"[-+]\s*[({\s]*[-+]|\||\^\s*\{?\s*(?:\(|T|\\top)|\d/\(|/\s*
 """Two signs in a row, bars, transposes, fractions in fractions: something is still to be done."""
 _MIXED = re.compile(r"\d\s*\\frac\s*\{(\d{1,9})\}\s*\{(\d{1,9})\}")
 _POWER_OF_E = re.compile(r"(?<![a-zA-Z\\])e\s*\^")
-_NESTED = re.compile(r"\\frac\s*\{[^{}]*\\frac|\\frac\s*\{[^{}]*\}\s*\{[^{}]*(?:\\frac|/)")
+_WHOLE_POWER = re.compile(r"(?<![\d.}])(?!10\D)\d+\s*\^\s*\{?\s*-?\d+\s*\}?(?![\d\s]*/)")
+_NESTED = re.compile(r"\\frac\s*\{[^{}]*(?:\\frac|/)|\\frac\s*\{[^{}]*\}\s*\{[^{}]*(?:\\frac|/)")
 MOST_FORMULAS, MOST_CHARS = 60, 300
 """Upper limits for the formulas of a question that are read, and for their length."""
 
@@ -116,7 +117,13 @@ def unfinished(text: str, given: Basic, wanted: Basic, converted: bool = False) 
         irrational = converted or _irrational(wanted)
         known = _COMMANDS if irrational else _COMMANDS - {"\\sqrt", "\\pi"}
         improper = any(int(found[1]) >= int(found[2]) for found in _MIXED.finditer(text))
-        if improper or _NESTED.search(text) or _SIGNS.search(text) or not known.issuperset(_COMMAND.findall(text)):
+        if (
+            improper
+            or _WHOLE_POWER.search(text)
+            or _NESTED.search(text)
+            or _SIGNS.search(text)
+            or not known.issuperset(_COMMAND.findall(text))
+        ):
             return True
         if not irrational and _POWER_OF_E.search(text):
             return True
@@ -130,7 +137,7 @@ def copied(text: str, given: Basic, wanted: Basic, question: str, read: Callable
 
     read: function that reads a formula.
     """
-    if _finished(given) or _key(given) == _key(wanted):
+    if (_finished(given) and not _irrational(given)) or _key(given) == _key(wanted):
         return False
     if stands_in(text, question):
         return True
@@ -200,11 +207,14 @@ def _rational(tree: Any) -> bool:
     if isinstance(tree, Number):
         return bool(tree.is_finite)
     if isinstance(tree, Pow):  # a power of ten, or a divisor
-        return (tree.base == 10 and tree.exp.is_Integer) or (tree.exp == -1 and isinstance(tree.base, Number))
+        return (tree.base == 10 and tree.exp.is_Integer) or (tree.exp == -1 and isinstance(tree.base, Integer))
     if isinstance(tree, Mul):
         parts = [part for part in Mul.make_args(tree) if part != -1]
         tops = [part for part in parts if not isinstance(part, Pow)]
-        return len(tops) <= 1 and len(parts) - len(tops) <= 1 and all(map(_rational, parts))
+        whole = all(isinstance(top, Integer) for top in tops) or not any(
+            part.exp == -1 for part in parts if part not in tops
+        )
+        return len(tops) <= 1 and len(parts) - len(tops) <= 1 and whole and all(map(_rational, parts))
     return False
 
 
@@ -252,7 +262,7 @@ def _surd(tree: Any) -> bool:
                     return False
             elif not all(map(_atom, rest)):
                 return False
-        key = "".join(sorted(map(srepr, rest)))
+        key = srepr(term.doit().as_coeff_Mul()[1])
         if key in seen:
             return False
         seen.add(key)
