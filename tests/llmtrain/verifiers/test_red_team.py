@@ -1,6 +1,7 @@
 """No answer without work, lying program or expression against the rules is rewarded (benchmarks/red_team.py)."""
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from benchmarks import red_team
@@ -60,8 +61,13 @@ def own(count: int | None) -> list[Question]:
     return QUESTIONS[:count]
 
 
+@cache
+def sets(count: int) -> dict[str, list[Question]]:
+    return dict(red_team.question_sets(count))
+
+
 def generated(count: int) -> list[Question]:
-    return dict(red_team.question_sets(count))["arithmetic"]
+    return sets(count)["arithmetic"]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +85,7 @@ def test_answers_without_work_earn_nothing(math, questions, count):
 def test_real_questions_are_not_answered_without_work(math, name):
     if not (red_team.data_folder() / name).is_file():
         pytest.skip(f"{name} is missing: ENTROSTAT_DATA names the folder of the benchmarks")
-    row = red_team.attack_math(name, dict(red_team.question_sets(REAL))[name.split(".")[0]], math)
+    row = red_team.attack_math(name, sets(REAL)[name.split(".")[0]], math)
     assert not row.fooled, row.fooled
     assert not row.refused, row.refused
 
