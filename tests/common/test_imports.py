@@ -88,8 +88,11 @@ OPTIONAL = {
     "cut_cross_entropy": "compared with in `llmtrain bench kernels`",
     "liger_kernel": "compared with in `llmtrain bench kernels`",
     "langdetect": "used by the verifier ifeval if it is installed",
-    "closed_root": "verifiers/closed_root.py, which the sandbox reads from its own folder",
 }
+OPTIONAL |= dict.fromkeys(
+    ("closed_root", "denied_calls", "process_limits", "link_messages", "plain_data", "remote_objects", "tests_side"),
+    "files of verifiers/ that the sandbox reads from its own folder",
+)
 """Modules that are imported, and are no requirement; with the reason."""
 DISTRIBUTIONS = {
     "PIL": "pillow",
