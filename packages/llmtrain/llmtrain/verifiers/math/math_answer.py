@@ -6,13 +6,12 @@ in a CheckPool, never in a trainer's process.
 
 from typing import Any
 
-from ..asked import stands_in
 from ..verdict import Verdict
 from .answer_text import MAX_ANSWER_CHARS, read_truth, same_text, tidy
 from .based_number import same_based
 from .final_answer import final_answer
 from .math_equal import equal
-from .plain_number import form, same_number
+from .plain_number import rewritten, same_number
 from .size import UndecidedError
 
 
@@ -41,7 +40,7 @@ def check(response: str, ground_truth: Any, question: str = "") -> Verdict:
     same, how = same_based(given, wanted, question), "equal as numbers"
     if same is None:
         same = same_number(given, wanted)
-        if same and form(given) != form(wanted) and stands_in(given, question):  # "3/20 as a decimal"
+        if same and rewritten(given, wanted, question):
             return Verdict(False, f"{given} is still to be worked out", answer)
     if same is None:
         try:

@@ -20,7 +20,7 @@ from .answer_latex import measured, symbols
 from .answer_text import WORD, compact
 from .answer_words import STYLE
 from .math_reading import Read, read
-from .plain_number import number, same_number
+from .plain_number import number, rewritten, same_number
 from .relations import parts_of_union, reduced, split
 from .same_tree import NO_VALUE, is_solved, same_tree
 from .sequences import same_sequence
@@ -66,7 +66,7 @@ def equal(given: str, wanted: str, question: str = "") -> bool:
     compare = _compare if len(given) + len(wanted) <= CACHED_CHARS else _compare.__wrapped__
     found = compare(given, wanted, "positive" in question)
     if not found or not question:  # different, or plain numbers, which are worked out
-        return found is not None
+        return found is not None and not (question and rewritten(measured(given)[0], measured(wanted)[0], question))
     one, other = found
     given_tree, text = one.tree[0], one.text
     if isinstance(given_tree, Eq | And):  # a chain: 17*23=391

@@ -3,6 +3,8 @@
 import re
 from fractions import Fraction
 
+from ..asked import stands_in
+
 _DIGITS = r"\d{1,3}(?:,\d{3})+|\d{1,3}(?: \d{3})+|\d{1,2000}"
 _POWER = r"[eE](?P<e>[+-]?\d{1,3})|(?:\\times|\\cdot|[×·*])10\^(?:\{(?P<braced>-?\d{1,3})\}|(?P<bare>-?\d{1,3}))"
 _PLAIN = re.compile(rf"(?P<digits>[+-]?(?:(?:{_DIGITS})(?:\.\d{{1,2000}})?|\.\d{{1,2000}}))(?:{_POWER})?")
@@ -36,6 +38,12 @@ def form(text: str) -> str:
     if _FRACTION.fullmatch(_SPACE.sub("", text)):
         return "fraction"
     return "power of ten" if re.search(r"[eE^]", text) else "decimal" if "." in text else "whole number"
+
+
+def rewritten(given: str, wanted: str, question: str) -> bool:
+    """Return whether a number stands in the question, which asks for it in another form, as "3/20 as a decimal"."""
+    both = number(given) is not None and number(wanted) is not None
+    return both and form(given) != form(wanted) and stands_in(given, question)
 
 
 def same_number(given: str, wanted: str) -> bool | None:

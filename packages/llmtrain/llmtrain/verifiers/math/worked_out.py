@@ -141,7 +141,10 @@ def copied(text: str, given: Basic, wanted: Basic, question: str, read: Callable
         return False
     if stands_in(text, question):
         return True
-    return any(_alike(given, formula) for formula in _formulas(question, read)) and not _alike(given, wanted)
+    found = _formulas(question, read)
+    return any(_key(given) == _key(formula) for formula in found) or (
+        any(_alike(given, formula) for formula in found) and not _alike(given, wanted)
+    )
 
 
 def in_another_form(given: Basic, wanted: Basic, question: str) -> bool:
