@@ -166,7 +166,7 @@ def copies(found: Results) -> str:
     """Return the share of rewards that were copies of the question: as logged, and of the run that was read again."""
     logged = [run.series("verify/copied")[1] for runs in found.runs.values() for run in runs]
     shares = [float(values.mean()) for values in logged if len(values)]
-    told = f"Copied answers: {max(shares):.1%} of rewards at most (`verify/copied`)." if shares else ""
+    told = f"At most {max(shares):.1%} of a run's rewards (`verify/copied`)." if shares else ""
     stored = json.loads(COPIED.read_text()) if COPIED.exists() else {}
     if read := stored.get(found.study.name):
         count = read["rewarded"]
@@ -177,7 +177,7 @@ def copies(found: Results) -> str:
         )
         if examples := ", ".join(f"`{answer}` for `{truth}`" for answer, truth in read["examples"].items()):
             told += f" Refused: {examples}."
-    return told.strip() or "Copied answers: not measured."
+    return f"**Copied answers.** {told.strip() or 'Not measured.'}"
 
 
 def cell(mean: float, difference: Difference | None) -> str:
