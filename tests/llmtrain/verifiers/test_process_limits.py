@@ -31,12 +31,14 @@ def busy():
 def test_sums(busy):
     assert len(busy) == 4
     assert set(busy) <= set(below(os.getpid()))
-    assert Sums(1024, 60).exceeded() == ""
-    assert Sums(70, 60).exceeded() == "more than 70 MiB of memory"
-    assert Sums(1024, 1).exceeded() == "more than 1 s of processor time"
+    above = busy[0]  # of the three others
+    assert Sums(1024, 60, above).exceeded() == ""
+    assert Sums(50, 60, above).exceeded() == "more than 50 MiB of memory"
+    assert Sums(1024, 0, above).exceeded() == "more than 0 s of processor time"
 
 
-def test_time_of_processes_that_ended_counts():
-    sums = Sums(1024, 1)
+def test_time_of_processes_that_ended_counts(busy):
+    sums = Sums(1024, 1, busy[-1])  # it has no children
+    assert sums.exceeded() == ""
     sums.seconds[2**22 + 1] = 1.5
     assert sums.exceeded() == "more than 1 s of processor time"

@@ -40,16 +40,17 @@ def end_all() -> None:
 
 
 class Sums:
-    """Memory and processor time that the processes below this one use together."""
+    """Memory and processor time that the processes below one use together."""
 
-    def __init__(self, memory_mib: int, cpu_seconds: int) -> None:
-        self.memory_mib, self.cpu_seconds = memory_mib, cpu_seconds
+    def __init__(self, memory_mib: int, cpu_seconds: int, above: int | None = None) -> None:
+        """above: the process; this one if None."""
+        self.memory_mib, self.cpu_seconds, self.above = memory_mib, cpu_seconds, above or os.getpid()
         self.seconds: dict[int, float] = {}
         """Processor time that each process had used when it was last seen."""
 
     def exceeded(self) -> str:
         """Return the limit that is exceeded, as text; "" if none is."""
-        kib, pids = 0, list(below(os.getpid()))
+        kib, pids = 0, list(below(self.above))
         for pid in pids:
             with contextlib.suppress(OSError, IndexError):
                 used = _stat(pid).rpartition(")")[2].split()
