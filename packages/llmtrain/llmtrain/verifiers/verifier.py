@@ -5,14 +5,11 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .asked import stands_in, text_of
 from .thinking import UNFINISHED, after_mark, after_thinking
 from .verdict import Verdict
-
-if TYPE_CHECKING:
-    from ..data import Question
 
 FAILURES = ("timeout", "crash", "error", "undecided")
 """Kinds of checks without an answer."""
@@ -88,8 +85,8 @@ class Verifier(AbstractContextManager, ABC):
         self.close()
 
 
-def judged(verifier: Verifier, questions: Sequence["Question"], responses: Sequence[str]) -> list[Verdict]:
-    """Return the verdict on each response to its question."""
+def judged(verifier: Verifier, questions: Sequence[Any], responses: Sequence[str]) -> list[Verdict]:
+    """Return the verdict on each response to its question, as llmtrain.data has them."""
     truths, sources, prompts = ([getattr(q, name) for q in questions] for name in ("ground_truth", "source", "prompt"))
     return verifier(responses, truths, sources, prompts)
 
