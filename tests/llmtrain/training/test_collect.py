@@ -125,6 +125,19 @@ def test_a_function_is_added_to_the_verdict_which_stays_the_metric(weight, shape
     assert found.metrics["verify/error"] == 4
 
 
+def test_the_share_of_rewards_whose_answer_stands_in_the_prompt():
+    class Copying(Given):
+        def judge(self, responses, ground_truths):
+            found = super().judge(responses, ground_truths)
+            return [replace(one, extracted="=" if i % 2 else "not there") for i, one in enumerate(found)]
+
+    config = replace(CONFIG, rollout=replace(CONFIG.rollout, filter_groups=False))
+    one = collector(config, [], Engine())
+    for rewards, share in (([1] * 12, 0.5), ([0, 1] * 6, 1.0), ([0] * 12, None)):
+        one.task = replace(one.task, start_verifier=lambda rewards=rewards: Copying(rewards))
+        assert one.collect(0).metrics.get("verify/copied") == share
+
+
 @pytest.mark.parametrize(("advantage", "expected"), [("opo", [2 / 3, -1 / 3, -1 / 3]), ("prime", [1, -0.5, -0.5])])
 def test_groups_of_several_batches_are_numbered_through(advantage, expected):
     config = replace(CONFIG, advantage=advantage)
