@@ -45,7 +45,7 @@ TIMEOUT = 5.0
 
 @dataclass
 class Row:
-    """What one data set, style of tests or task gave away."""
+    """Result of the attacks on one data set, style of tests or task."""
 
     name: str
     tried: int

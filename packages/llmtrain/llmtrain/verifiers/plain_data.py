@@ -67,7 +67,7 @@ NAMES = {kind: name for name, (kind, _, _) in REBUILT.items()}
 
 
 class Owner(Protocol):
-    """What a Heap needs of a Link."""
+    """Part of a Link that a Heap uses."""
 
     def stays(self, value: Any) -> bool:
         """Return True if an instance of a subclass of a plain type stays where it is."""

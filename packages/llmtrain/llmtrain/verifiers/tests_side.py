@@ -29,7 +29,7 @@ OWN = {"math": "math", "cmath": "cmath", "re": "re", "collections": "collections
 HIDDEN = (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType, Link, Heap)
 """Types whose instances never cross, beside test cases."""
 REQUESTS = ("call", "get", "set", "operator", "plain", "step", "isinstance")
-"""What the program may ask for."""
+"""Requests that a program may make."""
 
 
 class TestsLink(Link):
@@ -42,7 +42,7 @@ class TestsLink(Link):
         self.classes: set[int] = set()
         """Numbers of classes of the program that the tests name."""
         self.applied: set[str] | None = None
-        """What the tests apply to objects that they construct, see `applied_to`."""
+        """Operations that the tests apply to objects that they construct, see `applied_to`."""
 
     def start(self) -> None:
         """Raise the error of the program if it had one; learn which of the names of the tests are its classes."""

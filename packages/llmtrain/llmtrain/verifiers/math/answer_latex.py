@@ -104,6 +104,7 @@ _RULES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         (r"(?:\w\s*\\in\s*)?\\mathbb\{R\}\s*(?:-|\\backslash|\\smallsetminus|∖)\s*\\\{", r"\\mathbb{R}\\setminus\\{"),
         (r"(?:\w\s*\\in\s*)?\s*\\mathbb\{R\}\s*", lambda m: m[0] if m.string != m[0] else r"(-\infty,\infty)"),
         (r"\\degree(?![a-zA-Z])", r"^\\circ"),
+        (r"(?<=[.\d])\\overline\s*(\d)", r"\\overline{\1}"),
         (r"\\dot\s*\{?(\d)\}?", r"\\overline{\1}"),
         (r"(\d*\.\d*)\((\d+)\)", r"\1\\overline{\2}"),
         (r"(\d+|\))!!", r"\1\\doublefactorial"),
