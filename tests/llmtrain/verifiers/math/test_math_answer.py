@@ -6,6 +6,7 @@ import time
 import pytest
 
 from llmtrain.verifiers.math.final_answer import final_answer, last_boxed, last_marked, last_number
+from llmtrain.verifiers.math.math_answer import check
 from llmtrain.verifiers.verdict import Verdict
 
 RIGHT = [
@@ -305,3 +306,9 @@ def test_megabytes_take_no_time(piece):
 )
 def test_expressions_with_variables(math, given, wanted, same):
     assert math([f"so \\boxed{{{given}}}"], [wanted])[0].correct is same
+
+
+def test_the_reason_says_that_an_answer_is_not_worked_out():
+    found = check("\\boxed{141-623}", "-482", question="What is 141 - 623?")
+    assert (found.correct, found.reason) == (False, "141-623 is still to be worked out")
+    assert check("\\boxed{141-624}", "-482", question="What is 141 - 623?").reason == "141-624 is not -482"

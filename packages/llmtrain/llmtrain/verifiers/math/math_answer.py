@@ -45,6 +45,8 @@ def check(response: str, ground_truth: Any, question: str = "") -> Verdict:
     if same is None:
         try:
             same, how = equal(given, wanted, question), "mathematically equal"
+            if not same and question and equal(given, wanted):
+                return Verdict(False, f"{given} is still to be worked out", answer)
         except UndecidedError as error:
             return Verdict(False, f"undecided: {error}", answer, undecided=True)
     return Verdict(same, how if same else f"{given} is not {wanted}", answer)
