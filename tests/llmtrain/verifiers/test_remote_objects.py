@@ -15,6 +15,7 @@ def verify():
 
 OWN = """
 from collections import defaultdict
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from fractions import Fraction
@@ -39,6 +40,15 @@ class Vector:
     def __hash__(self): return hash(tuple(self))
     def __getitem__(self, i): return (self.x, self.y)[i]
     def __iter__(self): return iter((self.x, self.y))
+class Loud(Vector): pass
+class Door:
+    def __init__(self): self.opened = []
+    def __enter__(self): self.opened.append(True); return self
+    def __exit__(self, *error): self.opened.append(False); return True
+@contextmanager
+def lent(x):
+    try: yield [x]
+    except BaseException: pass
 class Color(Enum):
     RED = 1
     BLUE = 2
@@ -134,9 +144,19 @@ def groups(text):
         "assert sorted([Card(2), Card(1)]) == [Card(1), Card(2)] and max(Card(1), Card(3)).rank == 3\n"
         "assert {Card(1): 5}[Card(1)] == 5 and Card(1) in [Card(2), Card(1)]",
         "b = Builder()\nassert b.add(1) is b and b.add(2).items == [1, 2]",
+        "door = Door()\nwith door as d: assert d.opened == [True]\nassert door.opened == [True, False]\n"
+        "with lent(3) as x: assert x == [3]",
+        "assert issubclass(Loud, Vector) and not issubclass(Vector, Loud)",
         "assert list(Countdown(3)) == [2, 1, 0]\nc = Countdown(1)\nassert next(c) == 0 and next(c, None) is None",
     ],
 )
 def test_programs_with_classes_of_their_own(verify, tested):
     verdict = verify([OWN], [tested])[0]
     assert verdict.correct, verdict.reason
+
+
+@pytest.mark.parametrize("block", ["with Door() as d: assert d.opened == []", "with lent(3) as x: assert x == [4]"])
+def test_a_failed_test_in_a_with_block_of_the_program_fails(verify, block):
+    verdict = verify([OWN], [block])[0]
+    assert not verdict.correct
+    assert "AssertionError" in verdict.reason

@@ -236,6 +236,9 @@ class Link:
     def do_isinstance(self, value: Any, kind: Any) -> bool:
         return isinstance(value, kind)
 
+    def do_issubclass(self, value: Any, kind: Any) -> bool:
+        return issubclass(value, kind)
+
     def do_operator(self, name: str, *args: Any) -> Any:
         return OPERATORS[name](*args)
 

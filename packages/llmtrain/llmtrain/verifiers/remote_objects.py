@@ -31,7 +31,7 @@ ORDER = ("lt", "le", "gt", "ge")
 OPERATORS: dict[str, Any] = {
     name: getattr(operator, name, None) or getattr(builtins, name)
     for name in (*BINARY, *UNARY, *ITEMS, *ORDER, "eq", "contains")
-}
+} | {"enter": lambda x: type(x).__enter__(x), "exit": lambda x: type(x).__exit__(x, None, None, None)}
 SHOWN = ("__name__", "__qualname__", "__doc__", "__wrapped__", "__annotations__", "__dict__", "__members__")
 """Attributes with underscores on both sides that are forwarded. Libraries ask for others, such as `__array__`."""
 PLAIN_NAMES = {
@@ -70,6 +70,13 @@ class Opaque:
         if name.startswith("__"):
             raise AttributeError(name)
         return self._refuse()
+
+    def __enter__(self) -> Any:
+        return self._link.ask("operator", "enter", self)
+
+    def __exit__(self, *error: object) -> None:
+        """Leave the block; an error in it stays one, whatever the object says: it may be that of a failed test."""
+        self._link.ask("operator", "exit", self)
 
 
 class Function(Opaque):
@@ -123,6 +130,9 @@ class Remote(Function):
 
     def __instancecheck__(self, value: Any) -> bool:
         return isinstance(value, Remote) and self._link.ask("isinstance", value, self) is True
+
+    def __subclasscheck__(self, value: Any) -> bool:
+        return isinstance(value, Remote) and self._link.ask("issubclass", value, self) is True
 
     def __format__(self, form: str) -> str:
         return format(str(self), form)

@@ -28,7 +28,7 @@ OWN = {"math": "math", "cmath": "cmath", "re": "re", "collections": "collections
 """Modules that tests use without importing them, by name; other names are the program's."""
 HIDDEN = (types.ModuleType, types.FrameType, types.TracebackType, types.CodeType, Link, Heap)
 """Types whose instances never cross, beside test cases."""
-REQUESTS = ("call", "get", "set", "operator", "plain", "step", "isinstance")
+REQUESTS = ("call", "get", "set", "operator", "plain", "step", "isinstance", "issubclass")
 """Requests that a program may make."""
 
 

@@ -1,8 +1,10 @@
 """Answers written as equations or inequalities."""
 
 import pytest
+from sympy import Intersection, Union
 
-from llmtrain.verifiers.math.relations import is_name, parts_of_union, reduced
+from llmtrain.verifiers.math.math_equal import equal
+from llmtrain.verifiers.math.relations import is_name, joined, reduced
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,14 @@ def test_the_part_of_a_relation_that_is_the_answer(given, wanted, part):
     assert reduced(given, wanted) == part
 
 
-def test_inequalities_of_which_one_holds():
-    assert list(parts_of_union("x<1 or x>2")) == ["x<1", "x>2"]
-    assert list(parts_of_union("x<1 \\text{ or } x\\ge 2")) == ["x<1", "x\\ge 2"]
-    assert list(parts_of_union("1 or 2")) == []
+def test_joined_inequalities():
+    assert joined("x<1 or x>2") == (Union, ["x<1", "x>2"])
+    assert joined("x<1 \\text{ or } x\\ge 2") == (Union, ["x<1", "x\\ge 2"])
+    assert joined("x>1 \\text{ and } x<2") == (Intersection, ["x>1", "x<2"])
+    assert joined("1 or 2") == joined("x>1") == (Union, [])
+
+
+@pytest.mark.parametrize("given", ["x<1 or y>2", "x>0 and y<1"])
+def test_inequalities_of_two_variables_are_no_set(given):
+    assert not equal(given, "(0,1)")
+    assert not equal(given, "(-\\infty,1)\\cup(2,\\infty)")

@@ -51,7 +51,7 @@ _NOTHING = (
     r"(?:solutions?|roots?|values?|numbers?|pairs?|triples?)(?:\s+exists?)?|none|(?:the\s+)?empty\s+set)\.?\s*\}?$"
 )
 """Words for no solution at all."""
-_ALL = r"(?i)^(?:\\text\s*\{)?\s*all\s+(?:real\s+numbers|reals)(?:\s+\w)?\s*\}?$"
+_ALL = r"(?i)^(?:\\text\s*\{)?\s*(?:all\s+(?:real\s+numbers|reals)|any\s+real\s+number)(?:\s+\w)?\s*\}?$"
 
 
 def _repeating(found: re.Match[str]) -> str:
@@ -83,7 +83,8 @@ _RULES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     for pattern, new in (
         (_NOTHING, r"\\emptyset "),
         (_ALL, r"(-\\infty,\\infty)"),
-        (r"\\text\s*\{\s*:\s*\}|\\colon(?![a-zA-Z])", ":"),
+        (r"^-\s*\\infty\s*<\s*[a-zA-Z]\s*<\s*\+?\s*\\infty$", r"(-\\infty,\\infty)"),
+        (r"\\colon(?![a-zA-Z])", ":"),
         (r"(?<=\d)\s*(?:\\text\s*\{\s*to\s*\}|to)\s*(?=\d)", ":"),
         (r"\\(?:text)?color\s*\{[^{}]*\}|\\(?:large|Large|huge|small|therefore|rm|bf)(?![a-zA-Z])", ""),
         (r"\{([^{}]*)\\over(?![a-z])\s*([^{}]*)\}", r"\\frac{\1}{\2}"),
@@ -149,6 +150,10 @@ def _variable(found: re.Match[str]) -> str:
 
 
 _ARC = re.compile(r"(-?\d+(?:\.\d+)?)\s*(''|'|″|\^\s*\{?\\prime(\\prime)?\}?)")
+_UNIT_FRACTION = re.compile(
+    rf"(?<=[\d}}])\s*\\[dt]?frac\s*\{{\s*(?:{STYLE}\{{)?\s*([a-zA-Z]+)\s*\}}?\s*\}}"
+    rf"\s*\{{\s*(?:{STYLE}\{{)?\s*([a-zA-Z]+(?:\^\d)?)\s*\}}?\s*\}}$"
+)
 _NEXT_TO = re.compile(r"(=[^=,]*?)\s*\\q?quad\s*(?=[^=]*=)")
 """Space between two equations."""
 _TRAILING_DEGREE = re.compile(rf"(.*[\d)}}])\s*{_DEGREE}\s*([CF])?", re.DOTALL)
@@ -164,6 +169,8 @@ def measured(answer: str, letters: bool = False) -> tuple[str, str]:
     """
     money = answer.startswith("\\$")
     text = _ONE_CHARACTER.sub(_fraction, answer).translate(_CHARACTERS)
+    if letters:
+        text = _UNIT_FRACTION.sub(r"\\text{\1/\2}", text)
     text, unit = split_set_unit(SPACING.sub(" ", _NEXT_TO.sub(r"\1, ", text)))
     for pattern, new in _RULES:
         text = pattern.sub(new, text)

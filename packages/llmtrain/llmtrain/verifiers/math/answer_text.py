@@ -19,10 +19,13 @@ _OTHER_CHOICE = re.compile(r"(?<![a-zA-Z\\])[A-Z](?![a-zA-Z])|(?<![a-zA-Z])(?:or
 _SAME = [
     (re.compile(rf"{old}(?![a-zA-Z])"), new)  # \left is not the beginning of \leftarrow
     for old, new in (
-        *((r"\\[dtc]frac", r"\\frac"), (r"\\(?:left|right|!|,)", ""), (r"\{,\}", ",")),
+        *((r"\\[dtc]frac", r"\\frac"), (r"\\(?:left|right|!|,)", ""), (r"(?<!\b0)\{,\}(?=\d{3}(?!\d))", ",")),
         (rf"(?<=\d)\s*(?:percent|{STYLE}\{{\s*percent\s*\}})", "%"),
+        (r"(?<=\d)\{,\}(?=\d)", "."),  # as in 0{,}25
+        (r"\{\s*([,:])\s*\}|\\text\s*\{\s*([,:;])\s*\}", r"\1\2"),
     )
 ]
+_SAME_WORDS = {"dne": "does not exist", "divergent": "diverges", "convergent": "converges"}
 _FRAME = " \t\r\n$*.`"
 _BEFORE = re.compile(r"(?:[\s$*`]|\.(?!\d|\\overline|\\dot))*")
 _STYLED = re.compile(rf"(?:{STYLE}|\\(?:boldsymbol|bm|underline|emph|displaystyle)\s*)\{{")
@@ -87,6 +90,7 @@ def _word(text: str) -> str | None:
     """Return the small letters of an answer that is words or a letter, such as \\text{Even} or (b); None for others."""
     found = _WHOLE.fullmatch(text)
     inner = (found[1] if found else text).strip(" .")
+    inner = _SAME_WORDS.get(inner.casefold(), inner)
     if WORD.fullmatch(inner) or re.fullmatch(r"[a-zA-Z]|\([a-zA-Z]\)", inner):
         return inner.strip("()").casefold()
     return None

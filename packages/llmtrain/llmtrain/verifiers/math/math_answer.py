@@ -39,7 +39,7 @@ def check(response: str, ground_truth: Any, question: str = "") -> Verdict:
         return Verdict(True, "equal as text", answer)
     same, how = same_based(given, wanted, question), "equal as numbers"
     if same is None:
-        same = same_number(given, wanted)
+        same = same_number(given, wanted, question)
         if same and rewritten(given, wanted, question):
             return Verdict(False, f"{given} is still to be worked out", answer)
     if same is None:

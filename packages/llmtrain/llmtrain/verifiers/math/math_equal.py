@@ -14,20 +14,21 @@ from typing import NamedTuple
 
 from latex2sympy2_extended.logic import And
 from math_verify.grader import take_last_relation
-from sympy import Eq, Expr, Integer, Rational, Union, pi
+from sympy import Eq, Expr, Integer, Rational, pi
 
 from .answer_latex import measured, symbols
 from .answer_text import WORD, compact
 from .answer_words import STYLE
+from .asked_form import in_another_form
 from .math_reading import Read, read
 from .plain_number import number, rewritten, same_number
-from .relations import parts_of_union, reduced, split
+from .relations import joined, reduced, split
 from .same_tree import NO_VALUE, is_solved, same_tree
 from .sequences import same_sequence
 from .size import UndecidedError
 from .units import conversion
 from .units import unit as unit_of
-from .worked_out import copied, in_another_form, unfinished
+from .worked_out import copied, unfinished
 
 CACHED, CACHED_CHARS = 4096, 1000
 """Upper limits of the cache: pairs of answer and truth, and characters of a pair."""
@@ -42,6 +43,8 @@ _RATIO = re.compile(r"\s*\d+\s*:\s*\d+\s*")
 _MARKED = re.compile(r"\d\s*'.*\d")
 """Minutes and seconds of an angle, or feet and inches."""
 _VECTOR = re.compile(r"\\begin\{[pbv]?matrix\}([^&]*)\\end\{[pbv]?matrix\}")
+_ONE_TUPLE = re.compile(r"\\\{\s*(\(.*\))\s*\\\}")
+"""Set of one tuple, as solutions of systems are written."""
 _LINE = "\\\\"
 
 
@@ -97,6 +100,8 @@ def _compare(given: str, wanted: str, positive: bool = False) -> tuple[Answer, .
         text, letter = measured(wanted, letters=True)
         if letter and unit_of(letter) and conversion(given_unit, letter):  # "5 m" beside "500 cm"
             wanted_text, wanted_unit = text, letter
+    if _shape(wanted_text) < 0 and (only := _ONE_TUPLE.fullmatch(given_text)) and _shape(only[1]) < 0:
+        given_text = only[1]
     if _shape(given_text) < 0 or _shape(wanted_text) < 0:
         given_text, wanted_text = map(_column, (given_text, wanted_text))
     factor = _factor((given_text, given_unit), (wanted_text, wanted_unit))
@@ -177,11 +182,14 @@ def _without_percent(text: str) -> str:
 
 
 def _read_solved(text: str) -> Read:
-    """Return what is read in an answer; inequalities joined by "or" as the union of their solutions."""
-    parts = [read(symbols(part)) for part in parts_of_union(text)]
+    """Return what is read in an answer; inequalities joined by "or" or "and" as the set of their solutions."""
+    kind, parts = joined(text)
     if not parts:
         return read(symbols(_without_percent(text)))
+    found = [read(symbols(part)) for part in parts]
     try:
-        return (Union(*(part[0].as_set() for part in parts)),) if all(map(is_solved, parts)) else ()
+        if not all(map(is_solved, found)) or len({x for part in found for x in part[0].free_symbols}) > 1:
+            return ()
+        return (kind(*(part[0].as_set() for part in found)),)
     except NO_VALUE:
         return ()

@@ -9,6 +9,7 @@ _DIGITS = r"\d{1,3}(?:,\d{3})+|\d{1,3}(?: \d{3})+|\d{1,2000}"
 _POWER = r"[eE](?P<e>[+-]?\d{1,3})|(?:\\times|\\cdot|[×·*])10\^(?:\{(?P<braced>-?\d{1,3})\}|(?P<bare>-?\d{1,3}))"
 _PLAIN = re.compile(rf"(?P<digits>[+-]?(?:(?:{_DIGITS})(?:\.\d{{1,2000}})?|\.\d{{1,2000}}))(?:{_POWER})?")
 _FRACTION = re.compile(r"([+-]?)\\frac\{(\d{1,2000})\}\{(\d{1,2000})\}|([+-]?)(\d{1,2000})/(\d{1,2000})")
+_PERCENTAGE = re.compile(r"%|percent|per cent|rate|interest", re.IGNORECASE)
 _SPACE = re.compile(r"(?<!\d) | (?!\d)")
 """Spaces, except between digits: 2 1/2 is not 21/2."""
 PLACES = 6
@@ -46,10 +47,11 @@ def rewritten(given: str, wanted: str, question: str) -> bool:
     return both and form(given) != form(wanted) and stands_in(given, question)
 
 
-def same_number(given: str, wanted: str) -> bool | None:
+def same_number(given: str, wanted: str, question: str = "") -> bool | None:
     """Return whether two plain numbers are equal, 50% being 50 and 0.5; None unless both are plain numbers.
 
-    A percentage equals a fraction by its value alone: 25% is 1/4, and 1/4% is not.
+    To a question that does not speak of percentages, 50% is not 50. A percentage equals a fraction by its value
+    alone: 25% is 1/4, and 1/4% is not.
     """
     a, b = number(given), number(wanted)
     if a is None or b is None:
@@ -60,7 +62,9 @@ def same_number(given: str, wanted: str) -> bool | None:
     decimal = not exact and ("." in given or "." in wanted)
     if "%" not in given + wanted or given[-1:] == wanted[-1:]:
         return _near(a, b, decimal)
-    if not any("%" not in one and _FRACTION.fullmatch(one) for one in (given, wanted)) and _near(a, b, decimal):
+    asked = not question or "%" in wanted or _PERCENTAGE.search(question)
+    fraction = any("%" not in one and _FRACTION.fullmatch(one) for one in (given, wanted))
+    if asked and not fraction and _near(a, b, decimal):
         return True
     return _near(*((a / 100, b) if "%" in given else (a, b / 100)), decimal)
 

@@ -6,7 +6,8 @@ f(x) = 2x               2x                      x = 1, y = 2    (1, 2), if the t
 """
 
 import re
-from collections.abc import Iterator
+
+from sympy import Intersection, Union
 
 _NO_NAME = "text|frac|sqrt|sin|cos|tan|cot|sec|csc|ln|log|exp|lim|int|sum|prod"
 _LETTER = rf"(?:\\(?!{_NO_NAME})[a-zA-Z]+|[a-zA-Z])"
@@ -16,7 +17,7 @@ _WORDS = rf"(?:\\(?:text|mathrm|textbf|operatorname|mbox)\s*\{{[^{{}}]*\}}|[a-zA
 _MARKS = "angle|triangle|overline|vec|hat|bar|dot|ddot|mathbf|mathbb|mathcal|boldsymbol"
 _ONE = rf"(?:\\(?:{_MARKS})\s*\{{?\s*(?:{_WORDS}|{_INDEXED})\s*\}}?|{_WORDS}|{_INDEXED})"
 _NAME = re.compile(
-    rf"\s*(?:m\s*)?(?:{_ONE}(?:\s*\([^()=]*\)|\s*\[[^\[\]=]*\])?"
+    rf"\s*(?:m\s*)?(?:{_ONE}(?:(?:\s*\^\s*\{{?-1\}}?)?\s*\([^()=]*\)|\s*\[[^\[\]=]*\])?"
     rf"|\(\s*{_ONE}(?:\s*,\s*{_ONE})+\s*\)|\\frac\s*\{{d\^?\d?\s*\w*\}}\s*\{{d\s*\w+(?:\^\d)?\}})\s*"
 )
 _APPROXIMATE = re.compile(r"\\(?:approx|simeq|approxeq|doteq|thickapprox|cong|sim)(?![a-zA-Z])|≈|≃")
@@ -94,8 +95,10 @@ def _sides(text: str) -> list[str]:
     return sides[::-1] if len(sides) == 2 and is_name(sides[1]) and not _VALUE.sub("", sides[0]) else sides
 
 
-def parts_of_union(text: str) -> Iterator[str]:
-    """Yield the inequalities of which one holds, as in "x < 1 or x > 2"; nothing if there is no "or"."""
-    found = [part.strip() for part in re.split(_OR, text)]
-    if len(found) > 1 and all(map(_INEQUALITY.search, found)):
-        yield from found
+def joined(text: str) -> tuple[type[Union] | type[Intersection], list[str]]:
+    """Return how inequalities are joined, by "or" or "and", and each of them; none if they are not joined."""
+    for kind, between in ((Union, _OR), (Intersection, _AND)):
+        parts = [part.strip() for part in re.split(between, text)]
+        if len(parts) > 1 and all(map(_INEQUALITY.search, parts)):
+            return kind, parts
+    return Union, []

@@ -48,12 +48,11 @@ from sympy import (
 from sympy.core.relational import Relational
 
 from ..asked import stands_in
+from .asked_form import terms
 
 TO_DO = (Integral, Sum, Product, Limit, Derivative, binomial, factorial, factorial2, Max, Min)
 """Operations that an answer has only if the truth has them."""
 _CONTAINERS = (Tuple, FiniteSet, Interval, Union, Complement, Intersection)
-_EXPAND = re.compile(r"\b(?:expand|multiply out)\b", re.IGNORECASE)
-_FACTOR = re.compile(r"\bfactor(?:i[sz]e)?\b", re.IGNORECASE)
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(.+?)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
 _SIDE = re.compile(r"<=|>=|[=<>]|\\(?:leq?|geq?|leqslant|geqslant|neq?|lt|gt|approx|equiv|to)(?![a-zA-Z])")
 _COMMAND = re.compile(r"\\[a-zA-Z]+(?:\s*\{[vV]matrix\})?")
@@ -91,6 +90,10 @@ _COMMANDS = {
             "left",
             "right",
             "text",
+            "lor",
+            "vee",
+            "land",
+            "wedge",
         ),
         *("begin", "end", "big", "Big", "bigg", "Bigg", "bigl", "bigr", "Bigl", "Bigr", "quad", "vec", "variable"),
         *("theta", "alpha", "beta", "gamma", "lambda", "mathrm", "displaystyle", "circ"),
@@ -145,19 +148,6 @@ def copied(text: str, given: Basic, wanted: Basic, question: str, read: Callable
     return any(_key(given) == _key(formula) for formula in found) or (
         any(_alike(given, formula) for formula in found) and not _alike(given, wanted)
     )
-
-
-def in_another_form(given: Basic, wanted: Basic, question: str) -> bool:
-    """Return whether a question asks to expand or to factor, and `given` is not so while the truth is."""
-    if not (isinstance(given, Expr) and isinstance(wanted, Expr)):
-        return False
-    if _EXPAND.search(question) and isinstance(wanted, Add):
-        return _has_products_of_sums(given) and not _has_products_of_sums(wanted)
-    return bool(_FACTOR.search(question)) and isinstance(given, Add) and isinstance(wanted, Mul | Pow)
-
-
-def _has_products_of_sums(tree: Expr) -> bool:
-    return any(part.has(Add) and (isinstance(part, Mul) or part.exp.is_positive) for part in tree.atoms(Mul, Pow))
 
 
 def _alike(a: Basic, b: Basic) -> bool:
@@ -221,16 +211,6 @@ def _rational(tree: Any) -> bool:
     return False
 
 
-def _factors(tree: Any) -> Iterator[Any]:
-    for part in tree.args if isinstance(tree, Mul) else [tree]:
-        yield from _factors(part) if isinstance(part, Mul) else [part]
-
-
-def _terms(tree: Any) -> Iterator[Any]:
-    for part in tree.args if isinstance(tree, Add) else [tree]:
-        yield from _terms(part) if isinstance(part, Add) else [part]
-
-
 def _atom(tree: Any) -> bool:
     """Return whether a tree is pi, e, i, a power of these, a root, or one of these as a divisor."""
     if tree in (pi, E, I):
@@ -249,11 +229,11 @@ def _atom(tree: Any) -> bool:
 def _surd(tree: Any) -> bool:
     """Return whether a tree is a sum of different irrational terms and at most one rational one."""
     seen: set[str] = set()
-    for term in _terms(tree):
+    for term in terms(tree):
         if _rational(term):
             rest: list[Any] = []
         else:
-            factors = list(_factors(term))
+            factors = list(terms(term, Mul))
             rest = [x for x in factors if not _rational(x)]
             whole = [x for x in factors if _rational(x) and x != -1]
             tops = [x for x in whole if not (isinstance(x, Pow) and x.exp == -1)]
@@ -278,7 +258,7 @@ def _key(tree: Any) -> str:
     if isinstance(tree, MatrixBase):
         return f"{tree.shape}{[_key(x) for x in tree.flat()]}"
     if isinstance(tree, Add | Mul):
-        parts = _terms(tree) if isinstance(tree, Add) else _factors(tree)
+        parts = terms(tree) if isinstance(tree, Add) else terms(tree, Mul)
         nothing = Integer(0) if isinstance(tree, Add) else Integer(1)
         keys = sorted(_key(part) for part in parts if part != nothing)
         return keys[0] if len(keys) == 1 else f"{type(tree).__name__}{keys}"
