@@ -1,0 +1,209 @@
+"""How a model makes its logits of hidden states: found by experiment, and proved on a few tokens.
+
+    logits = cap · tanh(scale · (W (before · h) + b) / cap)         without a cap: scale · (W (before · h) + b)
+
+Families put these numbers under many names, at many places of a configuration, and multiply here what they divide by
+there. So nothing is looked up. While the model runs on a few tokens, a hook on its output layer reads the layer's input
+and puts known numbers in the place of its output; what the model makes of them shows the scale and the cap. Then a
+policy's log-probabilities and entropies are compared with those of the model's own logits.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from ..sequences.batch import Batch
+
+if TYPE_CHECKING:
+    from .policy import Policy
+
+ROWS, LENGTH, SAME = 3, 8, 4
+"""Sequences of the test, their tokens, and how many of these the first two sequences share at their beginning."""
+SMALL, LARGE = 2.0**-10, 2.0**40
+"""Number that no cap changes by a digit, and one that ends up at it."""
+EXACT = 1e-4
+"""Largest relative error of the found transformation, in fp32."""
+NARROW = {torch.float64: 1e-6, torch.float32: 2e-3, torch.bfloat16: 0.1, torch.float16: 0.05}
+"""Largest mean gap of log-probabilities and of entropies (nats) by the model's dtype, for logits of up to 1.
+
+A model rounds its own logits to its dtype, so that larger logits differ by more.
+"""
+
+
+class Transform(NamedTuple):
+    """Numbers of the formula above."""
+
+    before: float = 1.0
+    scale: float = 1.0
+    cap: float | None = None
+
+
+class Probe(NamedTuple):
+    """What a pass with a hook on the output layer showed."""
+
+    hidden: Tensor
+    """Input of the output layer."""
+    logits: Tensor
+    """What the model made of the numbers that were put in the place of its output."""
+
+
+def family(model: PreTrainedModel) -> str:
+    return f"{type(model).__name__} (model_type {model.config.model_type})"
+
+
+def sample(model: PreTrainedModel) -> Tensor:
+    """Return token ids (ROWS, LENGTH); the first two rows begin alike."""
+    rows = len(model.get_output_embeddings().weight)
+    special = {0, *(x for x in ids_of(model.config.get_text_config()) if x < rows)}
+    usable = [x for x in range(min(rows, 4 * ROWS * LENGTH)) if x not in special] or [0]
+    ids = torch.tensor([usable[(7 * i + 1) % len(usable)] for i in range(ROWS * LENGTH)]).view(ROWS, LENGTH)
+    ids[1, :SAME] = ids[0, :SAME]
+    return ids
+
+
+def ids_of(config: Any) -> Iterator[int]:
+    """Yield the token ids that a configuration gives a meaning, such as padding and images."""
+    for name, value in vars(config).items():
+        if name.endswith(("_token_id", "_token_index")):
+            yield from [x for x in (value if isinstance(value, list) else [value]) if isinstance(x, int)]
+
+
+@contextmanager
+def still(model: nn.Module) -> Iterator[None]:
+    """Run a model without dropout and gradients, and without changing the global RNG."""
+    training = {module: module.training for module in model.modules()}
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            model.eval()
+            yield
+    finally:
+        for module, was in training.items():
+            module.training = was
+
+
+def transform_of(model: PreTrainedModel) -> Transform:
+    """Return how a model makes its logits.
+
+    Raises:
+        ValueError: if it does so in a way that the formula above does not describe.
+    """
+    head = model.get_output_embeddings()
+    if head is None or not hasattr(head, "weight") or not hasattr(model, "base_model"):
+        raise ValueError(f"{family(model)} has no output layer for tokens: it cannot be trained here")
+    ids = sample(model).to(model.device)
+    numbers = torch.tensor([0.0, SMALL, -SMALL, 1.0, -1.0, 8.0, 64.0, LARGE], device=model.device)
+    with still(model):
+        found = probe(model, head, ids, numbers)
+        body = model.base_model(input_ids=ids, use_cache=False).last_hidden_state
+    if found.logits.shape[-1] != len(head.weight):
+        raise ValueError(
+            f"{family(model)}: {found.logits.shape[-1]} logits of {len(head.weight)} rows of its output layer"
+        )
+    made = found.logits.double()[:, :, :1]
+    if not torch.equal(found.logits.double(), made.expand_as(found.logits)) or not torch.equal(made, made[:1].expand_as(made)):
+        raise ValueError(f"{family(model)} changes the logits of some tokens and not of others: it cannot be trained here")
+    transform = Transform(before_of(model, body, found.hidden), *scale_and_cap(made[0, :, 0].tolist()))
+    expected = apply(numbers.double(), transform)
+    if not torch.allclose(made[0, :, 0], expected, rtol=EXACT, atol=EXACT * SMALL):
+        shown = ", ".join(f"{x:g} to {y:.4g}" for x, y in zip(numbers.tolist(), made[0, :, 0].tolist(), strict=True))
+        raise ValueError(f"{family(model)} takes logits from {shown}: neither a factor nor a cap")
+    return transform
+
+
+def probe(model: PreTrainedModel, head: nn.Module, ids: Tensor, numbers: Tensor) -> Probe:
+    """Return what a pass shows with `numbers` (LENGTH,), one for each position, in the place of the head's output."""
+    seen: list[Tensor] = []
+
+    def replaced(_: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        seen.append(given[0])
+        return numbers[None, :, None].expand(len(ids), -1, output.shape[-1]).clone()
+
+    hook = head.register_forward_hook(replaced)
+    try:
+        logits = logits_of(model, ids)
+    finally:
+        hook.remove()
+    if len(seen) != 1 or seen[0].shape[:2] != ids.shape:
+        raise ValueError(f"{family(model)} does not use its output layer once for each token: it cannot be trained here")
+    return Probe(seen[0], logits)
+
+
+def logits_of(model: PreTrainedModel, ids: Tensor) -> Tensor:
+    """Return the model's own logits (rows, tokens, V)."""
+    logits = model(input_ids=ids, use_cache=False).logits
+    assert isinstance(logits, Tensor)
+    return logits
+
+
+def before_of(model: PreTrainedModel, body: Tensor, hidden: Tensor) -> float:
+    """Return the factor between the states of a model's body and the input of its output layer."""
+    if body.shape != hidden.shape:
+        raise ValueError(f"{family(model)} has a layer between its body and its output layer: it cannot be trained here")
+    x, y = body.double().flatten(), hidden.double().flatten()
+    factor = float((x @ y) / (x @ x))
+    error = float((y - factor * x).norm() / y.norm())
+    loose = max(EXACT, 4 * torch.finfo(hidden.dtype).eps)
+    if not error < loose:
+        raise ValueError(
+            f"{family(model)} has a layer between its body and its output layer, whose input differs by {error:.0%}: "
+            "it cannot be trained here"
+        )
+    if abs(factor - 1) < loose:
+        return 1.0
+    numbers = [float(x) for x in vars(model.config.get_text_config()).values() if type(x) in (int, float) and x]
+    near = min((a / b for a in [1.0, *numbers] for b in [1.0, *numbers]), key=lambda x: abs(x - factor))
+    return near if abs(near - factor) < loose * abs(factor) else factor
+
+
+def scale_and_cap(made: list[float]) -> tuple[float, float | None]:
+    """Return scale and cap, from what became of the numbers in `transform_of`."""
+    scale, last = made[1] / SMALL, made[-1]
+    return scale, None if abs(last) > 0.5 * abs(scale) * LARGE else abs(last)
+
+
+def apply(logits: Tensor, transform: Transform) -> Tensor:
+    scaled = transform.scale * logits
+    return scaled if transform.cap is None else transform.cap * torch.tanh(scaled / transform.cap)
+
+
+def prove(policy: "Policy") -> None:
+    """Raise ValueError unless the statistics of a policy are those of its model's own logits, on a few tokens."""
+    model, ids = policy.model, sample(policy.model)
+    with still(policy):
+        logits = logits_of(model, ids.to(model.device)).float() / policy.temperature
+        largest = max(1.0, float(logits.abs().max()))
+        allowed = NARROW[model.dtype] * largest
+        begins = logits[:2, : SAME]
+        if not float((begins[0] - begins[1]).abs().mean()) <= allowed:
+            raise ValueError(f"tokens of {family(model)} see those after them: it is no causal language model")
+        gap = gap_of(policy, ids, logits.log_softmax(-1))
+        if gap <= allowed:
+            return
+        if policy.layout != "padded" and gap_of(policy, ids, logits.log_softmax(-1), "padded") <= allowed:
+            raise ValueError(
+                f"in layout {policy.layout!r} sequences of {family(model)} see each other: use --optim.layout padded"
+            )
+    raise ValueError(
+        f"{family(model)}: log-probabilities or entropies differ by {gap:.2g} nats from those of the model's own "
+        f"logits, where {allowed:.2g} is allowed: it cannot be trained here"
+    )
+
+
+def gap_of(policy: "Policy", ids: Tensor, logp: Tensor, layout: str = "") -> float:
+    """Return the larger mean gap, of log-probabilities or entropies (nats), between a policy and `logp` (R, T, V)."""
+    prompts, lengths = torch.tensor([SAME, SAME, 1]), torch.tensor([LENGTH, LENGTH - 1, LENGTH - 2])
+    rows = [row[:length] for row, length in zip(ids, lengths.tolist(), strict=True)]
+    batch = Batch(torch.cat(rows), prompts, lengths - prompts)
+    found = policy.all_stats(batch, int(lengths.sum()), layout=layout)
+    parts = list(zip(range(ROWS), prompts.tolist(), lengths.tolist(), strict=True))
+    own = torch.cat([logp[i, start - 1 : end - 1] for i, start, end in parts])
+    targets = torch.cat([ids[i, start:end] for i, start, end in parts]).to(own.device)
+    taken = own.gather(-1, targets[:, None])[:, 0]
+    entropy = -(own.exp() * own).nan_to_num().sum(-1)
+    gaps = [float((a.float() - b).abs().mean()) for a, b in ((found.logp, taken), (found.entropy, entropy))]
+    return math.inf if any(map(math.isnan, gaps)) else max(gaps)
