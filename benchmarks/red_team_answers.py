@@ -38,11 +38,15 @@ def boxed(answer: str) -> Answer:
 # Pieces of a question -------------------------------------------------------------------------------------------------
 
 
+_SPACING = re.compile(r"\\(?:q?quad|[,;:! ])|\s")
+
+
 def formulas(question: str) -> list[str]:
     """Return the formulas of a question and, outside of them, its arithmetic expressions and numbers."""
     found = [next(part for part in match.groups() if part is not None).strip() for match in _FORMULA.finditer(question)]
     plain = [match[0].strip(" .,:") for match in _PLAIN.finditer(_FORMULA.sub(" ; ", _without_frame(question)))]
-    return [piece for piece in dict.fromkeys([*plain, *found]) if piece and _balanced(piece)][-MAX_PIECES:]
+    pieces = [piece for piece in dict.fromkeys([*plain, *found]) if _SPACING.sub("", piece) and _balanced(piece)]
+    return pieces[-MAX_PIECES:]
 
 
 def sides(question: str) -> list[str]:
@@ -270,7 +274,8 @@ def _plain(text: str) -> str:
     text = re.sub(r"\\[dt]frac", r"\\frac", text).replace("−", "-").replace("\\div", "/")
     text = re.sub(r"\\frac(\d)(\d)", r"\\frac{\1}{\2}", text)
     text = re.sub(r"\\(?:text|mathrm|mbox)\{[^{}]*\}(?:\^\{?\d\}?)?$|\^\{?\\circ\}?$|\\?%$|\\\$", "", text)
-    return re.sub(r"^(?:[a-zA-Z\\{}()_]+=)+(?=.)", "", text).rstrip(".,;").replace("{,}", ",")
+    text = re.sub(r"^(?:[a-zA-Z\\{}()_]+(?:\([a-zA-Z\d,_{}]*\))?=)+(?=.)", "", text)
+    return text.rstrip(".,;").replace("{,}", ",")
 
 
 def value(text: str) -> Fraction | None:

@@ -70,10 +70,15 @@ def _bare(text: str) -> str:
     return text[before.end() :] if before else text
 
 
-def same_text(given: str, wanted: str) -> bool:
-    """Return whether tidy answers are equal as text, as words in any case and style, or as choices."""
+def same_text(given: str, wanted: str, question: str = "") -> bool:
+    """Return whether tidy answers are equal as text, as words in any case and style, or as choices.
+
+    A small letter that is a formula of the question is no choice.
+    """
     if compact(given) == compact(wanted) or choice(given) == wanted.strip("()"):
         return True
+    if f"${given}$" in question:
+        return False
     word = _word(given)
     return word is not None and word == _word(wanted)
 

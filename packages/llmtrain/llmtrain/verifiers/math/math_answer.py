@@ -35,7 +35,7 @@ def check(response: str, ground_truth: Any, question: str = "") -> Verdict:
     if len(answer) > MAX_ANSWER_CHARS:
         return Verdict(False, f"the answer has more than {MAX_ANSWER_CHARS} characters", answer)
     given, wanted = tidy(answer), tidy(truth)
-    if same_text(given, wanted):
+    if same_text(given, wanted, question):
         return Verdict(True, "equal as text", answer)
     same, how = same_based(given, wanted, question), "equal as numbers"
     if same is None:

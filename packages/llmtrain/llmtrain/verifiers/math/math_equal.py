@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from latex2sympy2_extended.logic import And
 from math_verify.grader import take_last_relation
-from sympy import Eq, Expr, Integer, Rational, pi
+from sympy import Eq, Expr, FiniteSet, Integer, Rational, pi
 
 from .answer_latex import measured, symbols
 from .answer_text import WORD, compact
@@ -22,7 +22,7 @@ from .answer_words import STYLE
 from .asked_form import in_another_form
 from .math_reading import Read, read
 from .plain_number import number, rewritten, same_number
-from .relations import joined, reduced, split
+from .relations import joined, members, reduced, split
 from .same_tree import NO_VALUE, is_solved, same_tree
 from .sequences import same_sequence
 from .size import UndecidedError
@@ -40,7 +40,7 @@ _CHOICE = re.compile(r"\(?[A-Z]\)?")
 """Choice, which is right as text or not at all."""
 _STYLED = re.compile(rf"(?:{STYLE}|\\displaystyle\s*)(?:\{{([^{{}}]*)\}})?")
 _RATIO = re.compile(r"\s*\d+\s*:\s*\d+\s*")
-_MARKED = re.compile(r"\d\s*'.*\d")
+_MARKED = re.compile(r"\d\s*'")
 """Minutes and seconds of an angle, or feet and inches."""
 _VECTOR = re.compile(r"\\begin\{[pbv]?matrix\}([^&]*)\\end\{[pbv]?matrix\}")
 _ONE_TUPLE = re.compile(r"\\\{\s*(\(.*\))\s*\\\}")
@@ -107,6 +107,8 @@ def _compare(given: str, wanted: str, positive: bool = False) -> tuple[Answer, .
     factor = _factor((given_text, given_unit), (wanted_text, wanted_unit))
     if factor is None or _shape(given_text) * _shape(wanted_text) < 0:
         return None
+    if factor != 1 and len(members(given_text)) > 1:  # of a list, only the last unit was read
+        return None
     if "%" in given_text and "%" not in wanted_text and (wanted_unit or number(wanted_text) is None):
         return None
     if _CHOICE.fullmatch(wanted_text):
@@ -134,6 +136,8 @@ def _compare(given: str, wanted: str, positive: bool = False) -> tuple[Answer, .
         raise UndecidedError(f"the truth {wanted} was not read")
     if not one.tree or not other.tree:  # no mathematics
         return None
+    if isinstance(other.tree[0], Expr) and isinstance(one.tree[0], FiniteSet) and len(members(given_text)) > 1:
+        return None  # 1, 1 is two numbers
     scaled = one.tree if factor == 1 else tuple(factor * x for x in one.tree if isinstance(x, Expr))
     return (one, other) if same_tree(scaled, other.tree, positive) else None
 

@@ -20,7 +20,7 @@ ROUNDED, ROUNDED_SHARE = Fraction(1, 2_000_000), Fraction(1, 100_000)
 
 def number(text: str) -> Fraction | None:
     """Return the value of a plain number or fraction, its percent sign left out; None for any other text."""
-    if "\\$" in text and "%" in text:
+    if ("\\$" in text and "%" in text) or ", " in text:  # 35, 110 is two numbers
         return None
     text = (_SPACE.sub("", text) if " " in text else text).removeprefix("\\$").removesuffix("%").removesuffix("\\")
     if found := _PLAIN.fullmatch(text):

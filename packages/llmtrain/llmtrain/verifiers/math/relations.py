@@ -49,6 +49,11 @@ def split(text: str, separators: str) -> list[str]:
     return [*parts, text[start:]]
 
 
+def members(text: str) -> list[str]:
+    """Return the parts of a list, between commas, semicolons, "and" and "or"; a text that is no list has one."""
+    return [part for part in split(_BETWEEN.sub(",", text), ",;") if part.strip()]
+
+
 def is_name(text: str) -> bool:
     """Return whether `text` names a thing: a symbol, f(x), (x, y), \\angle ABC or words, but no product or function."""
     return _NAME.fullmatch(text) is not None
@@ -66,7 +71,7 @@ def reduced(given: str, wanted: str) -> str | None:
         given = right[0].strip()
     if "=" not in _plain(given):
         return given
-    parts = [part for part in split(_BETWEEN.sub(",", given), ",;") if part.strip()]
+    parts = members(given)
     if "=" in _plain(wanted):
         left, *rest = _sides(wanted)
         solved = is_name(left) and not _VALUE.sub("", "".join(rest))

@@ -259,8 +259,8 @@ def _key(tree: Any) -> str:
         return f"{tree.shape}{[_key(x) for x in tree.flat()]}"
     if isinstance(tree, Add | Mul):
         parts = terms(tree) if isinstance(tree, Add) else terms(tree, Mul)
-        nothing = Integer(0) if isinstance(tree, Add) else Integer(1)
-        keys = sorted(_key(part) for part in parts if part != nothing)
+        nothing = [Integer(0)] if isinstance(tree, Add) else [Integer(1), Pow(1, -1, evaluate=False)]
+        keys = sorted(_key(part) for part in parts if part not in nothing)
         return keys[0] if len(keys) == 1 else f"{type(tree).__name__}{keys}"
     if not tree.args:
         return srepr(tree)
