@@ -274,7 +274,7 @@ def _plain(text: str) -> str:
     text = re.sub(r"\\[dt]frac", r"\\frac", text).replace("−", "-").replace("\\div", "/")
     text = re.sub(r"\\frac(\d)(\d)", r"\\frac{\1}{\2}", text)
     text = re.sub(r"\\(?:text|mathrm|mbox)\{[^{}]*\}(?:\^\{?\d\}?)?$|\^\{?\\circ\}?$|\\?%$|\\\$", "", text)
-    text = re.sub(r"^(?:[a-zA-Z\\{}()_]+(?:\([a-zA-Z\d,_{}]*\))?=)+(?=.)", "", text)
+    text = re.sub(r"^(?:[a-zA-Z\\{}()_]+(?:\([^()=]*\))?=)+(?=.)", "", text)
     return text.rstrip(".,;").replace("{,}", ",")
 
 

@@ -1,6 +1,7 @@
 """Checks in killable processes: a lost check costs its own item only."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -39,8 +40,17 @@ def test_a_lost_check_costs_its_own_item_only(pool, response):
     verdicts = pool(["a", response, "b", "c"], ["a", response, "b", "wrong"])
     kind, reason = LOST[response]
     assert [v.correct for v in verdicts] == [True, False, True, False]
-    assert verdicts[1].reason == reason
+    assert verdicts[1].reason.startswith(reason)
     assert pool.failures == {kind: 1}
+
+
+def test_an_error_names_its_place_and_its_traceback_is_kept(pool):
+    reason = pool(["raise", "raise"], ["", ""])[0].reason
+    assert re.search(r"KeyError: 'no such thing' \(checks.py, line \d+, in check\)", reason)
+    assert len(pool.errors) == 1
+    assert pool.errors[0].line in reason
+    assert "Traceback" in pool.errors[0].trace
+    assert "worker.py" not in pool.errors[0].trace
 
 
 def test_the_others_do_not_wait_for_one_that_hangs(pool):

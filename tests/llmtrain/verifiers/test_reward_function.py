@@ -53,11 +53,10 @@ def test_arguments_are_given_by_name(function, scores):
 
 
 def test_a_failing_response_costs_itself_and_a_failing_group_the_group():
-    assert scored(lambda response: 1 / len(response), GROUP) == {
-        "scores": [1, 0.25, 0],
-        "lost": [None, None, "error"],
-        "failure": None,
-    }
+    found = scored(lambda response: 1 / len(response), GROUP)
+    raised = found.pop("raised")
+    assert found == {"scores": [1, 0.25, 0], "lost": [None, None, "error"], "failure": None}
+    assert raised.line.startswith("ZeroDivisionError: division by zero (test_reward_function.py, line ")
     for bad in ([1.0], [1.0, float("nan"), 2.0], None):
         assert scored(lambda responses, bad=bad: bad, GROUP | {"bad": bad})["lost"] == ["error"] * 3
 

@@ -106,6 +106,7 @@ class Evaluation:
             path = sample(self.subject, plan, verify, self.out, seed=self.seed, ranks=ranks, report=display)
         if lost := ", ".join(f"{count} {kind}" for kind, count in sorted(verifier.failures.items())):
             print(f"checks that did not finish, whose responses count as wrong: {lost}", file=sys.stderr)
+            print("".join(f"the first of them:\n{error.trace}\n" for error in verifier.errors), end="", file=sys.stderr)
         return path
 
     def _measure(self, responses: Path) -> list[Record]:

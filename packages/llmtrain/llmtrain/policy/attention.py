@@ -15,6 +15,7 @@ the kernel.
 """
 
 import inspect
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -28,6 +29,8 @@ from transformers.masking_utils import sdpa_mask
 
 NAME = "by_sequence"
 """Name of this attention in transformers."""
+REFUSED = "_refused_by_sequence"
+"""Mark of a model that does not run with it: some families index the mask themselves."""
 NARROW = (torch.bfloat16, torch.float16)
 """Dtypes of the kernel for sequences of different lengths."""
 WIDEST = 256
@@ -121,7 +124,7 @@ def attend_directly(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | No
             mask = torch.zeros(mask.shape, dtype=dtype).masked_fill_(~mask, low)
         each = mask.repeat(*(1,) * (mask.dim() - 2), query.shape[1] // groups, 1)  # for each head of a group
         found = scores.add_(each).softmax(-1) @ value
-        return found.unflatten(2, (-1, tokens)).flatten(1, 2).transpose(1, 2)
+        return found.unflatten(2, (-1, tokens)).flatten(1, 2).transpose(1, 2).contiguous()  # models may view it
 
 
 @torch.compiler.disable
@@ -173,11 +176,20 @@ def attend_in_groups(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | N
 
 
 def attend_by_sequence(model: PreTrainedModel) -> None:
-    """Make a model that uses torch's attention use this one; no-op for other models."""
+    """Make a model that uses torch's attention use this one; no-op for other models, and for those that refused it."""
     AttentionInterface.register(NAME, attend)
     AttentionMaskInterface.register(NAME, lengths_or_mask)
-    if model.config._attn_implementation == "sdpa":
+    if model.config._attn_implementation == "sdpa" and not getattr(model, REFUSED, False):
         model.set_attn_implementation(NAME)
+
+
+def attend_as_before(model: PreTrainedModel) -> bool:
+    """Make a model use torch's attention again, and for good; return False if it did so anyway."""
+    if model.config._attn_implementation != NAME:
+        return False
+    setattr(model, REFUSED, True)
+    model.set_attn_implementation("sdpa")
+    return True
 
 
 def window_of(model: PreTrainedModel) -> int | None:
@@ -186,4 +198,4 @@ def window_of(model: PreTrainedModel) -> int | None:
     window = getattr(config, "sliding_window", None) or getattr(config, "attention_chunk_size", None)
     kinds = getattr(config, "layer_types", None) or ["sliding_attention"]
     limited = any(kind.startswith(("sliding", "chunked")) for kind in kinds)
-    return window if limited and window and window < config.max_position_embeddings else None
+    return window if limited and window and window < getattr(config, "max_position_embeddings", math.inf) else None

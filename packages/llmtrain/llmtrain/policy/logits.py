@@ -24,15 +24,17 @@ if TYPE_CHECKING:
 
 ROWS, LENGTH, SAME = 3, 8, 4
 """Sequences of the test, their tokens, and how many of these the first two sequences share at their beginning."""
-SMALL, LARGE = 2.0**-10, 2.0**40
+SMALL, LARGE = 2.0**-20, 2.0**40
 """Number that no cap changes by a digit, and one that ends up at it."""
 EXACT = 1e-4
 """Largest relative error of the found transformation, in fp32."""
-NARROW = {torch.float64: 1e-6, torch.float32: 2e-3, torch.bfloat16: 0.1, torch.float16: 0.05}
-"""Largest mean gap of log-probabilities and of entropies (nats) by the model's dtype, for logits of up to 1.
+ROUNDING = {torch.float64: 1e-8, torch.float32: 1e-3, torch.float16: 0.02, torch.bfloat16: 0.05}
+"""Largest mean gap of log-probabilities and of entropies, as a share of the largest logit, by the model's dtype.
 
-A model rounds its own logits to its dtype, so that larger logits differ by more.
+A model rounds its states and its logits to its dtype, so that larger logits differ by more.
 """
+FLOOR = 2e-5
+"""Gap (nats) that is always allowed: rounding of logarithms in fp32."""
 
 
 class Transform(NamedTuple):
@@ -41,6 +43,9 @@ class Transform(NamedTuple):
     before: float = 1.0
     scale: float = 1.0
     cap: float | None = None
+
+
+PLAIN = Transform()
 
 
 class Probe(NamedTuple):
@@ -58,7 +63,8 @@ def family(model: PreTrainedModel) -> str:
 
 def sample(model: PreTrainedModel) -> Tensor:
     """Return token ids (ROWS, LENGTH); the first two rows begin alike."""
-    rows = len(model.get_output_embeddings().weight)
+    layers: list[Any] = [model.get_output_embeddings(), model.get_input_embeddings()]
+    rows = min(len(layer.weight) for layer in layers)
     special = {0, *(x for x in ids_of(model.config.get_text_config()) if x < rows)}
     usable = [x for x in range(min(rows, 4 * ROWS * LENGTH)) if x not in special] or [0]
     ids = torch.tensor([usable[(7 * i + 1) % len(usable)] for i in range(ROWS * LENGTH)]).view(ROWS, LENGTH)
@@ -93,21 +99,37 @@ def transform_of(model: PreTrainedModel) -> Transform:
         ValueError: if it does so in a way that the formula above does not describe.
     """
     head = model.get_output_embeddings()
-    if head is None or not hasattr(head, "weight") or not hasattr(model, "base_model"):
+    if head is None or not hasattr(head, "weight"):
         raise ValueError(f"{family(model)} has no output layer for tokens: it cannot be trained here")
     ids = sample(model).to(model.device)
     numbers = torch.tensor([0.0, SMALL, -SMALL, 1.0, -1.0, 8.0, 64.0, LARGE], device=model.device)
-    with still(model):
-        found = probe(model, head, ids, numbers)
-        body = model.base_model(input_ids=ids, use_cache=False).last_hidden_state
+    try:
+        with still(model):
+            found = probe(model, head, ids, numbers)
+            body = body_of(model)(input_ids=ids, use_cache=False).last_hidden_state
+    except Exception as error:
+        raise ValueError(f"{family(model)} does not run on a few tokens: {in_a_line(error)}") from error
+    if found is None:
+        raise ValueError(
+            f"{family(model)} does not call its output layer once for each token: it cannot be trained here"
+        )
     if found.logits.shape[-1] != len(head.weight):
         raise ValueError(
             f"{family(model)}: {found.logits.shape[-1]} logits of {len(head.weight)} rows of its output layer"
         )
     made = found.logits.double()[:, :, :1]
-    if not torch.equal(found.logits.double(), made.expand_as(found.logits)) or not torch.equal(made, made[:1].expand_as(made)):
-        raise ValueError(f"{family(model)} changes the logits of some tokens and not of others: it cannot be trained here")
-    transform = Transform(before_of(model, body, found.hidden), *scale_and_cap(made[0, :, 0].tolist()))
+    if not torch.equal(found.logits.double(), made.expand_as(found.logits)) or not torch.equal(
+        made, made[:1].expand_as(made)
+    ):
+        raise ValueError(
+            f"{family(model)} changes the logits of some tokens and not of others: it cannot be trained here"
+        )
+    scale, cap = scale_and_cap(made[0, :, 0].tolist())
+    transform = Transform(
+        before_of(model, body, found.hidden),
+        exactly(scale, model),
+        None if cap is None else exactly(cap, model),
+    )
     expected = apply(numbers.double(), transform)
     if not torch.allclose(made[0, :, 0], expected, rtol=EXACT, atol=EXACT * SMALL):
         shown = ", ".join(f"{x:g} to {y:.4g}" for x, y in zip(numbers.tolist(), made[0, :, 0].tolist(), strict=True))
@@ -115,8 +137,11 @@ def transform_of(model: PreTrainedModel) -> Transform:
     return transform
 
 
-def probe(model: PreTrainedModel, head: nn.Module, ids: Tensor, numbers: Tensor) -> Probe:
-    """Return what a pass shows with `numbers` (LENGTH,), one for each position, in the place of the head's output."""
+def probe(model: PreTrainedModel, head: nn.Module, ids: Tensor, numbers: Tensor) -> Probe | None:
+    """Return what a pass shows with `numbers` (LENGTH,), one for each position, in the place of the head's output.
+
+    None if the output layer is not called once for each token.
+    """
     seen: list[Tensor] = []
 
     def replaced(_: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> Tensor:
@@ -128,9 +153,13 @@ def probe(model: PreTrainedModel, head: nn.Module, ids: Tensor, numbers: Tensor)
         logits = logits_of(model, ids)
     finally:
         hook.remove()
-    if len(seen) != 1 or seen[0].shape[:2] != ids.shape:
-        raise ValueError(f"{family(model)} does not use its output layer once for each token: it cannot be trained here")
-    return Probe(seen[0], logits)
+    return Probe(seen[0], logits) if len(seen) == 1 and seen[0].shape[:2] == ids.shape else None
+
+
+def body_of(model: PreTrainedModel) -> nn.Module:
+    """Return a model without its output layer."""
+    bodies = (model.base_model, getattr(model, "model", model), model.get_decoder())
+    return next((body for body in bodies if body is not model), model)
 
 
 def logits_of(model: PreTrainedModel, ids: Tensor) -> Tensor:
@@ -143,7 +172,9 @@ def logits_of(model: PreTrainedModel, ids: Tensor) -> Tensor:
 def before_of(model: PreTrainedModel, body: Tensor, hidden: Tensor) -> float:
     """Return the factor between the states of a model's body and the input of its output layer."""
     if body.shape != hidden.shape:
-        raise ValueError(f"{family(model)} has a layer between its body and its output layer: it cannot be trained here")
+        raise ValueError(
+            f"{family(model)} has a layer between its body and its output layer: it cannot be trained here"
+        )
     x, y = body.double().flatten(), hidden.double().flatten()
     factor = float((x @ y) / (x @ x))
     error = float((y - factor * x).norm() / y.norm())
@@ -153,11 +184,15 @@ def before_of(model: PreTrainedModel, body: Tensor, hidden: Tensor) -> float:
             f"{family(model)} has a layer between its body and its output layer, whose input differs by {error:.0%}: "
             "it cannot be trained here"
         )
-    if abs(factor - 1) < loose:
-        return 1.0
-    numbers = [float(x) for x in vars(model.config.get_text_config()).values() if type(x) in (int, float) and x]
-    near = min((a / b for a in [1.0, *numbers] for b in [1.0, *numbers]), key=lambda x: abs(x - factor))
-    return near if abs(near - factor) < loose * abs(factor) else factor
+    return exactly(factor, model, loose)
+
+
+def exactly(found: float, model: PreTrainedModel, loose: float = 1e-6) -> float:
+    """Return 1, or a number of the configuration or the ratio of two, if that is `found` up to rounding."""
+    values = [x for x in vars(model.config.get_text_config()).values() if type(x) in (int, float) and x]
+    numbers = [1.0, *map(float, values)]
+    near = [1.0, *numbers, *(1 / x for x in numbers), *(x / y for x in numbers for y in numbers)]
+    return next((x for x in near if abs(x - found) < loose * abs(found)), found)
 
 
 def scale_and_cap(made: list[float]) -> tuple[float, float | None]:
@@ -175,35 +210,46 @@ def prove(policy: "Policy") -> None:
     """Raise ValueError unless the statistics of a policy are those of its model's own logits, on a few tokens."""
     model, ids = policy.model, sample(policy.model)
     with still(policy):
-        logits = logits_of(model, ids.to(model.device)).float() / policy.temperature
-        largest = max(1.0, float(logits.abs().max()))
-        allowed = NARROW[model.dtype] * largest
-        begins = logits[:2, : SAME]
+        try:
+            own = logits_of(model, ids.to(model.device))
+        except Exception as error:
+            raise ValueError(f"{family(model)} cannot be trained here: {in_a_line(error)}") from error
+        logits = own.to(torch.promote_types(model.dtype, torch.float32))
+        begins, allowed = logits[:2, :SAME], FLOOR + ROUNDING[model.dtype] * float(logits.abs().max())
         if not float((begins[0] - begins[1]).abs().mean()) <= allowed:
             raise ValueError(f"tokens of {family(model)} see those after them: it is no causal language model")
-        gap = gap_of(policy, ids, logits.log_softmax(-1))
-        if gap <= allowed:
+        logp = (logits / policy.temperature).log_softmax(-1)
+        gap, failed = gap_of(policy, ids, logp)
+        if gap <= allowed / min(1, policy.temperature):
             return
-        if policy.layout != "padded" and gap_of(policy, ids, logits.log_softmax(-1), "padded") <= allowed:
+        said = failed or f"log-probabilities or entropies differ by {gap:.2g} nats from those of its own logits"
+        if policy.layout != "padded" and gap_of(policy, ids, logp, "padded")[0] <= allowed:
             raise ValueError(
-                f"in layout {policy.layout!r} sequences of {family(model)} see each other: use --optim.layout padded"
+                f"layout {policy.layout!r} does not suit {family(model)}, use --optim.layout padded: {said}"
             )
-    raise ValueError(
-        f"{family(model)}: log-probabilities or entropies differ by {gap:.2g} nats from those of the model's own "
-        f"logits, where {allowed:.2g} is allowed: it cannot be trained here"
-    )
+    raise ValueError(f"{family(model)} cannot be trained here: {said}")
 
 
-def gap_of(policy: "Policy", ids: Tensor, logp: Tensor, layout: str = "") -> float:
-    """Return the larger mean gap, of log-probabilities or entropies (nats), between a policy and `logp` (R, T, V)."""
+def gap_of(policy: "Policy", ids: Tensor, logp: Tensor, layout: str = "") -> tuple[float, str]:
+    """Return the larger mean gap, of log-probabilities or entropies (nats), between a policy and `logp` (R, T, V).
+
+    If the policy's pass fails it is infinite, and the error is told.
+    """
     prompts, lengths = torch.tensor([SAME, SAME, 1]), torch.tensor([LENGTH, LENGTH - 1, LENGTH - 2])
     rows = [row[:length] for row, length in zip(ids, lengths.tolist(), strict=True)]
     batch = Batch(torch.cat(rows), prompts, lengths - prompts)
-    found = policy.all_stats(batch, int(lengths.sum()), layout=layout)
+    try:
+        found = policy.all_stats(batch, int(lengths.sum()), layout=layout)
+    except Exception as error:
+        return math.inf, in_a_line(error)
     parts = list(zip(range(ROWS), prompts.tolist(), lengths.tolist(), strict=True))
     own = torch.cat([logp[i, start - 1 : end - 1] for i, start, end in parts])
     targets = torch.cat([ids[i, start:end] for i, start, end in parts]).to(own.device)
     taken = own.gather(-1, targets[:, None])[:, 0]
     entropy = -(own.exp() * own).nan_to_num().sum(-1)
-    gaps = [float((a.float() - b).abs().mean()) for a, b in ((found.logp, taken), (found.entropy, entropy))]
-    return math.inf if any(map(math.isnan, gaps)) else max(gaps)
+    gaps = [float((a.to(b) - b).abs().mean()) for a, b in ((found.logp, taken), (found.entropy, entropy))]
+    return math.inf if any(map(math.isnan, gaps)) else max(gaps), ""
+
+
+def in_a_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

@@ -14,8 +14,8 @@ from ..kernels import HeadStats, RestrictedStats, head_loss, head_stats, restric
 from ..process.ranks import Ranks
 from ..sequences.batch import Batch, padded
 from ..sequences.layout import LAYOUTS, Lay
-from ..sequences.layout import padded as padded_layout
-from .attention import attend_by_sequence, window_of
+from .attention import attend_as_before, attend_by_sequence, window_of
+from .logits import PLAIN, Transform, body_of, prove, transform_of
 
 ALONE = Ranks()
 IDLE = Batch(torch.tensor([0]), prompt_lengths=torch.tensor([1]), response_lengths=torch.tensor([0]))
@@ -25,13 +25,20 @@ IDLE = Batch(torch.tensor([0]), prompt_lengths=torch.tensor([1]), response_lengt
 class Head(nn.Module):
     """Output layer. A module of its own, so that ZeRO-3 gathers its parameters only while it runs."""
 
-    def __init__(
-        self, weight: nn.Parameter, bias: nn.Parameter | None, scale: float = 1.0, softcap: float | None = None
-    ) -> None:
-        """scale: factor of the logits, bias included. softcap: c in c·tanh(logit/c), applied after the scale."""
+    def __init__(self, weight: nn.Parameter, bias: nn.Parameter | None, transform: Transform = PLAIN) -> None:
         super().__init__()
-        self.weight, self.scale, self.softcap = weight, scale, softcap
+        self.weight, self.transform = weight, transform
         self.bias: Tensor | None = bias
+
+    @property
+    def scale(self) -> float:
+        """Factor of the hidden states."""
+        return self.transform.before * self.transform.scale
+
+    @property
+    def softcap(self) -> float | None:
+        """c in c·tanh(logit/c), or None."""
+        return self.transform.cap
 
     def forward(
         self,
@@ -47,7 +54,9 @@ class Head(nn.Module):
         """Return `restricted_stats` if `within` is given, `head_loss` if a plan is given, else `head_stats`."""
         weight, bias, softcap = self.weight, self.bias, self.softcap
         if self.scale != 1.0:
-            hidden, bias = hidden * self.scale, None if bias is None else bias * self.scale
+            hidden = hidden * self.scale
+        if self.transform.scale != 1.0 and bias is not None:
+            bias = bias * self.transform.scale
         if within is not None:
             return restricted_stats(hidden, weight, targets, within, temperature, bias=bias, softcap=softcap)
         if plan is None:
@@ -68,39 +77,32 @@ class Policy(nn.Module):
     def __init__(self, model: PreTrainedModel, temperature: float = 1.0, *, layout: str = "padded") -> None:
         """layout: name of a layout in `llmtrain.sequences.layout`.
 
-        Raises ValueError for a model whose hidden states would depend on the layout.
+        Raises ValueError for a model whose logits are not found, see `logits`, or whose hidden states would depend on
+        the layout.
         """
         super().__init__()
-        head, config = model.get_output_embeddings(), model.config
-        scale = (getattr(config, "logit_scale", None) or 1.0) / (getattr(config, "logits_scaling", None) or 1.0)
-        self.model = model
-        bias, softcap = getattr(head, "bias", None), getattr(config, "final_logit_softcapping", None)
-        self.output = Head(head.weight, bias, scale, softcap)
-        self.temperature = temperature
+        self.model, self.temperature, self.layout = model, temperature, layout
         self.lay, self.slices = LAYOUTS[layout]
         if layout == "shared" and (window := window_of(model)):
             raise ValueError(
                 f"layers of this model look back at most {window} tokens, which layout 'shared' does not support: "
                 "use --optim.layout packed"
             )
+        transform = transform_of(model)
+        head = model.get_output_embeddings()
+        self.output = Head(head.weight, getattr(head, "bias", None), transform)
         attend_by_sequence(model)
-        if self.lay is not padded_layout and self._depends():
-            raise ValueError(
-                f"this model's sequences attend to each other in layout {layout!r}: use --optim.layout padded"
-            )
-
-    @torch.no_grad()
-    def _depends(self) -> bool:
-        """Return True if the states of three sequences, two with one prompt, differ from those in separate rows."""
-        ids = torch.tensor([1, 2, 3, 4, 1, 2, 5, 6, 7, 8, 9, 1]) % int(self.model.config.vocab_size)
-        three = Batch(ids, prompt_lengths=torch.tensor([2, 2, 1]), response_lengths=torch.tensor([2, 2, 3]))
-        found, plain = (self.states(three, torch.arange(3), lay)[0] for lay in (self.lay, padded_layout))
-        return bool((found - plain).abs().max() > 0.05 * plain.abs().max())
+        try:
+            prove(self)
+        except ValueError:
+            if not attend_as_before(model):
+                raise
+            prove(self)
 
     @property
     def body(self) -> nn.Module:
         """Model without its output layer."""
-        return self.model.base_model
+        return body_of(self.model)
 
     @property
     def head(self) -> Tensor:

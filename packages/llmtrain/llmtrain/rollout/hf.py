@@ -5,6 +5,7 @@ prompts (P) ─ left-pad ► prefill (P, L) ─ repeat n ► [sample ► record 
 Shapes: P prompts, B = P·n sequences, T max_new_tokens, V vocabulary, N response tokens in total.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,6 +44,8 @@ class HFRollout:
         top_p: draw only from the fewest tokens that together have this probability (nucleus sampling, Holtzman et al.
             2020); log-probabilities stay those of the full distribution.
         stats: compute all statistics of `HeadStats` for each token, at the sampling temperature, not only logp.
+        together: prompts of different lengths share a pass, and a prompt is read once for all of its responses. False
+            for models whose cache or positions do not allow it, see `sampling_proof`.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class HFRollout:
         max_num_seqs: int = 0,
         top_p: float = 1.0,
         stats: bool = False,
+        together: bool = True,
     ):
         if max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be at least 1; got {max_new_tokens}")
@@ -72,6 +76,7 @@ class HFRollout:
         self.top_p = top_p
         self.generator = generator
         self.max_num_seqs = max_num_seqs
+        self.together = together
         self.rows = len(HeadStats._fields) if stats else 1
         self.eos_ids = torch.tensor(stop_ids(model, tokenizer, stop_token_ids), device=model.device)
 
@@ -132,6 +137,11 @@ class HFRollout:
     def _together(self, chosen: list[int], prompt_ids: list[list[int]], n: int) -> list[list[int]]:
         """Return the chosen prompts in groups that are answered together."""
         size = max(1, self.max_num_seqs // n) if self.max_num_seqs else len(chosen)
+        if not self.together:
+            groups = defaultdict(list)
+            for i in chosen:
+                groups[len(prompt_ids[i])].append(i)
+            return [group[i : i + size] for group in groups.values() for i in range(0, len(group), size)]
         by_length = sorted(chosen, key=lambda i: len(prompt_ids[i])) if size < len(chosen) else chosen
         return [by_length[i : i + size] for i in range(0, len(chosen), size)]
 
@@ -159,7 +169,7 @@ class HFRollout:
             n_open = int(open_.sum())
             if n_open == 0:
                 break
-            if n_open < DROP_BELOW * len(rows):
+            if self.together and n_open < DROP_BELOW * len(rows):
                 keep = open_.nonzero()[:, 0]
                 cache.batch_select_indices(keep)
                 rows, token, position = rows[keep], token[keep], position[keep]
@@ -175,6 +185,9 @@ class HFRollout:
     ) -> tuple[Tensor, DynamicCache, Tensor | None, Tensor]:
         """Return next-token logits (B, V), cache, attention mask (B, L) or None without padding, next position (B)."""
         device = self.model.device
+        if not self.together:
+            prompt_ids = [ids for ids, count in zip(prompt_ids, counts.tolist(), strict=True) for _ in range(count)]
+            counts = torch.ones(len(prompt_ids), dtype=torch.long, device=device)
         lengths = torch.tensor([len(ids) for ids in prompt_ids], device=device)
         width = int(lengths.max())
         # The left padding is masked; the tokenizer may have no pad token.
@@ -183,8 +196,10 @@ class HFRollout:
         positions = (mask.cumsum(1) - 1).clamp_min(0)
         padded = bool((lengths < width).any())
         stored_as = torch.bfloat16 if casts(self.model) else None  # as attention under autocast would cast them
-        cache = make_cache(self.model.config, self.max_new_tokens, stored_as)
+        cache = make_cache(self.model.config, self.max_new_tokens if self.together else 0, stored_as)
         logits = self._forward(ids, mask.long() if padded else None, positions, cache)
+        if not self.together:
+            return logits, cache, None, lengths
         repeats: Any = counts  # typed int, but a number for each prompt is repeated as well
         cache.batch_repeat_interleave(repeats)
         mask_BL = mask.long().repeat_interleave(counts, dim=0) if padded else None

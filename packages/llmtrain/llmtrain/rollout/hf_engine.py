@@ -13,6 +13,7 @@ from ..policy.model import load
 from ..settings.config import RolloutConfig
 from .hf import HFRollout
 from .rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start, Weights
+from .sampling_proof import samples_together
 
 
 class HFEngine(RolloutEngine):
@@ -33,6 +34,8 @@ class HFEngine(RolloutEngine):
         """whole: returns the context in which this rank holds all weights."""
         self.model, self.tokenizer, self.config = model, tokenizer, config
         self.rank, self.whole = rank, whole
+        with self.whole():
+            self.together = samples_together(model, tokenizer)
         self.tells_statistics = config.old_logp == "rollout" and not config.partial_tokens
         """True if its statistics are those of the policy to train, for all tokens; ranks exchange responses later."""
 
@@ -54,6 +57,7 @@ class HFEngine(RolloutEngine):
             stop_token_ids=self.config.stop_token_ids,
             max_num_seqs=self.config.max_num_seqs,
             stats=self.tells_statistics and len(request.shares) == 1,
+            together=self.together,
         )
         with self.whole():
             mine = request.shares[self.rank]

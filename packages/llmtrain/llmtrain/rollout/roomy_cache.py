@@ -75,8 +75,11 @@ class RoomyLayer(DynamicLayer):
 def make_cache(config: PretrainedConfig, tokens: int, dtype: torch.dtype | None = None) -> DynamicCache:
     """Return a cache for a model that samples up to `tokens` tokens; sliding-window layers keep transformers' cache.
 
+    tokens: 0 for transformers' cache in all layers.
     dtype: type to store keys and values in, None for the type that the model computes them in.
     """
     cache, room = DynamicCache(config=config), min(tokens, ROOM)
+    if not room:
+        return cache
     cache.layers = [RoomyLayer(room, dtype) if type(layer) is DynamicLayer else layer for layer in cache.layers]
     return cache

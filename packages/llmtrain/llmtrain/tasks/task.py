@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..data import Mixture, Prompt, Question
 from ..settings.config import SFTConfig
 from ..verifiers import Verifier, judged
+from ..verifiers.own_error import OwnError
 from ..verifiers.reward_function import RewardFunction
 from ..verifiers.verdict import Verdict
 
@@ -84,10 +85,34 @@ class Task:
         ]
         return self.reward.score(groups)
 
+    def try_out(self, n: int) -> None:
+        """Call verifier and reward function once, on n copies of a training question's truth as its responses.
+
+        Raises:
+            ValueError: if one of them raises or ends its process.
+        """
+        question = next(question for source in self.train for question in source)
+        response = str(question.ground_truth)
+        named = {"verifier": self.verifier} | ({"reward function": self.reward} if self.reward else {})
+        reason = self.verify([question], [response])[0].reason
+        if self.reward:
+            self.score([question], [[response] * n])
+        for name, called in named.items():
+            kind = next((kind for kind in ("error", "crash") if called.failures[kind]), None)
+            if kind:
+                told = called.errors[0].line if called.errors else reason
+                raise ValueError(f"the {name} fails on the first training question: {told}")
+            called.failures.clear()
+
     @property
     def failures(self) -> Counter[str]:
         """Checks and rewards without an answer so far, by kind."""
         return Counter(self.verifier.failures) + Counter(self.reward.failures if self.reward else {})
+
+    @property
+    def errors(self) -> list[OwnError]:
+        """First error that the verifier or the reward function raised, if one did."""
+        return (self.verifier.errors + (self.reward.errors if self.reward else []))[:1]
 
     def close(self) -> None:
         """Stop the processes of verifier and reward function."""

@@ -36,6 +36,7 @@ class Collector:
         config, ranks = self.config, self.ranks
         self.advantage = get_advantage("rloo" if config.advantage == "prime" else config.advantage, ranks.reduce)
         self.whole_groups = whole_groups
+        self._told = False
 
     def collect(self, step: int) -> Collected:
         """Return the training data of rollout step `step`. Raises RolloutError if the engine returns invalid output."""
@@ -68,7 +69,7 @@ class Collector:
             **{f"reward/{k}": self.ranks.mean(x) for k, x, on in zip(NAMES, extra, asked, strict=True) if on},
             **length_metrics(torch.cat(lengths), reward, self.ranks),
             "tokens": float(self.ranks.total(torch.cat(lengths).sum())),
-            **self._verify_metrics(counts),
+            **self._verify_metrics(counts, len(reward)),
             **self.batches.metrics(),
             **({"groups/kept": groups / (batches * size)} if settings.filter_groups else {}),
         }
@@ -138,13 +139,27 @@ class Collector:
         """Return the rewards to train on (B,) of scores (1 + terms, B)."""
         return self.config.reward.verdict_weight * scores[0] + scores[1:].sum(0)
 
-    def _verify_metrics(self, counts: Counter[str]) -> dict[str, float]:
+    def _verify_metrics(self, counts: Counter[str], responses: int) -> dict[str, float]:
         """Return the checks of this step without an answer, by kind, and the share of copies among rewarded responses.
 
-        Both are over all ranks. An answer is a copy if it stands in its prompt.
+        Both are over all ranks. An answer is a copy if it stands in its prompt. The first error of a user's function is
+        printed, with its traceback.
+
+        responses: of this rank in this step.
+
+        Raises:
+            ValueError: if a user's function failed on every response.
         """
+        if self.task.errors and not self._told:
+            self._told = True
+            print(f"\nan error of your own function, which costs its response the reward:\n{self.task.errors[0].trace}")
         names = (*FAILURES, "copied", "correct")
-        *lost, copied, correct = self.ranks.total(torch.tensor([counts[name] for name in names])).tolist()
+        sums = torch.tensor([*(counts[name] for name in names), responses])
+        *lost, copied, correct, judged = self.ranks.total(sums).tolist()
+        failed = sum(n for kind, n in zip(FAILURES, lost, strict=True) if kind in ("error", "crash", "timeout"))
+        if judged and failed >= judged:
+            last = f": {self.task.errors[0].line}" if self.task.errors else ""
+            raise ValueError(f"no response of this step could be judged, {failed:,} checks failed{last}")
         found = {f"verify/{kind}": float(count) for kind, count in zip(FAILURES, lost, strict=True) if count}
         return found | ({"verify/copied": copied / correct} if correct else {})
 

@@ -45,11 +45,11 @@ class BySource(Verifier):
     """Verifier that hands each response to the verifier of its question's source."""
 
     def __init__(self, named: Named, verifiers: Mapping[str, Verifier]) -> None:
-        """verifiers: started verifiers by name; closed with this one, which has their failures."""
+        """verifiers: started verifiers by name; closed with this one, which has their failures and errors."""
         super().__init__()
         self.named, self.verifiers = named, verifiers
         for verifier in verifiers.values():
-            verifier.failures = self.failures
+            verifier.failures, verifier.errors = self.failures, self.errors
 
     def __call__(
         self,

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
+from .own_error import OwnError
 from .verdict import Verdict
 from .verifier import Verifier
 
@@ -153,6 +154,8 @@ class CheckPool(Verifier):
                 reply = keeper.receive() if heard else None
                 idle.append(keeper if reply else self._replace(keeper))
                 replies[i] = reply or dict(CRASH)
+                if not self.errors and (raised := replies[i].get("raised")):
+                    self.errors.append(OwnError(*raised))
         return [replies[i] for i in range(len(items))]
 
     def _replace(self, keeper: Keeper) -> Keeper:

@@ -11,7 +11,7 @@ A parameter receives what its name says; the function names those that it wants,
     ground_truth, data_source, and every column of the question's row (as in TRL)
 
 A call that raises, crashes, hangs or returns anything but finite numbers gives its responses the reward 0 and is
-counted in `failures`: a whole group then has no signal.
+counted in `failures`: a whole group then has no signal. `errors` has the traceback of the first that raised.
 """
 
 import json

@@ -5,12 +5,17 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .own_error import OwnError, told
+
 ONE, GROUP = ("response", "solution_str"), "responses"
 """Names of the parameter for one response, and for those of a whole group."""
 
 
 def scored(function: Callable[..., Any], group: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the reply to one group: `scores`, and in `lost` the kind of failure of each response, or None."""
+    """Return the reply to one group: `scores`, and in `lost` the kind of failure of each response, or None.
+
+    If a call raised, `raised` tells the first error, see own_error.
+    """
     known = inspect.signature(function).parameters
     everything = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
     given = {name: value for name, value in group.items() if name != GROUP and (everything or name in known)}
@@ -21,15 +26,17 @@ def scored(function: Callable[..., Any], group: Mapping[str, Any]) -> dict[str, 
         calls = [(given | {name: response}, 1) for response in group[GROUP]]
     scores: list[float] = []
     lost: list[str | None] = []
+    first: dict[str, OwnError] = {}
     for arguments, count in calls:
         try:
             found = function(**arguments)
             scores += _numbers(found if GROUP in known else [found], count)
             lost += [None] * count
-        except Exception:  # a user's function may raise anything; only this call fails
+        except Exception as error:  # a user's function may raise anything; only this call fails
+            first = first or {"raised": told(error, function)}
             scores += [0.0] * count
             lost += ["error"] * count
-    return {"scores": scores, "lost": lost, "failure": None}
+    return {"scores": scores, "lost": lost, "failure": None, **first}
 
 
 def _numbers(found: Any, count: int) -> list[float]:

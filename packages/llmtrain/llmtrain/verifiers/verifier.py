@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from .asked import stands_in, text_of
+from .own_error import OwnError
 from .thinking import UNFINISHED, after_mark, after_thinking
 from .verdict import Verdict
 
@@ -26,6 +27,8 @@ class Verifier(AbstractContextManager, ABC):
     def __init__(self) -> None:
         self.failures: dict[str, int] = Counter()
         """Checks without an answer so far, by kind, see FAILURES. Their responses count as wrong."""
+        self.errors: list[OwnError] = []
+        """First error that a user's function raised; empty if none did."""
 
     def __call__(
         self,

@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
 from ..process.text import signal_name
+from .own_error import told
 from .scoring import scored
 from .verdict import Verdict
 
@@ -117,7 +118,8 @@ def _run(check: Check, asks: bool, response: str, truth: Any, question: str = ""
     try:
         return _reply(check(response, truth, question=question) if asks else check(response, truth))
     except Exception as error:  # a user's check may raise anything; only its item fails
-        return failure("error", f"the check raised {type(error).__name__}: {error}")
+        found = told(error, check)
+        return failure("error", f"the check raised {found.line}") | {"raised": found}
 
 
 def _reply(found: Any) -> dict[str, Any]:

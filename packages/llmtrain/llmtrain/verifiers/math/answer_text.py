@@ -26,6 +26,8 @@ _SAME = [
     )
 ]
 _SAME_WORDS = {"dne": "does not exist", "divergent": "diverges", "convergent": "converges"}
+_IN_FORMULA = r"\$[^$]*(?<![a-zA-Z\\])%s(?![a-zA-Z])[^$]*\$"
+"""Formula with a letter."""
 _FRAME = " \t\r\n$*.`"
 _BEFORE = re.compile(r"(?:[\s$*`]|\.(?!\d|\\overline|\\dot))*")
 _STYLED = re.compile(rf"(?:{STYLE}|\\(?:boldsymbol|bm|underline|emph|displaystyle)\s*)\{{")
@@ -77,7 +79,7 @@ def same_text(given: str, wanted: str, question: str = "") -> bool:
     """
     if compact(given) == compact(wanted) or choice(given) == wanted.strip("()"):
         return True
-    if f"${given}$" in question:
+    if re.fullmatch("[a-z]", given) and given != wanted and re.search(_IN_FORMULA % given, question):
         return False
     word = _word(given)
     return word is not None and word == _word(wanted)

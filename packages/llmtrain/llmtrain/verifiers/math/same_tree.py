@@ -113,6 +113,15 @@ def _agree(a: Expr, b: Expr) -> bool:
     return all(abs(x - y) <= abs(x) * 10 ** -(DIGITS - 5) for x, y in values)
 
 
+def same_value(a: Basic, b: Basic) -> bool:
+    """Return whether two expressions have values, at the same numbers for the same variables, that do not differ."""
+    try:
+        _value(a), _value(b)
+    except NO_VALUE:
+        return False
+    return not _differ(a, b)
+
+
 def _distinct(a: Expr, b: Expr) -> bool:
     """Return whether the values differ at all; math-verify takes 1+10^{-17} for 1."""
     try:

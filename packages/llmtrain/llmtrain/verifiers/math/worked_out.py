@@ -43,12 +43,14 @@ from sympy import (
     factorial,
     factorial2,
     pi,
+    preorder_traversal,
     srepr,
 )
 from sympy.core.relational import Relational
 
 from ..asked import stands_in
 from .asked_form import terms
+from .same_tree import same_value
 
 TO_DO = (Integral, Sum, Product, Limit, Derivative, binomial, factorial, factorial2, Max, Min)
 """Operations that an answer has only if the truth has them."""
@@ -145,9 +147,19 @@ def copied(text: str, given: Basic, wanted: Basic, question: str, read: Callable
     if stands_in(text, question):
         return True
     found = _formulas(question, read)
-    return any(_key(given) == _key(formula) for formula in found) or (
-        any(_alike(given, formula) for formula in found) and not _alike(given, wanted)
-    )
+    if any(_key(given) == _key(formula) for formula in found):
+        return True
+    if any(_holds_copy(given, formula) and not _holds_copy(wanted, formula) for formula in found):
+        return True
+    return any(_alike(given, formula) for formula in found) and not _alike(given, wanted)
+
+
+def _holds_copy(given: Basic, formula: Basic) -> bool:
+    """Return whether a formula of the same value stands in an answer, as in 2(f)/2 and -(-f)."""
+    if not (isinstance(given, Expr) and isinstance(formula, Expr)) or formula.is_Atom:
+        return False
+    key = _key(formula)
+    return any(_key(part) == key for part in preorder_traversal(given)) and same_value(given, formula)
 
 
 def _alike(a: Basic, b: Basic) -> bool:

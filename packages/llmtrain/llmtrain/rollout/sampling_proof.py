@@ -1,0 +1,64 @@
+"""Whether sampling by transformers is right for a model: tried on a few tokens before the first rollout.
+
+A cache may not let its rows be repeated or dropped, as states of recurrent layers; a model may count positions itself,
+so that left padding shifts them. Such a model samples prompts of one length at a time. If even then sampled tokens have
+other log-probabilities than by the model's own logits, it is refused.
+"""
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from ..policy.compiled import eager
+from ..policy.logits import FLOOR, ROUNDING, family, in_a_line, sample
+from ..policy.precision import casts, without_gradients
+from .hf import HFRollout
+
+PROMPTS, EACH, TOKENS = (3, 5), 2, 3
+"""Tokens of the prompts, responses to each, and tokens of a response."""
+
+
+def samples_together(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Return whether prompts of different lengths may share a pass, see `HFRollout`. All ranks take the same steps.
+
+    Raises:
+        ValueError: if sampled tokens have other log-probabilities than by the model's own logits.
+    """
+    dtype = torch.bfloat16 if casts(model) else model.dtype
+    reasons = []
+    for together in (True, False):
+        try:
+            gap, largest = _gap(model, tokenizer, together)
+        except Exception as error:
+            reasons.append(in_a_line(error))
+            continue
+        if gap <= FLOOR + ROUNDING[dtype] * largest:
+            return together
+        reasons.append(f"sampled tokens have other log-probabilities than by its own logits, by {gap:.2g} nats")
+    raise ValueError(f"rollout.name hf cannot sample with {family(model)}: {reasons[-1]}; use rollout.name vllm")
+
+
+def _gap(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, together: bool) -> tuple[float, float]:
+    """Return the mean gap of log-probabilities (nats) of sampled tokens, and the model's largest logit."""
+    rows = sample(model).tolist()
+    prompts = [row[:length] for row, length in zip(rows, PROMPTS, strict=False)]
+    uniforms = list(torch.linspace(0.1, 0.9, len(prompts) * EACH * TOKENS).double().view(-1, EACH, TOKENS))
+    sampler = HFRollout(
+        model, tokenizer, max_new_tokens=TOKENS, generator=torch.Generator(), stop_token_ids=(), together=together
+    )
+    found = sampler.generate(prompts, EACH, uniforms=uniforms)
+    responses = found.response_ids.split(found.response_lengths.tolist())
+    gaps, largest, was_training = [], 0.0, model.training
+    model.eval()
+    try:
+        with eager(), without_gradients(model):
+            for owner, response, logp in zip(
+                found.prompt_index.tolist(), responses, found.logp.split(found.response_lengths.tolist()), strict=True
+            ):
+                ids = torch.tensor([[*prompts[owner], *response.tolist()]], device=model.device)
+                logits = model(input_ids=ids, use_cache=False).logits[0, len(prompts[owner]) - 1 : -1].float()
+                own = logits.log_softmax(-1).gather(1, response.to(logits.device)[:, None])[:, 0]
+                gaps.append((own.cpu() - logp.cpu()).abs())
+                largest = max(largest, float(logits.abs().max()))
+    finally:
+        model.train(was_training)
+    return float(torch.cat(gaps).mean()), largest

@@ -1,0 +1,79 @@
+"""Sampling by transformers proves itself: log-probabilities of sampled tokens are those of the model's own logits."""
+
+import pytest
+import torch
+from benchmarks.model_families import tiny
+from transformers import AutoModelForCausalLM
+
+from llmtrain.policy.tokenizer import build_char_tokenizer
+from llmtrain.rollout.hf import HFRollout
+from llmtrain.rollout.sampling_proof import samples_together
+
+PROMPTS = [[41, 42, 43, 44, 45], [50, 51], [60, 61, 62], [70, 71]]
+
+
+@pytest.fixture
+def tokenizer():
+    return build_char_tokenizer("ab")
+
+
+def model_of(family):
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(tiny(family)).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.dim() > 1:
+                weight.mul_(3)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("family", "together"),
+    [
+        ("qwen2", True),
+        ("gemma2", True),
+        ("bart", False),  # positions from the length of the cache
+        ("qwen3_next", False),  # recurrent layers
+        ("lfm2_moe", False),
+        ("deepseek_v4", False),
+    ],
+)
+def test_sampled_tokens_have_the_log_probabilities_of_the_models_own_logits(family, together, tokenizer):
+    model = model_of(family)
+    assert samples_together(model, tokenizer) is together
+    sampler = HFRollout(
+        model, tokenizer, max_new_tokens=5, generator=torch.Generator().manual_seed(0), together=together
+    )
+    found = sampler.generate(PROMPTS, 2)
+    assert found.prompt_index.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    parts = zip(
+        found.prompt_index.tolist(),
+        found.response_ids.split(found.response_lengths.tolist()),
+        found.logp.split(found.response_lengths.tolist()),
+        strict=True,
+    )
+    for owner, response, logp in parts:
+        ids = torch.tensor([[*PROMPTS[owner], *response.tolist()]])
+        with torch.no_grad():
+            own = model(input_ids=ids, use_cache=False).logits[0, len(PROMPTS[owner]) - 1 : -1].log_softmax(-1)
+        torch.testing.assert_close(logp, own.gather(1, response[:, None])[:, 0], rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["mamba", "bamba", "minimax", "rwkv", "openai-gpt"])
+def test_a_model_that_cannot_be_sampled_is_refused_in_a_line(family, tokenizer):
+    model = model_of(family)
+    with pytest.raises(ValueError, match=r"rollout.name hf cannot sample with \w+ .*use rollout.name vllm") as refused:
+        samples_together(model, tokenizer)
+    assert "\n" not in str(refused.value)
+
+
+def test_apart_and_together_draw_the_same_tokens(tokenizer):
+    model = model_of("qwen2")
+    found = [
+        HFRollout(
+            model, tokenizer, max_new_tokens=5, generator=torch.Generator().manual_seed(0), together=together
+        ).generate(PROMPTS, 3)
+        for together in (True, False)
+    ]
+    assert torch.equal(found[0].response_ids, found[1].response_ids)
+    torch.testing.assert_close(found[0].logp, found[1].logp, rtol=0, atol=1e-5)

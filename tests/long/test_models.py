@@ -1,0 +1,22 @@
+"""Every family of transformers that generates text is right, or refused: docs/models.md. `make test-long` runs it."""
+
+import pytest
+from benchmarks.model_families import FAMILIES
+from benchmarks.models import PAGE, try_family
+
+pytestmark = [pytest.mark.long, pytest.mark.slow]
+WRONG = ("gradients differ", "sampled with other log-probabilities")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_is_right_or_refused(family):
+    row = try_family(family)
+    said = [*row.layouts.values(), row.sampling]
+    assert not [reason for reason in said if reason.startswith(WRONG)]
+    known = next((line for line in PAGE.read_text().splitlines() if line.startswith(f"| `{family}` | ")), "")
+    if row.right:
+        assert "| right |" in known, f"{family} is right: python -m benchmarks.models"
+
+
+def test_a_hundred_families_are_right():
+    assert int(PAGE.read_text().partition(" of ")[0].split()[-1]) >= 100
