@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from zipfile import is_zipfile
 
 import torch
@@ -23,6 +23,7 @@ from .engine import Engine
 from .lora import whole_weights
 from .own_code import refusing_code
 from .tokenizer import load_tokenizer
+from .whole_model import require_whole
 
 ALIGNMENT = 64
 """Alignment of tensors that torch allocates on a CPU (bytes)."""
@@ -80,7 +81,8 @@ def load(
 
     Raises:
         ValueError: if the folder does not exist, has no weights or no tokenizer, or if a file is missing or cut off;
-            if the folder needs its own code and that is not trusted.
+            if weights are missing, unexpected or not finite, or the tokenizer has ids beyond the vocabulary; if the
+            folder needs its own code and that is not trusted.
     """
     if not Path(path).is_dir():
         raise ValueError(f"model folder {path} does not exist")
@@ -91,16 +93,24 @@ def load(
         raise ValueError(f"model folder {path} is damaged: {damaged[0]} is missing or cut off")
     disable_progress_bar()  # it would break up the run's own progress bar
     with refusing_code(path):
-        model = AutoModelForCausalLM.from_pretrained(
-            path, dtype=dtype, local_files_only=True, trust_remote_code=trust_remote_code
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            path,
+            dtype=dtype,
+            local_files_only=True,
+            trust_remote_code=trust_remote_code,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are refused below
         )
+    model, loading = cast(tuple[PreTrainedModel, dict[str, Any]], loaded)
+    tokenizer = load_tokenizer(path, trust_remote_code)
+    require_whole(path, model, tokenizer, loading)
     if device == "cpu":
         for weight in model.parameters():
             if weight.data_ptr() % ALIGNMENT:
                 weight.data = weight.data.clone()
     else:
         torch.backends.cuda.enable_cudnn_sdp(False)
-    return model, load_tokenizer(path, trust_remote_code)
+    return model, tokenizer
 
 
 def is_whole(path: Path) -> bool:
