@@ -184,7 +184,7 @@ def refused(folder, asked, capsys) -> None:
 
 
 @pytest.mark.parametrize("flags", [REFERENCE, PRIME])
-def test_a_command_runs_code_that_it_may_trust_and_records_that(train, copy, asked, flags, tmp_path):
+def test_a_command_runs_code_that_it_may_trust_and_records_that(train, copy, asked, flags, tmp_path, capsys):
     """It runs for the policy and the other models; a checkpoint has the code with it, and the run goes on."""
     policy, other = with_code(copy("own")), with_code(copy("other"))
     given = ["--model.path", str(policy), "--model.ref-path", str(other), "--model.trust-remote-code"]
@@ -192,6 +192,10 @@ def test_a_command_runs_code_that_it_may_trust_and_records_that(train, copy, ask
     run = tmp_path / "run"
     assert json.loads((run / "manifest.json").read_text())["trust_remote_code"] is True
     assert all((folder / "was-run").exists() for folder in (policy, other))
-    assert main(["resume", str(run), "--steps", "2"]) == 0
+    capsys.readouterr()
+    for command in (["resume", str(run), "--steps", "2"], ["eval", str(run)]):  # what its config.yaml says is no trust
+        assert main(command) == 2
+        assert "needs its own Python code (auto_map), which is not run" in capsys.readouterr().err
+    assert main(["resume", str(run), "--steps", "2", "--trust-remote-code"]) == 0
     assert [line["step"] for line in read_metrics(run)][:2] == [0, 1]
     assert not asked

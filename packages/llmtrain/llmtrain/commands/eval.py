@@ -14,7 +14,7 @@ from ..process.local_ranks import end_with_parent, is_first, is_worker, launch
 from ..settings.config import DataConfig, TrainConfig
 from ..settings.presets import get_preset
 from ..settings.sampling import Sampling
-from ..training.run import claim, run_config
+from ..training.run import claim, own_names, run_config
 from ..verifiers.verifier_registry import named_verifiers
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ def prepare(given: argparse.Namespace, place: Place) -> tuple["Evaluation", list
         raise ValueError("--verifier judges questions from files: name them with --data")
     sampling_of = sampler_settings(given, config)
     task, verifier = _task(data, config)
-    trusted = given.trust_remote_code or config.model.trust_remote_code
-    machine = {"device": given.device or config.device, "dtype": given.dtype, "trust_remote_code": trusted}
+    device, trusted = given.device or config.device, given.trust_remote_code
+    machine = {"device": device, "dtype": given.dtype, "trust_remote_code": trusted}
     subject = Subject.load(place.model, stop_token_ids=tuple(config.rollout.stop_token_ids), **machine)
     use_template(subject.tokenizer, data)
     benchmarks, left_out = benchmarks_of(
@@ -262,7 +262,8 @@ def locate(given: argparse.Namespace) -> Place:
     if (path / "checkpoints").is_dir() and (path / "config.yaml").is_file():
         from ..policy.checkpoint import check_unaltered
 
-        config = run_config(path)
+        config = run_config(path, given.trust_remote_code)
+        print("".join(f"{line}\n" for line in own_names(config)), end="")
         model = _checkpoint(path, given.best, config)
         check_unaltered(model)
         return Place(config, model, path / "eval" / f"{model.name}{label}", path)

@@ -6,7 +6,8 @@ from pathlib import Path
 from entrostat.commandline import Arguments
 
 from ..cluster.start_run import start_run
-from ..training.run import run_config
+from ..process.local_ranks import is_first
+from ..training.run import own_names, run_config
 
 
 def main(args: list[str]) -> int:
@@ -19,8 +20,11 @@ def main(args: list[str]) -> int:
     parser.add_argument("--steps", type=int, help="train to this rollout step instead of the configured one")
     parser.add_argument("--nproc", type=int, help="number of ranks instead of the configured one (DeepSpeed)")
     parser.add_argument("--topology.address", dest="address", help="Ray cluster to continue on, HOST:PORT or auto")
+    parser.add_argument("--trust-remote-code", action="store_true", help="run Python code in the model folders")
     given = parser.parse_args(args)
-    config = replace(run_config(given.run), out=str(Path(given.run)))
+    config = replace(run_config(given.run, given.trust_remote_code), out=str(Path(given.run)))
+    if is_first():
+        print("".join(f"{line}\n" for line in own_names(config)), end="")
     if given.address is not None:
         if config.topology.name != "ray":
             raise ValueError(f"{given.run} was not trained on Ray but with topology.name {config.topology.name}")

@@ -11,7 +11,7 @@ class CodeRefusedError(ValueError):
     def __init__(self, folder: str | Path) -> None:
         super().__init__(
             f"model folder {folder} needs its own Python code (auto_map), which is not run: read that code, then set "
-            "model.trust_remote_code, or take a model that transformers knows"
+            "model.trust_remote_code (of an existing run: --trust-remote-code), or take a model that transformers knows"
         )
 
 

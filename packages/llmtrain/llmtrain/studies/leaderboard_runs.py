@@ -49,7 +49,8 @@ def done(config: TrainConfig) -> int:
     folder = Path(config.out)
     if not (folder / "config.yaml").exists():
         return 0
-    if replace(run_config(folder), out=config.out, overwrite=False) != config:
+    trusted = config.model.trust_remote_code
+    if replace(run_config(folder, trusted), out=config.out, overwrite=False) != config:
         raise ValueError(f"{folder} holds a run with other settings: choose another --out, or remove it")
     found = checkpoints(folder)
     return step_of(found[-1]) if found else 0

@@ -1,9 +1,12 @@
 """A run from its configuration to its final message, as one process or as one of several ranks."""
 
+import re
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +47,41 @@ def run_settings(run: str | Path) -> dict[str, Any]:
     return load_yaml(Path(run) / "config.yaml")
 
 
-def run_config(run: str | Path) -> TrainConfig:
-    """Return the configuration that a run was started with. Raise ValueError if its file is empty or invalid."""
+def run_config(run: str | Path, trusted: bool = False) -> TrainConfig:
+    """Return the configuration that a run was started with. Raise ValueError if its file is empty or invalid.
+
+    trusted: whether Python code in model folders is run. What the file says about that counts for nothing, since a run
+    folder may come from elsewhere.
+    """
     settings = run_settings(run)
     if not settings:
         raise ValueError(f"{Path(run) / 'config.yaml'} is empty: put back the settings of the run")
-    return merge(TrainConfig(), current_keys(settings))
+    config = merge(TrainConfig(), current_keys(settings))
+    return replace(config, model=replace(config.model, trust_remote_code=trusted))
+
+
+def own_names(config: TrainConfig) -> Iterator[str]:
+    """Yield a line for each setting that imports a function or class of one's own, with the file it comes from."""
+    data, reward = config.data, config.reward
+    settings = {"task.name": config.task.name, "data.verifier": data.verifier, "reward.function": reward.function}
+    settings |= {"rollout.name": config.rollout.name, "advantage": config.advantage, "controller": config.controller}
+    for key, value in settings.items():
+        for name in re.findall(r"[A-Za-z_][\w.]*(?=:[A-Za-z_])", value):
+            yield f"{key} imports {name} from {_file_of(name)}"
+
+
+def _file_of(module: str) -> str:
+    """Return the file of the package or module that a name belongs to."""
+    sys.path.insert(0, "")  # as a worker searches it
+    try:
+        found = find_spec(module.partition(".")[0])
+    except (ImportError, ValueError):
+        found = None
+    finally:
+        sys.path.remove("")
+    if found is None:
+        return "nowhere: there is no such module"
+    return str(Path(found.origin).resolve()) if found.origin else "a package without a file"
 
 
 def print_config(config: TrainConfig) -> None:

@@ -72,7 +72,8 @@ def equal(given: str, wanted: str, question: str = "") -> bool:
         return found is not None and not (question and rewritten(measured(given)[0], measured(wanted)[0], question))
     one, other = found
     given_tree, text = one.tree[0], one.text
-    if isinstance(given_tree, Eq | And):  # a chain: 17*23=391
+    chain = given_tree._unsorted_args if isinstance(given_tree, And) else [given_tree]
+    if all(isinstance(part, Eq) for part in chain):  # 17*23=391
         given_tree, text = take_last_relation(given_tree).rhs, text.rpartition("=")[2]
     trees = given_tree, other.tree[0]
     return not (

@@ -86,7 +86,8 @@ def reduced(given: str, wanted: str) -> str | None:
     names = [name for (name, _), sides in zip(values, named, strict=True) if len(sides) > 1]
     if len(names) == len(set(names)) == len(values) and re.match(r"\s*(?:\\left)?\(|\\begin", wanted):
         return "(" + ",".join(value for _, value in sorted(values)) + ")"
-    return None if len(set(names)) > 1 else ",".join(value for _, value in values)  # x=1, y=2 is no set
+    letters = {re.sub(r"\s*_.*", "", name) for name in names}
+    return None if len(letters) > 1 else ",".join(value for _, value in values)  # x=1, y=2 is no set; x_1, x_2 is
 
 
 def _plain(text: str) -> str:
