@@ -255,3 +255,23 @@ def test_mistakes_in_arguments_are_of_one_line(capsys):
     with pytest.raises(SystemExit):
         parser.parse_args(["--help"])
     assert "What it does.\n\n    judge --lines 3 FILE\n" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("program", ["toybandit", "llmtrain"])
+def test_help_ends_however_narrow_the_terminal_is(program):
+    command = [sys.executable, "-m", program, "run" if program == "toybandit" else "train", "--help"]
+    done = subprocess.run(command, env=os.environ | {"COLUMNS": "5"}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "--out" in done.stdout
+
+
+@pytest.mark.slow
+def test_signs_that_a_terminal_has_not_are_written_as_others(tmp_path):
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-m", "toybandit", "run", "--rollouts", "3", "--out", str(tmp_path / "run")]
+    done = subprocess.run(command, env=os.environ | ascii_only, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "entropy" in done.stdout
+    assert "?" in done.stdout

@@ -31,6 +31,8 @@ OF_THE_DISK = (ENOSPC, EDQUOT, EFBIG, EIO, EROFS)
 """Write errors without a file name: disk full, broken or read-only, quota exceeded, file too large."""
 LONG = re.compile(r"\S{400,}")
 """Word that an error message cuts, such as a value of thousands of characters."""
+NARROWEST = 40
+"""Columns below which the layout of help does not end."""
 UNREAD = 141
 """Exit code after the reader of the output has closed the pipe, as in shells."""
 
@@ -181,6 +183,7 @@ def one_line_errors(main: Callable[[list[str]], int]) -> Main:
     """
 
     def guarded(args: Sequence[str] | None = None) -> int:
+        _fit_terminal()
         try:
             try:
                 return main(list(sys.argv[1:] if args is None else args))
@@ -207,6 +210,15 @@ def one_line_errors(main: Callable[[list[str]], int]) -> Main:
 
     guarded.__doc__ = main.__doc__
     return guarded
+
+
+def _fit_terminal() -> None:
+    """Write signs that the terminal has not as others, and lay out help for at least NARROWEST columns."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
+            stream.reconfigure(errors="replace")
+    if os.environ.get("COLUMNS", "").isdigit() and int(os.environ["COLUMNS"]) < NARROWEST:
+        os.environ["COLUMNS"] = str(NARROWEST)
 
 
 def _cut(word: re.Match[str]) -> str:

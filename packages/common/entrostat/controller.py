@@ -242,10 +242,14 @@ def as_state(value: float | Tensor) -> Tensor:
     return torch.as_tensor(value, dtype=torch.float64)
 
 
+LARGEST_READING = 1e6
+"""Bound of a measurement (nats): that of a sequence of 70,000 tokens over a million words is below."""
+
+
 def as_reading(value: float | Tensor) -> Tensor:
-    """Return a measurement for a control loop: float64, NaN where it is not finite."""
+    """Return a measurement for a control loop: float64, NaN where it is not finite or no entropy can be so large."""
     reading = as_state(value)
-    return torch.where(reading.isfinite(), reading, torch.nan)
+    return torch.where(reading.abs() < LARGEST_READING, reading, torch.nan)
 
 
 def is_moving(value: Any) -> bool:

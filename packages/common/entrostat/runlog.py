@@ -34,6 +34,7 @@ from typing import Any, TextIO
 from .installation import git_revision
 from .plain_yaml import dump_yaml
 from .probe_log import append_probes, keep_probes
+from .regular_file import require_file
 
 HOLDS_WITHIN = 0.15
 """Upper limit for the relative error of the mean entropy over the last third, if a target counts as held."""
@@ -128,6 +129,7 @@ def read_lines(path: str | Path) -> list[dict[str, Any]]:
     Raises ValueError on any other line that is not JSON or has no step.
     """
     path = Path(path)
+    require_file(path)
     lines = path.read_bytes().splitlines() if path.exists() else []  # as text it would also be split at U+2028
     records = []
     for i, line in enumerate(lines):

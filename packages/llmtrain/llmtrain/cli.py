@@ -15,6 +15,7 @@
 Settings of train: defaults < --preset < --config file.yaml < flags. `llmtrain COMMAND --help` lists the flags.
 """
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -25,6 +26,8 @@ from entrostat.choosing import unknown
 from entrostat.commandline import one_line_errors
 
 from .process.local_ranks import announce_end, is_first, is_worker
+from .process.stop_signals import ending
+from .process.text import signal_name
 
 COMMANDS = {
     "train": "Train a policy by RLVR.",
@@ -79,18 +82,27 @@ def command(args: list[str]) -> int:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run a command line; return its exit code. The process of a rank ends here with that code."""
-    if not is_worker():
-        return command(args)
-    try:
-        code = command(args)
-    except Exception:
-        traceback.print_exc()
-        code = 1
+    with ending(_say_end):
+        if not is_worker():
+            return command(args)
+        try:
+            code = command(args)
+        except Exception:
+            traceback.print_exc()
+            code = 1
     announce_end()
     from .process.ranks import leave
 
     leave(code)
     return code
+
+
+def _say_end(number: int) -> None:
+    """Say that a signal ends the process, which is not in a training step."""
+    if is_first():
+        os.write(2, f"stopped by {signal_name(number)}, not in a training step\n".encode())
+    if is_worker():
+        announce_end()
 
 
 if __name__ == "__main__":

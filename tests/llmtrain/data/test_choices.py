@@ -83,7 +83,11 @@ def test_rows_that_cannot_be(jsonl, row, message):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("a,b\n", "has no rows"), ('a,b\n"x,y\n', "is not a valid csv file")],
+    [
+        ("a,b\n", "has no rows"),
+        ('a,b\n"x,y\n', "is not a valid csv file"),
+        ("a,b,a\n1,2,3\n", "has several columns called 'a'"),
+    ],
 )
 def test_csv_files_that_cannot_be(tmp_path, text, message):
     (tmp_path / "a.csv").write_text(text)

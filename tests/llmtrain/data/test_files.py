@@ -22,6 +22,15 @@ def test_parquet_gives_the_columns_that_are_asked_for(parquet, verl):
     assert found == [(i, {"reward_model": {"ground_truth": str(i)}}) for i in range(10)]
 
 
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    table = pa.Table.from_arrays(
+        [pa.array(["1+1="]), pa.array(["2"]), pa.array(["3"])], ["question", "answer", "answer"]
+    )
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"a.parquet has several columns called 'answer': rename"):
+        opened(tmp_path / "a.parquet")
+
+
 def test_rows_are_numbered_through_all_batches(tmp_path):
     n = AT_A_TIME + 5
     pq.write_table(pa.table({"question": [str(i) for i in range(n)]}), tmp_path / "a.parquet")

@@ -243,3 +243,20 @@ def test_a_run_goes_on_in_another_cluster_if_it_was_in_one(run, capsys):
     (run / "config.yaml").write_text(settings.replace("  name: local", "  name: ray"))
     assert main(["resume", str(run), "--topology.address", "127.0.0.1:1"]) == 2
     assert "error: no Ray cluster at 127.0.0.1:1" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("not_under_nohup")
+@pytest.mark.parametrize(("ranks", "name", "code"), [(1, "SIGHUP", 129), (2, "SIGTERM", 143)])
+def test_a_signal_before_the_first_step_is_said_and_has_its_code(tmp_path, name, code, ranks):
+    engine = ["--engine.name", "deepspeed", "--nproc", "2"] if ranks == 2 else []
+    flags = ["--preset", "countdown-cpu", "--threads", "1", "--sft.steps", "100000", "--out", str(tmp_path / "run")]
+    command = [sys.executable, "-m", "llmtrain", "train", *flags, *engine]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        for line in process.stdout:
+            if line.startswith("warm-up"):
+                break
+        process.send_signal(getattr(signal, name))
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert said.splitlines()[-1] == f"stopped by {name}, not in a training step"

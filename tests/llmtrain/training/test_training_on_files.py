@@ -107,3 +107,66 @@ def test_dapo_math_17k(real, tmp_path, capsys, monkeypatch):
     lines = read_metrics("run")
     assert [line["step"] for line in lines] == [0, 1]
     assert all(0 <= line["reward"] < 0.3 and line["entropy"] > 5 for line in lines)
+
+
+OWN = """
+def too_few(response): return True
+def keyed(response, ground_truth): return {}["level"]
+def late(response, ground_truth): return response == str(ground_truth) or {}["level"]
+def sometimes(response, ground_truth): return ground_truth in response or len(response) % 2 == 0 or {}["level"]
+def reward(response, ground_truth): return 1 / 0
+"""
+
+
+@pytest.fixture
+def own(run, tmp_path, monkeypatch):
+    """Function that returns a run with a verifier or reward function of one's own."""
+    (tmp_path / "my_rewards.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def make(verifier="math", function=""):
+        data = replace(run.data, verifier=verifier)
+        return replace(run, out=str(tmp_path / "run"), data=data, reward=RewardConfig(function=function), steps=1)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"verifier": "my_rewards:too_few"},
+            r"the verifier fails on the first training question: TypeError: too_few\(\) takes 1 positional argument "
+            r"but 2 were given \(my_rewards.py, line 2, in too_few\)",
+        ),
+        (
+            {"verifier": "my_rewards:keyed"},
+            r"the verifier fails on .* KeyError: 'level' \(my_rewards.py, line 3, in keyed\)",
+        ),
+        (
+            {"function": "my_rewards:reward"},
+            r"the reward function fails on .* ZeroDivisionError: .* \(my_rewards.py, line 6, in reward\)",
+        ),
+    ],
+)
+def test_a_function_of_ones_own_is_called_once_before_the_run(own, given, message):
+    with pytest.raises(ValueError, match=message):
+        Trainer(own(**given), own(**given).model.path)
+
+
+def test_a_step_in_which_every_check_failed_stops_the_run(own, capsys):
+    config = own("my_rewards:late")
+    with pytest.raises(
+        ValueError, match=r"no response of this step could be judged, \d+ checks failed: KeyError: 'level'"
+    ):
+        Trainer(config, config.model.path).run()
+    assert 'return response == str(ground_truth) or {}["level"]' in capsys.readouterr().out
+
+
+def test_the_first_error_is_printed_with_its_traceback_and_the_run_goes_on(own, capsys):
+    config = own("my_rewards:sometimes")
+    Trainer(config, config.model.path).run()
+    said = capsys.readouterr().out
+    assert said.count("an error of your own function, which costs its response the reward") == 1
+    assert "my_rewards.py" in said
+    assert read_metrics(config.out)[0]["verify/error"] > 0

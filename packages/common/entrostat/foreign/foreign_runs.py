@@ -16,6 +16,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, BinaryIO, NamedTuple
 
+from ..regular_file import require_file
 from . import console_lines, event_files, json_logs, wandb_offline, wandb_tables
 from .metric_names import translate
 from .rows import LimitedFile, Row
@@ -97,6 +98,8 @@ def read_path(path: str | Path, most: int = MOST) -> list[ForeignRun]:
     if not path.exists():
         raise ValueError(f"{path} is not a run: there is no such file or folder")
     files = _files(path) if path.is_dir() else [path]
+    for file in files:
+        require_file(file)
     try:
         return read_files(files, most)
     except ValueError as error:
@@ -116,7 +119,7 @@ def read_files(paths: Sequence[Path], most: int = MOST) -> list[ForeignRun]:
     if len(paths) > 1:
         return _gathered(EVENTS, chain.from_iterable(_events(path, most) for path in paths), False)
     with paths[0].open("rb") as file:
-        return read_file(file, most)
+        return read_file(file if file.seekable() else BytesIO(file.read()), most)
 
 
 def _events(path: Path, most: int) -> Iterator[Row]:

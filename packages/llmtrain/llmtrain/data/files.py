@@ -6,6 +6,7 @@ Rows of parquet files, csv files and json arrays are numbered from 0, lines of j
 import csv
 import json
 from codecs import BOM_UTF8
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -39,12 +40,14 @@ def _parquet(path: Path, name: str, source: str) -> Table:
         raise ValueError(f"{path} is not a valid parquet file: {one_line(error)}") from None
     if not rows:
         raise ValueError(f"{path} has no rows")
+    names = field_names(schema)
+    _require_distinct(path, names)
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
         with pq.ParquetFile(path, page_checksum_verification=True) as opened:
             yield from opened.iter_batches(AT_A_TIME, columns=list(columns))
 
-    return Table(name, source, "row", field_names(schema), partial(arrow_rows, str(path), batches))
+    return Table(name, source, "row", names, partial(arrow_rows, str(path), batches))
 
 
 def _json(path: Path, name: str, source: str) -> Table:
@@ -77,12 +80,19 @@ def _csv(path: Path, name: str, source: str) -> Table:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file, strict=True)
             columns = list(reader.fieldnames or ())
+            _require_distinct(path, columns)
             rows = [(i, _cells(row)) for i, row in enumerate(reader)]
     except (csv.Error, UnicodeError) as error:
         raise ValueError(f"{path} is not a valid csv file: {one_line(error)}") from None
     if not rows:
         raise ValueError(f"{path} has no rows")
     return Table(name, source, "row", columns, lambda _: iter(rows))
+
+
+def _require_distinct(path: Path, columns: Sequence[str]) -> None:
+    """Raise ValueError if two columns have one name: which of them is meant?"""
+    if twice := [name for name, count in Counter(columns).items() if count > 1]:
+        raise ValueError(f"{path} has several columns called {twice[0]!r}: rename or drop all but one")
 
 
 def _cells(row: dict[str, Any]) -> Row:

@@ -3,11 +3,38 @@
 import os
 import signal
 import stat
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Handlers = Mapping[signal.Signals, Any]
+
+
+@contextmanager
+def ending(said: Callable[[int], None]) -> Iterator[None]:
+    """End the process where SIGTERM or SIGHUP arrives in the block, with exit code 128 + n, unless it is handled there.
+
+    It ends at once: an exception would be raised in the middle of an import, which may take it for a missing module.
+
+    said: called first, with the number of the signal.
+    """
+
+    def end(number: int, frame: Any) -> None:
+        said(number)
+        os._exit(128 + number)
+
+    wanted = [number for number in STOPPING[1:] if signal.getsignal(number) == signal.SIG_DFL]
+    previous = {number: signal.signal(number, end) for number in wanted} if _in_main_thread() else {}
+    try:
+        yield
+    finally:
+        restore(previous)
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 class StopSignal:
