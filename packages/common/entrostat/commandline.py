@@ -7,12 +7,13 @@ import os
 import re
 import select
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from errno import EDQUOT, EFBIG, EIO, ENOSPC, EROFS
 from functools import partial
 from pathlib import Path
 from reprlib import repr as shortened
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from . import choosing
@@ -63,10 +64,18 @@ def _named(key: str) -> str:
     return key if key.isprintable() else shortened(key)
 
 
-def parse_flags(cls: type[T], args: Sequence[str], *, prog: str, description: str, default: T | None = None) -> T:
+def parse_flags(
+    cls: type[T],
+    args: Sequence[str],
+    *,
+    prog: str,
+    description: str,
+    default: T | None = None,
+    synonyms: Mapping[str, str] = MappingProxyType({}),
+) -> T:
     """Return an instance of the dataclass `cls`: `default` with the command-line flags. `--help` prints and exits.
 
-    default: needed if `cls` has sections.
+    default: needed if `cls` has sections. synonyms: our key by the last part of a name that others use.
     Raises a one-line ValueError on an unknown flag or a value of the wrong type.
     """
     import tyro
@@ -88,6 +97,8 @@ def parse_flags(cls: type[T], args: Sequence[str], *, prog: str, description: st
         flags = ["--" + key.replace("_", "-") for key in keys(cls)]
         given_flag = unknown[0].partition("=")[0]
         listed = f"{prog} --help lists what there is"
+        if ours := synonyms.get(given_flag.lstrip("-").rpartition(".")[2].replace("-", "_")):
+            raise ValueError(f"{prog}: unknown option {unknown[0]}; here it is --{ours}")
         raise ValueError(f"{prog}: {choosing.unknown('option', given_flag, flags, listed, unknown[0])}")
     return parsed
 

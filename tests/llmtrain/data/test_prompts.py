@@ -1,6 +1,9 @@
 """Prompts for a model: system prompt, instruction, templates and length."""
 
+from copy import deepcopy
+
 import pytest
+from tokenizers.processors import TemplateProcessing
 
 from llmtrain.data import Question
 from llmtrain.data.prompts import encode_all, put, use_template, within
@@ -56,10 +59,6 @@ def test_text_and_messages_mixed_keep_their_places(tokenizer):
 
 def test_special_tokens_of_a_tokenizer_are_added_to_text_and_not_twice_to_messages(tokenizer):
     """Llama's tokenizer adds a first token that the template adds too."""
-    from copy import deepcopy
-
-    from tokenizers.processors import TemplateProcessing
-
     other = deepcopy(tokenizer)
     other.backend_tokenizer.post_processor = TemplateProcessing(single="<pad> $A", special_tokens=[("<pad>", 0)])
     other.chat_template = "<pad>{{ messages[0]['content'] }}"
@@ -117,3 +116,14 @@ def test_text_that_a_tokenizer_does_not_know_is_told_with_the_question():
         ValueError, match=r"^a\.jsonl, line 3: the tokenizer cannot encode the text \(WordLevel error.*"
     ):
         within(build_char_tokenizer("2+"), some, 99)
+
+
+def test_plain_text_that_begins_with_bos_gets_no_second_one():
+    other = build_bpe_tokenizer(["what is 2+2? it is 4, of course"] * 3, 280)
+    other.add_special_tokens({"bos_token": "<s>"})
+    begin = ("<s>", other.bos_token_id)
+    other.backend_tokenizer.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[begin])
+    plain = encode(other, "2+2?")
+    assert plain[0] == other.bos_token_id
+    assert encode(other, "<s>2+2?") == plain
+    assert encode(other, "2<s>2?").count(other.bos_token_id) == 2

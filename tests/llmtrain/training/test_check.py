@@ -8,9 +8,9 @@ import torch
 
 from entrostat.advantages import REGISTRY, advantage_needs, get_advantage
 from llmtrain.cli import main
-from llmtrain.settings.config import ModelConfig, ProfileConfig, TrainConfig
+from llmtrain.settings.config import DataConfig, EvalConfig, ModelConfig, ProfileConfig, RolloutConfig, TrainConfig
 from llmtrain.settings.presets import get_preset, read_config
-from llmtrain.training.check import OF_VERDICTS, check, check_place
+from llmtrain.training.check import OF_VERDICTS, check, check_model, check_place, prompt_limit
 
 
 def folder_of(path, **sizes) -> str:
@@ -163,3 +163,20 @@ def test_advantages_of_verdicts_are_those_that_refuse_other_rewards():
             except ValueError:
                 refused.add(name)
     assert refused == OF_VERDICTS
+
+
+def test_prompts_are_as_long_as_the_model_can_hold_unless_a_length_is_set(tmp_path):
+    files = DataConfig(train_files=("a.jsonl",))
+    small = TrainConfig(data=files, rollout=RolloutConfig(max_new_tokens=24), eval=EvalConfig(every=0))
+    assert prompt_limit(small) == 256 - 24
+    check_model(small)
+    folder = folder_of(tmp_path / "long", max_position_embeddings=8192)
+    assert prompt_limit(replace(small, model=ModelConfig(path=folder))) == 1024
+    short = folder_of(tmp_path / "short", max_position_embeddings=100)
+    assert prompt_limit(replace(small, model=ModelConfig(path=folder, ref_path=short))) == 76
+    evaluated = replace(small, eval=EvalConfig(every=1, max_new_tokens=56))
+    assert prompt_limit(evaluated) == 200
+    set_ = replace(small, data=replace(files, max_prompt_length=240))
+    assert prompt_limit(set_) == 240
+    with pytest.raises(ValueError, match=r"data.max_prompt_length 240 plus rollout.max_new_tokens 24 exceed"):
+        check_model(set_)

@@ -16,7 +16,7 @@ from entrostat.runlog import read_metrics
 from llmtrain.cli import main
 from llmtrain.settings.config import LogConfig, ProfileConfig, TrainConfig
 from llmtrain.training.check import check
-from llmtrain.training.telemetry import TensorBoard, WatchedRunLog
+from llmtrain.training.telemetry import TensorBoard, WatchedRunLog, check_sinks
 from llmtrain.training.trainer import Trainer
 
 pytest.importorskip("tensorboard")
@@ -108,6 +108,24 @@ def test_what_is_not_installed_is_told(small, name, monkeypatch):
     config = replace(small, log=LogConfig(**{"tensorboard": False, name: True}))
     with pytest.raises(ValueError, match=f"{name} is not installed; pip install {name}"):
         check(config)
+
+
+def test_a_missing_login_is_told_before_a_run(small, tmp_path, monkeypatch):
+    pytest.importorskip("wandb")
+    for name in ("WANDB_MODE", "WANDB_API_KEY", "WANDB_BASE_URL", "NETRC"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    config = replace(small, log=LogConfig(tensorboard=False, wandb=True))
+    with pytest.raises(ValueError, match=r"log.wandb needs a login: run `wandb login`"):
+        check_sinks(config)
+    (tmp_path / ".netrc").write_text("machine elsewhere.org login user password key\n")
+    with pytest.raises(ValueError, match="needs a login"):
+        check_sinks(config)
+    (tmp_path / ".netrc").write_text("machine api.wandb.ai login user password key\n")
+    check_sinks(config)
+    (tmp_path / ".netrc").unlink()
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    check_sinks(config)
 
 
 def test_flags(capsys):

@@ -108,7 +108,8 @@ def token_ids(
     Raises ValueError with the place and the fix for the first text that the tokenizer cannot encode.
     """
     try:
-        return tokenizer(list(texts), add_special_tokens=special)["input_ids"]
+        found = tokenizer(list(texts), add_special_tokens=special)["input_ids"]
+        return [_with_one_bos(tokenizer, ids) for ids in found] if special else found
     except Exception as error:
         # tokenizers raises a plain Exception for unknown text and does not say which text, so bisect
         if type(error) is not Exception:
@@ -118,6 +119,12 @@ def token_ids(
     half = len(texts) // 2
     first = token_ids(tokenizer, texts[:half], places[:half], special=special, fix=fix)
     return [*first, *token_ids(tokenizer, texts[half:], places[half:], special=special, fix=fix)]
+
+
+def _with_one_bos(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> Sequence[int]:
+    """Return token ids without the second of two tokens that begin a text: plain text may be written with one."""
+    bos = tokenizer.bos_token_id
+    return ids[1:] if bos is not None and list(ids[:2]) == [bos, bos] else ids
 
 
 def template(config: DataConfig) -> str:

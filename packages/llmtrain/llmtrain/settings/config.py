@@ -3,6 +3,7 @@
 Keys are named as in verl and TRL.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from entrostat.allowed import (
 from entrostat.field_types import check_fields
 from entrostat.schedules import check_target, plain, plain_target
 
+from .complaints import raise_all
 from .sampling import Sampling
 
 LearningRate = Annotated[float, "(0, 1]"]
@@ -96,7 +98,8 @@ class DataConfig:
     skip_bad: bool = False
     """Skip and count unreadable rows; otherwise the first one ends the run."""
     max_prompt_length: PositiveInt = 1024
-    """Maximum prompt length in tokens, chat template included; longer prompts are skipped and counted."""
+    """Maximum prompt length in tokens, chat template included; longer prompts are skipped and counted. Unless another is
+    set, it is no more than the model can hold beside a response."""
     as_chat: bool = True
     """Wrap plain-text prompts as user messages; false: pass them to the model unchanged."""
     chat_template: str = ""
@@ -547,18 +550,21 @@ class TrainConfig:
         object.__setattr__(self, "controller_args", plain(self.controller_args))
         check_fields(self)
         check_target(self.target)
+        raise_all(self._contradictions())
+
+    def _contradictions(self) -> Iterator[str]:
+        """Yield what in these settings cannot work together."""
         if not self.out:
-            raise ValueError("out is empty: name the folder of the run")
+            yield "out is empty: name the folder of the run"
         if self.model.path is None and self.model.hidden_size % (2 * self.model.num_heads):
-            raise ValueError(
+            yield (
                 f"model.num_heads {self.model.num_heads} must divide model.hidden_size {self.model.hidden_size} "
                 "into heads of even width"
             )
         if self.rollout.prompts % self.optim.mini_batch_size:
-            raise ValueError(
-                f"optim.mini_batch_size {self.optim.mini_batch_size} must divide rollout.prompts {self.rollout.prompts}"
-            )
+            size = self.optim.mini_batch_size
+            yield f"optim.mini_batch_size {size} must divide rollout.prompts {self.rollout.prompts}"
         if self.reward.overlong_buffer > self.rollout.max_new_tokens:
-            raise ValueError("reward.overlong_buffer must not exceed rollout.max_new_tokens")
+            yield "reward.overlong_buffer must not exceed rollout.max_new_tokens"
         if self.eval.samples < self.eval.k:
-            raise ValueError(f"eval.samples {self.eval.samples} must not be below eval.k {self.eval.k}")
+            yield f"eval.samples {self.eval.samples} must not be below eval.k {self.eval.k}"

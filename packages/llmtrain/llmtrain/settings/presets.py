@@ -18,6 +18,7 @@ from .config import (
     TrainConfig,
 )
 from .renamed import current_flags, current_keys, print_renamed
+from .synonyms import SYNONYMS
 
 SMOLLM = TrainConfig(
     out="runs/smollm",
@@ -106,4 +107,5 @@ def read_config(
         "--set KEY=VALUE (any number of times): a hyperparameter of the controllers, such as --set kp=2. "
         f"Example: {example}"
     )
-    return parse_flags(TrainConfig, current_flags(rest), prog=prog, description=description, default=config)
+    flags = current_flags(rest)
+    return parse_flags(TrainConfig, flags, prog=prog, description=description, default=config, synonyms=SYNONYMS)

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from ..process.devices import check_device
 from ..process.local_ranks import world_size
 from ..rollout.make import engine_class
 from ..rollout.vllm.vllm_start import LORA_RANKS
-from ..settings.config import ModelConfig, TrainConfig
+from ..settings.complaints import raise_all
+from ..settings.config import DataConfig, ModelConfig, TrainConfig
 from ..tasks import FILES, NO_FILES, generated_task
 from ..tasks.rewards import used
 from ..verifiers.verifier_registry import named_verifiers
@@ -68,8 +70,38 @@ def keeps_groups(config: TrainConfig) -> bool:
 
 
 def check(config: TrainConfig) -> None:
-    """Raise ValueError if anything in the configuration cannot work, before a model is loaded."""
-    make_controller(config)
+    """Raise ValueError with everything in the configuration that cannot work, before a model is loaded."""
+    parts = (
+        make_controller,
+        check_advantage,
+        check_profile,
+        check_task,
+        check_evaluation,
+        check_probes,
+        check_model,
+        check_targets,
+        check_guard,
+        *MACHINE,
+    )
+    require_all(config, parts)
+
+
+def require_all(config: TrainConfig, parts: Sequence[Callable[[TrainConfig], object]]) -> None:
+    """Raise ValueError with the complaints of all these checks."""
+    complaints: list[str] = []
+    for part in parts:
+        try:
+            part(config)
+        except ValueError as error:
+            complaints.append(str(error))
+        except (OSError, KeyError):  # for a file or a name of which an earlier check complains
+            if not complaints:
+                raise
+    raise_all(complaints)
+
+
+def check_advantage(config: TrainConfig) -> None:
+    """Raise ValueError if the advantage needs what the run has not."""
     if config.advantage.startswith("prime "):
         raise ValueError("advantage prime takes no values after its name: set prime.lr and prime.beta")
     missing = set() if config.advantage == "prime" else set(advantage_needs(config.advantage)) - {"length"}
@@ -80,15 +112,12 @@ def check(config: TrainConfig) -> None:
             f"advantage {config.advantage!r} needs rewards of 1 or 0: leave out reward.format, reward.length_weight, "
             "reward.overlong_buffer and reward.function, or use another advantage, such as grpo"
         )
+
+
+def check_profile(config: TrainConfig) -> None:
+    """Raise ValueError if a step to profile is not in the run."""
     if late := [step for step in config.profile.steps if step >= config.steps]:
         raise ValueError(f"profile.steps {late[0]}: the run has rollout steps 0 to {config.steps - 1}")
-    check_task(config)
-    check_evaluation(config)
-    check_probes(config)
-    check_model(config)
-    check_targets(config)
-    check_guard(config)
-    check_machine(config)
 
 
 def check_guard(config: TrainConfig) -> None:
@@ -105,11 +134,16 @@ def check_guard(config: TrainConfig) -> None:
 
 def check_machine(config: TrainConfig) -> None:
     """Raise ValueError if the configuration cannot work on this machine; also called when a run is resumed."""
+    require_all(config, MACHINE)
+
+
+def check_rate(config: TrainConfig) -> None:
+    """Raise ValueError if the schedule of the learning rate cannot work."""
     rate_of(config.optim, config.total_updates)
-    check_ranks(config)
-    check_mini_batches(config)
-    check_sinks(config)
-    check_rollout(config)
+
+
+def check_place_of_run(config: TrainConfig) -> None:
+    """Raise ValueError if the device, the compiler or the Ray cluster cannot work."""
     check_device(config.device, here=config.topology.name != "ray")
     if config.engine.torch_compile and config.device == "cpu":
         check_compiler("engine.torch_compile")
@@ -186,7 +220,8 @@ def check_model(config: TrainConfig) -> None:
     if config.model.ref_path is not None:
         limits.append(positions_of(config.model, "ref_path"))
     if config.data.train_files:
-        prompt, words = config.data.max_prompt_length, f"data.max_prompt_length {config.data.max_prompt_length}"
+        prompt = prompt_limit(config)
+        words = f"data.max_prompt_length {prompt}"
     else:
         task = generated_task(config.task)
         prompt = max(len(question.prompt) for questions in (*task.train, task.test) for question in questions)
@@ -201,6 +236,22 @@ def check_model(config: TrainConfig) -> None:
     for limit, beyond in limits:
         if limit is not None and prompt + longest > limit:
             raise ValueError(f"{words} plus {longest} tokens in evaluation (eval.max_new_tokens) exceed {beyond}")
+
+
+def prompt_limit(config: TrainConfig) -> int:
+    """Return the longest prompt of a file that is kept (tokens): as set; by default, what the model can hold.
+
+    Raises ValueError if a model folder has no model.
+    """
+    most = config.data.max_prompt_length
+    limits = [positions_of(config.model)[0]]
+    if config.model.ref_path is not None:
+        limits.append(positions_of(config.model, "ref_path")[0])
+    if most != DataConfig.max_prompt_length or not any(limits):
+        return most
+    new = max(config.rollout.max_new_tokens, longest_response(config) if config.eval.every else 0)
+    room = min(limit for limit in limits if limit) - new
+    return min(most, room) if room > 0 else most
 
 
 def check_targets(config: TrainConfig) -> None:
@@ -322,3 +373,14 @@ def check_rollout(config: TrainConfig) -> None:
             "`continues`; use hf or vllm, or set it to 0"
         )
     engine.check(config)
+
+
+MACHINE: tuple[Callable[[TrainConfig], object], ...] = (
+    check_rate,
+    check_ranks,
+    check_mini_batches,
+    check_sinks,
+    check_rollout,
+    check_place_of_run,
+)
+"""Checks of a run on this machine."""

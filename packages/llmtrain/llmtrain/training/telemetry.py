@@ -7,12 +7,15 @@ Only rank 0 writes to the sinks; every rank traces itself.
 """
 
 import contextlib
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
+from netrc import NetrcParseError, netrc
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import torch
 
@@ -111,6 +114,20 @@ def check_sinks(config: TrainConfig) -> None:
     for name, install in INSTALL.items():
         if getattr(config.log, name) and find_spec(name) is None:
             raise ValueError(f"log.{name}: {name} is not installed; {install}")
+    if config.log.wandb and not logged_in():
+        raise ValueError("log.wandb needs a login: run `wandb login`, or set WANDB_MODE=offline and sync later")
+
+
+def logged_in() -> bool:
+    """Return True if W&B needs no login: it is offline or off, or a key is in the environment or in ~/.netrc."""
+    if os.environ.get("WANDB_MODE", "online") != "online" or os.environ.get("WANDB_API_KEY"):
+        return True
+    host = urlsplit(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")).hostname or ""
+    for name in filter(None, (os.environ.get("NETRC"), "~/.netrc", "~/_netrc")):
+        with contextlib.suppress(OSError, NetrcParseError):
+            if netrc(Path(name).expanduser()).authenticators(host):
+                return True
+    return False
 
 
 @contextlib.contextmanager

@@ -45,7 +45,7 @@ from ..sequences.rollouts import Rollouts
 from ..sequences.samples import TokenTable, pieces
 from ..settings.config import TrainConfig
 from ..tasks import Task, get_task
-from .check import keeps_groups, make_controller
+from .check import keeps_groups, make_controller, prompt_limit
 from .collect import Collector
 from .experience import Annotator, Experience
 from .guard import Guard, RollBackError
@@ -193,7 +193,7 @@ class Trainer:
     def _fitting(self, task: Task) -> Task:
         """Return the task without file questions whose prompts are too long; start its verifier and try it."""
         if self.config.data.train_files:
-            limit = self.config.data.max_prompt_length
+            limit = prompt_limit(self.config)
             fits = partial(within, self.tokenizer, limit=limit)
             task = task.keep(fits, f"their prompts have more than data.max_prompt_length {limit} tokens")
         task.try_out(self.config.rollout.n)

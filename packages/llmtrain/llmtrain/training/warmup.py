@@ -25,7 +25,7 @@ from ..sequences.batch import Batch
 from ..settings.config import ModelConfig, TrainConfig
 from ..settings.nested import to_dict
 from ..tasks import Task, get_task
-from .check import check_place, positions_of
+from .check import check_place, positions_of, prompt_limit
 from .supervised import encode, optim, warm_up
 
 CACHE = Path("runs/.cache")
@@ -166,7 +166,7 @@ def first_examples(config: TrainConfig, task: Task, tokenizer: PreTrainedTokeniz
     """
     limit, beyond = positions_of(config.model)
     if config.data.train_files:
-        most = config.data.max_prompt_length
+        most = prompt_limit(config)
         why = f"their prompts have more than data.max_prompt_length {most} tokens"
         task = replace(task, test=()).keep(partial(within, tokenizer, limit=most), why)
         _tell(*task.skipped)

@@ -1,0 +1,66 @@
+"""All complaints about settings at once, in the reader's own words."""
+
+import pytest
+
+from llmtrain.settings.complaints import raise_all
+from llmtrain.settings.config import TrainConfig
+from llmtrain.settings.presets import read_config
+from llmtrain.settings.synonyms import SYNONYMS
+from llmtrain.training.check import check
+
+
+def test_one_is_a_line_and_several_are_a_list():
+    raise_all([])
+    with pytest.raises(ValueError, match=r"^lr$"):
+        raise_all(["lr", "lr"])
+    with pytest.raises(ValueError, match=r"^2 settings cannot work:\n- lr\n- steps$"):
+        raise_all(["lr", "steps", "lr"])
+
+
+def test_contradictions_are_told_together():
+    with pytest.raises(ValueError, match="2 settings cannot work") as told:
+        read_config(["--rollout.prompts", "4", "--eval.k", "90"], "llmtrain train")
+    assert "\n- optim.mini_batch_size 16 must divide rollout.prompts 4" in str(told.value)
+    assert "\n- eval.samples 8 must not be below eval.k 90" in str(told.value)
+
+
+def test_what_the_checks_find_is_told_together():
+    config = TrainConfig(advantage="nope", controller="none_such", nproc=2)
+    with pytest.raises(ValueError, match="3 settings cannot work") as told:
+        check(config)
+    lines = str(told.value).splitlines()
+    assert [line[: line.index(";")] for line in lines[1:3]] == [
+        "- unknown controller 'none_such'",
+        "- unknown advantage 'nope'",
+    ]
+    assert lines[3].startswith("- the torch engine is one process, not 2")
+
+
+@pytest.mark.parametrize(
+    ("flag", "ours"),
+    [
+        ("--num-generations", "--rollout.n"),
+        ("--rollout.group-size", "--rollout.n"),
+        ("--batch_size", "--rollout.prompts"),
+        ("--max-completion-length", "--rollout.max_new_tokens"),
+        ("--algorithm.kl_coef", "--controller kl_ref with --set beta=0.05"),
+        ("--learning-rate", "--optim.lr"),
+        ("--model.model-name-or-path", "--model.path"),
+    ],
+)
+def test_names_of_other_trainers_are_known(flag, ours):
+    with pytest.raises(ValueError, match="unknown option") as told:
+        read_config([flag, "8"], "llmtrain train")
+    assert str(told.value).endswith(f"here it is {ours}")
+
+
+def test_each_synonym_names_a_setting():
+    for ours in set(SYNONYMS.values()):
+        value = TrainConfig()
+        key, _, setting = ours.partition(" with --set ")
+        if setting:
+            name, _, number = setting.partition("=")
+            check(TrainConfig(controller=key.removeprefix("controller "), controller_args={name: float(number)}))
+            continue
+        for part in key.split("."):
+            value = getattr(value, part)
