@@ -104,7 +104,7 @@ class Numbers:
     """A reward function that gives these numbers to every group, and fails once a group."""
 
     def __init__(self, numbers):
-        self.numbers, self.failures = numbers, Counter()
+        self.numbers, self.failures, self.errors = numbers, Counter(), []
 
     def score(self, groups):
         self.failures["error"] += len(groups)

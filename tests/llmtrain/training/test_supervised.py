@@ -144,10 +144,13 @@ def test_bad_settings(tokenizer, examples, steps, batch):
 
 def test_a_loss_that_is_not_finite_ends_in_a_line(tokenizer):
     model = tiny(tokenizer)
+    policy, some = Policy(model), encode(tokenizer, EXAMPLES)
     with torch.no_grad():
         model.model.norm.weight.fill_(torch.nan)
     with pytest.raises(ValueError, match=r"warm-up step 0: loss is nan; lower sft\.lr"):
-        warm(model, tokenizer, steps=2, batch_size=4)
+        warm_up(policy, TorchEngine(model, optim(1.0, 1), 1), some, steps=2, batch_size=4)
+    with pytest.raises(ValueError, match="gives states that are not finite: its weights are not"):
+        Policy(model)
 
 
 def test_a_model_that_lies_there_is_warmed_up_further_and_replaced(tmp_path):

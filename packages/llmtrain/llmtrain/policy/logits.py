@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from ..sequences.batch import Batch
+from ..sequences.layout import LAYOUTS
 
 if TYPE_CHECKING:
     from .policy import Policy
@@ -176,6 +177,8 @@ def before_of(model: PreTrainedModel, body: Tensor, hidden: Tensor) -> float:
             f"{family(model)} has a layer between its body and its output layer: it cannot be trained here"
         )
     x, y = body.double().flatten(), hidden.double().flatten()
+    if not (torch.isfinite(x).all() and torch.isfinite(y).all()):
+        raise ValueError(f"{family(model)} gives states that are not finite: its weights are not")
     factor = float((x @ y) / (x @ x))
     error = float((y - factor * x).norm() / y.norm())
     loose = max(EXACT, 4 * torch.finfo(hidden.dtype).eps)
@@ -239,7 +242,7 @@ def gap_of(policy: "Policy", ids: Tensor, logp: Tensor, layout: str = "") -> tup
     rows = [row[:length] for row, length in zip(ids, lengths.tolist(), strict=True)]
     batch = Batch(torch.cat(rows), prompts, lengths - prompts)
     try:
-        found = policy.all_stats(batch, int(lengths.sum()), layout=layout)
+        found = policy.token_stats(batch, torch.arange(ROWS), LAYOUTS[layout][0] if layout else None)
     except Exception as error:
         return math.inf, in_a_line(error)
     parts = list(zip(range(ROWS), prompts.tolist(), lengths.tolist(), strict=True))

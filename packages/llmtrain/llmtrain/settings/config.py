@@ -98,8 +98,8 @@ class DataConfig:
     skip_bad: bool = False
     """Skip and count unreadable rows; otherwise the first one ends the run."""
     max_prompt_length: PositiveInt = 1024
-    """Maximum prompt length in tokens, chat template included; longer prompts are skipped and counted. Unless another is
-    set, it is no more than the model can hold beside a response."""
+    """Maximum prompt length in tokens, chat template included; longer prompts are skipped and counted. Unless set, no
+    more than the model can hold beside a response."""
     as_chat: bool = True
     """Wrap plain-text prompts as user messages; false: pass them to the model unchanged."""
     chat_template: str = ""
