@@ -52,6 +52,8 @@ class Engine:
 class Words:
     """A tokenizer whose tokens are characters, and which writes nothing."""
 
+    bos_token_id = None
+
     def __call__(self, texts, add_special_tokens):
         return {"input_ids": [[*map(ord, text)] for text in texts]}
 
