@@ -97,7 +97,7 @@ OTHERWISE: dict[str, dict[str, Any]] = {
     | _each("local_attn_chunk_length lsh_attn_chunk_length", 4),
     **_each("bert-generation xmod", {"is_decoder": True}),
 }
-"""What a family needs besides or instead."""
+"""Sizes that a family needs besides or instead."""
 
 
 def tiny(name: str) -> PretrainedConfig:

@@ -1,4 +1,4 @@
-"""Which families of models can be trained: docs/models.md, by trying each of them with random weights on a processor.
+"""Families of models that can be trained: docs/models.md, by trying each of them with random weights on a processor.
 
     OMP_NUM_THREADS=1 python -m benchmarks.models                 try all of them, some minutes, and write the page
     python -m benchmarks.models --only qwen3 gemma4                try these, and print their rows
@@ -55,7 +55,7 @@ for models that are not in this table; it takes less than a second for a model o
 
 @dataclass
 class Row:
-    """What was found about a family."""
+    """Findings about a family."""
 
     family: str
     model: str = ""

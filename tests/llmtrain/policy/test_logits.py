@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 from benchmarks.model_families import tiny
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, MuseGlimmerForConditionalGeneration
 
 from llmtrain.policy.logits import Transform, transform_of
 from llmtrain.policy.policy import Policy
@@ -38,6 +38,23 @@ def test_scale_and_cap_are_found_wherever_a_family_puts_them(family, changes, ex
     found = transform_of(model_of(family, **changes))
     assert found[:2] == pytest.approx(expected[:2], rel=1e-6)
     assert found.cap == expected.cap
+
+
+def test_a_factor_is_applied_before_a_cap():
+    """TRL pull request 5691: applied after it, log-probabilities are others."""
+    torch.manual_seed(0)
+    model = MuseGlimmerForConditionalGeneration(tiny("muse_glimmer")).eval()
+    with torch.no_grad():
+        model.get_output_embeddings().weight.mul_(100)
+    ids = torch.arange(40, 49)
+    policy = Policy(model)
+    found = policy.all_stats(Batch(ids, torch.tensor([3]), torch.tensor([6])), 100)
+    with torch.no_grad():
+        logits = model(input_ids=ids[None]).logits[0, 2:8]
+    assert logits.abs().max() > 4
+    assert policy.output.transform == Transform(scale=0.3, cap=5.0)
+    own = logits.log_softmax(-1).gather(1, ids[3:, None])[:, 0]
+    torch.testing.assert_close(found.logp, own, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])

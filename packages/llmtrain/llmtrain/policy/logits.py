@@ -1,4 +1,4 @@
-"""How a model makes its logits of hidden states: found by experiment, and proved on a few tokens.
+"""Logits of hidden states, as a model makes them: found by experiment, and proved on a few tokens.
 
     logits = cap · tanh(scale · (W (before · h) + b) / cap)         without a cap: scale · (W (before · h) + b)
 
@@ -50,12 +50,12 @@ PLAIN = Transform()
 
 
 class Probe(NamedTuple):
-    """What a pass with a hook on the output layer showed."""
+    """Findings of a pass with a hook on the output layer."""
 
     hidden: Tensor
     """Input of the output layer."""
     logits: Tensor
-    """What the model made of the numbers that were put in the place of its output."""
+    """Logits that the model made of the numbers put in the place of its output."""
 
 
 def family(model: PreTrainedModel) -> str:

@@ -1,4 +1,4 @@
-"""Whether a loaded model is whole: every weight was in its folder and is finite, and it knows the tokenizer's ids.
+"""Check that a loaded model is whole: every weight was in its folder and is finite, and it knows the tokenizer's ids.
 
 transformers draws a missing weight at random and warns; policy, reference and rollout engine then differ silently.
 """

@@ -1,4 +1,4 @@
-"""Whether sampling by transformers is right for a model: tried on a few tokens before the first rollout.
+"""Proof that sampling by transformers is right for a model: tried on a few tokens before the first rollout.
 
 A cache may not let its rows be repeated or dropped, as states of recurrent layers; a model may count positions itself,
 so that left padding shifts them. Such a model samples prompts of one length at a time. If even then sampled tokens have

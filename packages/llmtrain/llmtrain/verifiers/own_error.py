@@ -1,4 +1,4 @@
-"""What a user's function raised, told so that it can be mended: its error with the last frame, and its traceback.
+"""Errors of a user's function, told so that they can be mended: its error with the last frame, and its traceback.
 
 TypeError: bad() takes 1 positional argument but 2 were given (rewards.py, line 3, in bad)
 """

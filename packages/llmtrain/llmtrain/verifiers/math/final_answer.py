@@ -64,6 +64,12 @@ def last_boxed(text: str) -> str | None:
     return None if not found else ", ".join(reversed(found))
 
 
+def is_cut_off(text: str) -> bool:
+    """Return whether the last box opens and never closes: what it would have said is not known."""
+    start = max(text.rfind(box) for box in BOXES)
+    return start >= 0 and closing_brace(text, text.index("{", start), len(text)) is None
+
+
 def _box_at(text: str, start: int, end: int) -> tuple[str, int] | None:
     """Return the content of the box that begins at `start`, and where it ends; None for none before `end`."""
     opening = _BOX.match(text, start, end)
@@ -134,7 +140,12 @@ def last_number(text: str) -> str | None:
 
 
 def final_answer(response: str) -> str | None:
-    """Return the final answer: the last box that closes, else the answer after the last mark, else the last number."""
+    """Return the final answer: the last box, else the answer after the last mark, else the last number.
+
+    None if the last box does not close, whatever stands before it.
+    """
+    if is_cut_off(response):
+        return None
     boxed = last_boxed(response)
     if boxed is not None:
         return boxed.strip() or None

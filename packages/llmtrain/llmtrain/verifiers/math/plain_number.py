@@ -9,7 +9,7 @@ _DIGITS = r"\d{1,3}(?:,\d{3})+|\d{1,3}(?: \d{3})+|\d{1,2000}"
 _POWER = r"[eE](?P<e>[+-]?\d{1,3})|(?:\\times|\\cdot|[×·*])10\^(?:\{(?P<braced>-?\d{1,3})\}|(?P<bare>-?\d{1,3}))"
 _PLAIN = re.compile(rf"(?P<digits>[+-]?(?:(?:{_DIGITS})(?:\.\d{{1,2000}})?|\.\d{{1,2000}}))(?:{_POWER})?")
 _FRACTION = re.compile(r"([+-]?)\\frac\{(\d{1,2000})\}\{(\d{1,2000})\}|([+-]?)(\d{1,2000})/(\d{1,2000})")
-_PERCENTAGE = re.compile(r"%|percent|per cent|rate|interest", re.IGNORECASE)
+_PERCENTAGE = re.compile(r"%|percent|\bper cent\b|\brates?\b|\binterest\b", re.IGNORECASE)
 _SPACE = re.compile(r"(?<!\d) | (?!\d)")
 """Spaces, except between digits: 2 1/2 is not 21/2."""
 PLACES = 6
