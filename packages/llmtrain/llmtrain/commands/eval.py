@@ -14,7 +14,7 @@ from ..process.local_ranks import end_with_parent, is_first, is_worker, launch
 from ..settings.config import DataConfig, TrainConfig
 from ..settings.presets import get_preset
 from ..settings.sampling import Sampling
-from ..training.run import claim, own_names, run_config
+from ..training.run import claim, run_config, tell_own_names
 from ..verifiers.verifier_registry import named_verifiers
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def locate(given: argparse.Namespace) -> Place:
         from ..policy.checkpoint import check_unaltered
 
         config = run_config(path, given.trust_remote_code)
-        print("".join(f"{line}\n" for line in own_names(config)), end="")
+        tell_own_names(config)
         model = _checkpoint(path, given.best, config)
         check_unaltered(model)
         return Place(config, model, path / "eval" / f"{model.name}{label}", path)

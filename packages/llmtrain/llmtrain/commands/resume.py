@@ -6,8 +6,7 @@ from pathlib import Path
 from entrostat.commandline import Arguments
 
 from ..cluster.start_run import start_run
-from ..process.local_ranks import is_first
-from ..training.run import own_names, run_config
+from ..training.run import run_config, tell_own_names
 
 
 def main(args: list[str]) -> int:
@@ -23,8 +22,7 @@ def main(args: list[str]) -> int:
     parser.add_argument("--trust-remote-code", action="store_true", help="run Python code in the model folders")
     given = parser.parse_args(args)
     config = replace(run_config(given.run, given.trust_remote_code), out=str(Path(given.run)))
-    if is_first():
-        print("".join(f"{line}\n" for line in own_names(config)), end="")
+    tell_own_names(config)
     if given.address is not None:
         if config.topology.name != "ray":
             raise ValueError(f"{given.run} was not trained on Ray but with topology.name {config.topology.name}")

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from ..process.text import one_line
 from ..sequences.batch import Batch
 from ..sequences.layout import LAYOUTS
 
@@ -255,4 +256,4 @@ def gap_of(policy: "Policy", ids: Tensor, logp: Tensor, layout: str = "") -> tup
 
 
 def in_a_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return f"{type(error).__name__}: {one_line(error)}"

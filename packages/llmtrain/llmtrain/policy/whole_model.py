@@ -31,18 +31,13 @@ def require_whole(
     strange = [name for name, weight in model.named_parameters() if not _finite(weight)]
     if strange:
         raise ValueError(f"model folder {path} has weights that are not finite: {listed(strange)}")
-    rows, largest = len(embeddings_of(model)), max(tokenizer.get_vocab().values(), default=0)
+    embeddings: Any = model.get_input_embeddings()
+    rows, largest = len(embeddings.weight), max(tokenizer.get_vocab().values(), default=0)
     if largest >= rows:
         raise ValueError(
             f"model folder {path} has a tokenizer with ids up to {largest}, but a vocabulary of {rows}: "
             "they are not of the same model"
         )
-
-
-def embeddings_of(model: PreTrainedModel) -> torch.Tensor:
-    weight = model.get_input_embeddings().weight
-    assert isinstance(weight, torch.Tensor)
-    return weight
 
 
 def listed(names: Collection[str]) -> str:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,12 @@ def run_config(run: str | Path, trusted: bool = False) -> TrainConfig:
     return replace(config, model=replace(config.model, trust_remote_code=trusted))
 
 
+def tell_own_names(config: TrainConfig) -> None:
+    """Print what a run folder's settings import; only rank 0 does."""
+    if is_first():
+        print("".join(f"{line}\n" for line in own_names(config)), end="")
+
+
 def own_names(config: TrainConfig) -> Iterator[str]:
     """Yield a line for each setting that imports a function or class of one's own, with the file it comes from."""
     data, reward = config.data, config.reward
@@ -72,13 +78,7 @@ def own_names(config: TrainConfig) -> Iterator[str]:
 
 def _file_of(module: str) -> str:
     """Return the file of the package or module that a name belongs to."""
-    sys.path.insert(0, "")  # as a worker searches it
-    try:
-        found = find_spec(module.partition(".")[0])
-    except (ImportError, ValueError):
-        found = None
-    finally:
-        sys.path.remove("")
+    found = PathFinder.find_spec(module.partition(".")[0], ["", *sys.path])  # where a worker searches
     if found is None:
         return "nowhere: there is no such module"
     return str(Path(found.origin).resolve()) if found.origin else "a package without a file"

@@ -11,7 +11,9 @@ If the truth has the form, an answer has it too:
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import reduce
 from math import ceil
+from operator import add, or_
 from typing import Any
 
 from sympy import Add, Basic, Expr, Mul, Number, PolynomialError, Pow, srepr, total_degree
@@ -47,11 +49,9 @@ def _denominators(tree: Expr) -> Counter[str]:
     """Return the degrees of the denominators with variables; of a sum, each once."""
     if isinstance(tree, Pow) and tree.base.free_symbols and tree.exp.could_extract_minus_sign():
         return Counter({srepr(tree.base): ceil(_degree(tree.base) * (-tree.exp if tree.exp.is_number else 1))})
-    found = Counter[str]()
-    for part in terms(tree) if isinstance(tree, Add) else terms(tree, Mul):
-        inner = _denominators(part) if part is not tree else found
-        found = found | inner if isinstance(tree, Add) else found + inner
-    return found
+    if not isinstance(tree, Add | Mul):
+        return Counter()
+    return reduce(or_ if isinstance(tree, Add) else add, map(_denominators, tree.args))
 
 
 def _degree(tree: Expr) -> int:
