@@ -4,6 +4,7 @@ tiny("gemma4")              configuration with about 200,000 parameters, two lay
 FAMILIES                    all model types of AutoModelForCausalLM
 """
 
+import re
 from typing import Any
 
 from transformers import CONFIG_MAPPING, PretrainedConfig
@@ -100,8 +101,17 @@ OTHERWISE: dict[str, dict[str, Any]] = {
 """Sizes that a family needs besides or instead."""
 
 
-def tiny(name: str) -> PretrainedConfig:
-    """Return a configuration of the family `name` with small sizes; of encoders too, as far as they follow them."""
+WIDTHS = re.compile(
+    r"(?!vocab|num_|n_(?!embd|inner)).*(hidden_size|dim|embd|d_model|embed|inter|ffn|d_ff|inner|rank|d_kv)"
+)
+"""Names of widths, which are doubled for engines that need wider heads."""
+
+
+def tiny(name: str, wide: bool = False) -> PretrainedConfig:
+    """Return a configuration of the family `name` with small sizes; of encoders too, as far as they follow them.
+
+    wide: twice the widths, so that heads have 32 numbers.
+    """
     kind = CONFIG_MAPPING[name]
     default = kind()
     parts = {key: getattr(default, key) for key in kind.sub_configs if getattr(default, key, None) is not None}
@@ -110,7 +120,19 @@ def tiny(name: str) -> PretrainedConfig:
         for key, part in parts.items()
         if isinstance(part, PretrainedConfig)
     }
-    return kind(**sizes_of(default) | OTHERWISE.get(name, {}) | inner)
+    sizes = sizes_of(default) | OTHERWISE.get(name, {}) | inner
+    return kind(**widened(sizes) if wide else sizes)
+
+
+def widened(sizes: dict[str, Any]) -> dict[str, Any]:
+    """Return sizes with the widths doubled, also of parts."""
+    found = dict(sizes)
+    for key, value in sizes.items():
+        if isinstance(value, dict):
+            found[key] = widened(value)
+        elif WIDTHS.match(key) and type(value) in (int, list):
+            found[key] = [2 * x for x in value] if isinstance(value, list) else 2 * value
+    return found
 
 
 def sizes_of(config: PretrainedConfig) -> dict[str, Any]:

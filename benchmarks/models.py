@@ -1,6 +1,6 @@
 """Families of models that can be trained: docs/models.md, by trying each of them with random weights on a processor.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.models                 try all of them, some minutes, and write the page
+    OMP_NUM_THREADS=1 python -m benchmarks.models                 try all of them, 20 minutes, and write the page
     python -m benchmarks.models --only qwen3 gemma4                try these, and print their rows
 
 A family is right if a policy's log-probabilities and entropies are those of the model's own logits in a layout, its
@@ -20,6 +20,7 @@ from typing import Any
 import torch
 import transformers
 from transformers import AutoModelForCausalLM, PreTrainedModel
+from vllm.version import __version__ as VLLM
 
 from llmtrain.policy.logits import PLAIN, Transform, in_a_line, still
 from llmtrain.policy.policy import Policy
@@ -30,6 +31,8 @@ from llmtrain.sequences.batch import Batch
 from llmtrain.sequences.layout import LAYOUTS
 
 from .model_families import FAMILIES, tiny
+from .models_under_vllm import ALLOWED as ALLOWED_UNDER_VLLM
+from .models_under_vllm import own_families, try_all
 
 PAGE = Path(__file__).parents[1] / "docs" / "models.md"
 LARGEST = 25_000_000
@@ -45,12 +48,18 @@ HEAD = f"""# Models
 Made by `python -m benchmarks.models` with transformers {transformers.__version__}: every model type that its
 `AutoModelForCausalLM` knows, tried with random weights and small sizes in fp32. `right` in a layout: log-probabilities
 and entropies are those of the model's own logits, and gradients those of autograd through these logits, within
-{ALLOWED:g}. `right` under `hf`: so are the log-probabilities of tokens that were sampled. Whatever is not right is
-refused before a run starts. That check, which finds how a model makes its logits, runs whenever a policy is made, also
-for models that are not in this table; it takes less than a second for a model of this size, and reads
+{ALLOWED:g}. `right` under `hf`: so are the log-probabilities of tokens that were sampled. `right` under `vllm`: so are
+those of the families that vLLM {VLLM} has implemented, on a processor, from the start, after an update with
+the same weights and after one with others, within {ALLOWED_UNDER_VLLM:g} (vLLM rounds otherwise). Whatever is not right
+in a layout or under `hf` is refused before a run starts; a run with an engine that computes otherwise is stopped by the
+[guard](trainer.md) of the mean gap. The check of a model, which finds how it makes its logits, runs whenever a policy
+is made, also for models that are not in this table; it takes less than a second for a model of this size, and reads
 {TOKENS * 4} tokens of a large one. Logits: what happens to the products of the output layer.
 
 """
+
+
+NOT_TRIED = "not tried"
 
 
 @dataclass
@@ -62,7 +71,9 @@ class Row:
     """Its class."""
     layouts: dict[str, str] = field(default_factory=dict)
     """"" for right, otherwise why not, by layout."""
-    sampling: str = "not tried"
+    sampling: str = NOT_TRIED
+    """"" for right, otherwise why not."""
+    vllm: str = NOT_TRIED
     """"" for right, otherwise why not."""
     transform: Transform = PLAIN
     untried: str = ""
@@ -78,9 +89,9 @@ class Row:
         return self.layouts.get("padded", "") if self.layouts else self.untried
 
 
-def build(family: str) -> PreTrainedModel:
+def build(family: str, wide: bool = False) -> PreTrainedModel:
     """Return a model with random weights. Raises ValueError if it would be large."""
-    config = tiny(family)
+    config = tiny(family, wide)
     with torch.device("meta"):
         size = sum(weight.numel() for weight in AutoModelForCausalLM.from_config(config).parameters())
     if size > LARGEST:
@@ -103,11 +114,16 @@ def try_family(family: str) -> Row:
         row.untried = in_a_line(error)
         return row
     row.model = type(model).__name__
+    try:
+        expected = own_gradients(model)
+    except Exception as error:
+        row.untried = f"the model itself does not run: {in_a_line(error)}"
+        return row
     for layout in LAYOUTS:
         try:
             policy = Policy(model, layout=layout)
             row.transform = policy.output.transform
-            row.layouts[layout] = gradients(policy)
+            row.layouts[layout] = gradients(policy, expected)
         except ValueError as error:
             row.layouts[layout] = str(error)
     if "" in row.layouts.values():
@@ -123,18 +139,23 @@ def batch_of(model: PreTrainedModel) -> Batch:
     return Batch(torch.cat(parts), prompts, lengths - prompts)
 
 
-def gradients(policy: Policy) -> str:
-    """Return "" if the gradient of the sum of log-probabilities and entropies is that of the model's own logits."""
+def gradients(policy: Policy, expected: Sequence[torch.Tensor]) -> str:
+    """Return "" if the gradient of the sum of log-probabilities and entropies is `expected`."""
     model, batch = policy.model.eval(), batch_of(policy.model)
     sequences = torch.arange(len(batch))
     try:
         found = gradient_of(model, lambda: sum(x.sum() for x in policy.token_stats(batch, sequences)[:2]))
     except Exception as error:
         return in_a_line(error)
-    expected = gradient_of(model, lambda: sum(own_total(model, batch, i) for i in range(len(batch))))
     largest = max(float(x.abs().max()) for x in expected)
     gap = max(float((x - y).abs().max()) for x, y in zip(found, expected, strict=True)) / largest
     return "" if gap <= ALLOWED else f"gradients differ by {gap:.1e} of the largest"
+
+
+def own_gradients(model: PreTrainedModel) -> list[torch.Tensor]:
+    """Return the gradient of that sum by the model's own logits."""
+    batch = batch_of(model.eval())
+    return gradient_of(model, lambda: sum(own_total(model, batch, i) for i in range(len(batch))))
 
 
 def own_total(model: PreTrainedModel, batch: Batch, index: int) -> Any:
@@ -175,20 +196,23 @@ def page(rows: Sequence[Row]) -> str:
         f"{len(right)} of {len(rows)} are right in a layout and under `hf`; "
         f"{len(tried) - len(right)} are refused in part or whole; {len(rows) - len(tried)} were not tried.",
         "",
-        "| model_type | class | padded | packed | shared | `hf` | logits |",
-        "|---|---|---|---|---|---|---|",
+        "| model_type | class | padded | packed | shared | `hf` | `vllm` | logits |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for row in tried:
         cells = ["right" if not row.layouts[name] else "refused" for name in LAYOUTS]
-        sampled = "right" if not row.sampling else "–" if row.sampling == "not tried" else "no"
-        lines.append("| " + " | ".join([f"`{row.family}`", row.model, *cells, sampled, logits(row.transform)]) + " |")
+        engines = ["right" if not found else "–" if found == NOT_TRIED else "no" for found in (row.sampling, row.vllm)]
+        lines.append("| " + " | ".join([f"`{row.family}`", row.model, *cells, *engines, logits(row.transform)]) + " |")
     lines += ["", "## Why refused", "", "| model_type | where | why |", "|---|---|---|"]
     for row in tried:
         told = {name: reason for name, reason in row.layouts.items() if reason}
         if len(told) == len(LAYOUTS):
             told = {"everywhere": row.refused}
-        if row.sampling not in ("", "not tried"):
-            told["`hf`"] = row.sampling
+        told |= {
+            f"`{engine}`": found
+            for engine, found in (("hf", row.sampling), ("vllm", row.vllm))
+            if found not in ("", NOT_TRIED)
+        }
         lines += [f"| `{row.family}` | {where} | {reason.replace('|', '/')} |" for where, reason in told.items()]
     lines += ["", "## Not tried", "", "| model_type | why |", "|---|---|"]
     lines += [f"| `{row.family}` | {row.untried.replace('|', '/')} |" for row in rows if not row.layouts]
@@ -214,6 +238,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows.append(try_family(family))
         print(f"\r{at + 1}/{len(given.only or FAMILIES)} {family:40s}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
+    known = own_families()
+    tried = [row for row in rows if row.right and row.family in known]
+    for row, found in zip(tried, try_all([row.family for row in tried]).values(), strict=True):
+        row.vllm = found
     if given.only:
         print(page(rows).removeprefix(HEAD))
     else:

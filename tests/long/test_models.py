@@ -3,6 +3,7 @@
 import pytest
 from benchmarks.model_families import FAMILIES
 from benchmarks.models import PAGE, try_family
+from benchmarks.models_under_vllm import own_families, try_apart
 
 pytestmark = [pytest.mark.long, pytest.mark.slow]
 WRONG = ("gradients differ", "sampled with other log-probabilities")
@@ -16,6 +17,14 @@ def test_a_family_is_right_or_refused(family):
     known = next((line for line in PAGE.read_text().splitlines() if line.startswith(f"| `{family}` | ")), "")
     if row.right:
         assert "| right |" in known, f"{family} is right: python -m benchmarks.models"
+
+
+@pytest.mark.parametrize("family", own_families())
+def test_a_family_under_vllm(family):
+    known = next((line for line in PAGE.read_text().splitlines() if line.startswith(f"| `{family}` | ")), "")
+    under = known.split(" | ")[6:7]
+    if under in (["right"], ["no"]):
+        assert (under == ["right"]) == (try_apart(family) == ""), f"{family}: python -m benchmarks.models"
 
 
 def test_a_hundred_families_are_right():

@@ -46,6 +46,10 @@ class HFEngine(RolloutEngine):
             return CopyEngine(start.folder, start.config, start.device, start.trust_remote_code)
         return HFEngine(start.model, start.tokenizer, start.config, rank=start.rank, whole=start.whole)
 
+    @property
+    def starts(self) -> int:
+        return 0
+
     def submit(self, request: Request) -> Pending:
         sampler = HFRollout(
             self.model,
@@ -91,6 +95,10 @@ class CopyEngine(HFEngine):
         super().__init__(model, tokenizer, config)
         self.tells_statistics = False  # its weights may be older
         torch.nn.Module.to(self.model, torch.device(device))
+
+    @property
+    def starts(self) -> int:
+        return 1
 
     def update(self, weights: Weights, version: int) -> None:
         """Copy the weights into the model. Raises RolloutError if names or shapes differ from the model's."""

@@ -421,10 +421,12 @@ class GuardConfig:
     """Lower limit for the mean entropy (nats)."""
     entropy_above: NonNegativeFloat = 0.0
     """Upper limit for the mean entropy (nats)."""
-    mismatch: AtLimit = "warn"
-    """Action if mismatch/kl between sampler and trainer exceeds mismatch_above; skip omits the rollout's updates."""
-    mismatch_above: NonNegativeFloat = 0.0
-    """Upper limit for mismatch/kl (nats)."""
+    mismatch: AtLimit = "stop"
+    """Action if mismatch/logp_gap between sampler and trainer exceeds mismatch_above; skip omits the rollout's updates.
+    """
+    mismatch_above: NonNegativeFloat | None = None
+    """Upper limit for mismatch/logp_gap (nats). None: 0.05, or 0.2 if one of the two computes in bf16; with staleness
+    or partial rollouts, whose responses are of earlier weights, none after the proof of the weights sent."""
     lr_factor: Annotated[float, "(0, 1]"] = 0.5
     """roll_back: factor applied to the learning rate at each roll-back."""
     roll_backs: PositiveInt = 3
@@ -432,7 +434,7 @@ class GuardConfig:
 
     def limits(self, name: str) -> bool:
         """Return True if the quantity of this name has a limit."""
-        return any(getattr(self, f"{name}_{end}", 0.0) for end in ("above", "below"))
+        return any(getattr(self, f"{name}_{end}", 0.0) != 0.0 for end in ("above", "below"))
 
     def does(self, policy: str) -> list[str]:
         """Return the names of the settings that have this policy."""

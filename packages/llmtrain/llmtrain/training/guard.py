@@ -12,6 +12,7 @@ to the same decisions; the number of roll-backs is in the checkpoint.
 import math
 import sys
 from collections import Counter
+from dataclasses import replace
 
 from ..policy.engine import NonFiniteError
 from ..settings.config import GuardConfig
@@ -25,8 +26,9 @@ class Guard:
     """Guard of one run."""
 
     def __init__(self, config: GuardConfig | None = None, *, prints: bool = False) -> None:
-        """prints: print warnings; only rank 0 does."""
-        self.config = config or GuardConfig()
+        """config: a `mismatch_above` of None is no limit here. prints: print warnings; only rank 0 does."""
+        config = config or GuardConfig()
+        self.config = replace(config, mismatch_above=config.mismatch_above or 0.0)
         self.prints = prints
         self.stops_for = ""
         """Reason why the run must stop after this step; empty if it need not."""

@@ -7,7 +7,7 @@
 Randomness is keyed by (seed, step, purpose), so the step is all the state needed to repeat it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -33,6 +33,7 @@ from ..policy.engines import make_engine
 from ..policy.lora import adapter_state, adapter_weights, attach, load_adapter_state, updates, whole_weights
 from ..policy.model import load
 from ..policy.policy import Policy
+from ..policy.published import published
 from ..policy.retention import to_keep
 from ..process.clock import Clock
 from ..process.gpu_memory import empty_cache, peaks
@@ -54,6 +55,7 @@ from .partial_batches import make_batches
 from .probes import Prober
 from .responses import response_covariance
 from .telemetry import WatchedRunLog, traced
+from .weights_proof import WeightsProof, mismatch_limit
 
 Report = Callable[[int, dict[str, float]], None]
 LOWER = {
@@ -106,7 +108,8 @@ class Trainer:
         self.engine = make_engine(config, self.policy, lowered, config.total_updates)
         self.ranks = self.engine.ranks
         self.clock = Clock(config.device)
-        self.guard = Guard(config.guard, prints=self.ranks.rank == 0)
+        limits = replace(config.guard, mismatch_above=mismatch_limit(config))
+        self.guard = Guard(limits, prints=self.ranks.rank == 0)
         self.learner = Learner(
             self.policy,
             self.engine,
@@ -133,6 +136,7 @@ class Trainer:
         self._saved_step = self.step if state else None
         self.rollout = self._start_rollout(base if config.adapter_rank else source)
         batches = make_batches(config, self.task, self.tokenizer, self.rollout, self.ranks, self.clock)
+        self.proof = WeightsProof(batches, self.policy, self.rollout, self.ranks)
         self.collector = Collector(batches, whole_groups=keeps_groups(config))
         self.evaluator = self._evaluator()
         self.prober = Prober(config, self.task, self.collector, self.annotator, self.controller)
@@ -330,7 +334,7 @@ class Trainer:
             experience, learned = self.annotator.experience(found)
             entropy = self.ranks.mean(experience.stats.entropy)
             gap = {} if rollouts.stats is not None else mismatch(experience.stats.logp, rollouts.logp, self.ranks)
-            near = self.guard.allows("mismatch", gap.get("mismatch/kl", 0.0))
+            near = self.guard.allows("mismatch", gap.get("mismatch/logp_gap", 0.0))
             proceeds = self.guard.allows("entropy", entropy) and near
             self.controller.observe(self._step_stats(entropy))
             metrics = {
@@ -405,9 +409,16 @@ class Trainer:
         """Send the weights of this step to the rollout engine unless it has them."""
         if self.rollout.version == self.step:
             return
-        read = adapter_weights if self.config.adapter_rank else whole_weights
         with self.clock.phase("sync"):
-            self.rollout.update(Rereadable(partial(read, self.model, self.engine.whole)), self.step)
+            self.rollout.update(Rereadable(self._weights), self.step)
+            self.proof.after_update()
+
+    def _weights(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Yield the weights as the rollout engine takes them."""
+        if self.config.adapter_rank:
+            return adapter_weights(self.model, self.engine.whole)
+        whole = whole_weights(self.model, self.engine.whole)
+        return published(self.model, whole) if self.rollout.published else whole
 
     def _release(self) -> None:
         """Release the GPU memory of the rollout engine."""

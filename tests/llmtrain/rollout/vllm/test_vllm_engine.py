@@ -15,6 +15,7 @@ import torch
 pytest.importorskip("vllm", reason="make install")
 
 import torch.distributed as dist
+from transformers import AutoConfig
 from vllm_answers import CONFIG, EOS, PROMPTS, TOKENIZER, Forgetful, ask, forced_logp, sharp_model
 
 from llmtrain.policy.model import build_tiny, save
@@ -312,22 +313,29 @@ def test_release_is_a_no_op_on_a_cpu(engine):
     assert len(ask(engine)) == 40
 
 
+QWEN = {"model_type": "qwen2", "vocab_size": 151_936, "hidden_size": 2048, "num_hidden_layers": 1}
+GPT_OSS = {"model_type": "gpt_oss", "vocab_size": 201_088, "hidden_size": 2880, "num_hidden_layers": 1}
+
+
 @pytest.mark.parametrize(
-    "shape",
-    [(151_936, 1536), *(pytest.param(shape, marks=pytest.mark.slow) for shape in ((152_064, 3584), (152_064, 5120)))],
+    ("sizes", "shape", "dtype"),
+    [
+        (QWEN, (151_936, 2048), torch.float32),  # Qwen2.5-3B
+        pytest.param(QWEN | {"hidden_size": 5120}, (151_936, 5120), torch.bfloat16, marks=pytest.mark.slow),
+        pytest.param(GPT_OSS, (32, 2880, 5760), torch.float32, marks=pytest.mark.slow),  # experts in one weight
+    ],
 )
-def test_the_largest_weight_of_a_model_fits_into_the_buffer_of_ipc(shape, monkeypatch):
-    """vLLM's own packing, of an embedding without storage."""
+def test_the_largest_weight_of_a_model_fits_into_the_buffer_of_ipc(sizes, shape, dtype, monkeypatch):
+    """vLLM's own packing, of a weight without storage."""
     from vllm.distributed.weight_transfer import packed_tensor
 
-    config = SimpleNamespace(vocab_size=shape[0], hidden_size=shape[1])
-    empty = torch.empty
+    config = AutoConfig.for_model(**sizes)
+    empty, size = torch.empty, packed_bytes(config, dtype)
     monkeypatch.setattr(packed_tensor, "reduce_tensor", lambda tensor: (None, ()))
     monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(synchronize=lambda: None))
     with monkeypatch.context() as patch:
         patch.setattr(torch, "empty", lambda *args, **kwargs: empty(*args, **(kwargs | {"device": "meta"})))
-        weights = iter([("model.embed_tokens.weight", torch.empty(shape, dtype=torch.bfloat16))])
-        size = packed_bytes(config)
+        weights = iter([("a.weight", torch.empty(shape, dtype=dtype))])
         assert len(list(packed_tensor.packed_ipc_producer(weights, "gpu", lambda item: item[1], size))) == 1
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import ray
 import torch
 from ray.exceptions import RayError
+from torch import Tensor
 
 from ...process.local_ranks import free_port
 from ..rollout_engine import RolloutError, Weights
@@ -90,15 +91,15 @@ class Engines:
 class Broadcast:
     """Sender of weights to all engines; called by learner 0, while the others read the weights equally often.
 
-    shapes: shapes of the weights by name.
+    known: all weights by name, without data.
     dtype: dtype of the engines.
     device: device of learners and engines: cuda.
     """
 
-    def __init__(self, engines: Engines, shapes: Mapping[str, torch.Size], dtype: torch.dtype, device: str) -> None:
+    def __init__(self, engines: Engines, known: Mapping[str, Tensor], dtype: torch.dtype, device: str) -> None:
         from ..vllm.sender import Parameters
 
-        self.engines, self.source = engines, Parameters(dtype, device, shapes)
+        self.engines, self.source = engines, Parameters(dtype, device, known)
         self.sender: Any = None
 
     def send(self, weights: Weights, version: int) -> None:

@@ -22,12 +22,13 @@ from typing import Any
 
 import ray
 import torch
+from torch import Tensor
 
 from ...process.gpu_memory import empty_cache
 from ...process.ranks import Ranks
 from ...sequences.rollouts import Rollouts, merge
 from ...settings.config import RolloutConfig, TrainConfig
-from ..make import start_engine
+from ..make import engine_class, start_engine
 from ..rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start, Weights
 from .broadcast import Broadcast, Engines
 from .packed_weights import pack
@@ -57,6 +58,7 @@ def remote_engine(config: TrainConfig, start: Start, ranks: Ranks) -> "RemoteEng
     make = partial(start_here, each, config.threads)
     places = seats(config), elastic_seats(config)
     engine = RemoteEngine(make, config.rollout, ranks, *places, restarts=config.topology.restarts, nccl=nccl)
+    engine.published = engine_class(config.rollout.name).published
     if config.topology.placement == "colocated" and config.device != "cpu":
         engine.share(config.sleep_level)
     return engine
@@ -102,11 +104,13 @@ class RemoteEngine(RolloutEngine):
         self.sleep_level, self.released = 0, False
         self.nccl = nccl
         self.broadcast: Broadcast | None = None
-        self.shapes: dict[str, torch.Size] = {}
+        self.known: dict[str, Tensor] = {}
+        """All weights by name, without data, once they were read."""
         self.jobs: deque[Job] = deque()
         self.weights: dict[int, Any] = {}
         """Weights by version that another engine would need; empty without restarts and elastic engines."""
         self.is_elastic = len(elastic) > 0
+        self.started = len(seats)
         self.engines = [self._start(i) for i in range(len(seats))] if ranks.rank == 0 else []
         self.elastic: dict[RemoteActor, Seat] = {}
         """Elastic engines that share requests, with their places."""
@@ -140,6 +144,11 @@ class RemoteEngine(RolloutEngine):
         self.jobs.append(job)
         return lambda: self._receive(self._answer(job))
 
+    @property
+    def starts(self) -> int:
+        """Starts of engines that share requests; known to rank 0."""
+        return self.started
+
     def metrics(self) -> dict[str, float]:
         return {"rollout/engines": float(len(self.engines) + len(self.elastic))} if self.is_elastic else {}
 
@@ -168,7 +177,7 @@ class RemoteEngine(RolloutEngine):
         Raises RolloutError on all ranks if an engine is not ready, and on rank 0 alone if sending fails: the others may
         still wait for it in a collective.
         """
-        self.shapes = self.shapes or {name: weight.shape for name, weight in weights}
+        self.known = self.known or {name: torch.empty_like(weight, device="meta") for name, weight in weights}
         self._together(self._wait_until_idle)
         if self.ranks.rank:
             read(weights)
@@ -176,7 +185,7 @@ class RemoteEngine(RolloutEngine):
         if self.broadcast is None:
             actors = [engine.actor for engine in self.engines]
             engines = Engines(actors, self.config.tensor_parallel_size, self.config.timeout)
-            self.broadcast = Broadcast(engines, self.shapes, dtype, device)
+            self.broadcast = Broadcast(engines, self.known, dtype, device)
         self.broadcast.send(weights, version)
 
     def release(self) -> None:
@@ -269,6 +278,7 @@ class RemoteEngine(RolloutEngine):
     def _start_anew(self, i: int) -> None:
         """Replace engine i by a new one, and repeat its open requests with the same weights."""
         old, self.engines[i] = self.engines[i], self._start(i)
+        self.started += 1
         ray.kill(old.actor)
         self._hand_over(old, [self.engines[i]])
 
@@ -305,6 +315,7 @@ class RemoteEngine(RolloutEngine):
                     continue
                 self._bring(engine, self.sent)
                 self.elastic[engine] = seat
+                self.started += 1
                 print(f"{engine.name} joins; rollout engines: {len(self.engines) + len(self.elastic)}", flush=True)
             except RolloutError as error:
                 print(f"{error}", flush=True)

@@ -67,6 +67,7 @@ class Checked:
 
     def start_weight_update(self) -> None:
         self.arrived: dict[str, int] = {}
+        forget_packed_experts(self.model)
         super().start_weight_update()  # type: ignore[misc]
 
     def receive_weights(self, update_info: Any) -> None:
@@ -80,6 +81,14 @@ class Checked:
     def finish_weight_update(self) -> None:
         super().finish_weight_update()  # type: ignore[misc]
         repack_head(self.model)
+
+
+def forget_packed_experts(model: Any) -> None:
+    """Let a mixture of experts on a CPU pack its weights at the next update too; vLLM would use them unpacked."""
+    for layer in model.modules():
+        weight = getattr(layer, "w13_weight", None)
+        if isinstance(weight, Tensor) and weight.device.type == "cpu":
+            layer.quant_method.moe_kernel = None
 
 
 def packed_head(model: Any) -> Any:

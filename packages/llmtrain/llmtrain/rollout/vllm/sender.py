@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
-from transformers import PretrainedConfig
+from transformers import AutoModelForCausalLM, PretrainedConfig
 from vllm.distributed.weight_transfer.base import ParamMeta, TrainerInitInfo, TrainerWeightTransferEngine, WeightSource
 from vllm.distributed.weight_transfer.factory import WeightTransferTrainerFactory
 from vllm.distributed.weight_transfer.ipc_engine import IPCTrainerInitInfo, IPCTrainerWeightTransferEngine
@@ -35,6 +35,7 @@ from vllm.distributed.weight_transfer.packed_tensor import (
     packed_ipc_producer,
 )
 
+from ...policy.published import published
 from .receiver import checksum
 
 BACKENDS = {"value": "checked_direct", "file": "checked_direct", "ipc": "checked_ipc", "nccl": "checked_nccl"}
@@ -44,11 +45,14 @@ BACKENDS = {"value": "checked_direct", "file": "checked_direct", "ipc": "checked
 class Parameters(WeightSource):
     """Current weights in the engine's dtype and on its kind of device, each with a checksum taken when it is read.
 
-    shapes: shapes of all weights by name; `nccl` announces them before the weights are read.
+    A vector that is neither a layer's weight nor its bias, such as the correction of a router, keeps its own dtype:
+    bf16 would choose other experts.
+
+    known: all weights by name, without data; `nccl` announces them before they are read.
     """
 
-    def __init__(self, dtype: torch.dtype, device: str, shapes: Mapping[str, torch.Size] | None = None) -> None:
-        self.dtype, self.device, self.shapes = dtype, device, shapes or {}
+    def __init__(self, dtype: torch.dtype, device: str, known: Mapping[str, Tensor] | None = None) -> None:
+        self.dtype, self.device, self.known = dtype, device, known or {}
         self.weights: Iterable[tuple[str, Tensor]] = ()
         self.sent: dict[str, int] = {}
 
@@ -59,11 +63,16 @@ class Parameters(WeightSource):
             torch.cuda.synchronize()  # they will be read on other streams
 
     def metadata(self) -> list[ParamMeta]:
-        return [ParamMeta(name, self.dtype, tuple(shape)) for name, shape in self.shapes.items()]
+        return [ParamMeta(name, self._dtype(name, it), tuple(it.shape)) for name, it in self.known.items()]
+
+    def _dtype(self, name: str, weight: Tensor) -> torch.dtype:
+        """Return the dtype in which a weight is sent."""
+        own = weight.dim() < 2 and not name.endswith((".weight", ".bias"))
+        return weight.dtype if own else self.dtype
 
     def __iter__(self) -> Iterator[tuple[str, Tensor]]:
         for name, weight in self.weights:
-            tensor = weight.detach().to(self.device, self.dtype).contiguous()
+            tensor = weight.detach().to(self.device, self._dtype(name, weight)).contiguous()
             self.sent[name] = checksum(name, tensor)
             yield name, tensor
 
@@ -183,9 +192,12 @@ def make_sender(
     return WeightTransferTrainerFactory.trainer_init(info, client=client, source=source)
 
 
-def packed_bytes(model: PretrainedConfig) -> int:
-    """Return the size of vLLM's ipc buffer in bytes: room for the largest weight, the embedding in bf16."""
-    return max(DEFAULT_PACKED_BUFFER_SIZE_BYTES, 2 * model.vocab_size * model.hidden_size)
+def packed_bytes(config: PretrainedConfig, dtype: torch.dtype, trust_remote_code: bool = False) -> int:
+    """Return the size of vLLM's ipc buffer in bytes: room for the largest weight of a model, sent in this dtype."""
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config, trust_remote_code=trust_remote_code)
+    largest = max(weight.numel() for _, weight in published(model, model.named_parameters()))
+    return max(DEFAULT_PACKED_BUFFER_SIZE_BYTES, largest * dtype.itemsize)
 
 
 WeightTransferTrainerFactory.register_engine("checked_direct", DirectSender)

@@ -1,6 +1,7 @@
 """Rollout engine vLLM: a separate copy of the policy, which receives new weights after each update.
 
-    on a CPU            float32, in the trainer's process; with tensor_parallel_size above 1 in separate processes
+    on a CPU            float32, in the trainer's process; with tensor_parallel_size above 1, or for a family that vLLM
+                        runs by transformers' own classes, in separate processes
     on CUDA             bfloat16, in a separate process, on the GPU of its rank
     (rollout.dtype chooses another precision)
 
@@ -29,7 +30,7 @@ from ...process.local_ranks import world_size
 from ...sequences.rollouts import Rollouts
 from ...settings.config import RolloutConfig, TrainConfig
 from ..rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start, Weights
-from .vllm_start import apart, check_heads, dtype_of, environment, options
+from .vllm_start import apart, changes_transformers, check_heads, dtype_of, environment, options
 
 
 class VLLMEngine(RolloutEngine):
@@ -56,6 +57,7 @@ class VLLMEngine(RolloutEngine):
 
     version: int | None = 0
     continues = True
+    published = True
 
     def __init__(
         self,
@@ -79,10 +81,12 @@ class VLLMEngine(RolloutEngine):
         """Adapter request of vLLM; None before the first update, when the model answers."""
         with refusing_code(folder):
             model = AutoConfig.from_pretrained(folder, trust_remote_code=trust_remote_code)
-        check_heads(model, device)
-        self.limit = config.max_model_len or model.max_position_embeddings
+        check_heads(model.get_text_config(decoder=True), device)
+        self.limit = config.max_model_len or model.get_text_config(decoder=True).max_position_embeddings
         workers = config.tensor_parallel_size
-        own = device != "cpu" or workers > 1
+        self.environment: dict[str, str] = {}
+        with self._call("start"):
+            own = device != "cpu" or workers > 1 or changes_transformers(model)
         used = transport or ("value" if not own else "file" if lora_rank or device == "cpu" else "ipc")
         self.environment = environment(device, own, workers)
         self.llm: Any = None
@@ -105,7 +109,7 @@ class VLLMEngine(RolloutEngine):
             self.source = Parameters(dtype_of(config, device), place)
             self.sender = None
             if transport is None:
-                buffer = packed_bytes(model)
+                buffer = packed_bytes(model, self.source.dtype, trust_remote_code) if used == "ipc" else 0
                 self.sender = make_sender(used, self.client, self.source, workers=workers, buffer=buffer)
 
     @classmethod
@@ -292,7 +296,8 @@ class VLLMEngine(RolloutEngine):
             with apart(self.environment, self.guest):
                 yield
         except Exception as error:
-            said = (str(error).strip() or "no reason given").splitlines()[0]
+            found: list[Any] = getattr(error, "errors", list)()  # of a check of types; its first line only counts them
+            said = (found[0]["msg"] if found else str(error).strip() or "no reason given").splitlines()[0]
             raise RolloutError(f"rollout engine vllm could not {what}: {type(error).__name__}: {said}") from error
 
 

@@ -25,13 +25,22 @@ LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 
 def check_heads(model: PretrainedConfig | ModelConfig, device: str) -> None:
     """Raise ValueError if vLLM on a CPU does not support the head size of a model, or of one to be built."""
-    heads = model.num_heads if isinstance(model, ModelConfig) else model.num_attention_heads
-    width = getattr(model, "head_dim", None) or model.hidden_size // heads
-    if device == "cpu" and width < CPU_HEAD:
+    heads = getattr(model, "num_heads" if isinstance(model, ModelConfig) else "num_attention_heads", None)
+    latent = getattr(model, "kv_lora_rank", None)  # its heads are of another size
+    width = None if latent else getattr(model, "head_dim", None) or (model.hidden_size // heads if heads else None)
+    if device == "cpu" and width and width < CPU_HEAD:
         raise ValueError(
             f"rollout engine vllm on a CPU needs attention heads of size {CPU_HEAD} or more; this model's have size "
             f"{width}: use another model, such as --model.num-heads {model.hidden_size // CPU_HEAD or 1}"
         )
+
+
+def changes_transformers(model: PretrainedConfig) -> bool:
+    """Return True if vLLM runs a model by the classes of transformers: it changes those that the trainer uses."""
+    from vllm import ModelRegistry
+
+    native = [ModelRegistry.models[name] for name in model.architectures or () if name in ModelRegistry.models]
+    return all(getattr(found, "class_name", "").startswith("Transformers") for found in native)
 
 
 def dtype_of(config: RolloutConfig, device: str) -> torch.dtype:
