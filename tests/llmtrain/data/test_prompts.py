@@ -1,5 +1,7 @@
 """Prompts for a model: system prompt, instruction, templates and length."""
 
+import resource
+import signal
 from copy import deepcopy
 
 import pytest
@@ -127,3 +129,28 @@ def test_plain_text_that_begins_with_bos_gets_no_second_one():
     assert plain[0] == other.bos_token_id
     assert encode(other, "<s>2+2?") == plain
     assert encode(other, "2<s>2?").count(other.bos_token_id) == 2
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "more than 1 s"),
+        ("{{ 'x' * 3000000000 }}", "more than 1 GiB"),
+        ("{% set n = namespace(x='ab') %}{% for i in range(40) %}{% set n.x = n.x ~ n.x %}{% endfor %}", "than 1 GiB"),
+    ],
+)
+def test_a_chat_template_has_limits_of_time_and_memory(template, said, tokenizer, monkeypatch):
+    monkeypatch.setattr("llmtrain.data.prompts.LONGEST", 1.0)
+    other = deepcopy(tokenizer)
+    other.chat_template = template
+    before = limits()
+    said = rf"^b, line 2: the chat template needs .*{said}: set another data.chat_template"
+    with pytest.raises(ValueError, match=said):
+        encode_all(other, ["first, as text", USER], ["b, line 1", "b, line 2"])
+    assert limits() == before
+
+
+def limits():
+    """What a limit must leave as it was; the seconds left of a timer go on."""
+    is_set = signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    return resource.getrlimit(resource.RLIMIT_AS), is_set, signal.getsignal(signal.SIGALRM)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..process.bounded import bounded
 from ..process.text import one_line
 from ..settings.config import DataConfig
 from .question import Message, Prompt, Question
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 AT_A_TIME = 1000
+LONGEST, LARGEST, USUAL = 10.0, 2**30, 0.01
+"""Limits for the chat template of a prompt, in seconds and bytes of memory, and more than the usual seconds."""
 SHOWN = 60
 """Characters of a prompt shown in errors."""
 PROMPT_FIX = "change the row, or data.chat_template, data.system_prompt and data.instruction"
@@ -65,7 +68,7 @@ def encode_all(
         if not chosen:
             continue
         places = [(where[i] if where else "") or _quoted(prompts[i]) for i in chosen]
-        texts = [_rendered(tokenizer, prompts[i], place) for i, place in zip(chosen, places, strict=True)]
+        texts = _texts(tokenizer, [prompts[i] for i in chosen], places)
         ids = token_ids(tokenizer, texts, places, special=not chat, fix=PROMPT_FIX)
         for i, one in zip(chosen, ids, strict=True):
             found[i] = list(one)
@@ -79,6 +82,20 @@ def _quoted(prompt: Prompt) -> str:
 def quoted(text: str) -> str:
     """Return the start of a text in one line, quoted, for messages."""
     return repr(one_line(text, SHOWN))
+
+
+def _texts(tokenizer: "PreTrainedTokenizerBase", prompts: Sequence[Prompt], places: Sequence[str]) -> list[str]:
+    """Return prompts as texts. Raises ValueError if a chat template fails, or needs too much time or memory."""
+    texts: list[str] = []
+    try:
+        with bounded(LONGEST + len(prompts) * USUAL, LARGEST):
+            for prompt, place in zip(prompts, places, strict=True):
+                texts.append(_rendered(tokenizer, prompt, place))
+    except (TimeoutError, MemoryError) as error:
+        beyond = f"{LARGEST >> 30} GiB" if isinstance(error, MemoryError) else f"{LONGEST:g} s"
+        at = places[len(texts)]
+        raise ValueError(f"{at}: the chat template needs more than {beyond}: set another data.chat_template") from None
+    return texts
 
 
 def _rendered(tokenizer: "PreTrainedTokenizerBase", prompt: Prompt, place: str) -> str:

@@ -6,6 +6,7 @@ from functools import partial
 from entrostat.importing import outside
 
 from ..settings.config import TaskConfig, TrainConfig
+from ..verifiers.own_error import told
 from ..verifiers.reward_function import RewardFunction
 from .generated import TASKS
 from .questions import question_task
@@ -38,12 +39,16 @@ def generated_task(config: TaskConfig) -> Task:
 
     The function is `module:function`, or a name of a plug-in.
 
-    Raises ValueError for an unknown task, and if the function does not return a Task.
+    Raises ValueError for an unknown task, and if the function does not return a Task, or raises: with its last frame.
     """
     if config.name in TASKS:
         return TASKS[config.name](config)
     place = outside("task", config.name, [*TASKS, FILES], GROUP, form="module:function")
-    made = place.load()(config)
+    function = place.load()
+    try:
+        made = function(config)
+    except Exception as error:
+        raise ValueError(f"{place} fails: {told(error, function).line}") from error
     if not isinstance(made, Task):
         raise ValueError(f"{place} returned {type(made).__name__}, not llmtrain.tasks.Task")
     return made

@@ -8,9 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from entrostat import Chain, make
 from entrostat.advantages import advantage_needs
-from entrostat.by_name import with_target
 from entrostat.compilers import check_compiler
 from entrostat.installation import missing
 
@@ -29,6 +27,7 @@ from ..settings.config import DataConfig, ModelConfig, TrainConfig
 from ..tasks import FILES, NO_FILES, generated_task
 from ..tasks.rewards import used
 from ..verifiers.verifier_registry import named_verifiers
+from .rules import check_rules, keeps_groups, make_controller
 from .telemetry import check_sinks
 
 OF_VERDICTS = frozenset({"w_reinforce", "psr", "nsr"})
@@ -55,24 +54,10 @@ OWNED = {
 """DeepSpeed configuration keys that the engine sets itself, and the setting to use instead."""
 
 
-def make_controller(config: TrainConfig) -> Chain:
-    """Return the controller of a run. Raises ValueError on an unknown name or hyperparameter, or an unused target."""
-    settings = dict(config.controller_args)
-    if config.target is not None:
-        settings = with_target(config.controller, settings, config.target)
-    return make(config.controller, config.controller_preset, **settings)
-
-
-def keeps_groups(config: TrainConfig) -> bool:
-    """Return True if all responses to a prompt must be trained on one rank."""
-    looks_across = config.advantage == "prime" or config.optim.layout == "shared"
-    return looks_across or "group_id" in make_controller(config).needs
-
-
 def check(config: TrainConfig) -> None:
     """Raise ValueError with everything in the configuration that cannot work, before a model is loaded."""
     parts = (
-        make_controller,
+        check_rules,
         check_advantage,
         check_profile,
         check_task,

@@ -46,7 +46,7 @@ from ..sequences.rollouts import Rollouts
 from ..sequences.samples import TokenTable, pieces
 from ..settings.config import TrainConfig
 from ..tasks import Task, get_task
-from .check import keeps_groups, make_controller, prompt_limit
+from .check import prompt_limit
 from .collect import Collector
 from .experience import Annotator, Experience
 from .guard import Guard, RollBackError
@@ -54,6 +54,7 @@ from .learner import Learner
 from .partial_batches import make_batches
 from .probes import Prober
 from .responses import response_covariance
+from .rules import keeps_groups, make_controller
 from .telemetry import WatchedRunLog, traced
 from .weights_proof import WeightsProof, mismatch_limit
 
