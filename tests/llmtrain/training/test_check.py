@@ -8,6 +8,7 @@ import torch
 
 from entrostat.advantages import REGISTRY, advantage_needs, get_advantage
 from llmtrain.cli import main
+from llmtrain.commands.train import main as train
 from llmtrain.settings.config import DataConfig, EvalConfig, ModelConfig, ProfileConfig, RolloutConfig, TrainConfig
 from llmtrain.settings.presets import get_preset, read_config
 from llmtrain.training.check import OF_VERDICTS, check, check_model, check_place, prompt_limit
@@ -180,3 +181,33 @@ def test_prompts_are_as_long_as_the_model_can_hold_unless_a_length_is_set(tmp_pa
     assert prompt_limit(set_) == 240
     with pytest.raises(ValueError, match=r"data.max_prompt_length 240 plus rollout.max_new_tokens 24 exceed"):
         check_model(set_)
+
+
+def test_contradictions_and_all_other_complaints_are_one_message(small, tmp_path):
+    """Of sections, of the whole, and of checks that look at files; flags may mend what the file says."""
+    file = tmp_path / "c.yaml"
+    file.write_text("rollout: {prompts: 6, top_p: 0.9}\noptim: {mini_batch_size: 4, min_lr_ratio: 0.1}\neval: {k: 9}\n")
+    args = ["--config", str(file), "--model.path", str(tmp_path), "--eval.k", "2", "--rollout.prompts", "10"]
+    with pytest.raises(ValueError, match=r"^6 settings cannot work:") as found:
+        train(
+            [
+                *args,
+                "--engine.zero-stage",
+                "3",
+                "--engine.offload-param",
+                "--guard.entropy-above",
+                "1",
+                "--guard.entropy-below",
+                "2",
+            ]
+        )
+    lines = str(found.value).splitlines()[1:]
+    for start in (
+        "- rollout.top_p must be 1",
+        "- optim.min_lr_ratio needs optim.lr_schedule",
+        "- engine.offload_param needs engine.name deepspeed",
+        "- optim.mini_batch_size 4 must divide rollout.prompts 10",
+        f"- model.path: {tmp_path} is not a model folder",
+        "- guard.entropy_above 1 must exceed guard.entropy_below 2",
+    ):
+        assert len([line for line in lines if line.startswith(start)]) == 1, start

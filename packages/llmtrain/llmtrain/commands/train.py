@@ -5,6 +5,7 @@ from pathlib import Path
 from ..cluster.start_run import start_run
 from ..process.local_ranks import is_first
 from ..reproduction.recipe_config import is_recipe, read_recipe_config
+from ..settings.complaints import postponed
 from ..settings.presets import read_config
 
 REPLACED = (
@@ -22,7 +23,8 @@ REPLACED = (
 
 def main(args: list[str]) -> int:
     """Start a new run, and return its exit code."""
-    config = read_recipe_config(args, "llmtrain train") if is_recipe(args) else read_config(args, "llmtrain train")
+    with postponed():
+        config = read_recipe_config(args, "llmtrain train") if is_recipe(args) else read_config(args, "llmtrain train")
     from ..training.check import check
 
     check(config)  # a mistake should not cost a warm-up

@@ -28,6 +28,17 @@ Seed = Annotated[int, "[0, 4294967295]"]
 """Seed that all generators accept: those of NumPy, torch and vLLM."""
 
 
+class Section:
+    """Settings that may contradict each other."""
+
+    def __post_init__(self) -> None:
+        raise_all(self._contradictions())
+
+    def _contradictions(self) -> Iterator[str]:
+        """Yield what in these settings cannot work together."""
+        yield from ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
     """The policy."""
@@ -75,7 +86,7 @@ class TaskConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataConfig:
+class DataConfig(Section):
     """Questions from files, and the prompts made from them."""
 
     train_files: tuple[str, ...] = ()
@@ -119,9 +130,9 @@ class DataConfig:
     verifier_timeout: PositiveFloat = 5.0
     """Time limit for one check, in seconds; a response that exceeds it counts as wrong."""
 
-    def __post_init__(self) -> None:
+    def _contradictions(self) -> Iterator[str]:
         if self.weights and len(self.weights) != len(self.train_files):
-            raise ValueError(
+            yield (
                 f"data.weights needs a number for each of the {len(self.train_files)} data.train_files; "
                 f"got {len(self.weights)}"
             )
@@ -147,7 +158,7 @@ class SFTConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RolloutConfig:
+class RolloutConfig(Section):
     """Sampling of responses, and the engine that does it."""
 
     name: str = "hf"
@@ -204,18 +215,18 @@ class RolloutConfig:
         """Sampling settings of training responses."""
         return Sampling(temperature=self.temperature, samples=self.n, max_new_tokens=self.max_new_tokens)
 
-    def __post_init__(self) -> None:
+    def _contradictions(self) -> Iterator[str]:
         if self.top_p != 1 or self.top_k > 0:
-            raise ValueError(
+            yield (
                 "rollout.top_p must be 1 and rollout.top_k 0: samples of a truncated distribution have probability 0 "
                 "elsewhere, and importance ratios to the whole one would be wrong"
             )
         if self.gen_batch_size and not self.filter_groups:
-            raise ValueError("rollout.gen_batch_size needs rollout.filter_groups: without it a batch is `prompts`")
+            yield "rollout.gen_batch_size needs rollout.filter_groups: without it a batch is `prompts`"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopologyConfig:
+class TopologyConfig(Section):
     """Placement of learners and rollout engines."""
 
     name: Literal["local", "ray"] = "local"
@@ -235,20 +246,20 @@ class TopologyConfig:
     elastic_engines: Annotated[int, "[0, 4096]"] = 0
     """ray: upper limit for more rollout engines, which join when the cluster has room and may be lost at any time."""
 
-    def __post_init__(self) -> None:
+    def _contradictions(self) -> Iterator[str]:
         changes = self.restarts + self.elastic_engines
         if self.weight_sync == "nccl" and (self.name, self.placement, changes) != ("ray", "disaggregated", 0):
-            raise ValueError(
+            yield (
                 "topology.weight_sync nccl needs topology.name ray, placement disaggregated, restarts 0 and "
                 "elastic_engines 0: it joins GPUs that differ, for good; use object"
             )
         if self.staleness and self.name == "local":
-            raise ValueError("topology.staleness needs topology.name ray: a local rollout is never stale")
+            yield "topology.staleness needs topology.name ray: a local rollout is never stale"
         asked = {"rollout_engines": self.rollout_engines > 1, "placement": self.placement == "disaggregated"}
         asked |= {"elastic_engines": self.elastic_engines > 0}
         for key, others in asked.items():
             if others and self.name == "local":
-                raise ValueError(f"topology.{key} needs topology.name ray: locally every rank samples for itself")
+                yield f"topology.{key} needs topology.name ray: locally every rank samples for itself"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,7 +297,7 @@ class PrimeConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptimConfig:
+class OptimConfig(Section):
     """AdamW, and the split of a rollout into updates."""
 
     lr: LearningRate = 5e-4
@@ -314,13 +325,13 @@ class OptimConfig:
     layout: Literal["padded", "packed", "shared"] = "padded"
     """Batch layout: padded, packed (no padding) or shared (each prompt computed once for its group)."""
 
-    def __post_init__(self) -> None:
+    def _contradictions(self) -> Iterator[str]:
         if self.min_lr_ratio and self.lr_schedule == "constant":
-            raise ValueError("optim.min_lr_ratio needs optim.lr_schedule linear or cosine: a constant rate has no end")
+            yield "optim.min_lr_ratio needs optim.lr_schedule linear or cosine: a constant rate has no end"
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineConfig:
+class EngineConfig(Section):
     """Training engine, and the sharding of the model over processes."""
 
     name: Literal["torch", "deepspeed"] = "torch"
@@ -345,19 +356,19 @@ class EngineConfig:
     """Additional keys of DeepSpeed's configuration, which override those derived from the settings above; only in a
     --config file."""
 
-    def __post_init__(self) -> None:
+    def _contradictions(self) -> Iterator[str]:
         least = {"offload_optimizer": 1, "offload_param": 3, "bf16": 1, "deepspeed": 0}
         for key, stage in least.items():
             if getattr(self, key) and self.name == "torch" and key != "bf16":
-                raise ValueError(f"engine.{key} needs engine.name deepspeed")
+                yield f"engine.{key} needs engine.name deepspeed"
             if getattr(self, key) and self.name == "deepspeed" and self.zero_stage < stage:
-                raise ValueError(f"engine.{key} needs engine.zero_stage {stage} or higher; got {self.zero_stage}")
+                yield f"engine.{key} needs engine.zero_stage {stage} or higher; got {self.zero_stage}"
         if self.torch_compile and self.name == "deepspeed" and self.zero_stage == 3:
-            raise ValueError("engine.torch_compile needs engine.zero_stage 2 or lower; got 3")
+            yield "engine.torch_compile needs engine.zero_stage 2 or lower; got 3"
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalConfig:
+class EvalConfig(Section):
     """Evaluation on held-out problems."""
 
     every: NonNegativeInt = 10
@@ -378,9 +389,9 @@ class EvalConfig:
     max_new_tokens: PositiveInt | None = None
     """Maximum response length in tokens, overriding that of `settings` or rollouts."""
 
-    def __post_init__(self) -> None:
+    def _contradictions(self) -> Iterator[str]:
         if self.max_samples and not self.settings:
-            raise ValueError("eval.max_samples limits the samples of eval.settings: without it set eval.samples")
+            yield "eval.max_samples limits the samples of eval.settings: without it set eval.samples"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -553,6 +564,13 @@ class TrainConfig:
         check_fields(self)
         check_target(self.target)
         raise_all(self._contradictions())
+
+    def contradictions(self) -> Iterator[str]:
+        """Yield what in all settings cannot work together."""
+        for section in vars(self).values():
+            if isinstance(section, Section):
+                yield from section._contradictions()
+        yield from self._contradictions()
 
     def _contradictions(self) -> Iterator[str]:
         """Yield what in these settings cannot work together."""

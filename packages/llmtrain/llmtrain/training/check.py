@@ -27,6 +27,7 @@ from ..settings.config import DataConfig, ModelConfig, TrainConfig
 from ..tasks import FILES, NO_FILES, generated_task
 from ..tasks.rewards import used
 from ..verifiers.verifier_registry import named_verifiers
+from .room import check_room
 from .rules import check_rules, keeps_groups, make_controller
 from .telemetry import check_sinks
 
@@ -57,6 +58,7 @@ OWNED = {
 def check(config: TrainConfig) -> None:
     """Raise ValueError with everything in the configuration that cannot work, before a model is loaded."""
     parts = (
+        check_contradictions,
         check_rules,
         check_advantage,
         check_profile,
@@ -71,6 +73,11 @@ def check(config: TrainConfig) -> None:
     require_all(config, parts)
 
 
+def check_contradictions(config: TrainConfig) -> None:
+    """Raise ValueError if settings cannot work together."""
+    raise_all(config.contradictions())
+
+
 def require_all(config: TrainConfig, parts: Sequence[Callable[[TrainConfig], object]]) -> None:
     """Raise ValueError with the complaints of all these checks."""
     complaints: list[str] = []
@@ -79,7 +86,7 @@ def require_all(config: TrainConfig, parts: Sequence[Callable[[TrainConfig], obj
             part(config)
         except ValueError as error:
             complaints.append(str(error))
-        except (OSError, KeyError):  # for a file or a name of which an earlier check complains
+        except Exception:  # from settings of which an earlier check complains
             if not complaints:
                 raise
     raise_all(complaints)
@@ -367,5 +374,6 @@ MACHINE: tuple[Callable[[TrainConfig], object], ...] = (
     check_sinks,
     check_rollout,
     check_place_of_run,
+    check_room,
 )
 """Checks of a run on this machine."""

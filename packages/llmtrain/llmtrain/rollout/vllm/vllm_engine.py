@@ -298,6 +298,8 @@ class VLLMEngine(RolloutEngine):
         except Exception as error:
             found: list[Any] = getattr(error, "errors", list)()  # of a check of types; its first line only counts them
             said = (found[0]["msg"] if found else str(error).strip() or "no reason given").splitlines()[0]
+            if "failed to be inspected" in said and find_spec("torchvision") is None:
+                said += " They may need torchvision: pip install torchvision"
             raise RolloutError(f"rollout engine vllm could not {what}: {type(error).__name__}: {said}") from error
 
 

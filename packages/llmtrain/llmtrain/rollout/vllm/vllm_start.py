@@ -25,9 +25,10 @@ LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 
 def check_heads(model: PretrainedConfig | ModelConfig, device: str) -> None:
     """Raise ValueError if vLLM on a CPU does not support the head size of a model, or of one to be built."""
-    heads = getattr(model, "num_heads" if isinstance(model, ModelConfig) else "num_attention_heads", None)
-    latent = getattr(model, "kv_lora_rank", None)  # its heads are of another size
-    width = None if latent else getattr(model, "head_dim", None) or (model.hidden_size // heads if heads else None)
+    heads = vars(model).get("num_heads" if isinstance(model, ModelConfig) else "num_attention_heads")
+    known = vars(model)  # a family whose layers differ refuses to be asked by attribute
+    latent = known.get("kv_lora_rank")  # its heads are of another size
+    width = None if latent else known.get("head_dim") or (known.get("hidden_size", 0) // heads if heads else 0)
     if device == "cpu" and width and width < CPU_HEAD:
         raise ValueError(
             f"rollout engine vllm on a CPU needs attention heads of size {CPU_HEAD} or more; this model's have size "
