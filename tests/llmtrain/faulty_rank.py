@@ -1,12 +1,15 @@
 """One of several ranks of a run, of which one fails at its second step and the others do not know, or all.
 
-RANK=... WORLD_SIZE=...  python faulty_rank.py CONFIG WHO WHAT        WHO: rank or all. WHAT: killed, or a key of ERRORS
+RANK=... WORLD_SIZE=...  python faulty_rank.py CONFIG WHO WHAT
+
+WHO: rank or all. WHAT: busy, or a key of SIGNALS or ERRORS
 """
 
 import atexit
 import os
 import signal
 import sys
+import time
 
 import torch
 
@@ -22,6 +25,7 @@ ERRORS = {
     "backend": torch.distributed.DistBackendError("NCCL error: out of memory"),
     "reset": RuntimeError("hub: Connection reset by peer"),
 }
+SIGNALS = {"killed": signal.SIGKILL, "stopped": signal.SIGSTOP}
 
 
 def main(config: str, who: str, what: str) -> None:
@@ -29,8 +33,10 @@ def main(config: str, who: str, what: str) -> None:
 
     def fails(trainer: Trainer, entropy: float):
         if trainer.step == 1 and who in (os.environ["RANK"], "all"):
-            if what == "killed":
-                os.kill(os.getpid(), signal.SIGKILL)
+            if what in SIGNALS:
+                os.kill(os.getpid(), SIGNALS[what])
+            while what == "busy":
+                time.sleep(0.1)
             raise ERRORS[what]
         return annotate(trainer, entropy)
 

@@ -63,7 +63,7 @@ def test_the_first_question_in_full(mixed, jsonl, capsys):
     solved = jsonl([{"question": "1+[b]1?", "answer": "1+1\n#### 2"}])
     assert show([mixed, solved, "--first"]) == 0
     said = capsys.readouterr().out
-    assert "mixed.parquet, row 0" in said
+    assert "mixed.parquet, row 1" in said
     assert "[user]\na\n" in said
     assert "1+[b]1?" in said
     assert "ground truth: 2\nsolution: 1+1\n#### 2" in said

@@ -42,7 +42,7 @@ def test_gpqa_as_csv_with_lines_and_quotes_in_cells(tmp_path):
     assert question.text.startswith('What, "exactly",\nis it?\n\nA) ')
     assert option(question, question.ground_truth) == "42"
     assert question.source == "gpqa_diamond"
-    assert skipped == ["gpqa_diamond.csv, row 1: column 'Incorrect Answer 2' has no text"]
+    assert skipped == ["gpqa_diamond.csv, row 2: column 'Incorrect Answer 2' has no text"]
 
 
 @given(st.text(), st.lists(st.text(min_size=1), min_size=2, max_size=10, unique=True), st.integers(0, 9), st.randoms())
@@ -99,7 +99,7 @@ def test_plain_csv(tmp_path):
     (tmp_path / "a.csv").write_text("\ufeff,problem,answer\n0,1+1,2\n1,1+2,3,4\n")  # pandas leaves a header empty
     (question,), skipped = read(str(tmp_path / "a.csv"), skip_bad=True)
     assert (question.prompt, question.ground_truth) == ("1+1", "2")
-    assert skipped == ["a.csv, row 1: the row has more cells than the header"]
+    assert skipped == ["a.csv, row 2: the row has more cells than the header"]
 
 
 def test_in_a_folder_csv_is_read_if_there_is_nothing_else(tmp_path):

@@ -19,7 +19,7 @@ def test_parquet_gives_the_columns_that_are_asked_for(parquet, verl):
     assert (table.name, table.source, table.unit) == ("questions.parquet", "questions", "row")
     assert "reward_model.ground_truth" in table.columns
     found = list(table.rows(["reward_model.ground_truth"]))
-    assert found == [(i, {"reward_model": {"ground_truth": str(i)}}) for i in range(10)]
+    assert found == [(i + 1, {"reward_model": {"ground_truth": str(i)}}) for i in range(10)]
 
 
 def test_two_columns_of_one_name_are_refused(tmp_path):
@@ -35,7 +35,7 @@ def test_rows_are_numbered_through_all_batches(tmp_path):
     n = AT_A_TIME + 5
     pq.write_table(pa.table({"question": [str(i) for i in range(n)]}), tmp_path / "a.parquet")
     found = list(opened(tmp_path / "a.parquet").rows(["question"]))
-    assert [number for number, _ in found] == list(range(n))
+    assert [number for number, _ in found] == list(range(1, n + 1))
     assert found[-1][1] == {"question": str(n - 1)}
 
 
@@ -58,7 +58,7 @@ def test_a_json_array(tmp_path):
     path.write_text(' [{"a": 1},\n 5]')
     table = opened(path)
     (first, second) = table.rows([])
-    assert first == (0, {"a": 1})
+    assert first == (1, {"a": 1})
     assert str(second[1]) == "expected an object, got int"
     path.write_text('{"a": 1}\n{"a": 2}\n')  # lines, under a name that many data sets give them
     assert [row for _, row in opened(path).rows([])] == [{"a": 1}, {"a": 2}]
@@ -80,7 +80,7 @@ def test_a_byte_order_mark(tmp_path, name):
         ("a.jsonl", '[{"a": 1}]', r"line 1: expected an object, got list; rename a file with one array to \.json"),
         ("a.jsonl", "[\n1\n]", r"line 1: not JSON: .*; rename a file with one array to \.json"),
         ("a.jsonl", '\n{"a": \n1\n', r"line 2: not JSON: .*\(char \d+\)"),
-        ("a.json", "[1, 2]", "row 0: expected an object, got int"),
+        ("a.json", "[1, 2]", "row 1: expected an object, got int"),
     ],
 )
 def test_a_file_without_a_row_that_can_be_read(tmp_path, name, text, said):
@@ -114,5 +114,5 @@ def test_a_file_that_breaks_off_between_its_rows(tmp_path):
     data = path.read_bytes()
     place = pq.ParquetFile(path).metadata.row_group(1).column(0).dictionary_page_offset
     path.write_bytes(data[: place + 30] + bytes([data[place + 30] ^ 1]) + data[place + 31 :])
-    with pytest.raises(ValueError, match=r"a\.parquet is broken from row 0 on: .*"):
+    with pytest.raises(ValueError, match=r"a\.parquet is broken from row 1 on: .*"):
         list(opened(path).rows(["question"]))

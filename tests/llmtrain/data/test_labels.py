@@ -67,4 +67,4 @@ def test_a_row_that_names_its_data_set_keeps_it(parquet, verl):
     path = parquet([verl("1+1?", "2", "sums")])
     (question,) = read(path, label="g").questions
     assert question.source == "sums"
-    assert question.where == f"{path}, row 0"
+    assert question.where == f"{path}, row 1"

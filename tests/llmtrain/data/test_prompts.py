@@ -140,7 +140,8 @@ def test_plain_text_that_begins_with_bos_gets_no_second_one():
     ],
 )
 def test_a_chat_template_has_limits_of_time_and_memory(template, said, tokenizer, monkeypatch):
-    monkeypatch.setattr("llmtrain.data.prompts.LONGEST", 1.0)
+    if said.endswith(" s"):
+        monkeypatch.setattr("llmtrain.data.prompts.LONGEST", 1.0)
     other = deepcopy(tokenizer)
     other.chat_template = template
     before = limits()

@@ -14,9 +14,9 @@ def test_verl_rows_that_repeat_are_one_question(parquet, verl):
     questions, skipped = read(path)
     assert not skipped
     assert [(q.text, q.ground_truth, q.repeats, q.where) for q in questions] == [
-        ("1?", "1", 3, "questions.parquet, row 0"),
-        ("2?", "2", 2, "questions.parquet, row 1"),
-        ("3?", "3", 1, "questions.parquet, row 3"),
+        ("1?", "1", 3, "questions.parquet, row 1"),
+        ("2?", "2", 2, "questions.parquet, row 2"),
+        ("3?", "3", 1, "questions.parquet, row 4"),
     ]
     assert questions[0].prompt == ({"role": "user", "content": "1?"},)
     assert questions[0].source == "sums"
@@ -96,7 +96,7 @@ def test_a_bad_line_is_named(jsonl, row, message):
 @pytest.mark.parametrize(
     ("verifier", "truth", "message"),
     [
-        ("math", ["1/2"], "line 1: the ground truth of math is text or a number, not list"),
+        ("math", [{"a": 1}], "line 1: the ground truth of math is text or a number, not dict"),
         ("python", 3, "line 1: the ground truth of python is its unit tests"),
         ("regex", "(", "line 1: the ground truth of regex is a pattern"),
         ("countdown", "8", "line 1: the ground truth of countdown is"),
@@ -117,9 +117,9 @@ def test_bad_rows_of_parquet_are_named(parquet, verl):
     questions, skipped = read(path, skip_bad=True)
     assert len(questions) == 1
     assert skipped == [
-        "questions.parquet, row 1: column 'reward_model.ground_truth' is missing",
-        "questions.parquet, row 2: column 'prompt' is empty: its last message has no text",
-        "questions.parquet, row 3: column 'prompt' is missing",
+        "questions.parquet, row 2: column 'reward_model.ground_truth' is missing",
+        "questions.parquet, row 3: column 'prompt' is empty: its last message has no text",
+        "questions.parquet, row 4: column 'prompt' is missing",
     ]
 
 

@@ -57,7 +57,7 @@ def test_what_datasets_saved(tmp_path):
     made(3).save_to_disk(str(tmp_path / "one"))
     DatasetDict({"train": made(2), "test": made(1)}).save_to_disk(str(tmp_path / "both"))
     (name, number, row) = rows(tmp_path / "one", ["extra.a", "question"])[2]
-    assert (name, number) == (str(tmp_path / "one"), 2)
+    assert (name, number) == (str(tmp_path / "one"), 3)
     assert (row["extra"]["a"], row["question"]) == ("2", "2?")
     assert len(rows(tmp_path / "both", ["question"])) == 2
     assert len(rows(tmp_path / "both", ["question"], split="test")) == 1
@@ -89,7 +89,7 @@ def test_a_name_on_the_hub(monkeypatch):
     table = only("acme/sums:main", "test")
     assert hub.asked == ("acme/sums", "main", "test")
     assert (table.name, table.source) == ("acme/sums:main", "acme/sums")
-    assert list(table.rows(["answer"])) == [(0, {"answer": "2"})]
+    assert list(table.rows(["answer"])) == [(1, {"answer": "2"})]
     with pytest.raises(ValueError, match=r"cache: ConnectionError: no network at all$"):
         only("acme/other")
     assert hub.asked == ("acme/other", None, "train")

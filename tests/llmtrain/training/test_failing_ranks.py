@@ -8,36 +8,42 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import faulty_rank
 import pytest
-from tests.ranks import group, start
+from tests.ranks import group, run_ranks, start
 
 from entrostat.plain_yaml import dump_yaml
+from llmtrain.policy.checkpoint import checkpoints
 from llmtrain.process.family import family, left_of
 from llmtrain.process.local_ranks import free_port
 from llmtrain.settings.config import EngineConfig
 from llmtrain.settings.nested import to_dict
+from llmtrain.training import trainer as trainer_module
 
 
-def faulty(config, folder: Path, who: int | str, what: str, size: int) -> list[str]:
+def faulty(config, folder: Path, who: int | str, what: str, size: int, **engine: Any) -> list[str]:
     """Script, with its arguments, of each rank of a run in which rank `who` fails at its second step."""
-    config = replace(config, nproc=size, out=str(folder / "run"), engine=EngineConfig(name="deepspeed"), threads=1)
+    deepspeed = EngineConfig(name="deepspeed", **engine)
+    config = replace(config, nproc=size, out=str(folder / "run"), engine=deepspeed, threads=1)
     optim = replace(config.optim, mini_batch_size=2 * size)
     rollout = replace(config.rollout, prompts=4 * size)
     (folder / "c.yaml").write_text(dump_yaml(to_dict(replace(config, optim=optim, rollout=rollout))))
     return [str(Path(__file__).parents[1] / "faulty_rank.py"), str(folder / "c.yaml"), str(who), what]
 
 
-def ranks_with_a_fault(config, folder: Path, who: int | str, what: str, size: int = 2) -> tuple[list[int], list[str]]:
+def ranks_with_a_fault(
+    config, folder: Path, who: int | str, what: str, size: int = 2, **engine: Any
+) -> tuple[list[int], list[str]]:
     """Exit codes and errors of its ranks, started without our launcher."""
-    _, *args = faulty(config, folder, who, what, size)
+    _, *args = faulty(config, folder, who, what, size, **engine)
     files = [folder / f"rank-{rank}.log" for rank in range(size)]
     ranks = [
         start(variables, file, faulty_rank.main, *args) for variables, file in zip(group(size), files, strict=True)
     ]
     for process in ranks:
-        process.join(120)
+        process.join(5 if what in ("stopped", "busy") and process is ranks[who] else 120)
         process.kill()
         process.join()
     return [process.exitcode for process in ranks], [file.read_text() for file in files]
@@ -85,6 +91,23 @@ def test_what_all_ranks_refuse_is_said_once(small, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("what", "size", "said"),
+    [
+        ("stopped", 2, "rank 1 does not answer"),
+        pytest.param("busy", 4, r"rank 1 is in fails \(faulty_rank.py, line \d+\)", marks=pytest.mark.long),
+    ],
+)
+def test_a_rank_that_hangs_is_named(small, tmp_path, what, size, said):
+    """Once, by a rank that waited for it; all that can end do so."""
+    codes, told = ranks_with_a_fault(small, tmp_path, 1, what, size, ddp_timeout=12.0)
+    assert [code for rank, code in enumerate(codes) if rank != 1] == [1] * (size - 1), told
+    (line,) = (line for text in told for line in text.splitlines() if line.startswith("error: "))
+    start = "error: the ranks waited longer than engine.ddp_timeout 12 s for each other: "
+    assert re.match(rf"{start}{said}; last checkpoint: ", line), line
+
+
+@pytest.mark.slow
 def test_a_rank_that_is_killed_is_noticed_once(small, tmp_path):
     codes, said = ranks_with_a_fault(small, tmp_path, 2, "killed", size=3)
     assert codes == [1, 1, -9]
@@ -116,3 +139,23 @@ def said_and_family(process: subprocess.Popen, seconds: float) -> tuple[str, dic
             known |= family(process.pid)
             time.sleep(0.1)
     return said.result(), known
+
+
+def sees_less(config):
+    """As rank 1, find the checkpoint before the newest one, as on a file system that is slow to show new files."""
+    if os.environ["RANK"] == "1":
+        trainer_module.latest = lambda run: checkpoints(run)[-2]
+    with pytest.raises(ValueError, match="step-000002 for rank 0 and step-000001 for rank 1: resume again once their"):
+        trainer_module.Trainer(config, config.out, resume=True)
+
+
+@pytest.mark.slow
+def test_ranks_that_see_different_checkpoints_do_not_go_on(small, tmp_path):
+    never, deepspeed = replace(small.eval, every=0), EngineConfig(name="deepspeed")
+    config = replace(small, out=str(tmp_path / "run"), steps=2, eval=never, engine=deepspeed, threads=1)
+    run_ranks(group(1), finish, config)
+    run_ranks(group(2), sees_less, replace(config, steps=4))
+
+
+def finish(config):
+    trainer_module.Trainer(config, config.model.path).run()

@@ -166,7 +166,7 @@ def read(root: Path, name: str) -> Log:
         metrics |= _seeds(root, name, config, metrics)
     except ValueError as error:
         notes.append(f"{name} is shown without its seeds: {error}.")
-    return Log(name, config, metrics, _state(config, metrics, time.time() - kept.follower.changed), tuple(notes))
+    return Log(name, config, metrics, _state(config, metrics, abs(time.time() - kept.follower.changed)), tuple(notes))
 
 
 def _state(config: Mapping[str, Any], metrics: Mapping[str, Series], age: float) -> str:

@@ -21,6 +21,7 @@ from ..policy.checkpoint import last_saved, latest, step_of
 from ..process.exit_code import ExitCodes, exit_codes, unknown
 from ..process.family import ends_with_family
 from ..process.local_ranks import GRACE, LostRankError, how_it_ended
+from ..process.text import one_line
 from ..rollout.ray.places import Place, environments, layout, options, placement
 from ..settings.config import TrainConfig
 from ..training.display import TrainDisplay
@@ -148,6 +149,9 @@ def train_on_ray(config: TrainConfig, resuming: bool = False) -> tuple[int, str]
             pids = {rank: place.pid for rank, place in enumerate(places) if place.node == here}
             with exit_codes(pids) as code_of, progress(config, resuming) as look:
                 return follow(runs, places[0], lambda: check() or look(), code_of)
+        except ray.exceptions.RpcError as error:  # a cluster that is too busy to answer
+            said = f"Ray did not answer: {one_line(error)}; {last_saved(config.out)}"
+            raise LostRankError(said) from error
         finally:
             for learner in learners:
                 ray.kill(learner)

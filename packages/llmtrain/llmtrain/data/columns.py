@@ -4,6 +4,7 @@ Common names are recognised, and the turns of Open-Reasoner-Zero's dialogues; a 
 (`reward_model.ground_truth`, as in verl).
 """
 
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -17,10 +18,16 @@ from .table import Table
 PROMPTS = ("prompt", "question", "problem", "input", "0.value")
 TESTS = ("test_cases", "input_output", "test")
 """Columns of a program's tests: of AceCode, of TACO and APPS, and of KodCode, whose solution is a program."""
-ANSWERS = ("reward_model.ground_truth", "ground_truth", "answer", *TESTS, "solution", "target", "1.ground_truth.value")
+ANSWERS = (
+    *("reward_model.ground_truth", "ground_truth", "answer", "final_answer"),
+    *TESTS,
+    *("solution", "target", "1.ground_truth.value"),
+)
 SOLUTIONS = ("solution", "extra_info.solution", "extra_info.answer")
 SOURCE = "data_source"
 SHOWN = 30
+LONGEST_ANSWER = 12
+"""Words of an answer that a column named solution may hold in the place of a solution."""
 
 _CALCULATOR = re.compile(r"<<[^<>\n]*>>")
 _THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
@@ -70,9 +77,13 @@ class Columns(NamedTuple):
 
 def _choose(table: Table, given: str, known: Sequence[str], what: str, key: str) -> str:
     wanted = (given,) if given else known
+    spelled = {column.lower(): column for column in reversed(table.columns)}
     for column in wanted:
         if column in table.columns:
             return column
+    for column in known:
+        if not given and column in spelled:
+            return spelled[column]
     more = f", and {len(table.columns) - SHOWN} more" if len(table.columns) > SHOWN else ""
     there = (", ".join(one_line(column, 60) for column in table.columns[:SHOWN]) or "none") + more
     if given:
@@ -108,15 +119,31 @@ def parse_prompt(value: Any) -> Prompt:
     if isinstance(value, str):
         if not value.strip():
             raise ValueError("is empty")
-        return _sound(value)
+        value = _sound(value) if (told := messages_in(value)) is None else told
+    if isinstance(value, str):
+        return value
     if not isinstance(value, list):
         raise ValueError(f"is {type(value).__name__}, neither text nor a list of messages")
     if not value:
         raise ValueError("is empty")
     messages = tuple(_message(i, message) for i, message in enumerate(value))
+    if messages[-1]["role"] == "assistant":
+        raise ValueError("ends in a message of the assistant, which may be the answer: leave it out")
     if not messages[-1]["content"].strip():
         raise ValueError("is empty: its last message has no text")
     return messages
+
+
+def messages_in(text: str) -> list[Any] | None:
+    """Return the messages in a text that is their JSON, as a cell of a csv file has them; None for other texts."""
+    if not text.lstrip().startswith("["):
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    alike = isinstance(found, list) and found and all(isinstance(one, dict) and "role" in one for one in found)
+    return found if alike else None
 
 
 def _message(number: int, message: Any) -> Message:
@@ -125,11 +152,21 @@ def _message(number: int, message: Any) -> Message:
     for field in ("role", "content"):
         if message.get(field) is None:
             raise ValueError(f"has a message {number} without {field!r}")
-        if not isinstance(message[field], str):
-            raise ValueError(f"has a message {number} whose {field!r} is {type(message[field]).__name__}, not text")
-    if not message["role"]:
+    role, content = message["role"], _joined(message["content"])
+    for field, value in (("role", role), ("content", content)):
+        if not isinstance(value, str):
+            raise ValueError(f"has a message {number} whose {field!r} is {type(value).__name__}, not text")
+    if not role:
         raise ValueError(f"has a message {number} whose 'role' is empty")
-    return {"role": _sound(message["role"]), "content": _sound(message["content"])}
+    return {"role": _sound(role), "content": _sound(content)}
+
+
+def _joined(content: Any) -> Any:
+    """Return the text of a content in parts, as of APIs for images and text, if all of them are text."""
+    if not isinstance(content, list) or not content:
+        return content
+    parts = [part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None for part in content]
+    return content if None in parts else "".join(map(str, parts))
 
 
 def _sound(text: str) -> str:
@@ -153,6 +190,8 @@ def parse_answer(value: Any, column: str = "") -> tuple[Any, str | None]:
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         raise ValueError("is missing")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("is a number beyond all floats")
     if not isinstance(value, str | int | float | list | dict):
         raise ValueError(f"is {type(value).__name__}, neither text, number, list nor object")
     if value in ("", [], {}) or (isinstance(value, str) and not value.strip()):
@@ -169,4 +208,6 @@ def parse_answer(value: Any, column: str = "") -> tuple[Any, str | None]:
         boxed = last_boxed(value)
         if boxed is not None and boxed.strip():
             return boxed.strip(), value
+        if value.rstrip().endswith(".") or len(value.split()) > LONGEST_ANSWER:
+            raise ValueError("is a solution without its answer in a box")
     return value, None

@@ -1,11 +1,11 @@
 """Files as tables: parquet, jsonl (one object per line), json (an array of objects) and csv (texts, with a header).
 
-Rows of parquet files, csv files and json arrays are numbered from 0, lines of jsonl files from 1.
+Rows and lines are numbered from 1; a header is no row.
 """
 
 import csv
 import json
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -26,6 +26,12 @@ def file_table(path: Path, name: str, source: str) -> Table:
         raise ValueError(f"{path}: unknown file type {path.suffix!r}; choose from {', '.join(KINDS)}")
     if not path.stat().st_size:
         raise ValueError(f"{path} is empty")
+    with path.open("rb") as file:
+        begins = file.read(64)
+    if begins.startswith(b"version https://git-lfs"):
+        raise ValueError(f"{path} is a pointer of Git LFS, not the file itself: fetch it with git lfs pull")
+    if begins.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise ValueError(f"{path} is text in UTF-16: save it in UTF-8")
     return {".parquet": _parquet, ".csv": _csv}.get(path.suffix, _json)(path, name, source)
 
 
@@ -57,7 +63,7 @@ def _json(path: Path, name: str, source: str) -> Table:
         found = _parse(data)
         if isinstance(found, ValueError):
             raise ValueError(f"{path}: {found}")
-        rows, unit = [(i, _object(row)) for i, row in enumerate(found)], "row"
+        rows, unit = [(i, _object(row)) for i, row in enumerate(found, 1)], "row"
     else:
         lines = enumerate(data.split(b"\n"), 1)
         rows, unit = [(i, _object(_parse(line))) for i, line in lines if line.strip()], "line"
@@ -81,7 +87,7 @@ def _csv(path: Path, name: str, source: str) -> Table:
             reader = csv.DictReader(file, strict=True)
             columns = list(reader.fieldnames or ())
             _require_distinct(path, columns)
-            rows = [(i, _cells(row)) for i, row in enumerate(reader)]
+            rows = [(i, _cells(row)) for i, row in enumerate(reader, 1)]
     except (csv.Error, UnicodeError) as error:
         raise ValueError(f"{path} is not a valid csv file: {one_line(error)}") from None
     if not rows:
@@ -105,9 +111,19 @@ def _cells(row: dict[str, Any]) -> Row:
 def _parse(data: bytes) -> Any:
     """Return the JSON value, or a ValueError with the cause."""
     try:
-        return json.loads(data)
+        return json.loads(data, object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:
-        return ValueError(f"not JSON: {one_line(error)}")
+        kind = "" if "is there twice" in str(error) else "not JSON: "
+        return ValueError(f"{kind}{one_line(error)}")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object. Raises ValueError if two of its keys are equal: which of the values is meant?"""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return found
 
 
 def _object(value: Any) -> Row:

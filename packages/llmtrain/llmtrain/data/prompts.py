@@ -110,9 +110,12 @@ def _rendered(tokenizer: "PreTrainedTokenizerBase", prompt: Prompt, place: str) 
 
     try:
         return str(tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, tokenize=False))
-    except TemplateError as error:
+    except (MemoryError, TimeoutError):
+        raise
+    except Exception as error:  # a template may do what it likes
+        kind = "" if isinstance(error, TemplateError) else f"{type(error).__name__}: "
         raise ValueError(
-            f"{place}: the chat template fails: {one_line(error)}; set another data.chat_template, or remove "
+            f"{place}: the chat template fails: {kind}{one_line(error)}; set another data.chat_template, or remove "
             "data.system_prompt if the template refuses it"
         ) from None
 

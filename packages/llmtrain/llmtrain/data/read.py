@@ -65,7 +65,7 @@ def read(
         skip_bad: skip bad rows and describe them in `skipped`; if False the first one raises.
 
     Raises:
-        ValueError: in one line, with file, row and column. Rows count from 0, lines of jsonl from 1. A broken file, a
+        ValueError: in one line, with file, row and column. Rows and lines count from 1. A broken file, a
             missing column, and a file without any good row are errors with `skip_bad` too.
     """
     bad: list[str] = []

@@ -22,7 +22,7 @@ class Table:
     source: str
     """Name of the data set, for rows that do not name one."""
     unit: str
-    """Word for a row in errors: "row" (from 0) or "line" (from 1)."""
+    """Word for a row in errors: "row" or "line", from 1."""
     columns: Sequence[str]
     """Names of the columns, each followed by its fields with dots: reward_model, reward_model.ground_truth."""
     rows: Callable[[Sequence[str]], Iterator[tuple[int, Row]]]
@@ -35,7 +35,7 @@ def arrow_rows(
     """Yield the numbered rows of record batches, validated before they are read."""
     import pyarrow as pa
 
-    number = 0
+    number = 1
     try:
         for batch in batches(columns):
             batch.validate(full=True)

@@ -16,6 +16,8 @@ the kernel.
 
 import inspect
 import math
+import re
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -31,6 +33,8 @@ NAME = "by_sequence"
 """Name of this attention in transformers."""
 REFUSED = "_refused_by_sequence"
 """Mark of a model that does not run with it: some families index the mask themselves."""
+ASKS = re.compile(r"_attn_implementation\s*(?:==\s*\"sdpa\"|in\s*\()")
+"""Source code that compares the name of an attention."""
 NARROW = (torch.bfloat16, torch.float16)
 """Dtypes of the kernel for sequences of different lengths."""
 WIDEST = 256
@@ -179,8 +183,17 @@ def attend_by_sequence(model: PreTrainedModel) -> None:
     """Make a model that uses torch's attention use this one; no-op for other models, and for those that refused it."""
     AttentionInterface.register(NAME, attend)
     AttentionMaskInterface.register(NAME, lengths_or_mask)
-    if model.config._attn_implementation == "sdpa" and not getattr(model, REFUSED, False):
+    takes = model.config._attn_implementation == "sdpa" and not getattr(model, REFUSED, False)
+    if takes and not asks_for_its_name(model):
         model.set_attn_implementation(NAME)
+
+
+def asks_for_its_name(model: PreTrainedModel) -> bool:
+    """Return True if a family does something else unless its attention is called eager or sdpa, such as a mask."""
+    try:
+        return bool(ASKS.search(inspect.getsource(sys.modules[type(model).__module__])))
+    except (OSError, TypeError):  # its source is not at hand
+        return False
 
 
 def attend_as_before(model: PreTrainedModel) -> bool:
@@ -190,6 +203,34 @@ def attend_as_before(model: PreTrainedModel) -> bool:
     setattr(model, REFUSED, True)
     model.set_attn_implementation("sdpa")
     return True
+
+
+def alone_in_a_row(model: PreTrainedModel) -> str:
+    """Return why a model needs a row for each sequence; empty if it can share rows as far as is known.
+
+    What shows only in long rows cannot be found with the few tokens of the proof.
+    """
+    config = model.config.get_text_config()
+    if getattr(model, "_is_stateful", False):
+        return "it carries a state from token to token"
+    for name in ("attention_chunk_size", "attn_temperature_tuning"):
+        if getattr(config, name, None):
+            return f"it counts places in a row, not positions in a sequence ({name})"
+    return ""
+
+
+def longest_alike(model: PreTrainedModel) -> int | None:
+    """Return the length (tokens) up to which rotations are those of each sequence alone; None for any length.
+
+    Rotations of type dynamic and longrope follow the longest sequence of a batch beyond it.
+    """
+    config = model.config.get_text_config()
+    found = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    for rope in (found, *(part for part in found.values() if isinstance(part, dict))):
+        if (rope.get("rope_type") or rope.get("type")) in ("dynamic", "longrope"):
+            own = rope.get("original_max_position_embeddings")
+            return own or getattr(config, "original_max_position_embeddings", None) or config.max_position_embeddings
+    return None
 
 
 def window_of(model: PreTrainedModel) -> int | None:

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 from zipfile import is_zipfile
@@ -12,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
+    GenerationConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     Qwen2Config,
@@ -19,9 +21,10 @@ from transformers import (
 )
 from transformers.utils.logging import disable_progress_bar
 
+from ..process.text import one_line
 from .engine import Engine
 from .lora import whole_weights
-from .own_code import refusing_code
+from .own_code import CodeRefusedError, refusing_code
 from .tokenizer import load_tokenizer
 from .whole_model import require_whole
 
@@ -84,15 +87,9 @@ def load(
             if weights are missing, unexpected or not finite, or the tokenizer has ids beyond the vocabulary; if the
             folder needs its own code and that is not trusted.
     """
-    if not Path(path).is_dir():
-        raise ValueError(f"model folder {path} does not exist")
-    if not any(any(Path(path).glob(pattern)) for pattern in ("*.safetensors", "*.bin")):
-        raise ValueError(f"model folder {path} has no weights: there is no *.safetensors in it")
-    files = [Path(path) / "config.json", *sorted(Path(path).glob("*.safetensors"))]
-    if damaged := [file.name for file in files if not is_whole(file)]:
-        raise ValueError(f"model folder {path} is damaged: {damaged[0]} is missing or cut off")
+    check_files(Path(path))
     disable_progress_bar()  # it would break up the run's own progress bar
-    with refusing_code(path):
+    with said_in_a_line(path), refusing_code(path):
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             path,
             dtype=dtype,
@@ -104,6 +101,7 @@ def load(
     model, loading = cast(tuple[PreTrainedModel, dict[str, Any]], loaded)
     tokenizer = load_tokenizer(path, trust_remote_code)
     require_whole(path, model, tokenizer, loading)
+    keep_ids_alone(model)
     if device == "cpu":
         for weight in model.parameters():
             if weight.data_ptr() % ALIGNMENT:
@@ -111,6 +109,68 @@ def load(
     else:
         torch.backends.cuda.enable_cudnn_sdp(False)
     return model, tokenizer
+
+
+WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "model*.bin")
+"""Files of weights."""
+INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
+
+
+def check_files(folder: Path) -> None:
+    """Raise ValueError if a file of a model folder is missing, cut off or only points at the file itself."""
+    if not folder.is_dir():
+        raise ValueError(f"model folder {folder} does not exist")
+    found = sorted({file for pattern in WEIGHTS for file in folder.glob(pattern)})
+    if (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file():
+        raise ValueError(f"model folder {folder} is an adapter alone: merge it into its base model first")
+    if not found:
+        raise ValueError(f"model folder {folder} has no weights: there is no *.safetensors in it")
+    for file in (folder / "config.json", *found, *filter(Path.is_file, (folder / name for name in INDEXES))):
+        if points_elsewhere(file):
+            raise ValueError(f"model folder {folder}: {file.name} is a pointer of Git LFS: fetch it with git lfs pull")
+        if not is_whole(file):
+            raise ValueError(f"model folder {folder} is damaged: {file.name} is missing or cut off")
+    kept = json.loads((folder / "config.json").read_bytes())
+    if not isinstance(kept, dict):
+        raise ValueError(f"model folder {folder}: config.json is no object of settings")
+    if quantized := kept.get("quantization_config"):
+        how = quantized.get("quant_method", "") if isinstance(quantized, dict) else ""
+        raise ValueError(
+            f"model folder {folder} is quantized ({how or 'quantization_config'}): train the whole weights"
+        )
+    for index in filter(Path.is_file, (folder / name for name in INDEXES)):
+        shards = set(json.loads(index.read_bytes()).get("weight_map", {}).values())
+        if lost := sorted(name for name in shards if not (folder / name).is_file()):
+            raise ValueError(f"model folder {folder} is damaged: {lost[0]} is missing, which {index.name} names")
+
+
+def points_elsewhere(file: Path) -> bool:
+    """Return True for a file that Git LFS puts in the place of a large one."""
+    if not file.is_file() or file.stat().st_size > 1024:
+        return False
+    return file.read_bytes().startswith(b"version https://git-lfs")
+
+
+@contextmanager
+def said_in_a_line(path: str | Path) -> Iterator[None]:
+    """Raise what a library makes of a model folder as a ValueError of one line; a lack of memory stays what it is."""
+    try:
+        yield
+    except (MemoryError, torch.OutOfMemoryError, CodeRefusedError):
+        raise
+    except Exception as error:
+        kind = "" if type(error) in (ValueError, OSError) else f"{type(error).__name__}: "
+        raise ValueError(f"model folder {path} cannot be read: {kind}{one_line(error)}") from error
+
+
+def keep_ids_alone(model: PreTrainedModel) -> None:
+    """Drop settings of sampling that contradict each other, with which no checkpoint could be written."""
+    try:
+        model.generation_config.validate(strict=True)
+    except (AttributeError, ValueError):
+        known = model.generation_config.to_dict() if model.generation_config else {}
+        ids = {name: value for name, value in known.items() if name.endswith("_token_id")}
+        model.generation_config = GenerationConfig(**ids)
 
 
 def is_whole(path: Path) -> bool:

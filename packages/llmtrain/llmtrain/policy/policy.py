@@ -14,8 +14,8 @@ from ..kernels import HeadStats, RestrictedStats, head_loss, head_stats, restric
 from ..process.ranks import Ranks
 from ..sequences.batch import Batch, padded
 from ..sequences.layout import LAYOUTS, Lay
-from .attention import attend_as_before, attend_by_sequence, window_of
-from .logits import PLAIN, Transform, body_of, prove, transform_of
+from .attention import alone_in_a_row, attend_as_before, attend_by_sequence, longest_alike, window_of
+from .logits import PLAIN, Transform, body_of, family, prove, transform_of
 
 ALONE = Ranks()
 IDLE = Batch(torch.tensor([0]), prompt_lengths=torch.tensor([1]), response_lengths=torch.tensor([0]))
@@ -88,6 +88,10 @@ class Policy(nn.Module):
                 f"layers of this model look back at most {window} tokens, which layout 'shared' does not support: "
                 "use --optim.layout packed"
             )
+        if layout != "padded" and (reason := alone_in_a_row(model)):
+            raise ValueError(f"layout {layout!r} does not suit {family(model)}, use --optim.layout padded: {reason}")
+        self.longest = longest_alike(model)
+        """Upper limit for the tokens of a sequence; None: none."""
         transform = transform_of(model)
         head = model.get_output_embeddings()
         self.output = Head(head.weight, getattr(head, "bias", None), transform)
@@ -114,6 +118,13 @@ class Policy(nn.Module):
 
         Makes a pass even without sequences, n = 0, because the other ranks wait for it.
         """
+        if self.longest and len(sequences):
+            longest = int((batch.prompt_lengths + batch.response_lengths)[sequences].max())
+            if longest > self.longest:
+                raise ValueError(
+                    f"a sequence of {longest} tokens: beyond {self.longest} the rotations (rope) of "
+                    f"{family(self.model)} follow the longest sequence of a batch; use shorter sequences"
+                )
         device = self.model.device  # the head's device would make ZeRO-3 gather it
         if not len(sequences):
             batch, sequences = IDLE, torch.tensor([0])

@@ -8,6 +8,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from transformers.models.auto.tokenization_auto import tokenizer_class_from_name
 
+from ..process.text import one_line
 from .own_code import CodeRefusedError, refusing_code
 
 PAD = "<pad>"
@@ -18,6 +19,8 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 """ChatML, the chat format of Qwen's models."""
+FILES = ("tokenizer.json", "*.model", "vocab*", "*.tiktoken", "tekken.json", "tokenizer*.py", "tokenization*.py")
+"""Files that hold the tokens of a tokenizer, or make one."""
 PLAIN = ("TokenizersBackend", "PreTrainedTokenizerFast")
 """Classes of tokenizers that consist of their tokenizer.json only."""
 
@@ -82,8 +85,13 @@ def load_tokenizer(folder: str | Path, trust_remote_code: bool = False) -> PreTr
     Raises:
         ValueError: in one line, if there is no tokenizer or it cannot be read, or needs code that is not trusted.
     """
+    if not any(any(Path(folder).glob(pattern)) for pattern in FILES):
+        raise ValueError(f"the tokenizer of model folder {folder} cannot be read: it has no tokenizer.json")
     file = Path(folder) / "tokenizer_config.json"
-    config = json.loads(file.read_text()) if file.is_file() else {}
+    try:
+        config = dict(json.loads(file.read_text())) if file.is_file() else {}
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"model folder {folder}: {file.name} is not an object in JSON: {one_line(error)}") from None
     named = config.get("tokenizer_class")
     if config.get("auto_map") and not trust_remote_code and tokenizer_class_from_name(named or "") is None:
         raise CodeRefusedError(folder)
@@ -96,7 +104,5 @@ def load_tokenizer(folder: str | Path, trust_remote_code: bool = False) -> PreTr
     except CodeRefusedError:
         raise
     except Exception as error:  # the type that tokenizers raises
-        there = (Path(folder) / "tokenizer.json").is_file()
-        why = str(error).strip().splitlines()[0] if there else "it has no tokenizer.json"
-        raise ValueError(f"the tokenizer of model folder {folder} cannot be read: {why}") from error
+        raise ValueError(f"the tokenizer of model folder {folder} cannot be read: {one_line(error)}") from error
     return found

@@ -1,5 +1,6 @@
 """Presets by name, and command lines that override them."""
 
+import re
 from dataclasses import replace
 
 from entrostat.commandline import Arguments, parse_flags, parse_settings
@@ -69,6 +70,13 @@ def get_preset(name: str) -> TrainConfig:
     return PRESETS[name]
 
 
+def ours_of(error: ValueError) -> str:
+    """Return our name for an unknown key of a file, if another trainer calls a setting so."""
+    found = re.search(r"^unknown key '?([\w.]+)", str(error))
+    ours = SYNONYMS.get(found[1].rpartition(".")[2]) if found else None
+    return f"; here it is {ours}" if ours else ""
+
+
 def read_config(
     args: list[str], prog: str, example: str = TRAIN_EXAMPLE, out: str | None = None, base: TrainConfig | None = None
 ) -> TrainConfig:
@@ -97,7 +105,7 @@ def read_config(
                 settings = current_keys(settings)
             config = merge(config, settings)
         except ValueError as error:
-            raise ValueError(f"{prog}: {given.config}: {error}") from None
+            raise ValueError(f"{prog}: {given.config}: {error}{ours_of(error)}") from None
     if given.set:
         config = replace(config, controller_args={**config.controller_args, **parse_settings(given.set)})
     description = (

@@ -98,9 +98,9 @@ class Task:
         if self.reward:
             self.score([question], [[response] * n])
         for name, called in named.items():
-            kind = next((kind for kind in ("error", "crash") if called.failures[kind]), None)
+            kind = next((kind for kind in ("error", "crash", "timeout") if called.failures[kind]), None)
             if kind:
-                told = called.errors[0].line if called.errors else reason
+                told = called.errors[0].line if called.errors else reason or f"no answer within its limit ({kind})"
                 raise ValueError(f"the {name} fails on the first training question: {told}")
             called.failures.clear()
 

@@ -1,5 +1,7 @@
 """A run from its configuration to its final message, as one process or as one of several ranks."""
 
+import json
+import os
 import re
 import shutil
 import sys
@@ -7,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.machinery import PathFinder
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from entrostat.out_folder import check_own, lock_folder
 from entrostat.plain_yaml import dump_yaml, load_yaml
 
 from ..process.local_ranks import end_with_parent, is_first, is_worker
+from ..process.roll_call import answering, missing
 from ..process.text import one_line
 from ..settings.config import TrainConfig
 from ..settings.nested import to_dict
@@ -56,8 +60,25 @@ def run_config(run: str | Path, trusted: bool = False) -> TrainConfig:
     settings = run_settings(run)
     if not settings:
         raise ValueError(f"{Path(run) / 'config.yaml'} is empty: put back the settings of the run")
-    config = merge(TrainConfig(), current_keys(settings))
+    newer = newer_version(Path(run))
+    try:
+        config = merge(TrainConfig(), current_keys(settings))
+    except ValueError as error:
+        raise ValueError(f"{error}{f'; {newer}' if newer else ''}") from None
+    if newer and is_first():
+        print(f"{newer}: what it calls the same may mean something else here", file=sys.stderr)
     return replace(config, model=replace(config.model, trust_remote_code=trusted))
+
+
+def newer_version(run: Path) -> str:
+    """Return a sentence about the version that made a run, if it is newer than this one; else ""."""
+    try:
+        made = str(json.loads((run / "manifest.json").read_text())["versions"]["entrostat"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    here = version("entrostat")
+    as_numbers = [[int(word) for word in re.findall(r"\d+", text)[:3]] for text in (made, here)]
+    return f"{run} was made by version {made}, and this is {here}" if as_numbers[0] > as_numbers[1] else ""
 
 
 def tell_own_names(config: TrainConfig) -> None:
@@ -150,6 +171,20 @@ def train_rank(config: TrainConfig, resuming: bool, shown: bool = False) -> tupl
 
     Returns the exit code and the final message: 0, 1 if training had to stop, 128 + n after signal n (130: Ctrl-C).
     """
+    from ..policy.checkpoint import last_saved
+
+    rank, size = (int(os.environ.get(name, usual)) for name, usual in (("RANK", 0), ("WORLD_SIZE", 1)))
+    with answering(config.out, rank, size):
+        try:
+            return _train(config, resuming, shown)
+        except Exception as error:
+            late = missing(error, config.out, rank, size, config.engine.ddp_timeout)
+            if not late:
+                raise
+            return 1, f"error: {late}; {last_saved(config.out)}"
+
+
+def _train(config: TrainConfig, resuming: bool, shown: bool) -> tuple[int, str]:
     from contextlib import nullcontext
 
     from ..policy.checkpoint import last_saved

@@ -133,6 +133,7 @@ class Trainer:
         self.trace = EntropyTrace()
         self.step = 0
         if state:
+            self._check_same(source)
             self._restore(state, source)
         self._saved_step = self.step if state else None
         self.rollout = self._start_rollout(base if config.adapter_rank else source)
@@ -218,6 +219,15 @@ class Trainer:
         )
 
     # State --------------------------------------------------------------------------------------------------------
+
+    def _check_same(self, checkpoint: Path) -> None:
+        """Raise ValueError unless all ranks go on from the same checkpoint: a file system may show one late."""
+        seen = self.ranks.gather([checkpoint.name])
+        if other := next((rank for rank, name in enumerate(seen) if name != seen[0]), None):
+            raise ValueError(
+                f"the newest checkpoint of {self.config.out} is {seen[0]} for rank 0 and {seen[other]} for rank {other}"
+                ": resume again once their file systems show the same files"
+            )
 
     def _restore(self, state: dict[str, Any], checkpoint: Path) -> None:
         self.step = state["step"]

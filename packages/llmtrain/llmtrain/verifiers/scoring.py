@@ -18,12 +18,13 @@ def scored(function: Callable[..., Any], group: Mapping[str, Any]) -> dict[str, 
     """
     known = inspect.signature(function).parameters
     everything = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
-    given = {name: value for name, value in group.items() if name != GROUP and (everything or name in known)}
+    ours = (*ONE, GROUP)  # never a column of the file that has one of these names
+    given = {name: value for name, value in group.items() if name not in ours and (everything or name in known)}
     if GROUP in known:
         calls = [(given | {GROUP: group[GROUP]}, len(group[GROUP]))]
     else:
-        name = next((name for name in ONE if name in known), ONE[0])
-        calls = [(given | {name: response}, 1) for response in group[GROUP]]
+        names = [name for name in ONE if name in known] or ONE[:1]
+        calls = [(given | dict.fromkeys(names, response), 1) for response in group[GROUP]]
     scores: list[float] = []
     lost: list[str | None] = []
     first: dict[str, OwnError] = {}
@@ -42,6 +43,8 @@ def scored(function: Callable[..., Any], group: Mapping[str, Any]) -> dict[str, 
 def _numbers(found: Any, count: int) -> list[float]:
     """Return finite numbers. Raise ValueError unless there are `count` of them."""
     numbers = [float(x) for x in found]
-    if len(numbers) != count or not all(map(math.isfinite, numbers)):
-        raise ValueError(f"{count} finite numbers are needed")
+    if len(numbers) != count:
+        raise ValueError(f"{len(numbers)} numbers for {count} responses")
+    if strange := [x for x in numbers if not math.isfinite(x)]:
+        raise ValueError(f"a reward of {strange[0]}, which is no finite number")
     return numbers

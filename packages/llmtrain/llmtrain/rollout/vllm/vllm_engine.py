@@ -300,6 +300,8 @@ class VLLMEngine(RolloutEngine):
             said = (found[0]["msg"] if found else str(error).strip() or "no reason given").splitlines()[0]
             if "failed to be inspected" in said and find_spec("torchvision") is None:
                 said += " They may need torchvision: pip install torchvision"
+            if "Too many open files" in said:
+                said += "; allow more with: ulimit -n 4096"
             raise RolloutError(f"rollout engine vllm could not {what}: {type(error).__name__}: {said}") from error
 
 

@@ -34,9 +34,18 @@ _STYLED = re.compile(rf"(?:{STYLE}|\\(?:boldsymbol|bm|underline|emph|displaystyl
 _BRACKETED = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]", re.DOTALL)
 
 
+NO_ANSWERS = ("proof", "notfound")
+"""What NuminaMath-1.5 says in the place of an answer."""
+
+
 def read_truth(ground_truth: Any) -> str:
-    """Return the answer within a ground truth: all of it, or what stands in its box or after ####."""
-    if isinstance(ground_truth, bool) or not isinstance(ground_truth, str | int | float):
+    """Return the answer within a ground truth: all of it, or what stands in its box or after ####.
+
+    Several answers in a list are one answer, with commas between them.
+    """
+    if isinstance(ground_truth, list) and ground_truth:
+        return ", ".join(map(read_truth, ground_truth))
+    if not isinstance(ground_truth, str | int | float):
         raise ValueError(f"the ground truth of math is text or a number, not {type(ground_truth).__name__}")
     text = str(ground_truth).rpartition("####")[2]
     boxed = last_boxed(text)
@@ -45,6 +54,8 @@ def read_truth(ground_truth: Any) -> str:
     text = (boxed or text).strip()
     if not text:
         raise ValueError("the ground truth is empty")
+    if text.lower() in NO_ANSWERS:
+        raise ValueError(f"the ground truth is {text!r}: the question has no answer")
     return text
 
 

@@ -32,6 +32,10 @@ _LAST = r"(?<=[^\s{(=^_])\s*(?:(?:" + _TEXT + r"|\\mathrm\s*\{[^{}]%s\})(?:\^\s*
 _UNITS, _LAST_WORDS = re.compile(_LAST % "{2,}"), re.compile(_LAST % "+")
 _WORDS = re.compile(STYLE + r"\{([^{}]*)\}")
 _OR_OTHERS = re.compile(r"\(\s*(or\s[^()]*)\)")
+_RATES = re.compile(
+    r"(?:[ck]?m|ft|rad)/s(?:\^\{?2\}?)?|[km]?N/[cm]?m(?:\^\{?2\}?)?|k?g/c?m\^\{?3\}?|g/mol|k?J/mol|J/kg|V/m"
+)
+"""Units of one letter over another that are no formula."""
 _COUNTED = re.compile(r"(.*[\d)}\]!])\s*(([a-zA-Z]++)[a-zA-Z\s./^\d-]*)", re.DOTALL)
 
 
@@ -76,5 +80,8 @@ def split_unit(answer: str, letters: bool) -> tuple[str, str]:
     found = _COUNTED.fullmatch(answer)
     if not found or not is_unit(found[2]):
         return answer, ""
-    known = len(found[3]) > 3 or found[3] in _UNIT_NAMES.split() or (letters and found[3] in _UNIT_LETTERS.split())
+    rate = answer[found.end(1)].isspace() and _RATES.fullmatch(found[2].strip())
+    known = (
+        rate or len(found[3]) > 3 or found[3] in _UNIT_NAMES.split() or (letters and found[3] in _UNIT_LETTERS.split())
+    )
     return (found[1], found[2]) if known else (answer, "")

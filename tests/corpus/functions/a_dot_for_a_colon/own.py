@@ -1,0 +1,2 @@
+def score(response):
+    return 1.0

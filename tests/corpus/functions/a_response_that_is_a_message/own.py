@@ -1,0 +1,2 @@
+def score(response):
+    return float(len(response[0]['content']))

@@ -1,0 +1,2 @@
+def score(response, ground_truth):
+    value = float(response == ground_truth)

@@ -1,0 +1,2 @@
+async def score(response):
+    return 1.0

@@ -1,0 +1,2 @@
+def check(response, ground_truth):
+    response == ground_truth

@@ -1,0 +1,2 @@
+async def check(response, ground_truth):
+    return response == ground_truth

@@ -1,0 +1,2 @@
+def bad(response):
+    return True

@@ -1,0 +1,2 @@
+def score(response, ground_truth):
+    yield float(response == ground_truth)

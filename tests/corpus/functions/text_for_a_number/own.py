@@ -1,0 +1,2 @@
+def check(response, ground_truth):
+    return str(response == ground_truth)

@@ -1,0 +1,208 @@
+"""Inputs from outside, one folder each: tests/corpus/<kind>/<case>, with what is right in its case.yaml.
+
+    issue: owner/repository#123       where people met it, or the page that describes the format
+    about: what goes wrong elsewhere, in a line
+    right: what comes out here, or
+    refused: a regular expression of the one line that says why not
+
+Adding a case is adding a folder. Each kind is a function below, which says what files and keys its cases have.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from llmtrain.cli import main as llmtrain
+from llmtrain.data.prompts import encode_all
+from llmtrain.policy.logits import still
+from llmtrain.policy.model import build_tiny, load, save
+from llmtrain.policy.policy import Policy
+from llmtrain.policy.tokenizer import build_bpe_tokenizer, build_char_tokenizer
+from llmtrain.sequences.batch import Batch
+from llmtrain.settings.config import DataConfig
+from llmtrain.tasks.questions import question_task
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+ALPHABET = "0123456789+-=() "
+
+
+def models(folder: Path, case: dict[str, Any], place: Path) -> list[str]:
+    """config.json describes a small model, which gets random weights. Right: the layouts that it is right in.
+
+    Log-probabilities and entropies of the policy are compared with those of the model's own logits.
+    """
+    config = AutoConfig.for_model(**json.loads((folder / "config.json").read_text()))
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(3.0) if weight.dim() > 1 else weight.add_(torch.randn_like(weight), alpha=0.05)
+    parts, starts = [torch.arange(3, 33), torch.tensor([3, 4, 5, 6, 8, 7]), torch.arange(9, 31)], [4, 4, 3]
+    lengths = torch.tensor([len(part) for part in parts])
+    batch = Batch(torch.cat(parts), torch.tensor(starts), lengths - torch.tensor(starts))
+    logp, entropy = [], []
+    with still(model):
+        for part, start in zip(parts, starts, strict=True):
+            row = model(input_ids=part[None], use_cache=False).logits[0, start - 1 : -1].log_softmax(-1)
+            logp.append(row.gather(1, part[start:, None])[:, 0])
+            entropy.append(-(row.exp() * row).sum(-1))
+    right = []
+    for layout in ("padded", "packed", "shared"):
+        try:
+            stats = Policy(model, layout=layout).all_stats(batch, 1000)
+        except ValueError:
+            if layout == "padded":
+                raise
+            continue
+        torch.testing.assert_close(stats.logp, torch.cat(logp), atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(stats.entropy, torch.cat(entropy), atol=1e-4, rtol=1e-4)
+        right.append(layout)
+    return right
+
+
+def model_folders(folder: Path, case: dict[str, Any], place: Path) -> str:
+    """change: what is done to the folder of a small Qwen2. Right: `loads`.
+
+    `remove`, `nan` and `double` name weights, `put` gives the text or JSON of files, `delete` names files.
+    """
+    tokenizer = build_char_tokenizer(ALPHABET)
+    model = build_tiny(len(tokenizer), hidden=32, layers=2, heads=2, kv_heads=2, intermediate=32)
+    save(model, tokenizer, place / "model")
+    change, file = case["change"], place / "model" / "model.safetensors"
+    weights = load_file(file)
+    for name in change.get("remove", []):
+        del weights[name]
+    for name in change.get("nan", []):
+        weights[name].view(-1)[-1] = torch.nan
+    for name in change.get("double", []):
+        weights[name] = torch.cat([weights[name]] * 2)
+    save_file(weights, file, {"format": "pt"})
+    for name, text in change.get("put", {}).items():
+        known = json.loads((place / "model" / name).read_text()) if isinstance(text, dict) else {}
+        (place / "model" / name).write_text(json.dumps(known | text) if isinstance(text, dict) else text)
+    for name in change.get("delete", []):
+        (place / "model" / name).unlink()
+    save(*load(place / "model"), place / "again")  # as a checkpoint of a run
+    return "loads"
+
+
+def data(folder: Path, case: dict[str, Any], place: Path) -> list[Any]:
+    """One file of questions; `settings`: keys of `data`. Right: prompt and ground truth of each question."""
+    (file,) = (path for path in folder.iterdir() if path.name != "case.yaml")
+    task = question_task(DataConfig(train_files=(str(file),), **case.get("settings", {})), False)
+    return [
+        [question.prompt if isinstance(question.prompt, str) else list(question.prompt), question.ground_truth]
+        for question in task.train[0]
+    ]
+
+
+def answers_to_data(folder: Path, case: dict[str, Any], place: Path) -> list[bool]:
+    """As `data`, with `responses` to the first question. Right: whether each is correct."""
+    (file,) = (path for path in folder.iterdir() if path.name != "case.yaml")
+    task = question_task(DataConfig(train_files=(str(file),), **case.get("settings", {})), False)
+    try:
+        return [
+            verdict.correct for verdict in task.verify([task.train[0][0]] * len(case["responses"]), case["responses"])
+        ]
+    finally:
+        task.close()
+
+
+def templates(folder: Path, case: dict[str, Any], place: Path) -> str:
+    """template.jinja and `messages`, of a tokenizer whose `special` tokens are given. Right: the prompt as text."""
+    texts = [json.dumps(case), (folder / "template.jinja").read_text()]
+    tokenizer = build_bpe_tokenizer(texts, 400)
+    tokenizer.add_special_tokens(case.get("special", {}))
+    tokenizer.chat_template = texts[1]
+    (ids,) = encode_all(tokenizer, [tuple(case["messages"])])
+    return tokenizer.decode(ids)
+
+
+def functions(folder: Path, case: dict[str, Any], place: Path) -> list[Any]:
+    """own.py; `settings` of `data` and `reward` name its functions as own:name, `rows` are questions.
+
+    Right: [correct, score] of each of `responses` to the first one, after the trial before a run.
+    """
+    from llmtrain.settings.config import RewardConfig, TrainConfig
+    from llmtrain.tasks import get_task
+
+    (place / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in case["rows"]))
+    settings = case.get("settings", {})
+    questions = DataConfig(train_files=(str(place / "rows.jsonl"),), **settings.get("data", {}))
+    config = TrainConfig(data=questions, reward=RewardConfig(**settings.get("reward", {})))
+    task = get_task(config)
+    try:
+        n = len(case["responses"])
+        task.try_out(n)
+        correct = [verdict.correct for verdict in task.verify([task.train[0][0]] * n, case["responses"])]
+        scores = task.score([task.train[0][0]], [case["responses"]])[0] if task.reward else [None] * n
+        return [list(pair) for pair in zip(correct, scores, strict=True)]
+    finally:
+        task.close()
+
+
+KINDS: dict[str, Callable[..., Any]] = {
+    kind.__name__: kind for kind in (models, model_folders, data, answers_to_data, templates, functions)
+}
+
+
+def cases(*kinds: str) -> list[Any]:
+    return [
+        pytest.param(folder, id=f"{kind}/{folder.name}")
+        for kind in kinds
+        for folder in sorted((CORPUS / kind).glob("*"))
+        if (folder / "case.yaml").is_file()
+    ]
+
+
+def read(folder: Path) -> dict[str, Any]:
+    case = yaml.safe_load((folder / "case.yaml").read_text())
+    assert case["issue"], "a case names where people met it"
+    assert case["about"]
+    assert ("right" in case) != ("refused" in case)
+    return case
+
+
+@pytest.mark.parametrize("folder", cases(*KINDS))
+def test_an_input_from_outside_is_right_or_refused(folder, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "own", raising=False)
+    case, call = read(folder), KINDS[folder.parent.name]
+    if "right" in case:
+        assert call(folder, case, tmp_path) == case["right"]
+        return
+    with pytest.raises(ValueError, match=case["refused"]) as found:
+        call(folder, case, tmp_path)
+    assert len(str(found.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("folder", cases("commands"))
+def test_a_command(folder, tmp_path, monkeypatch, capsys):
+    """`command`: what is typed after llmtrain in a copy of the folder. Right: a pattern of what it prints."""
+    case = read(folder)
+    for file in folder.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    monkeypatch.chdir(tmp_path)
+    code = llmtrain(case["command"])
+    said = capsys.readouterr()
+    if "right" in case:
+        assert code == 0
+        assert re.search(case["right"], said.out)
+    else:
+        assert code != 0
+        assert re.search(case["refused"], said.err)
+        assert "Traceback" not in said.err
+        assert len(said.err.strip().splitlines()) <= case.get("lines", 1)
+
+
+def test_there_are_forty_cases():
+    assert len(cases(*KINDS, "commands")) >= 40
