@@ -139,3 +139,12 @@ def test_values_of_a_file_become_those_of_the_types(content, key, value):
 def test_values_that_cannot_be(args, message):
     with pytest.raises(ValueError, match=f"^t: (--)?{message}"):
         read_config(args, "t")
+
+
+def test_a_tilde_in_a_file_is_the_home_folder(tmp_path, monkeypatch):
+    """No shell has replaced it."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "c.yaml").write_text("out: ~/run\nmodel: {path: ~/model}\ndata: {train_files: [~/a.jsonl, b~/c]}\n")
+    config = read_config(["--config", str(tmp_path / "c.yaml")], "llmtrain train")
+    assert (config.out, config.model.path) == (f"{tmp_path}/run", f"{tmp_path}/model")
+    assert config.data.train_files == (f"{tmp_path}/a.jsonl", "b~/c")

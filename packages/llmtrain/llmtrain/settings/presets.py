@@ -2,6 +2,8 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from entrostat.commandline import Arguments, parse_flags, parse_settings
 from entrostat.field_types import merge
@@ -70,6 +72,15 @@ def get_preset(name: str) -> TrainConfig:
     return PRESETS[name]
 
 
+def at_home(settings: Any) -> Any:
+    """Return settings with the home folder for the ~ of paths, which no shell has replaced in a file."""
+    if isinstance(settings, dict):
+        return {key: at_home(value) for key, value in settings.items()}
+    if isinstance(settings, list):
+        return [at_home(value) for value in settings]
+    return str(Path(settings).expanduser()) if isinstance(settings, str) and settings.startswith("~/") else settings
+
+
 def ours_of(error: ValueError) -> str:
     """Return our name for an unknown key of a file, if another trainer calls a setting so."""
     found = re.search(r"^unknown key '?([\w.]+)", str(error))
@@ -102,7 +113,7 @@ def read_config(
         try:
             if isinstance(settings, dict):
                 print_renamed(settings)
-                settings = current_keys(settings)
+                settings = at_home(current_keys(settings))
             config = merge(config, settings)
         except ValueError as error:
             raise ValueError(f"{prog}: {given.config}: {error}{ours_of(error)}") from None
