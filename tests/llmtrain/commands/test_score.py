@@ -74,8 +74,7 @@ def test_a_bad_line_is_named(tmp_path, capsys, row, message):
 
 USABLE = [
     ("countdown", "3+5", {"numbers": [3, 5], "target": 8}, "8", "the ground truth of countdown is"),
-    ("math", "1/2", "1/2", ["1/2"], "the ground truth of math is text or a number, not list"),
-    ("math", "1/2", 0.5, True, "the ground truth of math is text or a number, not bool"),
+    ("math", "1/2", "1/2", [{"a": 1}], "the ground truth of math is text or a number, not dict"),
     ("regex", "8", "[0-9]", "[0-9", "the ground truth of regex is a pattern"),
     ("python", "x = 1", "assert x == 1", {"x": 1}, "the ground truth of python is its unit tests"),
 ]
