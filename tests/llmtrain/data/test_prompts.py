@@ -152,6 +152,6 @@ def test_a_chat_template_has_limits_of_time_and_memory(template, said, tokenizer
 
 
 def limits():
-    """What a limit must leave as it was; the seconds left of a timer go on."""
+    """Return state that a limit must leave as it was; the seconds left of a timer go on."""
     is_set = signal.getitimer(signal.ITIMER_REAL)[0] > 0
     return resource.getrlimit(resource.RLIMIT_AS), is_set, signal.getsignal(signal.SIGALRM)

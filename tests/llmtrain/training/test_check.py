@@ -184,7 +184,7 @@ def test_prompts_are_as_long_as_the_model_can_hold_unless_a_length_is_set(tmp_pa
 
 
 def test_contradictions_and_all_other_complaints_are_one_message(small, tmp_path):
-    """Of sections, of the whole, and of checks that look at files; flags may mend what the file says."""
+    """They come from sections, from the whole and from checks that look at files; flags may mend what a file says."""
     file = tmp_path / "c.yaml"
     file.write_text("rollout: {prompts: 6, top_p: 0.9}\noptim: {mini_batch_size: 4, min_lr_ratio: 0.1}\neval: {k: 9}\n")
     args = ["--config", str(file), "--model.path", str(tmp_path), "--eval.k", "2", "--rollout.prompts", "10"]

@@ -32,7 +32,7 @@ def test_a_name_of_ones_own_is_told_with_its_file(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("made", "newer"), [("9.1.0", True), ("0.1.0", False), ("0.2", False), (None, False)])
 def test_a_run_of_a_newer_version_is_told(made, newer, tmp_path, capsys):
-    """Whether or not its settings are known here."""
+    """Its settings may be known here or not."""
     (tmp_path / "config.yaml").write_text("steps: 3\n")
     (tmp_path / "manifest.json").write_text(json.dumps({"versions": {"entrostat": made} if made else {}}))
     said = rf"{tmp_path} was made by version {made}, and this is {entrostat.__version__}"

@@ -143,7 +143,7 @@ def test_a_mixture_of_experts_trains_with_vllm(experts, tmp_path):
 
 @pytest.mark.slow
 def test_experts_that_vllm_leaves_unpacked_are_found(experts, tmp_path, monkeypatch):
-    """What vLLM does by itself on a CPU: names, checksums and version are right."""
+    """So does vLLM by itself on a CPU: names, checksums and version are right."""
     pytest.importorskip("vllm", reason="make install")
     from llmtrain.rollout.vllm import receiver
 

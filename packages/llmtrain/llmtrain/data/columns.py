@@ -76,14 +76,12 @@ class Columns(NamedTuple):
 
 
 def _choose(table: Table, given: str, known: Sequence[str], what: str, key: str) -> str:
-    wanted = (given,) if given else known
-    spelled = {column.lower(): column for column in reversed(table.columns)}
-    for column in wanted:
-        if column in table.columns:
-            return column
-    for column in known:
-        if not given and column in spelled:
-            return spelled[column]
+    exact = {column: column for column in table.columns}
+    in_any_case = {column.lower(): column for column in reversed(table.columns)}
+    for names in (exact,) if given else (exact, in_any_case):
+        for column in (given,) if given else known:
+            if column in names:
+                return names[column]
     more = f", and {len(table.columns) - SHOWN} more" if len(table.columns) > SHOWN else ""
     there = (", ".join(one_line(column, 60) for column in table.columns[:SHOWN]) or "none") + more
     if given:

@@ -112,17 +112,22 @@ def _parse(data: bytes) -> Any:
     """Return the JSON value, or a ValueError with the cause."""
     try:
         return json.loads(data, object_pairs_hook=_distinct)
+    except TwiceError as error:
+        return error
     except (ValueError, RecursionError) as error:
-        kind = "" if "is there twice" in str(error) else "not JSON: "
-        return ValueError(f"{kind}{one_line(error)}")
+        return ValueError(f"not JSON: {one_line(error)}")
+
+
+class TwiceError(ValueError):
+    """A key stands twice in an object."""
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object. Raises ValueError if two of its keys are equal: which of the values is meant?"""
+    """Return an object. Raises TwiceError if two of its keys are equal: which of the values is meant?"""
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise ValueError(f"the key {twice!r} is there twice")
+        raise TwiceError(f"the key {one_line(twice)!r} is there twice")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Which rank keeps the others waiting: ranks say where they are once one of them has waited too long.
+"""Roll call: ranks say where they are once one of them has waited too long for the others.
 
 A rank whose collective timed out puts a file into the folder of the run; a thread of every rank looks for it and writes
 what its main thread is doing. A rank that is in a collective waits as well; one that is elsewhere, or does not answer,

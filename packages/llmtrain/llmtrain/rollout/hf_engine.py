@@ -21,6 +21,7 @@ class HFEngine(RolloutEngine):
 
     version: int | None = 0
     continues = True
+    starts = 0
 
     def __init__(
         self,
@@ -45,10 +46,6 @@ class HFEngine(RolloutEngine):
         if start.model is None or start.tokenizer is None:
             return CopyEngine(start.folder, start.config, start.device, start.trust_remote_code)
         return HFEngine(start.model, start.tokenizer, start.config, rank=start.rank, whole=start.whole)
-
-    @property
-    def starts(self) -> int:
-        return 0
 
     def submit(self, request: Request) -> Pending:
         sampler = HFRollout(
@@ -88,6 +85,8 @@ def draws(sampler: HFRollout, request: Request) -> list[Tensor]:
 class CopyEngine(HFEngine):
     """Copy of the policy that samples with transformers; updates overwrite its weights."""
 
+    starts = 1
+
     def __init__(
         self, folder: str | Path, config: RolloutConfig, device: str = "cpu", trust_remote_code: bool = False
     ) -> None:
@@ -95,10 +94,6 @@ class CopyEngine(HFEngine):
         super().__init__(model, tokenizer, config)
         self.tells_statistics = False  # its weights may be older
         torch.nn.Module.to(self.model, torch.device(device))
-
-    @property
-    def starts(self) -> int:
-        return 1
 
     def update(self, weights: Weights, version: int) -> None:
         """Copy the weights into the model. Raises RolloutError if names or shapes differ from the model's."""

@@ -157,6 +157,8 @@ class RolloutEngine(ABC):
     """True if the engine goes on with responses that were begun: with `Request.begun` and `Request.tokens`."""
     published: bool = False
     """True if `update` takes weights as a published checkpoint has them, see policy/published.py."""
+    starts: int = 1
+    """Starts so far of engines that take weights by `update`; each proves the first ones that it takes."""
 
     @classmethod
     def check(cls, config: TrainConfig) -> None:
@@ -180,11 +182,6 @@ class RolloutEngine(ABC):
     @abstractmethod
     def update(self, weights: Weights, version: int) -> None:
         """Use these weights for all later requests."""
-
-    @property
-    def starts(self) -> int:
-        """How often engines were started that take weights by `update`: each proves the first ones that it takes."""
-        return 1
 
     def metrics(self) -> dict[str, float]:
         """Return the engine's own metrics of the moment; those of rank 0 are logged."""

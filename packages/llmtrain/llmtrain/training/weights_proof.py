@@ -76,7 +76,8 @@ class WeightsProof:
         batch, lengths = Batch.of(rollouts), rollouts.response_lengths
         own = self.policy.all_stats(batch, config.optim.micro_batch_tokens, self.ranks).logp.cpu()
         owner = torch.repeat_interleave(torch.arange(len(lengths)), lengths)
-        both = torch.stack([own.double(), rollouts.logp.double(), (own - rollouts.logp).abs().double()])
+        gap = (own - rollouts.logp).abs().nan_to_num(torch.inf)
+        both = torch.stack([own, rollouts.logp, gap]).double()
         means = torch.zeros(3, len(lengths), dtype=torch.float64).index_add_(1, owner, both) / lengths
         worst = max(self.ranks.gather(means.T.tolist()), key=lambda row: row[2])
         limit = rounding_limit(config)

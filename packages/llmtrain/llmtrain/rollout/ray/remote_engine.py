@@ -110,7 +110,7 @@ class RemoteEngine(RolloutEngine):
         self.weights: dict[int, Any] = {}
         """Weights by version that another engine would need; empty without restarts and elastic engines."""
         self.is_elastic = len(elastic) > 0
-        self.started = len(seats)
+        self.starts = len(seats)  # later ones are known to rank 0
         self.engines = [self._start(i) for i in range(len(seats))] if ranks.rank == 0 else []
         self.elastic: dict[RemoteActor, Seat] = {}
         """Elastic engines that share requests, with their places."""
@@ -143,11 +143,6 @@ class RemoteEngine(RolloutEngine):
         job = Job(request, self.sent, [engine.ask(replace(request, shares=[share])) for engine, share in asked])
         self.jobs.append(job)
         return lambda: self._receive(self._answer(job))
-
-    @property
-    def starts(self) -> int:
-        """Starts of engines that share requests; known to rank 0."""
-        return self.started
 
     def metrics(self) -> dict[str, float]:
         return {"rollout/engines": float(len(self.engines) + len(self.elastic))} if self.is_elastic else {}
@@ -278,7 +273,7 @@ class RemoteEngine(RolloutEngine):
     def _start_anew(self, i: int) -> None:
         """Replace engine i by a new one, and repeat its open requests with the same weights."""
         old, self.engines[i] = self.engines[i], self._start(i)
-        self.started += 1
+        self.starts += 1
         ray.kill(old.actor)
         self._hand_over(old, [self.engines[i]])
 
@@ -315,7 +310,7 @@ class RemoteEngine(RolloutEngine):
                     continue
                 self._bring(engine, self.sent)
                 self.elastic[engine] = seat
-                self.started += 1
+                self.starts += 1
                 print(f"{engine.name} joins; rollout engines: {len(self.engines) + len(self.elastic)}", flush=True)
             except RolloutError as error:
                 print(f"{error}", flush=True)

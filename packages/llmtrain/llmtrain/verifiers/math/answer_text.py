@@ -28,14 +28,12 @@ _SAME = [
 _SAME_WORDS = {"dne": "does not exist", "divergent": "diverges", "convergent": "converges"}
 _IN_FORMULA = r"\$[^$]*(?<![a-zA-Z\\])%s(?![a-zA-Z])[^$]*\$"
 """Formula with a letter."""
+NO_ANSWERS = ("proof", "notfound")
+"""Words of NuminaMath-1.5 in the place of an answer."""
 _FRAME = " \t\r\n$*.`"
 _BEFORE = re.compile(r"(?:[\s$*`]|\.(?!\d|\\overline|\\dot))*")
 _STYLED = re.compile(rf"(?:{STYLE}|\\(?:boldsymbol|bm|underline|emph|displaystyle)\s*)\{{")
 _BRACKETED = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]", re.DOTALL)
-
-
-NO_ANSWERS = ("proof", "notfound")
-"""What NuminaMath-1.5 says in the place of an answer."""
 
 
 def read_truth(ground_truth: Any) -> str:
