@@ -48,10 +48,8 @@ def load(config: TrainConfig, path: Path) -> Run:
     """Return the run in a compact log. Raises ValueError if it has other settings than `config`."""
     content = json.loads(gzip.decompress(path.read_bytes()))
     had = merge(TrainConfig(), current_keys(content["config"]))
-    mismatch = {
-        name: getattr(config.guard, name) for name in ("mismatch", "mismatch_above")
-    }  # a finished run kept to it
-    if replace(had, out=config.out, overwrite=False, guard=replace(had.guard, **mismatch)) != config:
+    guard = replace(had.guard, mismatch=config.guard.mismatch, mismatch_above=config.guard.mismatch_above)
+    if replace(had, out=config.out, overwrite=False, guard=guard) != config:  # that guard changes no finished run
         raise ValueError(f"{path} is of a run with other settings: choose another --logs, or remove it")
     columns = content["metrics"]
     lines = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
