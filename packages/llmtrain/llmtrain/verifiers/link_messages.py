@@ -16,13 +16,19 @@ import signal
 import types
 from _thread import RLock
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from plain_data import KINDS, Heap, named_tuple
 from remote_objects import OPERATORS, Opaque, Remote, stream
 
 MODULES = ("__main__", "solution")
 """Names of the modules of tests and program."""
+
+
+def wait_for_the_end() -> NoReturn:
+    """Wait for the signal that ends this process."""
+    while True:
+        signal.pause()
 
 
 class Link:
@@ -139,15 +145,20 @@ class Link:
     # Messages ---------------------------------------------------------------------------------------------------------
 
     def send(self, message: dict[str, Any]) -> None:
-        self.writer.write(json.dumps(message).encode() + b"\n")
-        self.writer.flush()
+        try:
+            self.writer.write(json.dumps(message).encode() + b"\n")
+            self.writer.flush()
+        except (BrokenPipeError, ConnectionResetError):
+            wait_for_the_end()
 
     def receive(self) -> dict[str, Any]:
         """Return the next message; without another process, wait to be ended: its exit code is what is reported."""
-        line = self.reader.readline()
+        try:
+            line = self.reader.readline()
+        except ConnectionResetError:  # the other process ended before it had read everything
+            line = b""
         if not line.endswith(b"\n"):
-            while True:
-                signal.pause()
+            wait_for_the_end()
         return dict(json.loads(line))
 
     def heap(self, do: str, args: tuple[Any, ...]) -> Heap:
