@@ -26,7 +26,7 @@ from llmtrain.policy.logits import PLAIN, Transform, in_a_line, still
 from llmtrain.policy.policy import Policy
 from llmtrain.policy.tokenizer import build_char_tokenizer
 from llmtrain.rollout.hf import HFRollout
-from llmtrain.rollout.sampling_proof import samples_together
+from llmtrain.rollout.sampling_proof import way_to_sample
 from llmtrain.sequences.batch import Batch
 from llmtrain.sequences.layout import LAYOUTS
 
@@ -177,8 +177,8 @@ def sampling(model: PreTrainedModel, layout: str) -> str:
     prompts = [[41, 42, 43, 44, 45], [50, 51], [60, 61, 62]]
     tokenizer, generator = build_char_tokenizer("ab"), torch.Generator().manual_seed(0)
     try:
-        together = samples_together(model, tokenizer)
-        rollout = HFRollout(model, tokenizer, max_new_tokens=TOKENS, generator=generator, together=together)
+        way = way_to_sample(model, tokenizer)
+        rollout = HFRollout(model, tokenizer, max_new_tokens=TOKENS, generator=generator, way=way)
         with still(model):
             rollouts = rollout.generate(prompts, 2)
             policy = Policy(model, layout=layout)

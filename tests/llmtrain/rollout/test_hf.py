@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from llmtrain.policy.model import build_tiny
 from llmtrain.policy.policy import Policy
 from llmtrain.policy.tokenizer import build_char_tokenizer
-from llmtrain.rollout.hf import BLOCK, HFRollout, _invert, stop_ids
+from llmtrain.rollout.draw import BLOCK, invert
+from llmtrain.rollout.hf import HFRollout, stop_ids
 from llmtrain.sequences.batch import Batch
 from llmtrain.sequences.rollouts import join
 
@@ -151,7 +152,7 @@ def test_draws_invert_the_cumulative_distribution(size, sharpness, uniform, seed
     weight[torch.rand(size, generator=torch.Generator().manual_seed(seed)) < 0.3] = 0.0
     weight[seed % size] = 0.5
     uniforms = torch.tensor(uniform, dtype=torch.float64)
-    drawn = _invert(weight.expand(len(uniforms), -1), uniforms)
+    drawn = invert(weight.expand(len(uniforms), -1), uniforms)
     cdf = weight.double().cumsum(-1) / weight.double().sum()
     assert (weight[drawn] > 0).all()
     assert (cdf[drawn] >= uniforms - 1e-6).all()
@@ -164,7 +165,7 @@ def test_rare_tokens_after_a_frequent_one_are_drawn():
     weight[0] = 1.0
     total = weight.double().sum()
     uniforms = (weight.double().cumsum(0) - 0.5e-9) / total
-    assert torch.equal(_invert(weight.expand(BLOCK, -1), uniforms)[1:], torch.arange(1, BLOCK))
+    assert torch.equal(invert(weight.expand(BLOCK, -1), uniforms)[1:], torch.arange(1, BLOCK))
 
 
 def test_texts_drop_only_the_final_eos(model, tokenizer):

@@ -7,7 +7,7 @@ from transformers import AutoModelForCausalLM
 
 from llmtrain.policy.tokenizer import build_char_tokenizer
 from llmtrain.rollout.hf import HFRollout
-from llmtrain.rollout.sampling_proof import samples_together
+from llmtrain.rollout.sampling_proof import way_to_sample
 
 PROMPTS = [[41, 42, 43, 44, 45], [50, 51], [60, 61, 62], [70, 71]]
 
@@ -28,22 +28,20 @@ def model_of(family):
 
 
 @pytest.mark.parametrize(
-    ("family", "together"),
+    ("family", "way"),
     [
-        ("qwen2", True),
-        ("gemma2", True),
-        ("bart", False),  # positions from the length of the cache
-        ("qwen3_next", False),  # recurrent layers
-        ("lfm2_moe", False),
-        ("deepseek_v4", False),
+        ("qwen2", "shared"),
+        ("gemma2", "shared"),
+        ("bart", "apart"),  # positions from the length of the cache
+        ("qwen3_next", "apart"),  # recurrent layers
+        ("lfm2_moe", "apart"),
+        ("deepseek_v4", "apart"),
     ],
 )
-def test_sampled_tokens_have_the_log_probabilities_of_the_models_own_logits(family, together, tokenizer):
+def test_sampled_tokens_have_the_log_probabilities_of_the_models_own_logits(family, way, tokenizer):
     model = model_of(family)
-    assert samples_together(model, tokenizer) is together
-    sampler = HFRollout(
-        model, tokenizer, max_new_tokens=5, generator=torch.Generator().manual_seed(0), together=together
-    )
+    assert way_to_sample(model, tokenizer) == way
+    sampler = HFRollout(model, tokenizer, max_new_tokens=5, generator=torch.Generator().manual_seed(0), way=way)
     found = sampler.generate(PROMPTS, 2)
     assert found.prompt_index.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     parts = zip(
@@ -63,17 +61,18 @@ def test_sampled_tokens_have_the_log_probabilities_of_the_models_own_logits(fami
 def test_a_model_that_cannot_be_sampled_is_refused_in_a_line(family, tokenizer):
     model = model_of(family)
     with pytest.raises(ValueError, match=r"rollout.name hf cannot sample with \w+ .*use rollout.name vllm") as refused:
-        samples_together(model, tokenizer)
+        way_to_sample(model, tokenizer)
     assert "\n" not in str(refused.value)
 
 
-def test_apart_and_together_draw_the_same_tokens(tokenizer):
+def test_all_ways_draw_the_same_tokens(tokenizer):
     model = model_of("qwen2")
     found = [
-        HFRollout(
-            model, tokenizer, max_new_tokens=5, generator=torch.Generator().manual_seed(0), together=together
-        ).generate(PROMPTS, 3)
-        for together in (True, False)
+        HFRollout(model, tokenizer, max_new_tokens=5, generator=torch.Generator().manual_seed(0), way=way).generate(
+            PROMPTS, 3
+        )
+        for way in ("shared", "repeated", "apart")
     ]
-    assert torch.equal(found[0].response_ids, found[1].response_ids)
-    torch.testing.assert_close(found[0].logp, found[1].logp, rtol=0, atol=1e-5)
+    for other in found[1:]:
+        assert torch.equal(found[0].response_ids, other.response_ids)
+        torch.testing.assert_close(found[0].logp, other.logp, rtol=0, atol=1e-5)

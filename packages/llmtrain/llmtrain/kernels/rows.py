@@ -20,8 +20,8 @@ LOWEST = -1e4
 """Lower limit for shifted logits: e^z is 0 there, and z·e^z is 0 instead of NaN for a logit of −∞."""
 LEAST = -1e30
 """Maximum of a row whose logits are all −∞ in one part of the vocabulary; its sums are 0."""
-CACHED_ROWS = 8
-"""Rows whose products are summed together, few enough to stay in the cache."""
+CACHED = 2**18
+"""Products that are summed together, few enough to stay in the cache."""
 
 
 class Sums(NamedTuple):
@@ -105,9 +105,9 @@ def argmax(x: Tensor) -> Tensor:
 
 def row_dots(a: Tensor, b: Tensor) -> Tensor:
     """Return Σ a·b of each row, (n,), without storing a product as large as a."""
-    out = a.new_empty(len(a))
-    product = torch.empty_like(a[:CACHED_ROWS])
-    for x, y, place in zip(a.split(CACHED_ROWS), b.split(CACHED_ROWS), out.split(CACHED_ROWS), strict=True):
+    out, rows = a.new_empty(len(a)), max(1, CACHED // a.shape[1])
+    product = torch.empty_like(a[:rows])
+    for x, y, place in zip(a.split(rows), b.split(rows), out.split(rows), strict=True):
         torch.sum(torch.mul(x, y, out=product[: len(x)]), 1, out=place)
     return out
 

@@ -71,8 +71,15 @@ def lengths_or_mask(
 def attend(
     module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, None]:
-    """Return torch's attention, within each sequence if the mask holds their lengths."""
-    if query.shape[2] == 1 and query.shape[1] > key.shape[1] and options.get("position_bias") is None:
+    """Return torch's attention, within each sequence if the mask holds their lengths; that of a shared cache."""
+    if (layer := getattr(key, "layer", None)) is not None:
+        if options.get("position_bias") is not None:
+            raise ValueError("responses cannot share the keys of a prompt: this attention has a bias of positions")
+        return layer.attend(query, options.get("scaling"), options.get("softcap")), None
+    if options.get("s_aux") is not None:
+        raise ValueError("this attention has sinks")
+    plain = options.get("position_bias") is None and options.get("softcap") is None
+    if query.shape[2] == 1 and query.shape[1] > key.shape[1] and plain:
         return attend_in_groups(query, key, value, attention_mask, options.get("scaling")), None
     if attention_mask is None or attention_mask.dim() > 1:
         return attend_row(module, query, key, value, attention_mask, **options), None
@@ -83,8 +90,9 @@ def attend_row(
     module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any
 ) -> Tensor:
     """Return the attention (B, T, H, d) of whole rows, under a mask or causal: direct or by torch's kernel."""
-    if query.device.type == "cpu" and gains_directly(module, query, key, mask, **options):
-        return attend_directly(query, key, value, mask, options.get("scaling"))
+    softcap = options.get("softcap")  # which transformers leaves out where it takes torch's kernel
+    if softcap is not None or (query.device.type == "cpu" and gains_directly(module, query, key, mask, **options)):
+        return attend_directly(query, key, value, mask, options.get("scaling"), softcap)
     return sdpa_attention_forward(module, query, key, value, mask, **options)[0]
 
 
@@ -113,19 +121,31 @@ def dtype_of(x: Tensor) -> torch.dtype:
 
 
 @torch.compiler.disable
-def attend_directly(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scaling: float | None) -> Tensor:
-    """Return the attention (B, T, H, d) as matrix products; a mask is bool or added to the scores, None is causal."""
+def attend_directly(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    scaling: float | None,
+    softcap: float | None = None,
+) -> Tensor:
+    """Return the attention (B, T, H, d) as matrix products; a mask is bool or added to the scores, None is causal.
+
+    softcap: scores x become softcap·tanh(x / softcap), as in Gemma 2.
+    """
     dtype = dtype_of(query)
     query, key, value = (x.to(dtype) for x in (query, key, value))
-    with torch.autocast("cpu", enabled=False):
+    with torch.autocast(query.device.type, enabled=False):
         tokens, groups = query.shape[2], key.shape[1]
         query = query * (query.shape[-1] ** -0.5 if scaling is None else scaling)
         scores = query.unflatten(1, (groups, -1)).flatten(2, 3) @ key.mT  # (B, groups, heads of a group · T, L)
+        if softcap is not None:
+            scores = (scores / softcap).tanh() * softcap
         if mask is None:
-            mask = torch.ones(tokens, tokens, dtype=torch.bool).tril()
+            mask = torch.ones(tokens, key.shape[2], dtype=torch.bool, device=key.device).tril(key.shape[2] - tokens)
         if mask.dtype == torch.bool:
             low = torch.finfo(dtype).min  # not −∞: a row of padding sees nothing, and must not become NaN
-            mask = torch.zeros(mask.shape, dtype=dtype).masked_fill_(~mask, low)
+            mask = torch.zeros(mask.shape, dtype=dtype, device=key.device).masked_fill_(~mask, low)
         each = mask.repeat(*(1,) * (mask.dim() - 2), query.shape[1] // groups, 1)  # for each head of a group
         found = scores.add_(each).softmax(-1) @ value
         return found.unflatten(2, (-1, tokens)).flatten(1, 2).transpose(1, 2).contiguous()  # models may view it
@@ -137,7 +157,8 @@ def attend_within(
 ) -> Tensor:
     """Return the attention (1, T, H, d) within sequences of these lengths (n,), of T tokens in all."""
     dtype = dtype_of(query)
-    fits = query.is_cuda and dtype in NARROW and query.shape[-1] <= WIDEST and not options.get("dropout")
+    fits = query.is_cuda and dtype in NARROW and query.shape[-1] <= WIDEST
+    fits = fits and not options.get("dropout") and options.get("softcap") is None
     each = lengths.tolist()
     if fits and "scale" in VARLEN_OPTIONS:
         query, key, value = (x[0].transpose(0, 1).to(dtype) for x in (query, key, value))

@@ -1,13 +1,13 @@
-"""Rollouts with the policy itself: one prefill, then one decode step for all unfinished sequences at a time.
+"""Rollouts with the policy itself: its prompts are read once, then responses to all of them are decoded together.
 
-prompts (P) ─ left-pad ► prefill (P, L) ─ repeat n ► [sample ► record ► drop finished rows ► forward (B, 1)]* ► packed
+prompts (P) ─ left-pad ► read (P, L) ─ share among n ► decode (B, 1) up to T times ► packed
 
 Shapes: P prompts, B = P·n sequences, T max_new_tokens, V vocabulary, N response tokens in total.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,16 +15,19 @@ from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
 from ..kernels import HeadStats
 from ..kernels.rows import token_statistics
-from ..policy.attention import attend_by_sequence
+from ..policy.attention import NAME, attend_by_sequence, longest_alike
 from ..policy.compiled import eager
 from ..policy.precision import casts, without_gradients
 from ..sequences.rollouts import Rollouts
-from .roomy_cache import make_cache
+from .decoding import Decoding, capture_cuda
+from .draw import invert, nucleus
+from .plain_cache import PlainCache
+from .shared_cache import SharedCache, can_share
 
-DROP_BELOW = 0.8
-"""Share of unfinished rows below which finished rows leave the batch; each removal copies the cache."""
-BLOCK = 256
-"""Tokens whose probabilities are added up before the cumulative sum, which is slow: √V at V = 65,536."""
+Way = Literal["captured", "shared", "repeated", "apart"]
+"""How responses are sampled together: with steps captured as CUDA graphs, over prompts that they share; the same with
+steps as written; each with a copy of its prompt in transformers' own cache; or only those of one prompt length at a
+time, for models whose cache or positions allow nothing else. See `sampling_proof`."""
 
 
 class HFRollout:
@@ -44,8 +47,7 @@ class HFRollout:
         top_p: draw only from the fewest tokens that together have this probability (nucleus sampling, Holtzman et al.
             2020); log-probabilities stay those of the full distribution.
         stats: compute all statistics of `HeadStats` for each token, at the sampling temperature, not only logp.
-        together: prompts of different lengths share a pass, and a prompt is read once for all of its responses. False
-            for models whose cache or positions do not allow it, see `sampling_proof`.
+        way: how responses are sampled together; None for the fastest that the layers of the model allow.
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class HFRollout:
         max_num_seqs: int = 0,
         top_p: float = 1.0,
         stats: bool = False,
-        together: bool = True,
+        way: Way | None = None,
     ):
         if max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be at least 1; got {max_new_tokens}")
@@ -76,7 +78,7 @@ class HFRollout:
         self.top_p = top_p
         self.generator = generator
         self.max_num_seqs = max_num_seqs
-        self.together = together
+        self.way = way or ways(model)[0]
         self.rows = len(HeadStats._fields) if stats else 1
         self.eos_ids = torch.tensor(stop_ids(model, tokenizer, stop_token_ids), device=model.device)
 
@@ -113,11 +115,11 @@ class HFRollout:
         self.model.eval()
         try:
             with eager(), without_gradients(self.model):
-                together = self._together(chosen, prompt_ids, n)
-                parts = [self._decode([prompt_ids[i] for i in some], [uniforms[i] for i in some]) for some in together]
+                groups = self._together(chosen, prompt_ids, n)
+                parts = [self._decode([prompt_ids[i] for i in some], [uniforms[i] for i in some]) for some in groups]
         finally:
             self.model.train(was_training)
-        answered = [i for some in together for i in some]
+        answered = [i for some in groups for i in some]
         owner = torch.tensor(answered).repeat_interleave(torch.tensor([len(uniforms[i]) for i in answered]))
         order = owner.argsort(stable=True)
         columns = zip(*parts, strict=True)
@@ -137,7 +139,7 @@ class HFRollout:
     def _together(self, chosen: list[int], prompt_ids: list[list[int]], n: int) -> list[list[int]]:
         """Return the chosen prompts in groups that are answered together."""
         size = max(1, self.max_num_seqs // n) if self.max_num_seqs else len(chosen)
-        if not self.together:
+        if self.way == "apart":
             groups = defaultdict(list)
             for i in chosen:
                 groups[len(prompt_ids[i])].append(i)
@@ -148,62 +150,47 @@ class HFRollout:
     def _decode(self, prompt_ids: list[list[int]], each: list[Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return tokens (B, T), their statistics (B, T, R), lengths (B), finished (B), given uniforms per prompt."""
         device = self.model.device
-        counts = torch.tensor([len(part) for part in each], device=device)
-        limits = torch.tensor([part.shape[1] for part in each], device=device).repeat_interleave(counts)
-        logits, cache, mask, position = self._prefill(prompt_ids, counts)
-        rows = torch.arange(len(position), device=device)
-        shape = (len(rows), self.max_new_tokens)
-        uniforms = torch.cat([nn.functional.pad(part, (0, shape[1] - part.shape[1])) for part in each]).to(device)
-        tokens = torch.zeros(shape, dtype=torch.long, device=device)
-        stats = torch.zeros((*shape, self.rows), dtype=torch.float32, device=device)
-        lengths = limits.clone()
-        finished = torch.zeros(len(rows), dtype=torch.bool, device=device)
-        for t in range(self.max_new_tokens):
-            token, found = self._sample(logits, uniforms[rows, t])
-            # A finished row still in the batch overwrites only entries past its length.
-            tokens[rows, t], stats[rows, t] = token, found
-            ended = torch.isin(token, self.eos_ids) & ~finished[rows] & (limits[rows] > t)
-            lengths[rows[ended]] = t + 1
-            finished[rows[ended]] = True
-            open_ = ~finished[rows] & (limits[rows] > t + 1)
-            n_open = int(open_.sum())
-            if n_open == 0:
-                break
-            if self.together and n_open < DROP_BELOW * len(rows):
-                keep = open_.nonzero()[:, 0]
-                cache.batch_select_indices(keep)
-                rows, token, position = rows[keep], token[keep], position[keep]
-                mask = None if mask is None else mask[keep]
-            if mask is not None:
-                mask = torch.cat([mask, mask.new_ones(len(rows), 1)], dim=1)
-            logits = self._forward(token[:, None], mask, position[:, None], cache)
-            position = position + 1
-        return tokens, stats, lengths, finished
-
-    def _prefill(
-        self, prompt_ids: list[list[int]], counts: Tensor
-    ) -> tuple[Tensor, DynamicCache, Tensor | None, Tensor]:
-        """Return next-token logits (B, V), cache, attention mask (B, L) or None without padding, next position (B)."""
-        device = self.model.device
-        if not self.together:
+        counts = torch.tensor([len(part) for part in each])
+        limits = torch.tensor([part.shape[1] for part in each]).repeat_interleave(counts)
+        if self.way == "apart":
             prompt_ids = [ids for ids, count in zip(prompt_ids, counts.tolist(), strict=True) for _ in range(count)]
-            counts = torch.ones(len(prompt_ids), dtype=torch.long, device=device)
-        lengths = torch.tensor([len(ids) for ids in prompt_ids], device=device)
-        width = int(lengths.max())
-        # The left padding is masked; the tokenizer may have no pad token.
-        ids = torch.tensor([[0] * (width - len(ids)) + ids for ids in prompt_ids], device=device)
-        mask = torch.arange(width, device=device) >= (width - lengths)[:, None]
-        positions = (mask.cumsum(1) - 1).clamp_min(0)
-        padded = bool((lengths < width).any())
+            counts = torch.ones(len(prompt_ids), dtype=torch.long)
+        lengths = torch.tensor([len(ids) for ids in prompt_ids])
+        memory = self._memory(lengths)
+        logits = self._read(prompt_ids, lengths, memory).repeat_interleave(counts.to(device), 0)
+        memory.share(counts, self.max_new_tokens - 1)
+        spare = self.max_new_tokens
+        decoding = Decoding(
+            lambda token, position: self._forward(token, memory.mask, position, memory),
+            self._sample,
+            memory,
+            position=lengths.repeat_interleave(counts).to(device),
+            uniforms=torch.cat([nn.functional.pad(part, (0, spare - part.shape[1])) for part in each]).to(device),
+            limits=limits.to(device),
+            ends=self.eos_ids,
+            statistics=self.rows,
+            capture=capture_cuda if self.way == "captured" else None,
+        )
+        decoding.run(logits)
+        return decoding.tokens, decoding.stats, decoding.lengths, decoding.finished
+
+    def _memory(self, lengths: Tensor) -> SharedCache | PlainCache:
+        """Return an empty cache for prompts of these lengths (P), on the CPU."""
+        config, device = self.model.config, self.model.device
         stored_as = torch.bfloat16 if casts(self.model) else None  # as attention under autocast would cast them
-        cache = make_cache(self.model.config, self.max_new_tokens if self.together else 0, stored_as)
-        logits = self._forward(ids, mask.long() if padded else None, positions, cache)
-        if not self.together:
-            return logits, cache, None, lengths
-        repeats: Any = counts  # typed int, but a number for each prompt is repeated as well
-        cache.batch_repeat_interleave(repeats)
-        mask_BL = mask.long().repeat_interleave(counts, dim=0) if padded else None
-        return logits.repeat_interleave(counts, dim=0), cache, mask_BL, lengths.repeat_interleave(counts)
+        if self.way in ("captured", "shared"):
+            return SharedCache(config, lengths, device, stored_as, captured=self.way == "captured")
+        return PlainCache(config, lengths, device, may_leave=self.way == "repeated")
+
+    def _read(self, prompt_ids: list[list[int]], lengths: Tensor, memory: SharedCache | PlainCache) -> Tensor:
+        """Return next-token logits (P, V) of prompts."""
+        device, width = self.model.device, int(lengths.max())
+        # The left padding is masked; the tokenizer may have no pad token.
+        ids = torch.tensor([[0] * (width - len(ids)) + ids for ids in prompt_ids])
+        mask = torch.arange(width) >= (width - lengths)[:, None]
+        positions = (mask.cumsum(1) - 1).clamp_min(0)
+        given = mask.long().to(device) if bool((lengths < width).any()) else None
+        return self._forward(ids.to(device), given, positions.to(device), memory)
 
     def _forward(self, ids: Tensor, mask: Tensor | None, positions: Tensor, cache: DynamicCache) -> Tensor:
         """Return logits of the last position (B, V)."""
@@ -236,42 +223,20 @@ class HFRollout:
         if self.temperature == 0:
             token = logits.argmax(-1)
         else:
-            token = _nucleus(logp, uniform_B, self.top_p) if self.top_p < 1 else _invert(logp.exp(), uniform_B)
+            token = nucleus(logp, uniform_B, self.top_p) if self.top_p < 1 else invert(logp.exp(), uniform_B)
         if self.rows > 1:
             return token, token_statistics(logits, token).T
         return token, logp.gather(1, token[:, None])
 
 
-def _invert(weight_BV: Tensor, uniform_B: Tensor) -> Tensor:
-    """Return indices (B) drawn in proportion to weights, by inversion of their cumulative sum in float64.
-
-    The first sum is over blocks, the second over the tokens of the drawn block.
-    """
-    blocks_BKW = nn.functional.pad(weight_BV, (0, -weight_BV.shape[-1] % BLOCK)).unflatten(-1, (-1, BLOCK))
-    block_B, rest_B = _draw(blocks_BKW.sum(-1), uniform_B)
-    token_B, _ = _draw(blocks_BKW[torch.arange(len(block_B), device=block_B.device), block_B], rest_B)
-    return block_B * BLOCK + token_B
-
-
-def _draw(weight_BK: Tensor, uniform_B: Tensor) -> tuple[Tensor, Tensor]:
-    """Return indices (B) drawn in proportion to weights, and how far into its weight each draw falls, in [0, 1] (B)."""
-    weight_BK = weight_BK.double()
-    cdf = weight_BK.cumsum(-1)
-    aim = uniform_B[:, None] * cdf[:, -1:]
-    last = torch.searchsorted(cdf, cdf[:, -1:].contiguous())  # the last index with a weight; rounding may pass it
-    drawn = torch.minimum(torch.searchsorted(cdf, aim, right=True), last)
-    before = nn.functional.pad(cdf, (1, 0)).gather(-1, drawn)
-    rest = (aim - before) / weight_BK.gather(-1, drawn)
-    return drawn[:, 0], rest[:, 0].clamp(0, 1)
-
-
-def _nucleus(logp_BV: Tensor, uniform_B: Tensor, top_p: float) -> Tensor:
-    """Return tokens (B) drawn from the fewest whose probabilities add up to `top_p`."""
-    logp, tokens = logp_BV.sort(dim=-1, descending=True, stable=True)
-    p = logp.double().exp()
-    inside = p.cumsum(-1) - p < top_p
-    rank = torch.minimum(_invert(torch.where(inside, p, 0.0), uniform_B), inside.sum(-1) - 1)
-    return tokens.gather(1, rank[:, None])[:, 0]
+def ways(model: PreTrainedModel) -> list[Way]:
+    """Return the ways in which a model may be sampled as far as its layers tell, the fastest first."""
+    found: list[Way] = ["repeated", "apart"]
+    if model.config._attn_implementation == NAME and can_share(model.config):
+        found.insert(0, "shared")
+        if model.device.type == "cuda" and longest_alike(model) is None:
+            found.insert(0, "captured")
+    return found
 
 
 def stop_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, more: Sequence[int] = ()) -> list[int]:

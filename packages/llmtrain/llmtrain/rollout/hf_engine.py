@@ -9,11 +9,18 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from ..policy.logits import family
 from ..policy.model import load
 from ..settings.config import RolloutConfig
 from .hf import HFRollout
 from .rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start, Weights
-from .sampling_proof import samples_together
+from .sampling_proof import way_to_sample
+
+SLOW = {
+    "repeated": "its layers do not let the responses to a prompt share its keys and values",
+    "apart": "its layers allow only prompts of one length at a time",
+}
+"""What is said of a model that cannot be sampled in the fast way."""
 
 
 class HFEngine(RolloutEngine):
@@ -36,7 +43,9 @@ class HFEngine(RolloutEngine):
         self.model, self.tokenizer, self.config = model, tokenizer, config
         self.rank, self.whole = rank, whole
         with self.whole():
-            self.together = samples_together(model, tokenizer)
+            self.way = way_to_sample(model, tokenizer)
+        if rank == 0 and self.way in SLOW:
+            print(f"rollout.name hf: {family(model)} is sampled slowly: {SLOW[self.way]}; try rollout.name vllm")
         self.tells_statistics = config.old_logp == "rollout" and not config.partial_tokens
         """True if its statistics are those of the policy to train, for all tokens; ranks exchange responses later."""
 
@@ -58,7 +67,7 @@ class HFEngine(RolloutEngine):
             stop_token_ids=self.config.stop_token_ids,
             max_num_seqs=self.config.max_num_seqs,
             stats=self.tells_statistics and len(request.shares) == 1,
-            together=self.together,
+            way=self.way,
         )
         with self.whole():
             mine = request.shares[self.rank]

@@ -1,49 +1,51 @@
 """Proof that sampling by transformers is right for a model: tried on a few tokens before the first rollout.
 
-A cache may not let its rows be repeated or dropped, as states of recurrent layers; a model may count positions itself,
-so that left padding shifts them. Such a model samples prompts of one length at a time. If even then sampled tokens have
-other log-probabilities than by the model's own logits, it is refused.
+A model's attention may change keys before it uses them, a layer may keep a state whose rows cannot be repeated or
+dropped, and a model may count positions itself, so that left padding shifts them. Such a model is sampled in a slower
+way. If in every way sampled tokens have other log-probabilities than by the model's own logits, it is refused.
 """
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from ..policy.attention import attend_by_sequence
 from ..policy.compiled import eager
 from ..policy.logits import FLOOR, ROUNDING, family, in_a_line, sample
 from ..policy.precision import casts, without_gradients
-from .hf import HFRollout
+from .hf import HFRollout, Way, ways
 
 PROMPTS, EACH, TOKENS = (3, 5), 2, 3
 """Tokens of the prompts, responses to each, and tokens of a response."""
 
 
-def samples_together(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Return whether prompts of different lengths may share a pass, see `HFRollout`. All ranks take the same steps.
+def way_to_sample(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Way:
+    """Return the fastest way to sample a model that gives its own log-probabilities. All ranks take the same steps.
 
     Raises:
-        ValueError: if sampled tokens have other log-probabilities than by the model's own logits.
+        ValueError: if sampled tokens have other log-probabilities than by the model's own logits, in any way.
     """
+    attend_by_sequence(model)
     dtype = torch.bfloat16 if casts(model) else model.dtype
-    reasons = []
-    for together in (True, False):
+    reasons: list[str] = []
+    for way in ways(model):
         try:
-            gap, largest = _gap(model, tokenizer, together)
+            gap, largest = _gap(model, tokenizer, way)
         except Exception as error:
             reasons.append(in_a_line(error))
             continue
         if gap <= FLOOR + ROUNDING[dtype] * largest:
-            return together
+            return way
         reasons.append(f"sampled tokens have other log-probabilities than by its own logits, by {gap:.2g} nats")
     raise ValueError(f"rollout.name hf cannot sample with {family(model)}: {reasons[-1]}; use rollout.name vllm")
 
 
-def _gap(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, together: bool) -> tuple[float, float]:
+def _gap(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, way: Way) -> tuple[float, float]:
     """Return the mean gap of log-probabilities (nats) of sampled tokens, and the model's largest logit."""
     rows = sample(model).tolist()
     prompts = [row[:length] for row, length in zip(rows, PROMPTS, strict=False)]
     uniforms = list(torch.linspace(0.1, 0.9, len(prompts) * EACH * TOKENS).double().view(-1, EACH, TOKENS))
     sampler = HFRollout(
-        model, tokenizer, max_new_tokens=TOKENS, generator=torch.Generator(), stop_token_ids=(), together=together
+        model, tokenizer, max_new_tokens=TOKENS, generator=torch.Generator(), stop_token_ids=(), way=way
     )
     found = sampler.generate(prompts, EACH, uniforms=uniforms)
     responses = found.response_ids.split(found.response_lengths.tolist())
