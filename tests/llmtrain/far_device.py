@@ -1,6 +1,7 @@
 """Training on a device that is not the CPU, where there is none: its tensors are the CPU's, and say that they are far.
 
 python far_device.py MODEL        trains with several settings far and near; for each the largest difference, as JSON
+python far_device.py MODEL waits  where a micro-batch waits for the device, and how many operations it has, as JSON
 
 As on a GPU, an operation on tensors of both devices is an error, but for CPU tensors of no dimension and for indices.
 """
@@ -9,6 +10,8 @@ import dataclasses
 import json
 import sys
 import tempfile
+import traceback
+from collections import Counter
 from pathlib import Path
 
 import torch
@@ -17,6 +20,8 @@ from torch.utils import backend_registration
 from torch.utils._pytree import tree_leaves, tree_map
 
 from entrostat.field_types import merge
+from llmtrain.policy.engine import TorchEngine
+from llmtrain.policy.policy import Policy
 from llmtrain.settings.config import EvalConfig, ModelConfig, OptimConfig, RolloutConfig, TaskConfig, TrainConfig
 from llmtrain.training.trainer import Trainer
 
@@ -25,11 +30,23 @@ FAR, NEAR = torch.device("far:0"), torch.device("cpu")
 aten = torch.ops.aten
 MOVES = (aten.copy_.default, aten._to_copy.default)
 INDEXES = (aten.index.Tensor, aten.index_put_.default, aten.index_put.default, aten._index_put_impl_.default)
+ASKS = (aten.nonzero.default, aten._local_scalar_dense.default, aten.equal.default, aten.masked_select.default)
+COUNT: Counter = Counter()
 MAKERS = {
     *(torch.empty, torch.zeros, torch.ones, torch.full, torch.arange, torch.rand, torch.tensor, torch.as_tensor),
     *(torch.empty_like, torch.zeros_like, torch.ones_like, torch.full_like, torch.scalar_tensor, torch.linspace),
     *(torch.Tensor.new_empty, torch.Tensor.new_zeros, torch.Tensor.new_ones, torch.Tensor.new_full),
 }
+
+
+WAITS: Counter | None = None
+"""Places in the code where the host has waited for the device, while they are counted."""
+
+
+def wait() -> None:
+    if WAITS is not None:
+        ours = [frame for frame in traceback.extract_stack() if "/llmtrain/llmtrain/" in frame.filename]
+        WAITS[f"{Path(ours[-1].filename).name}: {ours[-1].line}" if ours else "elsewhere"] += 1
 
 
 class Far(torch.Tensor):
@@ -50,6 +67,9 @@ class Far(torch.Tensor):
         if func not in MOVES and not indexed and any(not isinstance(x, Far) and x.ndim for x in tensors):
             raise RuntimeError(f"{func} of tensors on two devices: {[tuple(x.shape) for x in tensors]}")
         asked = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.device)]
+        if func in ASKS or (asked and asked[0].type != "far"):
+            wait()
+        COUNT["operations"] += 1
         args, kwargs = tree_map(nearby, (args, kwargs or {}))
         found = func(*args, **kwargs)
         if asked and asked[0].type != "far":
@@ -76,12 +96,17 @@ class Send(torch.autograd.Function):
         return gradient.near
 
 
+ASKING = (torch.Tensor.tolist, torch.Tensor.item, torch.Tensor.__bool__, torch.Tensor.__int__, torch.Tensor.__float__)
+
+
 class FarDevice(TorchFunctionMode):
     """A context in which tensors can be made on the far device and moved to it."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
-        if func in (torch.Tensor.tolist, torch.Tensor.item):
+        if func in ASKING:
+            if isinstance(args[0], Far):
+                wait()
             return func(nearby(args[0]))
         if func is torch.Tensor.numpy and isinstance(args[0], Far):
             raise TypeError("a far tensor is no array: copy it to the CPU first")
@@ -92,6 +117,8 @@ class FarDevice(TorchFunctionMode):
         if func is torch.Tensor.to and not isinstance(args[0], Far):
             asked = [*args[1:], *kwargs.values()]
             if any(is_far(x) or isinstance(x, Far) for x in asked):
+                if not kwargs.get("non_blocking"):
+                    wait()
                 dtype = next(
                     (
                         x if isinstance(x, torch.dtype) else x.dtype
@@ -175,9 +202,8 @@ def mixed() -> str:
             return str(error)
 
 
-def main(model: Path) -> None:
-    install()
-    base = TrainConfig(
+def settings(model: Path) -> TrainConfig:
+    return TrainConfig(
         steps=2,
         model=ModelConfig(path=str(model)),
         task=TaskConfig(train_problems=64, test_problems=8),
@@ -186,6 +212,54 @@ def main(model: Path) -> None:
         eval=EvalConfig(every=1, k=2, samples=2),
         threads=1,
     )
+
+
+class Watched:
+    """A context in which micro-batches are looked at, from the loss to the end of its backward pass."""
+
+    def __init__(self) -> None:
+        self.passes: list[tuple[Counter, int]] = []
+        """Places of waits, and operations, of each."""
+        self.loss, self.backward = Policy.loss, TorchEngine.backward
+
+    def __enter__(self) -> "Watched":
+        Policy.loss = lambda policy, *args: self.look(policy, *args)
+        TorchEngine.backward = lambda engine, loss: self.look_away(engine, loss)
+        return self
+
+    def __exit__(self, *error) -> None:
+        Policy.loss, TorchEngine.backward = self.loss, self.backward
+
+    def look(self, policy, *args):
+        global WAITS
+        WAITS, COUNT["operations"] = Counter(), 0
+        return self.loss(policy, *args)
+
+    def look_away(self, engine, loss) -> None:
+        global WAITS
+        self.backward(engine, loss)
+        self.passes.append((WAITS, COUNT["operations"]))
+        WAITS = None
+
+
+def waits(model: Path) -> dict:
+    """Waits and operations of a forward and backward pass in each layout."""
+    found = {}
+    for layout in ("packed", "padded", "shared"):
+        changes = {"layout": layout, "micro_batch_tokens": 64}
+        config = merge(settings(model), {"optim": changes, "steps": 1, "controller": "entropy_bonus"})
+        with tempfile.TemporaryDirectory() as folder, FarDevice(), Watched() as watched:
+            config = dataclasses.replace(config, out=folder)
+            object.__setattr__(config, "device", "far")
+            train(config, model)
+        passes = watched.passes
+        found[layout] = {"passes": len(passes), "waits": dict(sum((x for x, _ in passes), Counter()))}
+        found[layout]["operations"] = max(count for _, count in passes)
+    return found
+
+
+def differences(model: Path) -> dict:
+    base = settings(model)
     worst = {"mixed": mixed()}
     with tempfile.TemporaryDirectory() as folder:
         for name, changes in CASES.items():
@@ -201,8 +275,9 @@ def main(model: Path) -> None:
                 if not k[1].startswith(("time/", "tokens_per_second", "mismatch/")) and near[k] == near[k]
             ]
             worst[name] = [len(keys), *max((abs(near[k] - far[k]) / (abs(near[k]) + 1e-3), k[1]) for k in keys)]
-    print(json.dumps(worst))
+    return worst
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    install()
+    print(json.dumps((waits if sys.argv[2:] == ["waits"] else differences)(Path(sys.argv[1]))))

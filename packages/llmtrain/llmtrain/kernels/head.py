@@ -58,6 +58,7 @@ def head_stats(
     chunk: int | None = None,
     logits_dtype: torch.dtype | None = None,
     group: dist.ProcessGroup | None = None,
+    trusted: bool = False,
 ) -> HeadStats:
     """Return statistics of the tokens `targets` (N,) under the head `weight` (V, D) at hidden states (N, D).
 
@@ -70,11 +71,12 @@ def head_stats(
     logits_dtype: dtype of the logits; None for fp32 (float64 for float64 weights). torch.bfloat16 keeps 8 bits of
     each logit and, on CUDA with bf16 weights, takes half the memory. Sums are fp32 in both cases.
     group: ranks that hold equal parts of the vocabulary; `weight` and `bias` are this rank's part, targets are global.
+    trusted: the targets were checked before; on a GPU the host would wait for a check here.
     Raises ValueError for shapes that do not fit, targets outside the vocabulary, an unknown mode, and a temperature,
     softcap or chunk that is not positive.
     """
     options = softcap, group, logits_dtype
-    _check(hidden, weight, bias, targets, temperature, *options, chunk)
+    _check(hidden, weight, bias, targets, temperature, *options, chunk, trusted)
     _check_mode(mode, ("recompute", "stash"))
     chunk = chunk or chunk_tokens(weight.shape[0], weight.device)
     stash = mode == "stash" and torch.is_grad_enabled()
@@ -95,7 +97,9 @@ def head_loss(
     chunk: int | None = None,
     logits_dtype: torch.dtype | None = None,
     group: dist.ProcessGroup | None = None,
+    trusted: bool = False,
     support: Support | None = None,
+    live: Tensor | None = None,
 ) -> tuple[Tensor, HeadStats]:
     """Return the plan's loss (a scalar) on the tokens selected by `index`, and their statistics without gradient.
 
@@ -103,7 +107,9 @@ def head_loss(
     scales them. It needs surrogates that treat each token separately.
 
     support: support of the plan's bonus on truncated entropies, if it has one; this computes logits once more, not
-    divided over ranks. Other arguments are as in `head_stats`.
+    divided over ranks. live: on the CPU, False for tokens that cannot have a gradient, (N,); in mode "fused" a GPU
+    then computes the gradients of the others without asking which of them are 0. Other arguments are as in
+    `head_stats`.
     """
     _check_mode(mode, MODES)
     if plan.truncated_coef is not None:
@@ -121,6 +127,8 @@ def head_loss(
             mode=mode,
             chunk=chunk,
             logits_dtype=logits_dtype,
+            trusted=trusted,
+            live=live,
         )
         coefficient = plan.truncated_coefficient(index)
         assert coefficient is not None
@@ -128,10 +136,10 @@ def head_loss(
         return rest + bonus, stats
     if mode == "fused" and torch.is_grad_enabled():
         options = softcap, group, logits_dtype
-        _check(hidden, weight, bias, targets, temperature, *options, chunk)
+        _check(hidden, weight, bias, targets, temperature, *options, chunk, trusted)
         chunk = chunk or chunk_tokens(weight.shape[0], weight.device)
         index = torch.arange(plan.size, device=hidden.device) if index is None else index
-        loss, *stats = _FusedLoss.apply(hidden, weight, bias, targets, temperature, options, plan, index, chunk)
+        loss, *stats = _FusedLoss.apply(hidden, weight, bias, targets, temperature, options, plan, index, live, chunk)
         return loss, HeadStats(*stats)
     stats = head_stats(
         hidden,
@@ -144,6 +152,7 @@ def head_loss(
         chunk=chunk,
         logits_dtype=logits_dtype,
         group=group,
+        trusted=trusted,
     )
     return plan.loss(stats.logp, stats.entropy, index), HeadStats(*(x.detach() for x in stats))
 
@@ -158,6 +167,7 @@ def _check(
     group: dist.ProcessGroup | None,
     logits_dtype: torch.dtype | None,
     chunk: int | None,
+    trusted: bool,
 ) -> None:
     if hidden.ndim != 2 or weight.ndim != 2 or hidden.shape[1] != weight.shape[1] or targets.shape != hidden.shape[:1]:
         raise ValueError(
@@ -183,7 +193,7 @@ def _check(
     if logits_dtype not in (None, torch.bfloat16, _wide(weight)):
         raise ValueError(f"logits_dtype must be torch.bfloat16, {_wide(weight)} or None; got {logits_dtype}")
     vocabulary *= 1 if group is None else dist.get_world_size(group)
-    if not bool(((targets >= 0) & (targets < vocabulary)).all()):
+    if not trusted and not bool(((targets >= 0) & (targets < vocabulary)).all()):
         raise ValueError(f"targets must be tokens from 0 to {vocabulary - 1}; mask others by a coefficient of 0")
 
 
@@ -256,6 +266,7 @@ class _FusedLoss(torch.autograd.Function):
         options: tuple[Any, ...],
         plan: Plan,
         index: Tensor,
+        live: Tensor | None,
         chunk: int,
     ) -> tuple[Tensor, ...]:
         projection = Projection(weight, bias, *options)
@@ -269,11 +280,11 @@ class _FusedLoss(torch.autograd.Function):
             logp, entropy, *_ = out[:, rows] = statistics(sums)
             d_logp, d_entropy = plan.coefficients(logp, entropy, index[rows])
             d_entropy = torch.zeros_like(d_logp) if d_entropy is None else d_entropy
-            live = ((d_logp != 0) | (d_entropy != 0)).nonzero()[:, 0]
-            if len(live) < len(logp):
-                scratch, sums = scratch.of(live), sums.of(live)
-            parts = targets[rows][live], d_logp[live], d_entropy[live], of_rows(heat, live)
-            place = live + start
+            some = _live_rows(live, rows, d_logp, d_entropy)
+            if len(some) < len(logp):
+                scratch, sums = scratch.of(some), sums.of(some)
+            parts = targets[rows][some], d_logp[some], d_entropy[some], of_rows(heat, some)
+            place = some + start
             gradients.add(projection.dlogits(scratch, sums, *parts), hidden[place], place)
             del scratch
         ctx.save_for_backward(*gradients.out())
@@ -285,9 +296,16 @@ class _FusedLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, d_loss: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         gradients = ctx.saved_tensors
-        if d_loss.item() != 1.0:
+        if d_loss.device.type != "cpu" or d_loss.item() != 1.0:  # to look, the host would wait for a GPU
             gradients = [None if x is None else x * d_loss.to(x.dtype) for x in gradients]
-        return (*gradients, *(None,) * 6)
+        return (*gradients, *(None,) * 7)
+
+
+def _live_rows(live: Tensor | None, rows: slice, d_logp: Tensor, d_entropy: Tensor) -> Tensor:
+    """Return the rows of a chunk that may have a gradient, (m,): those of `live` on a GPU, elsewhere all that do."""
+    if live is None or d_logp.device.type == "cpu":
+        return ((d_logp != 0) | (d_entropy != 0)).nonzero()[:, 0]
+    return live[rows].nonzero()[:, 0].to(d_logp.device, non_blocking=True)
 
 
 def _wide(x: Tensor) -> torch.dtype:

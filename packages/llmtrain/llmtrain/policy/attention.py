@@ -19,6 +19,7 @@ import math
 import re
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any
 
@@ -71,7 +72,10 @@ def lengths_or_mask(
 def attend(
     module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, None]:
-    """Return torch's attention, within each sequence if the mask holds their lengths; that of a shared cache."""
+    """Return torch's attention, within each sequence if the mask holds their lengths; that of a shared cache.
+
+    Lengths are whole numbers on the CPU, of any shape: transformers leaves a mask of four dimensions as it is.
+    """
     if (layer := getattr(key, "layer", None)) is not None:
         if options.get("position_bias") is not None:
             raise ValueError("responses cannot share the keys of a prompt: this attention has a bias of positions")
@@ -81,9 +85,10 @@ def attend(
     plain = options.get("position_bias") is None and options.get("softcap") is None
     if query.shape[2] == 1 and query.shape[1] > key.shape[1] and plain:
         return attend_in_groups(query, key, value, attention_mask, options.get("scaling")), None
-    if attention_mask is None or attention_mask.dim() > 1:
-        return attend_row(module, query, key, value, attention_mask, **options), None
-    return attend_within(module, query, key, value, attention_mask, **options), None
+    if attention_mask is None or attention_mask.dtype != torch.long or attention_mask.numel() == 1:
+        mask = attention_mask if attention_mask is not None and attention_mask.dtype != torch.long else None
+        return attend_row(module, query, key, value, mask, **options), None
+    return attend_within(module, query, key, value, attention_mask.flatten(), **options), None
 
 
 def attend_row(
@@ -120,6 +125,12 @@ def dtype_of(x: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else x.dtype
 
 
+def as_given(x: Tensor) -> AbstractContextManager[object]:
+    """Return a context without autocast on the device of x."""
+    kind = x.device.type
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
+
+
 @torch.compiler.disable
 def attend_directly(
     query: Tensor,
@@ -135,7 +146,7 @@ def attend_directly(
     """
     dtype = dtype_of(query)
     query, key, value = (x.to(dtype) for x in (query, key, value))
-    with torch.autocast(query.device.type, enabled=False):
+    with as_given(query):
         tokens, groups = query.shape[2], key.shape[1]
         query = query * (query.shape[-1] ** -0.5 if scaling is None else scaling)
         scores = query.unflatten(1, (groups, -1)).flatten(2, 3) @ key.mT  # (B, groups, heads of a group · T, L)
@@ -193,7 +204,7 @@ def edges_of(each: tuple[int, ...], device: torch.device) -> Tensor:
 
 def attend_in_groups(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scaling: float | None) -> Tensor:
     """Return the attention (B, 1, H, d) of queries (B, H, 1, d) to keys and values of fewer heads (B, H/G, L, d)."""
-    if mask is not None and mask.dim() < 4:
+    if mask is not None and mask.dtype == torch.long:
         mask = None  # the length of the only sequence
     groups = query[:, :, 0].unflatten(1, (key.shape[1], -1))
     found = nn.functional.scaled_dot_product_attention(groups, key, value, attn_mask=mask, scale=scaling)

@@ -153,7 +153,7 @@ class DeepSpeedEngine:
         policy.enter = self.deepspeed.forward
         self.parameters = parameters
         self.passes = 0
-        self.loss = torch.zeros((), dtype=torch.float64)
+        self.loss = torch.zeros((), dtype=torch.float64, device=ranks.device)
         self.norm = math.nan
         self.takes: bool | None = None
         """Decision on the present step; None before it."""
@@ -173,7 +173,7 @@ class DeepSpeedEngine:
     def backward(self, loss: Tensor) -> None:
         """Accumulate gradients; if the loss is not finite, `step` raises on all ranks."""
         self.passes -= 1
-        self.loss += loss.detach().cpu().double()
+        self.loss += loss.detach()
         self.deepspeed.set_gradient_accumulation_boundary(self.passes == 0)
         self.deepspeed.backward(loss * self.ranks.size)
         if self.passes:

@@ -43,7 +43,7 @@ class Engine(Protocol):
         """Announce the passes of the next step; return the number that every rank must make."""
 
     def backward(self, loss: Tensor) -> None:
-        """Accumulate gradients: they add up over passes and ranks. May raise NonFiniteError."""
+        """Accumulate gradients: they add up over passes and ranks."""
 
     def step(self) -> float:
         """Take one optimizer step; return the norm of the whole gradient before clipping.
@@ -104,22 +104,25 @@ class TorchEngine:
         self.ranks = Ranks()
         self.allows: Callable[[float], bool] = always
         self.optimizer, self.scheduler = adamw(model.parameters(), config, updates)
+        self.loss = torch.zeros(())
+        """Sum of the losses of this step, on their device: to look at each, the host would wait for it."""
 
     @property
     def lr(self) -> float:
         return float(self.optimizer.param_groups[0]["lr"])
 
     def begin(self, slices: int) -> int:
+        self.loss = torch.zeros((), dtype=torch.float64, device=self.model.device)
         return slices
 
     def backward(self, loss: Tensor) -> None:
-        """Accumulate gradients. Raises NonFiniteError if the loss is NaN or infinite."""
-        if not math.isfinite(loss.item()):
-            raise NonFiniteError(f"loss is {loss.item()}")
+        self.loss = self.loss + loss.detach()
         loss.backward()
 
     def step(self) -> float:
-        norm = clip(self.model.parameters(), self.config.max_grad_norm)
+        loss, norm = float(self.loss), clip(self.model.parameters(), self.config.max_grad_norm)
+        if not math.isfinite(loss):
+            raise NonFiniteError(f"loss is {loss}")
         if not math.isfinite(norm):
             raise NonFiniteError(f"gradient norm is {norm}")
         if self.allows(norm):
@@ -130,6 +133,7 @@ class TorchEngine:
 
     def discard(self) -> None:
         self.optimizer.zero_grad()
+        self.loss = torch.zeros_like(self.loss)
 
     def whole(self, parameters: Iterable[nn.Parameter] | None = None) -> contextlib.AbstractContextManager:
         return contextlib.nullcontext()

@@ -14,7 +14,7 @@ from ..kernels import HeadStats, RestrictedStats, head_loss, head_stats, restric
 from ..process.ranks import Ranks
 from ..sequences.batch import Batch, padded
 from ..sequences.layout import LAYOUTS, Lay
-from .attention import alone_in_a_row, attend_as_before, attend_by_sequence, longest_alike, window_of
+from .attention import NAME, alone_in_a_row, attend_as_before, attend_by_sequence, longest_alike, window_of
 from .logits import PLAIN, Transform, body_of, family, prove, transform_of
 
 ALONE = Ranks()
@@ -48,6 +48,7 @@ class Head(nn.Module):
         *,
         plan: Plan | None = None,
         index: Any = None,
+        live: Tensor | None = None,
         support: Support | None = None,
         within: Support | None = None,
     ) -> HeadStats | RestrictedStats | tuple[Tensor, HeadStats]:
@@ -60,9 +61,10 @@ class Head(nn.Module):
         if within is not None:
             return restricted_stats(hidden, weight, targets, within, temperature, bias=bias, softcap=softcap)
         if plan is None:
-            return head_stats(hidden, weight, targets, temperature, bias=bias, softcap=softcap)
+            return head_stats(hidden, weight, targets, temperature, bias=bias, softcap=softcap, trusted=True)
         mode = "fused" if plan.elementwise else "recompute"
         options: dict[str, Any] = {"bias": bias, "softcap": softcap, "mode": mode, "support": support}
+        options |= {"live": live, "trusted": True}
         return head_loss(hidden, weight, targets, plan, index, temperature, **options)
 
 
@@ -94,14 +96,20 @@ class Policy(nn.Module):
         """Upper limit for the tokens of a sequence; None: none."""
         transform = transform_of(model)
         head = model.get_output_embeddings()
+        self.tokens = len(head.weight)
+        """Tokens of the output layer."""
         self.output = Head(head.weight, getattr(head, "bias", None), transform)
         attend_by_sequence(model)
-        try:
-            prove(self)
-        except ValueError:
-            if not attend_as_before(model):
-                raise
-            prove(self)
+        self.tells = model.config._attn_implementation == NAME and window_of(model) is None
+        """True if attention is told the lengths of sequences in a row, which transformers would ask the device for."""
+        while True:
+            try:
+                return prove(self)
+            except ValueError:
+                if self.tells:
+                    self.tells = False
+                elif not attend_as_before(model):
+                    raise
 
     @property
     def body(self) -> nn.Module:
@@ -128,25 +136,38 @@ class Policy(nn.Module):
         device = self.model.device  # the head's device would make ZeRO-3 gather it
         if not len(sequences):
             batch, sequences = IDLE, torch.tensor([0])
-        ids, position, mask, row, column = (lay or self.lay)(batch, sequences)
+        ids, position, mask, row, column, lengths = (lay or self.lay)(batch, sequences)
         given = {"position_ids": position, "attention_mask": mask}
-        told = {name: x.to(device) for name, x in given.items() if x is not None}
-        hidden = self.body(input_ids=ids.to(device), **told, use_cache=False).last_hidden_state
-        place = (row * hidden.shape[1] + column).to(device)  # hidden[row, column] has a nondeterministic gradient
-        return nn.functional.embedding(place, hidden.flatten(0, 1)), batch.targets(sequences).to(device)
+        # Copies that do not block: with others the host would wait for all work that the device still has.
+        told = {name: x.to(device, non_blocking=True) for name, x in given.items() if x is not None}
+        if lengths is not None and self.tells:
+            told["attention_mask"] = lengths[None, None, None]  # stays on the CPU
+        hidden = self.body(input_ids=ids.to(device, non_blocking=True), **told, use_cache=False).last_hidden_state
+        # hidden[row, column] has a nondeterministic gradient.
+        place = (row * hidden.shape[1] + column).to(device, non_blocking=True)
+        targets = self._checked(batch.targets(sequences)).to(device, non_blocking=True)
+        return nn.functional.embedding(place, hidden.flatten(0, 1)), targets
+
+    def _checked(self, targets: Tensor) -> Tensor:
+        """Return the targets (n,), on the CPU. Raises ValueError if one is no token of the model."""
+        if len(targets) and not 0 <= int(targets.min()) <= int(targets.max()) < self.tokens:
+            raise ValueError(f"targets must be tokens from 0 to {self.tokens - 1}")
+        return targets
 
     def token_stats(self, batch: Batch, sequences: Tensor, lay: Lay | None = None) -> HeadStats:
         """Return statistics of the response tokens of `sequences`, ordered as `batch.response_index(sequences)`."""
         through = self.enter if self.enter and torch.is_grad_enabled() else self
         return through(batch=batch, sequences=sequences, lay=lay)
 
-    def loss(self, batch: Batch, sequences: Tensor, plan: Plan, index: Tensor) -> tuple[Tensor, HeadStats]:
+    def loss(
+        self, batch: Batch, sequences: Tensor, plan: Plan, index: Tensor, live: Tensor | None = None
+    ) -> tuple[Tensor, HeadStats]:
         """Return the plan's loss on the response tokens of `sequences`, and their statistics.
 
-        index: indices of these tokens in the plan. Gradients are computed while the logits are in memory, except for
-        sequence-level surrogates.
+        index: indices of these tokens in the plan, (n,). Gradients are computed while the logits are in memory, except
+        for sequence-level surrogates. live: on the CPU, False for tokens that cannot have a gradient, (n,).
         """
-        return (self.enter or self)(batch=batch, sequences=sequences, plan=plan, index=index)
+        return (self.enter or self)(batch=batch, sequences=sequences, plan=plan, index=index, live=live)
 
     def forward(
         self,
@@ -155,12 +176,15 @@ class Policy(nn.Module):
         sequences: Tensor,
         plan: Plan | None = None,
         index: Tensor | None = None,
+        live: Tensor | None = None,
         lay: Lay | None = None,
         within: Support | None = None,
     ) -> HeadStats | RestrictedStats | tuple[Tensor, HeadStats]:
         """Return `token_stats` without a plan, `loss` with one; with `within`, statistics within that support."""
         hidden, targets = self.states(batch, sequences, lay)
-        options: dict[str, Any] = {"plan": plan, "index": index, "support": self.support, "within": within}
+        index = None if index is None else index.to(hidden.device, non_blocking=True)
+        options: dict[str, Any] = {"plan": plan, "index": index, "live": live, "support": self.support}
+        options["within"] = within
         return self.output(hidden, targets, self.temperature, **options)
 
     @torch.no_grad()
@@ -186,5 +210,5 @@ class Policy(nn.Module):
         slices = slices_of(batch, torch.arange(len(batch)), budget)
         for some in padded(slices, ranks.most(len(slices))):
             found = self(batch=batch, sequences=some, lay=lay, **options)
-            out[:, batch.response_index(some).to(out.device)] = torch.stack(found)
+            out[:, batch.response_index(some).to(out.device, non_blocking=True)] = torch.stack(found)
         return out

@@ -4,35 +4,46 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
 
 class Clock:
-    """Seconds of each phase since the last reading. Time in a nested phase counts only for the inner phase."""
+    """Seconds of each phase since the last reading. Time in a nested phase counts only for the inner phase.
+
+    On a GPU marks are events between its operations, and only `read` waits for it: a phase has the time of the work
+    that it gave the GPU.
+    """
 
     def __init__(self, device: str) -> None:
         self.device = device
-        self.spent: dict[str, float] = defaultdict(float)
         self.failed: str | None = None
         """Innermost phase that ended with an error."""
         self._open: list[str] = []
-        self._since = 0.0
+        self._whole: str | None = None
+        self._since: Any = None
+        self._passed: list[tuple[str, Any, Any]] = []
+        """Phases with the marks at which they began and ended."""
 
     def _mark(self) -> None:
-        """Add the time since the last mark to the innermost open phase."""
-        if self.device == "cuda" and self.failed is None:
-            torch.cuda.synchronize()
-        now = time.perf_counter()
+        """Give the time since the last mark to the innermost open phase."""
+        if self.device != "cuda":
+            now: Any = time.perf_counter()
+        elif self.failed is None:
+            now = torch.cuda.Event(enable_timing=True)
+            now.record()
+        else:
+            return  # what CUDA says after an error would hide it
         if self._open:
-            self.spent[self._open[-1]] += now - self._since
+            self._passed.append((self._open[-1], self._since, now))
         self._since = now
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Run a block and add its time to this phase."""
         self._mark()
-        self._open.append(name)
+        self._open.append(self._whole or name)
         try:
             yield
         except BaseException:
@@ -45,17 +56,20 @@ class Clock:
     @contextmanager
     def whole_phase(self, name: str) -> Iterator[None]:
         """Run a block and add all its time to this phase, that of nested phases too."""
-        self._mark()
-        outside, self.spent = self.spent, defaultdict(float)
+        outside, self._whole = self._whole, self._whole or name
         try:
             with self.phase(name):
                 yield
         finally:
-            outside[name] += sum(self.spent.values())
-            self.spent = outside
+            self._whole = outside
 
     def read(self) -> dict[str, float]:
         """Return `time/<phase>` in seconds for each phase, and reset."""
         self._mark()
-        spent, self.spent = self.spent, defaultdict(float)
-        return {f"time/{name}": seconds for name, seconds in spent.items()}
+        spent: dict[str, float] = defaultdict(float)
+        if self.device == "cuda" and self._passed and self.failed is None:
+            self._since.synchronize()
+        for name, begin, end in self._passed:
+            spent[f"time/{name}"] += end - begin if self.device != "cuda" else begin.elapsed_time(end) / 1e3
+        self._passed = []
+        return dict(spent)

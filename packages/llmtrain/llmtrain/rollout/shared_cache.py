@@ -20,6 +20,8 @@ from torch import Tensor
 from transformers import DynamicCache, PretrainedConfig
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
+from ..policy.attention import as_given
+
 LINE = 16
 """The room of a response is a multiple of so many tokens: products with odd parts of a row are slow on a CPU."""
 ROOM = 128
@@ -125,7 +127,7 @@ class SharedLayer(DynamicLayer):
         cache, (keys, values), (prompt_keys, prompt_values) = self.cache, self.own, self.prompts
         grid, dtype = cache.grid, keys.dtype
         prompt_bias, own_bias = cache.biases[self.window]
-        with torch.autocast(query.device.type, enabled=False):
+        with as_given(query):
             query = query * (query.shape[-1] ** -0.5 if scaling is None else scaling)
             groups = query[:, :, 0].to(dtype).unflatten(1, (keys.shape[1], -1))  # (B, H, G, d)
             of_prompt, own = _product(grid.spread(groups), prompt_keys.mT), _product(groups, keys.mT)

@@ -33,6 +33,8 @@ class Layout(NamedTuple):
     row: Tensor
     column: Tensor
     """Row and column of each of these states, (n,) each."""
+    lengths: Tensor | None = None
+    """Tokens of each sequence of a packed row, (b,), or of every row, (1,); None where a mask is needed."""
 
 
 def fed(batch: Batch, sequences: Tensor) -> Tensor:
@@ -47,7 +49,9 @@ def padded(batch: Batch, sequences: Tensor) -> Layout:
     prompts, responses = batch.prompt_lengths[sequences], batch.response_lengths[sequences]
     width = int((prompts + fed(batch, sequences)).max())
     rows = torch.repeat_interleave(torch.arange(len(sequences)), responses)
-    return Layout(batch.padded(sequences)[:, :width], None, None, rows, ranges(prompts - 1, responses))
+    return Layout(
+        batch.padded(sequences)[:, :width], None, None, rows, ranges(prompts - 1, responses), torch.tensor([width])
+    )
 
 
 def padded_slices(batch: Batch, sequences: Tensor, budget: int) -> list[Tensor]:
@@ -78,7 +82,7 @@ def packed(batch: Batch, sequences: Tensor) -> Layout:
     ids = batch.ids[ranges(starts(batch.lengths)[sequences], lengths)]
     column = ranges(starts(lengths) + prompts - 1, responses)
     position = ranges(torch.zeros_like(lengths), lengths)
-    return Layout(ids[None], position[None], None, torch.zeros_like(column), column)
+    return Layout(ids[None], position[None], None, torch.zeros_like(column), column, lengths)
 
 
 def packed_slices(batch: Batch, sequences: Tensor, budget: int) -> list[Tensor]:

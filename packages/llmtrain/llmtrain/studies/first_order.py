@@ -106,7 +106,8 @@ def _dual(at: Tensor, along: Tensor | None) -> Tensor:
 
 def _states(policy: Policy, weights: dict[str, Tensor], batch: Batch, sequences: Tensor) -> Tensor:
     """Return hidden states (n, D) that predict the response tokens of `sequences`, with these weights of the body."""
-    ids, _, _, row, column = (x if x is None else x.to(policy.head.device) for x in padded(batch, sequences))
+    made = padded(batch, sequences)
+    ids, row, column = (x.to(policy.head.device) for x in (made.ids, made.row, made.column))
     return functional_call(policy.body, weights, (ids,), {"use_cache": False}).last_hidden_state[row, column]
 
 

@@ -105,21 +105,23 @@ class Learner:
         Metrics of sequences that skip the model use their statistics from before the first update.
         """
         now = HeadStats(*(x.clone() for x in mini.stats))
-        loss_sum = torch.zeros((), dtype=torch.float64)
-        live = mini.owner[plan.active().cpu()].unique()
+        loss_sum = torch.zeros((), dtype=torch.float64, device=now.logp.device)
+        active = plan.active().cpu()
+        live = mini.owner[active].unique()
         slices = self.policy.slices(mini.batch, live, self.config.micro_batch_tokens)
         passes = self.engine.begin(len(slices))
         lr = self.engine.lr
         try:
             for some in padded(slices, passes):
-                index = mini.batch.response_index(some).to(now.logp.device)
+                index = mini.batch.response_index(some)
                 with self.clock.phase("forward"):
-                    loss, stats = self.policy.loss(mini.batch, some, plan, index)
-                loss_sum += loss.detach().cpu()
+                    loss, stats = self.policy.loss(mini.batch, some, plan, index, active[index])
+                loss_sum += loss.detach()
                 with self.clock.phase("backward"):
                     self.engine.backward(loss)
+                place = index.to(loss_sum.device, non_blocking=True)
                 for x, fresh in zip(now, stats, strict=True):
-                    x[index] = fresh
+                    x[place] = fresh
             tokens = mini.tokens(now)
             watch(tokens, plan)
             total = float(self.engine.ranks.total(loss_sum))
