@@ -25,6 +25,7 @@ from entrostat import __version__
 from entrostat.choosing import unknown
 from entrostat.commandline import one_line_errors
 
+from .process.cores import sleep_if_shared
 from .process.local_ranks import announce_end, is_first, is_worker
 from .process.stop_signals import ending
 from .process.text import signal_name
@@ -56,6 +57,9 @@ COMMANDS = {
 }
 """Commands with their one-line help; each is `main` in the file of the same name in commands/."""
 
+AT_WORK = {"train", "resume", "sft", "eval", "probe-entropy", "claims", "leaderboard", "demo", "first-hour"}
+"""Commands that keep the processor busy."""
+
 
 @one_line_errors
 def command(args: list[str]) -> int:
@@ -70,6 +74,8 @@ def command(args: list[str]) -> int:
     name, *rest = args
     if name not in COMMANDS:
         raise ValueError(unknown("command", name, COMMANDS))
+    if name in AT_WORK:
+        sleep_if_shared()
     module = import_module(f"llmtrain.commands.{name.replace('-', '_')}")
     try:
         code: int = module.main(rest)

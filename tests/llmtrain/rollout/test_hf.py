@@ -10,6 +10,7 @@ from llmtrain.policy.policy import Policy
 from llmtrain.policy.tokenizer import build_char_tokenizer
 from llmtrain.rollout.draw import BLOCK, invert
 from llmtrain.rollout.hf import HFRollout, stop_ids
+from llmtrain.rollout.rollout_engine import RolloutError
 from llmtrain.sequences.batch import Batch
 from llmtrain.sequences.rollouts import join
 
@@ -255,3 +256,16 @@ def test_how_many_are_sampled_together_changes_nothing(model, tokenizer, togethe
     assert parts.prompt_index.tolist() == whole.prompt_index.tolist()
     assert parts.finished.tolist() == whole.finished.tolist()
     torch.testing.assert_close(parts.logp, whole.logp, rtol=1e-5, atol=1e-5)
+
+
+def test_weights_that_are_not_finite_are_named(model, tokenizer):
+    weight = model.model.layers[0].mlp.up_proj.weight
+    before = weight.detach().clone()
+    try:
+        with torch.no_grad():
+            weight[0, 0] = torch.nan
+        with pytest.raises(RolloutError, match="a log-probability of NaN: its weights or states are not finite"):
+            sampler(model, tokenizer).generate(PROMPTS, 4)
+    finally:
+        with torch.no_grad():
+            weight.copy_(before)

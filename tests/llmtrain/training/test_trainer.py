@@ -524,3 +524,19 @@ def test_a_bonus_on_truncated_entropies_trains(small, tmp_path):
     assert with_bonus[0]["entropy"] == without[0]["entropy"]
     assert all(line["grad_norm"] > 0 for line in with_bonus[:3])
     assert with_bonus[2]["entropy"] > without[2]["entropy"] + 0.01
+
+
+class Three:
+    """Ranks of which the second took longest."""
+
+    size = 3
+
+    def gather(self, items):
+        return [0.5, 2.5, *items]
+
+
+def test_the_slowest_rank_is_named():
+    trainer = Trainer.__new__(Trainer)
+    trainer.ranks = Three()
+    found = trainer._slowest({"time/rollout": 0.25, "time/forward": 0.5, "time/backward": 9.0})
+    assert found == {"time/slowest_rank": 1.0, "time/behind": 1.75}

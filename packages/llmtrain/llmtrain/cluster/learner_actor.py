@@ -6,7 +6,8 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from ..process.local_ranks import cpus, free_port
+from ..process.cores import cpus
+from ..process.local_ranks import free_port
 from ..rollout.ray.places import Place
 from ..settings.config import TrainConfig
 

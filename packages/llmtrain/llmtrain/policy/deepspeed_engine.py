@@ -187,7 +187,8 @@ class DeepSpeedEngine:
         if self.config.zero_stage in (1, 2) and not self._steps():
             self._zero._hp_optimizer_states_linked = False  # there are no moments yet
         if not math.isfinite(loss):
-            raise NonFiniteError(f"loss is {loss}")
+            where = self.ranks.gather([] if math.isfinite(float(self.loss)) else [self.ranks.rank])
+            raise NonFiniteError(f"loss is {loss} on rank {', '.join(map(str, where))}")
         norm = self.norm if self.config.zero_stage == 0 else float(self.deepspeed.get_global_grad_norm())
         if not math.isfinite(norm):  # DeepSpeed has not changed the weights
             raise NonFiniteError(f"gradient norm is {norm}")

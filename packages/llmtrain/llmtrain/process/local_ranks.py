@@ -17,6 +17,7 @@ import threading
 import time
 from typing import Any
 
+from .cores import cpus
 from .stop_signals import STOPPING
 from .text import signal_name
 
@@ -57,13 +58,6 @@ def free_port() -> int:
             probe.bind(("127.0.0.1", port))
             return port
     raise OSError(f"no port from {PORTS[0]} to {PORTS[-1]} is free")
-
-
-def cpus() -> int:
-    """Return the number of CPUs that this process may use, which a scheduler may have limited."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def end_with_parent() -> None:

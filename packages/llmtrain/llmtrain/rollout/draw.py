@@ -27,6 +27,7 @@ def _draw(weight_BK: Tensor, uniform_B: Tensor) -> tuple[Tensor, Tensor]:
     aim = uniform_B[:, None] * cdf[:, -1:]
     last = torch.searchsorted(cdf, cdf[:, -1:].contiguous())  # the last index with a weight; rounding may pass it
     drawn = torch.minimum(torch.searchsorted(cdf, aim, right=True), last)
+    drawn = drawn.clamp(max=weight_BK.shape[-1] - 1)  # of weights that are NaN, which whoever asked has to refuse
     before = nn.functional.pad(cdf, (1, 0)).gather(-1, drawn)
     rest = (aim - before) / weight_BK.gather(-1, drawn)
     return drawn[:, 0], rest[:, 0].clamp(0, 1)

@@ -22,6 +22,7 @@ from ..sequences.rollouts import Rollouts
 from .decoding import Decoding, capture_cuda
 from .draw import invert, nucleus
 from .plain_cache import PlainCache
+from .rollout_engine import RolloutError
 from .shared_cache import SharedCache, can_share
 
 Way = Literal["captured", "shared", "repeated", "apart"]
@@ -98,6 +99,7 @@ class HFRollout:
 
         Raises:
             ValueError: for no prompts, an empty prompt, or n < 1.
+            RolloutError: if a drawn token has no finite log-probability.
         """
         if not prompt_ids or n < 1:
             raise ValueError(f"generate needs at least one prompt and n >= 1; got {len(prompt_ids)} prompts, n={n}")
@@ -125,6 +127,8 @@ class HFRollout:
         columns = zip(*parts, strict=True)
         tokens_BT, stats_BTR, lengths, finished_B = (torch.cat([x.cpu() for x in xs])[order] for xs in columns)
         kept = torch.arange(self.max_new_tokens) < lengths[:, None]
+        if not bool(stats_BTR[kept].isfinite().all()):
+            raise RolloutError("the policy gives tokens a log-probability of NaN: its weights or states are not finite")
         # Indexing outside inference mode makes ordinary tensors, which autograd may save.
         return Rollouts(
             prompt_ids=prompt_ids,

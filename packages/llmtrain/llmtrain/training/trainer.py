@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import torch
@@ -36,6 +37,7 @@ from ..policy.policy import Policy
 from ..policy.published import published
 from ..policy.retention import to_keep
 from ..process.clock import Clock
+from ..process.cores import cpus
 from ..process.gpu_memory import empty_cache, peaks
 from ..process.stop_signals import StopSignal, restore
 from ..rollout.hf import stop_ids
@@ -92,8 +94,7 @@ class Trainer:
         self, config: TrainConfig, model_path: str | Path, resume: bool = False, roll_backs: int | None = None
     ) -> None:
         """roll_backs: how often the run was rolled back; None takes the number in the checkpoint."""
-        if config.threads:
-            torch.set_num_threads(config.threads)
+        torch.set_num_threads(config.threads or min(torch.get_num_threads(), cpus()))
         self.config = config
         self.controller = make_controller(config)
         source = latest(config.out) if resume else Path(model_path)
@@ -373,11 +374,20 @@ class Trainer:
         return (metrics | updates | metrics | peaks()) | {
             "tokens_per_second": speed,
             "tokens_per_second_per_gpu": speed / (self.ranks.size + self.config.engine_gpus),
+            **self._slowest(times),
             **self.guard.metrics(),
             **({"guard/roll_backs": float(self.roll_backs)} if self.config.guard.does("roll_back") else {}),
             **times,
             "time/step": seconds,
         }
+
+    def _slowest(self, times: dict[str, float]) -> dict[str, float]:
+        """Return which of several ranks took longest for its own work, and how much longer than their median."""
+        if self.ranks.size == 1:
+            return {}
+        own = self.ranks.gather([times.get("time/rollout", 0.0) + times.get("time/forward", 0.0)])
+        slowest = max(range(len(own)), key=own.__getitem__)
+        return {"time/slowest_rank": float(slowest), "time/behind": own[slowest] - median(own)}
 
     def _staleness(self, rollouts: Rollouts) -> dict[str, float]:
         """Return metrics of the age of the weights that drew each token, in rollout steps."""

@@ -20,6 +20,7 @@ from llmtrain.policy.model import load
 from llmtrain.process.ranks import Ranks
 from llmtrain.rollout.hf_engine import CopyEngine, HFEngine
 from llmtrain.rollout.ray.packed_weights import pack, unpack
+from llmtrain.rollout.ray.remote_actor import NeverRanError, RemoteActor
 from llmtrain.rollout.ray.remote_engine import start_here
 from llmtrain.rollout.rollout_engine import Request, RolloutError, Start
 
@@ -304,3 +305,20 @@ def test_weights_of_another_model(small):
     with pytest.raises(RolloutError, match=r"weights were not sent, such as model.embed_tokens.weight"):
         copy.update([], 1)
     assert copy.version == 0
+
+
+def test_an_actor_on_a_node_that_ray_does_not_know_to_be_lost_costs_no_restart(here, monkeypatch):
+    """Ray needs some 12 s to see that a node is gone, and puts an engine that is started anew there until then."""
+    engine = remote(partial(Scripted, {}), restarts=1, timeout=60.0)
+    answer, said = RemoteActor.answer, iter([RolloutError("crashed"), *[NeverRanError("crashed")] * 2])
+
+    def fails_at_first(self, *args):
+        if error := next(said, None):
+            raise error
+        return answer(self, *args)
+
+    monkeypatch.setattr(RemoteActor, "answer", fails_at_first)
+    assert len(engine.submit(request())()) == 10
+    assert engine.restarts == 0
+    assert engine.starts == 4
+    engine.close()

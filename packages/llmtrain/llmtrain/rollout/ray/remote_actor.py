@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayError
+from ray.exceptions import GetTimeoutError, RayActorError, RayError
 
 from ...sequences.rollouts import Rollouts
 from ..rollout_engine import Request, RolloutError, check_answer
@@ -13,6 +13,10 @@ from .causes import cause
 
 START = 600.0
 """Seconds allowed for an engine to start; rollout.timeout if larger."""
+
+
+class NeverRanError(RolloutError):
+    """Error on an actor that Ray has put on a node which it did not know to be lost."""
 
 
 @dataclass(eq=False)
@@ -85,7 +89,9 @@ class RemoteActor:
         """Return the time when it was first known to run."""
         limit = max(START, self.timeout)
         if self.since is None:
-            self.result(self.started, limit, f"did not start within {limit:g} s")
+            self.result(
+                self.started, limit, f"did not start within {limit:g} s (`ray status` tells if a node has room)"
+            )
             self.since = time.monotonic()
         return self.since
 
@@ -103,4 +109,5 @@ class RemoteActor:
         except GetTimeoutError:
             raise RolloutError(f"{self.name} hangs: it {failed}") from None
         except RayError as error:
-            raise RolloutError(f"{self.name} {cause(error)}") from None
+            kind = NeverRanError if isinstance(error, RayActorError) and "never ran" in str(error) else RolloutError
+            raise kind(f"{self.name} {cause(error)}") from None

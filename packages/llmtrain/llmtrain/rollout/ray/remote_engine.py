@@ -11,6 +11,7 @@ Elastic engines wait for room on the cluster. One that has started gets the newe
 one that is lost leaves its open requests to the others, with the weights that they were made with.
 """
 
+import math
 import os
 import time
 from collections import deque
@@ -33,7 +34,7 @@ from ..rollout_engine import Pending, Request, RolloutEngine, RolloutError, Star
 from .broadcast import Broadcast, Engines
 from .packed_weights import pack
 from .places import Seat, elastic_seats, seats
-from .remote_actor import Part, RemoteActor
+from .remote_actor import NeverRanError, Part, RemoteActor
 from .rollout_actor import RolloutActor
 
 LEAVE = 2.0
@@ -245,11 +246,17 @@ class RemoteEngine(RolloutEngine):
 
     def _part(self, i: int, job: Job, began: float) -> Rollouts:
         """Return the answer to a part of a job; another engine repeats it as often as allowed."""
+        lost = math.inf
         while True:
             part = job.parts[i]
             try:
                 return part.engine.answer(part, job.version, max(began, part.repeated_at))
             except RolloutError as error:
+                if isinstance(error, NeverRanError) and time.monotonic() < lost + self.config.timeout:
+                    lost = min(lost, time.monotonic())
+                    time.sleep(1.0)  # Ray needs some seconds to see that a node is lost
+                    self._start_anew(self.engines.index(part.engine))
+                    continue
                 if part.engine in self.elastic:
                     self._dismiss(part.engine)
                     print(f"{error}; rollout engines: {len(self.engines) + len(self.elastic)}", flush=True)

@@ -1,0 +1,77 @@
+"""Cores that a process may use and that others take, and threads that sleep while they wait."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from llmtrain.process import cores
+from llmtrain.process.cores import cpus, quotas, sleep_if_shared, taken
+
+
+@pytest.mark.parametrize(
+    ("files", "group", "expected"),
+    [
+        ({"cpu.max": "max 100000"}, "0::/", []),
+        ({"cpu.max": "250000 100000"}, "0::/", [2.5]),
+        ({"cpu.max": "max 100000", "pod/cpu.max": "400000 100000"}, "0::/pod/worker", [4.0]),
+        ({"cpu/cpu.cfs_quota_us": "150000\n", "cpu/cpu.cfs_period_us": "100000\n"}, "4:cpu,cpuacct:/", [1.5]),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, "4:cpu,cpuacct:/", []),
+        ({"cpu.max": "nonsense"}, "0::/", []),
+        ({}, "", []),
+    ],
+)
+def test_a_container_may_have_fewer_cores_than_its_machine(files, group, expected, tmp_path):
+    root, mine = tmp_path / "cgroup", tmp_path / "mine"
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    mine.write_text(group + "\n")
+    assert quotas(root, mine) == expected
+
+
+@pytest.mark.parametrize(("limits", "expected"), [([1.5], 1), ([0.25], 1), ([], None), ([1e6], None)])
+def test_a_quota_counts_in_whole_cores(limits, expected, monkeypatch):
+    monkeypatch.setattr(cores, "quotas", lambda: limits)
+    assert cpus() == (expected or len(os.sched_getaffinity(0)))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/stat"), reason="Linux tells what others do")
+def test_another_process_that_works_is_seen(monkeypatch):
+    monkeypatch.setattr(cores, "LOOK", 0.5)
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        time.sleep(0.2)
+        try:
+            assert taken() > 0.3  # even where it has to share its core
+        finally:
+            other.kill()
+
+
+@pytest.mark.parametrize(
+    ("others", "given", "expected"),
+    [
+        (1.2, {}, "PASSIVE"),
+        (0.1, {}, None),
+        (1.2, {"OMP_NUM_THREADS": "1"}, None),
+        (1.2, {"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE"),
+        (1.2, {"GOMP_SPINCOUNT": "5"}, None),
+    ],
+)
+def test_threads_sleep_where_others_work_too_unless_told_otherwise(others, given, expected, monkeypatch):
+    for name in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(cores, "taken", lambda: others)
+    monkeypatch.setattr(cores, "cpus", lambda: 2)
+    sleep_if_shared()
+    found = os.environ.get("OMP_WAIT_POLICY")
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    assert found == expected
+
+
+def test_a_command_decides_before_torch_is_there():
+    code = "import llmtrain.cli, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
