@@ -1,19 +1,23 @@
 """Tokens per second of the rollout engines, and milliseconds to send them weights, on this machine.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.rollout
+    OMP_NUM_THREADS=1 python -m benchmarks.rollout [--ways]
 
-The presets' model (0.86M parameters, random weights), 64 prompts with 8 responses each of at most 64 tokens.
+The presets' model (0.86M parameters, random weights), 64 prompts with 8 responses each of at most 64 tokens. --ways:
+the ways in which `hf` decodes, in turn, also for 32 prompts and 16 tokens, as a table.
 """
 
+import argparse
 import statistics
 import tempfile
 import time
 
 import torch
+from transformers import PreTrainedModel
 
 from llmtrain.data.prompts import encode_all
+from llmtrain.policy.attention import attend_by_sequence
 from llmtrain.policy.model import build_tiny, save
-from llmtrain.rollout.hf import stop_ids
+from llmtrain.rollout.hf import HFRollout, stop_ids, ways
 from llmtrain.rollout.hf_engine import HFEngine
 from llmtrain.rollout.rollout_engine import Request
 from llmtrain.rollout.vllm.vllm_engine import VLLMEngine
@@ -23,7 +27,41 @@ from llmtrain.tasks import get_task
 PROMPTS, N, ROUNDS = 64, 8, 5
 
 
+def in_ways() -> None:
+    """Print the tokens per second of each way in which the model may be sampled."""
+    task = get_task(TrainConfig())
+    tokenizer = task.build_tokenizer(0)
+    model = attended(build_tiny(len(tokenizer)))
+    print("| prompts | tokens | " + " | ".join(f"{way}, tokens/s" for way in ways(model)) + " |")
+    print("|--:|--:|" + "--:|" * len(ways(model)))
+    for prompts, tokens in ((32, 16), (64, 64)):
+        ids = encode_all(tokenizer, [question.prompt for question in task.train_batch(0, prompts, 0)])
+        speeds: dict[str, list[float]] = {way: [] for way in ways(model)}
+        for _ in range(ROUNDS + 1):
+            for way in ways(model):
+                generator = torch.Generator().manual_seed(0)
+                sampler = HFRollout(model, tokenizer, max_new_tokens=tokens, generator=generator, stats=True, way=way)
+                began = time.perf_counter()
+                drawn = sampler.generate(ids, N)
+                speeds[way].append(len(drawn.response_ids) / (time.perf_counter() - began))
+        print(
+            f"| {prompts} | {tokens} | "
+            + " | ".join(f"{statistics.median(x[1:]):,.0f}" for x in speeds.values())
+            + " |"
+        )
+
+
+def attended(model: PreTrainedModel) -> PreTrainedModel:
+    """Return the model with the trainer's attention, on which the ways depend."""
+    attend_by_sequence(model)
+    return model
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ways", action="store_true")
+    if parser.parse_args().ways:
+        return in_ways()
     config = RolloutConfig(max_new_tokens=64, kv_cache_gib=0.5)
     task = get_task(TrainConfig())
     tokenizer = task.build_tokenizer(0)

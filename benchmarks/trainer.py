@@ -141,13 +141,16 @@ class Gate:
         self.began = time.perf_counter(), time.process_time()
 
 
-def configuration(scene: Scene, steps: int, out: Path, model: str | None = None, bf16: bool = False) -> TrainConfig:
+def configuration(
+    scene: Scene, steps: int, out: Path, model: str | None = None, bf16: bool = False, device: str = "cpu"
+) -> TrainConfig:
     """Return the settings of both trainers. model: folder to start from; None for the preset's model."""
     base = get_preset(scene.preset)
     return replace(
         base,
         model=replace(base.model, path=model or base.model.path),
         out=str(out),
+        device=device,
         steps=steps + 1,
         save_every=steps + 2,
         rollout=replace(
@@ -201,7 +204,7 @@ def llmtrain(config: TrainConfig, gate: Gate) -> None:
         body, head, seconds = (sum(part) for part in zip(*took, strict=True)) if took else (0.0, 0.0, 0.0)
         took.clear()
         dtype = torch.bfloat16 if config.engine.bf16 else torch.float32
-        least = body / rate(dtype) + head / rate(torch.float32)
+        least = body / rate(dtype) + head / rate(torch.float32) if config.device == "cpu" else 0.0
         kept = {key: metrics[key] for key in ("reward", "entropy")}
         gate(length=metrics["response_length"], least=least, updates=seconds, **kept, **phases)
 
@@ -246,7 +249,7 @@ def trl(config: TrainConfig, gate: Gate) -> None:
     size = rollout.prompts * rollout.n // UPDATES
     settings = GRPOConfig(
         config.out,
-        use_cpu=True,
+        use_cpu=config.device == "cpu",
         bf16=config.engine.bf16,
         gradient_checkpointing=False,
         per_device_train_batch_size=size,
@@ -285,13 +288,13 @@ def work(name: str, config: TrainConfig, threads: int, pipe: Connection) -> None
 
 
 def measure(
-    scene: Scene, rounds: int, warm_up: int, threads: int, folder: Path, model: str | None
+    scene: Scene, rounds: int, warm_up: int, threads: int, folder: Path, model: str | None, device: str = "cpu"
 ) -> dict[tuple[str, str], list[dict[str, float]]]:
-    """Run the trainers in turn; return what each reports per round. model: folder of another model than the scene's."""
+    """Run the trainers in turn; return what each reports per round. model: a folder, of another than the scene's."""
     os.environ |= {"OMP_NUM_THREADS": str(threads), "HF_HUB_OFFLINE": "1"}
     start, pipes, workers = get_context("spawn"), {}, []
     found: dict[tuple[str, str], list[dict[str, float]]] = {one: [] for one in scene.contestants}
-    if scene.published:
+    if scene.published and model is None:
         model = str(folder / scene.published)
         convert(scene.published, Path(model))
     model = str(start_model(configuration(scene, 1, folder, model)))  # once, before both need it
@@ -299,7 +302,8 @@ def measure(
         for one in scene.contestants:
             name, precision = one
             pipes[one], other = start.Pipe()
-            config = configuration(scene, rounds + warm_up, folder / "-".join(one), model, precision == "bf16")
+            out, bf16 = folder / "-".join(one), precision == "bf16"
+            config = configuration(scene, rounds + warm_up, out, model, bf16, device)
             workers.append(start.Process(target=work, args=(name, config, threads, other)))
             workers[-1].start()
             other.close()  # so that a crashed worker ends the wait

@@ -33,7 +33,7 @@ def main(args: list[str]) -> int:
         "[--logs FOLDER]",
     )
     parser.add_argument("--seeds", type=int, default=3, help="runs per controller, from seed 0 (3)")
-    parser.add_argument("--workers", type=int, default=1, help="parallel runs; more than one only on CPUs (1)")
+    parser.add_argument("--workers", type=int, default=1, help="parallel runs; they share a GPU (1)")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="controllers, optionally with values; all by default")
     parser.add_argument("--page", type=Path, help="Markdown file to write; leaderboard.md in --out by default")
     parser.add_argument("--logs", type=Path, help="folder of compact logs: runs found there are not trained again")

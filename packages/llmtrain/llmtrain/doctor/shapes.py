@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from transformers import AutoModelForCausalLM, Qwen2Config
+from transformers import AutoModelForCausalLM, PreTrainedModel, Qwen2Config
 
 from ..policy.model import save
 from ..policy.tokenizer import build_char_tokenizer
@@ -27,8 +27,10 @@ class Shape:
 
 SMALL = Shape("Qwen2.5-0.5B", 896, 24, 14, 2, 4864, 151_936)
 LARGE = Shape("Qwen2.5-7B", 3584, 28, 28, 4, 18_944, 152_064, tied=False)
+MIDDLE = Shape("Qwen2.5-1.5B", 1536, 28, 12, 2, 8960, 151_936)
+SMOL = Shape("SmolLM2-135M", 576, 30, 9, 3, 1536, 49_152)
 TINY = Shape("tiny", 128, 2, 4, 4, 128, 512)
-"""Shape used instead of both on a CPU."""
+"""Shape used instead of the others on a CPU."""
 
 
 def build(shape: Shape, folder: Path, device: str, dtype: torch.dtype, positions: int = 4096) -> Path:
@@ -39,7 +41,12 @@ def build(shape: Shape, folder: Path, device: str, dtype: torch.dtype, positions
     """
     if (folder / "config.json").is_file():
         return folder
-    tokenizer = build_char_tokenizer(ALPHABET)
+    save(make(shape, device, dtype, positions), build_char_tokenizer(ALPHABET), folder)
+    return folder
+
+
+def make(shape: Shape, device: str, dtype: torch.dtype, positions: int = 4096) -> PreTrainedModel:
+    """Return a model of this shape with random weights."""
     config = Qwen2Config(
         vocab_size=shape.vocab,
         hidden_size=shape.hidden,
@@ -55,6 +62,4 @@ def build(shape: Shape, folder: Path, device: str, dtype: torch.dtype, positions
     )
     with torch.random.fork_rng(devices=[]), torch.device(device):
         torch.manual_seed(0)
-        model = AutoModelForCausalLM.from_config(config, dtype=dtype)
-    save(model, tokenizer, folder)
-    return folder
+        return AutoModelForCausalLM.from_config(config, dtype=dtype)

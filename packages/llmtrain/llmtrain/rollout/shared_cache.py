@@ -234,7 +234,7 @@ class SharedCache(DynamicCache):
         self.at += 1
 
     def keep(self, rows: Tensor) -> None:
-        """Keep these rows, ascending; prompts without rows leave when they are many."""
+        """Keep these rows, ascending; prompts without rows leave too."""
         owner = self.owner[rows.cpu()]
         left, owner = owner.unique(return_inverse=True)
         prompts = None
