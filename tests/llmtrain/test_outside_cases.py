@@ -38,7 +38,8 @@ ALPHABET = "0123456789+-=() "
 def models(folder: Path, case: dict[str, Any], place: Path) -> list[str]:
     """config.json describes a small model, which gets random weights. Right: the layouts that it is right in.
 
-    Log-probabilities and entropies of the policy are compared with those of the model's own logits.
+    Log-probabilities and entropies of the policy are compared with those of the model's own logits. `attention`: name of
+    the attention that computes these, if the family's default leaves something out.
     """
     config = AutoConfig.for_model(**json.loads((folder / "config.json").read_text()))
     torch.manual_seed(0)
@@ -49,12 +50,14 @@ def models(folder: Path, case: dict[str, Any], place: Path) -> list[str]:
     parts, starts = [torch.arange(3, 33), torch.tensor([3, 4, 5, 6, 8, 7]), torch.arange(9, 31)], [4, 4, 3]
     lengths = torch.tensor([len(part) for part in parts])
     batch = Batch(torch.cat(parts), torch.tensor(starts), lengths - torch.tensor(starts))
-    logp, entropy = [], []
+    logp, entropy, default = [], [], model.config._attn_implementation
+    model.set_attn_implementation(case.get("attention", default))
     with still(model):
         for part, start in zip(parts, starts, strict=True):
             row = model(input_ids=part[None], use_cache=False).logits[0, start - 1 : -1].log_softmax(-1)
             logp.append(row.gather(1, part[start:, None])[:, 0])
             entropy.append(-(row.exp() * row).sum(-1))
+    model.set_attn_implementation(default)
     right = []
     for layout in ("padded", "packed", "shared"):
         try:
