@@ -22,7 +22,9 @@ CONFIGS = {
     "a window in two of three layers": Qwen2Config(
         **SIZES, use_sliding_window=True, sliding_window=5, max_window_layers=1
     ),
-    "capped scores and windows": Gemma2Config(**SIZES, sliding_window=7, attn_logit_softcapping=1.5),
+    "capped scores and windows": Gemma2Config(
+        **SIZES, sliding_window=7, attn_logit_softcapping=1.5, query_pre_attn_scalar=4
+    ),
 }
 T = 2 * LINE + 5
 """Tokens of a response: the room grows twice."""
