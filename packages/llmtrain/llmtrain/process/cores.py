@@ -1,8 +1,8 @@
 """Processor cores for this process: how many it may use, and whether others use them.
 
 A thread of OpenMP that has no work spins, so that it can go on at once. Where another process needs its core, all other
-threads then wait for it: on two cores of which one was taken, a training step of the small model took 1.8 times as long
-as with threads that sleep; where both were free, sleeping cost a third (`python -m benchmarks.waiting`).
+threads then wait for it: on two cores of which one was taken, a training step of the small model took 1.8 times as
+long as with threads that sleep; where both were free, sleeping cost a third (`python -m benchmarks.waiting`).
 """
 
 import os
