@@ -38,8 +38,8 @@ ALPHABET = "0123456789+-=() "
 def models(folder: Path, case: dict[str, Any], place: Path) -> list[str]:
     """config.json describes a small model, which gets random weights. Right: the layouts that it is right in.
 
-    Log-probabilities and entropies of the policy are compared with those of the model's own logits. `attention`: name of
-    the attention that computes these, if the family's default leaves something out.
+    Log-probabilities and entropies of the policy are compared with those of the model's own logits. `attention`: name
+    of the attention that computes these, if the family's default leaves something out.
     """
     config = AutoConfig.for_model(**json.loads((folder / "config.json").read_text()))
     torch.manual_seed(0)
