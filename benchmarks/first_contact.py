@@ -1,4 +1,4 @@
-"""What a GPU can tell in a few minutes: pieces in order of worth, each stored as soon as it is there.
+"""Evidence from a few minutes of a GPU: pieces in order of worth, each stored as soon as it is there.
 
     python -m benchmarks.first_contact --out FOLDER [--call 1|2] [--limit SECONDS] [--device cpu] [--model FOLDER]
 

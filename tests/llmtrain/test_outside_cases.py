@@ -27,8 +27,10 @@ from llmtrain.policy.logits import still
 from llmtrain.policy.model import build_tiny, load, save
 from llmtrain.policy.policy import Policy
 from llmtrain.policy.tokenizer import build_bpe_tokenizer, build_char_tokenizer
+from llmtrain.rollout.hf_engine import HFEngine
+from llmtrain.rollout.rollout_engine import Request, RolloutError
 from llmtrain.sequences.batch import Batch
-from llmtrain.settings.config import DataConfig
+from llmtrain.settings.config import DataConfig, RolloutConfig
 from llmtrain.tasks.questions import question_task
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -70,6 +72,37 @@ def models(folder: Path, case: dict[str, Any], place: Path) -> list[str]:
         torch.testing.assert_close(stats.entropy, torch.cat(entropy), atol=1e-4, rtol=1e-4)
         right.append(layout)
     return right
+
+
+def sampling(folder: Path, case: dict[str, Any], place: Path) -> str:
+    """config.json as in `models`; `tokens`: longest response to prompts of 2, 30, 7 and 18 tokens. Right: the way.
+
+    Log-probabilities of sampled tokens are compared with those of plain passes by the family's own attention.
+    """
+    config, tokenizer = json.loads((folder / "config.json").read_text()), build_char_tokenizer(ALPHABET)
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), dtype=torch.float32).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(4.0) if weight.dim() > 1 else weight.add_(torch.randn_like(weight), alpha=0.1)
+    plain = AutoModelForCausalLM.from_config(
+        AutoConfig.for_model(**config), dtype=torch.float32, attn_implementation="eager"
+    ).eval()
+    plain.load_state_dict(model.state_dict())
+    prompts = [torch.arange(3, 3 + length).remainder(16).add(3).tolist() for length in (2, 30, 7, 18)]
+    engine = HFEngine(model, tokenizer, RolloutConfig(max_new_tokens=case["tokens"], n=4))
+    try:
+        found = engine.submit(Request(prompts, engine.config.sampling, [list(range(4))], seed=0))()
+    except RolloutError as error:
+        raise ValueError(str(error)) from error
+    assert found.response_lengths.max() > case["tokens"] // 2
+    told = found.logp.split(found.response_lengths.tolist())
+    for owner, response, logp in zip(found.prompt_index.tolist(), found.responses(), told, strict=True):
+        with still(plain):
+            row = plain(torch.tensor([prompts[owner] + response]), use_cache=False).logits[0, len(prompts[owner]) - 1 :]
+        own = row[:-1].log_softmax(-1).gather(1, torch.tensor(response)[:, None])[:, 0]
+        torch.testing.assert_close(logp, own, atol=1e-4, rtol=1e-4)
+    return engine.way
 
 
 def model_folders(folder: Path, case: dict[str, Any], place: Path) -> str:
@@ -154,7 +187,7 @@ def functions(folder: Path, case: dict[str, Any], place: Path) -> list[Any]:
 
 
 KINDS: dict[str, Callable[..., Any]] = {
-    kind.__name__: kind for kind in (models, model_folders, data, answers_to_data, templates, functions)
+    kind.__name__: kind for kind in (models, sampling, model_folders, data, answers_to_data, templates, functions)
 }
 
 

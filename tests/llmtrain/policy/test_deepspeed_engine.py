@@ -141,7 +141,7 @@ def test_state_takes_the_bytes_that_the_plan_counts(found, stage, training, betw
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_fault_on_one_rank_raises_on_all_and_moves_nothing(found, stage, kind):
     fault = found(2)["faults"][stage, kind]
-    assert fault["message"].startswith("loss is nan" if kind == "nan" else "gradient norm is")
+    assert fault["message"].startswith("loss is nan on rank 0" if kind == "nan" else "gradient norm is")
     assert (fault["raised"], fault["moved"]) == (2, 0)
 
 

@@ -62,7 +62,7 @@ class Event:
 
 
 def test_a_gpu_is_waited_for_once_a_reading_and_never_after_an_error(monkeypatch):
-    """What CUDA says after an error would hide it."""
+    """A call of CUDA after an error would raise another one, which hides it."""
     monkeypatch.setattr(torch.cuda, "Event", Event)
     clock = Clock("cuda")
     with clock.phase("outer"):

@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -237,6 +237,7 @@ def progress(config: TrainConfig, resuming: bool) -> Iterator[Callable[[], bool]
     The function returns True if a step has been trained.
     """
     start = step_of(latest(config.out)) if resuming else 0
+    told: set[str] = set()
     shown, log = start, Path(config.out) / "metrics.jsonl"
     stamp = _changed(log)  # until it changes, the log belongs to another run or has lines that will be dropped
     with TrainDisplay(config.controller, config.steps, start) as display:
@@ -248,12 +249,27 @@ def progress(config: TrainConfig, resuming: bool) -> Iterator[Callable[[], bool]
                 stamp = now
                 for line in read_metrics(config.out):
                     if shown <= line["step"] < config.steps:
+                        for said in guarded(line, told):
+                            display.say(said)
                         display(line["step"], {key: value for key, value in line.items() if key != "step"})
                         shown = line["step"] + 1
             return shown > start
 
         yield look
         look()
+
+
+def guarded(line: Mapping[str, float], told: set[str]) -> Iterator[str]:
+    """Yield a line for each guard that has acted in a step for the first time; add it to `told`.
+
+    The learner's own words stay in its process, whose output Ray does not pass on.
+    """
+    goes_on = "the update is left out" if line.get("guard/skipped") else "training goes on"
+    for name, value in line.items():
+        guard = name.removeprefix("guard/")
+        if guard != name and value and guard not in {"skipped", "roll_backs", *told}:
+            told.add(guard)
+            yield f"guard: {guard} in step {line['step']:.0f}; {goes_on}"
 
 
 def _changed(path: Path) -> int:

@@ -265,6 +265,14 @@ def longest_alike(model: PreTrainedModel) -> int | None:
     return None
 
 
+def longer_than_alike(model: PreTrainedModel, tokens: int, longest: int) -> str:
+    """Return the complaint about a sequence of so many tokens in a model with the limit of `longest_alike`."""
+    return (
+        f"a sequence of {tokens} tokens: beyond {longest} the rotations (rope) of {type(model).__name__} (model_type "
+        f"{model.config.model_type}) follow the longest sequence of a batch; use shorter sequences"
+    )
+
+
 def window_of(model: PreTrainedModel) -> int | None:
     """Return the sliding window or chunk size of limited layers (tokens); None if all layers attend to all before."""
     config = model.config.get_text_config()

@@ -14,7 +14,15 @@ from ..kernels import HeadStats, RestrictedStats, head_loss, head_stats, restric
 from ..process.ranks import Ranks
 from ..sequences.batch import Batch, padded
 from ..sequences.layout import LAYOUTS, Lay
-from .attention import NAME, alone_in_a_row, attend_as_before, attend_by_sequence, longest_alike, window_of
+from .attention import (
+    NAME,
+    alone_in_a_row,
+    attend_as_before,
+    attend_by_sequence,
+    longer_than_alike,
+    longest_alike,
+    window_of,
+)
 from .logits import PLAIN, Transform, body_of, family, prove, transform_of
 
 ALONE = Ranks()
@@ -129,10 +137,7 @@ class Policy(nn.Module):
         if self.longest and len(sequences):
             longest = int((batch.prompt_lengths + batch.response_lengths)[sequences].max())
             if longest > self.longest:
-                raise ValueError(
-                    f"a sequence of {longest} tokens: beyond {self.longest} the rotations (rope) of "
-                    f"{family(self.model)} follow the longest sequence of a batch; use shorter sequences"
-                )
+                raise ValueError(longer_than_alike(self.model, longest, self.longest))
         device = self.model.device  # the head's device would make ZeRO-3 gather it
         if not len(sequences):
             batch, sequences = IDLE, torch.tensor([0])

@@ -69,11 +69,12 @@ class Decoding:
         self.token, self.position, self.open = torch.zeros_like(position), position.clone(), limits > 0
         self.length, self.ended, self.limit = limits.clone(), self.finished.clone(), limits
 
-    def run(self, logits: Tensor) -> None:
-        """Draw all tokens, the first from these logits (B, V)."""
+    def run(self, logits: Tensor) -> int:
+        """Draw all tokens, the first from these logits (B, V); return how many times."""
         self._draw(logits)
         replay: Callable[[], None] | None = None
         waits = self.rows.device.type != "cpu"
+        drawn = 1
         for t in range(1, self.uniforms.shape[1]):
             if not waits or t % LOOK == 0:
                 going_on = int(self.open.sum())
@@ -90,7 +91,9 @@ class Decoding:
                 self._step()
             else:
                 replay = self.capture(self._step)
+            drawn += 1
         self._put_back()
+        return drawn
 
     def _step(self) -> None:
         self.memory.before()

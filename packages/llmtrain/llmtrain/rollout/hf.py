@@ -15,7 +15,7 @@ from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 
 from ..kernels import HeadStats
 from ..kernels.rows import token_statistics
-from ..policy.attention import NAME, attend_by_sequence, longest_alike
+from ..policy.attention import NAME, attend_by_sequence, longer_than_alike, longest_alike
 from ..policy.compiled import eager
 from ..policy.precision import casts, without_gradients
 from ..sequences.rollouts import Rollouts
@@ -26,7 +26,7 @@ from .rollout_engine import RolloutError
 from .shared_cache import SharedCache, can_share
 
 Way = Literal["captured", "shared", "repeated", "apart"]
-"""How responses are sampled together: with steps captured as CUDA graphs, over prompts that they share; the same with
+"""Way of sampling responses together: with steps captured as CUDA graphs, over prompts that they share; the same with
 steps as written; each with a copy of its prompt in transformers' own cache; or only those of one prompt length at a
 time, for models whose cache or positions allow nothing else. See `sampling_proof`."""
 
@@ -81,6 +81,7 @@ class HFRollout:
         self.max_num_seqs = max_num_seqs
         self.way = way or ways(model)[0]
         self.rows = len(HeadStats._fields) if stats else 1
+        self.longest = longest_alike(model)
         self.eos_ids = torch.tensor(stop_ids(model, tokenizer, stop_token_ids), device=model.device)
 
     def generate(
@@ -99,7 +100,7 @@ class HFRollout:
 
         Raises:
             ValueError: for no prompts, an empty prompt, or n < 1.
-            RolloutError: if a drawn token has no finite log-probability.
+            RolloutError: if a drawn token has no finite log-probability, or rotations followed the longest sequence.
         """
         if not prompt_ids or n < 1:
             raise ValueError(f"generate needs at least one prompt and n >= 1; got {len(prompt_ids)} prompts, n={n}")
@@ -175,7 +176,9 @@ class HFRollout:
             statistics=self.rows,
             capture=capture_cuda if self.way == "captured" else None,
         )
-        decoding.run(logits)
+        drawn = decoding.run(logits)
+        if self.longest and (read := int(lengths.max()) + drawn - 1) > self.longest:
+            raise RolloutError(longer_than_alike(self.model, read, self.longest))
         return decoding.tokens, decoding.stats, decoding.lengths, decoding.finished
 
     def _memory(self, lengths: Tensor) -> SharedCache | PlainCache:

@@ -20,7 +20,7 @@ SLOW = {
     "repeated": "its layers do not let the responses to a prompt share its keys and values",
     "apart": "its layers allow only prompts of one length at a time",
 }
-"""What is said of a model that cannot be sampled in the fast way."""
+"""Reasons why a model is sampled in a slow way, for the user."""
 
 
 class HFEngine(RolloutEngine):

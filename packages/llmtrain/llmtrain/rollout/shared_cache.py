@@ -176,7 +176,7 @@ class SharedCache(DynamicCache):
         """Tokens that each response has in the cache: a number, or (1,) on the device if steps are captured."""
         self.written = self.read = 0
         self.biases: dict[int | None, tuple[Tensor | None, Tensor]] = {}
-        """What is added to the scores for prompts (P, 1, 1, L) and own tokens (room): 0, or −∞ where hidden."""
+        """Addends to the scores for prompts (P, 1, 1, L) and own tokens (room), by window: 0, or −∞ where hidden."""
         self.mask: Tensor | None = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=device)
         """Given to the model, which builds none of its own for a mask of four dimensions."""
 
