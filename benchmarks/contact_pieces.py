@@ -62,20 +62,15 @@ def decode(contact: Contact) -> None:
             drawn: dict[str, Rollouts] = {}
             sampler = _sampler(model, None)  # makes the attention the trainer's, on which the ways depend
             for way in [way for way in ways(sampler.model) if way != "apart"]:
-                case = {"model": shape.name, "rows": rows, "way": way}
+                case: dict[str, Any] = {"model": shape.name, "rows": rows, "way": way}
                 try:
-                    milliseconds, drawn[way] = _timed(model, way, rows)
-                    kernels = None if contact.rehearses else _kernels(model, way, rows)
-                    found.append(case | {"ms_a_token": milliseconds, "kernels_ms_a_token": kernels})
+                    case["ms_a_token"], drawn[way] = _timed(model, way, rows)
+                    case["kernels_ms_a_token"] = None if contact.rehearses else _kernels(model, way, rows)
+                    case["responses_alike"] = _alike(drawn[way], next(iter(drawn.values())))
+                    found.append(case)
                 except RuntimeError as error:
                     found.append(case | {"error": str(error).splitlines()[0]})
                 contact.store(found)
-            first = next(iter(drawn.values()), None)
-            for way, other in drawn.items():
-                row = next(row for row in found if row == row | {"model": shape.name, "rows": rows, "way": way})
-                same = other.response_ids[: len(first.response_ids)] == first.response_ids[: len(other.response_ids)]
-                row["tokens_alike"] = float(same.float().mean())
-            contact.store(found)
 
 
 def _sampler(model: Any, way: Any) -> HFRollout:
@@ -95,6 +90,11 @@ def _timed(model: Any, way: str, rows: int, rounds: int = 3) -> tuple[float, Rol
         drawn = _sampler(model, way).generate(_prompts(rows), GROUP)
         took.append((time.perf_counter() - began) * 1e3 / TOKENS)
     return median(took[1:]), drawn
+
+
+def _alike(one: Rollouts, other: Rollouts) -> float:
+    """Return the share of responses that are the same."""
+    return sum(a == b for a, b in zip(one.responses(), other.responses(), strict=True)) / len(one)
 
 
 def _kernels(model: Any, way: str, rows: int) -> float:

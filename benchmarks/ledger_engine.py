@@ -14,7 +14,6 @@ import torch
 
 from llmtrain.rollout.hf_engine import HFEngine
 from llmtrain.rollout.rollout_engine import RolloutError, Start, Weights
-from llmtrain.rollout.sampling_proof import way_to_sample
 
 GIB = 2**30
 ASLEEP = 0.05
@@ -45,7 +44,6 @@ class LedgerEngine(HFEngine):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.way = way_to_sample(self.model, self.tokenizer)
         self.pipe, other = get_context("spawn").Pipe()
         gib, device = float(os.environ["FIRST_CONTACT_GIB"]), self.model.device.type
         self.process = get_context("spawn").Process(target=hold, args=(device, gib, other), daemon=True)

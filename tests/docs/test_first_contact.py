@@ -30,7 +30,7 @@ def test_the_rehearsal_makes_every_piece(tmp_path):
     assert {name: piece["ended"] for name, piece in ended.items()} == dict.fromkeys(first_contact.PIECES, "whole")
     rows = read(tmp_path, "decode")
     assert {row["way"] for row in rows} == {"shared", "repeated"}
-    assert all(row["tokens_alike"] == 1 for row in rows)
+    assert all(row["responses_alike"] == 1 for row in rows)
     assert read(tmp_path, "tests")["failed"] == []
     assert len(read(tmp_path, "ledger")["measured"]) == 3
     assert {row["label"] for row in read(tmp_path, "head") if isinstance(row["result"], dict)} >= {

@@ -1,5 +1,6 @@
 """Phases and what lies inside them."""
 
+import contextlib
 import time
 
 import pytest
@@ -42,46 +43,68 @@ def test_an_error_ends_the_phase():
 
 
 class Event:
-    """A mark on a GPU that has worked off `now` seconds; it cannot be read before it was waited for."""
+    """A mark on a GPU that has worked for `now` seconds; it cannot be read before it, or a later one, was waited for."""
 
-    now, waits, made = 0.0, 0, 0
+    now, waits, made, reached = 0.0, 0, 0, 0
 
     def __init__(self, enable_timing):
         assert enable_timing
 
     def record(self):
-        self.at = Event.now
         Event.made += 1
+        self.at, self.number = Event.now, Event.made
 
     def synchronize(self):
         Event.waits += 1
+        Event.reached = max(Event.reached, self.number)
 
     def elapsed_time(self, other):
-        assert Event.waits
+        assert max(self.number, other.number) <= Event.reached
         return 1e3 * (other.at - self.at)
 
 
-def test_a_gpu_is_waited_for_once_a_reading_and_never_after_an_error(monkeypatch):
-    """A call of CUDA after an error would raise another one, which hides it."""
-    monkeypatch.setattr(torch.cuda, "Event", Event)
-    clock = Clock("cuda")
-    with clock.phase("outer"):
+@pytest.fixture
+def gpu(monkeypatch):
+    fresh = type("Event", (Event,), {})
+    monkeypatch.setattr(torch.cuda, "Event", fresh)
+    Event.now, Event.waits, Event.made, Event.reached = 0.0, 0, 0, 0
+    return Clock("cuda")
+
+
+def test_a_gpu_is_waited_for_once_a_reading(gpu):
+    with gpu.phase("outer"):
         Event.now += 1
         for _ in range(3):
-            with clock.phase("inner"):
+            with gpu.phase("inner"):
                 Event.now += 2
     assert Event.waits == 0
-    assert clock.read() == {"time/outer": 1.0, "time/inner": 6.0}
+    assert gpu.read() == {"time/outer": 1.0, "time/inner": 6.0}
     assert Event.waits == 1
-    with clock.phase("inner"):
+    with gpu.phase("inner"):
         Event.now += 5
-    assert clock.read() == {"time/inner": 5.0}
-    made = Event.made
-    with pytest.raises(KeyError), clock.phase("bad"):
+    assert gpu.read() == {"time/inner": 5.0}
+
+
+def test_nothing_is_asked_of_a_gpu_after_an_error(gpu):
+    """A call of CUDA after an error would raise another one, which hides it."""
+    with pytest.raises(KeyError), gpu.phase("around"), gpu.phase("bad"):
         raise KeyError
-    clock.read()
-    assert Event.made == made + 1
-    assert Event.waits == 2
+    assert (Event.made, Event.waits) == (2, 0)  # the two beginnings
+    assert gpu.failed == "bad"
+
+
+def test_time_goes_on_after_an_error_that_was_handled(gpu):
+    """Such as an update that the guard leaves out: the rest of the run has its times, and so has this step."""
+    with gpu.phase("other"):
+        with contextlib.suppress(KeyError), gpu.phase("optimizer"):
+            Event.now += 2
+            raise KeyError
+        Event.now += 3
+    assert gpu.read() == {"time/other": 5.0}
+    with gpu.phase("optimizer"):
+        Event.now += 2
+    assert gpu.failed is None
+    assert gpu.read() == {"time/optimizer": 2.0}
 
 
 def test_a_whole_phase_counts_the_phases_inside_it():

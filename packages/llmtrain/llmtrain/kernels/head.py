@@ -296,7 +296,9 @@ class _FusedLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, d_loss: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         gradients = ctx.saved_tensors
-        if d_loss.device.type != "cpu" or d_loss.item() != 1.0:  # to look, the host would wait for a GPU
+        if d_loss.device.type != "cpu":  # to look whether it is 1, the host would wait; a copy may not fit
+            gradients = [None if x is None else x.mul_(d_loss.to(x.dtype)) for x in gradients]
+        elif d_loss.item() != 1.0:
             gradients = [None if x is None else x * d_loss.to(x.dtype) for x in gradients]
         return (*gradients, *(None,) * 7)
 

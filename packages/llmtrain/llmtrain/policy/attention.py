@@ -85,9 +85,10 @@ def attend(
     plain = options.get("position_bias") is None and options.get("softcap") is None
     if query.shape[2] == 1 and query.shape[1] > key.shape[1] and plain:
         return attend_in_groups(query, key, value, attention_mask, options.get("scaling")), None
-    if attention_mask is None or attention_mask.dtype != torch.long or attention_mask.numel() == 1:
-        mask = attention_mask if attention_mask is not None and attention_mask.dtype != torch.long else None
-        return attend_row(module, query, key, value, mask, **options), None
+    if attention_mask is None or attention_mask.dtype != torch.long:
+        return attend_row(module, query, key, value, attention_mask, **options), None
+    if attention_mask.numel() == 1:
+        return attend_row(module, query, key, value, None, **options), None
     return attend_within(module, query, key, value, attention_mask.flatten(), **options), None
 
 

@@ -19,7 +19,7 @@ class Clock:
     def __init__(self, device: str) -> None:
         self.device = device
         self.failed: str | None = None
-        """Innermost phase that ended with an error."""
+        """Innermost phase that ended with an error, until another one begins."""
         self._open: list[str] = []
         self._whole: str | None = None
         self._since: Any = None
@@ -28,13 +28,10 @@ class Clock:
 
     def _mark(self) -> None:
         """Give the time since the last mark to the innermost open phase."""
-        if self.device != "cuda":
-            now: Any = time.perf_counter()
-        elif self.failed is None:
+        now: Any = time.perf_counter()
+        if self.device == "cuda":
             now = torch.cuda.Event(enable_timing=True)
             now.record()
-        else:
-            return  # what CUDA says after an error would hide it
         if self._open:
             self._passed.append((self._open[-1], self._since, now))
         self._since = now
@@ -42,15 +39,19 @@ class Clock:
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Run a block and add its time to this phase."""
+        self.failed = None
         self._mark()
         self._open.append(self._whole or name)
         try:
             yield
         except BaseException:
             self.failed = self.failed or name
+            if self.device != "cuda":  # a call after an error of CUDA would raise another one, which hides it
+                self._mark()
             raise
-        finally:
+        else:
             self._mark()
+        finally:
             self._open.pop()
 
     @contextmanager
@@ -67,7 +68,7 @@ class Clock:
         """Return `time/<phase>` in seconds for each phase, and reset."""
         self._mark()
         spent: dict[str, float] = defaultdict(float)
-        if self.device == "cuda" and self._passed and self.failed is None:
+        if self.device == "cuda" and self._passed:
             self._since.synchronize()
         for name, begin, end in self._passed:
             spent[f"time/{name}"] += end - begin if self.device != "cuda" else begin.elapsed_time(end) / 1e3

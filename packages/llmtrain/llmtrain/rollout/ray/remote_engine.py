@@ -252,7 +252,8 @@ class RemoteEngine(RolloutEngine):
             try:
                 return part.engine.answer(part, job.version, max(began, part.repeated_at))
             except RolloutError as error:
-                if isinstance(error, NeverRanError) and time.monotonic() < lost + self.config.timeout:
+                never_ran = isinstance(error, NeverRanError) and part.engine not in self.elastic
+                if never_ran and time.monotonic() < lost + self.config.timeout:
                     lost = min(lost, time.monotonic())
                     time.sleep(1.0)  # Ray needs some seconds to see that a node is lost
                     self._start_anew(self.engines.index(part.engine))
