@@ -43,7 +43,7 @@ def test_an_error_ends_the_phase():
 
 
 class Event:
-    """A mark on a GPU that has worked for `now` seconds; it cannot be read before it, or a later one, was waited for."""
+    """A mark on a GPU that has worked for `now` seconds; it is read only after it, or a later one, was waited for."""
 
     now, waits, made, reached = 0.0, 0, 0, 0
 
