@@ -7,7 +7,7 @@ import pytest
 from full_disk import no_file_over
 
 from llmtrain.settings.config import DataConfig, ModelConfig, SFTConfig, TrainConfig
-from llmtrain.training.warmup import build_and_warm_up, cached_path
+from llmtrain.training.warmup import build_and_warm_up, cached_path, start_model
 
 
 @pytest.fixture
@@ -82,3 +82,14 @@ def test_a_full_disk_is_told(warming, tmp_path):
     with no_file_over(2**14), pytest.raises(ValueError, match=rf"^{tmp_path}: File too large$"):
         build_and_warm_up(warming(("1+0?", "1")), tmp_path / "model")
     assert [path.name for path in tmp_path.iterdir()] == ["sums.jsonl"]
+
+
+def test_a_verifier_that_cannot_be_called_costs_no_warm_up(warming, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("def bad(response):\n    return True\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    config = warming(("1 + 1?", "1 + 1 is 2, so the answer is 2"))
+    config = replace(config, data=replace(config.data, verifier="mine:bad"))
+    with pytest.raises(ValueError, match="the verifier fails on the first training question: TypeError"):
+        start_model(config)
+    assert not cached_path(config).exists()

@@ -4,7 +4,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -71,11 +71,16 @@ def _state_of(name: str) -> list[tuple[str, int, int]]:
 
 
 def start_model(config: TrainConfig, progress: Progress | None = None) -> Path:
-    """Return the initial model's folder; without `model.path`, a small model is built and warmed up once."""
+    """Return the initial model's folder; without `model.path`, a small model is built and warmed up once.
+
+    Raises ValueError, before a warm-up, if the verifier or the reward function of the run cannot be called.
+    """
     if config.model.path is not None:
         return Path(config.model.path)
     path = cached_path(config)
     if not path.is_dir():
+        with closing(get_task(config)) as task:
+            task.try_out(config.rollout.n)
         build_and_warm_up(config, path, progress)
     return path
 
