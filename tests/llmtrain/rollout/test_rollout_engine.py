@@ -83,14 +83,19 @@ def test_the_version_is_that_of_the_weights(policy):
 @pytest.mark.parametrize(
     ("changes", "shares", "told"),
     [
-        ({}, [range(3)], False),
+        ({}, [range(3)], True),
+        ({"temperature": 0.5}, [range(3)], False),
+        ({"old_logp": "trainer"}, [range(3)], False),
         ({"old_logp": "rollout"}, [range(3)], True),
         ({"old_logp": "rollout"}, [range(2), [2]], False),
         ({"old_logp": "rollout", "partial_tokens": 2}, [range(3)], False),
     ],
 )
 def test_statistics_are_told_where_they_are_those_of_the_policy(policy, tmp_path, changes, shares, told):
-    """Not by one of several ranks, which exchange responses, nor of responses that go on, nor by a copy."""
+    """Not by one of several ranks, which exchange responses, nor of responses that go on, nor by a copy.
+
+    Nor at a temperature other than the policy's.
+    """
     config = replace(CONFIG, **changes)
     assert (HFEngine(*policy, config).submit(request(*shares))().stats is not None) == told
     save(*policy, tmp_path)

@@ -5,9 +5,10 @@ import torch
 from benchmarks.model_families import tiny
 from transformers import AutoModelForCausalLM
 
+from llmtrain.policy.precision import compute_in_bf16
 from llmtrain.policy.tokenizer import build_char_tokenizer
 from llmtrain.rollout.hf import HFRollout
-from llmtrain.rollout.sampling_proof import way_to_sample
+from llmtrain.rollout.sampling_proof import is_exact, way_to_sample
 
 PROMPTS = [[41, 42, 43, 44, 45], [50, 51], [60, 61, 62], [70, 71]]
 
@@ -63,6 +64,31 @@ def test_a_model_that_cannot_be_sampled_is_refused_in_a_line(family, tokenizer):
     with pytest.raises(ValueError, match=r"rollout.name hf cannot sample with \w+ .*use rollout.name vllm") as refused:
         way_to_sample(model, tokenizer)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("family", ["qwen2", "gemma2", "gpt2"])
+def test_a_model_in_fp32_without_dropout_is_sampled_exactly(family, tokenizer):
+    model = model_of(family)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    way = way_to_sample(model, tokenizer)
+    assert is_exact(model.train(), tokenizer, way)
+    assert model.training
+
+
+def test_dropout_and_bf16_are_not_exact(tokenizer):
+    state = torch.get_rng_state()
+    model = model_of("gpt2")  # its dropout is .1
+    before = torch.get_rng_state()
+    assert is_exact(model, tokenizer, "shared")  # whoever trains it without
+    assert not is_exact(model.train(), tokenizer, "shared")
+    assert torch.equal(torch.get_rng_state(), before)
+    half = model_of("qwen2").train()
+    compute_in_bf16(half)
+    assert not is_exact(half, tokenizer, "shared")
+    assert not is_exact(model_of("qwen2").bfloat16(), tokenizer, "shared")
+    torch.set_rng_state(state)
 
 
 def test_all_ways_draw_the_same_tokens(tokenizer):

@@ -26,7 +26,7 @@ T, N, PROMPTS = 12, 3, 4
 CONFIG = TrainConfig(
     steps=8,
     task=TaskConfig(train_problems=128, test_problems=4),
-    rollout=RolloutConfig(prompts=PROMPTS, n=N, max_new_tokens=T),
+    rollout=RolloutConfig(prompts=PROMPTS, n=N, max_new_tokens=T, old_logp="trainer"),  # for statistics alike
     optim=OptimConfig(mini_batch_size=2),
 )
 TOKENIZER = build_char_tokenizer(ALPHABET)

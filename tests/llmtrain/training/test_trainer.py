@@ -24,6 +24,7 @@ from llmtrain.policy.policy import Policy
 from llmtrain.settings.config import EngineConfig, RewardConfig, TopologyConfig
 from llmtrain.settings.nested import to_dict
 from llmtrain.training.check import make_controller
+from llmtrain.training.experience import CONFIRMED
 from llmtrain.training.trainer import Trainer, TrainingStoppedError
 from llmtrain.verifiers import Verdict, Verifier
 
@@ -319,9 +320,9 @@ def test_a_length_penalty_is_in_the_advantage_and_not_in_the_reward(small, tmp_p
 @pytest.mark.slow
 def test_the_reference_policy_is_that_of_the_start(small, tmp_path):
     """At the first step its divergence is 0; a penalty keeps the policy nearer to it."""
-    apart = {}
+    apart, rollout = {}, replace(small.rollout, old_logp="trainer")  # which looks at the policy of now
     for beta in (0.0, 1.0):
-        config = replace(small, out=str(tmp_path / f"{beta}"), steps=6, controller="kl_ref")
+        config = replace(small, out=str(tmp_path / f"{beta}"), steps=6, controller="kl_ref", rollout=rollout)
         trainer = Trainer(replace(config, controller_args={"beta": beta}), small.model.path)
         trainer.collector.task = replace(trainer.task, start_verifier=Short)
         found = trainer.collector.collect(0)
@@ -406,6 +407,7 @@ def test_statistics_of_the_rollout_save_a_forward_pass(small, tmp_path, monkeypa
     passes, never = [], replace(small.eval, every=0)
     plain = Policy.all_stats
     monkeypatch.setattr(Policy, "all_stats", lambda self, *args: passes.append(1) or plain(self, *args))
+    small = replace(small, rollout=replace(small.rollout, old_logp="trainer"))
     for stats in ("fresh", "rollout"):
         optim = replace(small.optim, stats=stats)
         metrics_of(replace(small, out=str(tmp_path / stats), steps=1, optim=optim, controller="steer", eval=never))
@@ -416,19 +418,20 @@ def test_statistics_of_the_rollout_save_a_forward_pass(small, tmp_path, monkeypa
 @pytest.mark.parametrize("layout", ["padded", "shared"])
 def test_statistics_come_from_the_sampling_policy_without_a_pass(small, tmp_path, monkeypatch, layout):
     passes, plain = [], Policy.all_stats
-    monkeypatch.setattr(Policy, "all_stats", lambda self, *args: passes.append(1) or plain(self, *args))
+    monkeypatch.setattr(Policy, "all_stats", lambda self, *args: passes.append(len(args[0])) or plain(self, *args))
     found = {}
-    for old in ("trainer", "rollout"):
+    for old in ("trainer", "rollout", "auto"):
         rollout = replace(small.rollout, old_logp=old)
         optim, never = replace(small.optim, layout=layout), replace(small.eval, every=0)
         config = replace(small, rollout=rollout, optim=optim, eval=never, controller="steer+thermostat", steps=2)
         passes.clear()
         found[old] = metrics_of(replace(config, out=str(tmp_path / old)))
-        steps = len(found[old])
-        assert len(passes) == steps * config.updates - (steps if old == "rollout" else 0)
-    for a, b in zip(found["rollout"], found["trainer"], strict=True):
-        assert not any(key.startswith("mismatch/") for key in a)
-        assert b["mismatch/ratio_max"] < 1 + 1e-4
+        steps, responses = len(found[old]), rollout.prompts * rollout.n
+        assert [passes.count(size) for size in (CONFIRMED, responses)] == (
+            [0, steps] if old == "trainer" else [steps, 0]
+        )
+    for a, b in zip(found["auto"] + found["rollout"], found["trainer"] * 2, strict=True):
+        assert 0 < a["mismatch/logp_gap"] < 1e-5 > b["mismatch/logp_gap"] > 0  # of some tokens, and of all
         same = {key for key in b if not key.startswith(("mismatch/", "time/", "tokens_per_second", "memory/"))}
         assert {key: a[key] for key in same} == pytest.approx({key: b[key] for key in same}, rel=1e-3, abs=1e-5)
 

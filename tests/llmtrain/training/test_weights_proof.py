@@ -60,6 +60,14 @@ class Fading(Restarted):
         return version < 2
 
 
+class Telling(Fading):
+    """The same, and it tells all statistics of its responses, so that the trainer makes no pass over them."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.tells_statistics = True
+
+
 def with_engine(small, engine, out, **guard):
     rollout = replace(small.rollout, name=f"{__name__}:{engine.__name__}")
     return replace(small, out=str(out), rollout=rollout, guard=GuardConfig(**guard))
@@ -77,10 +85,17 @@ def test_the_first_weights_after_a_start_are_proved(engine, step, small, tmp_pat
         train(with_engine(small, engine, tmp_path / "run"))
 
 
-def test_a_gap_that_comes_later_stops_the_run_by_default(small, tmp_path):
+@pytest.mark.parametrize("engine", [Fading, Telling])
+def test_a_gap_that_comes_later_stops_the_run_by_default(engine, small, tmp_path):
     said = r"step 2: mismatch \S+ is above guard.mismatch_above 0.05; .*step-000003"
+    config = with_engine(small, engine, tmp_path / "run")
     with pytest.raises(TrainingStoppedError, match=said):
-        train(with_engine(small, Fading, tmp_path / "run"))
+        train(config)
+    before, after = read_metrics(config.out)[1:3]
+    assert before["mismatch/logp_gap"] < 1e-5
+    assert after["mismatch/logp_gap"] > 0.05
+    assert "loss" in before
+    assert "loss" not in after
 
 
 def test_who_asks_for_it_goes_on(small, tmp_path, capsys):

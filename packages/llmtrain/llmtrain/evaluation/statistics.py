@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..kernels import HeadStats
 from ..policy.policy import ALONE, Policy
 from ..process.ranks import Ranks
 from ..sequences.batch import Batch
@@ -28,8 +29,14 @@ class Means(NamedTuple):
 
 
 def response_means(policy: Policy, rollouts: Rollouts, budget: int = MICRO_BATCH_TOKENS, ranks: Ranks = ALONE) -> Means:
-    """Return the means over the tokens of each response. All `ranks` make this call, each with its own responses."""
-    return _means(policy, Batch.of(rollouts), budget, ranks)
+    """Return the means over the tokens of each response, of statistics from sampling or else from a pass.
+
+    All `ranks` make this call, each with its own responses.
+    """
+    if rollouts.stats is not None:
+        return _means(HeadStats(*rollouts.stats), rollouts.response_lengths)
+    batch = Batch.of(rollouts)
+    return _means(policy.all_stats(batch, budget, ranks), batch.response_lengths)
 
 
 def prompt_entropy(
@@ -44,12 +51,12 @@ def prompt_entropy(
     ids = torch.tensor([token for i in longer for token in prompt_ids[i]], dtype=torch.long)
     found = np.full(len(prompt_ids), np.nan)
     batch = Batch(ids, torch.ones_like(lengths), lengths - 1)
-    found[longer] = _means(policy, batch, budget, ranks, "padded").entropy  # a shared prompt would be only one token
+    stats = policy.all_stats(batch, budget, ranks, "padded")  # a shared prompt would be only one token
+    found[longer] = _means(stats, batch.response_lengths).entropy
     return found
 
 
-def _means(policy: Policy, batch: Batch, budget: int, ranks: Ranks, layout: str = "") -> Means:
-    stats, lengths = policy.all_stats(batch, budget, ranks, layout), batch.response_lengths
+def _means(stats: HeadStats, lengths: Tensor) -> Means:
     owner = torch.arange(len(lengths)).repeat_interleave(lengths)
 
     def mean(x: Tensor) -> NDArray[np.float64]:

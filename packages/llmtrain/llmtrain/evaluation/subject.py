@@ -98,7 +98,7 @@ class Subject:
         mine: Sequence[int] | None = None,
     ) -> Rollouts:
         """Return `sampling.samples` responses to each of the prompts `mine`, or to all prompts if None."""
-        own = RolloutConfig(stop_token_ids=self.stop_token_ids)
+        own = RolloutConfig(stop_token_ids=self.stop_token_ids, old_logp="trainer")
         engine = self.engine or HFEngine(self.model, self.tokenizer, own)
         chosen = list(range(len(prompt_ids)) if mine is None else mine)
         empty_cache()

@@ -51,15 +51,15 @@ def settings(config: EngineConfig, optim: OptimConfig, parameters: int, device: 
     """Return DeepSpeed's configuration for a model with this number of parameters.
 
     In stage 0 this engine clips gradients, because DeepSpeed would neither report the norm nor refuse one that is not
-    finite. Stages 1 and 2 reduce gradients after the backward pass, not during it, because `overlap_comm` is reported
-    to read buckets there before all copies into them have ended (deepspeedai/DeepSpeed, issue 8061).
+    finite. `overlap_comm` needs DeepSpeed 0.19.8, the oldest that is installed here: before it stages 1 and 2 read
+    buckets whose copies had not ended (deepspeedai/DeepSpeed, issue 8061).
     """
     bucket = min(parameters + parameters % 2, BUCKET)  # DeepSpeed wants an even number
     zero: dict[str, Any] = {
         "stage": config.zero_stage,
         "reduce_bucket_size": bucket,
         "allgather_bucket_size": bucket,
-        "overlap_comm": config.zero_stage == 3 and device.type != "cpu",
+        "overlap_comm": config.zero_stage > 0 and device.type != "cpu",
     }
     if config.offload_optimizer:
         zero["offload_optimizer"] = {"device": "cpu"}

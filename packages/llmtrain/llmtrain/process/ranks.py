@@ -68,13 +68,21 @@ class Ranks:
 
 
 class DistRanks(Ranks):
-    """Rank of the default process group; tensors are sent through `device`."""
+    """Rank of the default process group; tensors are sent through `device`, objects from host to host.
 
-    def __init__(self, device: torch.device) -> None:
+    NCCL would put objects onto GPUs first: on rank 0 those of all ranks, while a rollout engine fills its memory.
+    """
+
+    def __init__(self, device: torch.device, timeout: float = TIMEOUT) -> None:
+        """All ranks must call this. timeout: see `join`."""
         self.rank = dist.get_rank()
         self.size = dist.get_world_size()
         self.reduce = DistReduce()
         self.device = device
+        self.hosts = None
+        """Group of the hosts' own memory; None for the default group, on a CPU."""
+        if device.type == "cuda":
+            self.hosts = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout))
 
     def total(self, x: Tensor) -> Tensor:
         return self._across(x, dist.ReduceOp.SUM)
@@ -92,7 +100,7 @@ class DistRanks(Ranks):
 
     def deal(self, parts: Sequence[T] | None) -> T:
         dealt: list[T | None] = [None]
-        dist.scatter_object_list(dealt, None if parts is None else list(parts))
+        dist.scatter_object_list(dealt, None if parts is None else list(parts), group=self.hosts)
         return cast(T, dealt[0])
 
     def exchange(self, rows: Tensor, counts: Tensor) -> Tensor:
@@ -105,7 +113,7 @@ class DistRanks(Ranks):
 
     def gather(self, items: list[T]) -> list[T]:
         parts: list[list[T]] = [[]] * self.size
-        dist.all_gather_object(parts, items)
+        dist.all_gather_object(parts, items, group=self.hosts)
         return [item for part in parts for item in part]
 
     def barrier(self) -> None:
@@ -125,7 +133,7 @@ def join(device: str, timeout: float = TIMEOUT) -> DistRanks:
         torch.cuda.set_device(place)
     if not dist.is_initialized():
         dist.init_process_group("nccl" if device == "cuda" else "gloo", timeout=timedelta(seconds=timeout))
-    return DistRanks(place)
+    return DistRanks(place, timeout)
 
 
 def is_of_another(error: Exception) -> bool:

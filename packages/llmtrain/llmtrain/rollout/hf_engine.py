@@ -14,7 +14,7 @@ from ..policy.model import load
 from ..settings.config import RolloutConfig
 from .hf import HFRollout
 from .rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start, Weights
-from .sampling_proof import way_to_sample
+from .sampling_proof import is_exact, way_to_sample
 
 SLOW = {
     "repeated": "its layers do not let the responses to a prompt share its keys and values",
@@ -44,10 +44,12 @@ class HFEngine(RolloutEngine):
         self.rank, self.whole = rank, whole
         with self.whole():
             self.way = way_to_sample(model, tokenizer)
+            told = config.old_logp == "rollout" or (config.old_logp == "auto" and is_exact(model, tokenizer, self.way))
         if rank == 0 and self.way in SLOW:
             print(f"rollout.name hf: {family(model)} is sampled slowly: {SLOW[self.way]}; try rollout.name vllm")
-        self.tells_statistics = config.old_logp == "rollout" and not config.partial_tokens
-        """True if its statistics are those of the policy to train, for all tokens; ranks exchange responses later."""
+        self.tells_statistics = told and not config.partial_tokens
+        """True if its statistics are those of the policy to train, for all tokens; ranks exchange responses later, and
+        other temperatures have other statistics."""
 
     @classmethod
     def start(cls, start: Start) -> "HFEngine":
@@ -66,7 +68,9 @@ class HFEngine(RolloutEngine):
             generator=torch.Generator().manual_seed(request.seed),
             stop_token_ids=self.config.stop_token_ids,
             max_num_seqs=self.config.max_num_seqs,
-            stats=self.tells_statistics and len(request.shares) == 1,
+            stats=self.tells_statistics
+            and len(request.shares) == 1
+            and request.sampling.temperature == self.config.temperature,
             way=self.way,
         )
         with self.whole():

@@ -6,6 +6,7 @@ way. If in every way sampled tokens have other log-probabilities than by the mod
 """
 
 import torch
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..policy.attention import attend_by_sequence
@@ -16,6 +17,8 @@ from .hf import HFRollout, Way, ways
 
 PROMPTS, EACH, TOKENS = (3, 5), 2, 3
 """Tokens of the prompts, responses to each, and tokens of a response."""
+EXACT = 1e-5
+"""Largest gap (nats) of a log-probability for which the trainer's own pass over a rollout tells nothing new."""
 
 
 def way_to_sample(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Way:
@@ -29,18 +32,36 @@ def way_to_sample(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) ->
     reasons: list[str] = []
     for way in ways(model):
         try:
-            gap, largest = _gap(model, tokenizer, way)
+            gaps, largest = _gaps(model, tokenizer, way)
         except Exception as error:
             reasons.append(in_a_line(error))
             continue
+        gap = float(gaps.mean())
         if gap <= FLOOR + ROUNDING[dtype] * largest:
             return way
         reasons.append(f"sampled tokens have other log-probabilities than by its own logits, by {gap:.2g} nats")
     raise ValueError(f"rollout.name hf cannot sample with {family(model)}: {reasons[-1]}; use rollout.name vllm")
 
 
-def _gap(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, way: Way) -> tuple[float, float]:
-    """Return the mean gap of log-probabilities (nats) of sampled tokens, and the model's largest logit."""
+def is_exact(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, way: Way) -> bool:
+    """Return True if sampled tokens have the log-probabilities of a pass in training, in fp32 and within EXACT.
+
+    Dropout, which only training has, makes them differ, and so do layers that round otherwise for one token.
+    """
+    if model.dtype != torch.float32 or casts(model):
+        return False
+    with torch.random.fork_rng(devices=[model.device] if model.device.type == "cuda" else []):  # dropout draws from it
+        gaps, _ = _gaps(model, tokenizer, way, training=model.training)
+    return bool((gaps <= EXACT).all())
+
+
+def _gaps(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, way: Way, training: bool = False
+) -> tuple[Tensor, float]:
+    """Return the gaps of log-probabilities (nats) of sampled tokens, and the model's largest logit.
+
+    training: compare with passes as they are made in training.
+    """
     rows = sample(model).tolist()
     prompts = [row[:length] for row, length in zip(rows, PROMPTS, strict=False)]
     uniforms = list(torch.linspace(0.1, 0.9, len(prompts) * EACH * TOKENS).double().view(-1, EACH, TOKENS))
@@ -50,7 +71,7 @@ def _gap(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, way: Way) -
     found = sampler.generate(prompts, EACH, uniforms=uniforms)
     responses = found.response_ids.split(found.response_lengths.tolist())
     gaps, largest, was_training = [], 0.0, model.training
-    model.eval()
+    model.train(training)
     try:
         with eager(), without_gradients(model):
             for owner, response, logp in zip(
@@ -63,4 +84,4 @@ def _gap(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, way: Way) -
                 largest = max(largest, float(logits.abs().max()))
     finally:
         model.train(was_training)
-    return float(torch.cat(gaps).mean()), largest
+    return torch.cat(gaps), largest

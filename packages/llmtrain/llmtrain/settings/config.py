@@ -202,9 +202,9 @@ class RolloutConfig(Section):
     longest response."""
     max_gen_batches: PositiveInt = 10
     """filter_groups: maximum number of generation batches per rollout step."""
-    old_logp: Literal["trainer", "rollout"] = "trainer"
-    """Source of the old log-probabilities in importance ratios: trainer (recomputed) or rollout (as sampled). hf in one
-    process then computes all statistics while it samples, and saves their forward pass."""
+    old_logp: Literal["auto", "trainer", "rollout"] = "auto"
+    """Source of the old log-probabilities in importance ratios: trainer (recomputed), rollout (as sampled), or auto:
+    rollout with hf in one process where it proves exact within 1e-5 in fp32, which saves a forward pass."""
     lora_sync: Literal["merged", "adapter"] = "merged"
     """vllm, with model.lora_rank: send whole weights (merged) or only the LoRA updates (adapter)."""
     timeout: PositiveFloat = 600.0

@@ -25,7 +25,7 @@ from entrostat.draws import generator_seed
 from entrostat.runlog import RunLog
 
 from ..data.prompts import use_template, within
-from ..evaluation.evaluator import Evaluator
+from ..evaluation.evaluator import Evaluator, Samples
 from ..evaluation.paper_settings import in_training
 from ..policy.bases import find_bases
 from ..policy.checkpoint import last_saved, latest, load_state, save_checkpoint, unwritable
@@ -42,7 +42,6 @@ from ..process.gpu_memory import empty_cache, peaks
 from ..process.stop_signals import StopSignal, restore
 from ..rollout.hf import stop_ids
 from ..rollout.make import make_rollout_engine
-from ..rollout.mismatch import mismatch
 from ..rollout.rollout_engine import Rereadable, RolloutEngine, RolloutError, Sampler, Start
 from ..sequences.rollouts import Rollouts
 from ..sequences.samples import TokenTable, pieces
@@ -280,10 +279,8 @@ class Trainer:
             if self._saved_step is None and self.config.guard.does("roll_back"):
                 self.save()
             while self.step < self.config.steps and not self._is_stopped():
-                every = self.config.eval.every
-                metrics = self.evaluate() if every and self.step % every == 0 else {}
                 with traced(self.config, self.step, self.ranks.rank):
-                    metrics |= self._train_step()
+                    metrics = self._train_step()
                 self.log.log(self.step, metrics)
                 report(self.step, metrics)
                 self.step += 1
@@ -294,10 +291,8 @@ class Trainer:
                     raise TrainingStoppedError(f"step {self.step - 1}: {stops_for}; {last_saved(self.config.out)}")
             if self._saved_step != self.step:
                 self.save()
-            if self.config.eval.every and not self.interrupted:
-                self.log.log(self.step, self.evaluate())
-            if self.prober.is_due(self.step) and not self.interrupted:
-                self._probe_the_end()
+            if not self.interrupted:
+                self._look_at_the_end()
         except Exception as error:
             if isinstance(error, NonFiniteError) and self.config.guard.non_finite == "roll_back":
                 raise RollBackError(f"step {self.step}: {error}") from None
@@ -338,14 +333,15 @@ class Trainer:
     def _train_step(self) -> dict[str, float]:
         with self.clock.phase("other"):
             self._send_weights()
-            probed = self.prober.sample(self.rollout) if self.prober.is_due(self.step) else None
+            asked, probed = self._held_out()
             found = self.collector.collect(self.step)
             self._release()
+            evaluated = self._measured(asked)
             rollouts = found.rollouts
             self.policy.support = self.controller.support  # of the last observation, in statistics and in the update
             experience, learned = self.annotator.experience(found)
             entropy = self.ranks.mean(experience.stats.entropy)
-            gap = {} if rollouts.stats is not None else mismatch(experience.stats.logp, rollouts.logp, self.ranks)
+            gap = self.annotator.mismatch(experience, rollouts)
             near = self.guard.allows("mismatch", gap.get("mismatch/logp_gap", 0.0))
             proceeds = self.guard.allows("entropy", entropy) and near
             self.controller.observe(self._step_stats(entropy))
@@ -371,7 +367,7 @@ class Trainer:
         seconds = sum(value for name, value in times.items() if name not in ("time/eval", "time/probes"))
         speed = found.metrics["tokens"] / seconds
         self._log_sample(rollouts, shown, found.reward, table)
-        return (metrics | updates | metrics | peaks()) | {
+        return (evaluated | metrics | updates | metrics | peaks()) | {
             "tokens_per_second": speed,
             "tokens_per_second_per_gpu": speed / (self.ranks.size + self.config.engine_gpus),
             **self._slowest(times),
@@ -405,13 +401,13 @@ class Trainer:
     def _log_sample(self, rollouts: Rollouts, shown: int, reward: torch.Tensor, table: TokenTable) -> None:
         if not len(rollouts):
             return
-        prompt = rollouts.prompt_ids[int(rollouts.prompt_index[shown])]
+        one = rollouts.take(torch.tensor([shown]))
         self.log.sample(
             self.step,
-            prompt=self.tokenizer.decode(prompt),
-            response=rollouts.texts(self.tokenizer)[shown],
+            prompt=self.tokenizer.decode(one.prompt_ids[int(one.prompt_index)]),
+            response=one.texts(self.tokenizer)[0],
             reward=reward[shown].item(),
-            tokens=pieces(self.tokenizer, rollouts.responses()[shown]),
+            tokens=pieces(self.tokenizer, one.responses()[0]),
             **table.columns,
         )
 
@@ -446,25 +442,39 @@ class Trainer:
         with self.clock.phase("sync"):
             self.rollout.release()
 
-    def _sampler(self, seed: int) -> Sampler:
-        return Sampler(self.rollout, self.tokenizer, seed, self.ranks.size)
+    def _look_at_the_end(self) -> None:
+        """Log evaluation and probes of the policy after the last update, if they are asked for.
 
-    def _probe_the_end(self) -> None:
-        """Log the probes of the policy after the last update, weighted by the controller's last observation."""
+        Probes are weighted by the controller's last observation.
+        """
+        if not (self.config.eval.every or self.prober.is_due(self.step)):
+            return
         self._send_weights()
-        probed = self.prober.sample(self.rollout)
+        asked, probed = self._held_out(last=True)
         self._release()
-        self.log.probes(self.step, self.prober.answers(probed, self.step))
+        if evaluated := self._measured(asked):
+            self.log.log(self.step, evaluated)
+        if probed is not None:
+            self.log.probes(self.step, self.prober.answers(probed, self.step))
 
-    def evaluate(self) -> dict[str, float]:
-        """Return metrics of the held-out questions, sampled with an evaluation seed."""
-        self._send_weights()
-        seed = generator_seed("eval", self.config.seed, self.step)
+    def _held_out(self, last: bool = False) -> tuple[Samples | None, Rollouts | None]:
+        """Return the responses for evaluation and those of probes, of a step in which they are due.
+
+        They come from the engine while it is awake for the rollout: weights are sent once for all.
+        """
+        every, asked = self.config.eval.every, None
+        if every and (last or self.step % every == 0):
+            seed = generator_seed("eval", self.config.seed, self.step)
+            with self.clock.phase("eval"):
+                asked = self.evaluator.sample(Sampler(self.rollout, self.tokenizer, seed, self.ranks.size))
+        return asked, self.prober.sample(self.rollout) if self.prober.is_due(self.step) else None
+
+    def _measured(self, asked: Samples | None) -> dict[str, float]:
+        """Return the metrics of an evaluation's responses under the policy; none for None."""
+        if asked is None:
+            return {}
         with self.clock.phase("eval"):
-            samples = self.evaluator.sample(self._sampler(seed))
-        self._release()
-        with self.clock.phase("eval"):
-            found = self.evaluator.measure(samples)
+            found = self.evaluator.measure(asked)
         wanted = self.config.checkpoint.keep_best
         if self.step == 0 and wanted.startswith("eval/") and wanted not in found:
             names = ", ".join(key for key in found if not key.endswith(("/low", "/high")))
