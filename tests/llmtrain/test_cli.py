@@ -97,7 +97,7 @@ def test_help_shows_choices(capsys):
     for choices in (
         "--controller-preset {paper,released}",
         "--device {cpu,cuda}",
-        "--rollout.old-logp {trainer,rollout}",
+        "--rollout.old-logp {auto,trainer,rollout}",
         "--rollout.lora-sync {merged,adapter}",
         "--reward.format {'',boxed,tags}",
         "--optim.stats {fresh,rollout}",
@@ -105,7 +105,7 @@ def test_help_shows_choices(capsys):
         "--engine.name {torch,deepspeed}",
         "--topology.name {local,ray}",
         "--topology.placement {colocated,disaggregated}",
-        "--topology.weight-sync {object,nccl}",
+        "--topology.weight-sync {object,ipc,nccl}",
     ):
         assert choices in out
     assert "Sampling of responses, and the engine that does it." in out

@@ -86,9 +86,12 @@ def install_ipc(put) -> list[torch.Tensor]:
     return given
 
 
-def install_mapped_ipc(put, folder: str) -> None:
-    """In a trainer's process: memory of GPU i is files in `folder`/GPU-i, whose names are its handles."""
-    empty, gpu = torch.empty, [0]
+def install_mapped_ipc(put, folder: str, own: int = 0) -> None:
+    """In a trainer's process: memory of GPU i is files in `folder`/GPU-i, whose names are its handles.
+
+    own: the GPU of the process.
+    """
+    empty, gpu = torch.empty, [own]
 
     @contextmanager
     def device(index):
@@ -107,7 +110,8 @@ def install_mapped_ipc(put, folder: str) -> None:
 
     put(torch, "empty", allocate)
     put(packed_tensor, "reduce_tensor", lambda tensor: (None, (tensor.handle, len(tensor), *[None] * 5)))
-    put(torch.accelerator, "current_device_index", lambda: 0)
+    put(torch.accelerator, "current_device_index", lambda: own)
+    put(torch.cuda, "synchronize", lambda: None)
     put(torch.cuda, "device", device)
     put(torch.cuda, "get_device_properties", lambda index: SimpleNamespace(uuid=f"GPU-{index}"))
     put(torch.cuda, "current_stream", Stream)
@@ -117,10 +121,23 @@ def install_mapped_ipc(put, folder: str) -> None:
 def map_ipc(worker) -> int:
     """In a worker of vLLM: open such handles, as the GPU of its rank; return its process."""
 
+    open_handles_of(worker.rank)
+    return os.getpid()
+
+
+def open_handles_of(gpu: int) -> None:
     def rebuild(path, size, *rest):
-        assert f"GPU-{worker.rank}/" in path, "a handle of another GPU"
+        assert f"GPU-{gpu}/" in path, "a handle of another GPU"
         return torch.from_file(path, shared=True, size=size, dtype=torch.uint8)
 
     reductions.rebuild_cuda_tensor = rebuild
-    torch.cuda.get_device_properties = lambda index: SimpleNamespace(uuid=f"GPU-{worker.rank}")
-    return os.getpid()
+    torch.cuda.get_device_properties = lambda index: SimpleNamespace(uuid=f"GPU-{gpu}")
+
+
+def start_on_gpu(folder, config, stops):
+    """In an actor: a vLLM engine on the GPU that its environment names, which waits for handles of memory there."""
+    from llmtrain.rollout.vllm.vllm_engine import VLLMEngine
+
+    engine = VLLMEngine(folder, config, stops, transport="ipc")
+    open_handles_of(int(os.environ["ON_GPU"]))
+    return engine

@@ -187,6 +187,12 @@ def test_the_next_command_is_printed(capsys, tmp_path, monkeypatch):
         ({"colocated": False}, {"topology.weight_sync": "nccl", "topology.staleness": 0}),
         ({"colocated": False, "staleness": 1}, {"topology.weight_sync": "nccl", "topology.staleness": 1}),
         ({"colocated": False, "staleness": 2}, {"topology.weight_sync": "object", "topology.staleness": 2}),
+        ({}, {"topology.name": "local", "nproc": 8}),
+        ({"gpus": 16}, {"topology.name": "ray", "topology.weight_sync": "ipc", "topology.rollout_engines": 16}),
+        (
+            {"tensor_model_parallel_size": 2},
+            {"topology.name": "ray", "topology.weight_sync": "ipc", "topology.rollout_engines": 4},
+        ),
         ({}, {"optim.lr": 1e-6, "controller": "grpo", "rollout.filter_groups": False, "rollout.gen_batch_size": 0}),
     ],
 )

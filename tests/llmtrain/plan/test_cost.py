@@ -36,13 +36,14 @@ def test_apart_one_side_waits_unless_rollouts_may_be_old():
 
 def test_weights_travel():
     once = 2 * 8_190_735_360
-    store = 2 * once / (64e9 * 0.82) + 2 * once / 50e9
-    assert plan().sync == pytest.approx(store)
-    assert plan(gpus=16).sync == pytest.approx(store + once / (50e9 * 0.82)), "over one adapter"
+    assert plan().sync == plan(gpus=16).sync == pytest.approx(16 * once / (3.35e12 * 0.685)), "within each GPU"
     assert plan(zero_stage=3).sync > plan().sync, "gathered first"
     apart = {"gpus": 16, "colocated": False}
     assert plan(**apart).sync == pytest.approx(once / (50e9 * 0.82)), "a broadcast"
-    assert plan(**apart, staleness=2).sync == plan(gpus=16).sync
+    stored = once / 2e9
+    assert plan(colocated=False, staleness=2, store_gb_per_s=2.0).sync == pytest.approx(stored)
+    over_one_adapter = stored + once / (50e9 * 0.82)
+    assert plan(**apart, staleness=2, store_gb_per_s=2.0).sync == pytest.approx(over_one_adapter)
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -35,6 +35,7 @@ def as_trained(preset: Preset, folder: Path) -> TrainConfig:
 def test_the_trainer_takes_every_preset(name, tmp_path, monkeypatch):
     for module in ("llmtrain.training.check", "llmtrain.rollout.ray.places"):
         monkeypatch.setattr(f"{module}.find_spec", lambda name: name)  # as if all were installed
+    monkeypatch.setattr("llmtrain.training.check.check_device", lambda *args, **options: None)  # and there were GPUs
     check(as_trained(PRESETS[name], tmp_path))
 
 
@@ -42,7 +43,9 @@ def test_the_trainer_takes_every_preset(name, tmp_path, monkeypatch):
 def test_a_preset_is_trained_as_it_was_planned(name, tmp_path):
     preset = PRESETS[name]
     config, run = preset.config, as_trained(preset, tmp_path)
-    engines = run.topology.rollout_engines * run.rollout.tensor_parallel_size
+    local = run.topology.name == "local"
+    assert local == (config.gpus <= 8 and config.colocated and config.tensor_model_parallel_size == 1)
+    engines = run.nproc if local else run.topology.rollout_engines * run.rollout.tensor_parallel_size
     assert config.gpus == (run.nproc if config.colocated else run.nproc + run.engine_gpus)
     assert engines == config.gpus if config.colocated else engines == run.engine_gpus
     assert (run.rollout.prompts, run.rollout.n, run.optim.mini_batch_size) == (
@@ -52,7 +55,7 @@ def test_a_preset_is_trained_as_it_was_planned(name, tmp_path):
     )
     assert run.rollout.max_model_len == config.max_prompt_length + config.max_response_length
     assert run.topology.address == ("auto" if config.gpus == 64 else "")
-    assert run.topology.weight_sync == ("object" if config.colocated else "nccl")
+    assert local or run.topology.weight_sync == ("ipc" if config.colocated else "nccl")
     if name.startswith("qwen3-8b"):  # what EntroPIC publishes
         assert (run.optim.lr, run.rollout.temperature, run.controller, run.target) == (
             1e-6,

@@ -27,12 +27,12 @@ def phases(name):
 
 
 def test_steps_by_phase():
-    rollout, training, weights = phases(SMALL)
-    assert (
-        f"takes {plan(SMALL).seconds:.0f} s a step: {rollout} rollout, {training} training, {weights} weights" in PAGE
-    )
-    rollout, training, weights = phases(LARGE)
-    assert f"takes {plan(LARGE).seconds:.0f} s: {rollout}, {training} and {weights}" in PAGE
+    for name, said in (
+        (SMALL, "{} s a step: {} rollout, {} training, {:.1f} weights"),
+        (LARGE, "{} s: {}, {} and {:.1f}"),
+    ):
+        rollout, training, _ = phases(name)
+        assert said.format(round(plan(name).seconds), rollout, training, plan(name).sync) in PAGE
 
 
 def test_training_against_trl():

@@ -5,6 +5,7 @@ A Fault has the cause and its fix; for any other error the last line is the caus
 
 import os
 import tempfile
+import time
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 
 SECONDS = timedelta(seconds=60)
 """Timeout of process groups; the doctor's own limit is shorter."""
+WEIGHTS = 1 << 27
+"""Bytes of weights that are sent to measure how fast; containers may have little shared memory."""
 
 
 class Fault(RuntimeError):
@@ -192,7 +195,32 @@ def ray() -> str:
     ray: Any = import_module("ray")
     ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False, configure_logging=False)
     answer = ray.get(ray.remote(lambda a, b: a + b).remote(1, 2))
+    rate = weights_per_second(ray)
     ray.shutdown()
     if answer != 3:
         raise Fault(f"a task returned {answer}, not 3", "pip install --force-reinstall ray")
-    return "started, ran a task, stopped"
+    return f"started, ran a task, stopped; weights pass its object store at {rate / 1e9:.1f} GB/s"
+
+
+def weights_per_second(ray: Any) -> float:
+    """Return the bytes per second of weights from this process through the object store to another; best of three.
+
+    On the way of `topology.weight_sync object`: to the host, into the store, out of it, and onto the device.
+    """
+    import torch
+
+    from ..rollout.ray.packed_weights import pack, unpack
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    weights = [(str(i), torch.ones(WEIGHTS // 16, dtype=torch.bfloat16, device=device)) for i in range(8)]
+
+    def receive(packed: Any) -> None:
+        for _, weight in unpack(packed):
+            weight.to(device)
+
+    receiver, rates = ray.remote(num_gpus=int(device == "cuda"))(receive), []
+    for _ in range(4):  # the first one starts the process
+        began = time.perf_counter()
+        ray.get(receiver.remote(ray.put(pack(weights))))
+        rates.append(WEIGHTS / (time.perf_counter() - began))
+    return max(rates[1:])

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from .architecture import BF16
 from .derived import Layout, lay_out
-from .efficiency import HOST_BANDWIDTH, LINK_SHARE
+from .efficiency import BANDWIDTH_SHARE, IPC_PASSES, LINK_SHARE
 from .fixes import check_fit
 from .memory import Memory
 from .plan_config import PlanConfig
@@ -38,20 +38,19 @@ class Plan:
 
     @cached_property
     def sync(self) -> float:
-        """Seconds for sending new weights to the engines.
-
-        The object store's path: to the host, into the store, to other nodes, out of the store, to the engines' GPUs.
-        """
+        """Seconds for sending new weights to the engines: within each GPU, from GPU to GPU, or by the object store."""
         layout, gpu = self.layout, self.layout.gpu
         size = BF16 * layout.model.params
         gather = size * (layout.ranks - 1) / layout.ranks / link(layout) if self.config.zero_stage == 3 else 0.0
         if self.config.offload_param:
             gather += size / layout.ranks / (gpu.pcie * LINK_SHARE)
+        if self.config.weight_sync == "ipc":
+            return gather + IPC_PASSES * size / (gpu.bandwidth * BANDWIDTH_SHARE)
         between = LINK_SHARE * (gpu.nvlink if layout.nodes == 1 else gpu.network)
         if self.config.weight_sync == "nccl":
             return gather + size / between
         across = size / between if layout.nodes > 1 else 0.0
-        return gather + 2 * size / (gpu.pcie * LINK_SHARE) + across + 2 * size / HOST_BANDWIDTH
+        return gather + across + size / (1e9 * self.config.store_gb_per_s)
 
     @property
     def overlapped(self) -> bool:

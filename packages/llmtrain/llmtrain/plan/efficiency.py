@@ -20,6 +20,9 @@ LINK_SHARE = 0.82
 maintainers (NVIDIA/nccl-tests, issue 212)."""
 HOST_BANDWIDTH = 50e9
 """Host memory bandwidth per GPU (bytes/s): two sockets of about 200 GB/s for eight GPUs. An estimate."""
+IPC_PASSES = 16
+"""Passes over the weights in GPU memory when they are sent by ipc: packed and loaded, two each, and a checksum at both
+ends, six each."""
 BACKWARD_ATTENTION = 2.5
 """Work of FlashAttention's backward pass relative to its forward pass: five matrix products to two."""
 

@@ -26,6 +26,21 @@ def timeouts(plan: Plan) -> tuple[float, float]:
     return answer, max(LEAST_WAIT, 60.0 * math.ceil(MARGIN * step / 60), answer + LEAST_WAIT)
 
 
+def topology(plan: Plan) -> dict[str, Any]:
+    """Return the settings of the topology: local where each rank can hold an engine of its own, or else Ray."""
+    config, layout = plan.config, plan.layout
+    if layout.nodes == 1 and config.colocated and config.tensor_model_parallel_size == 1 and not config.staleness:
+        return {"name": "local"}
+    return {
+        "name": "ray",
+        "placement": "colocated" if config.colocated else "disaggregated",
+        "rollout_engines": layout.engines,
+        "staleness": config.staleness,
+        "weight_sync": config.weight_sync,
+        "address": "auto" if layout.nodes > 1 else "",
+    }
+
+
 def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
     """Return settings for `llmtrain train --config`, without data, and without the model unless it is a folder.
 
@@ -76,14 +91,7 @@ def train_settings(plan: Plan, preset: Preset | None = None) -> dict[str, Any]:
             "offload_optimizer": config.offload_optimizer,
             "offload_param": config.offload_param,
         },
-        "topology": {
-            "name": "ray",
-            "placement": "colocated" if config.colocated else "disaggregated",
-            "rollout_engines": layout.engines,
-            "staleness": config.staleness,
-            "weight_sync": config.weight_sync,
-            "address": "auto" if layout.nodes > 1 else "",
-        },
+        "topology": topology(plan),
         "eval": {"every": 0},
     }
     if Path(config.model).is_dir():

@@ -81,6 +81,9 @@ class PlanConfig:
     """Share of a GPU for the engine's weights and KV cache, as in vLLM. None: the free share, at most 0.9."""
     max_num_seqs: Amount = 256
     """Upper limit for responses that an engine decodes at once, as in vLLM."""
+    store_gb_per_s: Annotated[float, "(0, 1e15]"] = 1.4
+    """GB/s of weights through Ray's object store, which a staleness above 1 needs. The default was measured on an AMD
+    EPYC without a GPU; `llmtrain doctor` measures yours."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -96,8 +99,13 @@ class PlanConfig:
 
     @property
     def weight_sync(self) -> str:
-        """Weight sync of the run: a broadcast (nccl) needs separate GPUs, and would stall with a staleness above 1."""
-        return "object" if self.colocated or self.staleness > 1 else "nccl"
+        """Weight sync of the run: within each GPU (ipc) if colocated, or else a broadcast (nccl).
+
+        Both would stall engines that work ahead with a staleness above 1.
+        """
+        if self.staleness > 1:
+            return "object"
+        return "ipc" if self.colocated else "nccl"
 
 
 def in_words(change: Change) -> str:

@@ -215,13 +215,15 @@ Prompts are prefilled once per group. The step ends with the longest response of
 **Training.** For each token, 2 FLOP per parameter forward, 4 backward, 2 for recomputation; 6 for the fused head;
 attention takes 2·s²·width per layer forward and 2.5 times that backward; one more forward pass computes the
 log-probabilities of the rollout. Gradients are exchanged in fp32: once per update under ZeRO 0 and 1, in every
-micro-batch under 2 and 3, where only 3 overlaps with arithmetic. Under 3 a rank receives only its own shard; under the
-other stages DeepSpeed sends all gradients to all ranks. AdamW reads and writes 28 bytes per parameter.
+micro-batch under 2 and 3, and counted as overlapping with arithmetic only under 3. Under 3 a rank receives only its own
+shard; under the other stages DeepSpeed sends all gradients to all ranks. AdamW reads and writes 28 bytes per parameter.
 
-**Weight sync.** If colocated, or with a `staleness` above 1, through Ray's object store
-(`topology.weight_sync object`): from rank 0 to its host over PCIe, into the store, to the other nodes over one adapter,
-out of the store and to the engines' GPUs, one after the other. Otherwise a broadcast from one rank (`nccl`). Under
-ZeRO 3 both need an all-gather first.
+**Weight sync.** If colocated, within the memory of each GPU, which trainer and engine share (CUDA IPC; on one node
+with engines of one GPU by `topology.name local`, otherwise by `topology.weight_sync ipc`): 16 passes over the weights,
+of which 12 are checksums. Otherwise a broadcast from one rank (`nccl`), or with a `staleness` above 1 through Ray's
+object store (`object`) at `store_gb_per_s`, and to the other nodes over one adapter. The default of 1.4 GB/s was
+measured on an AMD EPYC without a GPU; [`llmtrain doctor`](install.md) measures that of a machine. Under ZeRO 3 all
+need an all-gather first.
 
 **Memory.** Each parameter takes 2 bytes for its weight, 4 for its gradient, which is summed in fp32, and 12 for the
 optimizer, sharded according to the ZeRO stage; ZeRO 0 and 1 take 2 more for the gradients of a pass. Added to these are

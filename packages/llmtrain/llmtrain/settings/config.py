@@ -237,8 +237,9 @@ class TopologyConfig(Section):
     """ray: number of rollout engines, each with rollout.tensor_parallel_size GPUs."""
     staleness: NonNegativeInt = 0
     """ray: maximum age of the weights that generate a response, in rollout steps; 0: synchronous training."""
-    weight_sync: Literal["object", "nccl"] = "object"
-    """ray: send weights through Ray's object store (object) or from GPU to GPU (nccl; vllm, disaggregated)."""
+    weight_sync: Literal["object", "ipc", "nccl"] = "object"
+    """ray: send weights through Ray's object store (object), within each GPU (ipc; vllm, colocated) or from GPU to GPU
+    (nccl; vllm, disaggregated)."""
     address: str = ""
     """ray: address of the cluster to join, such as auto; empty: start one on this machine, bound to loopback."""
     restarts: NonNegativeInt = 0
@@ -248,10 +249,12 @@ class TopologyConfig(Section):
 
     def _contradictions(self) -> Iterator[str]:
         changes = self.restarts + self.elastic_engines
-        if self.weight_sync == "nccl" and (self.name, self.placement, changes) != ("ray", "disaggregated", 0):
+        needs = {"nccl": ("disaggregated", "GPUs that differ"), "ipc": ("colocated", "processes on the same GPUs")}
+        placement, joined = needs.get(self.weight_sync, (self.placement, ""))
+        if joined and (self.name, self.placement, changes) != ("ray", placement, 0):
             yield (
-                "topology.weight_sync nccl needs topology.name ray, placement disaggregated, restarts 0 and "
-                "elastic_engines 0: it joins GPUs that differ, for good; use object"
+                f"topology.weight_sync {self.weight_sync} needs topology.name ray, placement {placement}, restarts 0 "
+                f"and elastic_engines 0: it joins {joined}, for good; use object"
             )
         if self.staleness and self.name == "local":
             yield "topology.staleness needs topology.name ray: a local rollout is never stale"

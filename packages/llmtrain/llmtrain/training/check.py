@@ -353,10 +353,11 @@ def check_rollout(config: TrainConfig) -> None:
         raise ValueError(
             f"rollout.lora_sync adapter needs --rollout.name vllm and model.lora_rank from 1 to {most}; use merged"
         )
-    nccl = config.topology.weight_sync == "nccl"
-    if nccl and not (vllm and config.device == "cuda" and not config.adapter_rank):
+    direct = config.topology.weight_sync != "object"
+    if direct and not (vllm and config.device == "cuda" and not config.adapter_rank):
         raise ValueError(
-            "topology.weight_sync nccl needs --rollout.name vllm, --device cuda and whole weights; use object"
+            f"topology.weight_sync {config.topology.weight_sync} needs --rollout.name vllm, --device cuda and whole "
+            "weights; use object"
         )
     engine = engine_class(config.rollout.name)
     if config.rollout.partial_tokens and not engine.continues:

@@ -1,6 +1,7 @@
-"""Weights that are broadcast to rollout engines: all of the way but NCCL, and every way in which an engine can fail."""
+"""Weights from GPU to GPU or within one: all of the way but NCCL and CUDA, and all ways in which an engine can fail."""
 
 import copy
+import json
 import os
 import signal
 from functools import partial
@@ -10,15 +11,18 @@ import torch
 
 pytest.importorskip("vllm", reason="make install")
 
+import ipc_ranks
 import ray
 import ray_engines
 import without_gpus
 from ray_engines import Scripted
+from tests.ranks import group, run_ranks
 from vllm_answers import CONFIG, EOS, PROMPTS, TOKENIZER, forced_logp, sharp_model
 
 from llmtrain.cluster.topology import cluster
 from llmtrain.policy.model import save
 from llmtrain.process.ranks import Ranks
+from llmtrain.rollout.ray.direct_weights import Direct
 from llmtrain.rollout.ray.places import Seat
 from llmtrain.rollout.ray.remote_engine import RemoteEngine
 from llmtrain.rollout.rollout_engine import Request, RolloutError
@@ -56,7 +60,7 @@ class Several(Ranks):
 
 def remote(make, config, count=2):
     seats = [Seat({"num_cpus": 0.1}, {"OMP_NUM_THREADS": "1"})] * count
-    return RemoteEngine(make, config, Several(), seats, nccl=(torch.float32, "cpu"))
+    return RemoteEngine(make, config, Several(), seats, direct=Direct("nccl", torch.float32, "cpu"))
 
 
 def test_two_engines_take_what_was_broadcast(here, tmp_path, monkeypatch):
@@ -126,7 +130,7 @@ def answering(info):
             marks=pytest.mark.long,
         ),
         pytest.param(*("accept", "stale", "rollout engine 0 reports weights 0 instead of 1"), marks=pytest.mark.long),
-        ("", "", "the broadcast of weights 1 hangs: it took more than rollout.timeout 2 s"),
+        ("", "", "sending weights 1 hangs: it took more than rollout.timeout 2 s"),
     ],
 )
 def test_an_engine_that_is_lost_meanwhile_is_an_error_in_time(here, monkeypatch, call, fault, message):
@@ -189,7 +193,17 @@ def test_all_ranks_read_the_weights_as_often(monkeypatch):
             assert parts is None
             assert len(reads) in (1, 2)  # the shapes alone, the first time
 
-    engine = RemoteEngine(Scripted, QUICK, Second(), [Seat({})], nccl=(torch.float32, "cpu"))
+    engine = RemoteEngine(Scripted, QUICK, Second(), [Seat({})], direct=Direct("nccl", torch.float32, "cpu"))
     for version, expected in ((1, 2), (2, 3)):
         engine.update(Counted(WEIGHTS), version)
         assert len(reads) == expected
+
+
+def test_each_engine_takes_weights_from_the_learner_on_its_gpu(tmp_path):
+    """Twice, in several pieces, by two learners to two engines; then other weights lie on the second GPU."""
+    run_ranks(group(2), ipc_ranks.main, tmp_path)
+    first, second = (json.loads((tmp_path / f"rank-{rank}.json").read_text()) for rank in range(2))
+    assert max(first["gaps"] + second["gaps"]) < 1e-4
+    assert first["pieces"] > 0 < second["pieces"]
+    assert "rollout engine 1 failed: weights 3: 1 of" in first["error"]
+    assert "reached vllm's worker 0 with other checksums" in first["error"]

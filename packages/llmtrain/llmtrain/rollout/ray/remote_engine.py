@@ -31,7 +31,8 @@ from ...sequences.rollouts import Rollouts, merge
 from ...settings.config import RolloutConfig, TrainConfig
 from ..make import engine_class, start_engine
 from ..rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start, Weights
-from .broadcast import Broadcast, Engines
+from ..vllm.vllm_start import dtype_of
+from .direct_weights import Direct, DirectWeights, Engines
 from .packed_weights import pack
 from .places import Seat, elastic_seats, seats
 from .remote_actor import NeverRanError, Part, RemoteActor
@@ -54,11 +55,15 @@ def remote_engine(config: TrainConfig, start: Start, ranks: Ranks) -> "RemoteEng
 
     Engines that share the learners' GPUs have started when this returns.
     """
-    nccl = (torch.bfloat16, config.device) if config.topology.weight_sync == "nccl" else None
-    each = replace(start, folder=start.folder.resolve(), rank=0, transport="nccl" if nccl else None)
+    direct = None
+    if config.topology.weight_sync != "object":
+        dtype = dtype_of(config.rollout, config.device)
+        way, trusted = config.topology.weight_sync, start.trust_remote_code
+        direct = Direct(way, dtype, config.device, folder=start.folder, trust_remote_code=trusted)
+    each = replace(start, folder=start.folder.resolve(), rank=0, transport=direct.transport if direct else None)
     make = partial(start_here, each, config.threads)
     places = seats(config), elastic_seats(config)
-    engine = RemoteEngine(make, config.rollout, ranks, *places, restarts=config.topology.restarts, nccl=nccl)
+    engine = RemoteEngine(make, config.rollout, ranks, *places, restarts=config.topology.restarts, direct=direct)
     engine.published = engine_class(config.rollout.name).published
     if config.topology.placement == "colocated" and config.device != "cpu":
         engine.share(config.sleep_level)
@@ -85,7 +90,7 @@ class RemoteEngine(RolloutEngine):
     make: makes an engine in its actor, with the weights of version 0.
     seats: placement of each engine.
     elastic: placement of each elastic engine.
-    nccl: dtype and device type of broadcast weights; not possible with restarts or elastic engines.
+    direct: way of weights besides the object store; not possible with restarts or elastic engines.
     """
 
     def __init__(
@@ -96,15 +101,15 @@ class RemoteEngine(RolloutEngine):
         seats: Sequence[Seat],
         elastic: Sequence[Seat] = (),
         restarts: int = 0,
-        nccl: tuple[torch.dtype, str] | None = None,
+        direct: Direct | None = None,
     ) -> None:
         self.make, self.config, self.ranks, self.seats = make, config, ranks, seats
         self.restarts, self.sent = restarts, 0
         self.places = list(elastic)
         """Places of elastic engines that are neither running nor asked for."""
         self.sleep_level, self.released = 0, False
-        self.nccl = nccl
-        self.broadcast: Broadcast | None = None
+        self.direct = direct
+        self.sender: DirectWeights | None = None
         self.known: dict[str, Tensor] = {}
         """All weights by name, without data, once they were read."""
         self.jobs: deque[Job] = deque()
@@ -150,16 +155,14 @@ class RemoteEngine(RolloutEngine):
 
     def update(self, weights: Weights, version: int) -> None:
         self.sent, self.released = version, False
-        if self.nccl:
-            self._broadcast(weights, version, *self.nccl)
+        if self.direct:
+            self._send_directly(weights, version, self.direct)
             return
         if self.ranks.rank:
             read(weights)
         else:
             packed = ray.put(pack(weights))
-        if self.sleep_level:  # engines wake up on new weights: free the GPU memory of gathered weights first
-            empty_cache()
-            self.ranks.barrier()
+        self._make_room()
         if self.ranks.rank:
             return
         if self.restarts or self.is_elastic:
@@ -167,22 +170,31 @@ class RemoteEngine(RolloutEngine):
         for engine in (*self.engines, *self.elastic):
             engine.send(packed, version)
 
-    def _broadcast(self, weights: Weights, version: int, dtype: torch.dtype, device: str) -> None:
-        """Broadcast the weights: all ranks read them, rank 0 sends them.
+    def _make_room(self) -> None:
+        """Free the learners' unused GPU memory, if engines that share their GPUs wake up for new weights."""
+        if self.sleep_level:
+            empty_cache()
+            self.ranks.barrier()
+
+    def _send_directly(self, weights: Weights, version: int, way: Direct) -> None:
+        """Send the weights from GPU to GPU, or within each: all ranks read them.
 
         Raises RolloutError on all ranks if an engine is not ready, and on rank 0 alone if sending fails: the others may
         still wait for it in a collective.
         """
-        self.known = self.known or {name: torch.empty_like(weight, device="meta") for name, weight in weights}
+        if way.transport == "nccl":
+            self.known = self.known or {name: torch.empty_like(weight, device="meta") for name, weight in weights}
         self._together(self._wait_until_idle)
-        if self.ranks.rank:
+        self._make_room()
+        if way.transport == "nccl" and self.ranks.rank:
             read(weights)
             return
-        if self.broadcast is None:
-            actors = [engine.actor for engine in self.engines]
-            engines = Engines(actors, self.config.tensor_parallel_size, self.config.timeout)
-            self.broadcast = Broadcast(engines, self.known, dtype, device)
-        self.broadcast.send(weights, version)
+        if self.sender is None:
+            actors, workers = [engine.actor for engine in self.engines], self.config.tensor_parallel_size
+            engines = None if self.ranks.rank else Engines(actors, workers, self.config.timeout)
+            self.sender = DirectWeights(way, engines, self.known)
+        self.sender.send(weights, version)
+        self._make_room()
 
     def release(self) -> None:
         """Put engines that share the learners' GPUs to sleep; return on all ranks when they sleep."""

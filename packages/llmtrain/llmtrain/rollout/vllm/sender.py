@@ -169,6 +169,7 @@ def make_sender(
     port: int = 0,
     workers: int = 1,
     buffer: int = DEFAULT_PACKED_BUFFER_SIZE_BYTES,
+    first: bool = True,
 ) -> TrainerWeightTransferEngine:
     """Return the trainer's end of a transport; its `send_weights` is one full update.
 
@@ -177,12 +178,14 @@ def make_sender(
         address, port: nccl: meeting point of this process and the workers.
         workers: nccl: number of workers of all engines; ipc: number of the engine's workers.
         buffer: ipc: bytes packed at a time, see `packed_bytes`.
+        first: ipc: True in the process that calls the engines, whose client is used; each other process of a group
+            only adds the handles of its GPU, and all iterate over the weights.
     """
     shared = "/dev/shm" if Path("/dev/shm").is_dir() else tempfile.gettempdir()
     info = {
         "value": lambda: DirectTrainerInit(rank=0),
         "file": lambda: DirectTrainerInit(shared, rank=0),
-        "ipc": lambda: IPCTrainerInitInfo(packed=True, packed_buffer_size_bytes=buffer, rank=0),
+        "ipc": lambda: IPCTrainerInitInfo(packed=True, packed_buffer_size_bytes=buffer, rank=int(not first)),
         "nccl": lambda: NCCLTrainerInitInfo(address, port, 1 + workers, rank=0),
     }[transport]()
     if transport == "ipc" and workers > 1:

@@ -224,14 +224,14 @@ class VLLMEngine(RolloutEngine):
             self.client.version = version
             self.sender.send_weights()
             self.source.weights = ()
-        self.accept(version, self.source.sent)
         empty_cache()  # free memory of the sent weights
-        with self._call("wake up"):
-            self._wake_up("kv_cache")
+        self.accept(version, self.source.sent)
 
     def transfer(self, call: str, *args: Any) -> None:
         """Run a call of a sender in another process on the `Client`."""
         with self._call("take new weights"):
+            if self.asleep and call == "start_weight_update":
+                self.llm.wake_up(["weights"])
             getattr(self.client, call)(*args)
 
     def accept(self, version: int, sent: dict[str, int]) -> None:
@@ -260,6 +260,8 @@ class VLLMEngine(RolloutEngine):
             fresh = self.llm.reset_prefix_cache()
         if not fresh:
             raise RolloutError(f"weights {version}: vllm kept its prefix cache of older weights")
+        with self._call("wake up"):
+            self._wake_up("kv_cache")
         self.version = version
 
     # Life ---------------------------------------------------------------------------------------------------------
