@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM, MixtralConfig
 from entrostat.runlog import read_metrics
 from llmtrain.policy.model import save
 from llmtrain.rollout.hf_engine import CopyEngine
-from llmtrain.settings.config import EngineConfig, GuardConfig, ModelConfig, TopologyConfig
+from llmtrain.settings.config import EngineConfig, GuardConfig, ModelConfig, RewardConfig, TopologyConfig
 from llmtrain.training.trainer import Trainer, TrainingStoppedError
 from llmtrain.training.weights_proof import mismatch_limit, rounding_limit
 
@@ -96,6 +96,18 @@ def test_a_gap_that_comes_later_stops_the_run_by_default(engine, small, tmp_path
     assert after["mismatch/logp_gap"] > 0.05
     assert "loss" in before
     assert "loss" not in after
+
+
+@pytest.mark.parametrize("rewarded", [True, False])
+def test_a_gap_of_told_statistics_leaves_out_all_updates_of_a_rollout(rewarded, small, tmp_path):
+    """Whether its responses earn a reward, with the weights turned, or not: then there is no update to tell."""
+    reward = RewardConfig(length_weight=1.0 if rewarded else 0.0)
+    config = replace(with_engine(small, Telling, tmp_path / "run", mismatch="skip"), reward=reward)
+    assert config.updates > 1
+    lines = [line for line in train(config) if "reward" in line]
+    assert [line.get("guard/skipped", 0) for line in lines] == [0, 0, 1, 1]
+    assert ["loss" in line for line in lines] == [True, True, False, False]
+    assert [line["mismatch/logp_gap"] > 0.05 for line in lines] == [False, False, True, True]
 
 
 def test_who_asks_for_it_goes_on(small, tmp_path, capsys):

@@ -21,11 +21,9 @@ from ..policy.model import load
 from ..policy.policy import Policy
 from ..process.clock import Clock
 from ..process.ranks import Ranks
-from ..rollout.mismatch import mismatch
 from ..sequences.batch import Batch
 from ..sequences.collected import Collected
 from ..sequences.ragged import starts
-from ..sequences.rollouts import Rollouts
 from ..settings.config import TrainConfig
 from .implicit_reward import ImplicitReward, optim_of
 
@@ -59,6 +57,8 @@ class Experience:
     """Mask (B,) of the sequences that enter the loss; None for all."""
     from_rollout: bool = False
     """True if importance ratios are relative to `rollout_logp` instead of `stats.logp`."""
+    sampled: bool = False
+    """True if `stats` were computed while sampling: only the first update tells if they are the policy's."""
 
     def select(self, sequences: Tensor) -> "Experience":
         """Return the experience of some of the sequences."""
@@ -77,6 +77,7 @@ class Experience:
             None if self.truncated_entropy is None else self.truncated_entropy[index],
             None if self.trained is None else self.trained[sequences],
             self.from_rollout,
+            self.sampled,
         )
 
     @property
@@ -108,8 +109,6 @@ class Experience:
         )
 
 
-CONFIRMED = 8
-"""Sequences of a rollout whose log-probabilities a pass confirms, if the sampler computed the statistics."""
 PRIME = "prime"
 """Folder of the implicit reward model in a checkpoint."""
 
@@ -182,22 +181,9 @@ class Annotator:
             truncated_entropy=inside.entropy if inside else None,
             trained=self._trained(found),
             from_rollout=config.rollout.old_logp == "rollout",
+            sampled=rollouts.stats is not None,
         )
         return self._with_process_rewards(made, found)
-
-    def mismatch(self, made: Experience, rollouts: Rollouts) -> dict[str, float]:
-        """Return the mismatch of all tokens; of statistics computed while sampling that of some sequences, by a pass.
-
-        See `rollout.mismatch`.
-        """
-        trainer, sampled = made.stats.logp, rollouts.logp
-        if rollouts.stats is not None:
-            some = torch.linspace(0, len(rollouts) - 1, min(CONFIRMED, len(rollouts))).long()
-            with self.clock.phase("forward"):
-                budget = self.config.optim.micro_batch_tokens
-                trainer = self.policy.all_stats(made.batch.select(some), budget, self.ranks).logp
-            sampled = sampled[made.batch.response_index(some)]
-        return mismatch(trainer, sampled, self.ranks)
 
     def _restricted(self, batch: Batch, within: Support | None) -> RestrictedStats | None:
         """Return statistics of the policy within a support; None if there is no support."""

@@ -32,6 +32,8 @@ class Guard:
         self.prints = prints
         self.stops_for = ""
         """Reason why the run must stop after this step; empty if it need not."""
+        self.left_out: set[str] = set()
+        """Names of the guards that left out an update of this step."""
         self._found: Counter[str] = Counter()
         self._warned: set[str] = set()
 
@@ -69,10 +71,11 @@ class Guard:
             print(f"guard: {said}; {goes_on}", file=sys.stderr)
         if policy != "warn":
             self._found["skipped"] += 1
+            self.left_out.add(name)
         return policy == "warn"
 
     def metrics(self) -> dict[str, float]:
         """Return how often each guard acted since the last call, for guards with a limit and those that acted."""
         names = [name for name in ("loss", "grad_norm", "entropy", "mismatch") if self.config.limits(name)]
-        found, self._found = self._found, Counter()
+        found, self._found, self.left_out = self._found, Counter(), set()
         return {f"guard/{name}": float(found[name]) for name in dict.fromkeys([*names, *found])}

@@ -7,8 +7,10 @@ no token can have a gradient (advantage 0 and no bonus) skip the model. Each ran
 the update equals that of one process holding all sequences.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -20,6 +22,7 @@ from ..kernels import HeadStats
 from ..policy.engine import Engine, NonFiniteError
 from ..policy.policy import Policy
 from ..process.clock import Clock
+from ..rollout.mismatch import mismatch
 from ..sequences.batch import padded
 from ..sequences.mini_batch import mini_batches
 from ..settings.config import OptimConfig
@@ -67,7 +70,7 @@ class Learner:
         updates: list[dict[str, float | Tensor]] = []
         planned: dict[str, float] = defaultdict(float)
         for i, sequences in enumerate(self._mini_batches(experience, step)):
-            mini = experience.select(sequences)
+            mini = replace(experience.select(sequences), sampled=experience.sampled and i == 0)
             current = None
             moved = i > 0 and self.config.stats == "fresh"
             if moved and self.controller.needs & POLICY_FIELDS:
@@ -80,7 +83,7 @@ class Learner:
             updates.append({**self.optimize(mini, plan, watch), **info})
             for key, value in info.items():
                 planned[key] += value
-            if self.guard.stops_for:
+            if self.guard.stops_for or "mismatch" in self.guard.left_out:
                 break
         self.planned = dict(planned)
         return to_floats(merge(updates))
@@ -102,7 +105,8 @@ class Learner:
     def optimize(self, mini: Experience, plan: Plan, watch: Watch = look_away) -> dict[str, float]:
         """Take one optimizer step under the plan of a mini-batch; no step if no token can have a gradient.
 
-        Metrics of sequences that skip the model use their statistics from before the first update.
+        Metrics of sequences that skip the model use their statistics from before the first update. If these were
+        computed while sampling, and the policy has not moved since, the passes measure their mismatch.
         """
         now = HeadStats(*(x.clone() for x in mini.stats))
         loss_sum = torch.zeros((), dtype=torch.float64, device=now.logp.device)
@@ -125,6 +129,11 @@ class Learner:
             tokens = mini.tokens(now)
             watch(tokens, plan)
             total = float(self.engine.ranks.total(loss_sum))
+            gap = self._mismatch(mini, now, live) if mini.sampled else {}
+            near = not math.isfinite(total) or self.guard.allows("mismatch", gap.get("mismatch/logp_gap", 0.0))
+            if not near:  # a loss of NaN is told as such, below
+                self.engine.discard()
+                return gap
             norm = self._step(total) if passes else 0.0
         except NonFiniteError as error:
             self.guard.passes(error)
@@ -134,8 +143,22 @@ class Learner:
             "loss": total,
             "grad_norm": norm,
             "lr": lr,
+            **gap,
             **to_floats(diagnose(tokens, plan, reduce=self.engine.ranks.reduce)),
         }
+
+    def _mismatch(self, mini: Experience, now: HeadStats, live: Tensor) -> dict[str, float]:
+        """Return the mismatch of the sequences that have passed through the model, or else of one; see `mismatch`.
+
+        A broken sampler may earn no reward, and with it no update.
+        """
+        assert mini.rollout_logp is not None
+        ranks, index = self.engine.ranks, mini.batch.response_index(live)
+        if ranks.most(len(live)):
+            return mismatch(now.logp[index.to(now.logp.device)], mini.rollout_logp[index.to(now.logp.device)], ranks)
+        one = torch.arange(min(1, len(mini.batch)))
+        logp = self.policy.all_stats(mini.batch.select(one), self.config.micro_batch_tokens, ranks).logp
+        return mismatch(logp, mini.rollout_logp[: len(logp)], ranks)
 
     def _step(self, loss: float) -> float:
         """Take an optimizer step unless a guard forbids it; return the norm of the gradient."""

@@ -42,6 +42,7 @@ from ..process.gpu_memory import empty_cache, peaks
 from ..process.stop_signals import StopSignal, restore
 from ..rollout.hf import stop_ids
 from ..rollout.make import make_rollout_engine
+from ..rollout.mismatch import mismatch
 from ..rollout.rollout_engine import Rereadable, RolloutEngine, RolloutError, Sampler, Start
 from ..sequences.rollouts import Rollouts
 from ..sequences.samples import TokenTable, pieces
@@ -341,7 +342,7 @@ class Trainer:
             self.policy.support = self.controller.support  # of the last observation, in statistics and in the update
             experience, learned = self.annotator.experience(found)
             entropy = self.ranks.mean(experience.stats.entropy)
-            gap = self.annotator.mismatch(experience, rollouts)
+            gap = {} if experience.sampled else mismatch(experience.stats.logp, rollouts.logp, self.ranks)
             near = self.guard.allows("mismatch", gap.get("mismatch/logp_gap", 0.0))
             proceeds = self.guard.allows("entropy", entropy) and near
             self.controller.observe(self._step_stats(entropy))
