@@ -46,11 +46,14 @@ class TensorBoard:
 
         if resume_at is None:
             shutil.rmtree(folder, ignore_errors=True)
-        self.writer = SummaryWriter(str(folder), purge_step=resume_at)
+        self.writer: Any = SummaryWriter(str(folder), purge_step=resume_at)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        for name, value in metrics.items():
-            self.writer.add_scalar(name, value, step)
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        # One event: add_scalar writes one for each metric, which takes longer than a small model's optimizer step.
+        values = [Summary.Value(tag=name, simple_value=value) for name, value in metrics.items()]
+        self.writer.file_writer.add_summary(Summary(value=values), step)
         self.writer.flush()
 
     def close(self) -> None:

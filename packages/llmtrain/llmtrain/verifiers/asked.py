@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 _MARKUP = re.compile(
@@ -24,6 +25,7 @@ def text_of(prompt: Any) -> str:
     return "\n".join(str(message.get("content", "")) for message in said)
 
 
+@lru_cache(maxsize=256)  # of the question of a group
 def plain(text: str) -> str:
     """Return `text` with one way of writing a formula: no markup that changes nothing, one sign for a product."""
     for old, new in _SIGNS:
@@ -33,9 +35,9 @@ def plain(text: str) -> str:
 
 def stands_in(answer: str, text: str) -> bool:
     """Return whether `answer` stands in `text`, up to markup, and not as part of a longer number or word."""
-    wanted = plain(answer).strip(". ")
-    if not wanted:
+    wanted, said = plain(answer).strip(". "), plain(text)
+    if not wanted or wanted not in said:
         return False
     before = r"(?<![\w\\.])" if wanted[0].isalnum() else ""
     after = r"(?!\w|\.\d)" if wanted[-1].isalnum() else ""
-    return re.search(before + re.escape(wanted) + after, plain(text)) is not None
+    return re.search(before + re.escape(wanted) + after, said) is not None
