@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 import torch
 from entrostat import Controller
-from entrostat.controller import as_reading, column
+from entrostat.controller import reading, column
 
 @dataclass(kw_only=True)
 class Right(Controller):
@@ -25,7 +25,7 @@ class Right(Controller):
         super().__post_init__()
         self.gap = torch.tensor(0.0, dtype=torch.float64)
     def observe(self, stats):
-        entropy = as_reading(stats.entropy)
+        entropy = reading(stats.entropy)
         self.gap = torch.where(entropy.isnan(), self.gap, self.gap + self.target - entropy)
     def transform(self, plan, context):
         wrong = context.tokens.advantage < 0
@@ -36,8 +36,19 @@ class Idle(Right):
         return plan
 
 class Undeclared(Right):
+    @property
+    def needs(self):
+        return frozenset({"old_logp"})
     def transform(self, plan, context):
-        return plan.reweight(context.tokens.get("entropy"))
+        return plan.reweight(1 + context.tokens.logp.exp())
+
+class Remembering(Right):
+    def __post_init__(self):
+        super().__post_init__()
+        self.seen = []
+    def observe(self, stats):
+        super().observe(stats)
+        self.seen.append(stats.step)
 
 class Infinite(Right):
     def transform(self, plan, context):
@@ -62,6 +73,12 @@ class Local(Right):
         a = context.tokens.advantage
         return plan.reweight(0.5 + (a > a.mean(-1, keepdim=True)))
 
+class Alone(Right):
+    def transform(self, plan, context):
+        if type(context.reduce).__name__ == "DistReduce":
+            context.reduce.mine()
+        return super().transform(plan, context)
+
 class Counting(Right):
     state: ClassVar = ("gap", "plans")
     def __post_init__(self):
@@ -80,7 +97,8 @@ class Poisoned(Right):
 """
 FAULTS = {
     "Idle": "acts",
-    "Undeclared": "declares its fields",
+    "Undeclared": "reads what it needs",
+    "Remembering": "keeps its state",
     "Infinite": "finite",
     "Averaged": "micro-batches",
     "Ordered": "order",
@@ -115,6 +133,10 @@ def test_each_check_notices_its_fault(rules):
 @pytest.mark.slow
 def test_ranks_notice_a_mean_of_their_own(rules):
     assert "2 ranks give another update than one process" in CHECKS["ranks"](f"{rules}:Local", {})
+    assert (
+        dict(checked(f"{rules}:Alone", {}))["ranks"]
+        == "on a rank: AttributeError: 'DistReduce' object has no attribute 'mine'"
+    )
     assert dict(checked(f"{rules}:Right", {})) == dict.fromkeys(CHECKS, "")
 
 
@@ -136,7 +158,8 @@ def test_a_line_for_each_check_and_the_exit_code(rules, capsys, monkeypatch):
     assert main(["check-controller", f"{rules}:Forgetful"]) == 1
     told = capsys.readouterr().out
     assert "checkpoint            after a checkpoint the update is another: name all that observe changes" in told
-    assert told.endswith("has 1 fault\n")
+    assert "keeps its state       observe changes forgetful.gap, which is not in its `state`: a resumed run" in told
+    assert told.endswith("has 2 faults\n")
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from .by_name import list_controllers, make
     from .chaining import Chain, chain
     from .composition import CompositionWarning
-    from .controller import Controller, StepStats
+    from .controller import Context, Controller, StepStats, column, reading
     from .description import describe
     from .diagnostics import diagnose
+    from .hyperparameters import NotNegative, Number, Positive, Share
     from .plan import Plan
     from .policy_moments import PolicyStats, policy_stats
     from .reduce import DistReduce, LocalReduce
@@ -33,16 +34,22 @@ __version__ = "0.2.0"
 __all__ = [
     "Chain",
     "CompositionWarning",
+    "Context",
     "Controller",
     "DistReduce",
     "LocalReduce",
+    "NotNegative",
+    "Number",
     "Plan",
     "PolicyStats",
+    "Positive",
     "Schedule",
+    "Share",
     "StepStats",
     "Tokens",
     "advantages",
     "chain",
+    "column",
     "controllers",
     "cosine",
     "describe",
@@ -57,20 +64,27 @@ __all__ = [
     "pi_control",
     "piecewise",
     "policy_stats",
+    "reading",
 ]
 
 _HOME = {
     "Chain": "chaining",
     "CompositionWarning": "composition",
+    "Context": "controller",
     "Controller": "controller",
     "DistReduce": "reduce",
     "LocalReduce": "reduce",
+    "NotNegative": "hyperparameters",
+    "Number": "hyperparameters",
     "Plan": "plan",
     "PolicyStats": "policy_moments",
+    "Positive": "hyperparameters",
     "Schedule": "schedules",
+    "Share": "hyperparameters",
     "StepStats": "controller",
     "Tokens": "tokens",
     "chain": "chaining",
+    "column": "controller",
     "cosine": "schedules",
     "describe": "description",
     "diagnose": "diagnostics",
@@ -80,6 +94,7 @@ _HOME = {
     "make": "by_name",
     "piecewise": "schedules",
     "policy_stats": "policy_moments",
+    "reading": "controller",
 }
 """Module of each name above that is not itself a module."""
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from .composition import SampleWatch, check_parts
 from .controller import Context, Controller, StepStats
 from .plan import Plan
+from .reads import FIELDS, hand_to, handed, needs_of
 from .reduce import LocalReduce
 from .registry import REGISTRY, implied_surrogate
 from .scheduling import Scheduling
@@ -36,14 +37,15 @@ class Chain(Controller):
         self.name = "+".join(part.name for part in (surrogate, *parts))  # type: ignore[misc]
         self.samples = SampleWatch((surrogate, *parts))
         self.scheduling = Scheduling((surrogate, *parts))
-        self._needed = [(part.name, name) for part in (surrogate, *parts) for name in sorted(part.needs)]
+        self._needs = [(part, needs_of(part)) for part in (surrogate, *parts)]
+        """Fields that each part needs."""
 
     def __repr__(self) -> str:
         return f"chain({', '.join(map(repr, (self.surrogate, *self.parts)))})"
 
     @property
     def needs(self) -> frozenset[str]:
-        return frozenset(name for _, name in self._needed)
+        return frozenset[str]().union(*(needed for _, needed in self._needs))
 
     @property
     def support(self) -> Support | None:
@@ -56,19 +58,19 @@ class Chain(Controller):
     def plan(
         self, tokens: Tokens, reduce: LocalReduce | None = None, seed: int | Tensor = 0, step: int | Tensor = 0
     ) -> Plan:
-        missing = [need for need in self._needed if getattr(tokens, need[1]) is None]
-        if missing:
-            first = missing[0][0]
-            fields = ", ".join(f"Tokens.{name}" for who, name in missing if who == first)
-            raise ValueError(f"controller {first!r} needs {fields}")
+        for part, needed in self._needs:
+            if missing := [f"Tokens.{name}" for name in sorted(needed) if getattr(tokens, name) is None]:
+                raise ValueError(f"controller {part.name!r} needs {', '.join(missing)}")
         self.samples.saw(tokens)
-        context = Context(tokens, reduce or LocalReduce(), seed, step)
+        context = Context(handed(tokens), reduce or LocalReduce(), seed, step)
         with torch.no_grad():
             plan = self.surrogate.start(tokens)
-            for part in self.parts:
+            for part, needed in self._needs[1:]:
+                hand_to(context.tokens, part, needed)
                 plan = part.transform(plan, context)
                 if plan.advantage is not context.tokens.advantage:  # the next part gets the new advantage
-                    context = replace(context, tokens=replace(context.tokens, advantage=plan.advantage))
+                    context = replace(context, tokens=handed(tokens, plan.advantage))
+            hand_to(context.tokens, self.surrogate, FIELDS)
             return self.surrogate.finish(plan, context)
 
     def observe(self, stats: StepStats) -> None:

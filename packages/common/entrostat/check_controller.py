@@ -11,6 +11,7 @@ micro-batches and ranks, run as thousands of bandits side by side, and stopped a
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from torch import Tensor
 from .by_name import make
 from .chaining import Chain
 from .controller import StepStats
+from .reads import found_reads, needs_of
 from .reduce import DistReduce
 from .sample_batch import Ragged, gradient, plan_of, ragged_batch
 from .tokens import Tokens
@@ -46,7 +48,15 @@ def checked(spec: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]
         try:
             yield name, check(spec, settings)
         except Exception as error:
-            yield name, f"{type(error).__name__}: {error}".partition("\n")[0]
+            yield name, reason(error)
+
+
+def reason(error: Exception) -> str:
+    """Return an error in one line; of a rank's its last one, after the traceback."""
+    said = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if isinstance(error, mp.ProcessRaisedException) and said:
+        return f"on a rank: {said[-1]}"
+    return f"{type(error).__name__}: {said[0] if said else 'no reason given'}"
 
 
 def built(spec: str, settings: Mapping[str, Any], batch: Ragged | None = None) -> Chain:
@@ -95,16 +105,39 @@ def acts(spec: str, settings: Mapping[str, Any]) -> str:
 
 
 def declares(spec: str, settings: Mapping[str, Any]) -> str:
-    """It reads no field of Tokens that is not in `needs`."""
-    controller = built(spec, settings)
-    batch = ragged_batch(0)
-    known = controller.needs | {"advantage", "logp", "old_logp"}
+    """A rule that names what it `needs` reads no other field of Tokens; one that does not plans with what was found."""
+    for part in make(spec, **settings).parts:
+        if read := found_reads(part) - needs_of(part):
+            fields = ", ".join(f"Tokens.{name}" for name in sorted(read))
+            return f"{part.name} reads {fields}, which its `needs` does not name: name it, or leave `needs` out"
+    controller, batch = built(spec, settings), ragged_batch(0)
+    known = controller.needs | {"advantage"}
     given: dict[str, Any] = {name: x if name in known else None for name, x in vars(batch.tokens).items()}
-    try:
-        gradient(controller, replace(batch, tokens=Tokens(**given)), everything(batch))
-    except (ValueError, AttributeError, TypeError) as error:
-        return f"with only {', '.join(sorted(known))} given: {error}"
+    controller.plan(Tokens(**{"logp": None, "old_logp": None, **given}), seed=3, step=9)
     return ""
+
+
+def keeps_its_state(spec: str, settings: Mapping[str, Any]) -> str:
+    """All that `observe` changes is in the state, which a checkpoint holds."""
+    controller = built(spec, settings)
+    for step, entropy in enumerate(reversed(ENTROPIES), len(ENTROPIES)):
+        before = [deepcopy(vars(part)) for part in controller.parts]
+        controller.observe(stats(entropy, step, plan_of(controller, ragged_batch(0), everything(ragged_batch(0))).info))
+        for part, old in zip(controller.parts, before, strict=True):
+            kept = {*part.state_dict(), *part.schedules}
+            for name, value in vars(part).items():
+                if name not in kept and not alike(value, old.get(name)):
+                    return f"observe changes {part.name}.{name}, which is not in its `state`: a resumed run loses it"
+    return ""
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Return True if two values of an attribute are the same; NaN equals NaN."""
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return one.shape == other.shape and bool(torch.equal(one.nan_to_num(), other.nan_to_num()))
+    if isinstance(one, Tensor) or isinstance(other, Tensor):
+        return False
+    return type(one) is type(other) and (one == other or repr(one) == repr(other))
 
 
 def is_finite(spec: str, settings: Mapping[str, Any]) -> str:
@@ -262,12 +295,13 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
 
 CHECKS: dict[str, Callable[[str, Mapping[str, Any]], str]] = {
     "acts": acts,
-    "declares its fields": declares,
+    "reads what it needs": declares,
     "finite": is_finite,
     "micro-batches": micro_batches,
     "order": order,
     "runs side by side": side_by_side,
     "plans change nothing": plans_change_nothing,
+    "keeps its state": keeps_its_state,
     "checkpoint": checkpoint,
     "not a number": not_a_number,
     "ranks": ranks,

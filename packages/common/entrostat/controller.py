@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, ClassVar
+from zlib import crc32
 
 import torch
 from torch import Tensor
@@ -21,9 +22,9 @@ from .draws import hash_bits, salt, uniform
 from .lazy import lazy
 from .plan import Plan
 from .reduce import LocalReduce
+from .rule_facts import RuleFacts
 from .schedules import Moving, schedule, trial_steps
 from .segments import Segments
-from .support import Support
 from .tokens import Tokens
 
 
@@ -41,6 +42,24 @@ class StepStats:
     epochs: int | None = None
     planned: Mapping[str, float | Tensor] = field(default_factory=dict)
     """`Plan.info` summed over the updates since the last observation: the changes that controllers planned."""
+
+    @classmethod
+    def over_ranks(cls, entropy: Tensor, reduce: LocalReduce, **others: Any) -> "StepStats":
+        """Return the statistics of a rollout that lies on several ranks: its entropy is the mean over all tokens.
+
+        entropy: of this rank's response tokens, (..., N); a rank may have none. others: the fields above.
+        Raises ValueError, on all ranks, if one of the others is not the same everywhere: closed loops would part.
+        """
+        stats = cls(entropy=reduce.mean(entropy), **others)
+        planned = dict(sorted(stats.planned.items()))
+        same = {name: getattr(stats, name) for name in ("step", "total_steps", "epoch", "epochs")}
+        same["planned"] = float(crc32(repr(list(planned)).encode()))  # names, then numbers
+        for told in (same, {f"planned[{name!r}]": value for name, value in planned.items()}):
+            for name, value in told.items():
+                number = as_state(-1.0 if value is None else value).to(entropy.device).reshape(-1, 1)
+                if not torch.equal(reduce.max(number), reduce.min(number)):
+                    raise ValueError(f"StepStats.{name} differs between ranks: it must be the same on all")
+        return stats
 
 
 @dataclass(frozen=True)
@@ -73,10 +92,11 @@ class Context:
 
     def identity(self, index: Tensor) -> Tensor:
         """Return an integer per token of `index` (n,) that does not depend on how the tokens are split: (..., n)."""
-        t = self.tokens
-        if t.seq_id is not None and t.position is not None:
-            return hash_bits(t.seq_id.index_select(-1, index), t.position.index_select(-1, index))
-        return self.reduce.offset(t.size) + index
+        held = vars(self.tokens)  # also of a rule that does not read them
+        response, position = held["seq_id"], held["position"]
+        if response is not None and position is not None:
+            return hash_bits(response.index_select(-1, index), position.index_select(-1, index))
+        return self.reduce.offset(self.tokens.size) + index
 
     def uniform(self, purpose: str, among: Tensor | None = None) -> Tensor:
         """Return a uniform number for each token, float64 (..., N), the same on any number of ranks.
@@ -105,36 +125,36 @@ def column(x: float | Tensor, like: Tensor) -> Tensor:
     return constant(x, like.dtype, like.device)
 
 
-class Controller:
+class Controller(RuleFacts):
     """One rule. Subclasses are dataclasses whose fields are the hyperparameters, with the paper's values as defaults.
+
+    A rule overrides `transform`; a closed loop names in `state` what `observe` changes. What it reads of the tokens is
+    found, see `entrostat.reads`.
 
     Annotations give the allowed values, see `entrostat.allowed`. A number may be a tensor (runs…,), one value per
     leading run, or a schedule, see `entrostat.schedules`: the attribute then holds the number of the moment, a tensor
     that the chain sets once per rollout step.
     """
 
-    name: ClassVar[str] = ""
-    presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}, "released": {}}
-    """Settings of each preset that differ from the defaults."""
-    source: ClassVar[str] = ""
-    """Source of the rule: paper, equation."""
-    quadrants: ClassVar[tuple[str, ...]] = ()
-    """Quadrants it acts on (STEER, figure 2). I: A > 0, likely token; II: A > 0, unlikely; III: A < 0, unlikely;
-    IV: A < 0, likely."""
-    implied_surrogate: ClassVar[tuple[str, dict[str, Any]] | None] = None
-    """Name and settings of the surrogate that the rule needs if a chain names none."""
-    released_surrogate: ClassVar[tuple[str, dict[str, Any]] | None] = None
-    """Surrogate of the authors' runs, used by the preset `released` if a chain names and implies none."""
-    last: ClassVar[bool] = False
-    """True if the rule depends on the plans of all other parts; `chain` puts such a part at the end."""
     state: ClassVar[tuple[str, ...]] = ()
     """Attributes that `observe` changes."""
-    strictly_on_policy: ClassVar[bool] = False
-    """True if the rule holds only for samples of the current policy; reused samples then give a warning."""
-    idle_on_policy: ClassVar[bool] = False
-    """True if the rule has no gradient while the policy is still the one that made the rollout."""
-    initial_only: ClassVar[tuple[str, ...]] = ()
-    """Hyperparameters that set the initial state and are not read again; they take no schedule."""
+
+    def transform(self, plan: Plan, context: Context) -> Plan:
+        """Return the plan with this controller's rule applied."""
+        return plan
+
+    def observe(self, stats: StepStats) -> None:
+        """Update the state. The base class has none."""
+
+    def metrics(self) -> dict[str, Tensor]:
+        """Return the state for the log, (...,) each."""
+        return {f"{self.name}/{key}": torch.as_tensor(getattr(self, key)) for key in self.state}
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Fields of Tokens that `transform` reads besides the advantage; they are found if a subclass names none."""
+        return frozenset()
+
     schedules: Mapping[str, Moving] = MappingProxyType({})
     """Schedules by hyperparameter."""
 
@@ -177,42 +197,6 @@ class Controller:
         """Return the names of the numeric hyperparameters."""
         return [field.name for field in fields(self) if type(field.default) in (int, float)]  # type: ignore[arg-type]
 
-    @property
-    def support(self) -> Support | None:
-        """Actions whose truncated entropy the plan has a bonus for; None if it has none."""
-        return None
-
-    @property
-    def proxy(self) -> Support | None:
-        """Actions and temperature of the policy of `Tokens.proxy_logp`; None if it is not needed."""
-        return None
-
-    @property
-    def controls(self) -> str | None:
-        """Actuators of a closed loop: "weight", "bonus", "clip" or "anchor", joined by +; None for other rules."""
-        return None
-
-    @property
-    def anchored(self) -> bool:
-        """True if its plan penalises the divergence from a policy; a plan has one such penalty at most."""
-        return False
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """Fields of Tokens that `plan` reads besides the advantage."""
-        return frozenset()
-
-    def transform(self, plan: Plan, context: Context) -> Plan:
-        """Return the plan with this controller's rule applied."""
-        return plan
-
-    def observe(self, stats: StepStats) -> None:
-        """Update the state. The base class has none."""
-
-    def metrics(self) -> dict[str, Tensor]:
-        """Return the state for the log, (...,) each."""
-        return {f"{self.name}/{key}": torch.as_tensor(getattr(self, key)) for key in self.state}
-
     def state_dict(self) -> dict[str, Any]:
         return {key: torch.as_tensor(getattr(self, key)).clone() for key in self.state}
 
@@ -246,10 +230,14 @@ LARGEST_READING = 1e6
 """Bound of a measurement (nats): that of a sequence of 70,000 tokens over a million words is below."""
 
 
-def as_reading(value: float | Tensor) -> Tensor:
+def reading(value: float | Tensor) -> Tensor:
     """Return a measurement for a control loop: float64, NaN where it is not finite or no entropy can be so large."""
-    reading = as_state(value)
-    return torch.where(reading.abs() < LARGEST_READING, reading, torch.nan)
+    measured = as_state(value)
+    return torch.where(measured.abs() < LARGEST_READING, measured, torch.nan)
+
+
+as_reading = reading
+"""Its name until version 0.2."""
 
 
 def is_moving(value: Any) -> bool:

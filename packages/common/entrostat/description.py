@@ -15,6 +15,7 @@ from .by_name import ALIASES, PRESETS, REGISTRY
 from .controller import Controller
 from .importing import plug_ins
 from .quadrants import QUADRANTS as STEER_QUADRANTS
+from .reads import needs_of
 from .surrogates import SurrogateController
 
 KINDS = ("surrogate", "controller", "advantage")
@@ -67,7 +68,7 @@ def _describe_class(cls: type[Controller]) -> dict[str, Any]:
         "kind": _kind(cls),
         "rule": rule,
         "notes": notes,
-        "needs": sorted(cls().needs),
+        "needs": sorted(needs_of(cls())),
         "state": list(cls.state),
         "hyperparameters": {
             f.name: {"default": f.default, "allowed": allowed(cls, f.name), "doc": docs.get(f.name, "")}

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from . import entropy_change
-from .controller import Context, as_reading, as_state
+from .controller import Context, as_state, reading
 from .controllers.covariance import share_of_tokens, token_covariance
 from .plan import Plan, importance_ratio
 from .quadrants import QUADRANTS as STEER_QUADRANTS
@@ -200,7 +200,7 @@ class EntropyTrace:
 
     def expect(self, flow: float | Tensor | None) -> None:
         """Set `flow/total` (...,) of all updates since the last rollout; None if it is unknown."""
-        self.flow = as_reading(torch.nan if flow is None else flow)
+        self.flow = reading(torch.nan if flow is None else flow)
 
     def observe(self, entropy: float | Tensor) -> dict[str, Tensor]:
         """Add the mean entropy of a rollout, (...,), nats, and return metrics.
@@ -209,7 +209,7 @@ class EntropyTrace:
         rollout and entropy_change/predicted. An entropy that is not finite changes nothing, and no change is measured
         to or from it.
         """
-        seen, entropy = as_state(entropy), as_reading(entropy)
+        seen, entropy = as_state(entropy), reading(entropy)
         change = entropy - self.last
         smoothed = torch.where(self.ema.isnan(), entropy, self.smoothing * self.ema + (1 - self.smoothing) * entropy)
         self.ema = torch.where(entropy.isnan(), self.ema, smoothed)

@@ -7,18 +7,20 @@ gradient(controller, batch, part)              ∇ loss in the weight of the pol
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from .advantages import get_advantage
-from .chaining import Chain
 from .plan import Plan
 from .policy_moments import policy_stats
 from .reduce import LocalReduce
 from .support import Support, truncated_entropy, truncated_logp
 from .tokens import Tokens
+
+if TYPE_CHECKING:
+    from .chaining import Chain
 
 PROXY = Support(min_p=0.02)
 """Policy of `Tokens.proxy_logp` for controllers that name none."""
@@ -89,7 +91,7 @@ def ragged_batch(seed: int, features: int = 6, actions: int = 7, moved: float = 
     return Ragged(x, weight, old_weight, action[:, 0], tokens, integers(0, 3, groups))
 
 
-def plan_of(controller: Chain, batch: Ragged, part: Tensor, reduce: LocalReduce | None = None) -> Plan:
+def plan_of(controller: "Chain", batch: Ragged, part: Tensor, reduce: LocalReduce | None = None) -> Plan:
     """Return the plan for the tokens `part` (n,) of this rank."""
     tokens, support = select(batch.tokens, part), controller.support
     if support is not None:
@@ -98,7 +100,7 @@ def plan_of(controller: Chain, batch: Ragged, part: Tensor, reduce: LocalReduce 
 
 
 def gradient(
-    controller: Chain,
+    controller: "Chain",
     batch: Ragged,
     part: Tensor,
     cut: Sequence[Tensor] | None = None,

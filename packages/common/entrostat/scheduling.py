@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .controller import Controller, StepStats, as_reading, as_state, numbers_at
+from .controller import Controller, StepStats, as_state, numbers_at, reading
 from .schedules import Moving
 
 
@@ -34,7 +34,7 @@ class Scheduling:
         if self.moving:
             whole = any(one.whole for _, _, moving in self.moving for one in moving.single)
             self.total_steps = stats.total_steps if whole else None
-            self.initial = torch.where(self.initial.isnan(), as_reading(stats.entropy), self.initial)
+            self.initial = torch.where(self.initial.isnan(), reading(stats.entropy), self.initial)
             self._set_numbers()
         return replace(stats, step=self.step)
 

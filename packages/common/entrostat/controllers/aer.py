@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 import torch
 
-from ..controller import Context, Controller, StepStats, as_reading, as_state, column
+from ..controller import Context, Controller, StepStats, as_state, column, reading
 from ..hyperparameters import NotNegative, Number
 from ..plan import Plan
 from ..registry import register
@@ -47,7 +47,7 @@ class Aer(Controller):
         return frozenset({"entropy", "reward", "group_id", "seq_id"})
 
     def observe(self, stats: StepStats) -> None:
-        error = torch.nan_to_num(as_state(self.target) - as_reading(stats.entropy), nan=0.0)
+        error = torch.nan_to_num(as_state(self.target) - reading(stats.entropy), nan=0.0)
         self.coef = (self.coef + as_state(self.delta) * error.sign()).clamp(
             min=as_state(0), max=as_state(self.coef_max)
         )

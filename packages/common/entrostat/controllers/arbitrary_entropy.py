@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import torch
 
-from ..controller import Context, Controller, StepStats, as_reading, as_state, column
+from ..controller import Context, Controller, StepStats, as_state, column, reading
 from ..hyperparameters import NotNegative, Number, Positive
 from ..plan import Plan, importance_ratio
 from ..registry import register
@@ -59,7 +59,7 @@ class ArbitraryEntropy(Controller):
         return Support(temperature=torch.where(self.gap >= 0, high, low))
 
     def observe(self, stats: StepStats) -> None:
-        error = as_state(self.target) - as_reading(stats.entropy)
+        error = as_state(self.target) - reading(stats.entropy)
         self.gap = torch.where(error.isnan(), self.gap, error)
 
     def transform(self, plan: Plan, context: Context) -> Plan:

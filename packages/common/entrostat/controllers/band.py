@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 import torch
 
-from ..controller import Context, Controller, StepStats, as_reading, as_state, column
+from ..controller import Context, Controller, StepStats, as_state, column, reading
 from ..hyperparameters import NotNegative, Number
 from ..plan import Plan
 from ..registry import register
@@ -35,7 +35,7 @@ class Aepo(Controller):
         self.masking = torch.tensor(False)
 
     def observe(self, stats: StepStats) -> None:
-        error = as_reading(stats.entropy) - self.target
+        error = reading(stats.entropy) - self.target
         self.masking = (error > self.band) | (self.masking & ~(error < -as_state(self.band)))
 
     def transform(self, plan: Plan, context: Context) -> Plan:
@@ -92,7 +92,7 @@ class Entrocraft(Controller):
         return frozenset({"reward"} if self.outside == "score" else ())
 
     def observe(self, stats: StepStats) -> None:
-        error = as_reading(stats.entropy) - self.target
+        error = reading(stats.entropy) - self.target
         band = as_state(self.band)
         side = (error > band).double() - (error < -band).double()
         self.side = torch.where(error.isnan(), self.side, side)

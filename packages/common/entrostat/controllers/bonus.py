@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import torch
 
-from ..controller import Context, Controller, StepStats, as_reading, as_state, column
+from ..controller import Context, Controller, StepStats, as_state, column, reading
 from ..hyperparameters import NotNegative, Number
 from ..plan import Plan
 from ..registry import register
@@ -80,7 +80,7 @@ class AdaptiveEntropy(Controller):
         return frozenset({"entropy"})
 
     def observe(self, stats: StepStats) -> None:
-        entropy = as_reading(stats.entropy)
+        entropy = reading(stats.entropy)
         known = ~entropy.isnan()
         below = entropy < self.target
         delta = as_state(self.delta)
@@ -114,7 +114,7 @@ class AdaptiveEntropyTrl(AdaptiveEntropy):
         """Entropy of the rollout before (nats); NaN until one was observed."""
 
     def observe(self, stats: StepStats) -> None:
-        entropy = as_reading(stats.entropy)
+        entropy = reading(stats.entropy)
         known = ~entropy.isnan()
         super().observe(replace(stats, entropy=torch.where(known, self.seen, torch.nan)))
         self.seen = torch.where(known, entropy, self.seen)

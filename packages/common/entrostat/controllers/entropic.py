@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..controller import Context, Controller, StepStats, as_reading, as_state, column
+from ..controller import Context, Controller, StepStats, as_state, column, reading
 from ..hyperparameters import NotNegative, Number
 from ..kl import log_ratio
 from ..pi_control import place_poles
@@ -81,7 +81,7 @@ class Entropic(Controller):
         return frozenset({"logp"})
 
     def observe(self, stats: StepStats) -> None:
-        entropy = as_reading(stats.entropy)
+        entropy = reading(stats.entropy)
         known = ~entropy.isnan()
         smoothed = torch.where(self.started, self.ema * self.smoothed + (1 - as_state(self.ema)) * entropy, entropy)
         kp, ki, integral = as_state(self.kp), as_state(self.ki), self.integral

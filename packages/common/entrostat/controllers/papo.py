@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import torch
 
 from .. import entropy_change
-from ..controller import Context, Controller, StepStats, as_reading, as_state, column
+from ..controller import Context, Controller, StepStats, as_state, column, reading
 from ..hyperparameters import NotNegative, Positive, Share
 from ..plan import Plan
 from ..registry import register
@@ -46,7 +46,7 @@ class Papo(Controller):
         return frozenset({"logp", "entropy", *(("s2", "s2l") if self.estimator == "exact" else ())})
 
     def observe(self, stats: StepStats) -> None:
-        entropy = as_reading(stats.entropy)
+        entropy = reading(stats.entropy)
         moved = ((as_state(self.target) - entropy) / as_state(self.band)).clamp(-1, 1)
         self.pressure = torch.where(entropy.isnan(), self.pressure, moved)
 

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import torch
 
-from ..controller import Context, Controller, StepStats, as_reading, as_state, column
+from ..controller import Context, Controller, StepStats, as_state, column, reading
 from ..hyperparameters import NotNegative, Number
 from ..plan import Plan
 from ..registry import register
@@ -63,7 +63,7 @@ class PositiveReweight(Controller):
                 raise ValueError("positive_reweight: variant 'epoch' needs 2 epochs or more: use stage instead")
             self.positive_weight = as_state((stats.epoch - 1) / (stats.epochs - 1))
         else:
-            entropy = as_reading(stats.entropy)
+            entropy = reading(stats.entropy)
             delta = as_state(self.delta)
             moved = self.positive_weight + torch.where(entropy > self.target, delta, -delta)
             moved = moved.clamp(min=as_state(0.0), max=as_state(self.lambda_max))

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import torch
 
-from ..controller import Context, Controller, StepStats, as_reading, as_state, column
+from ..controller import Context, Controller, StepStats, as_state, column, reading
 from ..hyperparameters import NotNegative, Number, Positive
 from ..plan import Plan
 from ..registry import register
@@ -56,7 +56,7 @@ class RepoR(Controller):
     def observe(self, stats: StepStats) -> None:
         if not self.adaptive:
             return
-        entropy = as_reading(stats.entropy)
+        entropy = reading(stats.entropy)
         wanted = torch.where(entropy < self.target, 1.0, -1.0).double()
         least, most = as_state(self.zeta_min), as_state(self.zeta_max)
         towards = self.current_zeta * wanted  # |ζ|, negative while ζ has the other sign

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from ..controller import Context, Controller, StepStats, as_reading, as_state, column
+from ..controller import Context, Controller, StepStats, as_state, column, reading
 from ..hyperparameters import NotNegative, Number
 from ..plan import Plan
 from ..registry import register
@@ -52,7 +52,7 @@ class Siren(Controller):
         return frozenset({"truncated_entropy", *(("seq_id",) if self.per_response else ())})
 
     def observe(self, stats: StepStats) -> None:
-        total, updates = (as_reading(stats.planned.get(f"siren/{key}", 0.0)) for key in ("entropy", "updates"))
+        total, updates = (reading(stats.planned.get(f"siren/{key}", 0.0)) for key in ("entropy", "updates"))
         first = torch.where(updates > 0, total / updates, torch.nan)
         self.anchor = torch.where(self.anchor.isnan(), first, self.anchor)
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import torch
 from torch import Tensor
 
-from ..controller import Context, Controller, StepStats, as_reading, as_state, column
+from ..controller import Context, Controller, StepStats, as_state, column, reading
 from ..hyperparameters import NotNegative, Number, Share
 from ..plan import Plan
 from ..registry import register
@@ -59,7 +59,7 @@ class Stare(Controller):
         return frozenset({"logp"})
 
     def observe(self, stats: StepStats) -> None:
-        missing = as_state(self.target) - as_reading(stats.entropy)
+        missing = as_state(self.target) - reading(stats.entropy)
         step = self.delta * missing.sign().nan_to_num(0.0)
         one = as_state(1.0)
         self.positive_weight = (self.positive_weight + step).clamp(min=one, max=as_state(self.positive_max))

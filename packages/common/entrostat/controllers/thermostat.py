@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from .. import entropy_change
-from ..controller import Context, Controller, StepStats, as_reading, as_state, column
+from ..controller import Context, Controller, StepStats, as_state, column, reading
 from ..hyperparameters import NotNegative, Number, Positive
 from ..kl import log_ratio
 from ..plan import Plan, rounding
@@ -106,8 +106,8 @@ class Thermostat(Controller):
         return self.mode.startswith("anchor")
 
     def observe(self, stats: StepStats) -> None:
-        entropy = as_reading(stats.entropy)
-        flow, updates = (as_reading(stats.planned.get(f"thermostat/{key}", 0.0)) for key in ("flow", "updates"))
+        entropy = reading(stats.entropy)
+        flow, updates = (reading(stats.planned.get(f"thermostat/{key}", 0.0)) for key in ("flow", "updates"))
         self.plant = self.plant.observe(entropy, flow, forgetting=self.forgetting, drift_rate=self.integral)
         self.updates = torch.where(~entropy.isnan() & (updates > 0), updates.to(self.updates), self.updates)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 import torch
 
-from ..controller import StepStats, as_reading, as_state
+from ..controller import StepStats, as_state, reading
 from ..hyperparameters import NotNegative, Number, Positive
 from ..registry import register
 from .base import ClippedRatio
@@ -53,7 +53,7 @@ class Adapo(ClippedRatio):
         """E of the next plans."""
 
     def observe(self, stats: StepStats) -> None:
-        error = torch.nan_to_num(as_state(self.target) - as_reading(stats.entropy), nan=0.0)
+        error = torch.nan_to_num(as_state(self.target) - reading(stats.entropy), nan=0.0)
         moved = self.width * as_state(self.factor) ** error.sign()
         self.width = moved.clamp(min=as_state(self.eps_min), max=as_state(self.eps_max))
 

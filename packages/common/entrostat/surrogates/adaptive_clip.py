@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 import torch
 
-from ..controller import StepStats, as_reading, as_state
+from ..controller import StepStats, as_state, reading
 from ..hyperparameters import NotNegative, Number
 from ..registry import register
 from .base import ClippedRatio
@@ -42,7 +42,7 @@ class AdaptiveClip(ClippedRatio):
         self.k = as_state(0.0)
 
     def observe(self, stats: StepStats) -> None:
-        error = as_state(self.target) - as_reading(stats.entropy)
+        error = as_state(self.target) - reading(stats.entropy)
         moved = self.k + as_state(self.delta) * torch.nan_to_num(error, nan=0.0).sign()
         self.k = moved.clamp(min=as_state(0.0), max=as_state(self.k_max))
 
