@@ -228,6 +228,8 @@ def test_a_command(folder, tmp_path, monkeypatch, capsys):
     for file in folder.iterdir():
         (tmp_path / file.name).symlink_to(file)
     monkeypatch.chdir(tmp_path)
+    for name, value in case.get("environment", {}).items():
+        monkeypatch.setenv(name, value)
     code = llmtrain(case["command"])
     said = capsys.readouterr()
     if "right" in case:

@@ -10,6 +10,7 @@ temperature.
 """
 
 import gc
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +31,7 @@ from ...process.local_ranks import world_size
 from ...sequences.rollouts import Rollouts
 from ...settings.config import RolloutConfig, TrainConfig
 from ..rollout_engine import Pending, Request, RolloutEngine, RolloutError, Start, Weights
-from .vllm_start import apart, changes_transformers, check_heads, dtype_of, environment, options
+from .vllm_start import apart, changes_transformers, check_allocator, check_heads, dtype_of, environment, options
 
 
 class VLLMEngine(RolloutEngine):
@@ -114,7 +115,12 @@ class VLLMEngine(RolloutEngine):
 
     @classmethod
     def check(cls, config: TrainConfig) -> None:
-        """Raise ValueError if vLLM is missing, does not support the model's head size, or has too few GPUs."""
+        """Raise ValueError if vLLM is missing, does not support the model's head size, or has too few GPUs.
+
+        Also if torch's memory cannot be shown to the engine on the same GPU.
+        """
+        if config.device == "cuda" and config.topology.placement == "colocated":
+            check_allocator(os.environ)
         if find_spec("vllm") is None:
             raise ValueError(missing("vllm"))
         if config.model.path is None:

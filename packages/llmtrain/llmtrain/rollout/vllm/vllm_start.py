@@ -36,6 +36,19 @@ def check_heads(model: PretrainedConfig | ModelConfig, device: str) -> None:
         )
 
 
+def check_allocator(variables: Mapping[str, str]) -> None:
+    """Raise ValueError if torch's expandable segments are on: their memory has no handle for another process.
+
+    vLLM's own memory that sleeps does without them too.
+    """
+    for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
+        if "expandable_segments:true" in variables.get(name, "").lower().replace(" ", ""):
+            raise ValueError(
+                f"{name} has expandable_segments:True, and an engine on the trainer's GPU can neither sleep nor take "
+                "weights from such memory: unset it, or use --topology.name ray --topology.placement disaggregated"
+            )
+
+
 def changes_transformers(model: PretrainedConfig) -> bool:
     """Return True if vLLM runs a model by the classes of transformers: it changes those that the trainer uses."""
     from vllm import ModelRegistry
