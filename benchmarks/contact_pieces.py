@@ -7,7 +7,7 @@ import string
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -204,12 +204,10 @@ def head(contact: Contact) -> None:
     else:
         missing = set(re.findall(r"^\| ([^|]+) \| not measured", (ROOT / "docs/benchmarks.md").read_text(), re.M))
         todo = sorted(timing.cases("cuda"), key=lambda case: (timing.label(case) not in missing, case.tokens))
-    found: list[dict[str, Any]] = []
+    found: list[tuple[timing.Case, timing.Result | str]] = []
     for case in todo:
-        for one, result in timing.measure([case], turns=1):
-            said = result if isinstance(result, str) else asdict(result)
-            found.append({"case": asdict(one), "label": timing.label(one), "result": said})
-        contact.store(found)
+        found += timing.measure([case], turns=1)
+        contact.store(timing.report(found, timing.machine(contact.device), turns=1))
 
 
 # Training -------------------------------------------------------------------------------------------------------------
