@@ -101,6 +101,7 @@ SCENES = {
         bar=3.0,
         precisions=("fp32", "bf16"),
         published="smollm2-135m",
+        threads=2,
     ),
 }
 

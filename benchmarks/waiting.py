@@ -20,6 +20,8 @@ from llmtrain.tasks import get_task
 WAYS = {
     "spin": {"OMP_WAIT_POLICY": "ACTIVE"},
     "default": {"GOMP_SPINCOUNT": "300000"},
+    "spin 30,000 times": {"GOMP_SPINCOUNT": "30000"},
+    "spin 3,000 times": {"GOMP_SPINCOUNT": "3000"},
     "sleep": {"OMP_WAIT_POLICY": "PASSIVE"},
 }
 """Ways to wait, as settings of OpenMP; the default is told, so that no command chooses another."""

@@ -10,12 +10,14 @@ from importlib.util import find_spec
 import pytest
 import torch
 from head_scene import MODES, OPTIONS, close, dense, scene
+from tests.ranks import group, run_ranks
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from entrostat.runlog import read_metrics
 from llmtrain.kernels import head_loss, rows, triton_rows
 from llmtrain.policy import attention
 from llmtrain.policy.policy import Policy
+from llmtrain.process.ranks import join, leave
 from llmtrain.sequences.batch import Batch
 from llmtrain.training.run import train_run
 
@@ -164,3 +166,17 @@ def test_a_run_on_a_gpu_is_the_one_on_a_cpu(small, on_a_cpu, tmp_path, name):
         return
     for key in ("entropy", "reward", "loss", "grad_norm"):
         assert found[key] == pytest.approx(on_a_cpu[key], rel=1e-3, abs=1e-4), key
+
+
+def send_objects(size: int) -> None:
+    ranks = join("cuda")
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.max_memory_allocated()
+    assert len(ranks.deal([torch.zeros(size)])) == len(ranks.gather([torch.zeros(size)])[0]) == size
+    assert torch.cuda.max_memory_allocated() - before < size, "objects went over the GPU"
+    leave(0)
+
+
+def test_objects_between_ranks_take_no_memory_of_a_gpu():
+    """Responses of all ranks, while a rollout engine fills the GPU."""
+    run_ranks(group(1), send_objects, 1 << 22)

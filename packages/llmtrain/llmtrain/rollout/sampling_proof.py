@@ -18,7 +18,8 @@ from .hf import HFRollout, Way, ways
 PROMPTS, EACH, TOKENS = (3, 5), 2, 3
 """Tokens of the prompts, responses to each, and tokens of a response."""
 EXACT = 1e-5
-"""Largest gap (nats) of a log-probability for which the trainer's own pass over a rollout tells nothing new."""
+"""Largest mean gap (nats) for which the trainer's own pass over a rollout tells nothing new: in fp32 it would differ as
+much from its passes in the update, where tokens lie in other batches."""
 
 
 def way_to_sample(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Way:
@@ -44,7 +45,7 @@ def way_to_sample(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) ->
 
 
 def is_exact(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, way: Way) -> bool:
-    """Return True if sampled tokens have the log-probabilities of a pass in training, in fp32 and within EXACT.
+    """Return True if sampled tokens have the log-probabilities of a pass in training: in fp32, EXACT in the mean.
 
     Dropout, which only training has, makes them differ, and so do layers that round otherwise for one token.
     """
@@ -52,7 +53,7 @@ def is_exact(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, way: Wa
         return False
     with torch.random.fork_rng(devices=[model.device] if model.device.type == "cuda" else []):  # dropout draws from it
         gaps, _ = _gaps(model, tokenizer, way, training=model.training)
-    return bool((gaps <= EXACT).all())
+    return float(gaps.mean()) <= EXACT
 
 
 def _gaps(

@@ -204,7 +204,7 @@ class RolloutConfig(Section):
     """filter_groups: maximum number of generation batches per rollout step."""
     old_logp: Literal["auto", "trainer", "rollout"] = "auto"
     """Source of the old log-probabilities in importance ratios: trainer (recomputed), rollout (as sampled), or auto:
-    rollout with hf in one process where it proves exact within 1e-5 in fp32, which saves a forward pass."""
+    rollout with hf in one process where it proves exact in fp32, within 1e-5 nats a token; saves a forward pass."""
     lora_sync: Literal["merged", "adapter"] = "merged"
     """vllm, with model.lora_rank: send whole weights (merged) or only the LoRA updates (adapter)."""
     timeout: PositiveFloat = 600.0
