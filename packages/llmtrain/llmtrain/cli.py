@@ -25,7 +25,7 @@ from entrostat import __version__
 from entrostat.choosing import unknown
 from entrostat.commandline import one_line_errors
 
-from .process.cores import sleep_if_shared
+from .process.cores import wait_briefly
 from .process.local_ranks import announce_end, is_first, is_worker
 from .process.stop_signals import ending
 from .process.text import signal_name
@@ -75,7 +75,7 @@ def command(args: list[str]) -> int:
     if name not in COMMANDS:
         raise ValueError(unknown("command", name, COMMANDS))
     if name in AT_WORK:
-        sleep_if_shared()
+        wait_briefly()
     module = import_module(f"llmtrain.commands.{name.replace('-', '_')}")
     try:
         code: int = module.main(rest)
