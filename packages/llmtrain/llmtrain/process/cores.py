@@ -46,6 +46,9 @@ def quotas(root: Path = CGROUPS, mine: Path = Path("/proc/self/cgroup")) -> list
 
 
 def wait_briefly() -> None:
-    """Let OpenMP's threads sleep after a short spin, unless the user has said how they wait. Call before torch is imported."""
+    """Let OpenMP's threads sleep after a short spin, unless the user has said how they wait.
+
+    Call before torch is imported.
+    """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault(SPINS, str(TURNS))
