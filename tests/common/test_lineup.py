@@ -53,3 +53,13 @@ def test_values_ask_for_an_entry_each():
 def test_what_cannot_be_made_is_told(item, said):
     with pytest.raises(ValueError, match=said):
         asked(["grpo", item])
+
+
+def test_a_rule_of_ones_own_keeps_the_name_that_another_process_knows(tmp_path, monkeypatch, own_controllers):
+    lines = (
+        "from dataclasses import dataclass\nfrom entrostat import Controller\n@dataclass\nclass MyRule(Controller): ..."
+    )
+    (tmp_path / "lined_up.py").write_text(lines)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = asked(["lined_up:MyRule", "grpo+lined_up:MyRule"])
+    assert [entry.controller for entry in found] == ["lined_up:MyRule", "ppo+lined_up:MyRule"]

@@ -95,7 +95,8 @@ def asked(items: Sequence[str]) -> list[Entry]:
 
 def _of(item: str) -> list[Entry]:
     name, _, settings = item.strip().partition(" ")
-    controller = "+".join(names_of(name))
+    # What lies at module:Class keeps that name: a run's own process would know no other.
+    controller = "+".join(x if ":" in x else known for x, known in zip(name.split("+"), names_of(name), strict=True))
     own = [entry for entry in entries() if entry.controller == controller]
     if own and not settings:
         return own
