@@ -14,7 +14,7 @@ from torch import Tensor
 from .composition import SampleWatch, check_parts
 from .controller import Context, Controller, StepStats
 from .plan import Plan
-from .reads import FIELDS, hand_to, handed, needs_of
+from .reads import FIELDS, hand_to, handed, judged, needs_of
 from .reduce import LocalReduce
 from .registry import REGISTRY, implied_surrogate
 from .scheduling import Scheduling
@@ -30,6 +30,9 @@ class Chain(Controller):
     """One surrogate and the controllers that are applied to its plan in order. Built by `chain` and `make`."""
 
     def __init__(self, surrogate: SurrogateController, parts: tuple[Controller, ...], implied: bool) -> None:
+        for part in parts:
+            if not part.checked:
+                raise ValueError(f"controller {part.name!r}: its __post_init__ must call super().__post_init__() first")
         self.surrogate = surrogate
         self.parts = parts
         self.implied = implied
@@ -67,7 +70,7 @@ class Chain(Controller):
             plan = self.surrogate.start(tokens)
             for part, needed in self._needs[1:]:
                 hand_to(context.tokens, part, needed)
-                plan = part.transform(plan, context)
+                plan = judged(part, part.transform(plan, context), tokens)
                 if plan.advantage is not context.tokens.advantage:  # the next part gets the new advantage
                     context = replace(context, tokens=handed(tokens, plan.advantage))
             hand_to(context.tokens, self.surrogate, FIELDS)

@@ -27,7 +27,7 @@ from .chaining import Chain
 from .controller import StepStats
 from .reads import found_reads, needs_of
 from .reduce import DistReduce
-from .sample_batch import Ragged, gradient, plan_of, ragged_batch
+from .sample_batch import Ragged, gradient, plan_of, ragged_batch, select
 from .tokens import Tokens
 
 SEEDS = range(6)
@@ -250,10 +250,14 @@ def _rank(rank: int, spec: str, settings: dict[str, Any], folder: str) -> None:
 def plans_change_nothing(spec: str, settings: Mapping[str, Any]) -> str:
     """`plan` leaves the state alone, and gives the same plan again."""
     controller, batch = built(spec, settings), ragged_batch(3)
-    before = controller.state_dict()
+    before, tokens = controller.state_dict(), select(batch.tokens, everything(batch))
+    tokens = replace(tokens, truncated_entropy=tokens.get("entropy") / 2)
     first, second = (gradient(controller, batch, everything(batch)) for _ in range(2))
     if name := _changed(before, controller.state_dict()):
         return f"plan changes the state {name}: only observe may"
+    controller.plan(tokens, seed=3, step=9)
+    if name := _changed({name: x for name, x in vars(batch.tokens).items() if x is not None}, vars(tokens)):
+        return f"plan writes into Tokens.{name}, which is the trainer's"
     return "" if torch.equal(first, second) else "the same plan made again gives another update"
 
 

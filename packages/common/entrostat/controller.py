@@ -157,9 +157,13 @@ class Controller(RuleFacts):
 
     schedules: Mapping[str, Moving] = MappingProxyType({})
     """Schedules by hyperparameter."""
+    checked: bool = False
+    """True once `__post_init__` has checked the hyperparameters."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if a hyperparameter has a value that is not allowed; subclasses call this first."""
+        self.checked = True
+        self._require(not isinstance(self.state, str), f"state must be a tuple of names, such as ({self.state!r},)")
         self.move(**{key: value for key in self._numeric() if is_moving(value := getattr(self, key))})
         for hyperparameter in fields(self):  # type: ignore[arg-type]
             name = hyperparameter.name

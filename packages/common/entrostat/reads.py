@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from .controller import Context, Controller, StepStats
+from .plan import Plan
 from .reduce import LocalReduce
 from .registry import REGISTRY
 from .sample_batch import ragged_batch
@@ -25,14 +26,20 @@ SEEDS = (0, 2)
 """Mini-batches of each trial."""
 
 
-class UndeclaredReadError(ValueError):
+class ContractError(ValueError):
+    """A rule broke the contract of controllers; the message names the rule."""
+
+
+class UndeclaredReadError(ContractError):
     """A rule read a field of the tokens that it does not need by its trial or its own statement."""
 
 
 class Handed(Tokens):
     """Tokens as the rule sees them whose turn it is."""
 
-    def __init__(self, held: Mapping[str, Any]) -> None:
+    def __init__(self, held: Mapping[str, Any] | None = None, **all_fields: Any) -> None:
+        if held is None:  # dataclasses.replace
+            raise TypeError("a copy of the tokens would read all fields: change what was read, or the plan")
         self.__dict__.update(held, _rule=None, _allowed=frozenset(FIELDS), _read=set())
 
 
@@ -87,8 +94,18 @@ def states_needs(rule: Controller) -> bool:
 
 
 def needs_of(rule: Controller) -> frozenset[str]:
-    """Return the fields of tokens that a rule needs: those that it names, or else those that it reads in a trial."""
-    return rule.needs if states_needs(rule) else found_reads(rule)
+    """Return the fields of tokens that a rule needs: those that it names, or else those that it reads in a trial.
+
+    Raises ValueError if it names what is no field, or fails in its trial.
+    """
+    if not states_needs(rule):
+        return found_reads(rule)
+    named = [rule.needs] if isinstance(rule.needs, str) else sorted(rule.needs)
+    if unknown := [name for name in named if name not in FIELDS]:
+        raise ValueError(
+            f"controller {rule.name!r} needs {unknown[0]}, which is no field of Tokens; these are {', '.join(FIELDS)}"
+        )
+    return frozenset(named)
 
 
 def found_reads(rule: Controller) -> frozenset[str]:
@@ -98,7 +115,13 @@ def found_reads(rule: Controller) -> frozenset[str]:
     """
     if type(rule).transform is Controller.transform:
         return frozenset()
-    rule, found, info = copy.deepcopy(rule), set[str](), dict[str, Any]()
+    found, info = set[str](), dict[str, Any]()
+    try:
+        rule = copy.deepcopy(rule)
+    except TypeError as error:
+        raise ValueError(
+            f"controller {rule.name!r} cannot be copied to find what it reads: {error}; name these fields in `needs`"
+        ) from None
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             for step, entropy in enumerate(ENTROPIES):
@@ -107,12 +130,29 @@ def found_reads(rule: Controller) -> frozenset[str]:
                 for seed in SEEDS:
                     tokens = trial_tokens(seed)
                     plan, seen = REGISTRY["ppo"]().start(tokens), handed(tokens)  # type: ignore[attr-defined]
-                    info = rule.transform(plan, Context(seen, LocalReduce(), seed=0, step=step)).info
-                    found |= vars(seen)["_read"]
+                    plan = judged(rule, rule.transform(plan, Context(seen, LocalReduce(), seed=0, step=step)), tokens)
+                    info, found = plan.info, found | vars(seen)["_read"]
+    except ContractError:
+        raise
     except Exception as error:
         said = (str(error).strip() or "no reason given").splitlines()[0]
         raise ValueError(f"controller {rule.name!r} fails on a few tokens: {type(error).__name__}: {said}") from error
     return frozenset(found - {"advantage"})
+
+
+def judged(rule: Controller, plan: Any, tokens: Tokens) -> Plan:
+    """Return what the rule's `transform` returned. Raises ContractError if it is no plan for these tokens."""
+    if not isinstance(plan, Plan):
+        raise ContractError(f"controller {rule.name!r}: transform returned a {type(plan).__name__} instead of a Plan")
+    for name in ("weight", "advantage"):
+        value = getattr(plan, name)
+        if value.shape[-1:] not in ((1,), (tokens.size,)):
+            raise ContractError(
+                f"controller {rule.name!r}: the plan's {name} has shape {tuple(value.shape)} for {tokens.size} tokens"
+            )
+        if value.requires_grad:
+            raise ContractError(f"controller {rule.name!r}: the plan's {name} has a gradient; a plan is plain numbers")
+    return plan
 
 
 def trial_tokens(seed: int) -> Tokens:

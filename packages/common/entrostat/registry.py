@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -61,6 +61,9 @@ def imported(word: str) -> str:
     cls = place.load()
     if not (isinstance(cls, type) and issubclass(cls, Controller)):
         raise ValueError(f"{place} is no subclass of entrostat.Controller")
+    own = [name for name, hint in vars(cls).get("__annotations__", {}).items() if "ClassVar" not in str(hint)]
+    if not is_dataclass(cls) or (own and "__dataclass_fields__" not in vars(cls)):
+        raise ValueError(f"{place} is no dataclass: write @dataclass(kw_only=True) above it")
     derived = word if place.distribution else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
     name = vars(cls).get("name") or derived
     if REGISTRY.get(name) is not cls:
