@@ -113,6 +113,7 @@ def test_a_run_is_submitted(examples, server, planned, tmp_path, monkeypatch):
         assert (run.model.path, run.out) == ("/mnt/my model", "/mnt/runs/math")
         assert (run.topology.name, run.topology.address) == ("ray", "auto")
         assert sum(place["GPU"] for place in layout(run).bundles) == count
+        assert len(layout(run).engines) * run.rollout.tensor_parallel_size == count  # no GPU idles
 
 
 LAUNCHED = [words[2:] for _, line in CALLS if (words := our_words(line))[:2] == ["llmtrain", "launch"]]

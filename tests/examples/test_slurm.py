@@ -81,7 +81,8 @@ def test_the_job_has_the_gpus_of_the_run(count, options, examples, stand_ins, pl
     assert call["args"][0] == "train"
     made = read_config(call["args"][1:], "t")
     address = f"127.0.0.1:{stand_ins.environment['RAY_PORT']}" if nodes > 1 else ""
-    assert (made.model.path, made.topology.name, made.topology.address) == ("my model", "ray", address)
+    name = "ray" if nodes > 1 else "local"
+    assert (made.model.path, made.topology.name, made.topology.address) == ("my model", name, address)
     assert sum(bundle["GPU"] for bundle in layout(made).bundles) == count == gpus(options[count])
     assert call["environment"]["OMP_NUM_THREADS"] == ("16" if count == 1 else "8")
     rays = stand_ins.calls("ray")

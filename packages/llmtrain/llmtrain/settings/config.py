@@ -233,8 +233,9 @@ class TopologyConfig(Section):
     """local (each rank generates its own responses) or ray (learners and rollout engines are Ray actors)."""
     placement: Literal["colocated", "disaggregated"] = "colocated"
     """ray: colocated (rollout engines share the learners' GPUs) or disaggregated (they have their own GPUs)."""
-    rollout_engines: PositiveInt = 1
-    """ray: number of rollout engines, each with rollout.tensor_parallel_size GPUs."""
+    rollout_engines: NonNegativeInt = 0
+    """ray: number of rollout engines, each with rollout.tensor_parallel_size GPUs. 0: as many as fit on the learners'
+    GPUs, if they share them, or else 1."""
     staleness: NonNegativeInt = 0
     """ray: maximum age of the weights that generate a response, in rollout steps; 0: synchronous training."""
     weight_sync: Literal["object", "ipc", "nccl"] = "object"
@@ -559,7 +560,14 @@ class TrainConfig:
     def engine_gpus(self) -> int:
         """GPUs of rollout engines besides those of the ranks."""
         apart = self.topology.name == "ray" and self.topology.placement == "disaggregated"
-        return self.topology.rollout_engines * self.rollout.tensor_parallel_size if apart else 0
+        return self.rollout_engines * self.rollout.tensor_parallel_size if apart else 0
+
+    @property
+    def rollout_engines(self) -> int:
+        """Number of rollout engines on a Ray cluster."""
+        shared = self.topology.placement == "colocated" and self.device == "cuda"
+        most = max(1, self.nproc // self.rollout.tensor_parallel_size) if shared else 1
+        return self.topology.rollout_engines or most
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "target", plain_target(self.target))

@@ -76,7 +76,7 @@ def check(config: TrainConfig) -> None:
 
 def layout(config: TrainConfig) -> Layout:
     """Return the bundles of a run's actors. Raise ValueError if they cannot be placed."""
-    learners, engines, tp = config.nproc, config.topology.rollout_engines, config.rollout.tensor_parallel_size
+    learners, engines, tp = config.nproc, config.rollout_engines, config.rollout.tensor_parallel_size
     gpu = int(config.device == "cuda")
     if config.topology.placement == "disaggregated":
         bundles = [_bundle(1, gpu)] * learners + [_bundle(1, gpu * tp)] * engines
