@@ -15,7 +15,6 @@ import tomllib
 from importlib import import_module
 
 import pytest
-import yaml
 from tests.docs.pages import BLOCKS, CALLS, COMMANDS, MAINS, ROOT, TUTORIALS, kind, our_words
 
 from entrostat.commandline import Arguments
@@ -115,13 +114,12 @@ def test_what_another_command_names_exists(page, line):
 
 
 def test_data_are_read(tmp_path):
-    """An environment, an entry point of a plug-in, a grid of a sweep."""
+    """An environment, and an entry point of a plug-in."""
     from toybandit.environment_file import read_environment
 
     found = {page.name: (language, text) for page, language, text in BLOCKS if kind(page, language, text) == "data"}
-    assert set(found) == {"simulator.md", "architecture.md", "controller.md"}
+    assert set(found) == {"simulator.md", "architecture.md"}
     (tmp_path / "own.yaml").write_text(found["simulator.md"][1])
     assert read_environment(tmp_path / "own.yaml")
     (group,) = tomllib.loads(found["architecture.md"][1])["project"]["entry-points"]
     assert group == "entrostat.controllers"
-    assert {"env", "controller", "target"} == set(yaml.safe_load(found["controller.md"][1]))
