@@ -8,6 +8,8 @@ after an update, an older one. So a rule in a chain is handed only the fields th
 import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 import torch
@@ -136,8 +138,17 @@ def found_reads(rule: Controller) -> frozenset[str]:
         raise
     except Exception as error:
         said = (str(error).strip() or "no reason given").splitlines()[0]
-        raise ValueError(f"controller {rule.name!r} fails on a few tokens: {type(error).__name__}: {said}") from error
+        said = f"{type(error).__name__}: {said}{_place(error)}"
+        raise ValueError(f"controller {rule.name!r} fails on a few tokens: {said}") from error
     return frozenset(found - {"advantage"})
+
+
+def _place(error: Exception) -> str:
+    """Return the last line of the rule's own file that an error passed, in brackets; "" if there is none."""
+    here = Path(__file__).parent
+    frames = [frame for frame in extract_tb(error.__traceback__) if here not in Path(frame.filename).parents]
+    own = [frame for frame in frames if "site-packages" not in frame.filename]
+    return f" ({Path(own[-1].filename).name}, line {own[-1].lineno}, in {own[-1].name})" if own else ""
 
 
 def judged(rule: Controller, plan: Any, tokens: Tokens) -> Plan:
