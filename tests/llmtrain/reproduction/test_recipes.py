@@ -220,6 +220,7 @@ FETCH = "run `llmtrain recipes fetch steer/qwen2.5-math-7b --data-dir"
 )
 def test_what_is_missing_is_one_line_with_the_command_that_helps(args, gpus, message, equipped, capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr("llmtrain.training.check.check_device", lambda *args, **options: None)
     monkeypatch.setattr(Card, "total_memory", 80 * 2**30)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: Card)
     monkeypatch.setattr(os, "sysconf", lambda name: 2**21)

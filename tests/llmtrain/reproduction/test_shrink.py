@@ -13,8 +13,8 @@ from llmtrain.reproduction import shrink
 from llmtrain.reproduction.recipe_config import read_recipe_config
 from llmtrain.reproduction.shrink import ENGINES
 
-STAGES = {1: "entropic/nemotron-1.5b", 2: "steer/qwen2.5-math-7b", 3: "entropy_mechanism/law-qwen2.5-7b-prime"}
-"""A recipe of each ZeRO stage; the last one trains PRIME's reward model too."""
+STAGES = {1: "entropic/nemotron-1.5b", 2: "ours/64-gpu", 3: "entropy_mechanism/law-qwen2.5-7b-prime"}
+"""A recipe of each ZeRO stage, the second on several nodes; the last one trains PRIME's reward model too."""
 
 
 @pytest.mark.long
@@ -29,7 +29,7 @@ def test_a_recipe_runs_in_small_with_its_engines(stage, tmp_path):
         assert done.returncode == 0, done.stderr
     run = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
     engines = (run["rollout"]["name"], run["engine"]["name"], run["engine"]["bf16"], run["topology"]["name"])
-    assert engines == ("vllm", "deepspeed", True, "ray")
+    assert engines == ("vllm", "deepspeed", True, "ray" if stage == 2 else "local")
     assert run["engine"]["zero_stage"] == stage
     lines = read_metrics(tmp_path / "run")
     assert [line["step"] for line in lines] == [0, 1, 2, 3][: 3 + len(resume)]
@@ -37,14 +37,15 @@ def test_a_recipe_runs_in_small_with_its_engines(stage, tmp_path):
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_engines_run_where_the_machine_has_them(device, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "topology"), [("steer/qwen2.5-math-7b", "local"), ("ours/64-gpu", "ray")])
+def test_engines_run_where_the_machine_has_them(name, topology, device, tmp_path, monkeypatch):
     """vLLM is built for a GPU where there is one, and does not run on its CPU."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(shrink, "find_spec", lambda name: object())
     monkeypatch.setattr(torch.cuda, "is_available", lambda: device == "cuda")
-    config = read_recipe_config(["--recipe", "steer/qwen2.5-math-7b", "--shrink"], "llmtrain train")
-    assert (config.rollout.name, config.engine.name, config.topology.name) == ("vllm", "deepspeed", "ray")
-    assert (config.device, config.nproc, config.topology.rollout_engines) == (device, 1, 1)
+    config = read_recipe_config(["--recipe", name, "--shrink"], "llmtrain train")
+    assert (config.rollout.name, config.engine.name, config.topology.name) == ("vllm", "deepspeed", topology)
+    assert (config.device, config.nproc, config.rollout_engines) == (device, 1, 1)
 
 
 def test_in_small_one_process_does_it_all_where_an_engine_is_not_installed(tmp_path, monkeypatch):

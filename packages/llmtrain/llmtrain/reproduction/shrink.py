@@ -97,7 +97,7 @@ def shrunk(asked: Asked) -> TrainConfig:
         reward=replace(full.reward, overlong_buffer=min(full.reward.overlong_buffer, RESPONSE // 2)),
         optim=replace(full.optim, mini_batch_size=PROMPTS // updates, micro_batch_tokens=1024),
         engine=engines.engine,
-        topology=replace(engines.topology, rollout_engines=1, address=""),
+        topology=replace(engines.topology, rollout_engines=0, address="", weight_sync="object"),  # on any machine
         eval=replace(
             full.eval,
             every=1 if held_out else 0,

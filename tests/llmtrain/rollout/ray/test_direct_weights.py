@@ -171,7 +171,7 @@ def test_engines_meet_the_trainer_as_the_ranks_after_its_own(here, monkeypatch):
     config = RolloutConfig(max_new_tokens=4, tensor_parallel_size=2, timeout=20.0)
     engine = remote(Scripted, config, count=3)
     engine.update(WEIGHTS, 1)
-    assert engine.broadcast.sender.source.sent.keys() == {"w"}
+    assert engine.sender.sender.source.sent.keys() == {"w"}
     ranks = [ray.get(e.actor.__ray_call__.remote(lambda self: self.engine.weight)) for e in engine.engines]
     assert ranks == [1, 3, 5]
     engine.close()
