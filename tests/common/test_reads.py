@@ -1,4 +1,4 @@
-"""What a rule reads is found by a trial, and kept to, whoever calls it."""
+"""Fields that a rule reads are found by a trial, and it gets no others, whoever calls it."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""What closed loops observe is the same on all ranks: one mean entropy, and numbers that do not differ."""
+"""Closed loops observe the same on all ranks: one mean entropy, and numbers that do not differ."""
 
 import pytest
 import torch

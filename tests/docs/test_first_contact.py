@@ -44,7 +44,7 @@ def test_the_rehearsal_makes_every_piece(tmp_path):
 
 
 def check_pages(out):
-    """What it measured is a section of docs/scale.md, and rows of docs/benchmarks.md, made twice without a change."""
+    """Its measurements become a section of docs/scale.md and rows of docs/benchmarks.md, twice without a change."""
     docs = out / "docs"
     docs.mkdir()
     for name in ("scale.md", "benchmarks.md", "benchmarks.json"):

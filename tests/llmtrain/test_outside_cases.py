@@ -74,6 +74,22 @@ def models(folder: Path, case: dict[str, Any], place: Path) -> list[str]:
     return right
 
 
+def exactness(folder: Path, case: dict[str, Any], place: Path) -> bool:
+    """config.json as in `models`. Right: whether statistics of sampling may stand for a pass in training.
+
+    They may not if passes of the bare model in training differ with the random numbers.
+    """
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(**json.loads((folder / "config.json").read_text()))
+    model, passes = AutoModelForCausalLM.from_config(config, dtype=torch.float32).train(), []
+    for seed in range(60):
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            passes.append(model(torch.arange(3, 43)[None], use_cache=False).logits)
+    assert all(torch.equal(passes[0], other) for other in passes) == case["right"]
+    return HFEngine(model, build_char_tokenizer(ALPHABET), RolloutConfig()).tells_statistics
+
+
 def sampling(folder: Path, case: dict[str, Any], place: Path) -> str:
     """config.json as in `models`; `tokens`: longest response to prompts of 2, 30, 7 and 18 tokens. Right: the way.
 
@@ -187,7 +203,8 @@ def functions(folder: Path, case: dict[str, Any], place: Path) -> list[Any]:
 
 
 KINDS: dict[str, Callable[..., Any]] = {
-    kind.__name__: kind for kind in (models, sampling, model_folders, data, answers_to_data, templates, functions)
+    kind.__name__: kind
+    for kind in (models, exactness, sampling, model_folders, data, answers_to_data, templates, functions)
 }
 
 

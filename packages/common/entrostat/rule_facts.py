@@ -1,4 +1,4 @@
-"""What is told of a rule to pages, presets and chains; few rules need any of it."""
+"""Facts about a rule for pages, presets and chains; few rules need any of them."""
 
 from typing import Any, ClassVar
 

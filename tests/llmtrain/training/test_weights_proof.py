@@ -100,7 +100,7 @@ def test_a_gap_that_comes_later_stops_the_run_by_default(engine, small, tmp_path
 
 @pytest.mark.parametrize("rewarded", [True, False])
 def test_a_gap_of_told_statistics_leaves_out_all_updates_of_a_rollout(rewarded, small, tmp_path):
-    """Whether its responses earn a reward, with the weights turned, or not: then there is no update to tell."""
+    """Its responses may earn a reward, with the weights turned, or none: then there is no update to tell."""
     reward = RewardConfig(length_weight=1.0 if rewarded else 0.0)
     config = replace(with_engine(small, Telling, tmp_path / "run", mismatch="skip"), reward=reward)
     assert config.updates > 1

@@ -5,6 +5,8 @@ dropped, and a model may count positions itself, so that left padding shifts the
 way. If in every way sampled tokens have other log-probabilities than by the model's own logits, it is refused.
 """
 
+import re
+
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -17,6 +19,10 @@ from .hf import HFRollout, Way, ways
 
 PROMPTS, EACH, TOKENS = (3, 5), 2, 3
 """Tokens of the prompts, responses to each, and tokens of a response."""
+UNUSED = re.compile("classifier|summary")
+"""Beginnings of settings of heads that a policy has not."""
+DRAWS = 3
+"""Passes in training that must be equal for a model that draws no random numbers."""
 EXACT = 1e-5
 """Largest mean gap (nats) for which the trainer's own pass over a rollout tells nothing new: in fp32 it would differ as
 much from its passes in the update, where tokens lie in other batches."""
@@ -47,13 +53,28 @@ def way_to_sample(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) ->
 def is_exact(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, way: Way) -> bool:
     """Return True if sampled tokens have the log-probabilities of a pass in training: in fp32, EXACT in the mean.
 
-    Dropout, which only training has, makes them differ, and so do layers that round otherwise for one token.
+    Training may draw random numbers: dropout, layers left out, a router that tries other experts. What is drawn seldom
+    may not show in a few passes, so settings are asked as well.
     """
-    if model.dtype != torch.float32 or casts(model):
+    if model.dtype != torch.float32 or casts(model) or (model.training and _draws(model)):
         return False
-    with torch.random.fork_rng(devices=[model.device] if model.device.type == "cuda" else []):  # dropout draws from it
-        gaps, _ = _gaps(model, tokenizer, way, training=model.training)
-    return float(gaps.mean()) <= EXACT
+    cuda = [model.device] if model.device.type == "cuda" else []
+    with torch.random.fork_rng(devices=cuda), eager(), without_gradients(model):
+        passes = []
+        for seed in range(DRAWS):
+            torch.manual_seed(seed)
+            passes.append(model(input_ids=sample(model).to(model.device), use_cache=False).logits)
+        alike = all(torch.equal(passes[0], other) for other in passes)
+    return alike and float(_gaps(model, tokenizer, way, training=model.training)[0].mean()) <= EXACT
+
+
+def _draws(model: PreTrainedModel) -> bool:
+    """Return True if a setting says that training draws random numbers."""
+    settings = model.config.get_text_config().to_dict().items()
+    return any(
+        isinstance(value, float) and value > 0 and re.search("drop|jitter|noise", name) and not UNUSED.match(name)
+        for name, value in settings
+    )
 
 
 def _gaps(

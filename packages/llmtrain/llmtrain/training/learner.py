@@ -153,9 +153,9 @@ class Learner:
         A broken sampler may earn no reward, and with it no update.
         """
         assert mini.rollout_logp is not None
-        ranks, index = self.engine.ranks, mini.batch.response_index(live)
+        ranks, index = self.engine.ranks, mini.batch.response_index(live).to(now.logp.device)
         if ranks.most(len(live)):
-            return mismatch(now.logp[index.to(now.logp.device)], mini.rollout_logp[index.to(now.logp.device)], ranks)
+            return mismatch(now.logp[index], mini.rollout_logp[index], ranks)
         one = torch.arange(min(1, len(mini.batch)))
         logp = self.policy.all_stats(mini.batch.select(one), self.config.micro_batch_tokens, ranks).logp
         return mismatch(logp, mini.rollout_logp[: len(logp)], ranks)

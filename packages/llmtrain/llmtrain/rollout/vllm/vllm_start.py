@@ -37,16 +37,17 @@ def check_heads(model: PretrainedConfig | ModelConfig, device: str) -> None:
 
 
 def check_allocator(variables: Mapping[str, str]) -> None:
-    """Raise ValueError if torch's expandable segments are on: their memory has no handle for another process.
+    """Raise ValueError if torch's memory has no handle for another process: expandable segments, cudaMallocAsync.
 
     vLLM's own memory that sleeps does without them too.
     """
     for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
-        if "expandable_segments:true" in variables.get(name, "").lower().replace(" ", ""):
-            raise ValueError(
-                f"{name} has expandable_segments:True, and an engine on the trainer's GPU can neither sleep nor take "
-                "weights from such memory: unset it, or use --topology.name ray --topology.placement disaggregated"
-            )
+        for said in ("expandable_segments:True", "backend:cudaMallocAsync"):
+            if said.lower() in variables.get(name, "").lower().replace(" ", ""):
+                raise ValueError(
+                    f"{name} has {said}, and an engine on the trainer's GPU can neither sleep nor take weights from "
+                    "such memory: unset it, or use --topology.name ray --topology.placement disaggregated"
+                )
 
 
 def changes_transformers(model: PretrainedConfig) -> bool:
