@@ -52,13 +52,15 @@ class StepStats:
         """
         stats = cls(entropy=reduce.mean(entropy), **others)
         planned = dict(sorted(stats.planned.items()))
-        same = {name: getattr(stats, name) for name in ("step", "total_steps", "epoch", "epochs")}
-        same["planned"] = float(crc32(repr(list(planned)).encode()))  # names, then numbers
-        for told in (same, {f"planned[{name!r}]": value for name, value in planned.items()}):
-            for name, value in told.items():
-                number = as_state(-1.0 if value is None else value).to(entropy.device).reshape(-1, 1)
-                if not torch.equal(reduce.max(number), reduce.min(number)):
-                    raise ValueError(f"StepStats.{name} differs between ranks: it must be the same on all")
+        told: dict[str, Any] = {name: getattr(stats, name) for name in ("step", "total_steps", "epoch", "epochs")}
+        told["planned"] = float(crc32(repr(list(planned)).encode()))  # names, then numbers
+        for values in (told, {f"planned[{name!r}]": value for name, value in planned.items()}):
+            parts = [as_state(-1.0 if x is None else x).to(entropy.device).reshape(-1, 1) for x in values.values()]
+            if not parts:
+                continue
+            differs = (reduce.max(torch.cat(parts)) != reduce.min(torch.cat(parts))).split([len(x) for x in parts])
+            if wrong := [name for name, here in zip(values, differs, strict=True) if bool(here.any())]:
+                raise ValueError(f"StepStats.{wrong[0]} differs between ranks: it must be the same on all")
         return stats
 
 
