@@ -149,6 +149,11 @@ def test_every_controller_passes_all_but_ranks(name):
     assert {check: function(name, {}) for check, function in quick.items()} == dict.fromkeys(quick, "")
 
 
+def test_one_cause_is_one_fault(rules):
+    said = "undeclared reads Tokens.logp, which its `needs` does not name: name it, or leave `needs` out"
+    assert list(checked(f"{rules}:Undeclared", {})) == [("reads what it needs", said)]
+
+
 def test_a_line_for_each_check_and_the_exit_code(rules, capsys, monkeypatch):
     monkeypatch.setitem(CHECKS, "ranks", lambda spec, settings: "")
     assert main(["check-controller", f"{rules}:Right", "target=0.4"]) == 0

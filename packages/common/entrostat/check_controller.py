@@ -42,8 +42,14 @@ SCALED = ("logp", "old_logp", "ref_logp", "proxy_logp", "rollout_logp", "entropy
 
 
 def checked(spec: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each check and the fault that it found, "" for none. Raises ValueError if `make` refuses."""
-    make(spec, **settings)
+    """Yield the name of each check and the fault that it found, "" for none. Raises ValueError if `make` refuses.
+
+    A rule that reads what it does not name fails in all checks: then the one that says so is the only one.
+    """
+    reads = "reads what it needs"
+    if any(found_reads(part) - needs_of(part) for part in make(spec, **settings).parts):
+        yield reads, CHECKS[reads](spec, settings)
+        return
     for name, check in CHECKS.items():
         try:
             yield name, check(spec, settings)
