@@ -2,7 +2,8 @@
 
     python -m benchmarks.waiting
 
-The small model with random weights, 12 steps each, in a process of its own; medians after the third step.
+The small model with random weights, 12 steps each, in a process of its own; medians after the third step. Then smaller
+ones on one thread and two.
 """
 
 import json
@@ -28,7 +29,11 @@ WAYS = {
 """Ways to wait, as settings of OpenMP, which the command leaves alone."""
 
 
-def seconds(model: Path, environment: dict[str, str], out: Path) -> float:
+SIZES = (16, 32, 64, 128)
+"""Widths of models whose steps are timed on one thread, on two, and on as many as training chooses."""
+
+
+def seconds(model: Path, environment: dict[str, str], out: Path, *flags: str) -> float:
     command = [
         sys.executable,
         "-m",
@@ -42,6 +47,7 @@ def seconds(model: Path, environment: dict[str, str], out: Path) -> float:
         str(out),
     ]
     command += ["--eval.every", "0", "--save-every", "100", "--controller", "entropy_bonus", "--overwrite"]
+    command += flags
     without = {name: x for name, x in os.environ.items() if name not in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY")}
     subprocess.run(command, env=without | environment, check=True, capture_output=True)
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
@@ -61,6 +67,17 @@ def main() -> None:
                 if other is not None:
                     other.kill()
             print(f"| {name} | " + " | ".join(f"{x:.2f} s" for x in took) + " |", flush=True)
+        print("\n| width, prompts | 1 thread | 2 threads | chosen |\n|---|--:|--:|--:|")
+        for hidden in SIZES:
+            shape = {"hidden": hidden, "layers": 4 if hidden == 128 else 2, "heads": 2, "kv_heads": 2}
+            save(build_tiny(len(tokenizer), **shape, intermediate=2 * hidden), tokenizer, Path(folder) / "small")
+            for prompts in (8, 32):
+                sizes = ("--rollout.prompts", f"{prompts}", "--optim.mini-batch-size", f"{prompts // 2}")
+                took = [
+                    seconds(Path(folder) / "small", {}, Path(folder) / "run", *sizes, *threads)
+                    for threads in (("--threads", "1"), ("--threads", "2"), ())
+                ]
+                print(f"| {hidden}, {prompts} | " + " | ".join(f"{x:.3f} s" for x in took) + " |", flush=True)
 
 
 if __name__ == "__main__":

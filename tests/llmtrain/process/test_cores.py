@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from llmtrain.process import cores
-from llmtrain.process.cores import cpus, quotas, wait_briefly
+from llmtrain.process.cores import cpus, quotas, threads_that_help, wait_briefly
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,15 @@ def test_a_container_may_have_fewer_cores_than_its_machine(files, group, expecte
 def test_a_quota_counts_in_whole_cores(limits, expected, monkeypatch):
     monkeypatch.setattr(cores, "quotas", lambda: limits)
     assert cpus() == (expected or len(os.sched_getaffinity(0)))
+
+
+@pytest.mark.parametrize(
+    ("layer", "rows", "expected"),
+    [(10_000, 256, 1), (40_000, 64, 1), (40_000, 256, 2), (165_000, 64, 2), (165_000, 256, 8), (3_500_000, 64, 44)],
+)
+def test_a_small_model_has_as_many_threads_as_help(layer, rows, expected):
+    """The first four as measured on two cores."""
+    assert threads_that_help(layer, rows) == expected
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 A thread of OpenMP that has no work spins, so that it can go on at once. Where another process needs its core, all other
 threads then wait for it. A short spin bridges the gap to the next operation and then lets the core go: on two cores of
-which another process held one, a training step of the small model took 1.46 s instead of 2.37 s with libgomp's own
-300,000 turns, and .71 s instead of .81 s where both were free (`python -m benchmarks.waiting`).
+which another process held one, a training step of the small model took 1.59 s instead of 2.74 s with libgomp's own
+300,000 turns, and 1.00 s instead of 1.06 s where both were free (`python -m benchmarks.waiting`).
 """
 
 import os
@@ -12,6 +12,9 @@ from pathlib import Path
 SPINS = "GOMP_SPINCOUNT"
 """Environment variable with the turns of a waiting thread before it sleeps; it is read when torch is imported."""
 TURNS = 1000
+WORK = 5_000_000
+"""Multiply-adds of a layer in a decoding step for each thread that helps: two threads took 1.1 times as long as one
+with 2.6 million of them, .9 and .7 of its time with 10 and 42 million (`python -m benchmarks.waiting`)."""
 CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -43,6 +46,14 @@ def quotas(root: Path = CGROUPS, mine: Path = Path("/proc/self/cgroup")) -> list
             except (OSError, ValueError):  # no limit is "max", and no file
                 continue
     return [x for x in found if x > 0]
+
+
+def threads_that_help(layer: int, rows: int) -> int:
+    """Return an upper limit for the threads of a model: it depends on sizes alone, so that a run repeats.
+
+    layer: weights of one of its layers. rows: responses that are decoded together.
+    """
+    return max(1, layer * rows // WORK)
 
 
 def wait_briefly() -> None:

@@ -513,7 +513,8 @@ class TrainConfig:
     device: Literal["cpu", "cuda"] = "cpu"
     """Device of the policy: cpu or cuda."""
     threads: Annotated[int, "[0, 4096]"] = 0
-    """CPU threads per process; 0: torch's default, at most the cores that this process may use."""
+    """CPU threads per process; 0: torch's default, at most the cores that this process may use, and no more than help a
+    small model."""
     nproc: Annotated[int, "[1, 65536]"] = 1
     """Ranks to start, one per GPU, on this machine or on the Ray cluster. Keep it at 1 under torchrun."""
     model: ModelConfig = ModelConfig()

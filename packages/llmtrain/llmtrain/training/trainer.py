@@ -37,7 +37,7 @@ from ..policy.policy import Policy
 from ..policy.published import published
 from ..policy.retention import to_keep
 from ..process.clock import Clock
-from ..process.cores import cpus
+from ..process.cores import cpus, threads_that_help
 from ..process.gpu_memory import empty_cache, peaks
 from ..process.stop_signals import StopSignal, restore
 from ..rollout.hf import stop_ids
@@ -94,7 +94,8 @@ class Trainer:
         self, config: TrainConfig, model_path: str | Path, resume: bool = False, roll_backs: int | None = None
     ) -> None:
         """roll_backs: how often the run was rolled back; None takes the number in the checkpoint."""
-        torch.set_num_threads(config.threads or min(torch.get_num_threads(), cpus()))
+        self._threads = torch.get_num_threads()
+        torch.set_num_threads(config.threads or min(self._threads, cpus()))
         self.config = config
         self.controller = make_controller(config)
         source = latest(config.out) if resume else Path(model_path)
@@ -102,6 +103,8 @@ class Trainer:
         self.bases = find_bases(config, self.controller.needs, source, state)
         base = Path(self.bases["base"]["folder"]) if config.model.lora_rank else source
         self.model, self.tokenizer = self._load_model(base, state)
+        if config.device == "cpu" and not config.threads:
+            torch.set_num_threads(min(torch.get_num_threads(), self._threads_that_help()))
         self.task = self._fitting(get_task(config))
         self.policy = Policy(self.model, config.rollout.temperature, layout=config.optim.layout)
         known = state["roll_backs"] if state and "roll_backs" in state else 0
@@ -171,6 +174,13 @@ class Trainer:
         if alone:  # DeepSpeed casts and partitions it first
             torch.nn.Module.to(model, torch.device(config.device))
         return model, tokenizer
+
+    def _threads_that_help(self) -> int:
+        layers = getattr(self.model.config.get_text_config(), "num_hidden_layers", None) or 1
+        rollout = self.config.rollout
+        table: Any = self.model.get_input_embeddings()
+        inside = sum(weight.numel() for weight in self.model.parameters()) - table.weight.numel()
+        return threads_that_help(inside // layers, rollout.prompts * rollout.n // self.config.nproc)
 
     def _start_rollout(self, folder: Path) -> RolloutEngine:
         """Start the rollout engine with the model in a folder, after all permanent GPU memory is allocated.
@@ -305,6 +315,7 @@ class Trainer:
             raise TrainingStoppedError(f"step {self.step}: {said}; {last_saved(self.config.out)}") from None
         finally:
             restore(previous)
+            torch.set_num_threads(self._threads)
             self.rollout.close()
             self.task.close()
             with suppress(OSError):  # a full disk is reported already
