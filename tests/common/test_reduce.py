@@ -27,6 +27,7 @@ def test_top_k_takes_exactly_k_finite_scores_and_no_smaller_one(score, k):
 def test_top_k_of_each_run():
     x = torch.tensor([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
     assert reduce.top_k(x, torch.tensor([1, 2])).tolist() == [[True, False, False], [False, True, True]]
+    assert reduce.top_k(x[0], torch.tensor([1, 2])).tolist() == [[True, False, False], [True, False, True]]
 
 
 def test_ties_are_only_asked_for_when_they_matter():

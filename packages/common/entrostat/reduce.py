@@ -69,13 +69,14 @@ class LocalReduce:
     def top_k(self, score: Tensor, k: int | Tensor, tie: Tie = None) -> Tensor:
         """Return a mask (..., N) of the k largest scores over all ranks; −inf is never chosen.
 
-        Of equal scores at the threshold, those with the smaller `tie` (..., N) are chosen; `tie` belongs to the token,
-        so that the choice does not depend on the token's place. Without `tie` all of them are chosen. If `tie` is a
-        function, it is called only if needed.
+        k is one number, or one for each run (...,). Of equal scores at the threshold, those with the smaller `tie`
+        (..., N) are chosen; `tie` belongs to the token, so that the choice does not depend on the token's place.
+        Without `tie` all of them are chosen. If `tie` is a function, it is called only if needed.
         """
+        k = torch.as_tensor(k, device=score.device)
+        score = score.expand(torch.broadcast_shapes((*k.shape, 1), score.shape))
         finite = score > -math.inf
-        available = self.count(finite)
-        k = torch.minimum(torch.as_tensor(k, device=score.device).expand(available.shape), available)
+        k = torch.minimum(k, self.count(finite))
         threshold = self.kth_largest(score, k.clamp(min=1)).unsqueeze(-1)
         threshold = threshold.masked_fill((k < 1).unsqueeze(-1), math.nan)  # no score reaches it
         chosen = score >= threshold

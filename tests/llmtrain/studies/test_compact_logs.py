@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from entrostat.plain_yaml import dump_yaml
-from llmtrain.settings.config import TrainConfig
+from llmtrain.settings.config import TopologyConfig, TrainConfig
 from llmtrain.settings.nested import to_dict
 from llmtrain.studies import compact_logs
 
@@ -53,3 +53,17 @@ def test_a_log_of_other_settings_is_refused(config, tmp_path):
         ValueError, match=r"0\.json\.gz is of a run with other settings: choose another --logs, or remove"
     ):
         compact_logs.load(replace(config, steps=3), path)
+
+
+def test_what_changes_no_result_may_differ(config, tmp_path):
+    """Its processes; and the trainer's pass for old log-probabilities, which `auto` leaves out where it is exact."""
+    path = compact_logs.path_of(tmp_path / "logs", config)
+    before = replace(config, rollout=replace(config.rollout, old_logp="trainer"))
+    compact_logs.save(before, path)
+    wanted = replace(config, topology=TopologyConfig(name="ray", rollout_engines=2))
+    assert compact_logs.load(wanted, path).k == config.eval.k
+    others = [replace(config, topology=TopologyConfig(name="ray", staleness=1))]
+    others.append(replace(config, rollout=replace(config.rollout, old_logp="rollout")))
+    for other in others:
+        with pytest.raises(ValueError, match="other settings"):
+            compact_logs.load(other, path)

@@ -48,12 +48,25 @@ def load(config: TrainConfig, path: Path) -> Run:
     """Return the run in a compact log. Raises ValueError if it has other settings than `config`."""
     content = json.loads(gzip.decompress(path.read_bytes()))
     had = merge(TrainConfig(), current_keys(content["config"]))
-    guard = replace(had.guard, mismatch=config.guard.mismatch, mismatch_above=config.guard.mismatch_above)
-    if replace(had, out=config.out, overwrite=False, guard=guard) != config:  # that guard changes no finished run
+    if not is_the_run(had, config):
         raise ValueError(f"{path} is of a run with other settings: choose another --logs, or remove it")
     columns = content["metrics"]
     lines = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     return Run(path.parent.name, content["config"], lines)
+
+
+def is_the_run(had: TrainConfig, wanted: TrainConfig) -> bool:
+    """Return True if a finished run under `had` is one under `wanted`.
+
+    Its folder, its processes and the limit of its mismatch change no result; `old_logp auto` is exact within 1e-5.
+    """
+    guard = replace(had.guard, mismatch=wanted.guard.mismatch, mismatch_above=wanted.guard.mismatch_above)
+    rollout = had.rollout
+    if (rollout.old_logp, wanted.rollout.old_logp) == ("trainer", "auto"):
+        rollout = replace(rollout, old_logp="auto")
+    topology = replace(wanted.topology, staleness=had.topology.staleness)
+    had = replace(had, out=wanted.out, overwrite=wanted.overwrite, guard=guard, rollout=rollout, topology=topology)
+    return had == wanted
 
 
 def short(value: float | None) -> float | None:
