@@ -118,7 +118,7 @@ def test_data_are_read(tmp_path):
     from toybandit.environment_file import read_environment
 
     found = {page.name: (language, text) for page, language, text in BLOCKS if kind(page, language, text) == "data"}
-    assert set(found) == {"simulator.md", "architecture.md"}
+    assert set(found) == {"simulator.md", "architecture.md", "claim.md"}
     (tmp_path / "own.yaml").write_text(found["simulator.md"][1])
     assert read_environment(tmp_path / "own.yaml")
     (group,) = tomllib.loads(found["architecture.md"][1])["project"]["entry-points"]

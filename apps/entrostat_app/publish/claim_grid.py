@@ -8,8 +8,8 @@ import numpy as np
 
 from entrostat.choosing import unknown
 from entrostat.commandline import parse_settings
-from toybandit.claims.registry import LISTED
-from toybandit.trials import CASES, Case, Outcome, Parameter
+from toybandit.claims import CLAIMS, Live
+from toybandit.trials import Outcome, Parameter
 
 from ..shared.trial_words import badges, difference, meaning, told
 
@@ -23,7 +23,7 @@ DIGITS = 6
 class Grid:
     """Claim, the control that the page's slider moves, and where it starts."""
 
-    case: Case
+    case: Live
     parameter: Parameter
     start: Any
 
@@ -59,7 +59,7 @@ class Grid:
             yield {"value": told(value), **_shown(self.case, self.settings(value))}
 
 
-def _shown(case: Case, settings: dict[str, Any]) -> dict[str, Any]:
+def _shown(case: Live, settings: dict[str, Any]) -> dict[str, Any]:
     """Return verdict, words and curves at these values of all parameters."""
     try:
         outcome = case.trial.run(**settings)
@@ -101,10 +101,11 @@ def parse(text: str) -> Grid:
 
 
 def _parsed(named: str, equals: str, value: str) -> Grid:
-    claim, _, key = (named, "", "") if named in CASES else named.rpartition(".")
-    if claim not in CASES:
-        raise ValueError(unknown("claim", claim or named, CASES, LISTED))
-    case = CASES[claim]
+    claim, _, key = (named, "", "") if named in CLAIMS else named.rpartition(".")
+    case = CLAIMS[claim].live if claim in CLAIMS else None
+    if case is None:
+        known = [name for name, one in CLAIMS.items() if one.live]
+        raise ValueError(unknown("claim", claim or named, known, CLAIMS.where))
     found = {parameter.key: parameter for parameter in case.trial.parameters}
     if not key:
         raise ValueError(f"name one of its controls, as in {claim}.{next(iter(found))}: {', '.join(found)}")

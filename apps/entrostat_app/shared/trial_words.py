@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from toybandit.trials import Case, Outcome
+from toybandit.claims import Live
+from toybandit.trials import Outcome
 
 
 def told(value: Any) -> str:
@@ -15,7 +16,7 @@ def told(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
-def badges(case: Case, values: Mapping[str, Any]) -> list[str]:
+def badges(case: Live, values: Mapping[str, Any]) -> list[str]:
     """Return the conditions that these values of all parameters break, in words."""
     return [
         f"{'Assumption' if condition.stated else 'Unstated condition'} broken: {case.told(condition)}"
@@ -23,12 +24,12 @@ def badges(case: Case, values: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def met(case: Case, values: Mapping[str, Any]) -> bool:
+def met(case: Live, values: Mapping[str, Any]) -> bool:
     """Return True if these values of all parameters meet every assumption that the paper states."""
     return not any(condition.stated for condition in case.broken(values))
 
 
-def meaning(case: Case, values: Mapping[str, Any], outcome: Outcome) -> str:
+def meaning(case: Live, values: Mapping[str, Any], outcome: Outcome) -> str:
     """Return the meaning of the verdict, given the assumptions."""
     if not met(case, values):
         if outcome.holds:

@@ -7,6 +7,8 @@ import entrostat as es
 from entrostat.check_controller import checked
 from llmtrain.settings.config import TaskConfig
 from llmtrain.tasks import generated_task
+from toybandit.claims import CLAIMS, HOLDS
+from toybandit.claims.registry import QUICK
 
 
 def test_wrong_responses_weigh_more_below_the_floor():
@@ -20,6 +22,12 @@ def test_wrong_responses_weigh_more_below_the_floor():
 
 def test_it_passes_all_checks():
     assert not {name: fault for name, fault in checked("floor", {"target": 1.0}) if fault}
+
+
+def test_the_claim_holds_and_its_fault_turns_it():
+    (claim,) = CLAIMS.choose(["floor-helps"])
+    record = claim(QUICK, power=True)
+    assert (record.verdict, record.unnoticed) == (HOLDS, ())
 
 
 def test_sums_are_verified():

@@ -15,6 +15,7 @@ DESCRIPTION = """Check the claims of the papers by measurement, and print a line
 
 Examples: toybandit verify --quick
           toybandit verify law-prediction steer-sign --power
+          toybandit verify my_module:my_claim --quick
 
 Without NAME and --only, all claims are measured, and theory.md, a page with pictures, and theory/claims.json are
 written. Exit code 1 if a verdict is not the expected one, or if a mutation does not turn its verdict.
@@ -28,7 +29,8 @@ class VerifyFlags:
     """Flags of `toybandit verify`."""
 
     names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME")] = ()
-    """Claims to measure, with their details; none: all."""
+    """Claims to measure, with their details; none: all built-in ones. One elsewhere is module:claim, or the name of a
+    plug-in's entry point in toybandit.claims."""
     only: str = ""
     """Measure the claims with this in their name; * and ? as in a shell."""
     power: bool = False
@@ -52,15 +54,16 @@ class VerifyFlags:
 def verify_command(args: Sequence[str]) -> int:
     """Check the claims of the papers by measurement."""
     flags = parse_flags(VerifyFlags, args, prog="toybandit verify", description=DESCRIPTION)
-    from .claims import choose, report, run_claims
-    from .claims.registry import CLAIMS, FULL, QUICK
+    from .claims import CLAIMS, report, run_claims
+    from .claims.registry import FULL, QUICK
 
-    claims, some = choose(flags.names, flags.only), bool(flags.names or flags.only)
+    own = tuple(CLAIMS)
+    claims, some = CLAIMS.choose(flags.names, flags.only), bool(flags.names or flags.only)
     if flags.update is not None:
         if flags.quick or flags.out is not None or flags.power:
             raise ValueError("--update measures as its page says: leave --quick, --power and --out out")
         kept, command = report.read(flags.update)
-        if absent := [name for name in CLAIMS if name not in kept and name not in {claim.name for claim in claims}]:
+        if absent := [name for name in own if name not in kept and name not in {claim.name for claim in claims}]:
             raise ValueError(f"the page in {flags.update} lacks {', '.join(absent)}: name them too")
         flags = replace(flags, power="--power" in command)
     out = DEFAULT if flags.out is None and not some else flags.out
@@ -72,11 +75,12 @@ def verify_command(args: Sequence[str]) -> int:
     for record in run_claims(claims, effort, power=flags.power):
         records.append(record)
         print(f"{len(records):>{len(str(len(claims)))}}/{len(claims)} {report.line(record)}", file=told, flush=True)
-        if flags.details or record.name in flags.names:
+        if flags.details or flags.names:
             print(report.details(record), file=told, flush=True)
     if flags.update is not None:
         found = kept | {record.name: record for record in records}
-        report.write([found[name] for name in CLAIMS], flags.update, effort, command, drawn=[r.name for r in records])
+        ordered = [found.pop(name) for name in own] + list(found.values())
+        report.write(ordered, flags.update, effort, command, drawn=[r.name for r in records])
     elif out is not None:
         report.write(records, out, effort, shlex.join(["toybandit", "verify", *args]))
     print(report.summary(records) + (f"; {out}" if out is not None else ""), file=told)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from entrostat_app.publish.claim_grid import LARGEST, Grid, parse, rounded
-from toybandit.trials import CASES
+from toybandit.claims import CLAIMS
 
 
 def test_every_entry_is_the_trial_at_its_value():
@@ -12,7 +12,7 @@ def test_every_entry_is_the_trial_at_its_value():
     entries = list(grid.entries())
     assert [entry["value"] for entry in entries] == [f"{value:g}" for value in grid.values]
     for value, entry in zip(grid.values, entries, strict=True):
-        outcome = CASES["thm1-centred"].run(shift=value)
+        outcome = CLAIMS["thm1-centred"].live.run(shift=value)
         assert (entry["holds"], entry["because"]) == (outcome.holds, outcome.because)
         for name in ("x", "predicted", "measured"):
             np.testing.assert_allclose(entry[name], getattr(outcome, name), rtol=1e-5, atol=0)
@@ -31,7 +31,7 @@ def test_a_start_between_the_positions_is_one_of_them():
 
 
 def test_without_a_value_it_starts_where_the_claim_does():
-    assert parse("thm1-centred.shift").start == CASES["thm1-centred"].start["shift"]
+    assert parse("thm1-centred.shift").start == CLAIMS["thm1-centred"].live.start["shift"]
 
 
 def test_choices_and_switches_have_a_position_each():
@@ -40,9 +40,9 @@ def test_choices_and_switches_have_a_position_each():
     assert (switch.values, switch.start) == ([False, True], False)
 
 
-@pytest.mark.parametrize("claim", CASES)
+@pytest.mark.parametrize("claim", CLAIMS)
 def test_every_control_has_a_grid(claim):
-    case = CASES[claim]
+    case = CLAIMS[claim].live
     for parameter in case.trial.parameters:
         grid = Grid(case=case, parameter=parameter, start=case.start[parameter.key])
         assert grid.start in grid.values

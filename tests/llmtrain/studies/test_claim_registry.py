@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from llmtrain.studies import claims_page  # noqa: F401 (registers the claims)
-from llmtrain.studies.claim_registry import CLAIMS, FAILS, HOLDS, OPEN, Finding, Margin, choose
+from llmtrain.studies.claim_registry import CLAIMS, FAILS, HOLDS, OPEN, Margin, judged
 
 
 def margin(*values):
@@ -28,19 +28,19 @@ def test_interval_by_hand():
     ],
 )
 def test_verdict(margins, verdict):
-    assert Finding("", "", tuple(margin(*values) for values in margins)).verdict == verdict
+    assert judged("", "", tuple(margin(*values) for values in margins)).verdict == verdict
 
 
 def test_choice():
-    assert [one.name for one in choose(["token-flow"], "clip")] == ["clip-thresholds", "clip-free", "token-flow"]
-    assert len(choose()) == len(CLAIMS)
+    assert [one.name for one in CLAIMS.choose(["token-flow"], "clip")] == ["clip-thresholds", "clip-free", "token-flow"]
+    assert len(CLAIMS.choose()) == len(CLAIMS)
     with pytest.raises(ValueError, match="unknown claim 'token-flows'; did you mean token-flow"):
-        choose(["token-flows"])
+        CLAIMS.choose(["token-flows"])
     with pytest.raises(ValueError, match="no claim has 'xyz' in its name; choose from clip-thresholds"):
-        choose(pattern="xyz")
+        CLAIMS.choose(pattern="xyz")
 
 
 def test_each_claim_has_a_threshold_a_null_and_faults():
     for one in CLAIMS.values():
         assert all((one.threshold, one.null, one.needs))
-        assert len(one.faults) >= 2
+        assert len(one.mutations) >= 2

@@ -55,8 +55,8 @@ def as_claims_say():
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_holds_and_each_fault_turns_it(name):
-    record = CLAIMS[name](as_claims_say())
-    assert record.finding.verdict == HOLDS
+    record = CLAIMS[name](as_claims_say(), power=True)
+    assert record.verdict == HOLDS
     assert set(record.mutated.values()) & {HOLDS} == set(), record.mutated
 
 
@@ -96,7 +96,7 @@ def test_runs_differ_in_what_their_names_say():
 
 
 def test_page_has_both_verdicts():
-    records = [CLAIMS[name](as_claims_say()) for name in ("clip-free", "first-order-step")]
+    records = [CLAIMS[name](as_claims_say(), power=True) for name in ("clip-free", "first-order-step")]
     known = {"paper": "P", "source": "figure 3", "words": "w", "verdict": "fails as stated", "measured": "m"}
     text = claims_page.overview(records, {"clip-free": known})
     assert "| [clip-free](#clip-free) | P, figure 3: w | **fails as stated**; m | **holds**; late H" in text

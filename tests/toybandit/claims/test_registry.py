@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from toybandit.claims import CLAIMS, Effort, Finding, choose, claim, registry, run_claims
+from toybandit.claims import CLAIMS, Effort, Finding, claim, run_claims
 from toybandit.claims.mutations import Mutation, Swap
 from toybandit.claims.pictures import PICTURES, picture
 from toybandit.claims.registry import FAILS, HOLDS, QUICK, holds_if, judge
@@ -134,13 +134,13 @@ def test_names_are_unique():
 
 
 def test_claims_are_measured_one_after_another():
-    records = run_claims(choose(), SMALL)
+    records = run_claims(CLAIMS.choose(), SMALL)
     assert [next(records).name, next(records).name] == list(CLAIMS)[:2]
 
 
 def test_claims_are_chosen_by_name_and_pattern():
     def names(*args):
-        return [entry.name for entry in choose(*args)]
+        return [entry.name for entry in CLAIMS.choose(*args)]
 
     assert names() == list(CLAIMS)
     assert names(("law-fit", "lemma1-order", "law-fit")) == ["lemma1-order", "law-fit"]
@@ -158,7 +158,7 @@ def test_claims_are_chosen_by_name_and_pattern():
 )
 def test_unknown_claims(names, pattern, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        choose(names, pattern)
+        CLAIMS.choose(names, pattern)
 
 
 class Made:
@@ -170,8 +170,8 @@ class Made:
 @pytest.fixture
 def made(monkeypatch):
     """A claim that a sign error turns and that another fault does not."""
-    monkeypatch.setattr(registry, "CLAIMS", {})
-    return claim(
+    monkeypatch.delitem(CLAIMS, "made", raising=False)
+    yield claim(
         "made",
         **EMPTY,
         mutations=(
@@ -179,6 +179,7 @@ def made(monkeypatch):
             Mutation("it were larger", Swap(Made, "sign", lambda x: 2 * x)),
         ),
     )(lambda effort: Finding("", {}, judge(Made.sign > 0)))
+    del CLAIMS["made"]
 
 
 def test_power_is_measured_on_demand(made):

@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from toybandit.claims import CLAIMS, Record
+from toybandit.claims import CLAIMS, Live, Record
 from toybandit.claims.registry import QUICK
-from toybandit.trials import CASES, STATEMENTS, Case, Outcome
+from toybandit.trials import Outcome
 
 from ...shared import charts, exports, presets
 from ...shared.controls import Control
@@ -19,13 +19,6 @@ from . import trial_pictures
 ALL = "all papers"
 FIRST = "thm1-centred"
 """Claim that is shown if the URL names none."""
-PAPER = Control(
-    key="paper",
-    label="Paper",
-    default=ALL,
-    options=(ALL, *dict.fromkeys(claim.paper for claim in CLAIMS.values())),
-    help="Paper whose claims can be chosen below.",
-)
 
 
 def page() -> None:
@@ -36,22 +29,34 @@ def page() -> None:
         "still hold?"
     )
     presets.draw_links("theorems")
+    for problem in plug_ins():
+        st.warning(plain(problem))
     with st.sidebar:
         name = choose()
-        case = CASES[name]
-        values = draw_parameters(case)
+        case = CLAIMS[name].live
+        values = draw_parameters(case) if case else {}
     st.header(name, anchor=False)
     draw_claim(name)
-    draw_trial(case, values)
+    if case:
+        draw_trial(case, values)
     st.header("Check by `toybandit verify`", anchor=False)
     draw_measurement(name)
     st.header("All claims", anchor=False)
     draw_table()
 
 
+@st.cache_resource
+def plug_ins() -> list[str]:
+    """Import the claims of installed plug-ins; return a line for each that cannot be."""
+    return CLAIMS.with_plug_ins()
+
+
 def choose() -> str:
     """Draw the choice of paper and claim; return the claim's name."""
-    paper = PAPER.draw()
+    papers = (ALL, *dict.fromkeys(claim.paper for claim in CLAIMS.values()))
+    paper = Control(
+        key="paper", label="Paper", default=ALL, options=papers, help="Paper whose claims can be chosen below."
+    ).draw()
     names = tuple(name for name, claim in CLAIMS.items() if paper in (ALL, claim.paper))
     if st.session_state.get("claim") not in (None, *names):
         del st.session_state["claim"]
@@ -59,7 +64,7 @@ def choose() -> str:
     return Control(key="claim", label="Claim", default=default, options=names, help="Name in the report.").draw()
 
 
-def controls(case: Case) -> dict[str, Control]:
+def controls(case: Live) -> dict[str, Control]:
     """Return the controls of a claim's trial by parameter key; they start at the values that the claim assumes."""
     found = {}
     for parameter in case.trial.parameters:
@@ -69,7 +74,7 @@ def controls(case: Case) -> dict[str, Control]:
     return found
 
 
-def draw_parameters(case: Case) -> dict[str, Any]:
+def draw_parameters(case: Live) -> dict[str, Any]:
     """Draw the sliders of a trial and buttons that set them; return their values by parameter key."""
     st.divider()
     with st.container(horizontal=True):
@@ -81,13 +86,13 @@ def draw_parameters(case: Case) -> dict[str, Any]:
     return {key: control.draw() for key, control in controls(case).items()}
 
 
-def put(case: Case, values: Mapping[str, Any]) -> None:
+def put(case: Live, values: Mapping[str, Any]) -> None:
     """Set the sliders of a trial. For callbacks."""
     for key, control in controls(case).items():
         st.session_state[control.key] = values[key]
 
 
-def turning(case: Case) -> str:
+def turning(case: Live) -> str:
     """Return the changes that the button makes, in words."""
     titles = {parameter.key: parameter.symbol or f"“{parameter.label}”" for parameter in case.trial.parameters}
     return "Sets " + ", ".join(f"{titles[key]} to {told(value)}" for key, value in case.turned.items()) + "."
@@ -97,21 +102,22 @@ def draw_claim(name: str) -> None:
     """Draw paper, statement, the paper's words, assumption and our threshold."""
     claim = CLAIMS[name]
     st.caption(plain(f"{claim.paper}, {claim.source}"))
-    st.markdown(rf"$\displaystyle {STATEMENTS[name]}$", text_alignment="center")  # keys cannot scroll st.latex
+    if claim.latex:
+        st.markdown(rf"$\displaystyle {claim.latex}$", text_alignment="center")  # keys cannot scroll st.latex
     texts = {"Says": claim.words, "Assumes": claim.assumption, "Our threshold": claim.threshold}
     st.markdown("  \n".join(f"**{title}** {plain(text)}." for title, text in texts.items() if text))
 
 
 @st.cache_resource(max_entries=512, show_spinner="Measuring")
-def run(name: str, values: tuple[tuple[str, Any], ...]) -> Outcome:
+def run(_case: Live, name: str, values: tuple[tuple[str, Any], ...]) -> Outcome:
     """Return a claim's trial at these values. Sessions share it: do not write to it. Raises ValueError in one line."""
-    return CASES[name].run(**dict(values))
+    return _case.run(**dict(values))
 
 
-def draw_trial(case: Case, values: Mapping[str, Any]) -> None:
+def draw_trial(case: Live, values: Mapping[str, Any]) -> None:
     """Draw the live experiment: picture, verdict and badges of the assumptions."""
     try:
-        outcome = run(case.claim, tuple(values.items()))
+        outcome = run(case, case.claim, tuple(values.items()))
     except ValueError as error:
         st.error(plain(str(error)))
         return
@@ -125,7 +131,7 @@ def draw_trial(case: Case, values: Mapping[str, Any]) -> None:
     exports.draw(picture, f"theorems-{case.claim}", [])
 
 
-def draw_verdict(case: Case, values: Mapping[str, Any], outcome: Outcome) -> None:
+def draw_verdict(case: Live, values: Mapping[str, Any], outcome: Outcome) -> None:
     """Draw badges of the assumptions, the verdict, and its meaning here."""
     with st.container(horizontal=True):
         if met(case, values):
@@ -138,7 +144,7 @@ def draw_verdict(case: Case, values: Mapping[str, Any], outcome: Outcome) -> Non
     st.info(plain(notice(case, values, outcome)), icon=":material/visibility:")
 
 
-def notice(case: Case, values: Mapping[str, Any], outcome: Outcome) -> str:
+def notice(case: Live, values: Mapping[str, Any], outcome: Outcome) -> str:
     """Return the meaning of the verdict, and the button that turns it if no assumption explains it."""
     text = meaning(case, values, outcome)
     if not met(case, values) or (case.broken(values) and not outcome.holds):
@@ -156,7 +162,9 @@ def draw_measurement(name: str) -> None:
     """Draw the claim's check as in `toybandit verify --quick`, on demand."""
     claim = CLAIMS[name]
     record = measured().get(name)
-    st.markdown(f"Known verdict: **{plain(claim.expected)}**. The check is larger than the experiment above.")
+    st.markdown(
+        f"Known verdict: **{plain(claim.expected or 'none yet')}**. The check is larger than the experiment above."
+    )
     label = "Measure again (quick)" if record else "Measure now (quick)"
     if st.button(label, icon=":material/science:", help="Takes a few seconds."):
         with st.spinner(f"Measuring {name}"):

@@ -38,10 +38,10 @@ def main(args: list[str]) -> int:
     names = list(takewhile(lambda word: not word.startswith("-"), args))
     given, rest = parser.parse_known_args(args[len(names) :])
     from ..studies import claim_measurements, claims_page
-    from ..studies.claim_registry import choose, errors_of_interval
+    from ..studies.claim_registry import CLAIMS, errors_of_interval
     from ..training.check import check
 
-    chosen = choose(names, given.only)
+    chosen = CLAIMS.choose(names, given.only)
     if given.seeds < 2:
         raise ValueError(f"--seeds must be at least 2, as intervals need; got {given.seeds}")
     if given.workers < 1:
@@ -55,7 +55,7 @@ def main(args: list[str]) -> int:
     needs = {need for claim in chosen for need in claim.needs}
     measured = claim_measurements.measure(base, needs, given.seeds, given.workers)
     told = sys.stderr if given.json else sys.stdout
-    records = [claim(measured) for claim in chosen]
+    records = [claim(measured, power=True) for claim in chosen]
     print(*map(claims_page.line, records), claims_page.summary(records), sep="\n", file=told)
     if given.json:
         print(claims_page.as_json(records))

@@ -1,25 +1,23 @@
-"""Registry of claims that can be asked in a language model, each with its threshold, its null and its faults.
+"""Claims that can be asked in a language model, each with its threshold, its null and its faults.
 
-    @claim("clip-free", needs=("grpo", "clip_free"), threshold=..., null=..., faults={"...": change of Measured})
-    def clip_free(measured): ... return Finding(text, null, margins)
+    @claim("clip-free", needs=("grpo", "clip_free"), threshold=..., null=..., mutations=faults({"...": change}))
+    def clip_free(measured): ... return judged(text, null, margins)
 
 The names are those of toybandit's claims, whose records have the papers' words. A margin is a difference, one value for
 each seed, that is positive if the claim is true; the verdict follows from the margins' intervals alone.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import getdoc
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from entrostat import choosing
+from entrostat.claims import FAILS, HOLDS, OPEN, Check, Claim, Claims, Finding
 
 Array = NDArray[np.float64]
-HOLDS, FAILS, OPEN = "holds", "fails as stated", "open"
 TOKENS = "tokens"
 """Entry of `Claim.needs` for updates by one token; other entries are names of runs."""
 
@@ -54,8 +52,24 @@ class Measured(NamedTuple):
     """Updates by one token, by seed."""
 
 
-Fault = Callable[[Measured], Measured]
+Change = Callable[[Measured], Measured]
 """Change of the measurements that a fault in what the claim tests would make."""
+
+
+class Fault(NamedTuple):
+    """Fault that turns a verdict that holds; its name completes "the verdict turns if …"."""
+
+    name: str
+    change: Change
+
+    def finding(self, check: Check, subject: Measured) -> Finding:
+        """Return what the check finds in the measurements with the fault."""
+        return check(self.change(subject))
+
+
+def faults(changes: Mapping[str, Change]) -> tuple[Fault, ...]:
+    """Return faults from their changes by name."""
+    return tuple(Fault(name, change) for name, change in changes.items())
 
 
 def errors_of_interval(seeds: int) -> float:
@@ -85,81 +99,17 @@ class Margin:
         return self.mean - half, self.mean + half
 
 
-class Finding(NamedTuple):
-    """Result of a claim's function."""
-
-    measured: str
-    null: str
-    """Measurements of the null."""
-    margins: tuple[Margin, ...]
-
-    @property
-    def verdict(self) -> str:
-        """HOLDS if all intervals are above 0, FAILS if one is below 0, else OPEN."""
-        intervals = [margin.interval for margin in self.margins]
-        if all(low > 0 for low, _ in intervals):
-            return HOLDS
-        return FAILS if any(high < 0 for _, high in intervals) else OPEN
+def judged(measured: str, null: str, margins: tuple[Margin, ...]) -> Finding:
+    """Return the finding: HOLDS if all intervals are above 0, FAILS if one is below 0, else OPEN."""
+    intervals = [margin.interval for margin in margins]
+    verdict = HOLDS if all(low > 0 for low, _ in intervals) else OPEN
+    if any(high < 0 for _, high in intervals):
+        verdict = FAILS
+    return Finding(measured, {margin.name: margin.mean for margin in margins}, verdict, null=null, margins=margins)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Record:
-    """Claim with its result."""
-
-    name: str
-    meaning: str
-    threshold: str
-    null: str
-    finding: Finding
-    mutated: Mapping[str, str]
-    """Verdict with each fault."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """Claim and the function that checks it."""
-
-    name: str
-    needs: tuple[str, ...]
-    """Names of the runs it is judged by, or TOKENS."""
-    threshold: str
-    """Criterion of ours, set before the measurement, and the reason for it."""
-    null: str
-    """Simpler explanation that the claim must beat."""
-    faults: Mapping[str, Fault]
-    """Faults that turn a verdict that holds; a name completes "the verdict turns if …"."""
-    check: Callable[[Measured], Finding]
-
-    def __call__(self, measured: Measured) -> Record:
-        """Judge the claim, and judge it with each of its faults."""
-        return Record(
-            name=self.name,
-            meaning=" ".join((getdoc(self.check) or "").split()),
-            threshold=self.threshold,
-            null=self.null,
-            finding=self.check(measured),
-            mutated={name: self.check(fault(measured)).verdict for name, fault in self.faults.items()},
-        )
-
-
-CLAIMS: dict[str, Claim] = {}
-
-
-def claim(name: str, **fields: Any) -> Callable[[Callable[[Measured], Finding]], Claim]:
-    """Register the decorated function as the check of a claim; fields as in Claim."""
-
-    def add(check: Callable[[Measured], Finding]) -> Claim:
-        if name in CLAIMS:
-            raise ValueError(f"claim {name!r} is registered twice")
-        CLAIMS[name] = Claim(name=name, check=check, **fields)
-        return CLAIMS[name]
-
-    return add
-
-
-def choose(names: Collection[str] = (), pattern: str = "") -> list[Claim]:
-    """Return the claims with these names or with `pattern` in their name: see `entrostat.choosing.choose`."""
-    return choosing.choose(CLAIMS, names, pattern, kind="claim", listed=f"choose from {', '.join(CLAIMS)}")
+CLAIMS = Claims(Claim, group="llmtrain.claims")
+claim = CLAIMS.claim
 
 
 def told(values: Array, digits: int = 3) -> str:

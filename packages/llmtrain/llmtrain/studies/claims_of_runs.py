@@ -7,7 +7,7 @@ import numpy as np
 
 from entrostat import laws
 
-from .claim_registry import Array, Fault, Finding, Margin, Measured, claim, told
+from .claim_registry import Array, Change, Finding, Margin, Measured, claim, faults, judged, told
 
 WINDOW = 5
 """Rollouts that are averaged to a point of the law: the reward of one has a standard error of about .04."""
@@ -23,7 +23,7 @@ CLIPS = {
 }
 
 
-def taken_from(**arms: str) -> Fault:
+def taken_from(**arms: str) -> Change:
     """Return the fault that gives runs the measurements of other runs: taken_from(to="from")."""
 
     def change(measured: Measured) -> Measured:
@@ -56,10 +56,12 @@ def list_of(values: Mapping[str, Array]) -> str:
     threshold="late H of Clip-Lower < default < Clip-Higher and default < Clip-Tighter, in paired runs: the paper "
     "ranks curves and gives no numbers",
     null="the default bounds: no difference",
-    faults={
-        "the bounds were exchanged": taken_from(clip_lower="clip_higher", clip_higher="clip_lower"),
-        "nothing were clipped": taken_from(clip_lower="grpo", clip_higher="grpo", clip_tighter="grpo"),
-    },
+    mutations=faults(
+        {
+            "the bounds were exchanged": taken_from(clip_lower="clip_higher", clip_higher="clip_lower"),
+            "nothing were clipped": taken_from(clip_lower="grpo", clip_higher="grpo", clip_tighter="grpo"),
+        }
+    ),
 )
 def clip_thresholds(measured: Measured) -> Finding:
     """A wider upper bound lets unlikely successes grow and raises H; a wider lower bound lets unlikely failures shrink
@@ -67,7 +69,7 @@ def clip_thresholds(measured: Measured) -> Finding:
     found = late(measured, *CLIPS)
     margins = rising(found, "clip_lower", "grpo", "clip_higher") + rising(found, "grpo", "clip_tighter")
     text = list_of({CLIPS[name]: values for name, values in found.items()})
-    return Finding(f"late H: {text}", f"late H {told(found['grpo'])}", margins)
+    return judged(f"late H: {text}", f"late H {told(found['grpo'])}", margins)
 
 
 @claim(
@@ -75,16 +77,18 @@ def clip_thresholds(measured: Measured) -> Finding:
     needs=("grpo", "clip_tighter", "clip_free"),
     threshold="late H above that of the default and of Clip-Tighter, in paired runs",
     null="the default bounds",
-    faults={
-        "it clipped like the default": taken_from(clip_free="grpo"),
-        "bounds raised the entropy": taken_from(clip_free="grpo", grpo="clip_free", clip_tighter="clip_free"),
-    },
+    mutations=faults(
+        {
+            "it clipped like the default": taken_from(clip_free="grpo"),
+            "bounds raised the entropy": taken_from(clip_free="grpo", grpo="clip_free", clip_tighter="clip_free"),
+        }
+    ),
 )
 def clip_free(measured: Measured) -> Finding:
     """Without clipping the entropy would be the highest of all but Clip-Higher's."""
     found = late(measured, "clip_free", "grpo", "clip_tighter")
     margins = rising(found, "grpo", "clip_free") + rising(found, "clip_tighter", "clip_free")
-    return Finding(f"late H: {list_of(found)}", f"late H {told(found['grpo'])}", margins)
+    return judged(f"late H: {list_of(found)}", f"late H {told(found['grpo'])}", margins)
 
 
 @claim(
@@ -93,17 +97,19 @@ def clip_free(measured: Measured) -> Finding:
     threshold="H falls further with four updates on a rollout than with one, in paired runs: the paper ranks curves; "
     "and further than the null",
     null="four updates with a quarter of the learning rate: about as long a way as one",
-    faults={
-        "later updates did not move the policy": taken_from(grpo="once"),
-        "the whole way stayed the same": taken_from(grpo="short_steps"),
-    },
+    mutations=faults(
+        {
+            "later updates did not move the policy": taken_from(grpo="once"),
+            "the whole way stayed the same": taken_from(grpo="short_steps"),
+        }
+    ),
 )
 def off_policy_updates(measured: Measured) -> Finding:
     """More updates on a rollout are more steps, so the entropy falls further where it falls."""
     found = late(measured, "grpo", "once", "short_steps")
     change = {name: values - measured.entropy[name][:, 0] for name, values in found.items()}
     four, once, short = change.values()
-    return Finding(
+    return judged(
         f"ΔH: four updates {told(four)}, one {told(once)}",
         f"ΔH {told(short)}",
         (Margin("one − four", once - four), Margin("null − four", short - four)),
@@ -115,18 +121,20 @@ def off_policy_updates(measured: Measured) -> Finding:
     needs=("positive_only", "grpo", "negative_only"),
     threshold="late H with positives < all < negatives, in paired runs: the corollary is about signs",
     null="learning from all samples: no difference",
-    faults={
-        "the signs were exchanged": taken_from(positive_only="negative_only", negative_only="positive_only"),
-        "no sample were dropped": taken_from(positive_only="grpo", negative_only="grpo"),
-    },
+    mutations=faults(
+        {
+            "the signs were exchanged": taken_from(positive_only="negative_only", negative_only="positive_only"),
+            "no sample were dropped": taken_from(positive_only="grpo", negative_only="grpo"),
+        }
+    ),
 )
 def signs(measured: Measured) -> Finding:
     """Learning from successes alone sharpens the policy, learning from failures alone flattens it."""
     found = late(measured, "positive_only", "grpo", "negative_only")
-    return Finding(f"late H: {list_of(found)}", f"late H {told(found['grpo'])}", rising(found, *found))
+    return judged(f"late H: {list_of(found)}", f"late H {told(found['grpo'])}", rising(found, *found))
 
 
-def of_grpo(entropy: bool) -> Fault:
+def of_grpo(entropy: bool) -> Change:
     """Return the fault by which e^H would be e^(−H) (`entropy`), or the reward would not depend on H."""
 
     def change(measured: Measured) -> Measured:
@@ -138,13 +146,18 @@ def of_grpo(entropy: bool) -> Fault:
     return change
 
 
+LAW_FAULTS = faults({"e^H were e^(−H)": of_grpo(True), "reward and entropy were of different rollouts": of_grpo(False)})
+
+
 @claim(
     "law-fit",
     needs=("grpo",),
     threshold=f"R² of the law above {LEAST:g}, and above the null's: the sampling noise of points of {WINDOW} rollouts "
     "leaves no .95, which the bandit is asked for",
     null="a line in H, which has as many coefficients; a constant, R² = 0",
-    faults={"e^H were e^(−H)": of_grpo(True), "reward and entropy were of different rollouts": of_grpo(False)},
+    mutations=faults(
+        {"e^H were e^(−H)": of_grpo(True), "reward and entropy were of different rollouts": of_grpo(False)}
+    ),
 )
 def law_fit(measured: Measured) -> Finding:
     """Reward costs entropy at a rate that hardly changes. A short run shows this only as far as its reward rises by
@@ -157,7 +170,7 @@ def law_fit(measured: Measured) -> Finding:
     margins = Margin(f"R² − {LEAST:g}", law - LEAST), Margin("R² − R² of a line", law - line)
     first, *_, last = reward.reshape(len(reward), 3, -1).mean(-1).T
     gain = f"reward {told(first)} in the first third of a run, {told(last)} in the last"
-    return Finding(f"R² {told(law)}; {gain}", f"R² of a line in H {told(line)}", margins)
+    return judged(f"R² {told(law)}; {gain}", f"R² of a line in H {told(line)}", margins)
 
 
 def prediction_errors(entropy: Array, reward: Array) -> dict[str, float]:
@@ -175,7 +188,9 @@ def prediction_errors(entropy: Array, reward: Array) -> dict[str, float]:
     threshold="fitted to the first third, a smaller RMSE than both nulls in paired runs: a small error alone says "
     "nothing",
     null=f"the reward stays at the mean of the last {WINDOW} rollouts; a line in H, fitted to the same points",
-    faults={"e^H were e^(−H)": of_grpo(True), "reward and entropy were of different rollouts": of_grpo(False)},
+    mutations=faults(
+        {"e^H were e^(−H)": of_grpo(True), "reward and entropy were of different rollouts": of_grpo(False)}
+    ),
 )
 def law_prediction(measured: Measured) -> Finding:
     """The law says early what reward the remaining entropy will bring."""
@@ -184,4 +199,4 @@ def law_prediction(measured: Measured) -> Finding:
     rmse = {name: np.array([one[name] for one in errors]) for name in errors[0]}
     law = rmse.pop("law")
     margins = tuple(Margin(f"RMSE, {name} − law", x - law) for name, x in rmse.items())
-    return Finding(f"RMSE {told(law)}", f"RMSE: {list_of(rmse)}", margins)
+    return judged(f"RMSE {told(law)}", f"RMSE: {list_of(rmse)}", margins)

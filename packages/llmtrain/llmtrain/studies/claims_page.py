@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from entrostat.claims import HOLDS, Record
+
 from ..settings.config import TrainConfig
 from . import claims_of_runs, claims_of_tokens  # noqa: F401 (they register the claims)
-from .claim_registry import HOLDS, Record
 
 BANDIT = Path("docs/theory/claims.json")
 """Records that `toybandit verify --out docs` writes: the papers' words, the bandit's numbers and verdicts."""
@@ -42,12 +43,12 @@ def bandit_records(path: Path = BANDIT) -> dict[str, dict[str, Any]]:
 
 def line(record: Record) -> str:
     """Return a line on a claim for the terminal."""
-    return f"{record.name:20} {record.finding.verdict:16} {record.finding.measured} (null: {record.finding.null})"
+    return f"{record.name:20} {record.verdict:16} {record.measured} (null: {record.measured_null})"
 
 
 def summary(records: Sequence[Record]) -> str:
     """Return a sentence on all verdicts."""
-    verdicts = [record.finding.verdict for record in records]
+    verdicts = [record.verdict for record in records]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
     turned, faults = (sum(x) for x in zip(*map(noticed, records), strict=True))
     return f"{len(records)} claims: {counts}; {turned} of {faults} faults turn a verdict that holds"
@@ -55,9 +56,9 @@ def summary(records: Sequence[Record]) -> str:
 
 def noticed(record: Record) -> tuple[int, int]:
     """Return how many faults turn the verdict, and how many there are; (0, 0) if it does not hold."""
-    if record.finding.verdict != HOLDS:
+    if record.verdict != HOLDS:
         return 0, 0
-    return sum(verdict != HOLDS for verdict in record.mutated.values()), len(record.mutated)
+    return sum(verdict != HOLDS for verdict in (record.mutated or {}).values()), len(record.mutations)
 
 
 def as_json(records: Sequence[Record]) -> str:
@@ -65,18 +66,18 @@ def as_json(records: Sequence[Record]) -> str:
     content = [
         {
             "name": record.name,
-            "verdict": record.finding.verdict,
-            "measured": record.finding.measured,
-            "null": record.finding.null,
+            "verdict": record.verdict,
+            "measured": record.measured,
+            "null": record.measured_null,
             "margins": {
                 margin.name: {
                     "seeds": [float(f"{x:.6g}") for x in margin.values],
                     "mean": float(f"{margin.mean:.6g}"),
                     "interval": [float(f"{x:.6g}") for x in margin.interval],
                 }
-                for margin in record.finding.margins
+                for margin in record.margins
             },
-            "mutated": dict(record.mutated),
+            "mutated": record.mutated,
         }
         for record in records
     ]
@@ -92,7 +93,7 @@ def overview(records: Sequence[Record], bandit: Mapping[str, Mapping[str, Any]])
             f"[{record.name}](#{record.name.replace('.', '')})",
             f"{known['paper']}, {known['source']}: {known['words']}" if known else f"Ours: {record.meaning}",
             f"**{known['verdict']}**; {known['measured']}" if known else MISSING,
-            f"**{record.finding.verdict}**; {record.finding.measured}",
+            f"**{record.verdict}**; {record.measured}",
         )
         lines.append(f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |")
     return "\n".join(lines) + "\n"
@@ -100,23 +101,22 @@ def overview(records: Sequence[Record], bandit: Mapping[str, Mapping[str, Any]])
 
 def entry(record: Record, known: Mapping[str, Any] | None) -> str:
     """Return the page's section on one claim."""
-    finding = record.finding
-    lines = [f"## {record.name}", "", f"**{finding.verdict[0].upper()}{finding.verdict[1:]}.** {record.meaning}", ""]
+    lines = [f"## {record.name}", "", f"**{record.verdict[0].upper()}{record.verdict[1:]}.** {record.meaning}", ""]
     if known:
         lines.append(f"- **Claimed** ({known['paper']}, {known['source']}): {known['words']}")
     lines += [
         f"- **Threshold**: {record.threshold}",
         f"- **Null**: {record.null}",
-        f"- **Measured**: {finding.measured}; null: {finding.null}",
+        f"- **Measured**: {record.measured}; null: {record.measured_null}",
     ]
     if known:
         lines.append(f"- **Bandit**: {known['verdict']}; {known['measured']}")
     lines += ["", "| difference | mean | 95% interval |", "|---|---:|---:|"]
-    for margin in finding.margins:
+    for margin in record.margins:
         low, high = margin.interval
         lines.append(f"| {margin.name} | {margin.mean:+.4f} | {low:+.4f} to {high:+.4f} |")
     lines += ["", "| fault | with the fault |", "|---|---|"]
-    lines += [f"| {name} | {verdict} |" for name, verdict in record.mutated.items()]
+    lines += [f"| {name} | {verdict} |" for name, verdict in (record.mutated or {}).items()]
     return "\n".join(lines) + "\n"
 
 

@@ -1,11 +1,15 @@
 """Claims of the papers, each checked by a function: words → assumption → threshold and null → measured → verdict."""
 
+import pkgutil
 from importlib import import_module
 
 from . import report
-from .registry import CLAIMS, Claim, Effort, Finding, Record, choose, claim, run_claims
+from .live_case import Live, equals, within
+from .mutations import Mutation, Swap
+from .registry import CLAIMS, FAILS, HOLDS, Claim, Effort, Finding, Record, claim, run_claims
+from .theorems import Theorem
 
-MODULES = (
+FIRST = (
     "first_order",
     "responses",
     "law",
@@ -32,9 +36,26 @@ MODULES = (
     "flexible",
     "trap",
 )
-"""Modules of the claims, in the order of the report."""
+"""Modules whose claims come first in the report, in this order; the others follow."""
 
-for _module in MODULES:
+for _module in dict.fromkeys([*FIRST, *(found.name for found in pkgutil.iter_modules(__path__))]):
     import_module(f".{_module}", __name__)
 
-__all__ = ["CLAIMS", "Claim", "Effort", "Finding", "Record", "choose", "claim", "report", "run_claims"]
+__all__ = [
+    "CLAIMS",
+    "FAILS",
+    "HOLDS",
+    "Claim",
+    "Effort",
+    "Finding",
+    "Live",
+    "Mutation",
+    "Record",
+    "Swap",
+    "Theorem",
+    "claim",
+    "equals",
+    "report",
+    "run_claims",
+    "within",
+]

@@ -12,6 +12,7 @@ from ..trajectory import Array, Trajectory
 from .checks import Check, below, between, every, numbers_of, settle, told
 from .counts import count
 from .feedback import late
+from .live_case import Live, equals, within
 from .memory import remember
 from .mutations import Mutation, Swap, scaled
 from .pictures import picture
@@ -79,12 +80,25 @@ def near_the_anchor(effort: Effort, name: str) -> tuple[Check, dict[str, Array]]
     source="section on self-anchored regularization",
     assumption=f"noisy, and strictly on-policy (on); β = {PUBLISHED:g}, the most uncertain fifth, top_p = {TOP_P:g}",
     words="the bonus keeps the mean entropy of the tokens that it acts on at its initial value",
+    statement=(
+        r"\mathcal{L} + \beta\,(\bar H - \bar H_0)^2 \ \Rightarrow\ \bar H \to \bar H_0,",
+        r"\bar H: \text{ the most uncertain fifth of the tokens}",
+    ),
     threshold=f"a mean within {NEAR} nats of the anchor late in the runs, in both environments; the null is outside",
     null="no bonus, β = 0",
     expected=holds_if(STRONGER),
     mutations=(
         Mutation("the bonus were off", Swap(Siren, "transform", scaled("beta", 0.0))),
         Mutation("β were the paper's", Swap(Siren, "transform", scaled("beta", PUBLISHED / STRONG))),
+    ),
+    live=Live(
+        "anchor",
+        turned={"log_beta": -2.3},
+        conditions=(
+            equals("env", "noisy", "on"),
+            within("log_beta", low=0.0, stated=False),
+            within("top_p", low=1.0, stated=False),
+        ),
     ),
 )
 def siren_anchor(effort: Effort) -> Finding:

@@ -10,10 +10,12 @@ from entrostat import entropy_change, policy_stats
 
 from .ensembles import STEPS, median_order, random_logits, random_vector
 from .ensembles import entropy_change as measured_change
+from .live_case import TINY_STEP, Live, equals
 from .mutations import Mutation, Swap, always, negated
 from .pictures import picture
 from .registry import FAILS, Effort, Finding, claim, holds_if, judge
-from .tokens import ARMS, FEW, SPREADS, STEP, wrong_signs
+from .theorems import Theorem
+from .tokens import ARMS, FEW, OPEFO_1, SPREADS, STEP, wrong_signs
 
 OWN = "a token moves its own logit alone (assumption 1)"
 EPSILON = 0.2
@@ -63,12 +65,37 @@ def implemented(logits: Tensor, old: Tensor, advantage: Tensor) -> Tensor:
     return entropy_change.steer(stats.logp, stats.entropy.unsqueeze(-1), weight).sum(-1)
 
 
+STEER_1 = Theorem(
+    name="STEER, theorem 1",
+    test="test_steer_theorem_1.py",
+    derivation=(
+        "Assumption 1: Δz_a = η·w·(1 − p_a) for the sampled token alone (equation 14).",
+        "Times ∂H/∂z_a = −p_a(lp + H): ΔH = −η·w·p_a(1 − p_a)(lp + H), with a factor p_a.",
+        "The whole gradient, w(e_a − p), also moves the other logits and adds η·w·(S2L + H·S2 − p_a·f_a).",
+    ),
+)
+FOUR_QUADRANTS = Theorem(
+    name="STEER, four quadrants",
+    test="test_steer_quadrants.py",
+    derivation=(
+        "Under assumption 1 ΔH has the sign of −A(lp + H), and lp + H > 0 where p > e^(−H).",
+        "A > 0: likely tokens lower H (I), unlikely ones raise it (II). A < 0: the opposite (III, IV).",
+        "With the whole gradient the boundary is p* ≥ e^(−H).",
+    ),
+)
+
+
 @claim(
     "steer-thm1",
     paper="STEER",
     source="section 3.1, theorem 1, and its proof in the appendix",
     words="the change of a state's entropy by an update of GRPO is Ω up to an error of order η²",
+    statement=(
+        r"\Delta H = \Omega + O(\eta^2),",
+        r"\Omega = -\eta\, \mathbb{E}_{\pi}\Bigl[\tfrac{A}{\pi_{\mathrm{old}}}\, \pi (1 - \pi)(\log \pi + H)\Bigr]",
+    ),
     assumption="a GRPO update of every action of a state, π_old other than π, clip .2/.2",
+    theorem=STEER_1,
     threshold=f"median slope of the error over η within {ORDER_TOLERANCE} of 2, so that all of the first order is "
     "there, and outside for the null",
     null="the bracket of a token as implemented and released, under assumption 1, which has the sign of Ω's terms and "
@@ -82,6 +109,7 @@ def implemented(logits: Tensor, old: Tensor, advantage: Tensor) -> Tensor:
         ),
         Mutation("tokens moved every logit", Swap(__name__, "own_step", lambda f: softmax_step)),
     ),
+    live=Live("omega", turned={"moves": "every logit"}, conditions=(equals("moves", "its own logit", stated=False),)),
 )
 def theorem_1(effort: Effort) -> Finding:
     """Ω is the first-order change if each token moves its own logit alone, and if it keeps the factor p that equations
@@ -155,7 +183,9 @@ def wrong_signs_alone(std: float, effort: Effort, estimate: Estimate) -> float:
     source="section 3.1, theorem 1 and remark 3",
     words="whether a token raises or lowers the entropy follows from the sign of −A·(log p + H): the boundary is at "
     "p = e^(−H)",
+    statement=r"\operatorname{sign} \Delta H = -\operatorname{sign} A\,(\log p + H)",
     assumption="one sampled token",
+    theorem=FOUR_QUADRANTS,
     threshold=f"the wrong sign for less than {FEW:.1%} of sampled tokens under the whole gradient, and for none if its "
     "own logit alone moves, where the first order is exact; the null has more",
     null="every rewarded token lowers the entropy",
@@ -164,6 +194,12 @@ def wrong_signs_alone(std: float, effort: Effort, estimate: Estimate) -> float:
         Mutation("the sign were opposite", Swap(entropy_change, "steer", negated)),
         Mutation("H were left out", Swap(entropy_change, "steer", lambda f: lambda lp, h, w: f(lp, 0 * h, w))),
         Mutation("every rewarded token lowered the entropy", Swap(entropy_change, "steer", always(falling))),
+    ),
+    live=Live(
+        "token-sign",
+        values={"boundary": "e^(−H)", "moves": "its own logit"},
+        turned={"moves": "every logit"},
+        conditions=(equals("moves", "its own logit", stated=False), TINY_STEP),
     ),
 )
 def sign(effort: Effort) -> Finding:
@@ -228,13 +264,16 @@ def state_changes(effort: Effort) -> tuple[dict[str, Tensor], dict[str, Tensor]]
     paper="OPEFO",
     source="section 4, theorem 1, equation 6",
     words="the first-order change of a state's entropy by an on-policy update is −η·E_p[A·(1−p)²·(log p + H)]",
+    statement=r"\Delta H = -\eta\, \mathbb{E}_{\pi}\bigl[A\,(1 - \pi)^2 (\log \pi + H)\bigr]",
     assumption="expected on-policy update of a state, any advantage, with the whole gradient or under assumption 1",
+    theorem=OPEFO_1,
     threshold="a smaller mean squared error than the null under one of them: the least that an estimate must do",
     null="no change, ΔH = 0",
     expected=FAILS,
     mutations=(
         Mutation("one factor 1−p were p", Swap(STATE_FORMULAS, "equation 6", always(entropy_change.own_logit))),
     ),
+    live=Live("state-change", turned={"formula": "exact"}),
 )
 def opefo_state(effort: Effort) -> Finding:
     """The expectation over a state's actions does not repair what the formula of a single token gets wrong: it has a

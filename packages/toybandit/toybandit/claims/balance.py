@@ -10,6 +10,7 @@ from entrostat import Tokens, make
 from ..trajectory import Array
 from .checks import above, numbers_of, rising, settle, told
 from .ensembles import random_vector
+from .live_case import NOISY, REUSED, Live, equals, within
 from .memory import remember
 from .mutations import Mutation, Swap, constant
 from .pictures import picture
@@ -47,6 +48,11 @@ def share_at(tokens: Tokens, low: float, high: float) -> torch.Tensor:
     paper=PAPER,
     source="section 4, condition of the share and algorithm 1",
     words="the share of the loss from tokens with A > 0 is brought up to the requested one by raising the bounds",
+    statement=(
+        r"\rho = \frac{\sum_{A > 0} \pi_{\mathrm{old}}\, |\operatorname{clip}(r)\, A|}"
+        r"{\sum \pi_{\mathrm{old}}\, |\operatorname{clip}(r)\, A|},",
+        r"\frac{\partial \rho}{\partial c_{\mathrm{high}}},\ \frac{\partial \rho}{\partial c_{\mathrm{low}}} \ge 0",
+    ),
     assumption="any mini-batch with ratios other than 1",
     threshold="no step of a bound lowers the share in any of the mini-batches, and some raise it: a search that only "
     "raises bounds needs that",
@@ -62,6 +68,7 @@ def share_at(tokens: Tokens, low: float, high: float) -> torch.Tensor:
             Swap(__name__, "share_at", lambda f: lambda at, low, high: f(at, 1 / high, 1 / low)),
         ),
     ),
+    live=Live("share", turned={"bound": "lower"}, conditions=(equals("bound", "upper", stated=False),)),
 )
 def bapo_bounds(effort: Effort) -> Finding:
     """A clipped token counts with its bound. The upper bound limits the weight of successes, and limits it less as it
@@ -101,6 +108,7 @@ def entropy_of(effort: Effort) -> dict[str, Array]:
     paper=PAPER,
     source="section 5, figure 8",
     words="bounds that adapt to the share of successes keep the entropy higher than a fixed clip does",
+    statement=r"H_{\mathrm{end}}(\mathrm{BAPO}) > H_{\mathrm{end}}(0.8,\ 1.2)",
     assumption="noisy, samples reused in 8 passes, published values",
     threshold="a higher final entropy than the null in paired runs; under the condition, also a request above "
     "the actual share",
@@ -111,6 +119,11 @@ def entropy_of(effort: Effort) -> dict[str, Array]:
             "the bounds did not move",
             Swap("entrostat.controllers.bapo", "_bounds", lambda f: lambda low, high, *rest: f(low, low, *rest)),
         ),
+    ),
+    live=Live(
+        "bapo",
+        turned={"share": 0.4},
+        conditions=(REUSED, NOISY, within("share", low=0.55, stated=False)),
     ),
 )
 def bapo_entropy(effort: Effort) -> Finding:

@@ -15,6 +15,7 @@ from entrostat.surrogates.ratio_clip import PPO
 from ..trajectory import Array
 from .checks import Check, Values, above, every, numbers_of, rising, settle, told
 from .ensembles import STEPS, entropy_change, random_logits, random_vector
+from .live_case import NOISY, Live, equals, within
 from .memory import remember
 from .mutations import Mutation, Swap, always, constant
 from .pictures import picture
@@ -55,6 +56,10 @@ def rewarded(instances: int, arms: int, name: str) -> Tensor:
     source="proposition 4.2",
     words="to first order, a state's entropy rises with the baseline b by η·b·Cov_p(log p, p): lowest at b = 0, "
     "highest at b = 1",
+    statement=(
+        r"\Delta H = -\eta \operatorname{Cov}_p(\log p,\ p\,(r - b)) + O(\eta^2)",
+        r"\Rightarrow\ \frac{\partial \Delta H}{\partial b} > 0",
+    ),
     assumption="tabular softmax, first order; rewards of 0 and 1, baselines 0 and 1",
     threshold="a difference between the baselines of .9 to 1.1 of the claimed one in every instance, since the "
     "second order of a step of .001 adds a little",
@@ -62,6 +67,11 @@ def rewarded(instances: int, arms: int, name: str) -> Tensor:
     expected=FAILS,
     mutations=(
         Mutation("the step were η·p·(r − b), without the softmax", Swap(__name__, "baseline_step", always(weighted))),
+    ),
+    live=Live(
+        "baseline",
+        turned={"step": "logit of the sampled arm alone"},
+        conditions=(equals("step", "gradient of the softmax"),),
     ),
 )
 def qae_baseline(effort: Effort) -> Finding:
@@ -107,12 +117,18 @@ def raises(final: Mapping[str, Values]) -> Check:
     paper=PAPER,
     source="sections 1 and 6",
     words="a higher quantile K as baseline raises the entropy: the baseline, not the clip, is its primary lever",
+    statement=r"K_1 < K_2 \ \Rightarrow\ H_{\mathrm{end}}(K_1) < H_{\mathrm{end}}(K_2)",
     assumption="noisy; samples are used once, or in 8 passes",
     threshold="a final entropy that rises with every step of K in paired runs, for every use of the samples, by at "
     f"least {LEVER} nats over all steps: a third of the initial entropy, to count as a lever",
     null="the clip is the lever: K in reused samples without it",
     expected=holds_if("samples are reused under a ratio clip"),
     mutations=(Mutation("no ratio were clipped", Swap(PPO, "ratio_bounds", constant((0.0, inf, inf)))),),
+    live=Live(
+        "quantile",
+        turned={"clip": False},
+        conditions=(equals("clip", True, stated=False), within("passes", low=8, stated=False), NOISY),
+    ),
 )
 def qae_quantile(effort: Effort) -> Finding:
     """A low K learns from successes, and the upper bound stops the unlikely ones; a high K learns from failures, and

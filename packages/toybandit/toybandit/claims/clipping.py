@@ -20,6 +20,7 @@ from ..environments import ENVIRONMENTS
 from ..instruments import at_hand, probe
 from ..trajectory import Array
 from .checks import Check, above, below, every, numbers_of, rising, settle, told
+from .live_case import NOISY, OFTEN_REUSED, REUSED, Live, equals, within
 from .memory import remember
 from .mutations import Mutation, Swap, always, constant, negated
 from .pictures import picture
@@ -77,6 +78,8 @@ def clipped(effort: Effort) -> dict[str, Array]:
     source="section 6.1, figure 3, and STEER figure 17",
     words="Clip-Higher prevents the collapse of the entropy, Clip-Lower makes it worst, and Clip-Tighter keeps more "
     "entropy than the default",
+    statement=r"\frac{\partial H_{\mathrm{end}}}{\partial \varepsilon_{\mathrm{high}}} > 0, \qquad "
+    r"\frac{\partial H_{\mathrm{end}}}{\partial \varepsilon_{\mathrm{low}}} < 0",
     assumption="noisy, samples reused in 8 passes",
     setting="Qwen2.5-Math-7B, the same thresholds of .28, .2 and .12; the wider .5 is ours",
     threshold="final H of Clip-Lower < default < Clip-Higher < its wider form, default < Clip-Tighter, each in paired "
@@ -87,6 +90,11 @@ def clipped(effort: Effort) -> dict[str, Array]:
         Mutation("the bounds were exchanged", Swap(PPO, "ratio_bounds", exchanged)),
         Mutation("nothing were clipped", Swap(PPO, "ratio_bounds", constant((0.0, inf, inf)))),
         Mutation("samples were used once", Swap(__name__, "entropies", lambda f: partial(f, passes=1))),
+    ),
+    live=Live(
+        "clipping",
+        turned={"passes": 1},
+        conditions=(OFTEN_REUSED, NOISY),
     ),
 )
 def clip_thresholds(effort: Effort) -> Finding:
@@ -111,6 +119,10 @@ def clip_thresholds(effort: Effort) -> Finding:
     paper=PAPER,
     source="section 6.1, figure 3",
     words="without clipping the entropy is the highest of all, except for Clip-Higher",
+    statement=(
+        r"H_{\mathrm{end}}(\varepsilon = \infty) > H_{\mathrm{end}}(\varepsilon)",
+        r"\text{for the default and the tighter } \varepsilon",
+    ),
     assumption="noisy, samples reused in 8 passes",
     setting="Qwen2.5-Math-7B with few updates on a rollout",
     threshold="final H above that of the default and of Clip-Tighter, in paired runs",
@@ -123,6 +135,12 @@ def clip_thresholds(effort: Effort) -> Finding:
                 CLIPS, "Clip-Free", always({"controller": "ppo", "controller_args": {"eps_low": 0.12, "eps_high": 1e6}})
             ),
         ),
+    ),
+    live=Live(
+        "clipping",
+        values={"bound": "both"},
+        turned={"bound": "upper"},
+        conditions=(OFTEN_REUSED, NOISY),
     ),
 )
 def clip_free(effort: Effort) -> Finding:
@@ -146,6 +164,10 @@ def clip_free(effort: Effort) -> Finding:
     source="Clip-Low Increases Entropy and Clip-High Decreases Entropy, abstract",
     words="even with random rewards, the upper bound lowers the entropy and the lower bound raises it; with symmetric "
     "bounds it falls, and with a tighter lower bound it can rise",
+    statement=(
+        r"R \perp a \ \Rightarrow",
+        r"H_{\mathrm{end}}(1 + \varepsilon) < H_{\mathrm{end}} < H_{\mathrm{end}}(1 - \varepsilon)",
+    ),
     assumption="rewards drawn alike for every arm (pure), samples reused in 8 passes, bounds .8 and 1.2",
     setting="language models with random rewards",
     threshold="ΔH of upper bound alone < both < none < lower bound alone, ΔH < 0 with both and > 0 with a lower bound "
@@ -155,6 +177,12 @@ def clip_free(effort: Effort) -> Finding:
     mutations=(
         Mutation("the bounds were exchanged", Swap(PPO, "ratio_bounds", exchanged)),
         Mutation("nothing were clipped", Swap(PPO, "ratio_bounds", constant((0.0, inf, inf)))),
+    ),
+    live=Live(
+        "clipping",
+        values={"bound": "lower", "env": "pure"},
+        turned={"passes": 1},
+        conditions=(OFTEN_REUSED, equals("env", "pure")),
     ),
 )
 def clip_random_rewards(effort: Effort) -> Finding:
@@ -205,6 +233,7 @@ ClipProbe = probe(stops, "logp", "old_logp", "entropy", "s2", "s2l")
     source="section 4, figure 3a",
     words="clipping stops mostly unlikely tokens: those at the upper bound would have raised the entropy, those at the "
     "lower bound would have lowered it",
+    statement=(r"r > 1 + \varepsilon,\ A > 0: \quad \Delta H > 0,", r"r < 1 - \varepsilon,\ A < 0: \quad \Delta H < 0"),
     assumption="GRPO, clip .2/.2, samples reused in 8 passes; first 20 rollouts",
     setting="the first 10 steps of GRPO on a language model",
     threshold="mean π_old of tokens stopped at the upper bound below that of all positives; their mean exact flow "
@@ -217,6 +246,11 @@ ClipProbe = probe(stops, "logp", "old_logp", "entropy", "s2", "s2l")
             "bounds stopped tokens at random",
             Swap(Plan, "clipped", lambda f: lambda self, logp: drawn(logp) < f(self, logp).double().mean()),
         ),
+    ),
+    live=Live(
+        "clip-mechanism",
+        turned={"passes": 1},
+        conditions=(REUSED, within("std", low=1.5)),
     ),
 )
 def clip_mechanism(effort: Effort) -> Finding:
@@ -262,6 +296,7 @@ def reuse(effort: Effort) -> dict[str, Array]:
     paper=PAPER,
     source="section 6.2, figure 4",
     words="more updates on a rollout amplify the change of the entropy: where it falls, it falls faster",
+    statement=r"M_1 < M_2 \ \Rightarrow\ \Delta H(M_2) < \Delta H(M_1) < 0",
     assumption="noisy, early in training: 20 rollouts",
     setting="Qwen2.5-Math-7B, .2/.2, mini-batches of one batch instead of passes over all of it",
     threshold="ΔH falls with each M in paired runs: the paper ranks curves. It falls less than in proportion to M, and "
@@ -281,6 +316,11 @@ def reuse(effort: Effort) -> dict[str, Array]:
                 lambda f: lambda effort, **config: f(effort, **{**config, "lr": RATE / config["passes"]}),
             ),
         ),
+    ),
+    live=Live(
+        "reuse",
+        turned={"lr": 4.0},
+        conditions=(within("rollouts", high=20), within("lr", high=1)),
     ),
 )
 def off_policy_updates(effort: Effort) -> Finding:

@@ -9,6 +9,7 @@ from .anchoring import ALL, ENVS, NEAR, PAPER, STRONG, TOP_P, anchored, drift, l
 from .checks import Check, between, every, settle
 from .counts import count
 from .feedback import late
+from .live_case import Live, equals, within
 from .memory import remember
 from .mutations import Mutation, Swap, always, scaled
 from .pictures import picture
@@ -34,6 +35,8 @@ def long_runs(effort: Effort, env: str, name: str) -> Trajectory:
     source="section on self-anchored regularization; the count is ours",
     assumption=f"noisy, and strictly on-policy (on); β = {STRONG:g}, top_p = {TOP_P:g}, {ROLLOUTS} rollouts",
     words="the bonus, anchored at the initial entropy, prevents the collapse of the entropy",
+    statement=r"\mathcal{L} + \beta\,(\bar H - \bar H_0)^2 \ \Rightarrow\ \bar H_T > \tfrac12 \bar H_0 \ "
+    r"\text{ in every run}",
     threshold="no run ends below half its anchor, where it is plainly lost, and under the condition every mean is "
     f"within {NEAR} nats of it; the null loses runs",
     null="no bonus, β = 0",
@@ -41,6 +44,12 @@ def long_runs(effort: Effort, env: str, name: str) -> Trajectory:
     mutations=(
         Mutation("every action counted", Swap(TRIED, f"top_p = {TOP_P:g}", always((STRONG, ALL)))),
         Mutation("the bonus were off", Swap(Siren, "transform", scaled("beta", 0.0))),
+    ),
+    live=Live(
+        "anchor",
+        values={"env": "on", "rollouts": 300},
+        turned={"top_p": 0.8},
+        conditions=(equals("env", "noisy", "on"), within("rollouts", low=300), within("top_p", low=1.0, stated=False)),
     ),
 )
 def siren_collapse(effort: Effort) -> Finding:

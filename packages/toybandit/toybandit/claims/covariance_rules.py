@@ -13,9 +13,11 @@ from entrostat.controllers.covariance import ClipCov, KLCov, share_of_tokens, to
 from entrostat.plan import Plan
 
 from .checks import Check, Values, numbers_of, rising, settle, told
+from .live_case import NOISY, ON_POLICY, REUSED, Live, within
 from .mutations import OFF, Mutation, Swap, always, negated
 from .registry import HOLDS, Effort, Finding, claim
 from .runs import entropies, side_by_side
+from .theorems import Theorem
 
 PAPER = "Entropy Mechanism"
 DROPPED = (0.002, 0.01, 0.03, 0.1)
@@ -73,13 +75,26 @@ THRESHOLD = (
 )
 
 
+EQUATIONS_8_TO_12 = Theorem(
+    name="Entropy Mechanism, equations 8 to 12",
+    test="test_entropy_mechanism_equations_8_to_12.py",
+    derivation=(
+        "E_p[(lp − E lp)(A − E A)] is the covariance of theorem 2, by definition.",
+        "A mini-batch of many states adds the covariance of their means, 0 if A is centred in each.",
+        "∇_z D_KL(π_old ‖ π) = π − π_old, which is 0 if the two are equal.",
+    ),
+)
+
+
 @claim(
     "clip-cov",
     paper=PAPER,
     source="section 4, equations 8 to 10, figure 6",
     words="a few tokens of extreme covariance drive the entropy down; detaching a random part of them controls it, and "
     "the more are clipped, the higher it stays",
+    statement=r"k_1 < k_2 \ \Rightarrow\ H_{\mathrm{end}}(k_1) < H_{\mathrm{end}}(k_2)",
     assumption="noisy, samples reused in 8 passes, ω of 1 and 5",
+    theorem=EQUATIONS_8_TO_12,
     setting="a 7B model, k = .0002 of its tokens; ω more than 500 times the mean covariance; 8 updates on a rollout",
     threshold=THRESHOLD,
     null="as many tokens dropped at random",
@@ -88,6 +103,11 @@ THRESHOLD = (
         Mutation("the covariance had the other sign", WRONG_SIGN),
         Mutation("tokens were chosen at random", AT_RANDOM),
         Mutation("nothing were dropped", Swap(ClipCov, "transform", OFF)),
+    ),
+    live=Live(
+        "covariance-rules",
+        turned={"env": "det"},
+        conditions=(NOISY, REUSED, within("largest", high=0.1)),
     ),
 )
 def clip_cov(effort: Effort) -> Finding:
@@ -100,7 +120,9 @@ def clip_cov(effort: Effort) -> Finding:
     paper=PAPER,
     source="section 4, equations 11 and 12, figure 6",
     words="a penalty on the tokens of highest covariance controls the entropy; a larger coefficient keeps it higher",
+    statement=r"\beta_1 < \beta_2 \ \Rightarrow\ H_{\mathrm{end}}(\beta_1) < H_{\mathrm{end}}(\beta_2)",
     assumption="noisy, samples reused in 8 passes, k = .02",
+    theorem=EQUATIONS_8_TO_12,
     setting="a 7B model, k = .002, β = 1; 8 updates on a rollout",
     threshold=THRESHOLD,
     null="as many tokens penalised at random",
@@ -109,6 +131,12 @@ def clip_cov(effort: Effort) -> Finding:
         Mutation("the covariance had the other sign", WRONG_SIGN),
         Mutation("tokens were chosen at random", AT_RANDOM),
         Mutation("nothing were penalised", Swap(KLCov, "transform", OFF)),
+    ),
+    live=Live(
+        "covariance-rules",
+        values={"rule": "KL-Cov"},
+        turned={"passes": 1},
+        conditions=(NOISY, REUSED, within("largest", high=0.1)),
     ),
 )
 def kl_cov(effort: Effort) -> Finding:
@@ -121,7 +149,10 @@ def kl_cov(effort: Effort) -> Finding:
     paper=PAPER,
     source="ours, on equation 12",
     words="KL-Cov equals GRPO there, since |log π − log π_old| has no gradient if the two are equal",
+    statement=r"\pi = \pi_{\mathrm{old}} \ \Rightarrow\ "
+    r"\nabla\, |\log \pi - \log \pi_{\mathrm{old}}| = 0",
     assumption="strictly on-policy (on)",
+    theorem=EQUATIONS_8_TO_12,
     threshold="entropies differ by less than 1e-12 nats, the rounding of sums",
     null="two passes over the samples",
     expected=HOLDS,
@@ -129,6 +160,7 @@ def kl_cov(effort: Effort) -> Finding:
         Mutation("the penalty lacked the bars, so that its slope were 1", Swap("entrostat.plan", "_gap", ones)),
         Mutation("it dropped the tokens, as Clip-Cov does", Swap(KLCov, "transform", always(dropping))),
     ),
+    live=Live("kl-cov-is-grpo", turned={"passes": 2}, conditions=(ON_POLICY,)),
 )
 def kl_cov_on_policy(effort: Effort) -> Finding:
     """Its penalty needs a policy that has moved away from the sampling policy: without reuse it has no effect."""

@@ -13,6 +13,7 @@ from entrostat.controllers.thermostat import Thermostat
 from .checks import Values, above, below, every, numbers_of, settle, told
 from .feedback import GOAL
 from .holding import HOLDERS
+from .live_case import Live, within
 from .memory import remember
 from .mutations import OFF, Change, Mutation, Swap, always, negated
 from .registry import HOLDS, Effort, Finding, claim
@@ -65,6 +66,7 @@ def swing(effort: Effort, name: str, delay: int) -> Values:
     words=f"closed loops hold their target with a measurement of the entropy that is {SHORT} rollouts old; one "
     f"that is {LONG} rollouts old makes loops swing whose answer grows with the error, not adaptive entropy, adaptive "
     "clip and STARE, which move by small fixed steps",
+    statement=(r"\text{loops that see } H_{t-k}:", r"k = 2 \ \Rightarrow\ \sqrt{\langle (H_t - H^*)^2 \rangle} < 0.1"),
     assumption=f"noisy, target .6, measurements {SHORT} and {LONG} rollouts old, samples of the policy itself",
     threshold=f"root mean square of H − target over the last fifth of the runs below {SWING:g} nats, a sixth of the "
     f"target, at {SHORT} rollouts, and at {LONG} for the three with fixed steps; above it at {LONG} for thermostat "
@@ -84,6 +86,7 @@ def swing(effort: Effort, name: str, delay: int) -> Values:
         Mutation("the thermostat's wanted flow had the other sign", Swap(Thermostat, "wanted_flow", negated)),
         Mutation("the thermostat were switched off", Swap(Thermostat, "transform", OFF)),
     ),
+    live=Live("delayed-loop", turned={"delay": 8}, conditions=(within("delay", high=2),)),
 )
 def delayed_loops(effort: Effort) -> Finding:
     """A loop that answers an old error in full answers it again in every rollout until it sees what it has done. The

@@ -20,11 +20,13 @@ from ..simulator import simulate
 from ..trajectory import Array
 from .checks import Values, above, numbers_of, rising, settle, told
 from .ensembles import entropy_change
+from .live_case import NOISY, ON_POLICY, Live, equals, within
 from .memory import remember
 from .mutations import Mutation, Swap, always, faults
 from .pictures import picture
 from .registry import HOLDS, Effort, Finding, claim, holds_if, judge
 from .runs import entropies
+from .theorems import Theorem
 
 PAPER = "EntroPIC"
 TARGET, TAU = 1.0, 0.5
@@ -63,12 +65,43 @@ def step_factor(alpha: Tensor, rate: Tensor) -> Tensor:
     return 1 + alpha * (1 - 2 * rate)
 
 
+COROLLARY_4_1 = Theorem(
+    name="EntroPIC, corollary 4.1",
+    test="test_entropic_corollary_4_1.py",
+    derivation=(
+        "The proof puts the same A⁺ for all arms into theorem 1; that A is not centred, and its step is 0.",
+        "R is 1 with probability q_a: E[Δz_α] = p_a[(1+α)(1−ρ)q_a − (1−α)ρ(1−q_a)] − p_a·(its mean).",
+        "= p_a(q_a − ρ)·[(1+α)(1−ρ) + (1−α)ρ]: the step for α = 0, times 1 + α(1 − 2ρ).",
+    ),
+)
+THEOREM_4_2 = Theorem(
+    name="EntroPIC, theorem 4.2",
+    test="test_entropic_theorem_4_2.py",
+    derivation=(
+        "P: e⁺ = (1 − s)e + d rests at e = d/s, which is 0 only without drift.",
+        "PI: V = e² + κS² has ΔV without a product e·S only for κ = c/(1 − c), positive if c < 1.",
+        "ΔV = ((1 − s)²/(1 − c) − 1)e² − c²/(1 − c)·S² < 0 if (1 − s)² < 1 − c: sufficient, not necessary.",
+    ),
+)
+THEOREM_4_3 = Theorem(
+    name="EntroPIC, theorem 4.3",
+    test="test_entropic_theorem_4_3.py",
+    derivation=(
+        "At rest e⁺ = e gives g·α = d. P: e = d/s. PI: S⁺ = S gives e = 0 and S = d/c.",
+        "The loop's matrix [[1 − s − c, −c], [1, 1]] has determinant 1 − s and trace 2 − s − c.",
+        "Jury: both poles are inside the unit circle if and only if 0 < s < 2, c > 0 and 2s + c < 4.",
+    ),
+)
+
+
 @claim(
     "cor4.1-collinear",
     paper=PAPER,
     source="ours, on corollary 4.1",
     words="E[Δz_α] = (1 + α(1−2ρ))·E[Δz_0], so that weights by the sign of A cannot turn the expected step",
+    statement=r"\mathbb{E}[\Delta z_\alpha] = (1 + \alpha\,(1 - 2\rho))\ \mathbb{E}[\Delta z_0]",
     assumption="on-policy SGD, binary rewards, weights that depend on sign(A) alone",
+    theorem=COROLLARY_4_1,
     threshold="relative error below 1e-10, the rounding of float64 with room",
     null="the same weights on tokens with p > .5 alone, which must turn it",
     expected=HOLDS,
@@ -81,6 +114,11 @@ def step_factor(alpha: Tensor, rate: Tensor) -> Tensor:
             "the weights depended on p too",
             Swap(__name__, "expected_step", lambda f: lambda z, q, a, tau=0.0: f(z, q, a, 0.1)),
         ),
+    ),
+    live=Live(
+        "collinear",
+        turned={"passes": 4},
+        conditions=(ON_POLICY, equals("partial", 0)),
     ),
 )
 def collinear(effort: Effort) -> Finding:
@@ -129,7 +167,9 @@ def one_sign(effort: Effort) -> dict[str, Array]:
     paper=PAPER,
     source="corollary 4.1",
     words="with policy gradient, positive samples alone lower the entropy, and negative samples alone raise it",
+    statement=r"\Delta H\,\big|_{A > 0} < 0 < \Delta H\,\big|_{A < 0}",
     assumption="binary rewards, advantages of mean zero",
+    theorem=COROLLARY_4_1,
     setting="the corollary has none; figure 3 shows a language model",
     threshold="on-policy, a step on positives raises the entropy of no state; reused, final H with positives < all < "
     "negatives in paired runs: the corollary is about signs",
@@ -143,6 +183,11 @@ def one_sign(effort: Effort) -> dict[str, Array]:
         ),
         Mutation("no sample were dropped", Swap(KEPT, "positives", always("")), Swap(KEPT, "negatives", always(""))),
         Mutation("nothing were clipped", Swap(SURROGATES, "", always("clip_free"))),
+    ),
+    live=Live(
+        "one-sign",
+        turned={"clip": False},
+        conditions=(equals("clip", True, stated=False), within("passes", low=8, stated=False), NOISY),
     ),
 )
 def signs(effort: Effort) -> Finding:
@@ -272,7 +317,9 @@ def error_without_drift() -> float:
     paper=PAPER,
     source="theorem 4.2",
     words="on-policy, with P control, the error of the entropy goes to 0",
+    statement=r"\alpha = K_p\,(H - H^*) \ \Rightarrow\ H \to H^*",
     assumption="on-policy, P control (Ki = 0)",
+    theorem=THEOREM_4_2,
     setting="any policy; the proof takes the drift of the entropy without control to be 0",
     threshold="error below 1e-5 nats after 2,500 rollouts: the limit is 0, and a smaller one is rounding",
     null="no control",
@@ -284,6 +331,12 @@ def error_without_drift() -> float:
             Swap(GAINS, "P, Kp = 4", always((4.0, 0.05))),
         ),
         *faults(Entropic)[:1],
+    ),
+    live=Live(
+        "p-and-pi",
+        values={"ki": 0.0, "right": 0.5},
+        turned={"right": 0.6},
+        conditions=(equals("ki", 0), equals("right", 0.5, stated=False)),
     ),
 )
 def p_control(effort: Effort) -> Finding:
@@ -302,7 +355,9 @@ def p_control(effort: Effort) -> Finding:
     paper=PAPER,
     source="ours, on theorem 4.2",
     words="P control leaves α*/Kp with α* = (q1−q2)/(q1(1−ρ) + (1−q1)ρ)",
+    statement=(r"|H - H^*| = \frac{\alpha^*}{K_p},", r"\alpha^* = \frac{q_1 - q_2}{q_1(1 - \rho) + (1 - q_1)\rho}"),
     assumption="exact environment, P control",
+    theorem=THEOREM_4_2,
     threshold="within 1e-5 nats at Kp = 1 and 4, the distance that is left after 2,500 rollouts",
     null="an error in proportion to 1/Kp, from the one at Kp = 1",
     expected=HOLDS,
@@ -310,6 +365,9 @@ def p_control(effort: Effort) -> Finding:
         Mutation("α* were 1% larger", Swap(__name__, "alpha_star", lambda f: lambda *at: 1.01 * f(*at))),
         Mutation("ρ were that of the target, at any Kp", Swap(__name__, "resting_point", lambda f: lambda *at: f(inf))),
         *faults(Entropic),
+    ),
+    live=Live(
+        "p-and-pi", values={"ki": 0.0, "rest": "H = H* − α*/Kp"}, turned={"ki": 0.1}, conditions=(equals("ki", 0),)
     ),
 )
 def fixed_point(effort: Effort) -> Finding:
@@ -331,7 +389,9 @@ def fixed_point(effort: Effort) -> Finding:
     paper=PAPER,
     source="theorem 4.3",
     words="with PI control the error of the entropy goes to 0",
+    statement=(r"\alpha = K_p\, e_t + K_i \textstyle\sum_{s \le t} e_s, \quad e = H - H^*", r"\Rightarrow\ H \to H^*"),
     assumption="PI control; exact environment, base drift not zero",
+    theorem=THEOREM_4_3,
     setting="off-policy without a clip; here the drift comes from the reward instead",
     threshold="error at most 1e-10 nats after 2,500 rollouts: the limit is 0",
     null="P control, Kp = 1",
@@ -340,6 +400,7 @@ def fixed_point(effort: Effort) -> Finding:
         Mutation("the sum of errors were left out", Swap(GAINS, "PI", always((1.0, 0.0)))),
         *faults(Entropic),
     ),
+    live=Live("p-and-pi", turned={"ki": 0.0}, conditions=(within("ki", low=0.01),)),
 )
 def pi_control(effort: Effort) -> Finding:
     """The sum of errors supplies the α that cancels the drift, so no error is left."""

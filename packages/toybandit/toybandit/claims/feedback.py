@@ -21,12 +21,15 @@ from ..simulator import simulate
 from ..trajectory import Array
 from .checks import Values, above, below, between, numbers_of, settle, told
 from .ensembles import entropy as entropy_of
-from .entropic import PAPER, TARGET, TAU, alpha_star, expected_step, resting_point
+from .entropic import COROLLARY_4_1, PAPER, TARGET, TAU, THEOREM_4_3, alpha_star, expected_step, resting_point
+from .live_case import ON_POLICY, REUSED, UNBOUNDED, Live, equals, within
 from .memory import remember
 from .mutations import Mutation, Swap, always, faults
 from .registry import HOLDS, Effort, Finding, claim, holds_if, judge
 from .runs import side_by_side, trajectory
 
+STABLE = (r"\text{stable} \iff", r"0 < gK_p < 2, \quad gK_i > 0,", r"2gK_p + gK_i < 4")
+"""Condition of stability, in LaTeX."""
 GOAL = 0.6
 """Target in sampled environments, nats."""
 SLOW = {"rollouts": 300}
@@ -78,7 +81,9 @@ def told_errors(found: dict[str, Values]) -> str:
     paper=PAPER,
     source="theorem 4.3",
     words="off-policy, P control leaves an error in the end, and only PI control lets it go to 0",
+    statement=r"K_i > 0,\ \tau = 0,\ M > 1 \ \Rightarrow\ H \to H^*",
     assumption="samples reused in 8 passes under a ratio clip (noisy), τ = 0, target .6",
+    theorem=THEOREM_4_3,
     setting="the proof has no clip; figure 5 shows a language model with a target of .1",
     threshold=f"over the last fifth of the runs, P control (Kp = 1) at least {SETTLED:g} nats below the target, PI "
     f"within {SETTLED:g}, a twentieth of the target",
@@ -87,6 +92,12 @@ def told_errors(found: dict[str, Values]) -> str:
     mutations=(
         *FAULTS,
         Mutation("PI were P with Kp = 1", Swap(GAINS, "PI", always((1.0, 0.0)))),
+    ),
+    live=Live(
+        "feedback",
+        values={"tau": 0.0},
+        turned={"passes": 1, "lr": 2.0},
+        conditions=(REUSED, equals("tau", 0), within("ki", low=0.01)),
     ),
 )
 def off_policy(effort: Effort) -> Finding:
@@ -104,7 +115,9 @@ def off_policy(effort: Effort) -> Finding:
     paper=PAPER,
     source="theorems 4.2 and 4.3",
     words="on-policy, P control suffices for the error to go to 0",
+    statement=r"K_i = 0,\ M = 1 \ \Rightarrow\ H \to H^*",
     assumption="strictly on-policy (on), τ = .5, target .6",
+    theorem=THEOREM_4_3,
     setting="a language model with a target of .1",
     threshold=f"within {SETTLED:g} nats, a twentieth of the target, over the last fifth of the runs",
     null="no control",
@@ -112,6 +125,12 @@ def off_policy(effort: Effort) -> Finding:
     mutations=(
         *FAULTS,
         Mutation("PI were P with Kp = 1", Swap(GAINS, "PI", always((1.0, 0.0)))),
+    ),
+    live=Live(
+        "feedback",
+        values={"passes": 1, "lr": 2.0},
+        turned={"ki": 0.0},
+        conditions=(ON_POLICY, equals("tau", 0.5), within("ki", low=0.01, stated=False)),
     ),
 )
 def on_policy(effort: Effort) -> Finding:
@@ -131,7 +150,9 @@ def on_policy(effort: Effort) -> Finding:
     paper=PAPER,
     source="section 4 with τ = 0; ours",
     words="weights by the sign of A on all tokens, as in section 4.2, cannot hold a target on-policy",
+    statement=(r"\tau = 0,\ M = 1 \ \Rightarrow", r"H < H^* - 0.2, \quad |\alpha| \to \infty"),
     assumption="strictly on-policy (on), τ = 0, binary rewards",
+    theorem=COROLLARY_4_1,
     threshold="the entropy ends more than .2 nats below the target with P and PI, and |α| of unbounded PI grows by "
     "more than 1 over the second half: far more than the error of any loop here that works",
     null="the same PI loop on tokens with p > .5, which holds the target",
@@ -139,6 +160,12 @@ def on_policy(effort: Effort) -> Finding:
     mutations=(
         Mutation("τ were .5", Swap(__name__, "NO_TAU", always(0.5))),
         Mutation("α moved unlikely tokens alone", Swap(Entropic, "transform", always(unlikely_alone))),
+    ),
+    live=Live(
+        "feedback",
+        values={"claimed": "lost: falls past the target", "tau": 0.0, "passes": 1, "lr": 2.0, "alpha_max": 10.0},
+        turned={"tau": 0.5},
+        conditions=(ON_POLICY, equals("tau", 0)),
     ),
 )
 def no_authority(effort: Effort) -> Finding:
@@ -172,12 +199,18 @@ def unbounded_alpha(effort: Effort) -> Array:
     paper=PAPER,
     source="section 4.3 and 5.1, τ = .95",
     words="it is enough to control tokens with p > .95",
+    statement=r"\tau = 0.95 \ \Rightarrow\ H \to H^*",
     assumption="noisy, target .6",
     setting="a language model, target .1, where e^(−target) = .90 and most tokens are likelier than .95",
     threshold=f"within {SETTLED:g} nats, a twentieth of the target, over the last fifth of the runs",
     null="no control",
     expected=holds_if("τ lies below the top probabilities at the target"),
     mutations=FAULTS,
+    live=Live(
+        "feedback",
+        turned={"tau": 0.95},
+        conditions=(REUSED, within("tau", high=0.8, stated=False)),
+    ),
 )
 def tau_below_top(effort: Effort) -> Finding:
     """The controller acts only on tokens likelier than τ: if few are left at the target, it has no effect."""
@@ -199,6 +232,7 @@ def tau_below_top(effort: Effort) -> Finding:
     paper=PAPER,
     source="ours, on the released code",
     words="the sum of errors needs no bound",
+    statement=(r"S_{t+1} = S_t + e_t \ \text{ without a bound} \ \Rightarrow", r"\min_t H_t > H^* - 0.1"),
     assumption="noisy, starts far above the target of .3, τ = .8, Kp = 4, Ki = .05",
     threshold="lowest mean entropy of a run at most .1 nats below the target, a third of it",
     null="P control alone, whose α cannot wind up",
@@ -207,6 +241,7 @@ def tau_below_top(effort: Effort) -> Finding:
         Mutation("anti-windup were missing", Swap(PRESETS, "sum stops", always("released"))),
         Mutation("both had it", Swap(PRESETS, "sum goes on", always("paper"))),
     ),
+    live=Live("windup", turned={"anti_windup": False}, conditions=(equals("anti_windup", True, stated=False),)),
 )
 def windup(effort: Effort) -> Finding:
     """While α is saturated, the sum keeps growing and pushes the entropy far below the target before it is undone."""
@@ -256,7 +291,9 @@ def stability_mismatches(loops: int) -> tuple[int, int]:
     paper=PAPER,
     source="ours, on theorem 4.3",
     words="PI control is stable if and only if 0 < gKp < 2, gKi > 0 and 2gKp + gKi < 4",
+    statement=STABLE,
     assumption="e⁺ = e + d − g(Kp·e + Ki·S⁺), S⁺ = S + e",
+    theorem=THEOREM_4_3,
     setting="the proof in appendix A.2 asks for small learning rates and moderate gains",
     threshold="the condition and a spectral radius below 1 agree on every random loop",
     null="the condition of P control alone, 0 < gKp < 2",
@@ -266,6 +303,7 @@ def stability_mismatches(loops: int) -> tuple[int, int]:
         Mutation("it were 2gKp + gKi < 3", Swap(pi_control, "stable", lambda f: lambda g, p, i: f(g * 4 / 3, p, i))),
         Mutation("S had no new error in it", Swap(pi_control, "transition", always(older_sum))),
     ),
+    live=Live("linear-loop", turned={"alpha_max": 0.02}, conditions=(UNBOUNDED,)),
 )
 def linear_stability(effort: Effort) -> Finding:
     """PI control has a largest gain: beyond it the loop overshoots by more than it corrects."""
@@ -341,7 +379,9 @@ def found_limits(lr: float) -> dict[str, float]:
     paper=PAPER,
     source="ours, on theorem 4.3",
     words="the limits of the linear loop, with g measured at the target, are those of the bandit",
+    statement=(*STABLE, r"g = -\frac{\partial\, \Delta H}{\partial \alpha}\Big|_{H^*}"),
     assumption="exact environment near the target, α not bounded",
+    theorem=THEOREM_4_3,
     threshold="the largest gain that returns to the target within 10% of the limit, on four lines and at two learning "
     "rates: the tried gains are 1% apart",
     null="the limits with one gain alone, gKp < 2 and gKi < 4",
@@ -350,6 +390,7 @@ def found_limits(lr: float) -> dict[str, float]:
         Mutation("g were half as large", Swap(__name__, "plant_gain", lambda f: lambda lr: f(lr) / 2)),
         Mutation("g did not grow with the learning rate", Swap(__name__, "plant_gain", lambda f: lambda lr: f(0.5))),
     ),
+    live=Live("exact-loop", turned={"alpha_max": 0.3}, conditions=(UNBOUNDED,)),
 )
 def nonlinear_stability(effort: Effort) -> Finding:
     """The largest stable gains follow from one number, the decrease of entropy per unit of α."""

@@ -8,9 +8,11 @@ from entrostat import policy_stats
 from entrostat.entropy_change import lemma1, natural_policy_gradient, policy_gradient
 
 from .ensembles import STEPS, entropy_change, median_order, random_logits, random_vector
+from .live_case import SMALL_STEP, Live, equals
 from .mutations import Mutation, Swap, always, negated
 from .pictures import picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim, holds_if, judge
+from .theorems import Theorem
 
 PAPER = "Entropy Mechanism"
 LEMMA_ARMS = (2, 16, 1000, 50_000)
@@ -38,13 +40,44 @@ def evenly_weighted(logp: Tensor, delta: Tensor) -> Tensor:
     return -(logp - logp.mean(-1, keepdim=True)).mul(delta).mean(-1)
 
 
+LEMMA_1 = Theorem(
+    name="Entropy Mechanism, lemma 1",
+    test="test_entropy_mechanism_lemma_1.py",
+    derivation=(
+        "∂H/∂z_a = −p_a(log p_a + H) = −p_a(log p_a − E_p[log p]).",
+        "⟨∂H/∂z, Δz⟩ = −Σ p_a(log p_a − E_p[log p])·Δz_a = −Cov_p(log p, Δz).",
+        "Taylor's remainder is of second order; its constant grows with ln K.",
+    ),
+)
+THEOREM_1 = Theorem(
+    name="Entropy Mechanism, proposition 1 and theorem 1",
+    test="test_entropy_mechanism_theorem_1.py",
+    derivation=(
+        "∂E_p[A]/∂z_a = Σ_b p_b A_b(1[a = b] − p_a) = p_a(A_a − E_p[A]).",
+        "With E_p[A] = 0 the step is Δz = η·p·A; lemma 1 gives ΔH = −η·Cov_p(log p, p·A).",
+        "Otherwise the formula has p·E_p[A] too much, and Cov_p(log p, p) is not 0.",
+    ),
+)
+THEOREM_2 = Theorem(
+    name="Entropy Mechanism, theorem 2",
+    test="test_entropy_mechanism_theorem_2.py",
+    derivation=(
+        "F = diag(p) − p·pᵀ, so F·A = p(A − E_p[A]), which is the gradient of E_p[A].",
+        "F⁺ gives A up to a constant, which does not move p: Δz = η·A.",
+        "Lemma 1 gives ΔH = −η·Cov_p(log p, A), for any baseline.",
+    ),
+)
+
+
 @claim(
     "lemma1-order",
     paper=PAPER,
     source="section 3.1, lemma 1",
     words="to first order, a state's entropy falls by the covariance, under its policy, of log-probability and change "
     "of the logit",
+    statement=(r"\Delta H = -\operatorname{Cov}_{a\sim p}(\log p_a,\ \Delta z_a) + O(\eta^2),", r"\Delta z = \eta\, d"),
     assumption="tabular softmax, any step Δz = η·d",
+    theorem=LEMMA_1,
     threshold=ORDER,
     null="no change, ΔH = 0",
     expected=HOLDS,
@@ -55,6 +88,7 @@ def evenly_weighted(logp: Tensor, delta: Tensor) -> Tensor:
             "Δz had a factor p", Swap(__name__, "lemma1", lambda f: lambda logp, delta: f(logp, delta * logp.exp()))
         ),
     ),
+    live=Live("first-order", turned={"eta": 5.0}, conditions=(SMALL_STEP,)),
 )
 def lemma1_order(effort: Effort) -> Finding:
     """Entropy falls if likely arms gain logit: the covariance of log p and the step is the whole first-order term."""
@@ -100,7 +134,9 @@ def two_level(arms: int) -> tuple[Tensor, Tensor]:
     paper=PAPER,
     source="section 3.1, lemma 1; the constant is ours",
     words="the covariance is an approximation of first order; the paper has no bound of what it leaves out",
+    statement=r"|\Delta H + \operatorname{Cov}_p(\log p, \Delta z)| \le \lVert \Delta z \rVert_\infty^2",
     assumption="any K, any Δz",
+    theorem=LEMMA_1,
     threshold="remainder ≤ 1·‖Δz‖∞², a constant that is easy to use and just above the largest found with few arms; "
     "the null is above it for every K",
     null="no change, whose error is of first order and so has no such constant",
@@ -109,6 +145,7 @@ def two_level(arms: int) -> tuple[Tensor, Tensor]:
         Mutation(SIGN, Swap(__name__, "lemma1", negated)),
         Mutation("the covariance had half its size", Swap(__name__, "lemma1", lambda f: lambda *at: f(*at) / 2)),
     ),
+    live=Live("remainder", turned={"arms": "1000"}, conditions=(equals("arms", "2", "16", "64", stated=False),)),
 )
 def lemma1_remainder(effort: Effort) -> Finding:
     """The remainder of lemma 1 is at most the squared largest logit change times a constant that grows with ln K."""
@@ -159,7 +196,7 @@ def policy_gradient_order(logits: Tensor, logp: Tensor, advantage: Tensor) -> fl
     return median_order(logits, expected_gradient(logp, advantage), policy_gradient(logp, advantage))
 
 
-THEOREM_1 = (
+THEOREM_1_WORDS = (
     "under the policy gradient, a state's entropy changes by about −η·Cov_p(log p, p·A), since an action's logit gains "
     "η·p·A (proposition 1)"
 )
@@ -169,8 +206,13 @@ THEOREM_1 = (
     "thm1-centred",
     paper=PAPER,
     source="section 3.2, theorem 1 and proposition 1",
-    words=THEOREM_1,
+    words=THEOREM_1_WORDS,
+    statement=(
+        r"\mathbb{E}_\pi[A] = 0 \ \Rightarrow",
+        r"\Delta H = -\eta \operatorname{Cov}_p(\log p,\ p\,A) + O(\eta^2)",
+    ),
     assumption="policy gradient, E_π[A] = 0",
+    theorem=THEOREM_1,
     threshold=ORDER,
     null="theorem 2's formula, which lacks the factor p",
     expected=HOLDS,
@@ -180,6 +222,12 @@ THEOREM_1 = (
         Mutation(
             "half a unit were added to A", Swap(__name__, "policy_gradient", lambda f: lambda logp, a: f(logp, a + 0.5))
         ),
+    ),
+    live=Live(
+        "first-order",
+        values={"rule": "policy gradient"},
+        turned={"shift": 0.5},
+        conditions=(equals("shift", 0), equals("rule", "policy gradient"), SMALL_STEP),
     ),
 )
 def theorem1_centred(effort: Effort) -> Finding:
@@ -199,8 +247,10 @@ def theorem1_centred(effort: Effort) -> Finding:
     "thm1-any-advantage",
     paper=PAPER,
     source="section 3.2, theorem 1 and proposition 1",
-    words=THEOREM_1,
+    words=THEOREM_1_WORDS,
+    statement=(r"\Delta H = -\eta \operatorname{Cov}_p(\log p,\ p\,A) + O(\eta^2)", r"\text{for any } A"),
     assumption="policy gradient, any A: the theorem does not say that A has mean 0 under the policy",
+    theorem=THEOREM_1,
     threshold=f"median slope of the error over η within {ORDER_TOLERANCE} of 2",
     null="the same formula and steps with A − E_π[A], which the measurement must find correct",
     expected=FAILS,
@@ -210,6 +260,12 @@ def theorem1_centred(effort: Effort) -> Finding:
             "A had mean 0",
             Swap(__name__, "policy_gradient", lambda f: lambda logp, a: f(logp, centred(logp, a))),
         ),
+    ),
+    live=Live(
+        "first-order",
+        values={"rule": "policy gradient", "shift": 0.5},
+        turned={"shift": 0.0},
+        conditions=(equals("rule", "policy gradient"), SMALL_STEP),
     ),
 )
 def theorem1_uncentred(effort: Effort) -> Finding:
@@ -234,7 +290,9 @@ def natural_gradient(logp: Tensor, advantage: Tensor) -> Tensor:
     source="section 3.2, theorem 2 and appendix C.4",
     words="under the natural policy gradient, whose step on a logit is η·A, a state's entropy changes by about "
     "−η·Cov_p(log p, A)",
+    statement=(r"F^{+} g = A - \bar A,", r"\Delta H = -\eta \operatorname{Cov}_p(\log p,\ A) + O(\eta^2)"),
     assumption="natural policy gradient, any A",
+    theorem=THEOREM_2,
     threshold=f"pinv(Fisher)·gradient = A − mean A to 1e-9; {ORDER}",
     null="theorem 1's formula, which has a factor p more",
     expected=HOLDS,
@@ -242,6 +300,12 @@ def natural_gradient(logp: Tensor, advantage: Tensor) -> Tensor:
         Mutation(SIGN, Swap(__name__, "natural_policy_gradient", negated)),
         Mutation("A had a factor p", Swap(__name__, "natural_policy_gradient", always(policy_gradient))),
         Mutation("the step were the plain gradient", Swap(__name__, "natural_gradient", always(expected_gradient))),
+    ),
+    live=Live(
+        "first-order",
+        values={"rule": "natural policy gradient", "shift": 0.5},
+        turned={"rule": "policy gradient"},
+        conditions=(equals("rule", "natural policy gradient"), SMALL_STEP),
     ),
 )
 def theorem2(effort: Effort) -> Finding:

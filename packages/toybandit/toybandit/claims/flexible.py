@@ -9,6 +9,7 @@ from entrostat.surrogates.flexible_clip import FlexibleClip
 from ..trajectory import Array
 from .checks import Values, above, numbers_of, rising, settle, told
 from .clipping import clipped
+from .live_case import NOISY, REUSED, Live, equals
 from .memory import remember
 from .mutations import Mutation, Swap, constant
 from .pictures import picture
@@ -51,6 +52,10 @@ FAULTS = (
     source=BLOG,
     words="a clip bound that falls with the token's probability regulates the entropy: widened above 1 for unlikely "
     "tokens it raises it, widened below 1 it lowers it",
+    statement=(
+        r"r \le \frac{1 + b}{1 - a\, p_{\mathrm{old}}},\ a < 0",
+        r"\Rightarrow\ H_{\mathrm{end}} > H_{\mathrm{end}}(\varepsilon = 0.2)",
+    ),
     assumption="noisy, samples reused in 8 passes, released slopes",
     setting="language models",
     threshold="final H with the wide lower bound < default < with the wide upper bound, in paired runs: the text ranks "
@@ -58,6 +63,11 @@ FAULTS = (
     null="the default bounds, .2/.2",
     expected=HOLDS,
     mutations=FAULTS,
+    live=Live(
+        "flexible-clip",
+        turned={"passes": 1},
+        conditions=(REUSED, NOISY),
+    ),
 )
 def flexible_clip_bounds(effort: Effort) -> Finding:
     """The thresholds of Clip-Higher and Clip-Lower, with the width where it acts: on unlikely tokens, since likely ones
@@ -90,6 +100,8 @@ def gap(effort: Effort, variant: str, at: float) -> Values:
     source=f"abstract; {BLOG}",
     words="bounds that move by a plan, increase-then-decrease or decrease-increase-decrease, mitigate the collapse of "
     "the entropy",
+    statement=r"\varepsilon_{\mathrm{high}}(t),\ \varepsilon_{\mathrm{low}}(t) \ \Rightarrow\ "
+    r"H_{\mathrm{end}} > H_{\mathrm{end}}(\varepsilon = 0.2) + 0.1",
     assumption="noisy, samples reused in 8 passes, released slopes; the third, an oscillation, is not included",
     setting="language models",
     threshold=f"H above the null's by at least {MARGIN:g} nats at the end of the runs, for both strategies in paired "
@@ -97,6 +109,12 @@ def gap(effort: Effort, variant: str, at: float) -> Values:
     null="the default bounds, .2/.2",
     expected=holds_if(WIDE_LATE),
     mutations=FAULTS,
+    live=Live(
+        "flexible-clip",
+        values={"variant": "decrease, increase, decrease"},
+        turned={"variant": "increase, decrease"},
+        conditions=(REUSED, NOISY, equals("variant", "decrease, increase, decrease", stated=False)),
+    ),
 )
 def flexible_clip_strategies(effort: Effort) -> Finding:
     """A phase that should increase the entropy only slows its fall. What it gains is lost again when the plan narrows

@@ -8,8 +8,9 @@ from torch import Tensor
 from entrostat import pi_control
 from entrostat.draws import salt, uniform
 
-from .entropic import PAPER, TARGET, TAU
+from .entropic import PAPER, TARGET, TAU, THEOREM_4_2
 from .feedback import exact_loops, plant_gain
+from .live_case import UNBOUNDED, Live, within
 from .mutations import Mutation, Swap
 from .pictures import picture
 from .registry import HOLDS, Effort, Finding, claim, judge
@@ -58,8 +59,13 @@ def settled(points: tuple[tuple[float, float], ...]) -> list[bool]:
     paper=PAPER,
     source="appendix A.2, conditions on Kp and Ki; the text's formulas are derived again from its Lyapunov function",
     assumption="e⁺ = e + d − g(Kp·e + Ki·S⁺), S⁺ = S + e; s = g·Kp, c = g·Ki",
+    theorem=THEOREM_4_2,
     words="the error converges to 0 under two conditions on the gains, with which the Lyapunov function falls: "
     "(1 − s)² < 1 − c and 0 < c < 1",
+    statement=(
+        r"V = e^2 + \tfrac{gK_i}{1 - gK_i} S^2, \quad \Delta V < 0 \iff",
+        r"(1 - gK_p)^2 < 1 - gK_i, \quad 0 < gK_i < 1",
+    ),
     threshold="no unstable loop among those allowed, some among those of the null, and every loop that is run settles "
     "or not as its poles say",
     null="any gains of the rectangle",
@@ -71,6 +77,11 @@ def settled(points: tuple[tuple[float, float], ...]) -> list[bool]:
         Mutation("any gains were allowed", Swap(__name__, "allowed", lambda f: lambda s, c: s == s)),
         Mutation("Kp had the other sign", Swap(pi_control, "transition", lambda f: lambda g, kp, ki: f(g, -kp, ki))),
         Mutation("Ki had the other sign", Swap(pi_control, "transition", lambda f: lambda g, kp, ki: f(g, kp, -ki))),
+    ),
+    live=Live(
+        "linear-loop",
+        turned={"alpha_max": 0.02},
+        conditions=(within("s", low=0.5, high=1.5), within("c", high=0.7), UNBOUNDED),
     ),
 )
 def sufficient_gains(effort: Effort) -> Finding:

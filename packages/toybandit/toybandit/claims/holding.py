@@ -20,11 +20,13 @@ from .checks import Check, Values, below, between, every, numbers_of, rising, se
 from .clipping import clipped
 from .covariance_rules import final_entropies, told_finals
 from .feedback import GOAL, SLOW, late, told_errors
+from .live_case import NOISY, REUSED, Live, equals, within
 from .memory import remember
 from .mutations import OFF, Mutation, Swap, always, faults, mirrored, negated
 from .pictures import picture
 from .registry import HOLDS, Effort, Finding, claim, holds_if
 from .runs import entropies, side_by_side
+from .theorems import Theorem
 
 PAPER = "Revisiting Entropy"
 COEFFICIENTS = (-0.02, 0.0, 0.02, 0.1)
@@ -62,11 +64,23 @@ def subtracting(self: EntropyAdvantage, plan: Plan, context: Context) -> Plan:
     return plan.shape(advantage - torch.minimum(term, advantage.abs() / column(self.kappa, advantage)))
 
 
+EQUATIONS_3_AND_4 = Theorem(
+    name="Revisiting Entropy, equations 3 and 4",
+    test="test_revisiting_entropy_equations_3_and_4.py",
+    derivation=(
+        "∂ log p_a/∂z_b = 1[a = b] − p_b, so A > 0 raises the sampled logit and lowers the others.",
+        "The probability of a rises by p_a[(1 − p_a)² + Σ_{b≠a} p_b²] per unit of η·A.",
+        "That of another arm b falls by p_b(p_a + p_b − S2): it rises where p_a + p_b < S2.",
+    ),
+)
+
+
 @claim(
     "entropy-bonus",
     paper="Entropy Mechanism",
     source="appendix E, figure 13",
     words="the entropy is highly sensitive to the coefficient of the bonus; larger ones leave more",
+    statement=(r"\mathcal{L} - c\, H:", r"c_1 < c_2 \ \Rightarrow\ H_{\mathrm{end}}(c_1) < H_{\mathrm{end}}(c_2)"),
     assumption="noisy, samples reused in 8 passes",
     setting="a language model, with coefficients of its own",
     threshold="final H rises with each coefficient in paired runs: the paper ranks curves",
@@ -75,6 +89,11 @@ def subtracting(self: EntropyAdvantage, plan: Plan, context: Context) -> Plan:
     mutations=(
         Mutation("the bonus had the other sign", Swap(EntropyBonus, "transform", always(punishing))),
         Mutation("there were no bonus", Swap(EntropyBonus, "transform", OFF)),
+    ),
+    live=Live(
+        "bonus",
+        turned={"largest": 4.0, "lr": 8.0},
+        conditions=(NOISY, REUSED, within("lr", high=2)),
     ),
 )
 def entropy_bonus(effort: Effort) -> Finding:
@@ -94,6 +113,10 @@ def entropy_bonus(effort: Effort) -> Finding:
     paper="STEER",
     source="section 4, figure 5, on Cheng et al.",
     words="entropy as a part of the advantage makes the entropy collapse faster than under GRPO",
+    statement=(
+        r"A + \min\bigl(\alpha H, \tfrac{|A|}{\kappa}\bigr):",
+        r"H_{\mathrm{end}} < H_{\mathrm{end}}^{\mathrm{GRPO}}",
+    ),
     assumption="noisy, samples reused in 8 passes",
     setting="a language model",
     threshold="final H below GRPO's for each α, in paired runs: the papers compare curves",
@@ -102,6 +125,12 @@ def entropy_bonus(effort: Effort) -> Finding:
     mutations=(
         Mutation("the entropy were subtracted", Swap(EntropyAdvantage, "transform", always(subtracting))),
         Mutation("nothing were added", Swap(EntropyAdvantage, "transform", OFF)),
+    ),
+    live=Live(
+        "bonus",
+        values={"way": "part of the advantage", "largest": 1.0},
+        turned={"passes": 1},
+        conditions=(NOISY, REUSED),
     ),
 )
 def entropy_advantage(effort: Effort) -> Finding:
@@ -159,12 +188,22 @@ def holding_finding(effort: Effort, name: str) -> Finding:
     source="section 3.2, equations 1 and 2, figure 1",
     words="the bonus that is on below the target keeps the entropy from falling below it; it falls first, then "
     "fluctuates around the target",
+    statement=(
+        r"\mathcal{L} - c_t\, \mathbf{1}[H < H^*]\, H, \quad c_{t+1} = c_t \pm \delta",
+        r"\Rightarrow\ H \to H^*",
+    ),
     assumption="noisy and det, target .6, the coefficient moves by .005 up to .1",
     setting="Qwen2.5-Math-7B, target .37, the entropy before training",
     threshold=NEAR,
     null="GRPO",
     expected=HOLDS,
     mutations=faults(AdaptiveEntropy),
+    live=Live(
+        "holding",
+        values={"controller": "adaptive entropy", "rollouts": 80, "passes": 4},
+        turned={"env": "pure"},
+        conditions=(equals("env", "noisy", "det"), within("target", high=1)),
+    ),
 )
 def adaptive_entropy(effort: Effort) -> Finding:
     """A bonus that is switched on below the target works even if rewards do not differ."""
@@ -176,12 +215,20 @@ def adaptive_entropy(effort: Effort) -> Finding:
     paper=PAPER,
     source="section 7.3, equation 5, figure 5",
     words="a weight on tokens with A > 0 that follows the entropy maintains it around the target",
+    statement=(r"A > 0:\ A \to \lambda_t A, \quad \lambda_{t+1} = \lambda_t \pm \delta", r"\Rightarrow\ H \to H^*"),
     assumption="noisy and det, target .6, λ moves by .05",
+    theorem=EQUATIONS_3_AND_4,
     setting="Qwen2.5-Math-7B, target .2",
     threshold=NEAR,
     null="GRPO",
     expected=holds_if(STOCHASTIC),
     mutations=faults(PositiveReweight),
+    live=Live(
+        "holding",
+        values={"controller": "Pos-Adv-Reweight", "rollouts": 80, "passes": 4},
+        turned={"env": "det"},
+        conditions=(equals("env", "noisy", stated=False), within("target", high=1)),
+    ),
 )
 def pos_adv_reweight(effort: Effort) -> Finding:
     """Weights on advantages need advantages: once every sample of a state is right, nothing holds its entropy."""
@@ -193,6 +240,10 @@ def pos_adv_reweight(effort: Effort) -> Finding:
     paper="Ours",
     source="ours, `entrostat.controllers.thermostat`",
     words="the bonus that is solved for in each step holds the entropy at the target in every environment",
+    statement=(
+        r"\mathcal{L} - \mu_t H, \quad \mu_t = \frac{k\,(H^* - H)/\kappa - \bar\varphi}{\bar F}",
+        r"\Rightarrow\ H \to H^*",
+    ),
     assumption="noisy, on, pure and det, target .6, no tuning",
     threshold=NEAR,
     null=f"one fixed coefficient of the bonus, {FIXED:g}",
@@ -201,6 +252,7 @@ def pos_adv_reweight(effort: Effort) -> Finding:
         Mutation("the wanted flow had the other sign", Swap(Thermostat, "wanted_flow", negated)),
         Mutation("the controller were switched off", Swap(Thermostat, "transform", OFF)),
     ),
+    live=Live("holding", turned={"target": 2.9}, conditions=(within("target", high=2.6),)),
 )
 def thermostat(effort: Effort) -> Finding:
     """A bonus that is solved for at every step, from the exact flow of the step without it, holds any target."""
@@ -230,6 +282,10 @@ REACH = "the target lies between the entropies with k = 0 and with the largest k
     paper="MAI-Thinking-1",
     source="adaptive entropy control",
     words="an upper bound of the ratio that follows the entropy controls it",
+    statement=(
+        r"r \in [1 - \varepsilon,\ (1 - \varepsilon)^{-1} + k],",
+        r"\Delta k = \delta \operatorname{sign}(H^* - H) \ \Rightarrow\ H \to H^*",
+    ),
     assumption="noisy, samples reused in 8 passes, target .6, published values",
     threshold=NEAR,
     null="k = 0, the bounds without the loop",
@@ -237,6 +293,12 @@ REACH = "the target lies between the entropies with k = 0 and with the largest k
     mutations=(
         Mutation("the error had the other sign", Swap(AdaptiveClip, "observe", mirrored)),
         Mutation("k did not reach the bound", Swap(AdaptiveClip, "ratio_bounds", without_k)),
+    ),
+    live=Live(
+        "holding",
+        values={"controller": "adaptive clip", "passes": 8, "target": 0.9},
+        turned={"target": 2.0},
+        conditions=(NOISY, within("target", low=0.8, high=0.95, stated=False)),
     ),
 )
 def adaptive_clip(effort: Effort) -> Finding:
@@ -284,6 +346,10 @@ MOVING = "both weights move with the error"
     paper="STARE",
     source="sections 4.2 to 4.4",
     words="more weight on the least likely successes while the entropy is below the target keeps it there",
+    statement=(
+        r"A > 0,\ p \text{ among the least likely tenth}:\ A \to 1.1\, A \ \text{ if } H < H^*",
+        r"\Rightarrow\ H \to H^*",
+    ),
     assumption="noisy, and strictly on-policy (on), target .6; W = 1.1 on the least likely tenth of A > 0, fixed",
     setting="language models",
     threshold=NEAR,
@@ -294,6 +360,16 @@ MOVING = "both weights move with the error"
         Mutation(
             "the weights fell on all tokens of a sign",
             Swap(Stare, "_least_likely", always(lambda self, among, context: among)),
+        ),
+    ),
+    live=Live(
+        "holding",
+        values={"controller": "STARE", "rollouts": 80, "passes": 4},
+        turned={"speed": 0.5},
+        conditions=(
+            equals("env", "noisy", "on"),
+            within("speed", low=2, stated=False),
+            within("target", low=0.5, high=0.7, stated=False),
         ),
     ),
 )

@@ -10,11 +10,13 @@ from entrostat import laws
 
 from ..trajectory import Array, Trajectory
 from .checks import Check, Values, above, between, every, numbers_of, rising, settle, told
+from .live_case import Live, equals, within
 from .memory import remember
 from .mutations import Mutation, Swap, always
 from .pictures import picture
 from .registry import HOLDS, Effort, Finding, claim, holds_if
 from .runs import trajectory
+from .theorems import Theorem
 
 PAPER = "Entropy Mechanism"
 ROLLOUTS = 300
@@ -42,13 +44,28 @@ def fits(run: Trajectory, rollouts: int) -> tuple[Values, Values]:
     return np.array([each["exponential"].r2 for each in found]), np.array([each["linear"].r2 for each in found])
 
 
+SIGNAL = (within("right", low=0.6), within("wrong", high=0.3), within("rollouts", high=150))
+"""What the live cases assume: rewards that differ between arms, and a run of the law's length."""
+EQUATION_6 = Theorem(
+    name="Entropy Mechanism, equation 6",
+    test="test_entropy_mechanism_equation_6.py",
+    derivation=(
+        "From R = −a·e^H + b, dR/dH = −a·e^H; at H = 0 the ceiling is R = b − a.",
+        "Two arms that pay 1 and 0 have dR/dH = −1/ln(p/(1−p)), which goes to 0 as p goes to 1.",
+        "So the law is too high at the end: the last of the entropy earns less than a.",
+    ),
+)
+
+
 @claim(
     "law-fit",
     paper=PAPER,
     source="section 2.4, equation 6, figure 3",
     words="R = −a·exp(H) + b describes reward over entropy precisely, for all sizes, families and tasks, with two "
     "coefficients for over 200 points",
+    statement=r"R = -a\, e^{H} + b",
     assumption="GRPO, det and noisy, 256 states, while the reward rises: 150 rollouts",
+    theorem=EQUATION_6,
     setting="accuracy of 11 language models on validation problems, no bonus and no KL term",
     threshold="R² ≥ .95, so that a twentieth of the variance is left, and above the null's in paired runs",
     null="a line in H, which has as many coefficients",
@@ -62,6 +79,11 @@ def fits(run: Trajectory, rollouts: int) -> tuple[Values, Values]:
             "e^H were H",
             Swap(laws, "alternatives", lambda f: lambda *at: f(*at) | {"exponential": f(*at)["linear"]}),
         ),
+    ),
+    live=Live(
+        "law",
+        turned={"right": 0.34, "wrong": 0.3},
+        conditions=(*SIGNAL, equals("window", 1)),
     ),
 )
 def law_fit(effort: Effort) -> Finding:
@@ -113,7 +135,9 @@ def told_coefficients(found: Mapping[str, Array]) -> str:
     paper=PAPER,
     source="appendix B.4, figure 8b",
     words="GRPO, RLOO and PRIME give one curve: the estimator of the advantage does not change a and b",
+    statement=r"\frac{a}{a_{\mathrm{GRPO}}},\ \frac{b}{b_{\mathrm{GRPO}}} \in [0.98,\ 1.02]",
     assumption="det, GRPO's clipping, 256 states, 150 rollouts; RLOO and Dr. GRPO",
+    theorem=EQUATION_6,
     setting="one language model and data set; PRIME's process rewards come from a second model that is trained along, "
     "which the simulator does not have, so this arm is absent",
     threshold=f"a and b within {EQUAL:.0%} of GRPO's in paired runs, and each null outside: with 64 states, a differs "
@@ -124,6 +148,11 @@ def told_coefficients(found: Mapping[str, Array]) -> str:
         Mutation("RLOO learnt from failures alone", Swap(ESTIMATORS, "rloo", always(OTHERS["negatives alone"]))),
         Mutation("RLOO learnt from successes alone", Swap(ESTIMATORS, "rloo", always(OTHERS["positives alone"]))),
         Mutation("Dr. GRPO were scaled over the batch", Swap(ESTIMATORS, "dr_grpo", always(OTHERS["reinforce_pp"]))),
+    ),
+    live=Live(
+        "law-algorithms",
+        turned={"std": 1.0},
+        conditions=(equals("std", 2), *SIGNAL),
     ),
 )
 def law_algorithms(effort: Effort) -> Finding:
@@ -173,7 +202,12 @@ BEFORE = "the fit ends before the reward saturates"
     source="appendix B.3, figure 10",
     words="fitted to the first 36 of 236 steps (15%), the law predicts the accuracy of the others with an RMSE of .9 "
     "points in mathematics and 1.2 in code, and the end to .5 and 1.9",
+    statement=(
+        r"\hat R(H) = -\hat a\, e^{H} + \hat b \ \text{ from the first 15\%},",
+        r"\mathrm{RMSE}(\hat R, R) \le 0.05",
+    ),
     assumption="GRPO, det and noisy, 256 states, 300 rollouts",
+    theorem=EQUATION_6,
     setting="at that step about four fifths of the gain are made (figure 2: 76% after a twelfth, 93% after a third); "
     "our slow runs have that too, by a learning rate of .03 in det and .1 in noisy",
     threshold="a smaller RMSE than both nulls in paired runs: a small error alone says nothing, since it is small for "
@@ -188,6 +222,12 @@ BEFORE = "the fit ends before the reward saturates"
                 laws, "predict_end", lambda f: lambda h, r, share: f(h, r, share)._replace(predicted=mean_of(r, share))
             ),
         ),
+    ),
+    live=Live(
+        "law",
+        values={"window": 0.15, "rollouts": 100, "lr": 0.3},
+        turned={"lr": 1.0},
+        conditions=(*SIGNAL, within("window", low=0.15, high=0.95), within("lr", high=0.5, stated=False)),
     ),
 )
 def law_prediction(effort: Effort) -> Finding:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+from entrostat.claims import Check, Finding
 from entrostat.controller import Controller, as_state
 
 from .memory import forgotten
@@ -69,6 +70,11 @@ class Mutation:
             for swap in self.swaps:
                 stack.enter_context(swap())
             yield
+
+    def finding(self, check: Check, subject: Any) -> Finding:
+        """Return what the check finds with the fault."""
+        with self():
+            return check(subject)
 
 
 def always(value: Any) -> Change:

@@ -12,12 +12,14 @@ from entrostat.controllers.opefo import Opefo
 from ..trajectory import Array
 from .checks import Check, below, between, numbers_of, settle, told
 from .ensembles import STEPS, order, random_logits, random_vector
+from .live_case import TINY_STEP, Live, equals, within
 from .memory import remember
 from .mutations import OFF, Mutation, Swap, always
 from .pictures import picture
 from .registry import FAILS, Effort, Finding, claim, holds_if
 from .runs import entropies
-from .tokens import ARMS, every_token, exact_flow
+from .theorems import Theorem
+from .tokens import ARMS, OPEFO_1, every_token, exact_flow
 
 PAPER = "OPEFO"
 CONDITION = "ΔH is the exact flow"
@@ -42,16 +44,30 @@ FAULTS = (
 """Mutations of what the condition asks for."""
 
 
+ZERO_NET_FLOW = Theorem(
+    name="OPEFO, zero net flow",
+    test="test_opefo_zero_net_flow.py",
+    derivation=(
+        "(1 + λ)P = (1 − λ)M is linear in λ: λ* = (M − P)/(M + P), within ±1 if both are positive.",
+        "The weights multiply each token's step, and first-order changes add.",
+        "So exact flows cancel, ΔH = O(η²); the flows of equation 6 cancel in the formula alone.",
+    ),
+)
+
+
 @claim(
     "opefo-formula",
     paper=PAPER,
     source="section 4, equation 6, and section 5.1",
     words="the change of entropy by the update of one token is estimated as −η·A·(1−p)²·(log p + H)",
+    statement=r"\Delta H = -\eta\, A\,(1 - p)^2\,(\log p + H)",
     assumption="one sampled token, full softmax gradient",
+    theorem=OPEFO_1,
     threshold="relative MSE < 1e-4 at η = 1e-3, as a complete first order, which errs by about η, has",
     null="the exact flow, which the measurement must find correct (no change: 1)",
     expected=FAILS,
     mutations=(Mutation("the formula were the exact flow", Swap(entropy_change, "opefo", always(exact_flow))),),
+    live=Live("token-flow", values={"estimator": "OPEFO"}, turned={"estimator": "exact"}, conditions=(TINY_STEP,)),
 )
 def formula(effort: Effort) -> Finding:
     """For the token's own logit, the formula lacks a factor p and has one (1−p) too many; it omits the other logits."""
@@ -92,12 +108,19 @@ def one_step(effort: Effort) -> dict[str, Array]:
     paper=PAPER,
     source="section 5.3, equations 8 and 9",
     words="with the weight λ*, the flows that raise and that lower the entropy sum to about 0",
+    statement=r"\textstyle\sum_i (1 \pm \lambda^*)\, \Delta H_i = 0 \ \Rightarrow\ |\Delta H| = O(\eta^2)",
     assumption="one on-policy update of mean step η",
+    theorem=ZERO_NET_FLOW,
     threshold="|ΔH| is of order η², as nothing of the first order is left: slope within .1 of 2, and outside for the "
     "null",
     null="GRPO, λ = 0",
     expected=holds_if(CONDITION),
     mutations=FAULTS,
+    live=Live(
+        "opefo-step",
+        turned={"estimator": "paper"},
+        conditions=(equals("estimator", "exact", stated=False), equals("coupling", 0)),
+    ),
 )
 def one_step_order(effort: Effort) -> Finding:
     """Weights that balance the flows stop the entropy at first order, if the flows are right."""
@@ -133,12 +156,19 @@ def kept(effort: Effort) -> dict[str, Array]:
     paper=PAPER,
     source="sections 5.1 and 5.3",
     words="zero net flow in every batch stabilises the entropy without outside intervention",
+    statement=r"\textstyle\sum_i (1 \pm \lambda^*)\, \Delta H_i = 0 \ \Rightarrow\ H_t = H_0",
     assumption="strictly on-policy (on), lr .1, 300 rollouts",
+    theorem=ZERO_NET_FLOW,
     setting="language models with one update a rollout, AdamW, learning rate 2.83e-6",
     threshold=f"a change of at most {KEPT} nats over the run, a thirtieth of the initial entropy; the null's is larger",
     null="GRPO, λ = 0",
     expected=holds_if(CONDITION),
     mutations=FAULTS,
+    live=Live(
+        "opefo-run",
+        turned={"estimator": "paper"},
+        conditions=(equals("estimator", "exact", stated=False), equals("coupling", 0), within("lr", high=0.2)),
+    ),
 )
 def whole_run(effort: Effort) -> Finding:
     """With small steps the first order dominates: balanced exact flows keep the entropy, the paper's let it drift."""

@@ -12,6 +12,7 @@ from ..trajectory import Array
 from .checks import Values, between, every, numbers_of, rising, settle, told
 from .feedback import GOAL, late, told_errors
 from .holding import HELD, NEAR, STOCHASTIC, length
+from .live_case import Live, equals, within
 from .memory import remember
 from .mutations import OFF, Mutation, Swap, always, faults, negated
 from .pictures import picture
@@ -43,6 +44,10 @@ def by_sign(*at: Any) -> Tensor:
     source="abstract (arXiv 2605.11775); weights and signal are ours, the sections are not at hand",
     words="a token's polarity, the sign of its first-order entropy change, says whether its update expands or "
     "contracts the entropy, so that weights on the advantages of either kind control it",
+    statement=(
+        r"A \to (1 + \gamma \operatorname{sign} \Delta H_i)\, A",
+        r"\Rightarrow\ H_{\mathrm{end}} > H_{\mathrm{end}}^{\mathrm{GRPO}}",
+    ),
     assumption="noisy, strictly on-policy (on) and det; weights 1.5 on one kind, .5 on the other",
     setting="language models, mathematics and agents",
     threshold="final H with more weight on contracting tokens < GRPO's < with more on expanding ones, in each "
@@ -54,6 +59,7 @@ def by_sign(*at: Any) -> Tensor:
         Mutation("the polarity were the sign of A", Swap(entropy_change, "exact", always(by_sign))),
         Mutation("all weights were 1", Swap(Papo, "transform", OFF)),
     ),
+    live=Live("polarity", turned={"gamma": 0.0}, conditions=(within("gamma", low=0.1),)),
 )
 def papo_polarity(effort: Effort) -> Finding:
     """The exact flow knows the direction of tokens, also where samples are reused and clipped. Weights of 1.5 and .5
@@ -81,6 +87,10 @@ def papo_polarity(effort: Effort) -> Finding:
     source="abstract (arXiv 2605.11775); weights, signal and target are ours, the sections are not at hand",
     words="with the measured entropy as a signal, weights move between expanding and contracting tokens and so control "
     "the entropy",
+    statement=(
+        r"A \to (1 + \gamma\, u \operatorname{sign} \Delta H_i)\, A, \quad u \propto H^* - H",
+        r"\Rightarrow\ H \to H^*",
+    ),
     assumption="noisy, strictly on-policy (on) and det, target .6, default weights and band",
     setting="language models, mathematics and agents",
     threshold=NEAR,
@@ -89,6 +99,12 @@ def papo_polarity(effort: Effort) -> Finding:
     mutations=(
         *faults(Papo),
         Mutation("the flow had the other sign", Swap(entropy_change, "exact", negated)),
+    ),
+    live=Live(
+        "holding",
+        values={"controller": "PAPO", "rollouts": 80, "passes": 4},
+        turned={"env": "det"},
+        conditions=(equals("env", "noisy", "on", stated=False), within("target", high=1)),
     ),
 )
 def papo_target(effort: Effort) -> Finding:

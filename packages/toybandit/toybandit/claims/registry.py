@@ -1,32 +1,30 @@
-"""Registry of claims. A claim is registered with the paper's words and our threshold; its function measures and judges.
+r"""Claims of the bandit. One is a function with all that is known of it; the function measures and judges.
 
-    @claim(
-        "thm2",
-        paper=..., source="theorem 2", words=..., assumption=...,     what the paper says, and where
-        threshold=..., null=..., expected=HOLDS,                      what we ask, and what must be beaten
-        mutations=(Mutation("the step had the other sign", Swap(...)),),
-    )
-    def natural_policy_gradient(effort):
-        "Meaning of the claim, in a sentence."
-        ... return Finding(measured, numbers, verdict, null=...)
-
-A verdict follows from measurements alone. `expected` is the known verdict; a different one means an error in the code
-or a new result about the claim. Each mutation is a fault that must turn the verdict: a claim that none can turn says
-nothing.
+@claim(
+    "thm2",
+    paper=..., source="theorem 2", words=..., assumption=...,     what the paper says, and where
+    statement=r"\Delta H = ...", theorem=Theorem(...),            the same in LaTeX, and its derivation
+    threshold=..., null=..., expected=HOLDS,                      what we ask, and what must be beaten
+    mutations=(Mutation("the step had the other sign", Swap(...)),),
+    live=Live("first-order", turned={"rule": "policy gradient"}),  its experiment with sliders
+)
+def natural_policy_gradient(effort):
+    "Meaning of the claim, in a sentence."
+    ... return Finding(measured, numbers, verdict, null=...)
 """
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
-from inspect import getdoc
-from typing import NamedTuple
+from typing import Any
 
-from entrostat import choosing
+from entrostat.claims import FAILS, HOLDS, Claims, Finding, Record
+from entrostat.claims import Claim as AnyClaim
 
 from ..workspace import one_thread
-from .mutations import Mutation
+from .live_case import Live
+from .theorems import Theorem
 
-HOLDS = "holds"
-FAILS = "fails as stated"
+__all__ = ["CLAIMS", "FAILS", "HOLDS", "Claim", "Effort", "Finding", "Record", "claim", "holds_if", "judge"]
 
 
 def holds_if(condition: str) -> str:
@@ -63,150 +61,39 @@ QUICK = Effort(instances=40, runs=16, states=48, rollouts=150)
 FULL = Effort(instances=400, runs=16, states=64, rollouts=300)
 
 
-class Finding(NamedTuple):
-    """Result of a claim's function."""
-
-    measured: str
-    """Measurements as text."""
-    numbers: dict[str, float]
-    """Measurements as numbers."""
-    verdict: str
-    false_failure: float = 0.0
-    """Probability that fresh seeds give another verdict, or an upper bound; 0 if the verdict uses no random numbers."""
-    null: str = ""
-    """Measurements of the null, as text."""
-
-
 @dataclass(frozen=True, kw_only=True)
-class Record:
-    """Entry of the report."""
+class Claim(AnyClaim):
+    """Claim on the bandit, measured with an `Effort`."""
 
-    name: str
-    paper: str
-    source: str
-    """Place in the paper."""
-    words: str
-    """Statement of the paper, in our words."""
-    meaning: str
-    """Explanation in a sentence or a few."""
-    assumption: str
-    setting: str
-    """Setting of the paper, if ours differs from it."""
-    threshold: str
-    """Criterion of ours for the verdict, and the reason for it."""
-    null: str
-    """Simpler explanation that the claim must beat or be told apart from."""
-    measured: str
-    measured_null: str
-    numbers: dict[str, float]
-    verdict: str
-    false_failure: float
-    expected: str
-    mutations: tuple[str, ...]
-    """Names of the faults that must turn the verdict."""
-    mutated: dict[str, str] | None = None
-    """Verdict under each of the mutations; None if they were not measured."""
+    statement: str | tuple[str, ...] = ""
+    """The claim in LaTeX, in one line or several; H is the entropy in nats, p and π the policy, A the advantage."""
+    theorem: Theorem | None = None
+    """Theorem that it measures, with its derivation."""
+    live: Live | None = None
+    """Its experiment with sliders."""
+
+    def __post_init__(self) -> None:
+        if self.live is not None:
+            object.__setattr__(self, "live", replace(self.live, claim=self.name))
 
     @property
-    def as_expected(self) -> bool:
-        return self.verdict == self.expected
+    def latex(self) -> str:
+        """The statement; its lines are stacked, so that it fits on a phone."""
+        if isinstance(self.statement, str):
+            return self.statement
+        return r"\begin{gathered}" + r" \\ ".join(self.statement) + r"\end{gathered}"
 
-    @property
-    def unnoticed(self) -> tuple[str, ...]:
-        """Mutations that left the verdict as it was."""
-        return tuple(name for name, verdict in (self.mutated or {}).items() if verdict == self.verdict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """Claim and the function that checks it. Fields as in Record."""
-
-    name: str
-    paper: str
-    source: str
-    words: str
-    assumption: str
-    setting: str
-    threshold: str
-    null: str
-    expected: str
-    mutations: tuple[Mutation, ...]
-    check: Callable[[Effort], Finding]
-
-    def __call__(self, effort: Effort, *, power: bool = False) -> Record:
-        """Measure the claim; `power`: also under each of its mutations."""
+    def __call__(self, subject: Effort, *, power: bool = False) -> Record:
         with one_thread():
-            finding = self.check(effort)
-            mutated = {mutation.name: self.verdict_under(mutation, effort) for mutation in self.mutations if power}
-        return Record(
-            name=self.name,
-            paper=self.paper,
-            source=self.source,
-            words=self.words,
-            meaning=getdoc(self.check) or "",
-            assumption=self.assumption,
-            setting=self.setting,
-            threshold=self.threshold,
-            null=self.null,
-            measured=finding.measured,
-            measured_null=finding.null,
-            numbers=finding.numbers,
-            verdict=finding.verdict,
-            false_failure=finding.false_failure,
-            expected=self.expected,
-            mutations=tuple(mutation.name for mutation in self.mutations),
-            mutated=mutated if power else None,
-        )
-
-    def verdict_under(self, mutation: Mutation, effort: Effort) -> str:
-        """Return the verdict that the claim gets with a fault in what it tests."""
-        with mutation():
-            return self.check(effort).verdict
+            return super().__call__(subject, power=power)
 
 
-CLAIMS: dict[str, Claim] = {}
-LISTED = "docs/theory.md lists the names"
+CLAIMS = Claims(Claim, group="toybandit.claims", listed="docs/theory.md lists the names")
 
 
-def claim(
-    name: str,
-    *,
-    paper: str,
-    source: str,
-    words: str,
-    assumption: str,
-    threshold: str,
-    null: str,
-    expected: str,
-    mutations: tuple[Mutation, ...],
-    setting: str = "",
-) -> Callable[[Callable[[Effort], Finding]], Claim]:
-    """Register the decorated function as the check of a claim."""
-
-    def add(check: Callable[[Effort], Finding]) -> Claim:
-        if name in CLAIMS:
-            raise ValueError(f"claim {name!r} is registered twice")
-        CLAIMS[name] = Claim(
-            name=name,
-            paper=paper,
-            source=source,
-            words=words,
-            assumption=assumption,
-            setting=setting,
-            threshold=threshold,
-            null=null,
-            expected=expected,
-            mutations=mutations,
-            check=check,
-        )
-        return CLAIMS[name]
-
-    return add
-
-
-def choose(names: Collection[str] = (), pattern: str = "") -> list[Claim]:
-    """Return the claims with these names or with `pattern` in their name: see `entrostat.choosing.choose`."""
-    return choosing.choose(CLAIMS, names, pattern, kind="claim", listed=LISTED)
+def claim(name: str, **given: Any) -> Callable[[Callable[[Effort], Finding]], Claim]:
+    """Register the decorated function as the check of a claim; fields as in Claim."""
+    return CLAIMS.claim(name, **given)
 
 
 def run_claims(claims: Collection[Claim], effort: Effort, *, power: bool = False) -> Iterator[Record]:

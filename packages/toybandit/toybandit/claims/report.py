@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from .pictures import PICTURES
-from .registry import HOLDS, Effort, Record
+from .registry import CLAIMS, HOLDS, Effort, Record
 from .theorems import derived, symbols
 
 INTRODUCTION = """# The theory, measured
@@ -105,6 +105,8 @@ def succeeded(records: Sequence[Record]) -> bool:
 def as_json(records: Sequence[Record]) -> str:
     """Return the records as a JSON list."""
     content = [asdict(record) | {"as_expected": record.as_expected} for record in records]
+    for one in content:
+        del one["margins"]
     return json.dumps(content, indent=2, ensure_ascii=False)
 
 
@@ -117,12 +119,18 @@ def entry(record: Record, picture: str | None) -> str:
         f"**{verdict[0].upper()}{verdict[1:]}.** {' '.join(record.meaning.split())}",
         "",
         *(f"- **{title}**: {text}" for title, text in facts(record).items()),
-        *derived(record.name, ".."),
+        *derivation_of(record.name),
         "",
     ]
     if picture is not None:
         lines += [f"![{PICTURES[record.name].caption}]({picture})", "", f"*{PICTURES[record.name].caption}*", ""]
     return "\n".join(lines)
+
+
+def derivation_of(name: str) -> list[str]:
+    """Return the lines on a claim's derivation and test; none of a claim that is not imported."""
+    claim = CLAIMS.get(name)
+    return derived(claim.theorem, claim.check.__module__, "..") if claim else []
 
 
 def overview(records: Sequence[Record]) -> str:

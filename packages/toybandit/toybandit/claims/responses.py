@@ -8,8 +8,10 @@ from torch import Tensor
 from entrostat.entropy_change import lemma1
 
 from .ensembles import random_logits, random_vector
+from .live_case import Live, equals
 from .mutations import Mutation, Swap
 from .registry import Effort, Finding, claim, holds_if, judge
+from .theorems import Theorem
 
 PAPER = "Entropy Mechanism"
 ARMS = 6
@@ -69,13 +71,29 @@ def unexplained(estimate: Tensor, truth: Tensor) -> float:
     return max(float(1 - (estimate @ truth) ** 2 / (estimate @ estimate) / (truth @ truth)), 0.0)
 
 
+EQUATION_7 = Theorem(
+    name="Entropy Mechanism, equation 7",
+    test="test_entropy_mechanism_equation_7.py",
+    derivation=(
+        "Theorem 1 with a response y for an action: ΔH = −η·Cov_y(log π(y), π(y)·A(y)).",
+        "With a table for each token, its step is p_a·E[A | a], without the other tokens' probabilities.",
+        "π(y) is a product of L probabilities, so the covariance shrinks with L and differs by state.",
+    ),
+)
+
+
 @claim(
     "em-equation-7",
     paper=PAPER,
     source="section 3.3, equation 7 and figure 4",
     assumption="expected policy gradient; the whole response is the action, its log-probability is divided by L",
+    theorem=EQUATION_7,
     words="the fall of the entropy is in proportion to the covariance of log π(y) and π(y)·A(y) over responses y; in "
     "runs, the two curves look alike",
+    statement=(
+        r"-\Delta H \propto \operatorname{Cov}_{y \sim \pi}(\log \pi(y),\ \pi(y)\, A(y)),",
+        r"y = (y_1, \dots, y_L)",
+    ),
     setting="sampled responses of a language model, groups of one prompt, log π(y) averaged over tokens",
     threshold=f"a smaller unexplained share than the null and than 1 at every length; under the condition, none to "
     f"{EXACT:g}, since a proportion is exact there",
@@ -88,6 +106,7 @@ def unexplained(estimate: Tensor, truth: Tensor) -> float:
         ),
         Mutation("A had a factor π(y)²", Swap(__name__, "covariance", lambda f: lambda y, power: f(y, 2 * power))),
     ),
+    live=Live("responses", turned={"length": 4}, conditions=(equals("length", 1, stated=False),)),
 )
 def equation_7(effort: Effort) -> Finding:
     """Theorem 1 takes one table of logits over whole responses. A language model has one for each token: the step on a

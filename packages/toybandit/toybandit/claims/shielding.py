@@ -14,6 +14,7 @@ from entrostat.support import Support, truncated_logp
 from ..trajectory import Array
 from .checks import above, every, numbers_of, settle, told
 from .ensembles import random_logits
+from .live_case import NOISY, Live, within
 from .memory import remember
 from .mutations import Mutation, Swap, scaled
 from .pictures import picture
@@ -78,6 +79,10 @@ def opposite(pushes: Callable[..., tuple[Tensor, Tensor]]) -> Callable[..., tupl
     source="section on the objective",
     words="a penalty towards the renormalised proxy protects tokens of low probability that are no noise from being "
     "pushed out by failures",
+    statement=(
+        r"\frac{\partial}{\partial \log \pi}\left[-rA + \beta\,\operatorname{kl}(q \,\Vert\, \pi)\right] \le 0,",
+        r"q = \pi_{\mathrm{old}}\ \text{without noise},\quad A < 0",
+    ),
     assumption="the least likely action with at least 2 % of the likeliest one's probability, A = −1, published β = 1",
     threshold="no action with net push down at r = 1; under the condition, none at r = .6, just below the "
     "r = .62 at which pull and push are equal if the proxy keeps everything",
@@ -91,6 +96,7 @@ def opposite(pushes: Callable[..., tuple[Tensor, Tensor]]) -> Callable[..., tupl
         Mutation("the penalty had the other sign", Swap(__name__, "pushed_down", opposite)),
         Mutation("β were half", Swap(__name__, "pushed_down", lambda f: lambda *at: f(*at, beta=0.5))),
     ),
+    live=Live("shield", turned={"ratio": 1.0}, conditions=(within("ratio", high=FALLEN, stated=False),)),
 )
 def lp_reg_shield(effort: Effort) -> Finding:
     """The proxy differs from the policy only by the noise that it leaves out, so on the first update it hardly pulls a
@@ -140,6 +146,7 @@ def entropies_of(effort: Effort) -> dict[str, dict[str, Array]]:
     paper=PAPER,
     source="section on experiments",
     words="with the penalty the entropy does not collapse as it does under GRPO",
+    statement=r"H_{\mathrm{end}}(\text{Lp-Reg}) > H_{\mathrm{end}}(\text{GRPO}) + 0.05",
     assumption="noisy; samples are used once, or in 8 passes; published values, no lower ratio clip",
     threshold=f"a final entropy above the null's by at least {MARGIN} nats, more than the noise of a mean over runs",
     null="GRPO without the penalty",
@@ -147,6 +154,11 @@ def entropies_of(effort: Effort) -> dict[str, dict[str, Array]]:
     mutations=(
         Mutation("the penalty were off", Swap(LpReg, "transform", scaled("beta", 0.0))),
         Mutation("the penalty had the other sign", Swap(LpReg, "transform", scaled("beta", -1.0))),
+    ),
+    live=Live(
+        "lp-reg",
+        turned={"share": 0.01},
+        conditions=(NOISY, within("share", low=0.1, stated=False)),
     ),
 )
 def lp_reg_entropy(effort: Effort) -> Finding:

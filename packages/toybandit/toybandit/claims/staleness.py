@@ -10,6 +10,7 @@ from entrostat.surrogates.sequence import VESPO
 
 from ..trajectory import Trajectory
 from .checks import every, numbers_of, rising, settle, told
+from .live_case import REUSED, Live, equals
 from .memory import remember
 from .mutations import Mutation, Swap, negated
 from .registry import HOLDS, Effort, Finding, claim
@@ -53,6 +54,10 @@ def stale(effort: Effort, kernel: str, passes: int) -> Trajectory:
     source="abstract (arXiv 2602.10693) and the figure of training rewards of the released code",
     words="weights by the importance ratio of the whole sequence, reshaped by a kernel that falls for large ratios, "
     "keep training stable on samples that are up to 64 updates old",
+    statement=(
+        r"\nabla = -\varphi(w)\, A\, \nabla \log \pi, \quad w = \textstyle\prod_t r_t,",
+        r"\varphi(w) = e^{\lambda} w^k e^{-\lambda w} \ \Rightarrow\ R_{\mathrm{end}} > R_{\mathrm{half}}",
+    ),
     assumption=f"episodes of four tokens, {' and '.join(map(str, PASSES))} updates on a rollout, η = 2",
     setting="language models, staleness 4 to 64, responses of thousands of tokens; there GRPO collapses too",
     threshold="the expected reward rises from half-way to the end of the runs, and ends above the null's, in paired "
@@ -62,6 +67,11 @@ def stale(effort: Effort, kernel: str, passes: int) -> Trajectory:
     mutations=(
         Mutation("φ did not fall for large w", Swap(VESPO, "factor", without_decay)),
         Mutation("φ had the other sign", Swap(VESPO, "factor", negated)),
+    ),
+    live=Live(
+        "staleness",
+        turned={"kernel": "φ = w"},
+        conditions=(equals("kernel", "VESPO"), REUSED),
     ),
 )
 def vespo_staleness(effort: Effort) -> Finding:

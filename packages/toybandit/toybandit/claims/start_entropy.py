@@ -11,6 +11,7 @@ from ..trajectory import Array
 from .checks import Check, Values, between, every, numbers_of, rising, settle
 from .feedback import GOAL, late, told_errors
 from .holding import HELD, STOCHASTIC, length
+from .live_case import NOISY, Live, equals, within
 from .memory import remember
 from .mutations import Mutation, Swap, faults, mirrored
 from .registry import Effort, Finding, claim, holds_if
@@ -50,12 +51,22 @@ ONCE = f"samples are used once, and |ζ| may be {WIDER:g}"
     paper=PRESERVING,
     source=TEXT,
     words=f"advantages rescaled by log π, with a factor ζ that follows the entropy: {WORDS}",
+    statement=(
+        r"A \to |A|\,\bigl(\operatorname{sign} A - \zeta_t \log \pi\bigr),",
+        r"\zeta_t \uparrow \ \text{ if } H < H_0 \ \Rightarrow\ H \to H_0",
+    ),
     assumption="noisy, and strictly on-policy (on); target 1x, the initial entropy; |ζ| ≤ .05",
     setting="language models in tool use and mathematics",
     threshold=NEAR,
     null="GRPO",
     expected=holds_if(ONCE),
     mutations=faults(RepoR),
+    live=Live(
+        "holding",
+        values={"controller": "REPO-R", "env": "on", "rollouts": 80, "passes": 4, "target": 1.45},
+        turned={"env": "noisy"},
+        conditions=(equals("env", "on", stated=False),),
+    ),
 )
 def repo_r_target(effort: Effort) -> Finding:
     """ζ raises the weight of unlikely successes and lowers that of unlikely failures. With |ζ| up to .05 this slows the
@@ -87,6 +98,7 @@ def at_start(bounds: Callable[[Adapo], tuple[Any, Any, Any]]) -> Callable[[Adapo
     paper=PRESERVING,
     source=TEXT,
     words=f"an upper clip bound that follows the entropy: {WORDS}",
+    statement=(r"r \le 1 + E_t, \quad \log E_{t+1} = \log E_t \pm \delta", r"\Rightarrow\ H \to H_0"),
     assumption="noisy, samples reused in 8 passes; target 1x, the initial entropy; the steps of E are ours",
     setting="language models in tool use and mathematics",
     threshold=f"{NEAR}; under the condition, the same for a target of {GOAL:g}, and that target lies between the "
@@ -96,6 +108,12 @@ def at_start(bounds: Callable[[Adapo], tuple[Any, Any, Any]]) -> Callable[[Adapo
     mutations=(
         Mutation("the error had the other sign", Swap(Adapo, "observe", mirrored)),
         Mutation("E did not reach the bound", Swap(Adapo, "ratio_bounds", at_start)),
+    ),
+    live=Live(
+        "holding",
+        values={"controller": "ADAPO", "passes": 8, "rollouts": 80, "lr": 0.5},
+        turned={"target": 2.0},
+        conditions=(NOISY, within("target", low=0.55, high=0.65, stated=False)),
     ),
 )
 def adapo_target(effort: Effort) -> Finding:
@@ -124,12 +142,19 @@ def adapo_target(effort: Effort) -> Finding:
     "of its experiments, the section is not at hand",
     words="entropy can be kept within a moderate range below its initial level by a bonus for difficult prompts whose "
     "coefficient follows a target of τ times that level",
+    statement=(r"\mathcal{L} - c_t\,(1 - \bar R)\, H, \quad c_{t+1} = c_t \pm \delta", r"\Rightarrow\ H \to 0.4\, H_0"),
     assumption="noisy and det, target .4x; the coefficient moves by .005 up to .1: its published steps were not found",
     setting="Qwen language models, mathematics",
     threshold=NEAR,
     null="GRPO",
     expected=holds_if(STOCHASTIC),
     mutations=faults(Aer),
+    live=Live(
+        "holding",
+        values={"controller": "AER", "rollouts": 80, "passes": 4},
+        turned={"env": "det"},
+        conditions=(equals("env", "noisy", stated=False), within("target", high=1)),
+    ),
 )
 def aer_target(effort: Effort) -> Finding:
     """The loop of the adaptive bonus with one difference: a prompt whose responses are all right gets no bonus. Where

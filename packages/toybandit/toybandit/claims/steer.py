@@ -18,7 +18,9 @@ from ..instruments import Region, at_hand
 from ..policy import Policy
 from ..problem import draw_problem
 from ..rollout import enumerate_rollout
+from .assumption_1 import FOUR_QUADRANTS
 from .checks import Check, Values, above, clearance, every, numbers_of, rising, settle, standard_error, told
+from .live_case import NOISY, REUSED, TINY_STEP, Live, equals, within
 from .memory import remember
 from .mutations import Mutation, Swap, always, negated
 from .pictures import picture
@@ -117,6 +119,10 @@ def told_metrics(found: Mapping[str, Mapping[str, Values]]) -> str:
     source="ours, on table 7",
     words="the more of a token's effect an estimate includes, the smaller its error: exact flow, own logit, "
     "Ω and OPEFO's formula, covariance",
+    statement=(
+        r"\mathrm{MSE}_{\mathrm{exact}} < \mathrm{MSE}_{\mathrm{own\ logit}}",
+        r"< \mathrm{MSE}_{\Omega},\ \mathrm{MSE}_{\mathrm{OPEFO}} < \mathrm{MSE}_{\mathrm{Cov}}",
+    ),
     assumption="tokens of the first rollout of noisy, GRPO advantage",
     threshold="mean squared errors in this order in paired runs, and the first two below the null's",
     null="no change: every token's ΔH is 0",
@@ -125,6 +131,7 @@ def told_metrics(found: Mapping[str, Mapping[str, Values]]) -> str:
         Mutation("the exact flow had the other sign", Swap(entropy_change, "exact", negated)),
         Mutation("the own logit's part were Ω", Swap(entropy_change, "own_logit", always(entropy_change.steer))),
     ),
+    live=Live("estimates", turned={"log_eta": 1.0}, conditions=(TINY_STEP,)),
 )
 def estimates_by_error(effort: Effort) -> Finding:
     """An estimate that includes more of a token's effect has a smaller error; the exact flow includes all of it."""
@@ -151,6 +158,10 @@ def better_than_cov(found: Mapping[str, Mapping[str, Values]]) -> Check:
     source="section 3.1 and table 7",
     words="the mean squared error of Ω is smaller than that of Cov by orders of magnitude, and its correlations with "
     "the true ΔH of a token, Pearson and Spearman, are much higher, Spearman's above .6",
+    statement=(
+        r"\mathrm{MSE}_\Omega < \mathrm{MSE}_{\mathrm{Cov}},",
+        r"r_\Omega > r_{\mathrm{Cov}}, \quad \rho_\Omega > \rho_{\mathrm{Cov}}",
+    ),
     assumption="tokens of the first rollout of noisy, GRPO advantage",
     setting="tokens of language models in training with GRPO",
     threshold="a smaller error and larger correlations than the null's in paired runs; how much smaller depends on the "
@@ -163,6 +174,12 @@ def better_than_cov(found: Mapping[str, Mapping[str, Values]]) -> Check:
             "Ω left out that a token's own state has an entropy",
             Swap(entropy_change, "steer", lambda f: lambda logp, entropy, advantage: advantage),
         ),
+    ),
+    live=Live(
+        "omega-or-cov",
+        values={"spread": 0.99},
+        turned={"spread": 0.0},
+        conditions=(within("spread", low=0.8, stated=False),),
     ),
 )
 def steer_table_7(effort: Effort) -> Finding:
@@ -208,6 +225,10 @@ WORDS = (
     "masking a tenth of the tokens of quadrant I or III, or doubling those of II or IV, raises the entropy above "
     "GRPO's, and the opposite lowers it"
 )
+SIGNS = (
+    r"\frac{\partial H}{\partial w_{\mathrm{I}}},\ \frac{\partial H}{\partial w_{\mathrm{III}}} < 0 < "
+    r"\frac{\partial H}{\partial w_{\mathrm{II}}},\ \frac{\partial H}{\partial w_{\mathrm{IV}}}"
+)
 SETTING = "language models; 5% to 20% of the tokens, ε .2/.2 to raise the entropy and .2/.28 to lower it"
 THRESHOLD = (
     f"each of the eight moves the mean entropy of paired runs in this direction by at least {NOTABLE} nats, far "
@@ -251,7 +272,9 @@ def quadrant_finding(effort: Effort, rewards: str) -> Finding:
     paper=PAPER,
     source="appendix C.3, figures 14 to 16",
     words=WORDS,
+    statement=SIGNS,
     assumption="stochastic rewards (noisy, on); 10% of the tokens of a quadrant masked or doubled",
+    theorem=FOUR_QUADRANTS,
     setting=SETTING,
     threshold=THRESHOLD,
     null="no effect on the entropy",
@@ -267,6 +290,12 @@ def quadrant_finding(effort: Effort, rewards: str) -> Finding:
             Swap(INTERVENTIONS, "double I", always((1.0, 0.0, 2.0, -1))),
         ),
     ),
+    live=Live(
+        "quadrants",
+        values={"quadrant": "IV: likely, punished"},
+        turned={"env": "det"},
+        conditions=(equals("env", "noisy", "on"),),
+    ),
 )
 def four_quadrants(effort: Effort) -> Finding:
     """Rewarding likely tokens and punishing unlikely ones lowers the entropy; the other two raise it."""
@@ -278,12 +307,20 @@ def four_quadrants(effort: Effort) -> Finding:
     paper=PAPER,
     source="appendix C.3, figures 14 to 16",
     words=WORDS,
+    statement=SIGNS,
     assumption="deterministic rewards (det); 10% of the tokens of a quadrant masked or doubled",
+    theorem=FOUR_QUADRANTS,
     setting=SETTING,
     threshold=THRESHOLD,
     null="no effect on the entropy",
     expected=FAILS,
     mutations=(Mutation("rewards were stochastic", Swap(REWARDS, "deterministic", always(("noisy",)))),),
+    live=Live(
+        "quadrants",
+        values={"quadrant": "IV: likely, punished", "env": "det"},
+        turned={"env": "noisy"},
+        conditions=(equals("env", "det"),),
+    ),
 )
 def four_quadrants_det(effort: Effort) -> Finding:
     """Once every sample of a state is right, its advantages are 0, and weights on them have no more effect: the effects
@@ -340,6 +377,7 @@ def silencing(transform: Callable[..., Plan]) -> Callable[..., Plan]:
     paper=PAPER,
     source="section 6, figure 8",
     words="with almost no clipping, where GRPO's entropy collapses, STEER's falls at first and then stays steady",
+    statement=r"w = \lambda_{\min}^{\,\Omega / \max \Omega} \ \Rightarrow\ H_{\mathrm{end}} \ge \tfrac12 H_0",
     assumption="noisy, exponential weights, clip .99/5",
     setting="language models, ε .99/5; also measured here at .2/.2",
     threshold="at least half of the initial entropy is left at the end, for both values of λ_min: the figure shows a "
@@ -347,6 +385,11 @@ def silencing(transform: Callable[..., Plan]) -> Callable[..., Plan]:
     null="GRPO with the same bounds",
     expected=FAILS,
     mutations=(Mutation("tokens that lower the entropy had weight 0", Swap(Steer, "transform", silencing)),),
+    live=Live(
+        "steer-collapse",
+        turned={"rollouts": 10},
+        conditions=(NOISY, REUSED),
+    ),
 )
 def steer_collapse(effort: Effort) -> Finding:
     """The weights slow down the tokens that move the entropy most, in either direction, and so delay its fall; they do

@@ -10,9 +10,11 @@ from entrostat import entropy_change, policy_stats
 
 from .ensembles import entropy_change as measured_change
 from .ensembles import median_order, random_logits, random_vector
+from .live_case import SMALL_STEP, TINY_STEP, Live, equals, within
 from .mutations import Change, Mutation, Swap, always
 from .pictures import picture
 from .registry import FAILS, HOLDS, Effort, Finding, claim, judge
+from .theorems import Theorem
 
 STEP = 1e-3
 SPREADS = (1.0, 2.0, 3.0)
@@ -42,13 +44,39 @@ def swapped(change: Change) -> Swap:
     return Swap(entropy_change, "exact", change)
 
 
+OPEFO_1 = Theorem(
+    name="OPEFO, theorem 1",
+    test="test_opefo_theorem_1.py",
+    derivation=(
+        "Under assumption 1 E_a[−p_a(lp + H)·A(1 − p_a)] = −E_p[A·p(1 − p)(log p + H)].",
+        "Equation 6 has (1 − p)² in place of p(1 − p): a token counts (1 − p)/p times what it does.",
+        "Its sign is that of assumption 1, with the boundary e^(−H).",
+    ),
+)
+EXACT_FLOW = Theorem(
+    name="Exact flow of a token",
+    test="test_exact_flow_of_a_token.py",
+    derivation=(
+        "∂ log p_a/∂z = e_a − p, so a token's step is Δz = η·w·(e_a − p).",
+        "⟨∂H/∂z, Δz⟩ = −η·w·(f_a − Σ p_b f_b) = −η·w·[p_a(lp + H) − (S2L + H·S2)].",
+        "It is linear in w, so tokens add; E_a of the bracket is 0; it is 0 at p_a = p* ≥ e^(−H).",
+    ),
+)
+
+
 @claim(
     "token-flow",
     paper="STEER",
     source="ours; completes theorem 1, and OPEFO equation 6",
     words="theorem 1 counts the logit of the sampled token alone; the whole first order is "
     "−η·w·[p(lp + H) − (S2L + H·S2)], whose mean over o ~ p is 0",
+    statement=(
+        r"\Delta H = -\eta\, w\, \varphi + O(\eta^2),",
+        r"\varphi = p\,(\log p + H) - (S_{2L} + H S_2),",
+        r"S_2 = \textstyle\sum_a p_a^2, \quad S_{2L} = \sum_a p_a^2 \log p_a",
+    ),
     assumption="one sampled token of weight w = A·r, full softmax gradient",
+    theorem=EXACT_FLOW,
     threshold="relative MSE < 1e-4 at η = 1e-3, since the second order is about η times the first and is squared; a "
     "mean of 0 to 1e-12; the null is above 1e-4",
     null="the part of the sampled token's own logit",
@@ -60,6 +88,7 @@ def swapped(change: Change) -> Swap:
             "H were left out of the others' part", swapped(lambda f: lambda lp, h, s2, s2l, w: f(lp, h, 0 * s2, s2l, w))
         ),
     ),
+    live=Live("token-flow", turned={"log_eta": 0.0}, conditions=(TINY_STEP,)),
 )
 def token_flow(effort: Effort) -> Finding:
     """A sampled token moves the logits of every arm; counting them all gives its entropy change to first order."""
@@ -129,7 +158,9 @@ def own_steps(logits: Tensor, weight: Tensor) -> Tensor:
     paper="STEER",
     source="ours",
     words="theorem 1 sums the changes by the tokens of a state; so does the whole first order",
+    statement=r"\Delta H = \textstyle\sum_{i} \Delta H_i + O(\eta^2)",
     assumption="several sampled tokens of one state, one step of the full softmax gradient",
+    theorem=EXACT_FLOW,
     threshold="median slope of the error over η within .1 of 2, so that all of the first order is there, and outside "
     "for the null",
     null="the sum of the parts of the tokens' own logits",
@@ -139,6 +170,7 @@ def own_steps(logits: Tensor, weight: Tensor) -> Tensor:
         Mutation("the other logits were left out", swapped(lambda f: own_part)),
         Mutation("a step moved the tokens' own logits alone", Swap(__name__, "summed_step", always(own_steps))),
     ),
+    live=Live("first-order", values={"rule": "sampled tokens"}, turned={"eta": 20.0}, conditions=(SMALL_STEP,)),
 )
 def token_flows_add(effort: Effort) -> Finding:
     """To first order, the entropy change of a mini-batch is the sum over its tokens, so it can be budgeted."""
@@ -195,7 +227,12 @@ def between_boundaries(logits: Tensor) -> tuple[Tensor, Tensor]:
     source="ours, on theorem 1 and remark 3",
     words="theorem 1 puts the boundary of rewarded tokens that raise and that lower the entropy at p = e^(−H); with "
     "the whole gradient it is at p*, where p*(log p* + H) = S2L + H·S2, and p* ≥ e^(−H)",
+    statement=(
+        r"w > 0: \quad \Delta H > 0 \iff p < p^*,",
+        r"p^* (\log p^* + H) = S_{2L} + H S_2, \quad p^* \ge e^{-H}",
+    ),
     assumption="one sampled token of positive weight, full softmax gradient",
+    theorem=EXACT_FLOW,
     threshold="no wrong side among tokens not within 1% of p*, ten times the step; at e^(−H), the null, more than "
     "a thousandth of the tokens are on the wrong side",
     null="the boundary at e^(−H)",
@@ -204,6 +241,11 @@ def between_boundaries(logits: Tensor) -> tuple[Tensor, Tensor]:
         Mutation("p* were e^(−H)", Swap(__name__, "boundary", always(naive_boundary))),
         Mutation("p* were 10% larger", Swap(__name__, "boundary", lambda f: lambda z: 1.1 * f(z))),
         Mutation("the token were punished", Swap(__name__, "every_token", lambda f: lambda z, w: f(z, -w))),
+    ),
+    live=Live(
+        "token-sign",
+        turned={"weight": -1.0},
+        conditions=(within("weight", low=0.1), equals("moves", "every logit"), TINY_STEP),
     ),
 )
 def sign_boundary(effort: Effort) -> Finding:
@@ -257,7 +299,9 @@ def own_truth(logits: Tensor, weight: Tensor) -> Tensor:
     paper="OPEFO",
     source="section 4, equation 6, and section 5.1",
     words="the sign of a token's ΔH, −A·(1−p)²·(lp + H), tells whether its update raises or lowers the entropy",
+    statement=r"\operatorname{sign} \Delta H = -\operatorname{sign} A\,(\log p + H)",
     assumption="one sampled token, full softmax gradient",
+    theorem=OPEFO_1,
     threshold=f"the wrong sign for less than {FEW:.1%} of sampled tokens: those are at the boundary, where the second "
     "order decides",
     null="the exact flow, which the measurement must find correct",
@@ -269,6 +313,7 @@ def own_truth(logits: Tensor, weight: Tensor) -> Tensor:
             Swap(__name__, "every_token", lambda f: lambda z, w: (f(z, w)[0], own_truth(z, w))),
         ),
     ),
+    live=Live("token-sign", values={"boundary": "e^(−H)"}, turned={"boundary": "p*"}, conditions=(TINY_STEP,)),
 )
 def opefo_sign(effort: Effort) -> Finding:
     """The same boundary as STEER, and the same tokens on the wrong side of it."""

@@ -12,6 +12,7 @@ from ..environments import ENVIRONMENTS, Environment
 from ..simulator import simulate
 from ..trajectory import Trajectory
 from .checks import Values, above, below, every, numbers_of, rising, settle, told
+from .live_case import Live, equals, within
 from .memory import remember
 from .mutations import OFF, Mutation, Swap, negated
 from .pictures import picture
@@ -97,12 +98,21 @@ WITHOUT_CONTROL: dict[str, dict[str, Any]] = {
     source="ours, environment `trap`",
     words="GRPO settles for a likely arm that pays half of the time and does not find a rare one that always "
     "pays, with larger groups, other learning rates, exact gradients and more rollouts alike",
+    statement=(
+        r"\pi_0(a^*) \ll \pi_0(a),\ q_{a^*} > q_a > q_b",
+        r"\Rightarrow\ \pi_T(a^*) < \pi_T(a) \ \text{ under GRPO}",
+    ),
     assumption="trap: the tempting arm is drawn with probability .21, the rare one with .0025",
     threshold=f"the rare arm is the likelier one in at most {FEW:.0%} of the states in each setting, and in more than "
     "half of them under the null: one state in twenty is luck, half is not",
     null=f"a thermostat at {TARGET:g} nats",
     expected=HOLDS,
     mutations=(OPEN, SWITCHED_OFF),
+    live=Live(
+        "trap",
+        turned={"rare": 2.0},
+        conditions=(equals("claimed", "GRPO stays in the trap"), within("rare", high=-2)),
+    ),
 )
 def trap_grpo(effort: Effort) -> Finding:
     """GRPO is drawn to what pays now. Exact gradients, which miss no arm, end in the trap too, so too few samples are
@@ -136,6 +146,10 @@ VARIED: dict[str, tuple[dict[str, Any], ...]] = {
     source="ours, environment `trap`",
     words="where the entropy is held, the chance to find the rare arm rises with the entropy, with the size of "
     "the groups and with the learning rate",
+    statement=(
+        r"P = \Pr\bigl(\pi_T(a^*) > \pi_T(a)\bigr) \ \text{ at } H = H^*:",
+        r"\frac{\partial P}{\partial H^*},\ \frac{\partial P}{\partial G},\ \frac{\partial P}{\partial \eta} > 0",
+    ),
     assumption="trap, 300 rollouts under the thermostat; targets .2, .8 and 1.4; at .8 nats, G = 8, 16 and 32, and "
     "η = .5, 1 and 2",
     threshold="the share of states out of the trap rises with each step of each of the three in paired runs: the claim "
@@ -143,6 +157,7 @@ VARIED: dict[str, tuple[dict[str, Any], ...]] = {
     null="GRPO with the smallest and the largest of each",
     expected=HOLDS,
     mutations=(SWITCHED_OFF, WRONG_SIGN, UNPAID),
+    live=Live("trap-escape", turned={"pays": 0.3}, conditions=(within("pays", low=0.8),)),
 )
 def trap_escape(effort: Effort) -> Finding:
     """Groups and learning rates that do not help GRPO help once the entropy is held: each is worth little without time
@@ -174,6 +189,10 @@ CONSTANT = "the coefficient of the bonus is constant"
     paper="Ours",
     source="ours, environment `trap`",
     words="once the entropy has collapsed it is too late: control that begins then does not find the rare arm",
+    statement=(
+        r"P = \Pr\bigl(\pi_{t+300}(a^*) > \pi_{t+300}(a)\bigr),",
+        r"H_t \to 0 \ \Rightarrow\ P_t < \tfrac{1}{2} P_0",
+    ),
     assumption=f"trap, {FIRST} rollouts of GRPO, then 300 under a thermostat at {TARGET:g} nats or a bonus of "
     f"coefficient {COEFFICIENT:g}",
     threshold=f"too late: in its 300 rollouts control finds the rare arm in at most {TOO_LATE:g} times as many states "
@@ -185,6 +204,12 @@ CONSTANT = "the coefficient of the bonus is constant"
         SWITCHED_OFF,
         Mutation("the bonus were switched off", Swap(EntropyBonus, "transform", OFF)),
         UNPAID,
+    ),
+    live=Live(
+        "trap",
+        values={"claimed": "control comes too late", "control": FIXED, "before": 600},
+        turned={"control": HOLDING},
+        conditions=(within("before", low=300), equals("control", FIXED, stated=False)),
     ),
 )
 def trap_late(effort: Effort) -> Finding:
@@ -216,12 +241,14 @@ SELDOM = "the best arm is seldom drawn"
     paper="Ours",
     source="ours, environments `trap` and `noisy`",
     words="a policy whose entropy is held ends with more reward than one trained by GRPO",
+    statement=r"H \to H^* \ \Rightarrow\ \bar R_T > \bar R_T^{\mathrm{GRPO}}",
     assumption=f"trap and noisy, a thermostat at {TARGET:g} nats",
     threshold="more in both environments, in paired runs; under the condition more in trap and less in noisy: the "
     "claim is an order",
     null=f"a target that falls: {FALLING}",
     expected=holds_if(SELDOM),
     mutations=(OPEN, SWITCHED_OFF, UNPAID),
+    live=Live("trap-price", turned={"env": "noisy"}, conditions=(equals("env", "trap", stated=False),)),
 )
 def trap_price(effort: Effort) -> Finding:
     """In noisy, GRPO finds a right arm anyway, and held entropy only costs: draws of arms that pay less. The price is

@@ -14,6 +14,7 @@ from ..instruments import at_hand, probe
 from ..trajectory import Trajectory
 from .checks import Values, every, numbers_of, rising, settle, told
 from .clipping import EARLY, RATE
+from .live_case import NOISY, REUSED, Live
 from .memory import remember
 from .mutations import Change, Mutation, Swap, always, scaled
 from .registry import HOLDS, Effort, Finding, claim
@@ -83,6 +84,10 @@ def told_shares(found: Mapping[str, Values]) -> str:
     source="abstract (arXiv 2602.04879) and figure 1; the sections are not at hand",
     words="the ratio clip holds back unlikely tokens too much and likely ones too little; a mask by the divergence of "
     "the policies, total variation or KL, does neither",
+    statement=(
+        r"|p - p_{\mathrm{old}}| > \delta \ \text{ stops likely tokens},",
+        r"|r - 1| > \varepsilon \ \text{ stops unlikely ones}",
+    ),
     assumption=f"noisy, samples reused in 8 passes, first {EARLY} rollouts; published limits",
     setting="language models, whose likely tokens have p near 1 and whose unlikely ones have p below 1e-4",
     threshold=f"fewer of the unlikely tokens (π_old ≤ {UNLIKELY:g}) are stopped than under the null, and more of the "
@@ -92,6 +97,11 @@ def told_shares(found: Mapping[str, Values]) -> str:
     mutations=(
         Mutation("the masks were by the ratio", *of_both(always(by_ratio))),
         Mutation("no token were stopped", *of_both(always(none))),
+    ),
+    live=Live(
+        "mask",
+        turned={"passes": 1},
+        conditions=(REUSED, NOISY),
     ),
 )
 def dppo_mask(effort: Effort) -> Finding:
@@ -127,6 +137,7 @@ def early(effort: Effort, name: str, lr: float) -> Trajectory:
     source="abstract (arXiv 2602.04879); the released code's figures 2 and 3",
     words="training learns faster than with the ratio clip, and stays stable where training without a trust region "
     "collapses",
+    statement=r"\bar R(\text{DPPO}) > \bar R(\text{GRPO})",
     assumption=f"noisy, samples reused in 8 passes, first {EARLY} rollouts, at η = {RATE:g} and at η = {FASTER:g}",
     setting="Qwen3-30B-A3B, AIME; the instability there comes from engines that differ",
     threshold=f"at η = {RATE:g} a mean reward above GRPO's, at η = {FASTER:g} a last reward above that without a mask, "
@@ -136,6 +147,11 @@ def early(effort: Effort, name: str, lr: float) -> Trajectory:
     mutations=(
         Mutation("the masks were by the ratio", *of_both(always(by_ratio))),
         Mutation("the limits were a hundredth", *of_both(scaled("delta", 0.01))),
+    ),
+    live=Live(
+        "learning",
+        turned={"passes": 1},
+        conditions=(REUSED, NOISY),
     ),
 )
 def dppo_learning(effort: Effort) -> Finding:

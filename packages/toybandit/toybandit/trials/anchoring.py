@@ -6,7 +6,7 @@ import numpy as np
 
 from ..claims.anchoring import ALL, NEAR, STRONG, anchored, drift
 from ..claims.feedback import late
-from .registry import Outcome, Parameter, trial
+from ..trial import Outcome, Parameter, trial
 from .rules import ENV, ROLLOUTS, SIZE
 
 

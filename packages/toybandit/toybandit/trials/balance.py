@@ -7,7 +7,7 @@ import torch
 
 from ..claims.balance import random_tokens, share_at
 from ..claims.runs import entropies
-from .registry import Outcome, Parameter, nearest_rising, trial
+from ..trial import Outcome, Parameter, nearest_rising, trial
 from .rules import ENV, PASSES, ROLLOUTS, SIZE, ends_above
 
 UPPER, LOWER = "upper", "lower"

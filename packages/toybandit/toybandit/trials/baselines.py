@@ -11,8 +11,8 @@ from entrostat.entropy_change import policy_gradient
 from ..claims.baselines import QUANTILES, baseline_step, rewarded
 from ..claims.ensembles import entropy_change, random_logits
 from ..claims.runs import entropies
+from ..trial import Outcome, Parameter, trial
 from .first_order import ARMS, STD
-from .registry import Outcome, Parameter, trial
 from .rules import ENV, PASSES, ROLLOUTS, SIZE, monotone
 
 GRADIENT, TAKEN = "gradient of the softmax", "logit of the sampled arm alone"

@@ -15,7 +15,7 @@ from ..claims.runs import entropies, trajectory
 from ..claims.start_entropy import SMOOTH, WIDER
 from ..config import Config
 from ..simulator import simulate
-from .registry import Outcome, Parameter, trial
+from ..trial import Outcome, Parameter, trial
 from .rules import PASSES, ROLLOUTS, SIZE, over_time
 
 KP = Parameter(

@@ -10,7 +10,7 @@ from ..claims.delays import LOOPS, SWING, delayed
 from ..claims.feedback import GOAL
 from ..claims.mutations import Swap
 from ..claims.runs import entropies
-from .registry import Outcome, Parameter, trial
+from ..trial import Outcome, Parameter, trial
 from .rules import SIZE, over_time
 
 ROLLOUTS, LATE = 60, 20

@@ -17,7 +17,7 @@ from ..claims.first_order import (
     two_level,
 )
 from ..claims.tokens import every_token, summed_step
-from .registry import Outcome, Parameter, trial
+from ..trial import Outcome, Parameter, trial
 
 INSTANCES = 24
 """Number of random policies; the order of the error is their median."""

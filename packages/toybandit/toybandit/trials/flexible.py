@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ..claims.runs import entropies
-from .registry import Outcome, Parameter, trial
+from ..trial import Outcome, Parameter, trial
 from .rules import ENV, PASSES, ROLLOUTS, SIZE, ends_above
 
 ID, DID, UPPER, LOWER = "increase, decrease", "decrease, increase, decrease", "upper bound wide", "lower bound wide"

@@ -11,7 +11,7 @@ from ..claims.law import EQUAL
 from ..config import Config
 from ..simulator import simulate
 from ..trajectory import Array
-from .registry import Outcome, Parameter, trial
+from ..trial import Outcome, Parameter, trial
 
 RUNS = 8
 """Number of runs side by side; the law is about their mean."""

@@ -7,7 +7,7 @@ from ..claims import assumption_1, responses
 from ..claims.ensembles import STEPS, median_order
 from ..claims.ensembles import entropy_change as measured_change
 from ..claims.registry import Effort
-from .registry import Outcome, Parameter, trial
+from ..trial import Outcome, Parameter, trial
 from .tokens import MOVES, OWN
 
 EFFORT = Effort(instances=24, runs=1, states=1, rollouts=1)

@@ -8,7 +8,7 @@ from ..claims.opefo import KEPT
 from ..claims.runs import entropies
 from ..config import Config
 from ..simulator import simulate
-from .registry import Outcome, Parameter, trial
+from ..trial import Outcome, Parameter, trial
 from .rules import SIZE, over_time
 
 PAPER, EXACT = "paper", "exact"

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from ..claims.polarity import SIDES
 from ..claims.runs import entropies
+from ..trial import Outcome, Parameter, trial
 from .quadrants import ENV
-from .registry import Outcome, Parameter, trial
 from .rules import ROLLOUTS, SIZE, ends_above
 
 

@@ -6,7 +6,7 @@ from ..claims.clipping import ClipProbe
 from ..claims.runs import side_by_side, trajectory
 from ..claims.steer import LIKELY, NOTABLE, UNLIKELY
 from ..instruments import Region, at_hand
-from .registry import Outcome, Parameter, nearest_rising, trial
+from ..trial import Outcome, Parameter, nearest_rising, trial
 from .rules import PASSES, ROLLOUTS, SIZE, over_time
 
 I, II = "I: likely, rewarded", "II: unlikely, rewarded"

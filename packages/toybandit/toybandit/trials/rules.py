@@ -12,7 +12,7 @@ from entrostat import CompositionWarning
 from ..claims.checks import Values, rising
 from ..claims.registry import Effort
 from ..claims.runs import entropies, side_by_side
-from .registry import Outcome, Parameter, nearest_rising, trial
+from ..trial import Outcome, Parameter, nearest_rising, trial
 
 SIZE = Effort(instances=8, runs=8, states=8, rollouts=30)
 """Size of the bandits: 8 runs of 8 states."""

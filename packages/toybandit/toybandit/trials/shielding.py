@@ -8,7 +8,7 @@ import torch
 from ..claims.ensembles import random_logits
 from ..claims.runs import entropies
 from ..claims.shielding import FALLEN, MARGIN, least_likely, pushed_down
-from .registry import Outcome, Parameter, trial
+from ..trial import Outcome, Parameter, trial
 from .rules import ENV, PASSES, ROLLOUTS, SIZE, ends_above
 
 FEW = replace(SIZE, runs=4)

@@ -13,7 +13,7 @@ from ..environments import ENVIRONMENTS
 from ..policy import Policy
 from ..problem import draw_problem
 from ..rollout import Rollout
-from .registry import Outcome, Parameter, nearest_rising, trial
+from ..trial import Outcome, Parameter, nearest_rising, trial
 from .rules import ENV, PASSES, ROLLOUTS, SIZE
 
 STATES = 8

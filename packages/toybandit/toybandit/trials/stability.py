@@ -9,8 +9,8 @@ from entrostat import pi_control
 
 from ..claims.entropic import TARGET, TAU, alpha_star, resting_point
 from ..claims.feedback import exact_loops, plant_gain
+from ..trial import Outcome, Parameter, trial
 from .control import ALPHA_MAX
-from .registry import Outcome, Parameter, trial
 
 STEPS, LATE = 120, 20
 """Number of rollouts of a loop, and of the last ones that decide if it has settled."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..claims.runs import trajectory
 from ..claims.staleness import KERNELS, RUN
-from .registry import Outcome, Parameter, trial
+from ..trial import Outcome, Parameter, trial
 from .rules import PASSES, SIZE
 
 RISE = 0.005

@@ -15,8 +15,8 @@ from ..claims.steer import ESTIMATES, estimates, estimates_of, weighted_pearson
 from ..claims.steer import ranks as ranks_of
 from ..claims.tokens import ARMS, STEP, every_token
 from ..claims.tokens import boundary as star
+from ..trial import Outcome, Parameter, nearest_rising, trial
 from .first_order import STD
-from .registry import Outcome, Parameter, nearest_rising, trial
 
 STATES = 24
 """Number of random policies whose tokens are drawn."""

@@ -11,8 +11,8 @@ from ..config import Config
 from ..environments import ENVIRONMENTS
 from ..simulator import simulate
 from ..trajectory import Trajectory
+from ..trial import Outcome, Parameter, nearest_rising, trial
 from . import control
-from .registry import Outcome, Parameter, nearest_rising, trial
 from .rules import LR, over_time
 
 SEEDS = range(8)

@@ -9,7 +9,7 @@ from ..claims.runs import trajectory
 from ..claims.trust_region import LIKELY, MASKS, RULES, UNLIKELY, StopProbe
 from ..instruments import at_hand
 from ..trajectory import Array
-from .registry import Outcome, Parameter, trial
+from ..trial import Outcome, Parameter, trial
 from .rules import ENV, LR, PASSES, ROLLOUTS, SIZE
 
 MASK = Parameter(

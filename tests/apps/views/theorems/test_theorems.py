@@ -9,9 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from entrostat_app.shared import exports, trial_words
 from entrostat_app.views.theorems import theorems, trial_pictures
-from toybandit.claims import CLAIMS, Finding
-from toybandit.claims.registry import FAILS, HOLDS
-from toybandit.trials import CASES, Outcome
+from toybandit.claims import CLAIMS, FAILS, HOLDS, Finding
+from toybandit.trials import TRIALS, Outcome
 
 POINTS = {
     "x": np.array([1.0, 10.0]),
@@ -125,20 +124,20 @@ def test_the_verdict_turns_and_turns_back(name, said):
     turned = press(found, "Flip the verdict")
     assert verdict(turned)[:5] != first[:5]
     assert said in texts(turned)
-    for key, value in CASES[name].turned.items():
+    for key, value in CLAIMS[name].live.turned.items():
         assert turned.session_state[f"{name}.{key}"] == value
     assert verdict(press(turned, "As claimed")) == first
 
 
 def test_every_meaning_of_a_verdict():
-    case = CASES["windup"]
+    case = CLAIMS["windup"].live
     outcome = case.run()
     fails = Outcome(**{**vars(outcome), "holds": False})
     start, off = case.start, {**case.start, "anti_windup": False}
     assert theorems.notice(case, start, outcome).startswith("All assumptions are met")
     assert theorems.notice(case, start, fails).startswith("A counterexample: all")
     assert "The claim also needs: Anti-windup: on" in theorems.notice(case, off, fails)
-    stated = CASES["thm1-centred"]
+    stated = CLAIMS["thm1-centred"].live
     shifted = {**stated.start, "shift": 1.0}
     assert theorems.notice(stated, shifted, fails).startswith("The claim needs this assumption")
     assert theorems.notice(stated, shifted, outcome).startswith("An assumption is broken, and the claim still holds")
@@ -214,3 +213,55 @@ def test_a_move_redraws_quickly():
         found.run()
         times.append(time.process_time() - start)
     assert min(times) < 0.5
+
+
+MINE = """
+from toybandit.claims import HOLDS, Finding, Live, claim, equals
+from toybandit.trial import Outcome, Parameter, trial
+import numpy as np
+
+
+@trial("mine", Parameter(key="x", label="X", default=1.0, low=-1.0, high=1.0, step=0.5, help="A number."))
+def mine(x):
+    "A number and its sign."
+    at = np.arange(2.0)
+    return Outcome(x=at, x_title="x", predicted=at, measured=x * at, y_title="y", holds=x > 0, because="it is so.")
+
+
+NEEDED = {"paper": "Mine", "source": "s", "words": "w", "assumption": "a", "threshold": "t", "null": "n"}
+
+
+@claim("mine-live", **NEEDED, mutations=(), live=Live(mine, turned={"x": -1.0}))
+def live(effort):
+    "Meaning."
+    return Finding("1", {"x": 1.0}, HOLDS)
+
+
+@claim("mine-alone", **NEEDED, mutations=())
+def alone(effort):
+    "Meaning."
+    return Finding("1", {"x": 1.0}, HOLDS)
+"""
+
+
+def test_claims_of_plug_ins_are_on_the_page(distribution):
+    """One with a trial of its own, one without, and one that cannot be imported."""
+    declared = "[toybandit.claims]\na = page_claims:live\nb = page_claims:alone\nc = page_claims:absent\n"
+    distribution("mine", declared, page_claims=MINE)
+    theorems.plug_ins.clear()
+    try:
+        found = app({"claim": "mine-live"})
+        assert not found.exception
+        assert "claim 'c' of the distribution mine cannot be imported" in texts(found)
+        assert "Holds here: it is so." in texts(found)
+        assert "Fails here: it is so." in texts(press(found, "Flip the verdict"))
+        alone = app({"claim": "mine-alone"})
+        assert not alone.exception
+        assert not alone.success
+        assert "Known verdict: **none yet**" in texts(alone)
+        assert "Verdict**: holds" in texts(press(alone, "Measure now (quick)"))
+    finally:
+        theorems.plug_ins.clear()
+        for name in ("mine-live", "mine-alone"):
+            CLAIMS.pop(name, None)
+        TRIALS.pop("mine", None)

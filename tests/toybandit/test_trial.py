@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toybandit.trial import nearest_rising
 from toybandit.trials import TRIALS, Outcome, Parameter, trial
-from toybandit.trials.registry import nearest_rising
 
 NUMBER = Parameter(key="x", label="X", default=1.0, low=0.0, high=2.0, step=0.5, help="A number.")
 COUNT = Parameter(key="n", label="N", default=2, low=1, high=8, step=1, help="A count.")

@@ -5,10 +5,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from toybandit.claims import CLAIMS
-from toybandit.claims.registry import FAILS, HOLDS
-from toybandit.trials import CASES, STATEMENTS, TRIALS, Condition
-from toybandit.trials.cases import add
+from toybandit.claims import CLAIMS, FAILS, HOLDS, Live
+from toybandit.claims.live_case import Condition
+from toybandit.trials import TRIALS
+
+CASES = {name: claim.live for name, claim in CLAIMS.items()}
 
 
 @cache
@@ -17,12 +18,11 @@ def outcomes(name):
     return CASES[name].run(), CASES[name].run(**CASES[name].turned)
 
 
-def test_every_claim_has_one_trial_and_one_statement():
-    assert list(CASES) == list(dict.fromkeys(CASES))
-    assert set(CASES) == set(CLAIMS) == set(STATEMENTS)
+def test_every_claim_has_a_trial_and_a_statement():
+    assert all(claim.live and claim.latex for claim in CLAIMS.values())
     assert {case.trial.name for case in CASES.values()} == set(TRIALS)
-    with pytest.raises(ValueError, match="claim 'windup' is on trial twice"):
-        add("windup", "windup", {}, {})
+    with pytest.raises(ValueError, match="claim 'mine': there is no trial 'wind'"):
+        Live("wind", turned={}, claim="mine").run()
 
 
 @pytest.mark.parametrize("name", CASES)

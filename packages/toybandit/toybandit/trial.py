@@ -1,11 +1,11 @@
-"""Registry of trials: a trial is a small experiment with sliders that compares a claim's prediction with a measurement.
+"""Trials: a trial is a small experiment with sliders that compares a claim's prediction with a measurement.
 
     @trial("windup", Parameter(key="kp", label="Proportional gain", default=4.0, low=0.5, high=8.0, step=0.5, help=...))
     def windup(kp: float) -> Outcome:
         "Experiment, in a sentence."
         ... return Outcome(...)
 
-The verdict of an outcome follows from its numbers alone. The assumptions of a claim are in `toybandit.trials.cases`.
+The verdict of an outcome follows from its numbers alone. What a claim assumes of a trial is in its `Live`.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..trajectory import Array
-from ..workspace import one_thread
+from .trajectory import Array
+from .workspace import one_thread
 
 
 @dataclass(frozen=True, kw_only=True)
